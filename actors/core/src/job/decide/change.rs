@@ -1,0 +1,125 @@
+//! Changes of the job itself: replace, pause, resume, delete, quarantine. None fires anything retroactively.
+
+use super::{
+    super::{
+        effect::{Effect, Reply, Waiting},
+        pending::waiting,
+        table::{JobStep, job_after},
+    },
+    Draft, due, stop,
+};
+use crate::reject::Rejection;
+use campanile_schema::{
+    error::ErrorCode,
+    event::{Event, SkipReason, StopReason},
+    job::JobStatus,
+    record::RunState,
+    stored::{Sealed, StoredJob, StoredTrigger},
+};
+
+fn legal(draft: &Draft<'_>, step: JobStep) -> Result<(), Rejection> {
+    if job_after(draft.job.hot.status, step).is_some() {
+        return Ok(());
+    }
+    Err(match draft.job.hot.status {
+        JobStatus::Deleted => Rejection::new(ErrorCode::NotFound, "the job was deleted"),
+        JobStatus::Enabled | JobStatus::Paused => {
+            Rejection::new(ErrorCode::JobPaused, "the job is paused; resume it first")
+        }
+    })
+}
+
+/// Why instants up to now were not decided: what stands in the ledger when such a stretch is closed.
+fn standing_reason(draft: &Draft<'_>) -> SkipReason {
+    if draft.job.hot.quarantine.is_some() { SkipReason::Quarantined } else { SkipReason::Paused }
+}
+
+pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> Result<Reply, Rejection> {
+    legal(draft, JobStep::Replace)?;
+    if version != draft.job.hot.version {
+        return Err(Rejection::new(
+            ErrorCode::StaleVersion,
+            format!("version {version} was given, the current one is {}: read the job again", draft.job.hot.version),
+        ));
+    }
+    if spec.name != draft.job.def.name || spec.tenant != draft.job.def.tenant {
+        return Err(Rejection::new(ErrorCode::InvalidArgument, "name and tenantId of a job cannot be changed"));
+    }
+    let reason = if draft.job.fires() { SkipReason::Edited } else { standing_reason(draft) };
+    let fires = draft.job.fires();
+    due::settle(draft, fires, reason);
+    let at_ms = draft.ctx.now_ms.max(draft.job.hot.cursor_ms);
+    if let StoredTrigger::Once { at_ms: due } = spec.trigger
+        && due <= at_ms
+        && spec.trigger != draft.job.def.trigger
+    {
+        return Err(Rejection::new(
+            ErrorCode::ScheduleNeverFires,
+            "an edit fires nothing in the past; give trigger.at a later instant, or trigger the job by hand",
+        ));
+    }
+    let queued: Vec<Waiting> = draft
+        .job
+        .hot
+        .runs
+        .iter()
+        .filter(|r| r.state() == RunState::Queued)
+        .map(|r| waiting(&draft.job, r, draft.ctx.now_ms))
+        .collect();
+    let mut spec = spec.clone();
+    if spec.secrets.as_ref().is_some_and(Sealed::is_keep) {
+        spec.secrets.clone_from(&draft.job.def.secrets);
+    }
+    draft.emit(Event::JobReplaced { job: draft.job.id, spec, version: version + 1, at_ms });
+    for was in queued {
+        queue_again(draft, was);
+    }
+    Ok(Reply::Done)
+}
+
+/// A run that waits for an executor waits by the new definition: perhaps in another pool.
+fn queue_again(draft: &mut Draft<'_>, was: Waiting) {
+    let Some(open) = draft.job.run(was.run) else { return };
+    if waiting(&draft.job, open, was.since_ms) != was {
+        let run = was.run;
+        draft.effect(Effect::Dequeue { run, tenant: was.tenant, pool: was.pool });
+        draft.enqueue(run);
+    }
+}
+
+pub(super) fn pause(draft: &mut Draft<'_>, reason: Option<String>) -> Result<Reply, Rejection> {
+    legal(draft, JobStep::Pause)?;
+    if draft.job.hot.status == JobStatus::Paused {
+        return Ok(Reply::Unchanged);
+    }
+    // Paused from now on; what is before has its own reason.
+    let before = standing_reason(draft);
+    due::settle(draft, true, before);
+    draft.emit(Event::JobPaused { job: draft.job.id, at_ms: draft.ctx.now_ms, reason });
+    Ok(Reply::Done)
+}
+
+pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
+    legal(draft, JobStep::Resume)?;
+    if draft.job.fires() {
+        return Ok(Reply::Unchanged);
+    }
+    let reason = standing_reason(draft);
+    due::settle(draft, false, reason);
+    draft.emit(Event::JobResumed { job: draft.job.id, at_ms: draft.ctx.now_ms });
+    Ok(Reply::Done)
+}
+
+pub(super) fn delete(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
+    legal(draft, JobStep::Delete)?;
+    let reason = if draft.job.fires() { SkipReason::Deleted } else { standing_reason(draft) };
+    due::settle(draft, false, reason);
+    stop::stop_all(draft, StopReason::Cancel);
+    draft.emit(Event::JobDeleted { job: draft.job.id, at_ms: draft.ctx.now_ms });
+    Ok(Reply::Done)
+}
+
+pub(super) fn quarantine(draft: &mut Draft<'_>, reason: String) -> Reply {
+    draft.emit(Event::JobQuarantined { job: draft.job.id, at_ms: draft.ctx.now_ms, reason });
+    Reply::Done
+}

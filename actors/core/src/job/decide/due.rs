@@ -1,0 +1,265 @@
+//! Time passed: every due instant up to now gets exactly one outcome, retries fall due, timeouts are noticed.
+
+use super::{Draft, stop};
+#[cfg(feature = "faults")]
+use crate::faults::{self, Mutation};
+use campanile_schema::{
+    event::{Event, LedgerEntry, Outcome, SkipReason, StopReason},
+    ids::RunId,
+    job::{ConcurrencyPolicy, MisfirePolicy},
+    limits::{INSTANTS_PER_DECISION, LATE_MS, OPEN_RUNS_PER_JOB},
+    record::{RunState, Source},
+};
+
+/// What the concurrency policy says of an instant or a trigger.
+pub(super) enum Admission {
+    Start,
+    /// PENDING until the active run has ended.
+    Hold,
+    No(SkipReason),
+}
+
+/// Admission of one more run. REPLACE stops what is active.
+pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
+    if draft.ctx.queue_full || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
+        return Admission::No(SkipReason::QueueFull);
+    }
+    if !draft.job.is_active() {
+        return Admission::Start;
+    }
+    match draft.job.def.concurrency {
+        ConcurrencyPolicy::Allow => Admission::Start,
+        ConcurrencyPolicy::Forbid => Admission::No(SkipReason::RunActive),
+        ConcurrencyPolicy::QueueOne => {
+            if draft.job.hot.runs.iter().any(|r| r.state() == RunState::Pending) {
+                Admission::No(SkipReason::OneQueued)
+            } else {
+                Admission::Hold
+            }
+        }
+        ConcurrencyPolicy::Replace => {
+            stop::stop_all(draft, StopReason::Replace);
+            if draft.job.is_active() { Admission::Hold } else { Admission::Start }
+        }
+    }
+}
+
+pub(super) fn wake(draft: &mut Draft<'_>) {
+    runs_due(draft);
+    instants_due(draft);
+}
+
+/// Retries whose delay is over, attempts whose time is over.
+fn runs_due(draft: &mut Draft<'_>) {
+    let now = draft.ctx.now_ms;
+    let job = draft.job.id;
+    let retries: Vec<RunId> =
+        draft.job.hot.runs.iter().filter(|r| r.retry_at_ms.is_some_and(|at| at <= now)).map(|r| r.id()).collect();
+    for run in retries {
+        draft.emit(Event::RetryDue { job, run, at_ms: now });
+        draft.enqueue(run);
+    }
+    let overdue: Vec<RunId> = draft
+        .job
+        .hot
+        .runs
+        .iter()
+        .filter(|r| r.has_body() && r.stopping.is_none())
+        .filter(|r| r.attempt().is_some_and(|a| draft.job.attempt_deadline(a) <= now))
+        .map(|r| r.id())
+        .collect();
+    for run in overdue {
+        stop::stop(draft, run, StopReason::Timeout);
+    }
+}
+
+/// Decides instants until none is due, the ids are used up, or the policy says wait.
+fn instants_due(draft: &mut Draft<'_>) {
+    let now = draft.ctx.now_ms;
+    // The pace holds between decisions; within one the ids bound the runs.
+    if draft.job.pace_until(now).is_some() {
+        return;
+    }
+    for _ in 0..INSTANTS_PER_DECISION {
+        if !draft.job.fires() || draft.ids_left() == 0 || draft.job.backlog_waits(now) {
+            return;
+        }
+        let Some(due) = draft.job.hot.next_due_ms else { return };
+        if draft.job.due_with_jitter(due) > now {
+            return;
+        }
+        if let Some(reason) = draft.paused() {
+            skip_until(draft, now, Outcome::Skipped, reason);
+            return;
+        }
+        if !draft.job.is_misfire(due, now) {
+            fire(draft, due);
+            continue;
+        }
+        match draft.job.def.misfire {
+            MisfirePolicy::Skip => {
+                let upto = misfires_until(draft, due);
+                skip_until(draft, upto, Outcome::Skipped, SkipReason::Misfire);
+            }
+            MisfirePolicy::FireOnceNow => fire_once(draft, due),
+            MisfirePolicy::FireAllMissed => fire_in_order(draft, due),
+        }
+    }
+}
+
+/// All instants up to here are misfires. `due` is one; with jitter a later one may be without being counted here, its turn
+/// comes next.
+fn misfires_until(draft: &Draft<'_>, due: i64) -> i64 {
+    let threshold = i64::from(draft.job.def.misfire_threshold_sec) * 1000;
+    let jitter = i64::from(draft.job.def.jitter_sec) * 1000;
+    (draft.ctx.now_ms - threshold - jitter - 1).max(due)
+}
+
+/// The latest instant that is due by now, jitter included; `due` is one.
+fn latest_due(draft: &Draft<'_>, due: i64) -> i64 {
+    let now = draft.ctx.now_ms;
+    let (schedule, base) = (&draft.job.schedule, draft.job.delay_base());
+    let latest = schedule.last(due, now, base).unwrap_or(due);
+    if draft.job.due_with_jitter(latest) <= now {
+        return latest;
+    }
+    // Jitter ends before the next instant, so the one before is due.
+    schedule.last(due, latest - 1, base).unwrap_or(due)
+}
+
+/// One instant, decided by the concurrency policy.
+fn fire(draft: &mut Draft<'_>, due: i64) {
+    match admit(draft) {
+        Admission::Start => create(draft, due, false),
+        Admission::Hold => create(draft, due, true),
+        Admission::No(reason) => refuse(draft, due, reason),
+    }
+}
+
+/// Nothing in this decision can let in what the concurrency policy refuses now: all that are due share its fate.
+fn refuse(draft: &mut Draft<'_>, due: i64, reason: SkipReason) {
+    let upto = latest_due(draft, due);
+    skip_until(draft, upto, Outcome::Skipped, reason);
+}
+
+fn create(draft: &mut Draft<'_>, due: i64, held: bool) {
+    let run = draft.new_run_id();
+    create_run(draft, run, due, held);
+}
+
+fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
+    note_until(draft, due - 1, run);
+    let late = draft.ctx.now_ms - draft.job.due_with_jitter(due) > LATE_MS;
+    let event = Event::RunCreated {
+        job: draft.job.id,
+        run,
+        source: Source::Schedule,
+        logical_ms: Some(due),
+        key: None,
+        params: None,
+        reason: None,
+        held,
+        at_ms: draft.ctx.now_ms,
+        interval: Some(draft.interval(due)),
+        late,
+        dag: None,
+    };
+    draft.emit(event);
+    if !held {
+        draft.enqueue(run);
+    }
+}
+
+/// FIRE_ONCE_NOW: one run carries the latest instant that is due, the ones before are coalesced into it.
+fn fire_once(draft: &mut Draft<'_>, due: i64) {
+    match admit(draft) {
+        Admission::Start => create(draft, latest_due(draft, due), false),
+        Admission::Hold => create(draft, latest_due(draft, due), true),
+        Admission::No(reason) => refuse(draft, due, reason),
+    }
+}
+
+/// FIRE_ALL_MISSED: in order; of the misfires the oldest beyond the cap are MISSED.
+fn fire_in_order(draft: &mut Draft<'_>, due: i64) {
+    let (cursor, base) = (draft.job.hot.cursor_ms, draft.job.delay_base());
+    let (cap, until) = (u64::from(draft.job.def.max_catch_up), misfires_until(draft, due));
+    if draft.job.schedule.count(cursor, until, base) > cap {
+        let upto = draft.job.schedule.drop_before(cursor, until, cap, base);
+        skip_until(draft, upto, Outcome::Missed, SkipReason::CatchUpCap);
+        return;
+    }
+    fire(draft, due);
+}
+
+/// Moves the cursor to `to`; all instants in between get one outcome. A fixed delay begins again now.
+pub(super) fn skip_until(draft: &mut Draft<'_>, to: i64, outcome: Outcome, reason: SkipReason) {
+    let fixed_delay = draft.job.schedule.is_fixed_delay();
+    let to = if fixed_delay { to.max(draft.ctx.now_ms) } else { to };
+    if to > draft.job.hot.cursor_ms {
+        let entries = entries_until(draft, to, outcome, Some(reason), None);
+        move_cursor(draft, to, entries);
+    }
+}
+
+/// What lies between the cursor and the instant of a run: coalesced into it, or taken away by daylight saving.
+fn note_until(draft: &mut Draft<'_>, to: i64, run: RunId) {
+    let entries = entries_until(draft, to, Outcome::Coalesced, None, Some(run));
+    if !entries.is_empty() {
+        move_cursor(draft, to, entries);
+    }
+}
+
+fn move_cursor(draft: &mut Draft<'_>, to: i64, entries: Vec<LedgerEntry>) {
+    let event = Event::CursorMoved { job: draft.job.id, interval: draft.interval(to), entries };
+    draft.emit(event);
+}
+
+/// Every instant from the cursor to `to`: those that fire get `outcome`, those that daylight saving took away theirs.
+fn entries_until(
+    draft: &Draft<'_>,
+    to: i64,
+    outcome: Outcome,
+    reason: Option<SkipReason>,
+    run: Option<RunId>,
+) -> Vec<LedgerEntry> {
+    let (schedule, base) = (&draft.job.schedule, draft.job.delay_base());
+    let mut entries = Vec::new();
+    // The common case costs no look-up: what is due next lies beyond.
+    let none_fires = draft.job.hot.next_due_ms.is_none_or(|due| due > to);
+    let fires = |entries: &mut Vec<LedgerEntry>, after: i64, until: i64| {
+        if none_fires {
+            return;
+        }
+        let Some(first_ms) = schedule.next(after, base).filter(|due| *due <= until) else { return };
+        let count = schedule.count(after, until, base);
+        let last_ms = schedule.last(first_ms, until, base).unwrap_or(first_ms);
+        entries.push(LedgerEntry { first_ms, last_ms, count, outcome, reason, run });
+    };
+    let mut after = draft.job.hot.cursor_ms;
+    for gone in schedule.dst_stretches(after, to) {
+        fires(&mut entries, after, gone.first_ms - 1);
+        entries.push(LedgerEntry {
+            first_ms: gone.first_ms,
+            last_ms: gone.last_ms,
+            count: gone.count,
+            outcome: Outcome::DstSkipped,
+            reason: None,
+            run: None,
+        });
+        after = gone.last_ms;
+    }
+    fires(&mut entries, after, to);
+    #[cfg(feature = "faults")]
+    if faults::active(Mutation::ForgetOutcome) {
+        entries.pop();
+    }
+    entries
+}
+
+/// Closes everything up to now before a change: what is due fires (as far as one decision goes), the rest gets `reason`.
+pub(super) fn settle(draft: &mut Draft<'_>, fire_due: bool, reason: SkipReason) {
+    if fire_due {
+        instants_due(draft);
+    }
+    skip_until(draft, draft.ctx.now_ms, Outcome::Skipped, reason);
+}

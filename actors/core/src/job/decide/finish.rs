@@ -1,0 +1,190 @@
+//! An attempt ended: by its executor's word, or because its lease did. What follows: success, a retry, a question, the end.
+
+use super::{
+    super::{
+        effect::{Effect, Reply},
+        state::OpenRun,
+        table::{Step, run_after},
+    },
+    Draft,
+};
+#[cfg(feature = "faults")]
+use crate::faults::{self, Mutation};
+use crate::retry;
+use campanile_schema::{
+    event::{Event, Next, StopReason},
+    ids::{RunId, Token},
+    limits::{ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, RESULT_BYTES},
+    record::{AttemptState, RunRecord, RunState},
+    rpc::executor::Ended,
+};
+
+/// Wait before a run that executors refused again and again is offered once more, ms.
+const REFUSED_WAIT_MS: i64 = 1_000;
+
+pub(super) fn finish(draft: &mut Draft<'_>, ended: &Ended) -> Reply {
+    let Some(open) = current(draft, ended.run, ended.token) else { return Reply::Stale };
+    match (ended.state, open.stop_reason()) {
+        (AttemptState::Success, _) => end(draft, ended, AttemptState::Success, RunState::Success),
+        (_, Some(StopReason::Cancel | StopReason::Replace)) => {
+            end(draft, ended, AttemptState::Canceled, RunState::Canceled)
+        }
+        (AttemptState::NotStarted, _) => not_started(draft, ended),
+        (AttemptState::Timeout, _) | (_, Some(StopReason::Timeout)) => {
+            failed(draft, ended, AttemptState::Timeout, RunState::Timeout)
+        }
+        (AttemptState::Canceled, None) => {
+            // Nobody asked: the executor gave up by itself (drain limit, lost contact).
+            let mut ended = ended.clone();
+            ended.error_code.get_or_insert_with(|| "EXECUTOR_STOPPED".to_owned());
+            failed(draft, &ended, AttemptState::Failed, RunState::Failed)
+        }
+        (AttemptState::Lost, None) => failed(draft, ended, AttemptState::Lost, RunState::Failed),
+        (AttemptState::Failed | AttemptState::Running, None) => {
+            failed(draft, ended, AttemptState::Failed, RunState::Failed)
+        }
+    }
+    Reply::Done
+}
+
+pub(super) fn lost(draft: &mut Draft<'_>, run: RunId, token: Token) -> Reply {
+    if current(draft, run, token).is_none() {
+        return Reply::Stale;
+    }
+    let ended = Ended {
+        run,
+        job: draft.job.id,
+        token,
+        state: AttemptState::Lost,
+        error_code: Some("EXECUTOR_LOST".to_owned()),
+        error_message: Some("the executor's lease ended without a result".to_owned()),
+        result: None,
+        cpu_ms: None,
+        max_rss_kb: None,
+    };
+    let why = draft.job.run(run).and_then(OpenRun::stop_reason);
+    match why {
+        Some(StopReason::Cancel | StopReason::Replace) => end(draft, &ended, AttemptState::Lost, RunState::Canceled),
+        Some(StopReason::Timeout) => failed(draft, &ended, AttemptState::Timeout, RunState::Timeout),
+        None => failed(draft, &ended, AttemptState::Lost, RunState::Failed),
+    }
+    Reply::Done
+}
+
+/// The run, if this token is its running attempt.
+fn current<'d>(draft: &'d Draft<'_>, run: RunId, token: Token) -> Option<&'d OpenRun> {
+    #[cfg(feature = "faults")]
+    if faults::active(Mutation::AcceptStale) {
+        return draft.job.run(run).filter(|r| r.has_body());
+    }
+    draft.job.run(run).filter(|r| r.has_body() && r.token() == Some(token))
+}
+
+fn not_started(draft: &mut Draft<'_>, ended: &Ended) {
+    let refusals = draft.job.run(ended.run).map_or(0, |r| {
+        r.record.attempts.iter().rev().skip(1).take_while(|a| a.state == AttemptState::NotStarted).count()
+    });
+    let next = if refusals < 3 { Next::Requeue } else { Next::RetryAt(draft.ctx.now_ms + REFUSED_WAIT_MS) };
+    go_on(draft, ended, AttemptState::NotStarted, next);
+}
+
+/// Retry, ask, or end for good.
+fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: RunState) {
+    let Some(open) = draft.job.run(ended.run) else { return };
+    // The attempt at hand counts too: it is in the record as RUNNING.
+    let tried = open.counted_attempts();
+    // Whether a lost body did its work nobody knows: a person says so, however many attempts are left.
+    let ask = draft.job.def.not_idempotent;
+    if ask && attempt == AttemptState::Lost {
+        go_on(draft, ended, attempt, Next::Confirm);
+    } else if tried >= draft.job.def.max_attempts.max(1) {
+        end(draft, ended, attempt, last);
+    } else if ask {
+        go_on(draft, ended, attempt, Next::Confirm);
+    } else if attempt == AttemptState::Lost {
+        go_on(draft, ended, attempt, Next::Requeue);
+    } else {
+        let at = draft.ctx.now_ms + retry::delay_ms(&draft.job.def, ended.run, tried);
+        go_on(draft, ended, attempt, Next::RetryAt(at));
+    }
+}
+
+fn release(draft: &mut Draft<'_>, ended: &Ended) {
+    let session = draft.job.run(ended.run).and_then(|r| r.session);
+    let tenant = draft.job.def.tenant.clone();
+    draft.effect(Effect::Ended { run: ended.run, token: ended.token, session, tenant });
+}
+
+fn go_on(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState, next: Next) {
+    let step = match next {
+        Next::RetryAt(_) => Step::Retry,
+        Next::Requeue => Step::Requeue,
+        Next::Confirm => Step::AskConfirm,
+    };
+    debug_assert!(draft.job.run(ended.run).is_some_and(|r| run_after(r.state(), step).is_some()));
+    release(draft, ended);
+    let requeue = next == Next::Requeue;
+    draft.emit(Event::AttemptEnded {
+        job: draft.job.id,
+        run: ended.run,
+        token: ended.token,
+        state,
+        error_code: clipped(ended.error_code.as_deref(), ERROR_CODE_BYTES),
+        error_message: clipped(ended.error_message.as_deref(), ERROR_MESSAGE_BYTES),
+        cpu_ms: ended.cpu_ms,
+        max_rss_kb: ended.max_rss_kb,
+        at_ms: draft.ctx.now_ms,
+        next,
+    });
+    if requeue {
+        draft.enqueue(ended.run);
+    }
+}
+
+/// The last attempt and the run end together.
+fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptState, state: RunState) {
+    release(draft, ended);
+    let now = draft.ctx.now_ms;
+    let dead_letter = !draft.job.def.no_dead_letter && matches!(state, RunState::Failed | RunState::Timeout);
+    let Some(open) = draft.job.run(ended.run) else { return };
+    let mut record = open.record.clone();
+    if let Some(attempt) = record.attempts.iter_mut().rev().find(|a| a.token == ended.token) {
+        attempt.state = attempt_state;
+        attempt.ended_ms = Some(now);
+        attempt.error_code = clipped(ended.error_code.as_deref(), ERROR_CODE_BYTES);
+        attempt.error_message = clipped(ended.error_message.as_deref(), ERROR_MESSAGE_BYTES);
+        attempt.cpu_ms = ended.cpu_ms;
+        attempt.max_rss_kb = ended.max_rss_kb;
+    }
+    record.result = ended.result.clone().filter(|r| r.len() <= RESULT_BYTES);
+    close(draft, record, state, dead_letter);
+}
+
+/// The run is final; what it held back may go on.
+pub(super) fn close(draft: &mut Draft<'_>, mut record: RunRecord, state: RunState, dead_letter: bool) {
+    record.state = state;
+    record.ended_ms = Some(draft.ctx.now_ms);
+    record.dead_letter = dead_letter;
+    draft.emit(Event::RunEnded { job: draft.job.id, record });
+    release_held(draft);
+}
+
+/// The oldest PENDING run becomes QUEUED when nothing else is active.
+pub(super) fn release_held(draft: &mut Draft<'_>) {
+    if draft.job.hot.runs.iter().any(|r| r.state() != RunState::Pending) {
+        return;
+    }
+    let Some(run) = draft.job.hot.runs.iter().map(OpenRun::id).min() else { return };
+    draft.emit(Event::RunReleased { job: draft.job.id, run, at_ms: draft.ctx.now_ms });
+    draft.enqueue(run);
+}
+
+fn clipped(text: Option<&str>, bytes: usize) -> Option<String> {
+    text.map(|t| {
+        let mut end = t.len().min(bytes);
+        while !t.is_char_boundary(end) {
+            end -= 1;
+        }
+        t[..end].to_owned()
+    })
+}

@@ -1,0 +1,144 @@
+//! The verbs, one file each. Each works on a copy-free [`Draft`]: it emits events, applies them to a scratch job so that the
+//! next line sees them, and collects effects.
+
+mod attempt;
+mod change;
+mod due;
+mod finish;
+mod reopen;
+mod stop;
+mod trigger;
+
+use super::{
+    Decision,
+    apply::{apply, created},
+    command::{Command, Context},
+    effect::{Effect, Reply},
+    pending::waiting,
+    state::Job,
+};
+#[cfg(feature = "faults")]
+use crate::faults::{self, Mutation};
+use crate::reject::Rejection;
+use campanile_schema::{
+    event::{Event, Interval, SkipReason},
+    ids::{JobId, RunId, Token, make_id},
+    stored::StoredJob,
+};
+
+/// A decision in the making: `job` already has the emitted events applied.
+pub(crate) struct Draft<'a> {
+    pub job: Job,
+    pub ctx: &'a Context,
+    pub events: Vec<Event>,
+    pub effects: Vec<Effect>,
+    next_id: u64,
+}
+
+impl<'a> Draft<'a> {
+    fn new(job: &Job, ctx: &'a Context) -> Self {
+        Self { job: job.clone(), ctx, events: Vec::new(), effects: Vec::new(), next_id: ctx.ids.first }
+    }
+    pub fn emit(&mut self, event: Event) {
+        apply(&mut self.job, &event);
+        self.events.push(event);
+    }
+    pub fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    /// Why instants do not fire though the job would.
+    pub fn paused(&self) -> Option<SkipReason> {
+        #[cfg(feature = "faults")]
+        if faults::active(Mutation::ForgetPause) {
+            return None;
+        }
+        self.ctx.paused
+    }
+    pub fn ids_left(&self) -> u64 {
+        (self.ctx.ids.first + self.ctx.ids.count).saturating_sub(self.next_id)
+    }
+    fn counter(&mut self) -> u64 {
+        assert!(self.ids_left() > 0, "a decision used more ids than its command asked for");
+        self.next_id += 1;
+        self.next_id - 1
+    }
+    pub fn new_run_id(&mut self) -> RunId {
+        let counter = self.counter();
+        RunId(make_id(counter, self.job.id.slot()))
+    }
+    /// Rises over all attempts of the shard, epochs included.
+    pub fn new_token(&mut self) -> Token {
+        #[cfg(feature = "faults")]
+        if faults::active(Mutation::ReuseToken) {
+            let used = self.job.hot.runs.iter().flat_map(|r| &r.record.attempts).map(|a| a.token).max();
+            if let Some(token) = used {
+                return token;
+            }
+        }
+        Token(self.counter())
+    }
+    /// `(cursor, to]` under the version in force.
+    pub fn interval(&self, to_ms: i64) -> Interval {
+        Interval {
+            from_ms: self.job.hot.cursor_ms,
+            to_ms,
+            version: self.job.hot.version,
+            tzdb: self.ctx.tzdb.to_owned(),
+        }
+    }
+    /// Asks for a permit and an executor for a run that is QUEUED now.
+    pub fn enqueue(&mut self, run: RunId) {
+        if let Some(open) = self.job.run(run) {
+            let waiting = waiting(&self.job, open, self.ctx.now_ms);
+            self.effect(Effect::Enqueue(waiting));
+        }
+    }
+    fn finish(self, reply: Reply) -> (Decision, Job) {
+        (Decision { events: self.events, effects: self.effects, reply }, self.job)
+    }
+    fn run_reply(&self, run: RunId) -> Reply {
+        self.job.run(run).map_or(Reply::Done, |open| Reply::Run(Box::new(self.job.run_view(open))))
+    }
+}
+
+/// Creates a job. Names and sizes were checked (`crate::spec`), the name is free (the shard's index).
+pub fn decide_create(job: JobId, spec: StoredJob, ctx: &Context) -> (Job, Decision) {
+    let event = Event::JobCreated { job, spec, at_ms: ctx.now_ms };
+    let Event::JobCreated { spec, at_ms, .. } = &event else { unreachable!("made above") };
+    let new = created(job, spec, *at_ms);
+    (new, Decision { events: vec![event], effects: Vec::new(), reply: Reply::Done })
+}
+
+/// Decides a command. Pure: the same job, command and context give the same decision.
+pub fn decide(job: &Job, command: &Command, ctx: &Context) -> Result<Decision, Rejection> {
+    decide_next(job, command, ctx).map(|(decision, _)| decision)
+}
+
+/// Like [`decide`], and the job with the decision's events applied, so that the owner need not apply them again.
+pub fn decide_next(job: &Job, command: &Command, ctx: &Context) -> Result<(Decision, Job), Rejection> {
+    let mut draft = Draft::new(job, ctx);
+    let reply = match command {
+        Command::Wake => {
+            due::wake(&mut draft);
+            Reply::Done
+        }
+        Command::Replace { version, spec } => change::replace(&mut draft, *version, spec)?,
+        Command::Pause { reason } => change::pause(&mut draft, reason.clone())?,
+        Command::Resume => change::resume(&mut draft)?,
+        Command::Delete => change::delete(&mut draft)?,
+        Command::Quarantine { reason } => change::quarantine(&mut draft, reason.clone()),
+        Command::Trigger { key, params, reason } => trigger::trigger(&mut draft, key, params, reason)?,
+        Command::Start { run, executor, session, credit_stamp_ms } => {
+            attempt::start(&mut draft, *run, executor, *session, *credit_stamp_ms)?
+        }
+        Command::Finish(ended) => finish::finish(&mut draft, ended),
+        Command::Suspect { run, token } => attempt::suspect(&mut draft, *run, *token),
+        Command::Heard { run, token, session } => attempt::heard(&mut draft, *run, *token, *session),
+        Command::Lost { run, token } => finish::lost(&mut draft, *run, *token),
+        Command::Cancel { run, .. } => stop::cancel(&mut draft, *run)?,
+        Command::Confirm { run, decision, .. } => reopen::confirm(&mut draft, *run, *decision)?,
+        Command::Reopen { record, redrive, reason } => reopen::reopen(&mut draft, record, *redrive, reason)?,
+        Command::Discard { record } => reopen::discard(&mut draft, record)?,
+    };
+    Ok(draft.finish(reply))
+}

@@ -1,0 +1,101 @@
+//! By hand: retry or redrive a final run, confirm one whose executor was lost, put a dead letter away.
+
+use super::{
+    super::{
+        effect::Reply,
+        table::{Step, run_after},
+    },
+    Draft, finish,
+    trigger::{may_start, queue_full},
+};
+use crate::reject::Rejection;
+use campanile_schema::{
+    error::ErrorCode,
+    event::Event,
+    ids::RunId,
+    job::ConcurrencyPolicy,
+    limits::OPEN_RUNS_PER_JOB,
+    record::{RunRecord, RunState},
+    view::ConfirmDecision,
+};
+
+pub(super) fn reopen(
+    draft: &mut Draft<'_>,
+    record: &RunRecord,
+    redrive: bool,
+    reason: &Option<String>,
+) -> Result<Reply, Rejection> {
+    if let Some(open) = draft.job.run(record.run) {
+        return Err(Rejection::new(
+            ErrorCode::IllegalState,
+            format!("the run is {}; only a run that has ended can be started again", open.state()),
+        ));
+    }
+    if run_after(record.state, Step::Reopen).is_none() {
+        return Err(Rejection::new(ErrorCode::IllegalState, "only a run that has ended can be started again"));
+    }
+    if redrive && !record.dead_letter {
+        return Err(Rejection::new(
+            ErrorCode::IllegalState,
+            "the run is not a dead letter (it may have been redriven)",
+        ));
+    }
+    may_start(draft)?;
+    if draft.ctx.queue_full || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
+        return Err(queue_full());
+    }
+    let held = draft.job.is_active() && draft.job.def.concurrency != ConcurrencyPolicy::Allow;
+    let mut record = record.clone();
+    record.generation += 1;
+    record.state = if held { RunState::Pending } else { RunState::Queued };
+    record.dead_letter = false;
+    record.ended_ms = None;
+    record.result = None;
+    if reason.is_some() {
+        record.reason.clone_from(reason);
+    }
+    let run = record.run;
+    draft.emit(Event::RunReopened { job: draft.job.id, record, at_ms: draft.ctx.now_ms });
+    if !held {
+        draft.enqueue(run);
+    }
+    Ok(draft.run_reply(run))
+}
+
+pub(super) fn discard(draft: &mut Draft<'_>, record: &RunRecord) -> Result<Reply, Rejection> {
+    if draft.job.run(record.run).is_some() || !record.dead_letter {
+        return Err(Rejection::new(
+            ErrorCode::IllegalState,
+            "the run is not a dead letter (it may have been redriven)",
+        ));
+    }
+    let mut record = record.clone();
+    record.dead_letter = false;
+    draft.emit(Event::DeadLetterDiscarded { job: draft.job.id, record, at_ms: draft.ctx.now_ms });
+    Ok(Reply::Done)
+}
+
+pub(super) fn confirm(draft: &mut Draft<'_>, run: RunId, decision: ConfirmDecision) -> Result<Reply, Rejection> {
+    let open = draft.job.run(run).filter(|r| r.state() == RunState::NeedsConfirmation);
+    let Some(open) = open else {
+        return Err(Rejection::new(ErrorCode::IllegalState, "the run does not wait for a confirmation"));
+    };
+    let record = open.record.clone();
+    match decision {
+        ConfirmDecision::Rerun => {
+            draft.emit(Event::RunConfirmed { job: draft.job.id, run, at_ms: draft.ctx.now_ms });
+            draft.enqueue(run);
+            return Ok(draft.run_reply(run));
+        }
+        ConfirmDecision::Succeeded => finish::close(draft, record.clone(), RunState::Success, false),
+        ConfirmDecision::Failed => {
+            let dead_letter = !draft.job.def.no_dead_letter;
+            finish::close(draft, record.clone(), RunState::Failed, dead_letter);
+        }
+    }
+    let ended = draft.events.iter().find_map(|e| match e {
+        Event::RunEnded { record, .. } if record.run == run => Some(record.clone()),
+        _ => None,
+    });
+    Ok(Reply::Final(Box::new(ended.unwrap_or(record))))
+}

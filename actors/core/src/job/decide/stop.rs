@@ -1,0 +1,63 @@
+//! Ending a run before its time: cancel, replace, timeout. A run without a body ends at once; a body is told to stop, and
+//! the run ends when the executor says so or its lease ends.
+
+use super::{
+    super::effect::{Effect, Reply},
+    Draft, finish,
+};
+use crate::reject::Rejection;
+use campanile_schema::{
+    error::ErrorCode,
+    event::{Event, StopReason},
+    ids::RunId,
+    record::RunState,
+    rpc::executor::Held,
+};
+
+pub(super) fn cancel(draft: &mut Draft<'_>, run: RunId) -> Result<Reply, Rejection> {
+    let Some(open) = draft.job.run(run) else {
+        return Err(Rejection::new(ErrorCode::IllegalState, "the run has ended; there is nothing to cancel"));
+    };
+    if open.has_body() {
+        stop(draft, run, StopReason::Cancel);
+        return Ok(draft.run_reply(run));
+    }
+    let mut record = open.record.clone();
+    stop(draft, run, StopReason::Cancel);
+    record.state = RunState::Canceled;
+    record.ended_ms = Some(draft.ctx.now_ms);
+    Ok(Reply::Final(Box::new(record)))
+}
+
+/// Stops all runs; those that are held first, so that none is let go on by the end of another.
+pub(super) fn stop_all(draft: &mut Draft<'_>, why: StopReason) {
+    let mut open: Vec<(bool, RunId)> =
+        draft.job.hot.runs.iter().map(|r| (r.state() != RunState::Pending, r.id())).collect();
+    open.sort_unstable();
+    for (_, run) in open {
+        stop(draft, run, why);
+    }
+}
+
+pub(super) fn stop(draft: &mut Draft<'_>, run: RunId, why: StopReason) {
+    let job = draft.job.id;
+    let Some(open) = draft.job.run(run) else { return };
+    if open.has_body() {
+        let (session, token, told) = (open.session, open.token(), open.stop_reason());
+        // A cancel overrides a timeout under way; told twice with one reason is told once.
+        if told == Some(why) || told == Some(StopReason::Cancel) {
+            return;
+        }
+        draft.emit(Event::AttemptStopping { job, run, why, at_ms: draft.ctx.now_ms });
+        if let (Some(session), Some(token)) = (session, token) {
+            draft.effect(Effect::Stop { session, held: Held { run, job, token } });
+        }
+        return;
+    }
+    let record = open.record.clone();
+    if record.state == RunState::Queued {
+        let (tenant, pool) = (draft.job.def.tenant.clone(), draft.job.def.pool.clone());
+        draft.effect(Effect::Dequeue { run, tenant, pool });
+    }
+    finish::close(draft, record, RunState::Canceled, false);
+}

@@ -1,0 +1,82 @@
+//! What must be done outside once a decision is durable, and the answer to the caller.
+
+use campanile_schema::{
+    ids::{ExecutorSession, JobId, RunId, Token},
+    job::Action,
+    record::RunRecord,
+    rpc::executor::Held,
+    stored::Sealed,
+};
+use campanile_schema::{rpc::executor::Assignment, view::RunView};
+
+/// What a run needs of an executor.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Need {
+    Handler(String),
+    Command,
+}
+
+impl Need {
+    pub fn of(action: &Action) -> Self {
+        match action {
+            Action::Handler { name } => Self::Handler(name.clone()),
+            Action::Command { .. } => Self::Command,
+        }
+    }
+}
+
+/// A run that wants a permit and an executor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    pub run: RunId,
+    pub job: JobId,
+    pub tenant: String,
+    pub pool: String,
+    pub priority: u16,
+    /// Backfill lane: after all live runs.
+    pub backfill: bool,
+    pub need: Need,
+    pub cpu: f64,
+    pub memory_mb: u64,
+    pub storage_mb: u64,
+    pub since_ms: i64,
+}
+
+/// An assignment with its way to the executor; secrets are opened by the shell when it is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assign {
+    pub session: ExecutorSession,
+    pub assignment: Assignment,
+    pub secrets: Option<Sealed>,
+}
+
+/// Something to do outside. `pending` can rebuild all of them but `Ended` and `Stop` of attempts that are gone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Ask for a permit and an executor.
+    Enqueue(Waiting),
+    /// It no longer waits (canceled while queued).
+    Dequeue { run: RunId, tenant: String, pool: String },
+    /// Send it to the executor it was bound to.
+    Assign(Box<Assign>),
+    /// The body ended or is given up: permit and slot are free.
+    Ended { run: RunId, token: Token, session: Option<ExecutorSession>, tenant: String },
+    /// Tell the executor to stop the body.
+    Stop { session: ExecutorSession, held: Held },
+    /// After a restart: an attempt of before; its lease starts anew.
+    Watch { session: ExecutorSession, held: Held, tenant: String, pool: String, executor: String },
+}
+
+/// The answer to a command.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Reply {
+    #[default]
+    Done,
+    /// The command did nothing because it was done before.
+    Unchanged,
+    Run(Box<RunView>),
+    /// A final run, as ended by the command.
+    Final(Box<RunRecord>),
+    /// The result of an attempt came too late or from a replaced attempt.
+    Stale,
+}

@@ -1,0 +1,56 @@
+//! The outbox: which effects a job still owes. Called after a crash or a move, when the effects of durable decisions may
+//! have been lost. Doing one twice is harmless: the pool knows runs by id, executors attempts by token.
+
+use super::{
+    effect::{Effect, Need, Waiting},
+    state::{Job, OpenRun},
+};
+use campanile_schema::{
+    record::{RunState, Source},
+    rpc::executor::Held,
+};
+
+pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Waiting {
+    let (cpu, memory_mb, storage_mb) = job.def.resources.unwrap_or((0.1, 64, 0));
+    Waiting {
+        run: open.id(),
+        job: job.id,
+        tenant: job.def.tenant.clone(),
+        pool: job.def.pool.clone(),
+        priority: job.def.priority,
+        backfill: matches!(open.record.source, Source::Backfill),
+        need: Need::of(&job.def.resolved_action()),
+        cpu,
+        memory_mb,
+        storage_mb,
+        since_ms,
+    }
+}
+
+/// Effects that the state calls for.
+pub fn pending(job: &Job) -> Vec<Effect> {
+    job.hot.runs.iter().filter_map(|open| owed(job, open)).flatten().collect()
+}
+
+fn owed(job: &Job, open: &OpenRun) -> Option<Vec<Effect>> {
+    match open.state() {
+        RunState::Queued => Some(vec![Effect::Enqueue(waiting(job, open, open.record.created_ms))]),
+        RunState::Running | RunState::SuspectedLost => {
+            let (session, attempt) = (open.session?, open.attempt()?);
+            let held = Held { run: open.id(), job: job.id, token: attempt.token };
+            let mut owed = vec![Effect::Watch {
+                session,
+                held,
+                tenant: job.def.tenant.clone(),
+                pool: job.def.pool.clone(),
+                executor: attempt.executor.clone(),
+            }];
+            if open.stopping.is_some() {
+                owed.push(Effect::Stop { session, held });
+            }
+            Some(owed)
+        }
+        RunState::Pending | RunState::RetryWait | RunState::NeedsConfirmation => None,
+        RunState::Success | RunState::Failed | RunState::Timeout | RunState::Canceled | RunState::Skipped => None,
+    }
+}

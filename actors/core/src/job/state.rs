@@ -1,0 +1,275 @@
+//! What a job is: definition (rarely changed, stored apart) and hot state (the bytes that a passive job keeps).
+
+#[cfg(feature = "faults")]
+use crate::faults::{self, Mutation};
+use crate::{retry, schedule::Schedule};
+use campanile_schema::{
+    event::StopReason,
+    frame::{self, DecodeError},
+    ids::{ExecutorSession, JobId, RunId, Token},
+    job::{ConcurrencyPolicy, JobStatus, JobView, MisfirePolicy},
+    limits::{CATCH_UP_RUNS_PER_SEC, RUNS_PER_WAKE},
+    record::{AttemptRecord, AttemptState, RunRecord, RunState, code},
+    stored::StoredJob,
+    time::Timestamp,
+    view::RunView,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A run that is not final.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenRun {
+    #[serde(rename = "d")]
+    pub record: RunRecord,
+    /// Executor session of the running attempt.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<ExecutorSession>,
+    /// End of RETRY_WAIT.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub retry_at_ms: Option<i64>,
+    /// Set when the executor was told to stop the body: the code of a [`StopReason`].
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<u8>,
+    /// Ended attempts of this generation that count against `maxAttempts`. Not counted from the record, which keeps the
+    /// newest attempts only.
+    #[serde(rename = "t", default, skip_serializing_if = "is_zero_u32")]
+    pub tried: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero_u32(n: &u32) -> bool {
+    *n == 0
+}
+
+impl OpenRun {
+    /// A run that no executor has.
+    pub(crate) fn waiting(record: RunRecord) -> Self {
+        Self { record, session: None, retry_at_ms: None, stopping: None, tried: 0 }
+    }
+    pub fn id(&self) -> RunId {
+        self.record.run
+    }
+    pub fn state(&self) -> RunState {
+        self.record.state
+    }
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.stopping.and_then(StopReason::from_code)
+    }
+    /// A body may be running somewhere.
+    pub fn has_body(&self) -> bool {
+        matches!(self.record.state, RunState::Running | RunState::SuspectedLost)
+    }
+    /// The attempt whose body may be running.
+    pub fn attempt(&self) -> Option<&AttemptRecord> {
+        self.record.attempts.last().filter(|a| a.state == AttemptState::Running)
+    }
+    pub fn token(&self) -> Option<Token> {
+        self.attempt().map(|a| a.token)
+    }
+    /// Attempts of this generation that count against `maxAttempts`, the running one included.
+    pub fn counted_attempts(&self) -> u32 {
+        self.tried + u32::from(self.attempt().is_some())
+    }
+}
+
+/// What a passive job keeps in memory, encoded (~40-200 B).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HotState {
+    #[serde(rename = "s", with = "code")]
+    pub status: JobStatus,
+    #[serde(rename = "v")]
+    pub version: u64,
+    #[serde(rename = "a")]
+    pub created_ms: i64,
+    #[serde(rename = "u")]
+    pub updated_ms: i64,
+    /// Every instant up to here has an outcome.
+    #[serde(rename = "c")]
+    pub cursor_ms: i64,
+    /// First instant after the cursor (cached; see [`Job::refresh_next_due`]).
+    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+    pub next_due_ms: Option<i64>,
+    /// What FIXED_DELAY counts from: end of the last run, or when an instant was last decided without one (creation,
+    /// edit, resume, skip). Never before the cursor.
+    #[serde(rename = "b")]
+    pub delay_base_ms: i64,
+    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+    pub run_count: u64,
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    pub last_run_ms: Option<i64>,
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub last_state: Option<u8>,
+    /// Earliest instant at which FIRE_ALL_MISSED starts more runs.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    pub catch_up_ms: Option<i64>,
+    #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
+    #[serde(rename = "r", default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<OpenRun>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// How long after an attempt's timeout the node steps in when the executor has not ended it itself, ms.
+pub const TIMEOUT_GRACE_MS: i64 = 1_000;
+
+/// After a wake that started runs of FIRE_ALL_MISSED the next ones wait this long, ms.
+pub(crate) const CATCH_UP_PACE_MS: i64 = RUNS_PER_WAKE as i64 * 1000 / CATCH_UP_RUNS_PER_SEC;
+
+/// A whole job in memory.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: JobId,
+    pub def: Arc<StoredJob>,
+    pub schedule: Schedule,
+    pub hot: HotState,
+}
+
+impl Job {
+    pub fn new(id: JobId, def: Arc<StoredJob>, hot: HotState) -> Self {
+        let schedule = Schedule::compile(&def).unwrap_or_else(|_| Schedule::never());
+        Self { id, def, schedule, hot }
+    }
+
+    /// From the bytes of a passive job and its stored definition.
+    pub fn decode(id: JobId, def: &[u8], hot: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self::new(id, Arc::new(frame::decode("definition", def)?), frame::decode("hot state", hot)?))
+    }
+
+    pub fn encode_hot(&self) -> Vec<u8> {
+        frame::encode(&self.hot)
+    }
+
+    pub fn run(&self, run: RunId) -> Option<&OpenRun> {
+        self.hot.runs.iter().find(|r| r.id() == run)
+    }
+    pub fn run_mut(&mut self, run: RunId) -> Option<&mut OpenRun> {
+        self.hot.runs.iter_mut().find(|r| r.id() == run)
+    }
+    pub fn is_active(&self) -> bool {
+        !self.hot.runs.is_empty()
+    }
+    pub fn fires(&self) -> bool {
+        #[cfg(feature = "faults")]
+        if faults::active(Mutation::ForgetPause) && self.hot.status == JobStatus::Paused {
+            return true;
+        }
+        self.hot.status == JobStatus::Enabled && self.hot.quarantine.is_none()
+    }
+
+    pub(crate) fn delay_base(&self) -> Option<i64> {
+        (!self.schedule.is_fixed_delay() || self.hot.runs.is_empty()).then_some(self.hot.delay_base_ms)
+    }
+
+    /// Recomputes the cached next instant; after the cursor, the definition or the zone database changed.
+    pub fn refresh_next_due(&mut self) {
+        self.hot.next_due_ms = self.schedule.next(self.hot.cursor_ms, self.delay_base());
+    }
+
+    /// Instant + its jitter: when it is really due. Before the next instant, so that the order is kept.
+    pub fn due_with_jitter(&self, at_ms: i64) -> i64 {
+        #[cfg(feature = "faults")]
+        if faults::active(Mutation::FireEarly) {
+            return at_ms - 3_000;
+        }
+        if self.def.jitter_sec == 0 {
+            return at_ms;
+        }
+        let room_ms = self.schedule.next(at_ms, None).map_or(i64::MAX, |next| next - at_ms);
+        at_ms + retry::instant_jitter_ms(self.def.jitter_sec, self.id.0, at_ms, room_ms)
+    }
+
+    /// FIRE_ALL_MISSED in order: the backlog waits until the active run is final.
+    pub(crate) fn backlog_waits(&self, now_ms: i64) -> bool {
+        self.def.misfire == MisfirePolicy::FireAllMissed
+            && self.def.concurrency != ConcurrencyPolicy::Allow
+            && self.is_active()
+            && self.hot.next_due_ms.is_some_and(|due| self.is_misfire(due, now_ms))
+    }
+
+    pub(crate) fn is_misfire(&self, at_ms: i64, now_ms: i64) -> bool {
+        now_ms - self.due_with_jitter(at_ms) > i64::from(self.def.misfire_threshold_sec) * 1000
+    }
+
+    /// When FIRE_ALL_MISSED may go on with misfires; other instants do not wait. A pace that lies further ahead was set
+    /// before the clock was put back: it is over.
+    pub(crate) fn pace_until(&self, now_ms: i64) -> Option<i64> {
+        let pace = self.hot.catch_up_ms.filter(|at| *at > now_ms && *at <= now_ms + CATCH_UP_PACE_MS)?;
+        self.hot.next_due_ms.is_some_and(|due| self.is_misfire(due, now_ms)).then_some(pace)
+    }
+
+    /// When the job wants to be woken; None = not by time.
+    pub fn wake_at(&self, now_ms: i64) -> Option<i64> {
+        let mut wake: Option<i64> = None;
+        let mut at = |t: i64| wake = Some(wake.map_or(t, |w| w.min(t)));
+        if self.fires()
+            && !self.backlog_waits(now_ms)
+            && let Some(due) = self.hot.next_due_ms
+        {
+            at(self.due_with_jitter(due).max(self.pace_until(now_ms).unwrap_or(i64::MIN)));
+        }
+        for run in &self.hot.runs {
+            if let Some(retry) = run.retry_at_ms {
+                at(retry);
+            }
+            if let (true, None, Some(attempt)) = (run.has_body(), run.stopping, run.attempt()) {
+                at(self.attempt_deadline(attempt));
+            }
+        }
+        wake
+    }
+
+    pub(crate) fn attempt_deadline(&self, attempt: &AttemptRecord) -> i64 {
+        attempt.started_ms.saturating_add(self.def.timeout_sec as i64 * 1000).saturating_add(TIMEOUT_GRACE_MS)
+    }
+
+    pub fn view(&self) -> JobView {
+        JobView {
+            job_id: self.id,
+            status: self.hot.status,
+            version: self.hot.version,
+            created_at: Timestamp(self.hot.created_ms),
+            updated_at: Timestamp(self.hot.updated_ms),
+            next_fire_at: self.hot.next_due_ms.filter(|_| self.fires()).map(Timestamp),
+            last_run_at: self.hot.last_run_ms.map(Timestamp),
+            last_run_state: self.hot.last_state.and_then(RunState::from_code),
+            run_count: self.hot.run_count,
+            quarantine_reason: self.hot.quarantine.clone(),
+            spec: self.def.to_spec(),
+        }
+    }
+
+    /// A live run as callers see it; the reason to wait that the job itself knows.
+    pub fn run_view(&self, open: &OpenRun) -> RunView {
+        let mut view = RunView::from(&open.record);
+        view.next_retry_at = open.retry_at_ms.map(Timestamp);
+        view.wait_reason = match open.state() {
+            RunState::Pending => Some(format!(
+                "HELD_BY_CONCURRENCY_POLICY: {} holds it until the active run has ended",
+                self.def.concurrency
+            )),
+            RunState::Queued => {
+                Some(format!("WAITING_FOR_EXECUTOR: no permit or no free executor in pool '{}' yet", self.def.pool))
+            }
+            RunState::RetryWait => Some("WAITING_FOR_RETRY: the next attempt starts at nextRetryAt".to_owned()),
+            RunState::NeedsConfirmation => Some(
+                "NEEDS_CONFIRMATION: the job is not idempotent and its executor was lost or failed; confirm the run"
+                    .to_owned(),
+            ),
+            RunState::SuspectedLost => {
+                Some("SUSPECTED_LOST: its executor is silent; it is taken back when the lease ends".to_owned())
+            }
+            RunState::Running
+            | RunState::Success
+            | RunState::Failed
+            | RunState::Timeout
+            | RunState::Canceled
+            | RunState::Skipped => None,
+        };
+        view
+    }
+}

@@ -1,0 +1,18 @@
+//! The pure heart of Campanile: what happens next, given a state, a command and a time.
+//!
+//! `decide(&job, command, ctx) -> Decision | Rejection` chooses events and effects; `apply(&mut job, event)` is total and
+//! is what replay uses; `pending(&job)` rebuilds effects that a crash or a move lost. Nothing here reads a clock, draws a
+//! random number, does I/O or waits.
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod cron;
+#[cfg(feature = "faults")]
+pub mod faults;
+pub mod job;
+pub mod reject;
+pub mod retry;
+pub mod schedule;
+pub mod shard;
+pub mod spec;
+pub mod wheel;

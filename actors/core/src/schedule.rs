@@ -1,0 +1,201 @@
+//! When a job is due: one type over cron, fixed rate, fixed delay and once, with start and end of validity.
+//!
+//! All instants are milliseconds since 1970 UTC, logical (before jitter). Never here: jitter, misfires, pauses.
+
+use crate::cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, ZoneError};
+use campanile_schema::{
+    ids::name_hash,
+    stored::{StoredJob, StoredTrigger},
+};
+use std::sync::Arc;
+
+/// A compiled schedule.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    kind: Kind,
+    start_ms: i64,
+    end_ms: i64,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Shared: a decision works on a copy of its job.
+    Cron(Arc<CronSchedule>),
+    FixedRate {
+        every_ms: i64,
+        anchor_ms: i64,
+    },
+    /// Due once, `every` after the base (the end of the last run); has no instant while the base is not known.
+    FixedDelay {
+        every_ms: i64,
+    },
+    Once {
+        at_ms: i64,
+    },
+    Never,
+}
+
+/// The definition's schedule cannot be compiled. Definitions are checked when they are created, so this means that the
+/// zone database lost a zone or that the definition came from a newer release.
+#[derive(Debug, thiserror::Error)]
+pub enum ScheduleError {
+    #[error("{0}")]
+    Cron(#[from] CronError),
+    #[error("{0}")]
+    Zone(#[from] ZoneError),
+}
+
+impl Schedule {
+    pub fn compile(def: &StoredJob) -> Result<Self, ScheduleError> {
+        let kind = match &def.trigger {
+            StoredTrigger::Cron { expr, dialect, zone, gap, overlap } => {
+                let (expr, _) = CronExpr::parse(expr, *dialect, name_hash(&def.tenant, &def.name))?;
+                Kind::Cron(Arc::new(CronSchedule::new(expr, zone, *gap, *overlap)?))
+            }
+            StoredTrigger::FixedRate { every_ms, anchor_ms } => {
+                Kind::FixedRate { every_ms: *every_ms, anchor_ms: *anchor_ms }
+            }
+            StoredTrigger::FixedDelay { every_ms } => Kind::FixedDelay { every_ms: *every_ms },
+            StoredTrigger::Once { at_ms } => Kind::Once { at_ms: *at_ms },
+            StoredTrigger::Manual {} => Kind::Never,
+        };
+        Ok(Self { kind, start_ms: def.start_ms.unwrap_or(i64::MIN), end_ms: def.end_ms.unwrap_or(i64::MAX) })
+    }
+
+    /// A schedule that is never due: stands in when [`Self::compile`] fails, so that the job stays visible.
+    pub fn never() -> Self {
+        Self { kind: Kind::Never, start_ms: i64::MIN, end_ms: i64::MAX }
+    }
+
+    pub fn is_fixed_delay(&self) -> bool {
+        matches!(self.kind, Kind::FixedDelay { .. })
+    }
+
+    /// First instant strictly after `after`. `delay_base`: end of the last run, for FIXED_DELAY.
+    pub fn next(&self, after_ms: i64, delay_base: Option<i64>) -> Option<i64> {
+        let after = after_ms.max(self.start_ms.saturating_sub(1));
+        let due = match &self.kind {
+            Kind::Cron(cron) => cron.next_fire(after)?,
+            Kind::FixedRate { every_ms, anchor_ms } => {
+                if after < *anchor_ms {
+                    *anchor_ms
+                } else {
+                    anchor_ms + ((after - anchor_ms) / every_ms + 1) * every_ms
+                }
+            }
+            Kind::FixedDelay { every_ms } => {
+                // One instant per base: what comes after it depends on when its run ends.
+                Some((delay_base? + every_ms).max(self.start_ms)).filter(|due| *due > after)?
+            }
+            Kind::Once { at_ms } if *at_ms > after => *at_ms,
+            Kind::Once { .. } | Kind::Never => return None,
+        };
+        (due <= self.end_ms).then_some(due)
+    }
+
+    /// Instants in `(after, until]`.
+    pub fn count(&self, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> u64 {
+        let after = after_ms.max(self.start_ms.saturating_sub(1));
+        let until = until_ms.min(self.end_ms);
+        if until <= after {
+            return 0;
+        }
+        match &self.kind {
+            Kind::Cron(cron) => cron.count_fires(after, until),
+            Kind::FixedRate { every_ms, anchor_ms } => {
+                let upto = |t: i64| if t < *anchor_ms { 0 } else { (t - anchor_ms) / every_ms + 1 };
+                (upto(until) - upto(after)) as u64
+            }
+            Kind::FixedDelay { .. } | Kind::Once { .. } | Kind::Never => {
+                u64::from(self.next(after, delay_base).is_some_and(|due| due <= until))
+            }
+        }
+    }
+
+    /// Last instant in `(after, until]`, by bisection: at most ~50 look-ups.
+    pub fn last(&self, after_ms: i64, until_ms: i64, delay_base: Option<i64>) -> Option<i64> {
+        let due_in = |after: i64, until: i64| self.next(after, delay_base).filter(|due| *due <= until);
+        let mut found = due_in(after_ms, until_ms)?;
+        match due_in(found, until_ms) {
+            Some(second) => found = second,
+            None => return Some(found),
+        }
+        let (mut low, mut high) = (found, until_ms);
+        // Invariant: `found` is an instant; none is known beyond `high`.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match due_in(middle, high) {
+                Some(due) => {
+                    found = due;
+                    low = due;
+                }
+                None => high = middle,
+            }
+        }
+        Some(found)
+    }
+
+    /// The instant after which exactly `keep` instants remain up to `until`: everything up to it is dropped.
+    pub fn drop_before(&self, after_ms: i64, until_ms: i64, keep: u64, delay_base: Option<i64>) -> i64 {
+        let (mut low, mut high) = (after_ms, until_ms);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.count(middle, until_ms, delay_base) > keep {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Instants in `(after, until]` that daylight saving takes away, in order. Looks only near changes of the zone's
+    /// offset, so that a long span of frequent fires stays cheap; there are about two such changes a year.
+    pub fn dst_stretches(&self, after_ms: i64, until_ms: i64) -> Vec<DstStretch> {
+        let Kind::Cron(cron) = &self.kind else { return Vec::new() };
+        let mut after = after_ms.max(self.start_ms.saturating_sub(1));
+        let until = until_ms.min(self.end_ms);
+        if cron.expr.follows_elapsed_time() || cron.next_occurrence(after, until).is_none() {
+            return Vec::new();
+        }
+        let mut stretches: Vec<DstStretch> = Vec::new();
+        let Ok(looked_from) = jiff::Timestamp::from_millisecond(after - OFFSET_CHANGE_MS) else { return stretches };
+        let mut offset = cron.zone.to_offset(looked_from).seconds();
+        for change in cron.zone.following(looked_from) {
+            let (at, before) = (change.timestamp().as_millisecond(), offset);
+            offset = change.offset().seconds();
+            let reach = i64::from((offset - before).abs()) * 1_000;
+            if at - reach > until {
+                break;
+            }
+            // A gap ends at the change; the hours of an overlap lie on both sides of it.
+            let mut in_stretch = false;
+            after = after.max(at - reach - 1);
+            while let Some(next) = cron.next_occurrence(after, until.min(at + reach)) {
+                after = next.at_ms;
+                match (next.kind, stretches.last_mut()) {
+                    (OccurrenceKind::Fire, _) => in_stretch = false,
+                    (OccurrenceKind::DstSkipped, Some(open)) if in_stretch => {
+                        (open.last_ms, open.count) = (after, open.count + 1);
+                    }
+                    (OccurrenceKind::DstSkipped, _) => {
+                        in_stretch = true;
+                        stretches.push(DstStretch { first_ms: after, last_ms: after, count: 1 });
+                    }
+                }
+            }
+        }
+        stretches
+    }
+}
+
+/// No change of a zone's offset is larger, milliseconds (those across the date line are 24 hours).
+const OFFSET_CHANGE_MS: i64 = 26 * 3_600_000;
+
+/// Neighbouring instants that fall away by daylight saving, none that fires between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DstStretch {
+    pub first_ms: i64,
+    pub last_ms: i64,
+    pub count: u64,
+}

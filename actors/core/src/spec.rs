@@ -1,0 +1,280 @@
+//! Checks a caller's job spec and resolves it to the stored form: dialect, anchor and instant are filled in, so that what
+//! is stored never depends on when it is read.
+
+use crate::{
+    cron::{CronExpr, CronSchedule},
+    reject::Rejection,
+    schedule::Schedule,
+};
+use campanile_schema::{
+    error::ErrorCode,
+    ids::name_hash,
+    job::{Action, JobSpec, Trigger},
+    limits,
+    stored::{MASK, Sealed, StoredJob, StoredTrigger},
+};
+
+fn invalid(message: impl Into<String>) -> Rejection {
+    Rejection::new(ErrorCode::InvalidArgument, message)
+}
+
+/// Name of a job: 1..128 of letters, digits, `. _ - /`.
+pub fn check_name(name: &str) -> Result<(), Rejection> {
+    check_word("name", name, limits::NAME_CHARS, "._-/")
+}
+
+/// Name of a tenant or a pool: 1..64 of letters, digits, `. _ -`.
+pub fn check_tenant(field: &str, name: &str) -> Result<(), Rejection> {
+    check_word(field, name, limits::TENANT_CHARS, "._-")
+}
+
+fn check_word(field: &str, text: &str, max: usize, marks: &str) -> Result<(), Rejection> {
+    let fits = (1..=max).contains(&text.len());
+    if fits && text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c)) {
+        return Ok(());
+    }
+    let marks: Vec<String> = marks.chars().map(String::from).collect();
+    Err(invalid(format!(
+        "{field} '{}' must be 1 to {max} ASCII letters, digits or {}",
+        text.escape_debug(),
+        marks.join(" ")
+    )))
+}
+
+/// A checked spec in its stored form. `sealed`: the secret params after sealing (None when there are none).
+/// `old`: the definition that is replaced; FIXED_RATE keeps its anchor, and masked secrets keep their values.
+pub fn resolve(
+    spec: &JobSpec,
+    sealed: Option<Sealed>,
+    old: Option<&StoredJob>,
+    now_ms: i64,
+) -> Result<StoredJob, Rejection> {
+    check_name(&spec.name)?;
+    check_tenant("tenantId", &spec.tenant_id)?;
+    check_tenant("executorSelector", &spec.executor_selector)?;
+    check_numbers(spec)?;
+    check_sizes(spec)?;
+    check_secrets(spec, old)?;
+    check_instants(&spec.trigger)?;
+    let trigger = resolve_trigger(spec, old, now_ms)?;
+    let sealed = sealed.or_else(|| old.and_then(|o| o.secrets.clone()).filter(|_| masked(spec)));
+    let stored = StoredJob::from_spec(spec, trigger, sealed);
+    check_fires(spec, &stored, now_ms)?;
+    let size = campanile_schema::frame::encode(&stored).len();
+    if size > limits::DEFINITION_BYTES {
+        return Err(Rejection::new(
+            ErrorCode::BodyTooLarge,
+            format!("the definition takes {size} bytes; at most {} are allowed", limits::DEFINITION_BYTES),
+        ));
+    }
+    Ok(stored)
+}
+
+/// All secrets were given back masked, as they were read.
+pub fn masked(spec: &JobSpec) -> bool {
+    !spec.secret_params.is_empty() && spec.secret_params.values().all(|v| v == MASK)
+}
+
+/// Masked values stand for the stored ones, so all are given masked, of the names that are stored, or none is.
+fn check_secrets(spec: &JobSpec, old: Option<&StoredJob>) -> Result<(), Rejection> {
+    if !spec.secret_params.values().any(|v| v == MASK) {
+        return Ok(());
+    }
+    let stored = old.and_then(|o| o.secrets.as_ref()).map_or(&[][..], |s| &s.names);
+    if masked(spec)
+        && spec.secret_params.len() == stored.len()
+        && stored.iter().all(|n| spec.secret_params.contains_key(n))
+    {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "secretParams: '{MASK}' keeps the stored values only when all of them are given so; else give every value"
+    )))
+}
+
+/// Last instant that a definition may name, ms: the end of the year 9998 UTC, as for cron.
+const LAST_INSTANT_MS: i64 = 253_370_764_799_999;
+
+fn check_instants(trigger: &Trigger) -> Result<(), Rejection> {
+    let named = match trigger {
+        Trigger::Cron { start_at, end_at, .. } | Trigger::FixedDelay { start_at, end_at, .. } => {
+            [("startAt", start_at), ("endAt", end_at), ("at", &None)]
+        }
+        Trigger::FixedRate { anchor_at, start_at, end_at, .. } => {
+            [("startAt", start_at), ("endAt", end_at), ("anchorAt", anchor_at)]
+        }
+        Trigger::Once { at, .. } => [("at", at), ("at", &None), ("at", &None)],
+        Trigger::Manual {} => return Ok(()),
+    };
+    for (field, instant) in named {
+        if instant.is_some_and(|t| !(0..=LAST_INSTANT_MS).contains(&t.ms())) {
+            return Err(invalid(format!("trigger.{field} must lie between the years 1970 and 9998")));
+        }
+    }
+    Ok(())
+}
+
+fn check_numbers(spec: &JobSpec) -> Result<(), Rejection> {
+    let retry = &spec.retry_policy;
+    if !(1..=limits::ATTEMPTS_MAX).contains(&retry.max_attempts) {
+        return Err(invalid(format!("retryPolicy.maxAttempts must be 1 to {}", limits::ATTEMPTS_MAX)));
+    }
+    let seconds = 0.0..=limits::SECONDS_MAX as f64;
+    if !seconds.contains(&retry.base_delay_sec) || !seconds.contains(&retry.max_delay_sec) {
+        return Err(invalid(format!("retryPolicy delays must be 0 to {} seconds", limits::SECONDS_MAX)));
+    }
+    if !(0.0..=1.0).contains(&retry.jitter) {
+        return Err(invalid("retryPolicy.jitter must be 0.0 to 1.0"));
+    }
+    if !(1..=limits::SECONDS_MAX).contains(&spec.timeout_sec) {
+        return Err(invalid(format!("timeoutSec must be 1 to {}", limits::SECONDS_MAX)));
+    }
+    if spec.priority > limits::PRIORITY_MAX {
+        return Err(invalid(format!("priority must be 0 to {}", limits::PRIORITY_MAX)));
+    }
+    let resources = &spec.resources;
+    if !(resources.cpu.is_finite() && (0.0..=100_000.0).contains(&resources.cpu)) {
+        return Err(invalid("resources.cpu must be 0 to 100000 cores"));
+    }
+    Ok(())
+}
+
+fn check_sizes(spec: &JobSpec) -> Result<(), Rejection> {
+    if spec.labels.len() > limits::LABELS {
+        return Err(invalid(format!("at most {} labels", limits::LABELS)));
+    }
+    for (key, value) in &spec.labels {
+        if key.is_empty() || key.len() > limits::LABEL_BYTES || value.len() > limits::LABEL_BYTES {
+            return Err(invalid(format!("label '{key}': key and value take 1 to {} bytes", limits::LABEL_BYTES)));
+        }
+    }
+    if spec.params.len() > limits::PARAMS_BYTES {
+        return Err(Rejection::new(
+            ErrorCode::BodyTooLarge,
+            format!("params take {} bytes; at most {} are allowed", spec.params.len(), limits::PARAMS_BYTES),
+        ));
+    }
+    match &spec.action {
+        Some(Action::Command { command, output_cap_kb, .. }) => {
+            if command.first().is_none_or(String::is_empty) {
+                return Err(invalid("action.command must name a program, for example [\"/bin/sh\",\"-c\",\"date\"]"));
+            }
+            if *output_cap_kb as usize > limits::LOG_BYTES_PER_ATTEMPT / 1024 {
+                return Err(invalid(format!(
+                    "action.outputCapKb must be 0 to {}",
+                    limits::LOG_BYTES_PER_ATTEMPT / 1024
+                )));
+            }
+        }
+        Some(Action::Handler { name }) if name.is_empty() || name.len() > limits::NAME_CHARS => {
+            return Err(invalid(format!("action.name must be 1 to {} characters", limits::NAME_CHARS)));
+        }
+        Some(Action::Handler { .. }) | None => {}
+    }
+    Ok(())
+}
+
+fn seconds(field: &str, value: u64) -> Result<i64, Rejection> {
+    if (1..=limits::SECONDS_MAX).contains(&value) {
+        return Ok(value as i64 * 1000);
+    }
+    Err(invalid(format!("trigger.{field} must be 1 to {}", limits::SECONDS_MAX)))
+}
+
+/// The trigger with everything filled in that would otherwise depend on when it is read.
+pub fn resolve_trigger(spec: &JobSpec, old: Option<&StoredJob>, now_ms: i64) -> Result<StoredTrigger, Rejection> {
+    match &spec.trigger {
+        Trigger::Cron { expr, dialect, timezone, gap, overlap, jitter_sec, max_catch_up, .. } => {
+            check_spread(*jitter_sec, *max_catch_up)?;
+            let (compiled, dialect) = CronExpr::parse(expr, *dialect, name_hash(&spec.tenant_id, &spec.name))
+                .map_err(|e| Rejection::new(ErrorCode::InvalidSchedule, format!("trigger.expr: {e}")))?;
+            CronSchedule::new(compiled, timezone, *gap, *overlap)
+                .map_err(|e| Rejection::new(ErrorCode::UnknownTimezone, format!("trigger.timezone: {e}")))?;
+            Ok(StoredTrigger::Cron {
+                expr: expr.clone(),
+                dialect,
+                zone: timezone.clone(),
+                gap: *gap,
+                overlap: *overlap,
+            })
+        }
+        Trigger::FixedRate { every_sec, anchor_at, jitter_sec, max_catch_up, .. } => {
+            check_spread(*jitter_sec, *max_catch_up)?;
+            let kept = match old.map(|o| &o.trigger) {
+                Some(StoredTrigger::FixedRate { anchor_ms, .. }) => Some(*anchor_ms),
+                Some(
+                    StoredTrigger::Cron { .. }
+                    | StoredTrigger::FixedDelay { .. }
+                    | StoredTrigger::Once { .. }
+                    | StoredTrigger::Manual {},
+                )
+                | None => None,
+            };
+            let every_ms = seconds("everySec", *every_sec)?;
+            let anchor_ms = anchor_at.map(campanile_schema::time::Timestamp::ms).or(kept).unwrap_or(now_ms + every_ms);
+            Ok(StoredTrigger::FixedRate { every_ms, anchor_ms })
+        }
+        Trigger::FixedDelay { every_sec, .. } => {
+            Ok(StoredTrigger::FixedDelay { every_ms: seconds("everySec", *every_sec)? })
+        }
+        Trigger::Once { at, delay_sec, misfire_threshold_sec, .. } => {
+            let at_ms = match (at, delay_sec) {
+                (Some(at), None) => at.0,
+                (None, Some(delay)) if *delay <= limits::SECONDS_MAX => now_ms + *delay as i64 * 1000,
+                (None, Some(_)) => {
+                    return Err(invalid(format!("trigger.delaySec must be 0 to {}", limits::SECONDS_MAX)));
+                }
+                (Some(_), Some(_)) | (None, None) => {
+                    return Err(invalid("trigger of type ONCE takes exactly one of 'at' and 'delaySec'"));
+                }
+            };
+            let edited = old.is_some_and(|o| o.trigger == StoredTrigger::Once { at_ms });
+            if !edited && at_ms < now_ms - i64::from(*misfire_threshold_sec) * 1000 {
+                return Err(Rejection::new(
+                    ErrorCode::ScheduleNeverFires,
+                    "trigger.at lies in the past by more than misfireThresholdSec; give a later instant, or trigger the job by hand",
+                ));
+            }
+            Ok(StoredTrigger::Once { at_ms })
+        }
+        Trigger::Manual {} => Ok(StoredTrigger::Manual {}),
+    }
+}
+
+fn check_spread(jitter_sec: u32, max_catch_up: u32) -> Result<(), Rejection> {
+    if jitter_sec > 86_400 {
+        return Err(invalid("trigger.jitterSec must be 0 to 86400"));
+    }
+    if max_catch_up > limits::CATCH_UP_MAX {
+        return Err(invalid(format!("trigger.maxCatchUp must be 0 to {}", limits::CATCH_UP_MAX)));
+    }
+    Ok(())
+}
+
+/// Refuses a schedule that has no instant in the future.
+fn check_fires(spec: &JobSpec, stored: &StoredJob, now_ms: i64) -> Result<(), Rejection> {
+    if let (Some(start), Some(end)) = (stored.start_ms, stored.end_ms)
+        && start > end
+    {
+        return Err(invalid("trigger.startAt lies after trigger.endAt"));
+    }
+    let timed = match stored.trigger {
+        StoredTrigger::Cron { .. } | StoredTrigger::FixedRate { .. } | StoredTrigger::FixedDelay { .. } => true,
+        StoredTrigger::Once { .. } | StoredTrigger::Manual {} => false,
+    };
+    let schedule =
+        Schedule::compile(stored).map_err(|e| Rejection::new(ErrorCode::InvalidSchedule, format!("trigger: {e}")))?;
+    if timed && schedule.next(now_ms, Some(now_ms)).is_none() {
+        let what = match &spec.trigger {
+            Trigger::Cron { expr, .. } => format!("'{expr}' has no instant"),
+            Trigger::FixedRate { .. } | Trigger::FixedDelay { .. } | Trigger::Once { .. } | Trigger::Manual {} => {
+                "the trigger has no instant".to_owned()
+            }
+        };
+        return Err(Rejection::new(
+            ErrorCode::ScheduleNeverFires,
+            format!("{what} after now within startAt and endAt; check day, month and year"),
+        ));
+    }
+    Ok(())
+}

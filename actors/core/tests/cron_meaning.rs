@@ -1,0 +1,207 @@
+//! What single expressions, policies, zones and refusals mean, one by one.
+#![allow(clippy::unwrap_used)]
+
+use campanile_core::cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, describe};
+use campanile_schema::job::{Dialect, Gap, Overlap};
+use jiff::Timestamp;
+
+fn parse(text: &str, dialect: Dialect) -> Result<(CronExpr, Dialect), CronError> {
+    CronExpr::parse(text, dialect, 42)
+}
+
+fn expr(text: &str) -> CronExpr {
+    parse(text, Dialect::Auto).unwrap().0
+}
+
+fn refused(text: &str, dialect: Dialect) -> (usize, String) {
+    let error = parse(text, dialect).unwrap_err();
+    (error.position, error.to_string())
+}
+
+fn schedule(text: &str, zone: &str, gap: Gap, overlap: Overlap) -> CronSchedule {
+    CronSchedule::new(expr(text), zone, gap, overlap).unwrap()
+}
+
+fn ms(text: &str) -> i64 {
+    text.parse::<Timestamp>().unwrap().as_millisecond()
+}
+
+/// Occurrences after one instant up to another; skipped ones with an `x`.
+fn occurrences(schedule: &CronSchedule, after: &str, until: &str) -> Vec<String> {
+    let mut at = ms(after);
+    let mut all = Vec::new();
+    while let Some(found) = schedule.next_occurrence(at, ms(until)) {
+        at = found.at_ms;
+        let mark = if found.kind == OccurrenceKind::DstSkipped { "x" } else { "" };
+        all.push(format!("{mark}{}", Timestamp::from_millisecond(at).unwrap()));
+    }
+    all
+}
+
+#[test]
+fn a_compiled_expression_is_small_and_copied() {
+    assert!(size_of::<CronExpr>() <= 64);
+    let one = expr("*/5 * * * *");
+    let copy = one;
+    assert_eq!(one, copy);
+}
+
+#[test]
+fn auto_takes_5_fields_as_unix_a_question_mark_as_quartz_and_asks_about_weekday_numbers() {
+    let resolved = |text| parse(text, Dialect::Auto).map(|(_, dialect)| dialect);
+    assert_eq!(resolved("0 2 * * 1"), Ok(Dialect::Unix));
+    assert_eq!(resolved("0 2 ? * 1"), Ok(Dialect::Unix));
+    assert_eq!(resolved("0 0 2 * * ?"), Ok(Dialect::Quartz));
+    assert_eq!(resolved("0 0 2 ? * 2 2027"), Ok(Dialect::Quartz));
+    assert_eq!(resolved("0 0 2 * * *"), Ok(Dialect::Unix));
+    assert_eq!(resolved("0 0 2 * * MON-FRI 2027"), Ok(Dialect::Unix));
+    assert_eq!(resolved("0 0 2 * * FRI#2"), Ok(Dialect::Unix));
+    assert_eq!(resolved("0 0 2 * * */2"), Ok(Dialect::Unix));
+    assert_eq!(resolved("@daily"), Ok(Dialect::Unix));
+    for (text, position) in [
+        ("0 0 2 * * 1", 10),
+        ("0 0 2 * * MON,5", 14),
+        ("0 0 2 * * 1#2 2027", 10),
+        ("0 0 2 * * */2,3", 14),
+        ("0 0 2 * * H(1-5)", 12),
+    ] {
+        let (at, message) = refused(text, Dialect::Auto);
+        assert_eq!(at, position, "{text}");
+        assert!(message.contains("UNIX") && message.contains("QUARTZ"), "{message}");
+        // Asked, it is one thing or the other.
+        assert!(parse(text, Dialect::Unix).is_ok());
+    }
+    // Monday in one, Sunday in the other.
+    let (unix, _) = parse("0 0 2 * * 1", Dialect::Unix).unwrap();
+    let (quartz, _) = parse("0 0 2 ? * 1", Dialect::Quartz).unwrap();
+    assert_eq!(unix, expr("0 0 2 * * MON"));
+    assert_eq!(quartz, expr("0 0 2 ? * SUN"));
+}
+
+#[test]
+fn the_day_fields_follow_their_dialect() {
+    let same = |one: &str, other: &str| {
+        let (one, other) =
+            (schedule(one, "UTC", Gap::Shift, Overlap::First), schedule(other, "UTC", Gap::Shift, Overlap::First));
+        let days = |of: &CronSchedule| occurrences(of, "2026-01-01T00:00:00Z", "2028-01-01T00:00:00Z");
+        assert_eq!(days(&one), days(&other));
+    };
+    // The first Sunday of the month, as crontabs write it.
+    same("0 5 1-7 * */7", "0 5 * * SUN#1");
+    same("0 5 */1 * MON", "0 5 * * MON");
+    same("0 5 ? * MON", "0 5 * * 1");
+    same("0 5 L * ?", "0 0 5 L * ?");
+    same("0 0 5 ? * L", "0 5 * * SAT");
+    same("0 0 5 * * MON", "0 5 * * MON");
+    same("0 5 * * 0,7", "0 5 * * SUN");
+    same("0 5 * * sat-sun", "0 5 * * 6-7");
+    assert!(parse("0 0 5 * * *", Dialect::Quartz).is_ok());
+    assert!(refused("0 0 5 ? * ?", Dialect::Quartz).1.contains("both day fields"));
+    assert!(refused("0 0 5 1 * MON", Dialect::Quartz).1.contains("not both"));
+}
+
+#[test]
+fn hash_fields_are_fixed_by_the_seed_and_stay_in_their_range() {
+    let (first, dialect) = CronExpr::parse("H H * * *", Dialect::Auto, 7).unwrap();
+    assert_eq!(describe(&first, dialect), "at 21:06 every day");
+    assert_eq!(CronExpr::parse("H H * * *", Dialect::Auto, 7).unwrap().0, first);
+    let different = (0..100).filter(|seed| CronExpr::parse("H H * * *", Dialect::Auto, *seed).unwrap().0 != first);
+    assert!(different.count() > 90);
+    assert!(!first.follows_elapsed_time());
+    for seed in 0..200 {
+        let fires = |text: &str| {
+            let (expr, _) = CronExpr::parse(text, Dialect::Unix, seed).unwrap();
+            let schedule = CronSchedule::new(expr, "UTC", Gap::Shift, Overlap::First).unwrap();
+            occurrences(&schedule, "2027-01-31T23:59:59Z", "2027-02-28T23:59:59Z")
+        };
+        // Every month has the day, and it comes once.
+        assert_eq!(fires("0 0 H * *").len(), 1);
+        assert_eq!(fires("0 0 * * H").len(), 4);
+        assert_eq!(fires("H/15 3 5 * *").len(), 4);
+        let minute: u32 = fires("H(10-19) 0 1 * *")[0][14..16].parse().unwrap();
+        assert!((10..20).contains(&minute));
+        assert_eq!(fires("H(0-29)/10 0 1 * *").len(), 3);
+    }
+    let (stepped, _) = CronExpr::parse("H/15 3 * * *", Dialect::Unix, 7).unwrap();
+    assert!(stepped.follows_elapsed_time());
+    assert!(refused("0 0 0 1 1 ? H", Dialect::Quartz).1.contains("year"));
+    assert!(refused("H(5 * * * *", Dialect::Unix).1.contains("range"));
+}
+
+#[test]
+fn refusals_say_where_and_what_to_write() {
+    for (text, dialect, position, part) in [
+        ("0 24 * * *", Dialect::Unix, 2, "midnight is hour 0"),
+        ("0 0 1,,2 * *", Dialect::Unix, 6, "empty"),
+        (",1 * * * *", Dialect::Unix, 0, "empty"),
+        ("0 0 * * FRI-MON", Dialect::Unix, 8, "write 5-7,0-1"),
+        ("0 22-6 * * *", Dialect::Unix, 2, "write 22-23,0-6"),
+        ("*/60 * * * *", Dialect::Unix, 2, "largest step here is 59"),
+        ("10-20/15 * * * *", Dialect::Unix, 6, "over the end of the range"),
+        ("0 */24 * * *", Dialect::Unix, 4, "over the end of the field"),
+        ("0 0 * * MONDAY", Dialect::Unix, 8, "write MON"),
+        ("0 0 * JANUARY *", Dialect::Unix, 6, "write JAN"),
+        ("0 0 * XYZ *", Dialect::Unix, 6, "JAN to DEC"),
+        ("0 0 W * *", Dialect::Unix, 4, "15W"),
+        ("0 0 L-31 * *", Dialect::Unix, 6, "0 to 30"),
+        ("0 0 * * 5W", Dialect::Unix, 9, "day fields"),
+        ("0 0 * * MON-FRI#2", Dialect::Unix, 15, "cannot stand here"),
+        ("0 0 0 ? * 0", Dialect::Quartz, 10, "1 = Sunday"),
+        ("0 0 0 1 1 ? 2027-2025", Dialect::Quartz, 12, "backwards"),
+        ("0 0 0 1 1 ? 2100", Dialect::Quartz, 12, "1970 to 2099"),
+        ("0 0 0 1 1 ? 2027 9", Dialect::Quartz, 17, "8 fields"),
+        ("*\n* * * *", Dialect::Unix, 1, "line break"),
+        ("0 0 \u{a0}* * *", Dialect::Unix, 4, "plain blank"),
+        ("0 \u{2013}5 * * *", Dialect::Unix, 2, "write '-'"),
+        ("/5 * * * *", Dialect::Unix, 0, "*/5"),
+        ("-5 * * * *", Dialect::Unix, 0, "cannot stand"),
+        ("@every 5m", Dialect::Unix, 0, "FIXED_RATE"),
+        ("@fortnightly", Dialect::Quartz, 0, "@weekly"),
+        ("0 0 31 2 *", Dialect::Unix, 4, "never fires"),
+        ("0 0 0 L-30 2 ?", Dialect::Quartz, 6, "never fires"),
+    ] {
+        let (at, message) = refused(text, dialect);
+        assert_eq!(at, position, "{text}: {message}");
+        assert!(message.contains(part), "{text}: {message}");
+        assert!(message.contains(&format!("character {}", position + 1)), "{message}");
+    }
+    // What only looks odd is taken.
+    for text in [
+        "0\t2\t*\t*\t*",
+        "  0 2 * * *  ",
+        "05 02 * * *",
+        "0 0 1 */12 *",
+        "0 0 1 1/12 *",
+        "0 0 */31 * *",
+        "1-59/58 * * * *",
+    ] {
+        assert!(parse(text, Dialect::Unix).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn macros_mean_the_same_in_every_dialect() {
+    for (text, meaning) in [
+        ("@yearly", "0 0 1 1 *"),
+        ("@ANNUALLY", "0 0 1 1 *"),
+        ("@monthly", "0 0 1 * *"),
+        ("@weekly", "0 0 * * SUN"),
+        ("@daily", "0 0 * * *"),
+        ("@midnight", "0 0 * * *"),
+        ("@hourly", "0 * * * *"),
+    ] {
+        for dialect in [Dialect::Auto, Dialect::Unix, Dialect::Quartz] {
+            assert_eq!(parse(text, dialect).unwrap().0, expr(meaning));
+        }
+    }
+}
+
+#[test]
+fn schedules_with_an_open_time_field_follow_elapsed_time() {
+    for text in ["* * * * *", "*/5 2 * * *", "0 * * * *", "5/10 2 * * *", "* 30 2 * * ?", "@hourly", "0 2/3 * * *"] {
+        assert!(expr(text).follows_elapsed_time(), "{text}");
+    }
+    for text in ["0 2 * * *", "0-59 2 * * *", "5-50/15 1 * * *", "0,30 1-5 * * *", "0 0 2 * * ?", "@daily"] {
+        assert!(!expr(text).follows_elapsed_time(), "{text}");
+    }
+}

@@ -1,0 +1,144 @@
+//! `Schedule`'s counting and bisecting against looking at one instant after the other, in all zones; and what
+//! `spec::resolve` refuses because it would never fire or would not be what was meant.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use campanile_core::{
+    cron::{CronExpr, CronSchedule, OccurrenceKind, known_zone_names},
+    schedule::{DstStretch, Schedule},
+    spec::resolve,
+};
+use campanile_schema::{
+    error::ErrorCode,
+    job::{Dialect, Gap, JobSpec, Overlap, Trigger},
+    stored::{MASK, Sealed, StoredJob, StoredTrigger},
+    time::Timestamp,
+};
+use proptest::{prelude::*, sample::select};
+use support::{config, make::plain};
+
+const EXPRESSIONS: [&str; 6] =
+    ["0 2 * * *", "0,30 0-23 * * *", "0 0,1,2,3 * * 0", "*/30 * * * *", "15 3 L * *", "0,20,40 22,23,0 * * *"];
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    #[test]
+    fn counting_agrees_with_looking(
+        zone in select(known_zone_names()),
+        expr in select(&EXPRESSIONS[..]),
+        gap in select(Gap::ALL),
+        overlap in select(Overlap::ALL),
+        from in 0i64..2_000_000_000_000,
+        days in 1i64..500,
+        keep in 0u64..50,
+        ends in any::<bool>(),
+    ) {
+        let mut def = plain(StoredTrigger::Cron {
+            expr: expr.to_owned(), dialect: Dialect::Unix, zone: zone.clone(), gap, overlap,
+        });
+        let until = from + days * 86_400_000;
+        if ends {
+            (def.start_ms, def.end_ms) = (Some(from + 7_200_000), Some(until - 7_200_000));
+        }
+        let schedule = Schedule::compile(&def).unwrap();
+        let cron = CronSchedule::new(CronExpr::parse(expr, Dialect::Unix, 0).unwrap().0, &zone, gap, overlap).unwrap();
+        let (mut fires, mut gone): (Vec<i64>, Vec<DstStretch>) = (Vec::new(), Vec::new());
+        let (mut after, end) = (def.start_ms.map_or(from, |s| s - 1), def.end_ms.unwrap_or(until));
+        let mut apart = true;
+        while let Some(next) = cron.next_occurrence(after, end) {
+            after = next.at_ms;
+            match (next.kind, gone.last_mut()) {
+                (OccurrenceKind::Fire, _) => {
+                    fires.push(after);
+                    apart = true;
+                }
+                (OccurrenceKind::DstSkipped, Some(last)) if !apart => {
+                    (last.last_ms, last.count) = (after, last.count + 1);
+                }
+                (OccurrenceKind::DstSkipped, _) => {
+                    gone.push(DstStretch { first_ms: after, last_ms: after, count: 1 });
+                    apart = false;
+                }
+            }
+        }
+        prop_assert_eq!(schedule.dst_stretches(from, until), gone);
+        prop_assert_eq!(schedule.count(from, until, None), fires.len() as u64);
+        prop_assert_eq!(schedule.next(from, None).filter(|at| *at <= until), fires.first().copied());
+        prop_assert_eq!(schedule.last(from, until, None), fires.last().copied());
+        let upto = schedule.drop_before(from, until, keep, None);
+        let kept = fires.iter().filter(|at| **at > upto).count() as u64;
+        prop_assert_eq!(kept, keep.min(fires.len() as u64));
+    }
+}
+
+const NOW: i64 = 1_782_000_000_000;
+
+fn refused(spec: &JobSpec, old: Option<&StoredJob>) -> Option<(ErrorCode, String)> {
+    resolve(spec, None, old, NOW).err().map(|r| (r.code, r.message))
+}
+
+fn once(at_ms: i64) -> JobSpec {
+    let trigger = serde_json::json!({"type": "ONCE", "at": Timestamp(at_ms).to_string()});
+    JobSpec::new("t", "n", serde_json::from_value(trigger).unwrap())
+}
+
+#[test]
+fn a_once_too_far_in_the_past_is_refused() {
+    assert_eq!(refused(&once(NOW + 1), None), None);
+    assert_eq!(refused(&once(NOW - 60_000), None), None, "within the threshold it is still due");
+    assert_eq!(refused(&once(NOW - 60_001), None).unwrap().0, ErrorCode::ScheduleNeverFires);
+    // An edit of labels of a job that has fired is no new instant.
+    let old = resolve(&once(NOW - 50_000), None, None, NOW - 50_000).unwrap();
+    let mut later = once(NOW - 50_000);
+    later.labels.insert("k".to_owned(), "v".to_owned());
+    assert!(resolve(&later, None, Some(&old), NOW + 1_000_000).is_ok());
+}
+
+#[test]
+fn a_schedule_that_has_ended_is_refused() {
+    for text in [
+        r#"{"type":"FIXED_DELAY","everySec":30,"endAt":"2026-01-01T00:00:00Z"}"#,
+        r#"{"type":"FIXED_RATE","everySec":30,"endAt":"2026-01-01T00:00:00Z"}"#,
+        r#"{"type":"CRON","expr":"0 0 30 2 *"}"#,
+    ] {
+        let spec = JobSpec::new("t", "n", serde_json::from_str(text).unwrap());
+        assert!(refused(&spec, None).is_some(), "{text}");
+    }
+}
+
+#[test]
+fn instants_beyond_the_calendar_are_refused_by_name() {
+    for far in [i64::MIN, -1, 253_402_300_800_000, i64::MAX] {
+        for field in ["startAt", "endAt", "anchorAt"] {
+            let mut trigger = serde_json::json!({"type": "FIXED_RATE", "everySec": 30});
+            trigger[field] = serde_json::json!(far);
+            let spec = JobSpec::new("t", "n", serde_json::from_value(trigger).unwrap());
+            let (code, message) = refused(&spec, None).unwrap();
+            assert!(code == ErrorCode::InvalidArgument && message.contains(field), "{message}");
+        }
+        let trigger = serde_json::json!({"type": "ONCE", "at": far});
+        let spec = JobSpec::new("t", "n", serde_json::from_value(trigger).unwrap());
+        assert_eq!(refused(&spec, None).unwrap().0, ErrorCode::InvalidArgument);
+    }
+}
+
+/// `***` is what secrets read back as; it is never sealed as a value, and never drops one.
+#[test]
+fn masked_secrets_keep_the_stored_ones_or_are_refused() {
+    let spec = |secrets: &[(&str, &str)]| {
+        let mut spec = JobSpec::new("t", "n", Trigger::Manual {});
+        spec.secret_params = secrets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        spec
+    };
+    let names = vec!["a".to_owned(), "b".to_owned()];
+    let sealed = Sealed { names, key_id: "k1".to_owned(), nonce: vec![0; 24], ciphertext: vec![1, 2] };
+    let old = resolve(&spec(&[("a", "1"), ("b", "2")]), Some(sealed.clone()), None, NOW).unwrap();
+    let kept = resolve(&spec(&[("a", MASK), ("b", MASK)]), None, Some(&old), NOW).unwrap();
+    assert_eq!(kept.secrets, Some(sealed));
+    for wrong in [&[("a", MASK), ("b", "new")][..], &[("a", MASK)][..], &[("a", MASK), ("c", MASK)][..]] {
+        assert_eq!(refused(&spec(wrong), Some(&old)).unwrap().0, ErrorCode::InvalidArgument, "{wrong:?}");
+    }
+    assert!(refused(&spec(&[("a", MASK)]), None).is_some(), "nothing is stored yet");
+}

@@ -1,0 +1,75 @@
+//! Switchable faults for the proofs: fail points at which the process ends itself, and mutations that break a rule on
+//! purpose so that the checkers are seen red. Only with the cargo feature `faults`; a release has none of it.
+//!
+//! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH` or `CAMPANILE_FAULT=mutation:NAME`, several separated by `;`.
+
+use campanile_core::job::{Command, Job};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// Every how many appends a mutation strikes: often enough to be found, rare enough to look like a bug.
+const STRIDE: u64 = 97;
+
+struct Point {
+    name: String,
+    left: AtomicU64,
+}
+
+fn points() -> &'static Vec<Point> {
+    static POINTS: OnceLock<Vec<Point>> = OnceLock::new();
+    POINTS.get_or_init(|| {
+        settings()
+            .filter_map(|s| {
+                let (name, action) = s.strip_prefix("point:")?.split_once('=')?;
+                let nth: u64 = action.strip_prefix("kill:")?.parse().ok()?;
+                Some(Point { name: name.to_owned(), left: AtomicU64::new(nth) })
+            })
+            .collect()
+    })
+}
+
+fn settings() -> impl Iterator<Item = String> {
+    std::env::var("CAMPANILE_FAULT").unwrap_or_default().split(';').map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+/// A fail point: the process ends here, as by `kill -9`, the n-th time it is passed.
+pub fn point(name: &str) {
+    for point in points().iter().filter(|p| p.name == name) {
+        if point.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            eprintln!("fail point {name}: the process ends itself");
+            std::process::abort();
+        }
+    }
+}
+
+/// Is a mutation set?
+pub fn mutation(name: &str) -> bool {
+    settings().any(|s| s.strip_prefix("mutation:") == Some(name))
+}
+
+fn strikes(name: &'static str, set: &'static OnceLock<bool>, count: &'static AtomicU64) -> bool {
+    *set.get_or_init(|| mutation(name)) && count.fetch_add(1, Ordering::Relaxed) % STRIDE == STRIDE - 1
+}
+
+/// Some batches are not written at all.
+pub fn skip_append() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    strikes("skip_append", &SET, &COUNT)
+}
+
+/// Batches are acknowledged before they are written.
+pub fn ack_before_sync() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| mutation("ack_before_sync"))
+}
+
+/// Jobs with the label `campanile.fault=panic` break their actor when they are woken.
+pub fn panic_if_poisoned(job: &Job, command: &Command) {
+    if !matches!(command, Command::Wake) {
+        return;
+    }
+    assert!(job.def.labels.get("campanile.fault").is_none_or(|v| v != "panic"), "poisoned job {}", job.id);
+}

@@ -1,0 +1,191 @@
+//! The journal writer: one thread that gathers frames of all shards into batches (group commit), appends them, tells each
+//! shard what is durable, and hands what is durable to the projector, whole batches in the order of the log: only so does a
+//! position of the read model cover everything before it. It never looks at a frame's events.
+//!
+//! A failed append ends the session: nothing more is written, the node is told, drops all shards and reopens the store at
+//! its last durable position.
+
+use crate::{
+    messages::{ShardMsg, ToProject},
+    ports::{Journal, Position, StoreError},
+    projector::ProjectorHandle,
+};
+use campanile_schema::{
+    frame::Frame,
+    ids::{SessionId, ShardId},
+    limits,
+};
+use ractor::ActorRef;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
+
+/// One frame on its way to the disk.
+struct Pending {
+    frame: Arc<Frame>,
+    bytes: Vec<u8>,
+    from: ActorRef<ShardMsg>,
+}
+
+/// The shards' end of the writer.
+#[derive(Clone)]
+pub struct JournalHandle {
+    sender: mpsc::Sender<Pending>,
+    in_flight: Arc<AtomicI64>,
+    failed: Arc<AtomicBool>,
+    durable: Arc<parking_lot::Mutex<Position>>,
+}
+
+/// How the writer groups.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalOptions {
+    pub session: SessionId,
+    /// How long a batch waits for more frames, microseconds. More = fewer syncs and later answers.
+    pub linger_us: u64,
+}
+
+impl JournalHandle {
+    /// Starts the thread. `on_failure` is called once when an append failed for good.
+    pub fn start(
+        journal: Arc<dyn Journal>,
+        projector: ProjectorHandle,
+        options: JournalOptions,
+        on_failure: Box<dyn FnOnce(StoreError) + Send>,
+    ) -> std::io::Result<Self> {
+        let (sender, receiver) = mpsc::channel();
+        let handle = Self {
+            sender,
+            in_flight: Arc::new(AtomicI64::new(0)),
+            failed: Arc::new(AtomicBool::new(false)),
+            durable: Arc::new(parking_lot::Mutex::new(Position { session: options.session, lane: 0, seq: 0 })),
+        };
+        let writer = Writer {
+            receiver,
+            journal,
+            projector,
+            options,
+            in_flight: handle.in_flight.clone(),
+            failed: handle.failed.clone(),
+            durable: handle.durable.clone(),
+        };
+        std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(on_failure))?;
+        Ok(handle)
+    }
+
+    /// Hands a frame over, `bytes` is its encoded form. `from` hears `Durable` when it is, and `Projected` later.
+    pub fn append(&self, frame: Arc<Frame>, bytes: Vec<u8>, from: ActorRef<ShardMsg>) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        // The thread ends only after a failure; then nothing is promised any more.
+        let _ = self.sender.send(Pending { frame, bytes, from });
+    }
+    pub fn is_full(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) > limits::JOURNAL_IN_FLIGHT_FRAMES as i64
+    }
+    pub fn in_flight(&self) -> i64 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+    /// Everything up to here is durable.
+    pub fn durable(&self) -> Position {
+        *self.durable.lock()
+    }
+}
+
+struct Writer {
+    receiver: mpsc::Receiver<Pending>,
+    journal: Arc<dyn Journal>,
+    projector: ProjectorHandle,
+    options: JournalOptions,
+    in_flight: Arc<AtomicI64>,
+    failed: Arc<AtomicBool>,
+    durable: Arc<parking_lot::Mutex<Position>>,
+}
+
+impl Writer {
+    fn run(self, on_failure: Box<dyn FnOnce(StoreError) + Send>) {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return on_failure(StoreError::Unavailable(error.to_string())),
+        };
+        let mut seq = 0;
+        while let Ok(first) = self.receiver.recv() {
+            seq += 1;
+            let batch = self.gather(first);
+            let bytes: Vec<u8> = batch.iter().flat_map(|p| p.bytes.iter().copied()).collect();
+            #[cfg(feature = "faults")]
+            if crate::faults::ack_before_sync() {
+                self.tell(&batch, Position { session: self.options.session, lane: 0, seq });
+            }
+            let started = Instant::now();
+            let append = async {
+                #[cfg(feature = "faults")]
+                if crate::faults::skip_append() {
+                    return Ok(());
+                }
+                self.journal.append(0, seq, &bytes).await
+            };
+            if let Err(error) = runtime.block_on(append) {
+                tracing::error!(%error, "the journal cannot be written; this session ends");
+                self.failed.store(true, Ordering::Release);
+                return on_failure(error);
+            }
+            metrics::histogram!("campanile_journal_append_seconds").record(started.elapsed().as_secs_f64());
+            metrics::counter!("campanile_journal_frames_total").increment(batch.len() as u64);
+            metrics::counter!("campanile_journal_bytes_total").increment(bytes.len() as u64);
+            metrics::counter!("campanile_journal_batches_total").increment(1);
+            let position = Position { session: self.options.session, lane: 0, seq };
+            *self.durable.lock() = position;
+            self.in_flight.fetch_sub(batch.len() as i64, Ordering::Relaxed);
+            #[cfg(feature = "faults")]
+            crate::faults::point("after_append");
+            // Told twice after a fault is told once.
+            self.tell(&batch, position);
+            let frames = batch.into_iter().map(|p| (p.frame, p.from)).collect();
+            self.projector.project(ToProject { frames, position });
+        }
+    }
+
+    /// The first frame and what comes within the linger time, up to the limits.
+    fn gather(&self, first: Pending) -> Vec<Pending> {
+        let deadline = Instant::now() + Duration::from_micros(self.options.linger_us);
+        let mut bytes = first.bytes.len();
+        let mut batch = vec![first];
+        while batch.len() < limits::JOURNAL_BATCH_FRAMES && bytes < limits::JOURNAL_BATCH_BYTES {
+            let next = match self.receiver.try_recv() {
+                Ok(next) => next,
+                Err(mpsc::TryRecvError::Disconnected) => break,
+                Err(mpsc::TryRecvError::Empty) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        break;
+                    }
+                    match self.receiver.recv_timeout(left) {
+                        Ok(next) => next,
+                        Err(_) => break,
+                    }
+                }
+            };
+            bytes += next.bytes.len();
+            batch.push(next);
+        }
+        batch
+    }
+
+    /// One message per shard with its highest durable seq.
+    fn tell(&self, batch: &[Pending], position: Position) {
+        let mut highest: hashbrown::HashMap<ShardId, &Pending> = hashbrown::HashMap::new();
+        for pending in batch {
+            highest.insert(pending.frame.shard, pending);
+        }
+        for pending in highest.into_values() {
+            let _ = pending.from.cast(ShardMsg::Durable { seq: pending.frame.seq, position });
+        }
+    }
+}

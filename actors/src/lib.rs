@@ -1,0 +1,23 @@
+//! The ractor shells around the core, and the ports they need of a store.
+//!
+//! The way of a trigger: `session` (tick) -> `shard` (wheel, `activate`) -> `job` (decide) -> `shard::append` -> `journal`
+//! -> effects -> `quota` -> `pool` -> `job` (start) -> executor -> `scheduler` (finish) -> `job` -> `projector`.
+#![forbid(unsafe_code)]
+
+pub mod directory;
+#[cfg(feature = "faults")]
+pub mod faults;
+pub mod filter;
+mod job;
+pub mod journal;
+mod maintenance;
+pub mod measure;
+pub mod messages;
+mod pool;
+pub mod ports;
+pub mod projector;
+mod quota;
+pub mod scheduler;
+pub mod session;
+mod shard;
+pub mod time;

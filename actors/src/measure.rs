@@ -1,0 +1,119 @@
+//! What is measured: every metric's name with its help text, and the measures that a job actor takes of its own decisions.
+//!
+//! Names that the requirement's alerts use stand without a prefix (`trigger_delay_ms`, `misfire_count`, ...); all others
+//! begin with `campanile_`. Never a label per job, run or tenant: their number has no bound.
+
+use campanile_core::job::Job;
+use campanile_schema::{
+    event::{Event, Outcome},
+    record::RunState,
+};
+
+/// Upper bounds of the buckets of `*_ms` histograms, milliseconds.
+pub const MS_BUCKETS: [f64; 14] =
+    [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0, 5_000.0, 10_000.0, 60_000.0];
+/// Upper bounds of the buckets of `*_seconds` histograms.
+pub const SECOND_BUCKETS: [f64; 10] = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0];
+
+/// Gives the exporter the help texts. Called once, when the recorder is there.
+pub fn describe() {
+    use metrics::{describe_counter as counter, describe_gauge as gauge, describe_histogram as histogram};
+    histogram!("trigger_delay_ms", "From the due instant (with its jitter) to the creation of its run, ms");
+    histogram!("dispatch_delay_ms", "From the creation of a run to its first attempt, ms");
+    counter!("schedule_fires_total", "Runs created by schedules; its rate is schedule_qps");
+    counter!("misfire_count", "Due instants that were not fired in time: late, coalesced, skipped or missed");
+    counter!("executor_heartbeat_lost", "Executor sessions whose lease ended");
+    gauge!("dispatch_queue_lag", "Runs with a permit that wait for an executor");
+    gauge!("retry_queue_depth", "Runs that wait for their next attempt");
+    counter!("runs_ended_total", "Ended runs by state: success rate and timeout rate come from it");
+    counter!("dead_letters_total", "Dead letters made; its rate is dlq_growth_rate");
+    counter!("campanile_ledger_instants_total", "Instants closed without a run, by outcome");
+    counter!("campanile_manual_triggers_total", "Accepted manual triggers, repeated ones included");
+    counter!("campanile_assignments_total", "Assignments sent to executors");
+    counter!("campanile_job_activations_total", "Job actors spawned");
+    counter!("campanile_job_actor_panics_total", "Job actors that failed and were rebuilt");
+    gauge!("campanile_active_job_actors", "Job actors alive");
+    gauge!("campanile_jobs", "Jobs, deleted ones left out");
+    gauge!("campanile_open_runs", "Runs that are not final");
+    gauge!("campanile_attempts_running", "Attempts that executors hold");
+    gauge!("campanile_executors", "Executor sessions");
+    gauge!("campanile_wheel_entries", "Entries of the timing wheels, stale ones included");
+    gauge!("campanile_journal_in_flight_frames", "Frames handed to the journal and not yet durable");
+    gauge!("campanile_projection_lag_frames", "Durable frames that the read model does not show yet");
+    counter!("campanile_journal_frames_total", "Frames made durable");
+    counter!("campanile_journal_bytes_total", "Bytes of frames made durable");
+    counter!("campanile_journal_batches_total", "Journal batches (one sync each)");
+    histogram!("campanile_journal_append_seconds", "One batch: write and sync, s");
+    gauge!("campanile_journal_stored_bytes", "Bytes of the journal on disk");
+    counter!("campanile_projected_rows_total", "Rows written to the read model");
+    counter!("campanile_snapshots_total", "Snapshots published");
+    counter!("campanile_snapshot_failures_total", "Snapshots that could not be written");
+    counter!("campanile_history_rows_expired_total", "History rows deleted by retention");
+    counter!("campanile_overloaded_total", "Calls refused because queues were full");
+    counter!("campanile_clock_verdict_changes", "Times that the clock guard changed its mind");
+}
+
+/// Delays and counts of one decision; `before` and `after` are the job around it.
+pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
+    for event in events {
+        match event {
+            Event::RunCreated { logical_ms: Some(at), at_ms, interval: Some(_), late, .. } => {
+                let delay = (at_ms - after.due_with_jitter(*at)).max(0);
+                metrics::histogram!("trigger_delay_ms").record(delay as f64);
+                metrics::counter!("schedule_fires_total").increment(1);
+                if *late {
+                    metrics::counter!("misfire_count").increment(1);
+                }
+            }
+            Event::AttemptStarted { run, attempt: 1, at_ms, .. } => {
+                if let Some(open) = after.run(*run) {
+                    metrics::histogram!("dispatch_delay_ms").record((at_ms - open.record.created_ms).max(0) as f64);
+                }
+            }
+            Event::CursorMoved { entries, .. } => {
+                for entry in entries {
+                    metrics::counter!("campanile_ledger_instants_total", "outcome" => entry.outcome.as_str())
+                        .increment(entry.count);
+                    if matches!(entry.outcome, Outcome::Coalesced | Outcome::Skipped | Outcome::Missed) {
+                        metrics::counter!("misfire_count").increment(entry.count);
+                    }
+                }
+            }
+            Event::RunEnded { record, .. } => {
+                metrics::counter!("runs_ended_total", "state" => record.state.as_str()).increment(1);
+                if record.dead_letter {
+                    metrics::counter!("dead_letters_total").increment(1);
+                }
+            }
+            Event::RunCreated { .. }
+            | Event::AttemptStarted { .. }
+            | Event::TenantSet { .. }
+            | Event::TenantDeleted { .. }
+            | Event::PauseSet { .. }
+            | Event::JobCreated { .. }
+            | Event::JobReplaced { .. }
+            | Event::JobPaused { .. }
+            | Event::JobResumed { .. }
+            | Event::JobDeleted { .. }
+            | Event::JobQuarantined { .. }
+            | Event::RunReleased { .. }
+            | Event::RetryDue { .. }
+            | Event::AttemptSuspected { .. }
+            | Event::AttemptHeard { .. }
+            | Event::AttemptStopping { .. }
+            | Event::AttemptEnded { .. }
+            | Event::RunConfirmed { .. }
+            | Event::RunReopened { .. }
+            | Event::DeadLetterDiscarded { .. } => {}
+        }
+    }
+    let change = retries(after) - retries(before);
+    if change != 0.0 {
+        metrics::gauge!("retry_queue_depth").increment(change);
+    }
+}
+
+/// Runs of a job that wait for their next attempt.
+pub(crate) fn retries(job: &Job) -> f64 {
+    job.hot.runs.iter().filter(|r| r.state() == RunState::RetryWait).count() as f64
+}

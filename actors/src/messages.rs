@@ -1,0 +1,296 @@
+//! What the actors say to each other. One place, so that the way of a trigger can be read here from top to bottom.
+
+use crate::{ports::Position, scheduler::ToExecutor};
+use campanile_core::{
+    job::{Assign, Command, Context, Decision, Job, Reply, Waiting},
+    reject::Rejection,
+};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    event::PauseScope,
+    frame::Frame,
+    ids::{ExecutorSession, JobId, RunId, ShardId, Token},
+    job::JobView,
+    record::RunRecord,
+    rpc::executor::{Credit, Ended, FinishOutcome, Held, Register},
+    stored::{StoredJob, TenantRecord},
+    view::{ExecutorView, JobFilter, PoolView, RunView},
+};
+use parking_lot::Mutex;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// Answer of a call into the actors.
+pub type Answer<T> = Result<T, ApiError>;
+/// Where an answer goes.
+pub type Port<T> = oneshot::Sender<Answer<T>>;
+
+/// One command under way: kept by the shard until the job actor has decided, so that a panic loses nothing.
+#[derive(Debug)]
+pub struct Envelope {
+    pub job: JobId,
+    pub command: Command,
+    /// Taken by whoever answers; empty for commands nobody waits for.
+    pub reply: Mutex<ReplyTo>,
+}
+
+/// Who waits for the outcome of a command.
+#[derive(Debug, Default)]
+pub enum ReplyTo {
+    #[default]
+    Nobody,
+    Caller(Port<Reply>),
+    /// One of a batch of finishes.
+    Finish(Arc<FinishBatch>, usize),
+    /// The pool bound the run; it wants the slot back when the job refuses.
+    Pool {
+        run: RunId,
+        session: ExecutorSession,
+    },
+}
+
+/// Collects the outcomes of one `executor.finish`; answered when the last is in.
+#[derive(Debug)]
+pub struct FinishBatch {
+    outcomes: Mutex<Vec<FinishOutcome>>,
+    left: AtomicUsize,
+    done: Mutex<Option<oneshot::Sender<Vec<FinishOutcome>>>>,
+}
+
+impl FinishBatch {
+    pub fn new(count: usize, done: oneshot::Sender<Vec<FinishOutcome>>) -> Arc<Self> {
+        Arc::new(Self {
+            outcomes: Mutex::new(vec![FinishOutcome::Again; count]),
+            left: AtomicUsize::new(count),
+            done: Mutex::new(Some(done)),
+        })
+    }
+    pub fn set(&self, index: usize, outcome: FinishOutcome) {
+        self.outcomes.lock()[index] = outcome;
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(done) = self.done.lock().take()
+        {
+            // The connection may be gone; the executor sends it again.
+            let _ = done.send(std::mem::take(&mut self.outcomes.lock()));
+        }
+    }
+}
+
+impl ReplyTo {
+    pub fn answer(self, result: Answer<Reply>) {
+        match self {
+            Self::Nobody | Self::Pool { .. } => {}
+            Self::Caller(port) => {
+                // A caller that went away needs no answer.
+                let _ = port.send(result);
+            }
+            Self::Finish(batch, index) => batch.set(
+                index,
+                match result {
+                    Ok(Reply::Stale) => FinishOutcome::Stale,
+                    Ok(Reply::Done | Reply::Unchanged | Reply::Run(_) | Reply::Final(_)) => FinishOutcome::Durable,
+                    Err(error) => match error.known() {
+                        ErrorCode::NotFound => FinishOutcome::Stale,
+                        _ => FinishOutcome::Again,
+                    },
+                },
+            ),
+        }
+    }
+}
+
+/// To a job actor.
+#[derive(Debug)]
+pub enum JobMsg {
+    Decide(Arc<Envelope>, Context),
+}
+
+/// What a job actor is started with.
+#[derive(Debug)]
+pub struct JobStart {
+    pub job: Box<Job>,
+    pub shard: ractor::ActorRef<ShardMsg>,
+}
+
+/// A run bound to an executor by the pool.
+#[derive(Clone, Debug)]
+pub struct Bind {
+    pub run: RunId,
+    pub job: JobId,
+    pub session: ExecutorSession,
+    pub executor: Arc<str>,
+    pub credit_stamp_ms: u64,
+}
+
+/// To a shard.
+pub enum ShardMsg {
+    /// Something in the wheel may be due.
+    Tick,
+    /// Once a second: passivate, snapshot.
+    Housekeep,
+    Create {
+        spec: Box<StoredJob>,
+        idempotency_key: Option<String>,
+        port: Port<JobView>,
+    },
+    CreateMany {
+        specs: Vec<(usize, StoredJob)>,
+        port: oneshot::Sender<Vec<(usize, Answer<JobView>)>>,
+    },
+    Command(Envelope),
+    /// A manual trigger: the key is looked up first.
+    Trigger(Envelope),
+    /// Retry, redrive, discard: the record is looked up first.
+    OnFinal {
+        run: RunId,
+        action: FinalAction,
+        port: Port<Reply>,
+    },
+    Start(Vec<Bind>),
+    Finish(Vec<(Ended, usize)>, Arc<FinishBatch>),
+    /// The executor refused or could not be reached: the attempt did not start.
+    NotStarted(Vec<Held>, &'static str),
+    Suspect(Vec<Held>),
+    Heard(Vec<Held>, ExecutorSession, Option<oneshot::Sender<Vec<Held>>>),
+    Lost(Vec<Held>),
+    Decided {
+        envelope: Arc<Envelope>,
+        result: Result<Decision, Rejection>,
+        /// When the job wants to be woken next.
+        wake_ms: Option<i64>,
+        /// Deleted, and nothing of it runs.
+        gone: bool,
+    },
+    /// From the journal: everything up to `seq` is durable.
+    Durable {
+        seq: u64,
+        position: Position,
+    },
+    /// From the projector: the view shows everything up to `seq`.
+    Projected {
+        seq: u64,
+    },
+    Snapshotted {
+        number: u64,
+        seq: u64,
+        position: Position,
+        definitions: Vec<crate::ports::PartRef>,
+        ok: bool,
+    },
+    SetTenant {
+        tenant: TenantRecord,
+        port: Port<()>,
+    },
+    SetPause {
+        scope: PauseScope,
+        paused: bool,
+        version: u64,
+        port: Port<()>,
+    },
+    GetJob(JobId, Port<JobView>),
+    GetJobByName(String, String, Port<JobView>),
+    GetRun(RunId, Port<Option<RunView>>),
+    OpenRuns(JobId, Port<Vec<RunView>>),
+    TenantOfJob(JobId, Port<String>),
+    /// Its record, and whether it is paused.
+    GetTenant(String, Port<(Option<TenantRecord>, bool)>),
+    ListJobs {
+        filter: Arc<JobFilter>,
+        after: u64,
+        limit: usize,
+        port: Port<Vec<JobView>>,
+    },
+    Facts(oneshot::Sender<ShardFacts>),
+    /// Drain: snapshot now if needed and answer when published.
+    Flush(oneshot::Sender<()>),
+    /// A live or recently ended run of this shard ended: used by `wait`.
+    Watch(RunId, oneshot::Sender<()>),
+}
+
+/// What to do with a run that has ended.
+#[derive(Debug)]
+pub enum FinalAction {
+    Reopen { redrive: bool, reason: Option<String> },
+    Discard,
+}
+
+/// What the node wants to know of a shard.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShardFacts {
+    pub shard: ShardId,
+    pub jobs: u64,
+    pub open_runs: u64,
+    pub active: u64,
+    pub wheel: u64,
+    /// Journal rows after this are still needed; None = nothing is.
+    pub needs_after: Option<Position>,
+}
+
+/// To a tenant's quota actor.
+#[derive(Debug)]
+pub enum QuotaMsg {
+    /// Runs that want a permit.
+    Want(Vec<Waiting>),
+    Dequeue(RunId),
+    /// The body ended or is given up.
+    Ended(Vec<RunId>),
+    /// After a restart: a body that runs already holds its permit, above the limit if need be.
+    Adopt(Vec<RunId>),
+    Set(TenantRecord),
+    Pause(bool),
+    /// Rate permits may have come.
+    Tick,
+    WhyWaiting(RunId, oneshot::Sender<Option<String>>),
+}
+
+/// To the node's pool actor.
+pub enum PoolMsg {
+    Enqueue(Vec<Waiting>),
+    Dequeue {
+        run: RunId,
+        tenant: String,
+        pool: String,
+    },
+    /// The job refused a bound run.
+    Unbind(RunId, ExecutorSession),
+    /// Durable: send it.
+    Assign(Vec<Assign>),
+    Ended(Vec<(RunId, Token, Option<ExecutorSession>)>),
+    Stop(ExecutorSession, Held),
+    /// After a restart: attempts that run somewhere.
+    Watch(Vec<Watched>),
+    Register(Box<Register>, mpsc::Sender<ToExecutor>, oneshot::Sender<()>),
+    Credit(ExecutorSession, Credit),
+    Heartbeat(ExecutorSession),
+    /// The complete list of what the executor holds; answered with what it must stop.
+    Announce(ExecutorSession, Vec<Held>, oneshot::Sender<Vec<Held>>),
+    Drain(ExecutorSession),
+    Disconnected(ExecutorSession),
+    Tick,
+    WhyWaiting(RunId, String, oneshot::Sender<Option<String>>),
+    Executors(oneshot::Sender<Vec<ExecutorView>>),
+    Pools(oneshot::Sender<Vec<PoolView>>),
+}
+
+/// An attempt of before the restart.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    pub session: ExecutorSession,
+    pub held: Held,
+    pub pool: String,
+    pub executor: String,
+}
+
+/// To the projector: a durable batch of the journal, whole, and its place. Batches come in the order of the log.
+#[derive(Debug)]
+pub struct ToProject {
+    /// Each with the shard that made it.
+    pub frames: Vec<(Arc<Frame>, ractor::ActorRef<ShardMsg>)>,
+    pub position: Position,
+}
+
+/// A final run that the view may not show yet.
+pub type Recent = RunRecord;

@@ -1,0 +1,144 @@
+//! Sessions and leases: registration, silence, loss, and what an executor brings back after a restart of the node.
+
+use super::{PoolState, session::Session};
+use crate::{
+    directory::Directory,
+    messages::{ShardMsg, Watched},
+    scheduler::ToExecutor,
+};
+use campanile_schema::{
+    ids::{ExecutorSession, ShardId, Token},
+    limits,
+    rpc::executor::{Held, Register},
+};
+use hashbrown::{HashMap, HashSet};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// From the claim of the shards to the first moment in which an announcement without an attempt may replace it, ms: by then
+/// every credit of the owner before is void.
+const OLD_CREDIT_VOID_MS: i64 = limits::CREDIT_MS * 11 / 10;
+
+fn by_shard(held: impl IntoIterator<Item = Held>, shards: u16) -> HashMap<ShardId, Vec<Held>> {
+    let mut groups: HashMap<ShardId, Vec<Held>> = HashMap::new();
+    for held in held {
+        groups.entry(held.run.shard(shards)).or_default().push(held);
+    }
+    groups
+}
+
+impl PoolState {
+    pub(super) fn register(&mut self, directory: &Directory, register: Register, outbox: mpsc::Sender<ToExecutor>) {
+        let (now, wall) = (directory.time.boot_ms(), directory.time.now_ms());
+        let id = register.session;
+        tracing::info!(executor = %register.executor_id, session = id.0, slots = register.slots, "executor registered");
+        let session = self.sessions.entry(id).or_insert_with(|| Session::new(register.executor_id.clone(), now, wall));
+        session.outbox = Some(outbox);
+        session.credit.slots = 0;
+        session.draining = false;
+        session.to_confirm = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
+        session.register = Some(register);
+        self.heard(directory, id);
+        self.retry_misfits();
+    }
+
+    /// A sign of life.
+    pub(super) fn heard(&mut self, directory: &Directory, id: ExecutorSession) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.heard_ms = directory.time.boot_ms();
+        session.heard_wall_ms = directory.time.now_ms();
+        if std::mem::take(&mut session.suspected) {
+            let held: Vec<Held> = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
+            for (shard, held) in by_shard(held, directory.shards) {
+                directory.to_shard(shard, ShardMsg::Heard(held, id, None));
+            }
+        }
+    }
+
+    pub(super) fn disconnected(&mut self, id: ExecutorSession) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.outbox = None;
+            session.credit.slots = 0;
+            if session.running.is_empty() {
+                self.sessions.remove(&id);
+            }
+        }
+    }
+
+    /// Attempts that ran before the restart: their leases start anew now.
+    pub(super) fn watch(&mut self, directory: &Directory, watched: Vec<Watched>) {
+        let (now, wall) = (directory.time.boot_ms(), directory.time.now_ms());
+        for w in watched {
+            let session = self.sessions.entry(w.session).or_insert_with(|| Session::new(w.executor, now, wall));
+            session.hold(w.held, None);
+        }
+    }
+
+    /// The executor's complete list against what the shards believe: what it holds is adopted, what it lacks is lost (when
+    /// every old credit is void), what it should not hold it must stop.
+    pub(super) fn announce(
+        &mut self,
+        directory: &Arc<Directory>,
+        id: ExecutorSession,
+        held: Vec<Held>,
+        port: oneshot::Sender<Vec<Held>>,
+    ) {
+        self.heard(directory, id);
+        let Some(session) = self.sessions.get_mut(&id) else {
+            let _ = port.send(Vec::new());
+            return;
+        };
+        let listed: HashSet<_> = held.iter().map(|h| (h.run, h.token)).collect();
+        let lacking: Vec<Held> = std::mem::take(&mut session.to_confirm)
+            .into_iter()
+            .filter(|h| !listed.contains(&(h.run, h.token)))
+            .collect();
+        let at = directory.time.boot_ms().max(self.started_ms + OLD_CREDIT_VOID_MS);
+        self.lacking.extend(lacking.into_iter().map(|h| (at, h)));
+        for held in &held {
+            session.hold(*held, None);
+        }
+        let groups = by_shard(held, directory.shards);
+        let directory = directory.clone();
+        tokio::spawn(async move {
+            let mut stop = Vec::new();
+            for (shard, held) in groups {
+                let (sender, receiver) = oneshot::channel();
+                directory.to_shard(shard, ShardMsg::Heard(held, id, Some(sender)));
+                stop.extend(receiver.await.unwrap_or_default());
+            }
+            let _ = port.send(stop);
+        });
+    }
+
+    pub(super) fn check_leases(&mut self, directory: &Directory) {
+        let now = directory.time.boot_ms();
+        let mut gone = Vec::new();
+        for (id, session) in &mut self.sessions {
+            let silent = now - session.heard_ms;
+            let held = || session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect::<Vec<_>>();
+            if silent > limits::LEASE_MS {
+                tracing::warn!(executor = %session.executor, session = id.0, "executor lost: its lease ended");
+                metrics::counter!("executor_heartbeat_lost").increment(1);
+                for (shard, held) in by_shard(held(), directory.shards) {
+                    directory.to_shard(shard, ShardMsg::Lost(held));
+                }
+                gone.push(*id);
+            } else if silent > limits::SUSPECT_MS && !session.suspected {
+                session.suspected = true;
+                for (shard, held) in by_shard(held(), directory.shards) {
+                    directory.to_shard(shard, ShardMsg::Suspect(held));
+                }
+            }
+        }
+        for id in gone {
+            self.sessions.remove(&id);
+        }
+        let (due, later) = std::mem::take(&mut self.lacking).into_iter().partition(|(at, _)| *at <= now);
+        self.lacking = later;
+        let due: Vec<(i64, Held)> = due;
+        for (shard, held) in by_shard(due.into_iter().map(|(_, h)| h), directory.shards) {
+            directory.to_shard(shard, ShardMsg::Lost(held));
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! The pool actor: runs that have a permit on one side, executors with credit on the other. Executors pull: never more is
+//! sent than their credit allows. Filter (kind, handler, resources) -> score (load) -> reserve (credit) -> bind (ask the
+//! job to start the attempt; the assignment is sent when that is durable).
+//!
+//! All its state is soft: shards give it back after a restart (`Enqueue`, `Watch`), executors by registering and announcing.
+//! It also watches leases: silent 5 s = suspected, 10 s = lost.
+
+mod lease;
+mod queue;
+mod session;
+
+use crate::{
+    directory::Directory,
+    messages::{Bind, PoolMsg, ShardMsg},
+    scheduler::ToExecutor,
+};
+use campanile_core::job::{Assign, Need, Waiting};
+use campanile_schema::{
+    ids::{ExecutorSession, RunId, ShardId, Token},
+    limits,
+    rpc::executor::{Assignment, Held},
+    view::PoolView,
+};
+use hashbrown::HashMap;
+use queue::Queue;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use session::Session;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak, atomic::Ordering},
+};
+
+/// Runs passed over in one matching round because who could run them has no credit or no room: bounds a round's cost.
+const PASSED_OVER_PER_ROUND: usize = 64;
+
+/// Commands and handlers of a pool wait apart: executors of one kind must not be blocked by runs of the other.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Class {
+    pool: String,
+    command: bool,
+}
+
+impl Class {
+    fn of(run: &Waiting) -> Self {
+        Self { pool: run.pool.clone(), command: run.need == Need::Command }
+    }
+}
+
+/// See the module's text.
+pub struct PoolActor;
+
+/// State of the actor.
+pub struct PoolState {
+    pub(super) directory: Weak<Directory>,
+    queues: HashMap<Class, Queue>,
+    /// Runs that no registered executor could ever take (handler, kind or size); tried again when executors change.
+    misfits: HashMap<RunId, Waiting>,
+    pub(super) sessions: HashMap<ExecutorSession, Session>,
+    /// Bound, not yet assigned.
+    bound: HashMap<RunId, Waiting>,
+    /// Attempts of before the restart whose executor announced without them: lost when this time has come.
+    pub(super) lacking: Vec<(i64, Held)>,
+    /// When this session of the node took its shards, CLOCK_BOOTTIME ms.
+    pub(super) started_ms: i64,
+}
+
+impl Actor for PoolActor {
+    type Msg = PoolMsg;
+    type State = PoolState;
+    type Arguments = Weak<Directory>;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<PoolMsg>,
+        directory: Weak<Directory>,
+    ) -> Result<PoolState, ActorProcessingErr> {
+        let started_ms = directory.upgrade().map_or(0, |d| d.time.boot_ms());
+        Ok(PoolState {
+            directory,
+            queues: HashMap::new(),
+            misfits: HashMap::new(),
+            sessions: HashMap::new(),
+            bound: HashMap::new(),
+            lacking: Vec::new(),
+            started_ms,
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<PoolMsg>,
+        message: PoolMsg,
+        state: &mut PoolState,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(directory) = state.directory.upgrade() else { return Ok(()) };
+        match message {
+            PoolMsg::Enqueue(runs) => {
+                for run in runs {
+                    state.enqueue(run);
+                }
+                state.bind(&directory);
+            }
+            PoolMsg::Dequeue { run, tenant, pool } => state.dequeue(&directory, run, &tenant, &pool),
+            PoolMsg::Unbind(run, session) => {
+                state.bound.remove(&run);
+                if let Some(session) = state.sessions.get_mut(&session) {
+                    session.used = session.used.saturating_sub(1);
+                    session.release(run, None);
+                }
+                state.bind(&directory);
+            }
+            PoolMsg::Assign(assigns) => {
+                state.assign(&directory, assigns);
+                state.bind(&directory);
+            }
+            PoolMsg::Ended(runs) => {
+                for (run, token, session) in runs {
+                    state.bound.remove(&run);
+                    if let Some(session) = session.and_then(|s| state.sessions.get_mut(&s)) {
+                        session.release(run, Some(token));
+                    }
+                }
+            }
+            PoolMsg::Stop(session, held) => {
+                if let Some(outbox) = state.sessions.get(&session).and_then(|s| s.outbox.as_ref()) {
+                    // A lost stop is repeated when the executor announces itself.
+                    let _ = outbox.try_send(ToExecutor::Stop(vec![held]));
+                }
+            }
+            PoolMsg::Watch(watched) => state.watch(&directory, watched),
+            PoolMsg::Register(register, outbox, done) => {
+                state.register(&directory, *register, outbox);
+                let _ = done.send(());
+                state.bind(&directory);
+            }
+            PoolMsg::Credit(session, credit) => {
+                let now = directory.time.boot_ms();
+                state.heard(&directory, session);
+                if let Some(session) = state.sessions.get_mut(&session) {
+                    session.credit = credit;
+                    session.credit_at_ms = now;
+                    session.used = 0;
+                }
+                state.bind(&directory);
+            }
+            PoolMsg::Heartbeat(session) => state.heard(&directory, session),
+            PoolMsg::Announce(session, held, port) => state.announce(&directory, session, held, port),
+            PoolMsg::Drain(session) => {
+                if let Some(session) = state.sessions.get_mut(&session) {
+                    session.draining = true;
+                }
+            }
+            PoolMsg::Disconnected(session) => state.disconnected(session),
+            PoolMsg::Tick => {
+                state.check_leases(&directory);
+                state.bind(&directory);
+                state.gauges();
+            }
+            PoolMsg::WhyWaiting(run, pool, port) => {
+                let _ = port.send(state.why(&directory, run, &pool));
+            }
+            PoolMsg::Executors(port) => {
+                let now = directory.time.boot_ms();
+                let _ = port.send(state.sessions.iter().map(|(id, s)| s.view(id.0, now)).collect());
+            }
+            PoolMsg::Pools(port) => {
+                let _ = port.send(state.pools(&directory));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PoolState {
+    fn enqueue(&mut self, run: Waiting) {
+        if self.bound.contains_key(&run.run) || self.misfits.contains_key(&run.run) {
+            return;
+        }
+        self.queues.entry(Class::of(&run)).or_default().push(run);
+    }
+
+    fn dequeue(&mut self, directory: &Arc<Directory>, run: RunId, tenant: &str, pool: &str) {
+        let queued = [false, true].into_iter().any(|command| {
+            let class = Class { pool: pool.to_owned(), command };
+            self.queues.get_mut(&class).is_some_and(|q| q.remove(run))
+        });
+        if self.misfits.remove(&run).is_some() || queued {
+            directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Misfits may fit now.
+    fn retry_misfits(&mut self) {
+        for (_, run) in std::mem::take(&mut self.misfits) {
+            self.enqueue(run);
+        }
+    }
+
+    /// Matches waiting runs to credit, queue by queue.
+    fn bind(&mut self, directory: &Arc<Directory>) {
+        let now = directory.time.boot_ms();
+        let mut binds: HashMap<ShardId, Vec<Bind>> = HashMap::new();
+        let mut misfits = Vec::new();
+        for (class, queue) in &mut self.queues {
+            if queue.is_empty() {
+                continue;
+            }
+            let mut ready: Vec<(ExecutorSession, u32)> = self
+                .sessions
+                .iter()
+                .filter(|(_, s)| s.is_in(&class.pool) && s.takes(class.command))
+                .map(|(id, s)| (*id, s.credit_left(now)))
+                .filter(|(_, left)| *left > 0)
+                .collect();
+            let mut passed_over = Vec::new();
+            while !ready.is_empty()
+                && passed_over.len() < PASSED_OVER_PER_ROUND
+                && self.bound.len() < limits::BINDS_IN_FLIGHT
+            {
+                let Some(run) = queue.pop() else { break };
+                let best = ready
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(index, (id, _))| {
+                        let session = self.sessions.get(id)?;
+                        (session.can_run(&run) && session.has_room(&run)).then(|| (index, session.load()))
+                    })
+                    .min_by(|a, b| a.1.total_cmp(&b.1))
+                    .map(|(index, _)| index);
+                let Some(index) = best else {
+                    if self.sessions.values().any(|s| s.is_in(&class.pool) && s.can_run(&run)) {
+                        // Somebody can, but has no credit or no room now.
+                        passed_over.push(run);
+                    } else {
+                        misfits.push(run);
+                    }
+                    continue;
+                };
+                let id = ready[index].0;
+                let Some(session) = self.sessions.get_mut(&id) else { continue };
+                session.used += 1;
+                session.hold(Held { run: run.run, job: run.job, token: Token(0) }, Some(&run));
+                ready[index].1 -= 1;
+                if ready[index].1 == 0 {
+                    ready.swap_remove(index);
+                }
+                directory.gauge(&run.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+                binds.entry(run.run.shard(directory.shards)).or_default().push(Bind {
+                    run: run.run,
+                    job: run.job,
+                    session: id,
+                    executor: session.executor.as_str().into(),
+                    credit_stamp_ms: session.credit.stamp_ms,
+                });
+                self.bound.insert(run.run, run);
+            }
+            for run in passed_over.into_iter().rev() {
+                queue.give_back(run);
+            }
+        }
+        for run in misfits {
+            self.misfits.insert(run.run, run);
+        }
+        for (shard, binds) in binds {
+            directory.to_shard(shard, ShardMsg::Start(binds));
+        }
+    }
+
+    /// Sends durable attempts to their executors, one message each.
+    fn assign(&mut self, directory: &Arc<Directory>, assigns: Vec<Assign>) {
+        let mut outgoing: HashMap<ExecutorSession, Vec<Assignment>> = HashMap::new();
+        for assign in assigns {
+            let Assign { session: id, mut assignment, secrets } = assign;
+            self.bound.remove(&assignment.run);
+            let held = Held { run: assignment.run, job: assignment.job, token: assignment.token };
+            if let Some(holding) = self.sessions.get_mut(&id).and_then(|s| s.running.get_mut(&assignment.run)) {
+                holding.held = held;
+            } else if let Some(session) = self.sessions.get_mut(&id) {
+                session.hold(held, None);
+            }
+            if let Some(sealed) = secrets {
+                match directory.secrets.open(&sealed) {
+                    Ok(opened) => assignment.secrets = opened,
+                    Err(error) => {
+                        tracing::error!(run = %assignment.run, %error, "secret params cannot be opened");
+                        self.not_started(directory, id, vec![held], "SECRETS_UNREADABLE");
+                        continue;
+                    }
+                }
+            }
+            assignment.shard = assignment.run.shard(directory.shards);
+            assignment.cluster_id = directory.cluster_id.0;
+            outgoing.entry(id).or_default().push(assignment);
+        }
+        for (id, assignments) in outgoing {
+            let held: Vec<Held> = assignments.iter().map(|a| Held { run: a.run, job: a.job, token: a.token }).collect();
+            metrics::counter!("campanile_assignments_total").increment(assignments.len() as u64);
+            let sent = self
+                .sessions
+                .get(&id)
+                .and_then(|s| s.outbox.as_ref())
+                .is_some_and(|outbox| outbox.try_send(ToExecutor::Assign(assignments)).is_ok());
+            if !sent {
+                self.not_started(directory, id, held, "EXECUTOR_UNREACHABLE");
+            }
+        }
+    }
+
+    fn not_started(&mut self, directory: &Directory, session: ExecutorSession, held: Vec<Held>, why: &'static str) {
+        let mut shards: HashMap<ShardId, Vec<Held>> = HashMap::new();
+        for held in held {
+            if let Some(session) = self.sessions.get_mut(&session) {
+                session.release(held.run, None);
+            }
+            shards.entry(held.run.shard(directory.shards)).or_default().push(held);
+        }
+        for (shard, held) in shards {
+            directory.to_shard(shard, ShardMsg::NotStarted(held, why));
+        }
+    }
+
+    fn why(&self, directory: &Directory, run: RunId, pool: &str) -> Option<String> {
+        if let Some(waiting) = self.misfits.get(&run) {
+            let what = match &waiting.need {
+                Need::Command => "runs commands".to_owned(),
+                Need::Handler(name) => format!("has the handler '{name}'"),
+            };
+            return Some(format!("NO_FIT: no executor of pool '{pool}' {what} and is large enough"));
+        }
+        if self.bound.contains_key(&run) {
+            return Some("BINDING: an executor was chosen; the attempt is being started".to_owned());
+        }
+        let queue = [false, true].into_iter().find_map(|command| {
+            let class = Class { pool: pool.to_owned(), command };
+            self.queues.get(&class).filter(|q| q.contains(run))
+        })?;
+        let now = directory.time.boot_ms();
+        let in_pool = |s: &&Session| s.is_in(pool) && s.outbox.is_some();
+        let executors = self.sessions.values().filter(in_pool).count();
+        let credit: u32 = self.sessions.values().filter(in_pool).map(|s| s.credit_left(now)).sum();
+        Some(if executors == 0 {
+            format!("NO_EXECUTOR: no executor of pool '{pool}' is connected; {} runs wait", queue.len())
+        } else {
+            format!(
+                "NO_CREDIT: {executors} executors of pool '{pool}' have {credit} free slots; {} runs wait",
+                queue.len()
+            )
+        })
+    }
+
+    fn pools(&self, directory: &Directory) -> Vec<PoolView> {
+        let now = directory.time.boot_ms();
+        let mut pools: BTreeMap<String, PoolView> = BTreeMap::new();
+        let empty = |name: &str| PoolView { name: name.to_owned(), executors: 0, credit: 0, running: 0, waiting: 0 };
+        for (class, queue) in &self.queues {
+            let name = &class.pool;
+            pools.entry(name.clone()).or_insert_with(|| empty(name)).waiting += queue.len() as u64;
+        }
+        for run in self.misfits.values() {
+            pools.entry(run.pool.clone()).or_insert_with(|| empty(&run.pool)).waiting += 1;
+        }
+        for session in self.sessions.values() {
+            for name in session.register.iter().flat_map(|r| &r.pools) {
+                let pool = pools.entry(name.clone()).or_insert_with(|| empty(name));
+                pool.executors += u32::from(session.outbox.is_some());
+                pool.credit += session.credit_left(now);
+                pool.running += session.running.len() as u64;
+            }
+        }
+        pools.into_values().collect()
+    }
+
+    fn gauges(&self) {
+        let waiting: usize = self.queues.values().map(Queue::len).sum::<usize>() + self.misfits.len();
+        let running: usize = self.sessions.values().map(|s| s.running.len()).sum();
+        metrics::gauge!("dispatch_queue_lag").set(waiting as f64);
+        metrics::gauge!("campanile_attempts_running").set(running as f64);
+        metrics::gauge!("campanile_executors").set(self.sessions.len() as f64);
+    }
+}

@@ -1,0 +1,142 @@
+//! Runs that have a permit and wait for an executor, in the order in which they get one: live before backfill, higher
+//! priority first, and within a priority deficit round robin over tenants, so that nobody's flood starves another.
+
+use campanile_core::job::Waiting;
+use campanile_schema::ids::RunId;
+use hashbrown::{HashMap, HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, VecDeque},
+};
+
+/// Lane and priority.
+type Class = (bool, Reverse<u16>);
+
+/// Tenants of one class take turns; every run costs one, so a turn is one run.
+#[derive(Debug, Default)]
+struct Turns {
+    order: VecDeque<String>,
+    runs: HashMap<String, VecDeque<Waiting>>,
+}
+
+/// Waiting runs of one pool.
+#[derive(Debug, Default)]
+pub struct Queue {
+    classes: BTreeMap<Class, Turns>,
+    /// Runs that are in some class and not given up. A dequeued run stays in its class until its turn comes.
+    members: HashSet<RunId>,
+}
+
+impl Queue {
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+    pub fn contains(&self, run: RunId) -> bool {
+        self.members.contains(&run)
+    }
+
+    /// False when it waits already.
+    pub fn push(&mut self, run: Waiting) -> bool {
+        if !self.members.insert(run.run) {
+            return false;
+        }
+        let turns = self.classes.entry((run.backfill, Reverse(run.priority))).or_default();
+        let tenant = turns.runs.entry_ref(run.tenant.as_str()).or_default();
+        if tenant.is_empty() {
+            turns.order.push_back(run.tenant.clone());
+        }
+        tenant.push_back(run);
+        true
+    }
+
+    /// Gives back a run that found no executor for the moment: it is the first of its tenant again.
+    pub fn give_back(&mut self, run: Waiting) {
+        self.members.insert(run.run);
+        let turns = self.classes.entry((run.backfill, Reverse(run.priority))).or_default();
+        let tenant = turns.runs.entry_ref(run.tenant.as_str()).or_default();
+        if tenant.is_empty() {
+            turns.order.push_front(run.tenant.clone());
+        }
+        tenant.push_front(run);
+    }
+
+    pub fn pop(&mut self) -> Option<Waiting> {
+        while let Some(mut class) = self.classes.first_entry() {
+            let turns = class.get_mut();
+            let Some(tenant) = turns.order.pop_front() else {
+                class.remove();
+                continue;
+            };
+            let Some(runs) = turns.runs.get_mut(&tenant) else { continue };
+            let next = runs.pop_front();
+            if runs.is_empty() {
+                turns.runs.remove(&tenant);
+            } else {
+                turns.order.push_back(tenant);
+            }
+            match next {
+                Some(run) if self.members.remove(&run.run) => return Some(run),
+                // Dequeued meanwhile.
+                Some(_) | None => {}
+            }
+        }
+        None
+    }
+
+    /// True when it waited here.
+    pub fn remove(&mut self, run: RunId) -> bool {
+        self.members.remove(&run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campanile_core::job::Need;
+    use campanile_schema::ids::JobId;
+
+    fn run(id: u64, tenant: &str, priority: u16, backfill: bool) -> Waiting {
+        Waiting {
+            run: RunId(id),
+            job: JobId(id),
+            tenant: tenant.to_owned(),
+            pool: "default".to_owned(),
+            priority,
+            backfill,
+            need: Need::Command,
+            cpu: 0.0,
+            memory_mb: 0,
+            storage_mb: 0,
+            since_ms: 0,
+        }
+    }
+
+    #[test]
+    fn live_first_then_priority_then_turns_of_tenants() {
+        let mut queue = Queue::default();
+        for id in 0..5 {
+            queue.push(run(id, "loud", 100, false));
+        }
+        queue.push(run(10, "quiet", 100, false));
+        queue.push(run(11, "quiet", 500, false));
+        queue.push(run(12, "quiet", 900, true));
+        assert!(!queue.push(run(12, "quiet", 900, true)), "a run waits once");
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
+        assert_eq!(order, [11, 0, 10, 1, 2, 3, 4, 12]);
+    }
+
+    #[test]
+    fn a_dequeued_run_is_not_given_out_and_may_come_back() {
+        let mut queue = Queue::default();
+        queue.push(run(1, "t", 100, false));
+        queue.push(run(2, "t", 100, false));
+        assert!(queue.remove(RunId(1)));
+        assert!(!queue.remove(RunId(1)));
+        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.pop().map(|w| w.run.0), Some(2));
+        assert!(queue.pop().is_none());
+    }
+}

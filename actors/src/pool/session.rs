@@ -1,0 +1,154 @@
+//! An executor as the pool sees it: what it can do, its credit, what it holds, when it was last heard.
+
+use crate::scheduler::ToExecutor;
+use campanile_core::job::{Need, Waiting};
+use campanile_schema::{
+    ids::{RunId, Token},
+    limits,
+    rpc::executor::{Credit, Held, Register},
+    time::Timestamp,
+    view::ExecutorView,
+};
+use hashbrown::HashMap;
+use tokio::sync::mpsc;
+
+/// A running attempt and what it takes.
+#[derive(Clone, Debug)]
+pub struct Holding {
+    pub held: Held,
+    pub cpu: f64,
+    pub memory_mb: u64,
+    pub storage_mb: u64,
+}
+
+/// See the module's text.
+pub struct Session {
+    /// None after a restart, until it registers again.
+    pub register: Option<Register>,
+    pub executor: String,
+    pub outbox: Option<mpsc::Sender<ToExecutor>>,
+    pub credit: Credit,
+    /// Bound since the credit was given.
+    pub used: u32,
+    pub credit_at_ms: i64,
+    pub running: HashMap<RunId, Holding>,
+    /// CLOCK_BOOTTIME, ms.
+    pub heard_ms: i64,
+    /// Wall clock, for people.
+    pub heard_wall_ms: i64,
+    pub suspected: bool,
+    pub draining: bool,
+    /// Attempts held when it registered (again); its announcement must name them.
+    pub to_confirm: Vec<Held>,
+}
+
+impl Session {
+    pub fn new(executor: String, now_ms: i64, wall_ms: i64) -> Self {
+        Self {
+            register: None,
+            executor,
+            outbox: None,
+            credit: Credit::default(),
+            used: 0,
+            credit_at_ms: 0,
+            running: HashMap::new(),
+            heard_ms: now_ms,
+            heard_wall_ms: wall_ms,
+            suspected: false,
+            draining: false,
+            to_confirm: Vec::new(),
+        }
+    }
+
+    /// Credit that is left and not stale. The executor checks its own stamp; this only avoids sending in vain.
+    pub fn credit_left(&self, now_ms: i64) -> u32 {
+        if self.draining || self.outbox.is_none() || self.suspected || now_ms - self.credit_at_ms > limits::CREDIT_MS {
+            return 0;
+        }
+        // What was sent after the executor counted its free slots is not in its credit yet; it is in `running`.
+        let slots = self.register.as_ref().map_or(0, |r| r.slots);
+        let free = slots.saturating_sub(self.running.len() as u32);
+        self.credit.slots.saturating_sub(self.used).min(free)
+    }
+
+    /// It runs commands, or it has handlers.
+    pub fn takes(&self, command: bool) -> bool {
+        self.register
+            .as_ref()
+            .is_some_and(|r| if command { r.commands } else { r.any_handler || !r.handlers.is_empty() })
+    }
+
+    pub fn is_in(&self, pool: &str) -> bool {
+        self.register.as_ref().is_some_and(|r| r.pools.iter().any(|p| p == pool))
+    }
+
+    /// Filter that holds for as long as it is registered: kind and handler, and whether it could ever be large enough.
+    pub fn can_run(&self, run: &Waiting) -> bool {
+        let Some(register) = &self.register else { return false };
+        let kind = match &run.need {
+            Need::Command => register.commands,
+            Need::Handler(name) => register.any_handler || register.handlers.iter().any(|h| h == name),
+        };
+        let large = |limit: f64, wanted: f64| limit <= 0.0 || wanted <= limit + 1e-9;
+        kind && large(register.cpu, run.cpu)
+            && large(register.memory_mb as f64, run.memory_mb as f64)
+            && large(register.storage_mb as f64, run.storage_mb as f64)
+    }
+
+    /// Filter that holds for the moment: resources left.
+    pub fn has_room(&self, run: &Waiting) -> bool {
+        let Some(register) = &self.register else { return false };
+        let over = |limit: f64, used: f64, wanted: f64| limit > 0.0 && used + wanted > limit + 1e-9;
+        let sum = |f: fn(&Holding) -> f64| self.running.values().map(f).sum::<f64>();
+        // Sums only where a limit was named: most executors name none.
+        let full = register.cpu > 0.0 && over(register.cpu, sum(|h| h.cpu), run.cpu)
+            || register.memory_mb > 0
+                && over(register.memory_mb as f64, sum(|h| h.memory_mb as f64), run.memory_mb as f64)
+            || register.storage_mb > 0
+                && over(register.storage_mb as f64, sum(|h| h.storage_mb as f64), run.storage_mb as f64);
+        !full
+    }
+
+    /// Score: less loaded is better.
+    pub fn load(&self) -> f64 {
+        let slots = self.register.as_ref().map_or(1, |r| r.slots.max(1));
+        self.running.len() as f64 / f64::from(slots) + f64::from(self.credit.load)
+    }
+
+    pub fn hold(&mut self, held: Held, run: Option<&Waiting>) {
+        let (cpu, memory_mb, storage_mb) = run.map_or((0.0, 0, 0), |w| (w.cpu, w.memory_mb, w.storage_mb));
+        self.running.insert(held.run, Holding { held, cpu, memory_mb, storage_mb });
+    }
+
+    pub fn release(&mut self, run: RunId, token: Option<Token>) {
+        if let Some(holding) = self.running.get(&run)
+            && token.is_none_or(|t| t == holding.held.token || holding.held.token == Token(0))
+        {
+            self.running.remove(&run);
+        }
+    }
+
+    pub fn view(&self, session: u64, now_ms: i64) -> ExecutorView {
+        let register = self.register.as_ref();
+        let state = if self.suspected {
+            "SUSPECTED_LOST"
+        } else if self.draining {
+            "DRAINING"
+        } else if self.outbox.is_none() {
+            "DISCONNECTED"
+        } else {
+            "READY"
+        };
+        ExecutorView {
+            executor_id: self.executor.clone(),
+            session,
+            pools: register.map(|r| r.pools.clone()).unwrap_or_default(),
+            slots: register.map_or(0, |r| r.slots),
+            running: self.running.len() as u32,
+            credit: self.credit_left(now_ms),
+            state: state.to_owned(),
+            labels: register.map(|r| r.labels.clone()).unwrap_or_default(),
+            last_heartbeat_at: Timestamp(self.heard_wall_ms),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The ports: what the actors need of a store. Narrow traits; embedded, memory (and later CQL) implement them, and one
+//! conformance suite holds them to the same meaning.
+//!
+//! What they never do: interpret frames, decide anything, or retry on their own.
+
+use campanile_schema::{
+    event::LedgerEntry,
+    format::FormatRow,
+    ids::{Epoch, JobId, RunId, SessionId, ShardId},
+    record::RunRecord,
+};
+use serde::{Deserialize, Serialize};
+use std::{future::Future, pin::Pin};
+
+/// A boxed future of a port call.
+pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// Why a store call did not succeed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing changed; the same call may be made again.
+    #[error("store unavailable: {0}")]
+    Unavailable(String),
+    /// It may or may not have happened: read before going on.
+    #[error("outcome unknown: {0}")]
+    Unknown(String),
+    /// No space or I/O error on write: the session must end and be reopened at its last durable position.
+    #[error("store write failed: {0}")]
+    WriteFailed(String),
+    /// Stored bytes are damaged. Says the file and the offset, and what to do.
+    #[error("corrupt store: {0}")]
+    Corrupt(String),
+    /// Used by somebody else, of a newer format, or of another cluster.
+    #[error("store refused: {0}")]
+    Refused(String),
+}
+
+/// A place in the journal: everything up to and including `seq` of this session and lane. Ordered by session, then seq
+/// (positions of different lanes are not compared).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    pub session: SessionId,
+    pub lane: u16,
+    pub seq: u64,
+}
+
+/// What opening a store gives: proof that this process alone may write under this session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    pub format: FormatRow,
+    /// Embedded: number of this start, made durable before it is returned. The epoch of every shard of this start.
+    pub session: SessionId,
+}
+
+/// Append-only batches of frames, in lanes of a session.
+pub trait Journal: Send + Sync + 'static {
+    /// Appends `batch` (frames one after the other) as row `seq` of `lane` of the current session; resolves when durable.
+    /// `seq` is contiguous from 1. After `WriteFailed` nothing more may be appended under this session.
+    fn append<'a>(&'a self, lane: u16, seq: u64, batch: &'a [u8]) -> PortFuture<'a, ()>;
+    /// Batches after `after` in order of session and seq, of all sessions and lanes still stored; at most about `max_bytes`
+    /// (at least one batch when there is one). The current session's are not included while it is appending.
+    fn read_after(&self, after: Position, max_bytes: usize) -> PortFuture<'_, Vec<(Position, Vec<u8>)>>;
+    /// Nothing at or before `upto` is needed any more (snapshots *and* flushed views cover it). Frees whole segments.
+    fn trim(&self, upto: Position) -> PortFuture<'_, ()>;
+    /// Bytes the journal uses now.
+    fn stored_bytes(&self) -> u64;
+}
+
+/// Which part of a shard's snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Part {
+    /// Hot state of all jobs, tenants, pauses: rewritten by every snapshot.
+    Hot,
+    /// Definitions that changed since the snapshot before (or all of them).
+    Definitions,
+}
+
+/// Names one written part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartRef {
+    pub number: u64,
+    pub part: Part,
+    pub chunks: u32,
+    pub bytes: u64,
+    /// crc32c over all chunks in order.
+    pub crc: u32,
+}
+
+/// What makes a snapshot readable. Published atomically; the newest published one counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub number: u64,
+    pub epoch: Epoch,
+    /// Highest frame seq of the shard that it covers.
+    pub shard_seq: u64,
+    /// A journal position before which no frame of this shard above `shard_seq` stands: replay may start after it.
+    pub replay_after: Position,
+    pub last_hlc: u64,
+    /// Parts in the order in which they are read; later definitions win.
+    pub parts: Vec<PartRef>,
+}
+
+/// Snapshots of shards.
+pub trait Snapshots: Send + Sync + 'static {
+    /// Writes and syncs one part. Chunks are at most `limits::SNAPSHOT_CHUNK_BYTES` unless one item alone is larger.
+    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef>;
+    /// Publishes; afterwards parts that the manifest does not name are deleted.
+    fn publish(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()>;
+    fn load(&self, shard: ShardId) -> PortFuture<'_, Option<Manifest>>;
+    /// The chunks of a part, checked against length and checksum.
+    fn read_part(&self, shard: ShardId, part: PartRef) -> PortFuture<'_, Vec<Vec<u8>>>;
+}
+
+/// A row of the read model. All are idempotent: writing one twice changes nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Row {
+    /// Insert or replace a final run: its record, its place in the job's list, its key, the tenant's failed list and dead letters.
+    Run(RunRecord),
+    /// The run is active again: it leaves the dead letters and the failed list (the owner answers for it).
+    Reopened(RunRecord),
+    /// Put away by an operator.
+    DeadLetterDiscarded(RunRecord),
+    /// A closed interval of a job's ledger, with its entries, or the run that it fired.
+    Ledger(LedgerRow),
+    /// A job is gone; its history stays until retention.
+    JobDeleted(JobId),
+}
+
+/// A closed interval `(from, to]` of a job's ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LedgerRow {
+    #[serde(rename = "j")]
+    pub job: JobId,
+    #[serde(rename = "f")]
+    pub from_ms: i64,
+    #[serde(rename = "t")]
+    pub to_ms: i64,
+    #[serde(rename = "v")]
+    pub version: u64,
+    #[serde(rename = "z")]
+    pub tzdb: String,
+    #[serde(rename = "e")]
+    pub entries: Vec<LedgerEntry>,
+}
+
+/// Rows of acknowledged frames, in log order, and how far they take each shard.
+#[derive(Clone, Debug, Default)]
+pub struct ViewBatch {
+    /// With the hybrid time of the event.
+    pub rows: Vec<(u64, Row)>,
+    /// Highest frame seq per shard in this batch.
+    pub applied: Vec<(ShardId, u64)>,
+    /// Journal position that covers all of it.
+    pub position: Position,
+}
+
+/// A page of run records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunPage {
+    pub items: Vec<RunRecord>,
+    /// Opaque; pass it to get what follows.
+    pub next: Option<Vec<u8>>,
+}
+
+/// The rebuildable read model.
+pub trait Views: Send + Sync + 'static {
+    /// Applies rows and positions in one atomic batch (not necessarily durable).
+    fn apply(&self, batch: ViewBatch) -> PortFuture<'_, ()>;
+    /// Applied frame seq of a shard; 0 = none.
+    fn applied(&self, shard: ShardId) -> PortFuture<'_, u64>;
+    /// Makes what is applied durable without help of the view's own journal; returns the position that is covered.
+    fn flush(&self) -> PortFuture<'_, Position>;
+    /// What the last flush covered, also after a restart.
+    fn flushed(&self) -> Position;
+
+    fn run(&self, run: RunId) -> PortFuture<'_, Option<RunRecord>>;
+    /// Final runs of a job, newest first.
+    fn job_runs(&self, job: JobId, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
+    /// The run of a caller's key.
+    fn find_key(&self, job: JobId, key: &str) -> PortFuture<'_, Option<RunId>>;
+    /// Intervals that touch `(from, to]`, oldest first.
+    fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> PortFuture<'_, Vec<LedgerRow>>;
+    /// Dead letters of a tenant, newest first.
+    fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
+    /// FAILED and TIMEOUT runs of a tenant, newest first.
+    fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
+    /// Deletes runs, ledger rows and logs that ended before `before_ms`; at most `max_rows` a call. Returns how many went.
+    fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64>;
+
+    /// Appends to the log of an attempt (kept apart from metadata, not journaled, flushed in the background).
+    fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()>;
+    /// The log of an attempt from a byte offset, at most `max_bytes`.
+    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> PortFuture<'_, Vec<u8>>;
+}
+
+/// Time. Two clocks, so that the guard in the core can compare them.
+pub trait Clock: Send + Sync + 'static {
+    /// Wall clock, microseconds since 1970 UTC. May jump.
+    fn wall_us(&self) -> i64;
+    /// CLOCK_BOOTTIME, microseconds: never jumps, counts suspend.
+    fn boot_us(&self) -> u64;
+}
+
+/// Seals and opens secret params. Implemented by the node, which holds the key file.
+pub trait Secrets: Send + Sync + 'static {
+    /// None: no key is configured.
+    fn seal(&self, secrets: &std::collections::BTreeMap<String, String>) -> Option<campanile_schema::stored::Sealed>;
+    /// Error: the key with the id is not in the key file, or the bytes are damaged.
+    fn open(
+        &self,
+        sealed: &campanile_schema::stored::Sealed,
+    ) -> Result<std::collections::BTreeMap<String, String>, String>;
+}

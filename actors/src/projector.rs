@@ -1,0 +1,167 @@
+//! The projector: turns acknowledged frames into rows of the read model, off the acknowledge path. Rows come from the
+//! events alone (they carry all that is needed), so that a lost view is rebuilt from the log.
+//!
+//! It may lag by a bounded time; shards keep what it has not shown yet.
+
+use crate::{
+    messages::{ShardMsg, ToProject},
+    ports::{LedgerRow, Position, Row, StoreError, ViewBatch, Views},
+};
+use campanile_schema::{
+    event::{Event, LedgerEntry, Outcome},
+    frame::Frame,
+    ids::ShardId,
+    limits,
+};
+use hashbrown::HashMap;
+use ractor::ActorRef;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+    mpsc,
+};
+
+/// Frames from which no further batch of the journal is taken into one of the read model.
+const BATCH_FRAMES: usize = 4_096;
+
+/// The shards' end of the projector.
+#[derive(Clone)]
+pub struct ProjectorHandle {
+    sender: mpsc::Sender<ToProject>,
+    waiting: Arc<AtomicI64>,
+}
+
+impl ProjectorHandle {
+    /// Starts the thread; it ends when all handles are gone.
+    pub fn start(views: Arc<dyn Views>, on_failure: Box<dyn FnOnce(StoreError) + Send>) -> std::io::Result<Self> {
+        let (sender, receiver) = mpsc::channel();
+        let waiting = Arc::new(AtomicI64::new(0));
+        let handle = Self { sender, waiting: waiting.clone() };
+        std::thread::Builder::new()
+            .name("projector".to_owned())
+            .spawn(move || run(&receiver, &*views, &waiting, on_failure))?;
+        Ok(handle)
+    }
+    pub fn project(&self, batch: ToProject) {
+        self.waiting.fetch_add(batch.frames.len() as i64, Ordering::Relaxed);
+        // The thread ends only after a failure; then the session ends.
+        let _ = self.sender.send(batch);
+    }
+    pub fn is_full(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > limits::PROJECTOR_QUEUE_ROWS as i64
+    }
+    pub fn lag_frames(&self) -> i64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+fn run(
+    receiver: &mpsc::Receiver<ToProject>,
+    views: &dyn Views,
+    waiting: &AtomicI64,
+    on_failure: Box<dyn FnOnce(StoreError) + Send>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return on_failure(StoreError::Unavailable(error.to_string())),
+    };
+    while let Ok(first) = receiver.recv() {
+        let mut frames = first.frames;
+        // Journal batches are taken whole: the position must cover all that it names.
+        let mut position = first.position;
+        while frames.len() < BATCH_FRAMES
+            && let Ok(next) = receiver.try_recv()
+        {
+            frames.extend(next.frames);
+            position = next.position;
+        }
+        let mut batch = ViewBatch { position, ..ViewBatch::default() };
+        let mut shards: HashMap<ShardId, (u64, ActorRef<ShardMsg>)> = HashMap::new();
+        for (frame, from) in &frames {
+            add_rows(frame, &mut batch.rows);
+            shards.insert(frame.shard, (frame.seq, from.clone()));
+        }
+        batch.applied = shards.iter().map(|(shard, (seq, _))| (*shard, *seq)).collect();
+        let rows = batch.rows.len() as u64;
+        if let Err(error) = runtime.block_on(views.apply(batch)) {
+            tracing::error!(%error, "the read model cannot be written; this session ends");
+            return on_failure(error);
+        }
+        metrics::counter!("campanile_projected_rows_total").increment(rows);
+        waiting.fetch_sub(frames.len() as i64, Ordering::Relaxed);
+        for (seq, shard) in shards.into_values() {
+            let _ = shard.cast(ShardMsg::Projected { seq });
+        }
+    }
+}
+
+/// Rows of one frame, with their hybrid times.
+pub fn add_rows(frame: &Frame, rows: &mut Vec<(u64, Row)>) {
+    for (index, event) in frame.events.iter().enumerate() {
+        if let Some(row) = row_of(event) {
+            rows.push((frame.hlc + index as u64, row));
+        }
+    }
+}
+
+fn row_of(event: &Event) -> Option<Row> {
+    match event {
+        Event::CursorMoved { job, interval, entries } => Some(Row::Ledger(LedgerRow {
+            job: *job,
+            from_ms: interval.from_ms,
+            to_ms: interval.to_ms,
+            version: interval.version,
+            tzdb: interval.tzdb.clone(),
+            entries: entries.clone(),
+        })),
+        Event::RunCreated { job, run, interval: Some(interval), late, .. } => Some(Row::Ledger(LedgerRow {
+            job: *job,
+            from_ms: interval.from_ms,
+            to_ms: interval.to_ms,
+            version: interval.version,
+            tzdb: interval.tzdb.clone(),
+            entries: vec![LedgerEntry {
+                first_ms: interval.to_ms,
+                last_ms: interval.to_ms,
+                count: 1,
+                outcome: if *late { Outcome::FiredLate } else { Outcome::Fired },
+                reason: None,
+                run: Some(*run),
+            }],
+        })),
+        Event::RunEnded { record, .. } => Some(Row::Run(record.clone())),
+        Event::RunReopened { record, .. } => Some(Row::Reopened(record.clone())),
+        Event::DeadLetterDiscarded { record, .. } => Some(Row::DeadLetterDiscarded(record.clone())),
+        Event::JobDeleted { job, .. } => Some(Row::JobDeleted(*job)),
+        Event::RunCreated { interval: None, .. }
+        | Event::TenantSet { .. }
+        | Event::TenantDeleted { .. }
+        | Event::PauseSet { .. }
+        | Event::JobCreated { .. }
+        | Event::JobReplaced { .. }
+        | Event::JobPaused { .. }
+        | Event::JobResumed { .. }
+        | Event::JobQuarantined { .. }
+        | Event::RunReleased { .. }
+        | Event::RetryDue { .. }
+        | Event::AttemptStarted { .. }
+        | Event::AttemptSuspected { .. }
+        | Event::AttemptHeard { .. }
+        | Event::AttemptStopping { .. }
+        | Event::AttemptEnded { .. }
+        | Event::RunConfirmed { .. } => None,
+    }
+}
+
+/// Projects frames during recovery, before anything is served.
+pub async fn project_now(views: &dyn Views, frames: &[(Position, Frame)]) -> Result<(), StoreError> {
+    let mut batch = ViewBatch::default();
+    let mut applied: HashMap<ShardId, u64> = HashMap::new();
+    for (position, frame) in frames {
+        add_rows(frame, &mut batch.rows);
+        applied.insert(frame.shard, frame.seq);
+        batch.position = batch.position.max(*position);
+    }
+    batch.applied = applied.into_iter().collect();
+    views.apply(batch).await
+}

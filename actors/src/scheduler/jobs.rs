@@ -1,0 +1,212 @@
+//! Calls about jobs.
+
+use super::{Scheduler, ask, call, gone, no_such};
+use crate::messages::{Answer, Envelope, ReplyTo, ShardMsg};
+use campanile_core::{
+    cron,
+    job::{Command, Reply},
+    schedule::Schedule,
+    spec,
+};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::{JobId, ShardId, shard_of_slot, slot_of},
+    job::{JobSpec, JobView},
+    limits,
+    stored::{Sealed, StoredJob, StoredTrigger},
+    time::Timestamp,
+    view::{Created, Preview, PreviewBody},
+};
+use std::{collections::HashMap, sync::atomic::Ordering};
+use tokio::sync::oneshot;
+
+impl Scheduler {
+    /// Checks, seals secrets, resolves.
+    fn stored(&self, spec: &JobSpec, old: Option<&StoredJob>) -> Answer<StoredJob> {
+        let directory = self.directory()?;
+        let sealed = if spec.secret_params.is_empty() || spec::masked(spec) {
+            None
+        } else {
+            let sealed = directory.secrets.seal(&spec.secret_params).ok_or_else(|| {
+                ApiError::new(
+                    ErrorCode::NoSecretKey,
+                    "secretParams need a key: set secrets.key_file in the configuration ('campanile secrets new-key' makes one)",
+                )
+            })?;
+            Some(sealed)
+        };
+        Ok(spec::resolve(spec, sealed, old, directory.time.now_ms())?)
+    }
+
+    /// `idempotency_key`: the same key with the same name answers with the job that exists.
+    pub async fn create_job(&self, spec: JobSpec, idempotency_key: Option<String>) -> Answer<Created> {
+        let stored = Box::new(self.stored(&spec, None)?);
+        let directory = self.directory()?;
+        let shard = shard_of_slot(slot_of(&stored.tenant, &stored.name), directory.shards);
+        let view = call(&directory, shard, |port| ShardMsg::Create { spec: stored, idempotency_key, port }).await?;
+        Ok(created(&view))
+    }
+
+    /// Creates many in one go; an answer per item, each given when it is durable.
+    pub async fn create_jobs(&self, specs: Vec<JobSpec>) -> Vec<Answer<Created>> {
+        let directory = match self.directory() {
+            Ok(directory) => directory,
+            Err(error) => return specs.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let mut answers: Vec<Answer<Created>> = specs.iter().map(|_| Err(gone())).collect();
+        let mut groups: HashMap<ShardId, Vec<(usize, StoredJob)>> = HashMap::new();
+        for (index, spec) in specs.iter().enumerate() {
+            match self.stored(spec, None) {
+                Ok(stored) => {
+                    let shard = shard_of_slot(slot_of(&stored.tenant, &stored.name), directory.shards);
+                    groups.entry(shard).or_default().push((index, stored));
+                }
+                Err(error) => answers[index] = Err(error),
+            }
+        }
+        let mut asked = Vec::new();
+        for (shard, specs) in groups {
+            if directory.overloaded(shard) {
+                let error = ApiError::new(ErrorCode::Overloaded, "the node's queues are full; try again later");
+                for (index, _) in specs {
+                    answers[index] = Err(error.clone().retry_after(1.0));
+                }
+                continue;
+            }
+            let (port, answer) = oneshot::channel();
+            directory.mailbox[usize::from(shard.0)].fetch_add(1, Ordering::Relaxed);
+            directory.to_shard(shard, ShardMsg::CreateMany { specs, port });
+            asked.push(answer);
+        }
+        for answer in asked {
+            for (index, view) in answer.await.unwrap_or_default() {
+                answers[index] = view.map(|v| created(&v));
+            }
+        }
+        answers
+    }
+
+    pub async fn job(&self, job: JobId) -> Answer<JobView> {
+        let directory = self.directory()?;
+        ask(&directory, job.shard(directory.shards), |port| ShardMsg::GetJob(job, port))
+            .await
+            .map_err(|e| named(e, "job", job))
+    }
+
+    /// By name; used by the CLI (`NAME` or id).
+    pub async fn job_by_name(&self, tenant: &str, name: &str) -> Answer<JobView> {
+        let directory = self.directory()?;
+        let shard = shard_of_slot(slot_of(tenant, name), directory.shards);
+        let (tenant, name) = (tenant.to_owned(), name.to_owned());
+        ask(&directory, shard, |port| ShardMsg::GetJobByName(tenant, name, port)).await
+    }
+
+    pub async fn replace_job(&self, job: JobId, version: u64, spec: JobSpec) -> Answer<JobView> {
+        let known = self.job(job).await?;
+        let old = spec::resolve_trigger(&known.spec, None, known.created_at.ms())
+            .ok()
+            .map(|trigger| StoredJob::from_spec(&known.spec, trigger, None));
+        let mut stored = self.stored(&spec, old.as_ref())?;
+        if spec::masked(&spec) {
+            stored.secrets = Some(Sealed::keep(spec.secret_params.keys().cloned().collect()));
+        }
+        self.command(job, Command::Replace { version, spec: Box::new(stored) }).await?;
+        self.job(job).await
+    }
+
+    pub async fn delete_job(&self, job: JobId, _reason: Option<String>) -> Answer<()> {
+        self.command(job, Command::Delete).await.map(|_| ())
+    }
+    pub async fn pause_job(&self, job: JobId, reason: Option<String>) -> Answer<JobView> {
+        self.command(job, Command::Pause { reason }).await?;
+        self.job(job).await
+    }
+    pub async fn resume_job(&self, job: JobId, _reason: Option<String>) -> Answer<JobView> {
+        self.command(job, Command::Resume).await?;
+        self.job(job).await
+    }
+
+    /// Tenant of a job, for permission checks of callers that name only an id (no store access).
+    pub async fn tenant_of_job(&self, job: JobId) -> Answer<String> {
+        let directory = self.directory()?;
+        ask(&directory, job.shard(directory.shards), |port| ShardMsg::TenantOfJob(job, port))
+            .await
+            .map_err(|e| named(e, "job", job))
+    }
+
+    /// Gives a job a command and waits until its outcome is durable.
+    pub(super) async fn command(&self, job: JobId, command: Command) -> Answer<Reply> {
+        let directory = self.directory()?;
+        call(&directory, job.shard(directory.shards), |port| {
+            ShardMsg::Command(Envelope { job, command, reply: parking_lot::Mutex::new(ReplyTo::Caller(port)) })
+        })
+        .await
+        .map_err(|e| named(e, "job", job))
+    }
+
+    /// Next instants of a trigger, without creating anything.
+    pub fn preview(&self, body: PreviewBody) -> Answer<Preview> {
+        let now = self.directory().map_or_else(|_| 0, |d| d.time.now_ms());
+        preview(body, now)
+    }
+}
+
+/// See [`Scheduler::preview`]; pure, used by the CLI without a node too.
+pub fn preview(body: PreviewBody, now_ms: i64) -> Answer<Preview> {
+    let after = body.after.map_or(now_ms, Timestamp::ms);
+    let count = body.count.unwrap_or(5).min(100);
+    let spec = JobSpec::new("default", "preview", body.trigger);
+    let trigger = spec::resolve_trigger(&spec, None, after)?;
+    let stored = StoredJob::from_spec(&spec, trigger, None);
+    let schedule = Schedule::compile(&stored).map_err(|e| ApiError::new(ErrorCode::InvalidSchedule, e.to_string()))?;
+    let mut next = Vec::with_capacity(count);
+    let mut from = after;
+    while next.len() < count
+        && let Some(at) = schedule.next(from, Some(after))
+    {
+        next.push(Timestamp(at));
+        from = at;
+        if schedule.is_fixed_delay() {
+            break;
+        }
+    }
+    let (description, hazards) = describe(&stored, after);
+    Ok(Preview { trigger: stored.to_spec().trigger, next, description, hazards })
+}
+
+fn describe(stored: &StoredJob, after: i64) -> (String, Vec<String>) {
+    match &stored.trigger {
+        StoredTrigger::Cron { expr, dialect, zone, gap, overlap } => {
+            let Ok((compiled, dialect)) = cron::CronExpr::parse(expr, *dialect, 0) else {
+                return (String::new(), Vec::new());
+            };
+            let text = format!("{} ({zone})", cron::describe(&compiled, dialect));
+            let hazards = cron::CronSchedule::new(compiled, zone, *gap, *overlap)
+                .map(|s| cron::hazards(&s, after))
+                .unwrap_or_default();
+            (text, hazards)
+        }
+        StoredTrigger::FixedRate { every_ms, anchor_ms } => {
+            (format!("every {} s, counted from {}", every_ms / 1000, Timestamp(*anchor_ms)), Vec::new())
+        }
+        StoredTrigger::FixedDelay { every_ms } => {
+            (format!("{} s after the last run has ended", every_ms / 1000), Vec::new())
+        }
+        StoredTrigger::Once { at_ms } => (format!("once, at {}", Timestamp(*at_ms)), Vec::new()),
+        StoredTrigger::Manual {} => ("only when it is triggered by hand".to_owned(), Vec::new()),
+    }
+}
+
+fn created(view: &JobView) -> Created {
+    Created { job_id: view.job_id, status: view.status, next_fire_at: view.next_fire_at }
+}
+
+/// Says which one was not found.
+pub(super) fn named(error: ApiError, what: &str, id: impl std::fmt::Display) -> ApiError {
+    if error.known() == ErrorCode::NotFound { no_such(what, id) } else { error }
+}
+
+/// Largest page that the lists give.
+pub(super) fn clamp_page(size: usize) -> usize {
+    size.clamp(1, limits::PAGE_SIZE_MAX)
+}

@@ -1,0 +1,129 @@
+//! Lists: jobs by scatter and gather over the shards, dead letters and failed runs from the view, ledgers.
+
+use super::{
+    Scheduler, ask,
+    jobs::clamp_page,
+    runs::{parse_token, token},
+    unavailable,
+};
+use crate::messages::{Answer, ShardMsg};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::{JobId, ShardId},
+    job::JobView,
+    record::RunRecord,
+    time::Timestamp,
+    view::{DeadLetterView, JobFilter, LedgerEntryView, LedgerView, Page, RunView},
+};
+use std::sync::Arc;
+
+impl Scheduler {
+    /// Ordered by id; the page token is the last id seen.
+    pub async fn jobs(&self, filter: JobFilter) -> Answer<Page<JobView>> {
+        let directory = self.directory()?;
+        crate::filter::JobMatcher::parse(&filter).map_err(|e| ApiError::new(ErrorCode::InvalidArgument, e))?;
+        let after = match &filter.page_token {
+            None => 0,
+            Some(text) => text
+                .parse::<u64>()
+                .map_err(|_| ApiError::new(ErrorCode::InvalidArgument, "pageToken is not one that this server gave"))?,
+        };
+        let size = clamp_page(filter.page_size.unwrap_or(100));
+        let skip = filter.page.map_or(0, |p| p.saturating_sub(1) * size);
+        let limit = skip + size + 1;
+        let filter = Arc::new(filter);
+        let mut all = Vec::new();
+        let asked: Vec<_> = (0..directory.shards)
+            .map(|shard| {
+                let (directory, filter) = (directory.clone(), filter.clone());
+                tokio::spawn(async move {
+                    ask(&directory, ShardId(shard), |port| ShardMsg::ListJobs { filter, after, limit, port }).await
+                })
+            })
+            .collect();
+        for answer in asked {
+            all.extend(answer.await.map_err(|_| super::gone())??);
+        }
+        all.sort_by_key(|j: &JobView| j.job_id);
+        let mut items: Vec<JobView> = all.into_iter().skip(skip).take(size + 1).collect();
+        let more = items.len() > size;
+        items.truncate(size);
+        let next_page_token = items.last().filter(|_| more).map(|j| j.job_id.to_string());
+        Ok(Page { items, next_page_token })
+    }
+
+    pub async fn dead_letters(
+        &self,
+        tenant: &str,
+        page_token: Option<String>,
+        page_size: usize,
+    ) -> Answer<Page<DeadLetterView>> {
+        let directory = self.directory()?;
+        let after = page_token.as_deref().map(parse_token).transpose()?;
+        let page =
+            directory.views.dead_letters(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
+        let mut items = Vec::with_capacity(page.items.len());
+        for record in &page.items {
+            let name = self.job(record.job).await.ok().map(|j| j.spec.name);
+            items.push(dead_letter(record, name));
+        }
+        Ok(Page { items, next_page_token: page.next.as_deref().map(token) })
+    }
+
+    pub async fn failed_runs(
+        &self,
+        tenant: &str,
+        page_token: Option<String>,
+        page_size: usize,
+    ) -> Answer<Page<RunView>> {
+        let directory = self.directory()?;
+        let after = page_token.as_deref().map(parse_token).transpose()?;
+        let page =
+            directory.views.failed_runs(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
+        Ok(Page {
+            items: page.items.iter().map(RunView::from).collect(),
+            next_page_token: page.next.as_deref().map(token),
+        })
+    }
+
+    /// What happened to every due instant in `(from, to]`; ends where the view ends.
+    pub async fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> Answer<LedgerView> {
+        if from_ms > to_ms {
+            return Err(ApiError::new(ErrorCode::InvalidArgument, "'from' lies after 'to'"));
+        }
+        let directory = self.directory()?;
+        let rows = directory.views.ledger(job, from_ms, to_ms, limit + 1).await.map_err(|e| unavailable(&e))?;
+        let truncated = rows.len() > limit;
+        let rows = &rows[..rows.len().min(limit)];
+        let items = rows
+            .iter()
+            .flat_map(|row| &row.entries)
+            // An interval may reach over the edges; an instant outside is not asked for.
+            .filter(|e| e.last_ms > from_ms && e.first_ms <= to_ms)
+            .map(|e| LedgerEntryView {
+                logical_time: Timestamp(e.first_ms),
+                until: (e.last_ms != e.first_ms).then_some(Timestamp(e.last_ms)),
+                count: e.count,
+                outcome: e.outcome,
+                reason: e.reason,
+                run_id: e.run,
+            })
+            .collect();
+        let from = rows.first().map_or(from_ms, |r| r.from_ms.max(from_ms));
+        let to = rows.last().map_or(from, |r| r.to_ms.min(to_ms));
+        Ok(LedgerView { job_id: job, from: Timestamp(from), to: Timestamp(to), items, truncated })
+    }
+}
+
+fn dead_letter(record: &RunRecord, job_name: Option<String>) -> DeadLetterView {
+    let reason = record.last_error().map_or_else(|| record.state.to_string(), |e| format!("{}: {e}", record.state));
+    DeadLetterView {
+        run_id: record.run,
+        job_id: record.job,
+        job_name,
+        tenant_id: record.tenant.clone(),
+        reason,
+        at: Timestamp(record.ended_ms.unwrap_or(record.created_ms)),
+        attempt_count: record.attempts.last().map_or(0, |a| a.attempt),
+    }
+}

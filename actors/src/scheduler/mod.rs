@@ -1,0 +1,139 @@
+//! The handle through which everything outside talks to the actors: HTTP, RPC, CLI (in process), tests.
+//! Every answer rests on durable state. Cheap to clone.
+//!
+//! It finds the owner of what is asked, refuses early when queues are full, and joins what several shards answer.
+
+mod executors;
+mod jobs;
+mod lists;
+mod runs;
+mod tenants;
+
+use crate::{
+    directory::Directory,
+    messages::{Answer, Port, ShardMsg},
+};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::{ExecutorSession, ShardId},
+    rpc::executor::{Assignment, Held},
+};
+use parking_lot::{Mutex, RwLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
+};
+use tokio::sync::oneshot;
+
+/// What a node pushes to an executor's connection.
+#[derive(Debug)]
+pub enum ToExecutor {
+    Assign(Vec<Assignment>),
+    Stop(Vec<Held>),
+}
+
+/// See the module's text.
+#[derive(Clone)]
+pub struct Scheduler {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    directory: RwLock<Result<Arc<Directory>, String>>,
+    /// Parts of announcements under way.
+    announcing: Mutex<HashMap<ExecutorSession, Vec<Held>>>,
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Scheduler {
+    /// Not ready until a session is set.
+    pub fn new() -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                directory: RwLock::new(Err("the node is starting".to_owned())),
+                announcing: Mutex::new(HashMap::new()),
+            }),
+        }
+    }
+
+    /// The session that answers from now on, or why there is none.
+    pub fn set_session(&self, session: Result<Arc<Directory>, String>) {
+        *self.inner.directory.write() = session;
+    }
+
+    /// Why the node is not ready; empty = ready.
+    pub fn not_ready_reasons(&self) -> Vec<String> {
+        match &*self.inner.directory.read() {
+            Err(reason) => vec![reason.clone()],
+            Ok(directory) => {
+                let mut reasons = Vec::new();
+                reasons.extend(directory.time.halted());
+                if directory.journal.has_failed() {
+                    reasons.push("the journal cannot be written; the node reopens its store".to_owned());
+                }
+                if directory.draining.load(Ordering::Relaxed) {
+                    reasons.push("the node is stopping".to_owned());
+                }
+                reasons
+            }
+        }
+    }
+
+    pub(crate) fn directory(&self) -> Answer<Arc<Directory>> {
+        match &*self.inner.directory.read() {
+            Ok(directory) => Ok(directory.clone()),
+            Err(reason) => Err(ApiError::new(ErrorCode::NotReady, reason.clone()).retry_after(1.0)),
+        }
+    }
+
+    /// The operator says that the clock is right.
+    pub fn accept_clock(&self) -> Answer<()> {
+        self.directory()?.time.accept();
+        Ok(())
+    }
+}
+
+/// Asks a shard and waits; refuses when its queues are full. Counted in the shard's mailbox (it takes the count off).
+pub(crate) async fn call<T: Send + 'static>(
+    directory: &Directory,
+    shard: ShardId,
+    message: impl FnOnce(Port<T>) -> ShardMsg,
+) -> Answer<T> {
+    if directory.overloaded(shard) {
+        metrics::counter!("campanile_overloaded_total").increment(1);
+        return Err(
+            ApiError::new(ErrorCode::Overloaded, "the node's queues are full; try again later").retry_after(1.0)
+        );
+    }
+    directory.mailbox[usize::from(shard.0)].fetch_add(1, Ordering::Relaxed);
+    ask(directory, shard, message).await
+}
+
+/// Asks a shard and waits: for reads and for what must never be refused.
+pub(crate) async fn ask<T: Send + 'static>(
+    directory: &Directory,
+    shard: ShardId,
+    message: impl FnOnce(Port<T>) -> ShardMsg,
+) -> Answer<T> {
+    let (port, answer) = oneshot::channel();
+    directory.to_shard(shard, message(port));
+    answer.await.unwrap_or_else(|_| Err(gone()))
+}
+
+/// The shard went away before it answered: what was asked may or may not have been done.
+pub(crate) fn gone() -> ApiError {
+    ApiError::new(ErrorCode::NotReady, "the node is restarting its session; read before you ask again").retry_after(1.0)
+}
+
+pub(crate) fn unavailable(error: &crate::ports::StoreError) -> ApiError {
+    ApiError::new(ErrorCode::NotReady, error.to_string()).retry_after(1.0)
+}
+
+pub(crate) fn no_such(what: &str, id: impl std::fmt::Display) -> ApiError {
+    ApiError::new(ErrorCode::NotFound, format!("no {what} {id}"))
+}

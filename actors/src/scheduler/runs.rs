@@ -1,0 +1,184 @@
+//! Calls about runs.
+
+use super::{
+    Scheduler, ask, call,
+    jobs::{clamp_page, named},
+    no_such, unavailable,
+};
+use crate::messages::{Answer, Envelope, FinalAction, ReplyTo, ShardMsg};
+use campanile_core::job::{Command, Reply};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::{JobId, RunId},
+    limits,
+    record::RunState,
+    view::{ConfirmDecision, LogView, Page, RunView, TriggerBody},
+};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+impl Scheduler {
+    /// The run; the same caller's key again answers with the same run.
+    pub async fn trigger(&self, job: JobId, body: TriggerBody) -> Answer<RunView> {
+        let too_long = |what: &str, max: usize| {
+            ApiError::new(ErrorCode::InvalidArgument, format!("{what} takes at most {max} bytes"))
+        };
+        if body.manual_run_id.as_ref().is_some_and(|k| k.is_empty() || k.len() > limits::KEY_BYTES) {
+            return Err(too_long("manualRunId (not empty)", limits::KEY_BYTES));
+        }
+        if body.params.as_ref().is_some_and(|p| p.len() > limits::PARAMS_BYTES) {
+            return Err(too_long("params", limits::PARAMS_BYTES));
+        }
+        if body.reason.as_ref().is_some_and(|r| r.len() > limits::REASON_BYTES) {
+            return Err(too_long("reason", limits::REASON_BYTES));
+        }
+        let directory = self.directory()?;
+        let command = Command::Trigger { key: body.manual_run_id, params: body.params, reason: body.reason };
+        let reply = call(&directory, job.shard(directory.shards), |port| {
+            ShardMsg::Trigger(Envelope { job, command, reply: parking_lot::Mutex::new(ReplyTo::Caller(port)) })
+        })
+        .await
+        .map_err(|e| named(e, "job", job))?;
+        metrics::counter!("campanile_manual_triggers_total").increment(1);
+        run_view(reply)
+    }
+
+    /// Live and final runs, newest first.
+    pub async fn job_runs(&self, job: JobId, page_token: Option<String>, page_size: usize) -> Answer<Page<RunView>> {
+        let directory = self.directory()?;
+        let size = clamp_page(page_size);
+        let after = page_token.as_deref().map(parse_token).transpose()?;
+        let first = after.is_none();
+        let mut open: Vec<RunView> = if first {
+            match ask(&directory, job.shard(directory.shards), |port| ShardMsg::OpenRuns(job, port)).await {
+                Ok(runs) => runs,
+                // A deleted job keeps its history.
+                Err(error) if error.known() == ErrorCode::NotFound => Vec::new(),
+                Err(error) => return Err(error),
+            }
+        } else {
+            Vec::new()
+        };
+        let page = directory.views.job_runs(job, after, size).await.map_err(|e| unavailable(&e))?;
+        let live: std::collections::HashSet<RunId> = open.iter().map(|r| r.run_id).collect();
+        open.extend(page.items.iter().filter(|r| !live.contains(&r.run)).map(RunView::from));
+        // Ids rise with creation within a job.
+        open.sort_by_key(|r| std::cmp::Reverse(r.run_id));
+        Ok(Page { items: open, next_page_token: page.next.as_deref().map(token) })
+    }
+
+    pub async fn run(&self, run: RunId) -> Answer<RunView> {
+        let directory = self.directory()?;
+        let live = ask(&directory, run.shard(directory.shards), |port| ShardMsg::GetRun(run, port)).await?;
+        let mut view = match live {
+            Some(view) => view,
+            None => directory
+                .views
+                .run(run)
+                .await
+                .map_err(|e| unavailable(&e))?
+                .as_ref()
+                .map(RunView::from)
+                .ok_or_else(|| no_such("run", run))?,
+        };
+        if view.state == RunState::Queued
+            && let Some(why) = self.why_waiting(&view).await
+        {
+            view.wait_reason = Some(why);
+        }
+        Ok(view)
+    }
+
+    pub async fn tenant_of_run(&self, run: RunId) -> Answer<String> {
+        self.run(run).await.map(|r| r.tenant_id)
+    }
+
+    pub async fn cancel_run(&self, run: RunId, reason: Option<String>) -> Answer<RunView> {
+        let view = self.run(run).await?;
+        run_view(self.command(view.job_id, Command::Cancel { run, reason }).await?)
+    }
+
+    /// A final run again: next generation, fresh budget. `redrive`: only dead letters.
+    pub async fn retry_run(&self, run: RunId, redrive: bool, reason: Option<String>) -> Answer<RunView> {
+        run_view(self.on_final(run, FinalAction::Reopen { redrive, reason }).await?)
+    }
+
+    pub async fn discard_dead_letter(&self, run: RunId, _reason: Option<String>) -> Answer<()> {
+        self.on_final(run, FinalAction::Discard).await.map(|_| ())
+    }
+
+    async fn on_final(&self, run: RunId, action: FinalAction) -> Answer<Reply> {
+        let directory = self.directory()?;
+        call(&directory, run.shard(directory.shards), |port| ShardMsg::OnFinal { run, action, port }).await
+    }
+
+    pub async fn confirm_run(&self, run: RunId, decision: ConfirmDecision, reason: Option<String>) -> Answer<RunView> {
+        let view = self.run(run).await?;
+        run_view(self.command(view.job_id, Command::Confirm { run, decision, reason }).await?)
+    }
+
+    /// Returns as soon as the run is final, or its view as it is after `timeout_ms`.
+    pub async fn wait_run(&self, run: RunId, timeout_ms: u64) -> Answer<RunView> {
+        let directory = self.directory()?;
+        let (port, ended) = oneshot::channel();
+        directory.to_shard(run.shard(directory.shards), ShardMsg::Watch(run, port));
+        // Too late is no error: the caller sees the state.
+        let _ = tokio::time::timeout(Duration::from_millis(timeout_ms), ended).await;
+        self.run(run).await
+    }
+
+    /// `attempt` None = the newest.
+    pub async fn run_log(&self, run: RunId, attempt: Option<u32>, offset: u64) -> Answer<LogView> {
+        let view = self.run(run).await?;
+        let Some(newest) = view.attempts.last() else {
+            return Ok(LogView {
+                run_id: run,
+                attempt: 0,
+                offset,
+                text: String::new(),
+                next_offset: offset,
+                end: view.state.is_final(),
+            });
+        };
+        let attempt = attempt.unwrap_or(newest.attempt);
+        let known = view.attempts.iter().find(|a| a.attempt == attempt);
+        let ended = known.is_none_or(|a| a.ended_at.is_some());
+        let directory = self.directory()?;
+        let bytes = directory
+            .views
+            .read_log(run, attempt, offset, limits::LOG_BYTES_PER_ATTEMPT)
+            .await
+            .map_err(|e| unavailable(&e))?;
+        Ok(LogView {
+            run_id: run,
+            attempt,
+            offset,
+            next_offset: offset + bytes.len() as u64,
+            end: ended,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        })
+    }
+}
+
+fn run_view(reply: Reply) -> Answer<RunView> {
+    match reply {
+        Reply::Run(view) => Ok(*view),
+        Reply::Final(record) => Ok(RunView::from(&*record)),
+        Reply::Done | Reply::Unchanged | Reply::Stale => {
+            Err(ApiError::new(ErrorCode::Internal, "the run answered without its view"))
+        }
+    }
+}
+
+/// Page tokens are opaque to callers: hex of what the view gave.
+pub(super) fn token(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+pub(super) fn parse_token(text: &str) -> Answer<Vec<u8>> {
+    let bad = || ApiError::new(ErrorCode::InvalidArgument, "pageToken is not one that this server gave");
+    if !text.len().is_multiple_of(2) || text.len() > 512 || !text.is_ascii() {
+        return Err(bad());
+    }
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).map_err(|_| bad())).collect()
+}

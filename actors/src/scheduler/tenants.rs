@@ -1,0 +1,159 @@
+//! Calls about tenants, pools and the node; pauses of many.
+
+use super::{Scheduler, ask, call};
+use crate::{
+    maintenance,
+    messages::{Answer, PoolMsg, QuotaMsg, ShardMsg},
+};
+use campanile_core::spec;
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    event::PauseScope,
+    ids::{ShardId, shard_of_slot, slot_of},
+    stored::TenantRecord,
+    time::Timestamp,
+    view::{ExecutorView, NodeView, PoolView, RunView, TenantBody, TenantView},
+};
+use std::sync::atomic::Ordering;
+use tokio::sync::oneshot;
+
+impl Scheduler {
+    pub async fn tenant(&self, tenant: &str) -> Answer<TenantView> {
+        let directory = self.directory()?;
+        spec::check_tenant("tenantId", tenant)?;
+        let shard = shard_of_slot(slot_of(tenant, ""), directory.shards);
+        let name = tenant.to_owned();
+        let (record, paused) = ask(&directory, shard, |port| ShardMsg::GetTenant(name, port)).await?;
+        let known = record.is_some() || directory.tenant_names().iter().any(|t| t == tenant);
+        if !known {
+            return Err(super::no_such("tenant", format!("'{tenant}'")));
+        }
+        let record = record.unwrap_or_default();
+        let gauge = directory.gauge(tenant);
+        let count = |n: &std::sync::atomic::AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
+        Ok(TenantView {
+            tenant_id: tenant.to_owned(),
+            quota: TenantBody {
+                max_concurrent_runs: record.max_concurrent_runs,
+                max_triggers_per_sec: record.max_triggers_per_sec,
+                max_jobs: record.max_jobs,
+                max_queued_runs: record.max_queued_runs,
+            },
+            version: record.version,
+            paused,
+            jobs: count(&gauge.jobs),
+            running: count(&gauge.running),
+            waiting: count(&gauge.waiting),
+        })
+    }
+
+    pub async fn tenants(&self) -> Answer<Vec<TenantView>> {
+        let mut views = Vec::new();
+        for tenant in self.directory()?.tenant_names() {
+            views.push(self.tenant(&tenant).await?);
+        }
+        Ok(views)
+    }
+
+    pub async fn set_tenant(&self, tenant: &str, quota: TenantBody) -> Answer<TenantView> {
+        spec::check_tenant("tenantId", tenant)?;
+        let rate = quota.max_triggers_per_sec;
+        if !rate.is_finite() || !(0.0..=1e9).contains(&rate) {
+            return Err(ApiError::new(
+                ErrorCode::InvalidArgument,
+                "maxTriggersPerSec must be 0 (no limit) to 1000000000",
+            ));
+        }
+        let directory = self.directory()?;
+        let record = TenantRecord {
+            tenant: tenant.to_owned(),
+            max_concurrent_runs: quota.max_concurrent_runs,
+            max_triggers_per_sec: rate,
+            max_jobs: quota.max_jobs,
+            max_queued_runs: quota.max_queued_runs,
+            version: 0,
+        };
+        let shard = shard_of_slot(slot_of(tenant, ""), directory.shards);
+        call(&directory, shard, |port| ShardMsg::SetTenant { tenant: record, port }).await?;
+        self.tenant(tenant).await
+    }
+
+    /// `tenant` None = the whole system. Answered when every shard holds it.
+    pub async fn set_paused(&self, tenant: Option<&str>, paused: bool, _reason: Option<String>) -> Answer<()> {
+        let directory = self.directory()?;
+        let scope = match tenant {
+            Some(tenant) => {
+                self.tenant(tenant).await?;
+                PauseScope::Tenant(tenant.to_owned())
+            }
+            None => PauseScope::System,
+        };
+        // Rises with time, also over restarts and owners.
+        let version = directory.time.now_us().max(0) as u64;
+        for shard in 0..directory.shards {
+            let scope = scope.clone();
+            ask(&directory, ShardId(shard), |port| ShardMsg::SetPause { scope, paused, version, port }).await?;
+        }
+        match scope {
+            PauseScope::Tenant(tenant) => {
+                let _ = directory.quota(&tenant).cast(QuotaMsg::Pause(paused));
+            }
+            PauseScope::System => {
+                directory.system_paused.store(paused, Ordering::Relaxed);
+                for quota in directory.quotas() {
+                    let _ = quota.cast(QuotaMsg::Tick);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn executors(&self) -> Answer<Vec<ExecutorView>> {
+        let directory = self.directory()?;
+        let (port, answer) = oneshot::channel();
+        directory.to_pool(PoolMsg::Executors(port));
+        let mut views = answer.await.map_err(|_| super::gone())?;
+        views.sort_by(|a, b| (&a.executor_id, a.session).cmp(&(&b.executor_id, b.session)));
+        Ok(views)
+    }
+
+    pub async fn pools(&self) -> Answer<Vec<PoolView>> {
+        let directory = self.directory()?;
+        let (port, answer) = oneshot::channel();
+        directory.to_pool(PoolMsg::Pools(port));
+        answer.await.map_err(|_| super::gone())
+    }
+
+    /// Why a queued run waits: first its tenant's permits, then the pool.
+    pub(super) async fn why_waiting(&self, run: &RunView) -> Option<String> {
+        let directory = self.directory().ok()?;
+        let (port, answer) = oneshot::channel();
+        let _ = directory.quota(&run.tenant_id).cast(QuotaMsg::WhyWaiting(run.run_id, port));
+        if let Ok(Some(why)) = answer.await {
+            return Some(why);
+        }
+        let pool = self.job(run.job_id).await.ok()?.spec.executor_selector;
+        let (port, answer) = oneshot::channel();
+        directory.to_pool(PoolMsg::WhyWaiting(run.run_id, pool, port));
+        answer.await.ok().flatten()
+    }
+
+    pub async fn node(&self) -> Answer<NodeView> {
+        let directory = self.directory()?;
+        let facts = maintenance::facts(&directory).await;
+        let reasons = self.not_ready_reasons();
+        Ok(NodeView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cluster_id: directory.cluster_id.0,
+            shards: directory.shards,
+            epoch: directory.epoch.0,
+            tzdb: directory.tzdb.to_owned(),
+            ready: reasons.is_empty(),
+            not_ready_reasons: reasons,
+            jobs: facts.iter().map(|f| f.jobs).sum(),
+            open_runs: facts.iter().map(|f| f.open_runs).sum(),
+            executors: self.executors().await?.len() as u64,
+            now: Timestamp(directory.time.now_ms()),
+        })
+    }
+}

@@ -1,0 +1,225 @@
+//! A session: from the moment the store is opened to the moment it is left. Recovery first (snapshots, then the journal,
+//! then the read model), then the actors, then the ticking.
+
+use crate::{
+    directory::Directory,
+    journal::{JournalHandle, JournalOptions},
+    maintenance,
+    messages::{PoolMsg, QuotaMsg, ShardMsg},
+    pool::PoolActor,
+    ports::{Clock, Journal, Opened, Position, Secrets, Snapshots, StoreError, Views},
+    projector::{ProjectorHandle, project_now},
+    shard::{ShardActor, ShardStart, load::Loaded},
+    time::NodeTime,
+};
+use campanile_core::clock::Saved;
+use campanile_schema::{
+    frame::{Frame, decode_batch},
+    ids::{Epoch, ShardId},
+};
+use ractor::Actor;
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+use tokio::{sync::mpsc, sync::oneshot, task::JoinHandle, time::MissedTickBehavior};
+
+/// Bytes of journal read at once during recovery.
+const REPLAY_BYTES: usize = 8 << 20;
+/// Ticks of 10 ms between two looks of the quota actors, of the pool, and of housekeeping.
+const QUOTA_TICKS: u64 = 10;
+const POOL_TICKS: u64 = 25;
+const HOUSEKEEP_TICKS: u64 = 100;
+
+/// What a session is made of.
+pub struct SessionParts {
+    pub node: String,
+    pub opened: Opened,
+    pub journal: Arc<dyn Journal>,
+    pub snapshots: Arc<dyn Snapshots>,
+    pub views: Arc<dyn Views>,
+    pub secrets: Arc<dyn Secrets>,
+    pub clock: Arc<dyn Clock>,
+    pub boot_id: String,
+    /// Clock reading of an earlier start.
+    pub saved_clock: Option<Saved>,
+    /// See [`JournalOptions::linger_us`].
+    pub linger_us: u64,
+    /// History kept, days; 0 = for ever.
+    pub retention_days: u32,
+    /// Told once when the journal or the read model cannot be written.
+    pub failures: mpsc::UnboundedSender<StoreError>,
+}
+
+/// A running session.
+pub struct Session {
+    pub directory: Arc<Directory>,
+    pub journal: Arc<dyn Journal>,
+    ticking: JoinHandle<()>,
+    maintaining: JoinHandle<()>,
+}
+
+/// Recovers and starts.
+pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
+    let began = Instant::now();
+    let shards = parts.opened.format.shards;
+    let mut loaded = Vec::with_capacity(usize::from(shards));
+    for shard in 0..shards {
+        loaded.push(Loaded::from_snapshot(&*parts.snapshots, ShardId(shard)).await?);
+    }
+    let last = replay(&parts, &mut loaded).await?;
+    for shard in &mut loaded {
+        shard.settle(last);
+    }
+    let frames: u64 = loaded.iter().map(Loaded::replayed).sum();
+    let last_us = loaded.iter().map(Loaded::last_hlc).max().filter(|h| *h > 0).map(|h| h as i64);
+    let time = NodeTime::start(parts.clock.clone(), &parts.boot_id, last_us, parts.saved_clock.as_ref());
+    let failure = |failures: mpsc::UnboundedSender<StoreError>| -> Box<dyn FnOnce(StoreError) + Send> {
+        Box::new(move |error| {
+            let _ = failures.send(error);
+        })
+    };
+    let threads = |e: std::io::Error| StoreError::Unavailable(format!("no thread: {e}"));
+    let options = JournalOptions { session: parts.opened.session, linger_us: parts.linger_us };
+    let projector = ProjectorHandle::start(parts.views.clone(), failure(parts.failures.clone())).map_err(threads)?;
+    let journal =
+        JournalHandle::start(parts.journal.clone(), projector.clone(), options, failure(parts.failures.clone()))
+            .map_err(threads)?;
+    let directory = Directory::new(
+        &parts.node,
+        parts.opened.format.cluster_id,
+        Epoch(parts.opened.session.0),
+        shards,
+        time,
+        journal,
+        projector,
+        parts.views.clone(),
+        parts.snapshots.clone(),
+        parts.secrets.clone(),
+    );
+    let spawned = |e: ractor::SpawnErr| StoreError::Unavailable(format!("an actor did not start: {e}"));
+    // The shards add what they bring.
+    metrics::gauge!("retry_queue_depth").set(0.0);
+    let (pool, _) = Actor::spawn(None, PoolActor, Arc::downgrade(&directory)).await.map_err(spawned)?;
+    directory.set_pool(pool);
+    let mut refs = Vec::with_capacity(loaded.len());
+    for loaded in loaded {
+        let start = ShardStart { directory: directory.clone(), loaded };
+        let (actor, _) = Actor::spawn(None, ShardActor, start).await.map_err(spawned)?;
+        refs.push(actor);
+    }
+    directory.set_shards(refs);
+    tracing::info!(
+        session = parts.opened.session.0,
+        shards,
+        frames,
+        seconds = began.elapsed().as_secs_f64(),
+        "session started"
+    );
+    let ticking = tokio::spawn(tick(directory.clone()));
+    let maintaining = tokio::spawn(maintenance::run(directory.clone(), parts.journal.clone(), parts.retention_days));
+    Ok(Session { directory, journal: parts.journal, ticking, maintaining })
+}
+
+/// Applies the journal to the shards, and to the read model what its last flush does not cover. Gives the last position
+/// that was read.
+async fn replay(parts: &SessionParts, loaded: &mut [Loaded]) -> Result<Position, StoreError> {
+    let shown = parts.views.flushed();
+    let mut after = loaded.iter().map(|l| l.replay_after).min().unwrap_or_default().min(shown);
+    loop {
+        let batches = parts.journal.read_after(after, REPLAY_BYTES).await?;
+        let Some((last, _)) = batches.last() else { return Ok(after) };
+        after = *last;
+        let mut unseen: Vec<(Position, Frame)> = Vec::new();
+        for (position, bytes) in &batches {
+            let frames = decode_batch(bytes)
+                .map_err(|e| StoreError::Corrupt(format!("journal row {position:?} cannot be read: {e}")))?;
+            for frame in frames {
+                let shard = loaded.get_mut(usize::from(frame.shard.0)).ok_or_else(|| {
+                    StoreError::Corrupt(format!(
+                        "journal row {position:?} names shard {} of {}",
+                        frame.shard, parts.opened.format.shards
+                    ))
+                })?;
+                shard.replay(&frame)?;
+                if *position > shown {
+                    unseen.push((*position, frame));
+                }
+            }
+        }
+        if !unseen.is_empty() {
+            project_now(&*parts.views, &unseen).await?;
+        }
+    }
+}
+
+/// One tick per node, every 10 ms; it wakes only shards with something due.
+async fn tick(directory: Arc<Directory>) {
+    let mut interval = tokio::time::interval(Duration::from_millis(10));
+    interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut ticks: u64 = 0;
+    loop {
+        interval.tick().await;
+        ticks += 1;
+        let fires = directory.time.tick();
+        let now = directory.time.now_ms();
+        for (index, wake) in directory.wakes.iter().enumerate() {
+            let shard = ShardId(index as u16);
+            if fires && wake.load(Ordering::Relaxed) <= now && !directory.draining.load(Ordering::Relaxed) {
+                // The shard publishes its next wake when it has looked.
+                wake.store(i64::MAX, Ordering::Relaxed);
+                directory.to_shard(shard, ShardMsg::Tick);
+            }
+            if index as u64 % HOUSEKEEP_TICKS == ticks % HOUSEKEEP_TICKS {
+                directory.to_shard(shard, ShardMsg::Housekeep);
+            }
+        }
+        if ticks.is_multiple_of(QUOTA_TICKS) {
+            for quota in directory.quotas() {
+                let _ = quota.cast(QuotaMsg::Tick);
+            }
+        }
+        if ticks.is_multiple_of(POOL_TICKS) {
+            directory.to_pool(PoolMsg::Tick);
+        }
+    }
+}
+
+impl Session {
+    /// Ends in order: no more fires, snapshots of what has none, then the actors. Everything durable stays.
+    pub async fn drain(self) {
+        self.directory.draining.store(true, Ordering::Relaxed);
+        self.maintaining.abort();
+        let mut flushes = Vec::new();
+        for shard in self.directory.shard_list() {
+            let (port, done) = oneshot::channel();
+            if shard.cast(ShardMsg::Flush(port)).is_ok() {
+                flushes.push(done);
+            }
+        }
+        // Snapshots only shorten the next start; a slow disk must not hold the stop.
+        let all = async {
+            for done in flushes {
+                let _ = done.await;
+            }
+        };
+        if tokio::time::timeout(Duration::from_millis(1_200), all).await.is_err() {
+            tracing::warn!("not every shard was snapshotted in time; the next start replays more");
+        }
+        self.stop();
+    }
+
+    /// One round of what is otherwise done every [`maintenance::FLUSH_SECONDS`]: for proofs that cannot wait for it.
+    #[cfg(feature = "faults")]
+    pub fn maintain(&self) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
+        let (directory, journal) = (self.directory.clone(), self.journal.clone());
+        async move { maintenance::round(&directory, &*journal, 0).await }
+    }
+
+    /// Ends at once: what is not durable was never promised.
+    pub fn stop(self) {
+        self.ticking.abort();
+        self.maintaining.abort();
+        self.directory.stop_actors();
+    }
+}

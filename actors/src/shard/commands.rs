@@ -1,0 +1,328 @@
+//! What arrives at a shard and changes something.
+
+use super::{Shard, Slot, append::not_found};
+use crate::messages::{Answer, Bind, Envelope, FinalAction, FinishBatch, Port, ReplyTo, ShardMsg};
+use campanile_core::job::{Command, Context, Ids, Reply, decide_create};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    event::{Event, PauseScope},
+    frame::encode,
+    ids::{ExecutorSession, JobId, RunId, make_id, slot_of},
+    job::JobView,
+    record::AttemptState,
+    rpc::executor::{Ended, FinishOutcome, Held},
+    stored::{StoredJob, StoredTrigger, TenantRecord},
+};
+use ractor::ActorRef;
+use std::sync::{Arc, atomic::Ordering};
+use tokio::sync::oneshot;
+
+fn envelope(job: JobId, command: Command, reply: ReplyTo) -> Envelope {
+    Envelope { job, command, reply: parking_lot::Mutex::new(reply) }
+}
+
+impl Shard {
+    /// Wakes the jobs whose time has come.
+    pub(super) fn tick(&mut self, myself: &ActorRef<ShardMsg>) {
+        let now = self.now_ms();
+        let mut due = Vec::new();
+        self.wheel.advance(now, |job| due.push(job));
+        for id in due {
+            let Some(slot) = self.jobs.get_mut(&id) else { continue };
+            if slot.wake_ms > now {
+                // A stale entry; the one that counts is still in the wheel.
+                continue;
+            }
+            slot.wake_ms = i64::MAX;
+            self.submit(myself, envelope(id, Command::Wake, ReplyTo::Nobody));
+        }
+    }
+
+    pub(super) fn create(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        spec: StoredJob,
+        idempotency_key: Option<&str>,
+        port: Port<JobView>,
+    ) {
+        match self.create_one(myself, spec, idempotency_key) {
+            Ok(view) => self.when_durable(move || {
+                let _ = port.send(Ok(view));
+            }),
+            Err(error) => self.when_durable(move || {
+                let _ = port.send(Err(error));
+            }),
+        }
+    }
+
+    pub(super) fn create_many(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        specs: Vec<(usize, StoredJob)>,
+        port: oneshot::Sender<Vec<(usize, Answer<JobView>)>>,
+    ) {
+        let views: Vec<_> =
+            specs.into_iter().map(|(index, spec)| (index, self.create_one(myself, spec, None))).collect();
+        self.when_durable(move || {
+            let _ = port.send(views);
+        });
+    }
+
+    fn create_one(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        spec: StoredJob,
+        idempotency_key: Option<&str>,
+    ) -> Answer<JobView> {
+        if let Some(id) = self.find_name(&spec.tenant, &spec.name) {
+            let known = self.materialize(id);
+            // The same call again: the definition that was made from it is the answer.
+            if idempotency_key.is_some()
+                && let Some(known) = known.filter(|k| same_request(&k.def, &spec))
+            {
+                return Ok(known.view());
+            }
+            return Err(ApiError::new(
+                ErrorCode::DuplicateName,
+                format!(
+                    "tenant '{}' has a job named '{}' (id {id}); choose another name or replace that job",
+                    spec.tenant, spec.name
+                ),
+            )
+            .with_detail(serde_json::json!({ "jobId": id.0 })));
+        }
+        let gauge = self.directory.gauge(&spec.tenant);
+        if gauge.jobs_full() {
+            return Err(ApiError::new(
+                ErrorCode::TenantQuota,
+                format!(
+                    "tenant '{}' has as many jobs as its quota allows ({})",
+                    spec.tenant,
+                    gauge.jobs.load(Ordering::Relaxed)
+                ),
+            ));
+        }
+        self.state.counter += 1;
+        let id = JobId(make_id(self.state.counter, slot_of(&spec.tenant, &spec.name)));
+        let context = Context {
+            now_ms: self.now_ms(),
+            ids: Ids::default(),
+            epoch: self.directory.epoch,
+            paused: None,
+            queue_full: false,
+            tzdb: self.directory.tzdb,
+        };
+        let (job, decision) = decide_create(id, spec, &context);
+        self.jobs.insert(id, Slot::new(encode(&*job.def), job.encode_hot()));
+        let view = job.view();
+        self.append(myself, decision.events, decision.effects, ReplyTo::Nobody, Ok(Reply::Done));
+        self.schedule(id, job.wake_at(context.now_ms));
+        Ok(view)
+    }
+
+    pub(super) fn start_bound(&mut self, myself: &ActorRef<ShardMsg>, binds: Vec<Bind>) {
+        for bind in binds {
+            let command = Command::Start {
+                run: bind.run,
+                executor: bind.executor.to_string(),
+                session: bind.session,
+                credit_stamp_ms: bind.credit_stamp_ms,
+            };
+            let reply = ReplyTo::Pool { run: bind.run, session: bind.session };
+            self.submit(myself, envelope(bind.job, command, reply));
+        }
+    }
+
+    pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, items: Vec<(Ended, usize)>, batch: &Arc<FinishBatch>) {
+        for (ended, index) in items {
+            let job = ended.job;
+            if !self.jobs.contains_key(&job) {
+                let batch = batch.clone();
+                self.when_durable(move || batch.set(index, FinishOutcome::Stale));
+                continue;
+            }
+            let reply = ReplyTo::Finish(batch.clone(), index);
+            self.submit(myself, envelope(job, Command::Finish(Box::new(ended)), reply));
+        }
+    }
+
+    pub(super) fn not_started(&mut self, myself: &ActorRef<ShardMsg>, held: Vec<Held>, why: &str) {
+        for held in held {
+            let ended = Ended {
+                run: held.run,
+                job: held.job,
+                token: held.token,
+                state: AttemptState::NotStarted,
+                error_code: Some(why.to_owned()),
+                error_message: None,
+                result: None,
+                cpu_ms: None,
+                max_rss_kb: None,
+            };
+            self.submit(myself, envelope(held.job, Command::Finish(Box::new(ended)), ReplyTo::Nobody));
+        }
+    }
+
+    pub(super) fn suspect(&mut self, myself: &ActorRef<ShardMsg>, held: Vec<Held>) {
+        for h in held {
+            self.submit(myself, envelope(h.job, Command::Suspect { run: h.run, token: h.token }, ReplyTo::Nobody));
+        }
+    }
+
+    pub(super) fn lost(&mut self, myself: &ActorRef<ShardMsg>, held: Vec<Held>) {
+        for h in held {
+            self.submit(myself, envelope(h.job, Command::Lost { run: h.run, token: h.token }, ReplyTo::Nobody));
+        }
+    }
+
+    /// Executors say what they hold. `port` wants to know what they must stop.
+    pub(super) fn heard(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        held: Vec<Held>,
+        session: ExecutorSession,
+        port: Option<oneshot::Sender<Vec<Held>>>,
+    ) {
+        let known: Vec<Held> = held.iter().copied().filter(|h| self.jobs.contains_key(&h.job)).collect();
+        let mut stale: Vec<Held> = held.iter().copied().filter(|h| !self.jobs.contains_key(&h.job)).collect();
+        let Some(port) = port else {
+            for h in known {
+                let command = Command::Heard { run: h.run, token: h.token, session };
+                self.submit(myself, envelope(h.job, command, ReplyTo::Nobody));
+            }
+            return;
+        };
+        if known.is_empty() {
+            let _ = port.send(stale);
+            return;
+        }
+        let mut answers = Vec::with_capacity(known.len());
+        for h in known {
+            let (sender, receiver) = oneshot::channel();
+            let command = Command::Heard { run: h.run, token: h.token, session };
+            self.submit(myself, envelope(h.job, command, ReplyTo::Caller(sender)));
+            answers.push((h, receiver));
+        }
+        tokio::spawn(async move {
+            for (held, receiver) in answers {
+                if let Ok(Ok(Reply::Stale)) = receiver.await {
+                    stale.push(held);
+                }
+            }
+            let _ = port.send(stale);
+        });
+    }
+
+    /// A manual trigger. The key of a run that has ended is in memory or in the view; of one that is open, in the job.
+    pub(super) async fn trigger(&mut self, myself: &ActorRef<ShardMsg>, envelope: Envelope) {
+        let Command::Trigger { key: Some(key), .. } = &envelope.command else {
+            return self.submit(myself, envelope);
+        };
+        match self.run_of_key(envelope.job, key).await {
+            Ok(Some(run)) => {
+                let reply = std::mem::take(&mut *envelope.reply.lock());
+                self.answer_run(run, reply).await;
+            }
+            Ok(None) => self.submit(myself, envelope),
+            Err(error) => {
+                let reply = std::mem::take(&mut *envelope.reply.lock());
+                self.refuse(reply, error);
+            }
+        }
+    }
+
+    /// Retry, redrive, discard: the record of an ended run comes from memory or from the view.
+    pub(super) async fn on_final(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        run: RunId,
+        action: FinalAction,
+        port: Port<Reply>,
+    ) {
+        if let Some(job) = self.open_runs.get(&run).copied() {
+            let state = self.materialize(job).and_then(|j| j.run(run).map(|r| r.state()));
+            let state = state.map_or("active", |s| s.as_str());
+            let error = ApiError::new(
+                ErrorCode::IllegalState,
+                format!("the run is {state}; only a run that has ended can be started again or put away"),
+            );
+            return self.refuse(ReplyTo::Caller(port), error);
+        }
+        let record = match self.recent.get(&run).cloned() {
+            Some((_, record)) => Ok(Some(record)),
+            None => self.directory.views.run(run).await,
+        };
+        match record {
+            Ok(Some(record)) => {
+                let job = record.job;
+                let record = Box::new(record);
+                let command = match action {
+                    FinalAction::Reopen { redrive, reason } => Command::Reopen { record, redrive, reason },
+                    FinalAction::Discard => Command::Discard { record },
+                };
+                self.submit(myself, envelope(job, command, ReplyTo::Caller(port)));
+            }
+            Ok(None) => self.refuse(ReplyTo::Caller(port), not_found("run")),
+            Err(error) => {
+                let error = ApiError::new(ErrorCode::NotReady, error.to_string()).retry_after(1.0);
+                self.refuse(ReplyTo::Caller(port), error);
+            }
+        }
+    }
+
+    pub(super) fn set_tenant(&mut self, myself: &ActorRef<ShardMsg>, mut tenant: TenantRecord, port: Port<()>) {
+        tenant.version = self.state.tenants.get(&tenant.tenant).map_or(0, |t| t.version) + 1;
+        let event = Event::TenantSet { tenant: tenant.clone() };
+        self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+        let directory = self.directory.clone();
+        self.when_durable(move || {
+            let _ = directory.quota(&tenant.tenant).cast(crate::messages::QuotaMsg::Set(tenant));
+            let _ = port.send(Ok(()));
+        });
+    }
+
+    pub(super) fn set_pause(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        scope: PauseScope,
+        paused: bool,
+        version: u64,
+        port: Port<()>,
+    ) {
+        let event = Event::PauseSet { scope, paused, version };
+        self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+        self.when_durable(move || {
+            let _ = port.send(Ok(()));
+        });
+    }
+
+    pub(super) fn watch(&mut self, run: RunId, port: oneshot::Sender<()>) {
+        if self.open_runs.contains_key(&run) {
+            self.watchers.entry(run).or_default().push(port);
+        } else {
+            let _ = port.send(());
+        }
+    }
+}
+
+/// The two definitions came from the same call: what the call leaves open (anchor, instant after a delay) may differ.
+fn same_request(known: &StoredJob, new: &StoredJob) -> bool {
+    let open = |t: &StoredTrigger| match t {
+        StoredTrigger::Once { .. } => true,
+        StoredTrigger::FixedRate { .. }
+        | StoredTrigger::Cron { .. }
+        | StoredTrigger::FixedDelay { .. }
+        | StoredTrigger::Manual {} => false,
+    };
+    let mut new = new.clone();
+    match (&known.trigger, &mut new.trigger) {
+        (StoredTrigger::FixedRate { anchor_ms, .. }, StoredTrigger::FixedRate { anchor_ms: given, .. }) => {
+            *given = *anchor_ms;
+        }
+        (known, given) if open(known) && open(given) => *given = known.clone(),
+        (_, _) => {}
+    }
+    // Sealing draws a new nonce each time.
+    new.secrets = known.secrets.clone();
+    *known == new
+}

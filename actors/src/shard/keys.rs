@@ -1,0 +1,46 @@
+//! Callers' keys: the same key makes the same run for as long as the history lives.
+//!
+//! A key stands in memory while its run is open or not yet in the view; afterwards the view answers. No gap: memory forgets
+//! a key only in a message of its own, after the view has passed it, and the look-up happens between messages.
+
+use super::{Shard, append::not_found};
+use crate::messages::ReplyTo;
+use campanile_core::job::Reply;
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::{JobId, RunId},
+};
+
+impl Shard {
+    pub(super) async fn run_of_key(&mut self, job: JobId, key: &str) -> Result<Option<RunId>, ApiError> {
+        if let Some(run) = self.keys.get(&(job, key.to_owned())) {
+            return Ok(Some(*run));
+        }
+        self.directory
+            .views
+            .find_key(job, key)
+            .await
+            .map_err(|e| ApiError::new(ErrorCode::NotReady, e.to_string()).retry_after(1.0))
+    }
+
+    /// Answers with the run that a key made before.
+    pub(super) async fn answer_run(&mut self, run: RunId, reply: ReplyTo) {
+        if let Some(job) = self.open_runs.get(&run).copied()
+            && let Some(job) = self.materialize(job)
+            && let Some(open) = job.run(run)
+        {
+            let view = Box::new(job.run_view(open));
+            return self.when_durable(move || reply.answer(Ok(Reply::Run(view))));
+        }
+        let record = match self.recent.get(&run).cloned() {
+            Some((_, record)) => Ok(Some(record)),
+            None => self.directory.views.run(run).await,
+        };
+        let answer = match record {
+            Ok(Some(record)) => Ok(Reply::Final(Box::new(record))),
+            Ok(None) => Err(not_found("run")),
+            Err(error) => Err(ApiError::new(ErrorCode::NotReady, error.to_string()).retry_after(1.0)),
+        };
+        self.when_durable(move || reply.answer(answer));
+    }
+}

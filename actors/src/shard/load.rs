@@ -1,0 +1,243 @@
+//! How a shard comes back: the newest snapshot, then the frames after it, then the effects it still owes.
+
+use super::{Shard, Slot, append::release_effects, snapshot::Item, snapshot::Snapshotting};
+use crate::{
+    directory::Directory,
+    messages::QuotaMsg,
+    ports::{Manifest, Part, Position, Snapshots, StoreError},
+};
+use campanile_core::{
+    job::{Job, apply, pending::pending},
+    shard::ShardState,
+    wheel::Wheel,
+};
+use campanile_schema::{
+    event::{Event, PauseScope},
+    frame::{Frame, decode, encode},
+    ids::{JobId, ShardId},
+    job::JobStatus,
+};
+use hashbrown::HashMap;
+use serde::Deserialize;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::Ordering},
+};
+
+/// A shard read from the store, before its actor starts.
+pub struct Loaded {
+    pub id: ShardId,
+    state: ShardState,
+    slots: HashMap<JobId, Slot>,
+    /// Jobs touched by frames, decoded once.
+    jobs: HashMap<JobId, Job>,
+    snapshots: Snapshotting,
+    pub replay_after: Position,
+    frames: u64,
+}
+
+fn corrupt(what: impl std::fmt::Display) -> StoreError {
+    StoreError::Corrupt(what.to_string())
+}
+
+fn items(chunk: &[u8]) -> Result<Vec<Item>, StoreError> {
+    let mut rest = chunk;
+    let mut items = Vec::new();
+    while !rest.is_empty() {
+        let mut reader = rmp_serde::Deserializer::new(&mut rest);
+        items.push(Item::deserialize(&mut reader).map_err(corrupt)?);
+    }
+    Ok(items)
+}
+
+impl Loaded {
+    /// Reads the newest snapshot of a shard.
+    pub async fn from_snapshot(store: &dyn Snapshots, id: ShardId) -> Result<Self, StoreError> {
+        let mut loaded = Self {
+            id,
+            state: ShardState::default(),
+            slots: HashMap::new(),
+            jobs: HashMap::new(),
+            snapshots: Snapshotting::default(),
+            replay_after: Position::default(),
+            frames: 0,
+        };
+        if let Some(manifest) = store.load(id).await? {
+            loaded.read(store, manifest).await?;
+        }
+        Ok(loaded)
+    }
+
+    async fn read(&mut self, store: &dyn Snapshots, manifest: Manifest) -> Result<(), StoreError> {
+        let mut definitions: HashMap<u64, Vec<u8>> = HashMap::new();
+        let mut hot = Vec::new();
+        for part in &manifest.parts {
+            for chunk in store.read_part(self.id, part.clone()).await? {
+                match part.part {
+                    Part::Definitions => definitions.extend(items(&chunk)?.into_iter().map(|i| (i.0, i.1))),
+                    Part::Hot => hot.extend(items(&chunk)?),
+                }
+            }
+        }
+        let mut hot = hot.into_iter();
+        let header = hot.next().ok_or_else(|| corrupt(format!("snapshot of shard {} is empty", self.id)))?;
+        self.state = decode("shard state", &header.1).map_err(corrupt)?;
+        for item in hot {
+            let definition = definitions.remove(&item.0).ok_or_else(|| {
+                corrupt(format!("job {} has no definition in the snapshots of shard {}", item.0, self.id))
+            })?;
+            self.slots.insert(JobId(item.0), Slot::new(definition, item.1));
+        }
+        self.replay_after = manifest.replay_after;
+        self.snapshots = Snapshotting {
+            number: manifest.number,
+            seq: manifest.shard_seq,
+            replay_after: manifest.replay_after,
+            definitions: manifest.parts.into_iter().filter(|p| p.part == Part::Definitions).collect(),
+            ..Snapshotting::default()
+        };
+        Ok(())
+    }
+
+    pub fn last_hlc(&self) -> u64 {
+        self.state.hlc
+    }
+    pub fn replayed(&self) -> u64 {
+        self.frames
+    }
+
+    /// Applies a frame of this shard. Frames that the snapshot covers are passed over; a hole is corruption.
+    pub fn replay(&mut self, frame: &Frame) -> Result<(), StoreError> {
+        if frame.seq <= self.state.seq {
+            return Ok(());
+        }
+        if frame.seq != self.state.seq + 1 {
+            return Err(corrupt(format!(
+                "shard {}: frame {} follows frame {}: the journal has a hole; run 'campanile store check'",
+                self.id, frame.seq, self.state.seq
+            )));
+        }
+        for event in &frame.events {
+            self.state.apply(event);
+            self.apply(event)?;
+        }
+        self.state.seq = frame.seq;
+        self.state.hlc = frame.hlc + frame.events.len().max(1) as u64 - 1;
+        self.frames += 1;
+        Ok(())
+    }
+
+    fn apply(&mut self, event: &Event) -> Result<(), StoreError> {
+        let Some(id) = event.job() else { return Ok(()) };
+        if let Event::JobCreated { job, spec, at_ms } = event {
+            let job = apply::created(*job, spec, *at_ms);
+            self.slots.insert(id, Slot::new(encode(&*job.def), Vec::new()));
+            self.jobs.insert(id, job);
+            self.snapshots.changed.insert(id);
+            return Ok(());
+        }
+        if !self.jobs.contains_key(&id) {
+            let Some(slot) = self.slots.get(&id) else { return Ok(()) };
+            self.jobs.insert(id, Job::decode(id, &slot.def, &slot.hot).map_err(corrupt)?);
+        }
+        if let Some(job) = self.jobs.get_mut(&id) {
+            apply::apply(job, event);
+            if let (Event::JobReplaced { spec, .. }, Some(slot)) = (event, self.slots.get_mut(&id)) {
+                slot.def = encode(spec).into_boxed_slice();
+                self.snapshots.changed.insert(id);
+            }
+            if job.hot.status == JobStatus::Deleted && job.hot.runs.is_empty() {
+                self.jobs.remove(&id);
+                self.slots.remove(&id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Replay is over: jobs become bytes again. `last`: up to where the journal was read.
+    pub fn settle(&mut self, last: Position) {
+        // Where a batch stands, never the beginning of the new session: a snapshot names it, and the next start wants to
+        // find it in the journal, which may end before this session appends anything.
+        self.replay_after = self.replay_after.max(last);
+        for (id, job) in self.jobs.drain() {
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.hot = job.encode_hot().into_boxed_slice();
+            }
+        }
+        self.jobs.shrink_to_fit();
+    }
+}
+
+impl Shard {
+    pub(super) fn start(directory: Arc<Directory>, loaded: Loaded) -> Self {
+        let now = directory.time.now_ms();
+        let durable_position = loaded.replay_after;
+        let mut snapshots = loaded.snapshots;
+        if loaded.frames > 0 {
+            snapshots.oldest_ms = Some(directory.time.boot_ms());
+        }
+        Self {
+            id: loaded.id,
+            durable_seq: loaded.state.seq,
+            state: loaded.state,
+            jobs: loaded.slots,
+            names: HashMap::new(),
+            name_collisions: Vec::new(),
+            open_runs: HashMap::new(),
+            keys: HashMap::new(),
+            recent: HashMap::new(),
+            wheel: Wheel::new(now),
+            actors: HashMap::new(),
+            awaiting: VecDeque::new(),
+            unprojected: VecDeque::new(),
+            durable_position,
+            watchers: HashMap::new(),
+            snapshots,
+            directory,
+        }
+    }
+
+    /// After a start: look-ups, wakes, and the effects that were lost with the process.
+    pub(super) fn take_up(&mut self) {
+        let now = self.now_ms();
+        let zones_changed = self.state.tzdb != self.directory.tzdb && !self.state.tzdb.is_empty();
+        let ids: Vec<JobId> = self.jobs.keys().copied().collect();
+        let mut effects = Vec::new();
+        for id in ids {
+            let Some(mut job) = self.materialize(id) else { continue };
+            if zones_changed {
+                job.refresh_next_due();
+                if let Some(slot) = self.jobs.get_mut(&id) {
+                    slot.hot = job.encode_hot().into_boxed_slice();
+                }
+            }
+            if job.hot.status != JobStatus::Deleted {
+                self.add_name(&job.def.tenant, &job.def.name, id);
+                self.directory.gauge(&job.def.tenant).jobs.fetch_add(1, Ordering::Relaxed);
+            }
+            for open in &job.hot.runs {
+                self.open_runs.insert(open.id(), id);
+                if let Some(key) = &open.record.key {
+                    self.keys.insert((id, key.clone()), open.id());
+                }
+            }
+            effects.extend(pending(&job));
+            metrics::gauge!("retry_queue_depth").increment(crate::measure::retries(&job));
+            self.schedule(id, job.wake_at(now));
+        }
+        self.state.tzdb = self.directory.tzdb.to_owned();
+        for tenant in self.state.tenants.values() {
+            let _ = self.directory.quota(&tenant.tenant).cast(QuotaMsg::Set(tenant.clone()));
+        }
+        for (scope, (paused, _)) in &self.state.pauses {
+            match scope {
+                PauseScope::Tenant(tenant) => {
+                    let _ = self.directory.quota(tenant).cast(QuotaMsg::Pause(*paused));
+                }
+                PauseScope::System => self.directory.system_paused.store(*paused, Ordering::Relaxed),
+            }
+        }
+        release_effects(&self.directory, effects);
+        self.publish_wake();
+    }
+}

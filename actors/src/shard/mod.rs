@@ -1,0 +1,275 @@
+//! The shard actor: unit of ownership and recovery. It keeps its jobs (as bytes while they are passive), activates job
+//! actors, puts their decisions into the log in order, and lets replies and effects go when they are durable.
+//!
+//! `append` the log end, `activate` job actors and panics, `commands` what arrives, `queries` what is read, `snapshot` the
+//! way to disk, `keys` the dedup of callers' keys, `load` how it comes back.
+
+mod activate;
+mod append;
+mod commands;
+mod keys;
+pub mod load;
+mod queries;
+mod snapshot;
+
+use crate::{
+    directory::{Directory, TenantGauge},
+    messages::{Envelope, JobMsg, ShardMsg},
+    ports::Position,
+};
+use append::Awaiting;
+use campanile_core::{job::Job, shard::ShardState, wheel::Wheel};
+use campanile_schema::{
+    event::Event,
+    ids::{JobId, RunId, ShardId, name_hash},
+    record::RunRecord,
+};
+use hashbrown::HashMap;
+use load::Loaded;
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::Ordering},
+};
+use tokio::sync::oneshot;
+
+/// A job in its shard: bytes, and its actor while it is active.
+struct Slot {
+    def: Box<[u8]>,
+    hot: Box<[u8]>,
+    /// Its entry in the wheel that counts, ms; others are stale. `i64::MAX` = none.
+    wake_ms: i64,
+    live: Option<Box<Live>>,
+}
+
+/// The active part of a job.
+struct Live {
+    actor: ActorRef<JobMsg>,
+    /// Events since `Slot::hot` was encoded: bytes + events = the job now.
+    events: Vec<Event>,
+    in_flight: VecDeque<Arc<Envelope>>,
+    used_ms: i64,
+    panics: u32,
+    tenant: Arc<str>,
+    gauge: Arc<TenantGauge>,
+}
+
+/// State of the actor.
+pub struct Shard {
+    id: ShardId,
+    directory: Arc<Directory>,
+    state: ShardState,
+    jobs: HashMap<JobId, Slot>,
+    names: HashMap<u64, JobId>,
+    /// Jobs whose name hash was taken by another name: practically never more than none.
+    name_collisions: Vec<(u64, JobId)>,
+    open_runs: HashMap<RunId, JobId>,
+    /// Keys of runs that are open or not yet in the view.
+    keys: HashMap<(JobId, String), RunId>,
+    /// Ended runs that the view does not show yet, with the seq of the frame that ended them: a run may end again before
+    /// the view shows its first end.
+    recent: HashMap<RunId, (u64, RunRecord)>,
+    wheel: Wheel,
+    actors: HashMap<ActorId, JobId>,
+    awaiting: VecDeque<Awaiting>,
+    unprojected: VecDeque<(u64, Vec<Forget>)>,
+    durable_seq: u64,
+    durable_position: Position,
+    watchers: HashMap<RunId, Vec<oneshot::Sender<()>>>,
+    snapshots: snapshot::Snapshotting,
+}
+
+/// What leaves memory when the view shows a frame.
+enum Forget {
+    Run(RunId),
+    Key(JobId, String),
+}
+
+/// See the module's text.
+pub struct ShardActor;
+
+/// What it is started with.
+pub struct ShardStart {
+    pub directory: Arc<Directory>,
+    pub loaded: Loaded,
+}
+
+impl Actor for ShardActor {
+    type Msg = ShardMsg;
+    type State = Shard;
+    type Arguments = ShardStart;
+
+    async fn pre_start(&self, _: ActorRef<ShardMsg>, start: ShardStart) -> Result<Shard, ActorProcessingErr> {
+        Ok(Shard::start(start.directory, start.loaded))
+    }
+
+    async fn post_start(&self, _: ActorRef<ShardMsg>, shard: &mut Shard) -> Result<(), ActorProcessingErr> {
+        shard.take_up();
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<ShardMsg>,
+        message: ShardMsg,
+        shard: &mut Shard,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ShardMsg::Tick => shard.tick(&myself),
+            ShardMsg::Housekeep => shard.housekeep(&myself),
+            ShardMsg::Create { spec, idempotency_key, port } => {
+                shard.taken();
+                shard.create(&myself, *spec, idempotency_key.as_deref(), port);
+            }
+            ShardMsg::CreateMany { specs, port } => {
+                shard.taken();
+                shard.create_many(&myself, specs, port);
+            }
+            ShardMsg::Command(envelope) => {
+                shard.taken();
+                shard.submit(&myself, envelope);
+            }
+            ShardMsg::Trigger(envelope) => {
+                shard.taken();
+                shard.trigger(&myself, envelope).await;
+            }
+            ShardMsg::OnFinal { run, action, port } => {
+                shard.taken();
+                shard.on_final(&myself, run, action, port).await;
+            }
+            ShardMsg::Start(binds) => shard.start_bound(&myself, binds),
+            ShardMsg::Finish(items, batch) => shard.finish(&myself, items, &batch),
+            ShardMsg::NotStarted(held, why) => shard.not_started(&myself, held, why),
+            ShardMsg::Suspect(held) => shard.suspect(&myself, held),
+            ShardMsg::Heard(held, session, port) => shard.heard(&myself, held, session, port),
+            ShardMsg::Lost(held) => shard.lost(&myself, held),
+            ShardMsg::Decided { envelope, result, wake_ms, gone } => {
+                shard.decided(&myself, &envelope, result, wake_ms, gone);
+            }
+            ShardMsg::Durable { seq, position } => shard.durable(seq, position),
+            ShardMsg::Projected { seq } => shard.projected(seq),
+            ShardMsg::Snapshotted { number, seq, position, definitions, ok } => {
+                shard.snapshotted(number, seq, position, definitions, ok);
+            }
+            ShardMsg::SetTenant { tenant, port } => shard.set_tenant(&myself, tenant, port),
+            ShardMsg::SetPause { scope, paused, version, port } => {
+                shard.set_pause(&myself, scope, paused, version, port);
+            }
+            ShardMsg::GetJob(job, port) => shard.get_job(job, port),
+            ShardMsg::GetJobByName(tenant, name, port) => shard.get_job_by_name(&tenant, &name, port),
+            ShardMsg::GetRun(run, port) => shard.get_run(run, port),
+            ShardMsg::OpenRuns(job, port) => shard.get_open_runs(job, port),
+            ShardMsg::TenantOfJob(job, port) => shard.get_tenant_of_job(job, port),
+            ShardMsg::GetTenant(tenant, port) => shard.get_tenant(&tenant, port),
+            ShardMsg::ListJobs { filter, after, limit, port } => shard.list_jobs(&filter, after, limit, port),
+            ShardMsg::Facts(port) => {
+                let _ = port.send(shard.facts());
+            }
+            ShardMsg::Flush(port) => shard.flush(&myself, port),
+            ShardMsg::Watch(run, port) => shard.watch(run, port),
+        }
+        shard.publish_wake();
+        Ok(())
+    }
+
+    /// A job actor ended. The default would stop this shard and all its jobs.
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<ShardMsg>,
+        event: SupervisionEvent,
+        shard: &mut Shard,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(actor, error) => {
+                shard.job_actor_failed(&myself, actor.get_id(), &error.to_string());
+            }
+            SupervisionEvent::ActorTerminated(actor, _, _) => {
+                shard.actors.remove(&actor.get_id());
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+        }
+        shard.publish_wake();
+        Ok(())
+    }
+}
+
+impl Shard {
+    pub(super) fn now_ms(&self) -> i64 {
+        self.directory.time.now_ms()
+    }
+
+    /// A message from outside was taken from the mailbox.
+    fn taken(&self) {
+        self.directory.mailbox[usize::from(self.id.0)].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Tells the node's tick when to come.
+    fn publish_wake(&self) {
+        let at = self.wheel.next_ms().unwrap_or(i64::MAX);
+        self.directory.wakes[usize::from(self.id.0)].store(at, Ordering::Relaxed);
+    }
+
+    /// The job as of the last decision: its bytes and the events since.
+    pub(super) fn materialize(&self, id: JobId) -> Option<Job> {
+        let slot = self.jobs.get(&id)?;
+        match slot.materialize(id) {
+            Ok(job) => Some(job),
+            Err(error) => {
+                // Checked when they were written and read; damage in memory is a bug.
+                tracing::error!(job = %id, %error, "a job's bytes cannot be read");
+                None
+            }
+        }
+    }
+
+    /// The job of a name.
+    pub(super) fn find_name(&self, tenant: &str, name: &str) -> Option<JobId> {
+        let hash = name_hash(tenant, name);
+        let is = |id: &JobId| self.materialize(*id).is_some_and(|j| j.def.tenant == tenant && j.def.name == name);
+        self.names
+            .get(&hash)
+            .copied()
+            .filter(|id| is(id))
+            .or_else(|| self.name_collisions.iter().filter(|(h, _)| *h == hash).map(|(_, id)| *id).find(|id| is(id)))
+    }
+    pub(super) fn add_name(&mut self, tenant: &str, name: &str, id: JobId) {
+        let hash = name_hash(tenant, name);
+        if *self.names.entry(hash).or_insert(id) != id {
+            self.name_collisions.push((hash, id));
+        }
+    }
+    pub(super) fn remove_name(&mut self, tenant: &str, name: &str, id: JobId) {
+        let hash = name_hash(tenant, name);
+        if self.names.get(&hash) == Some(&id) {
+            self.names.remove(&hash);
+        }
+        self.name_collisions.retain(|(_, other)| *other != id);
+    }
+
+    /// Puts the job's wake into the wheel, unless an entry that is early enough is there.
+    pub(super) fn schedule(&mut self, id: JobId, wake: Option<i64>) {
+        let Some(slot) = self.jobs.get_mut(&id) else { return };
+        match wake {
+            Some(at) if at < slot.wake_ms => {
+                slot.wake_ms = at;
+                self.wheel.insert(at, id);
+            }
+            // A later entry waits for the earlier one to pop: the job is asked then.
+            Some(_) | None => {}
+        }
+    }
+}
+
+impl Slot {
+    pub(super) fn new(def: Vec<u8>, hot: Vec<u8>) -> Self {
+        Self { def: def.into_boxed_slice(), hot: hot.into_boxed_slice(), wake_ms: i64::MAX, live: None }
+    }
+
+    pub(super) fn materialize(&self, id: JobId) -> Result<Job, campanile_schema::frame::DecodeError> {
+        let mut job = Job::decode(id, &self.def, &self.hot)?;
+        for event in self.live.iter().flat_map(|l| &l.events) {
+            campanile_core::job::apply::apply(&mut job, event);
+        }
+        Ok(job)
+    }
+}

@@ -1,0 +1,181 @@
+//! Snapshots of a shard: hot state of all jobs every time, definitions only when they changed. Captured between two
+//! messages; written aside; published when everything captured is durable, so that a snapshot never holds what was not
+//! acknowledged.
+
+use super::Shard;
+use crate::{
+    messages::ShardMsg,
+    ports::{Manifest, Part, PartRef, Position},
+};
+use campanile_schema::{
+    frame::{encode, encode_into},
+    ids::JobId,
+    limits,
+};
+use hashbrown::HashSet;
+use ractor::ActorRef;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+/// Definition parts after which all definitions are written anew.
+const DEFINITION_PARTS: usize = 8;
+
+/// Where a shard's snapshots stand.
+#[derive(Default)]
+pub(super) struct Snapshotting {
+    /// Number and covered seq of the newest published one.
+    pub number: u64,
+    pub seq: u64,
+    pub replay_after: Position,
+    pub definitions: Vec<PartRef>,
+    /// Jobs whose definition changed since the last capture.
+    pub changed: HashSet<JobId>,
+    /// Frames not covered yet.
+    pub bytes_since: usize,
+    /// CLOCK_BOOTTIME ms of the oldest frame not covered.
+    pub oldest_ms: Option<i64>,
+    pub under_way: bool,
+    pub waiting: Vec<oneshot::Sender<()>>,
+}
+
+/// One item of a chunk.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Item(pub u64, #[serde(with = "serde_bytes")] pub Vec<u8>);
+
+/// Packs items into chunks; an item is never split.
+fn chunks(items: impl Iterator<Item = Item>) -> Vec<Vec<u8>> {
+    let mut chunks = Vec::new();
+    let mut chunk = Vec::new();
+    for item in items {
+        encode_into(&mut chunk, &item);
+        if chunk.len() >= limits::SNAPSHOT_CHUNK_BYTES {
+            chunks.push(std::mem::take(&mut chunk));
+        }
+    }
+    if !chunk.is_empty() {
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+impl Shard {
+    /// Once a second.
+    pub(super) fn housekeep(&mut self, myself: &ActorRef<ShardMsg>) {
+        self.passivate_idle();
+        // Staggered by shard, so that not all write in the same second.
+        let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
+        let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.time.boot_ms() - t);
+        if self.snapshots.bytes_since >= limits::SNAPSHOT_AFTER_BYTES || age >= limits::SNAPSHOT_AFTER_MS + stagger {
+            self.snapshot(myself);
+        }
+    }
+
+    /// Journal rows after this position may hold frames that no snapshot covers.
+    pub(super) fn needs_after(&self) -> Option<Position> {
+        (self.snapshots.seq < self.state.seq).then_some(self.snapshots.replay_after)
+    }
+
+    /// Snapshot now if anything is not covered; answers when it is published.
+    pub(super) fn flush(&mut self, myself: &ActorRef<ShardMsg>, port: oneshot::Sender<()>) {
+        if self.snapshots.seq >= self.state.seq {
+            let _ = port.send(());
+            return;
+        }
+        self.snapshots.waiting.push(port);
+        self.snapshot(myself);
+    }
+
+    fn snapshot(&mut self, myself: &ActorRef<ShardMsg>) {
+        if self.snapshots.under_way || self.snapshots.seq >= self.state.seq {
+            return;
+        }
+        self.snapshots.under_way = true;
+        let number = self.snapshots.number + 1;
+        let seq = self.state.seq;
+        // No frame of ours above `seq` can stand at or before what is durable now.
+        let replay_after = self.durable_position;
+        let full = self.snapshots.definitions.len() >= DEFINITION_PARTS || self.snapshots.number == 0;
+        let mut state = self.state.clone();
+        state.tzdb = self.directory.tzdb.to_owned();
+        let header = Item(0, encode(&state));
+        let hot = chunks(std::iter::once(header).chain(self.jobs.iter().filter_map(|(id, slot)| {
+            let bytes = match &slot.live {
+                None => slot.hot.to_vec(),
+                Some(live) if live.events.is_empty() => slot.hot.to_vec(),
+                Some(_) => slot.materialize(*id).ok()?.encode_hot(),
+            };
+            Some(Item(id.0, bytes))
+        })));
+        let changed = std::mem::take(&mut self.snapshots.changed);
+        let definitions = chunks(
+            self.jobs
+                .iter()
+                .filter(|(id, _)| full || changed.contains(*id))
+                .map(|(id, slot)| Item(id.0, slot.def.to_vec())),
+        );
+        self.snapshots.bytes_since = 0;
+        self.snapshots.oldest_ms = None;
+        let before = if full { Vec::new() } else { self.snapshots.definitions.clone() };
+        let (shard, epoch, last_hlc) = (self.id, self.directory.epoch, self.state.hlc);
+        let store = self.directory.snapshots.clone();
+        let myself = myself.clone();
+        let (durable, when_durable) = oneshot::channel();
+        self.when_durable(move || {
+            let _ = durable.send(());
+        });
+        tokio::task::spawn_blocking(move || {
+            let written = tokio::runtime::Handle::current().block_on(async {
+                // Not durable: the session ended, and this capture with it.
+                when_durable
+                    .await
+                    .map_err(|_| crate::ports::StoreError::Unavailable("the session ended".to_owned()))?;
+                #[cfg(feature = "faults")]
+                crate::faults::point("snapshot");
+                let mut parts = before;
+                if !definitions.is_empty() {
+                    parts.push(store.write_part(shard, number, Part::Definitions, definitions).await?);
+                }
+                let definitions = parts.clone();
+                parts.push(store.write_part(shard, number, Part::Hot, hot).await?);
+                let manifest = Manifest { number, epoch, shard_seq: seq, replay_after, last_hlc, parts };
+                store.publish(shard, manifest).await?;
+                Ok::<_, crate::ports::StoreError>(definitions)
+            });
+            let (definitions, ok) = match written {
+                Ok(definitions) => (definitions, true),
+                Err(error) => {
+                    tracing::error!(%shard, %error, "a snapshot could not be written; it is tried again");
+                    metrics::counter!("campanile_snapshot_failures_total").increment(1);
+                    (Vec::new(), false)
+                }
+            };
+            let _ = myself.cast(ShardMsg::Snapshotted { number, seq, position: replay_after, definitions, ok });
+        });
+    }
+
+    pub(super) fn snapshotted(
+        &mut self,
+        number: u64,
+        seq: u64,
+        position: Position,
+        definitions: Vec<PartRef>,
+        ok: bool,
+    ) {
+        self.snapshots.under_way = false;
+        // A failed one used its number: parts of it may lie about.
+        self.snapshots.number = number;
+        if ok {
+            metrics::counter!("campanile_snapshots_total").increment(1);
+            self.snapshots.seq = seq;
+            self.snapshots.replay_after = position;
+            self.snapshots.definitions = definitions;
+        } else {
+            // Everything counts as changed: the next one is full.
+            self.snapshots.changed.extend(self.jobs.keys().copied());
+            self.snapshots.oldest_ms.get_or_insert(self.directory.time.boot_ms());
+        }
+        for port in self.snapshots.waiting.drain(..) {
+            let _ = port.send(());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The node's guarded time: what decisions may call "now", and whether firing may go on.
+
+use crate::ports::Clock;
+use campanile_core::clock::{ClockGuard, Reading, Saved, Verdict};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// See the module's text.
+pub struct NodeTime {
+    clock: Arc<dyn Clock>,
+    guard: Mutex<ClockGuard>,
+    verdict: Mutex<Verdict>,
+}
+
+impl NodeTime {
+    /// `last_us`: newest time in the journal; `saved`: reading of an earlier start.
+    pub fn start(clock: Arc<dyn Clock>, boot_id: &str, last_us: Option<i64>, saved: Option<&Saved>) -> Arc<Self> {
+        let now = read(&*clock);
+        let guard = ClockGuard::start(now, boot_id, last_us, saved, 0);
+        let time = Self { clock, guard: Mutex::new(guard), verdict: Mutex::new(Verdict::Run) };
+        time.tick();
+        Arc::new(time)
+    }
+
+    /// Looks at the clocks; true = firing may go on.
+    pub fn tick(&self) -> bool {
+        let verdict = self.guard.lock().tick(read(&*self.clock));
+        let runs = verdict == Verdict::Run;
+        let mut last = self.verdict.lock();
+        if *last != verdict {
+            match &verdict {
+                Verdict::Run => tracing::info!("the clock is trusted again; firing goes on"),
+                Verdict::Paused => tracing::warn!("the wall clock jumped; firing pauses until two readings agree"),
+                Verdict::Halted(reason) => tracing::error!(%reason, "firing is halted"),
+            }
+            metrics::counter!("campanile_clock_verdict_changes").increment(1);
+            *last = verdict;
+        }
+        runs
+    }
+
+    /// Why firing is halted.
+    pub fn halted(&self) -> Option<String> {
+        match &*self.verdict.lock() {
+            Verdict::Run => None,
+            Verdict::Paused => Some("the wall clock jumped; firing pauses until two readings agree".to_owned()),
+            Verdict::Halted(reason) => Some(reason.clone()),
+        }
+    }
+
+    /// The operator says that the clock is right.
+    pub fn accept(&self) {
+        self.guard.lock().accept();
+    }
+
+    pub fn now_ms(&self) -> i64 {
+        self.clock.wall_us() / 1000
+    }
+    pub fn now_us(&self) -> i64 {
+        self.clock.wall_us()
+    }
+    /// Never jumps; for leases and idle times.
+    pub fn boot_ms(&self) -> i64 {
+        (self.clock.boot_us() / 1000) as i64
+    }
+    /// To be saved for the next start.
+    pub fn reading(&self, boot_id: &str) -> Saved {
+        let r = read(&*self.clock);
+        Saved { boot_id: boot_id.to_owned(), wall_us: r.wall_us, boot_us: r.boot_us }
+    }
+}
+
+fn read(clock: &dyn Clock) -> Reading {
+    Reading { wall_us: clock.wall_us(), boot_us: clock.boot_us() }
+}

@@ -1,0 +1,137 @@
+//! One function per method; names as in `docs/rpc.md`, with `_` for the dot.
+
+use super::Client;
+use crate::error::ClientError;
+use campanile_schema::{
+    error::ApiError,
+    ids::{JobId, RunId},
+    job::{JobSpec, JobView},
+    rpc::{
+        calls::{CreateCall, Items, JobCall, NoBody, RunCall, TenantCall},
+        hello::ItemResult,
+        method,
+    },
+    view::{
+        ConfirmBody, Created, DeadLetterView, ExecutorView, JobFilter, LedgerBody, LedgerView, LogBody, LogView,
+        NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RunView, TenantBody,
+        TenantPageBody, TenantView, TriggerBody,
+    },
+};
+
+type Answer<T> = Result<T, ClientError>;
+
+fn reason(text: Option<&str>) -> ReasonBody {
+    ReasonBody { reason: text.map(str::to_owned) }
+}
+
+impl Client {
+    pub async fn job_create(&self, spec: JobSpec) -> Answer<Created> {
+        self.call(method::JOB_CREATE, &CreateCall { field: None, body: spec }).await
+    }
+    /// The same key with the same name again answers with the job that exists.
+    pub async fn job_create_once(&self, spec: JobSpec, idempotency_key: &str) -> Answer<Created> {
+        self.call(method::JOB_CREATE, &CreateCall::new(idempotency_key.to_owned(), spec)).await
+    }
+    /// Many in one frame; an answer per job, in order.
+    pub async fn job_create_many(&self, specs: Vec<JobSpec>) -> Answer<Vec<Result<Created, ApiError>>> {
+        let answers: Items<ItemResult<Created>> = self.call(method::JOB_CREATE_MANY, &Items { items: specs }).await?;
+        answers.items.into_iter().map(|item| item.into_result().map_err(ClientError::Protocol)).collect()
+    }
+    pub async fn job_get(&self, job: JobId) -> Answer<JobView> {
+        self.call(method::JOB_GET, &JobCall::new(job, NoBody {})).await
+    }
+    pub async fn job_list(&self, filter: JobFilter) -> Answer<Page<JobView>> {
+        self.call(method::JOB_LIST, &filter).await
+    }
+    pub async fn job_replace(&self, job: JobId, version: u64, spec: JobSpec) -> Answer<JobView> {
+        self.call(method::JOB_REPLACE, &JobCall::new(job, ReplaceBody { version, spec })).await
+    }
+    pub async fn job_delete(&self, job: JobId, why: Option<&str>) -> Answer<()> {
+        self.done(method::JOB_DELETE, &JobCall::new(job, reason(why))).await
+    }
+    pub async fn job_pause(&self, job: JobId, why: Option<&str>) -> Answer<JobView> {
+        self.call(method::JOB_PAUSE, &JobCall::new(job, reason(why))).await
+    }
+    pub async fn job_resume(&self, job: JobId, why: Option<&str>) -> Answer<JobView> {
+        self.call(method::JOB_RESUME, &JobCall::new(job, reason(why))).await
+    }
+    pub async fn job_trigger(&self, job: JobId, body: TriggerBody) -> Answer<RunView> {
+        self.call(method::JOB_TRIGGER, &JobCall::new(job, body)).await
+    }
+    pub async fn job_runs(&self, job: JobId, page: PageBody) -> Answer<Page<RunView>> {
+        self.call(method::JOB_RUNS, &JobCall::new(job, page)).await
+    }
+    pub async fn job_ledger(&self, job: JobId, body: LedgerBody) -> Answer<LedgerView> {
+        self.call(method::JOB_LEDGER, &JobCall::new(job, body)).await
+    }
+
+    pub async fn run_get(&self, run: RunId) -> Answer<RunView> {
+        self.call(method::RUN_GET, &RunCall::new(run, NoBody {})).await
+    }
+    pub async fn run_cancel(&self, run: RunId, why: Option<&str>) -> Answer<RunView> {
+        self.call(method::RUN_CANCEL, &RunCall::new(run, reason(why))).await
+    }
+    pub async fn run_retry(&self, run: RunId, why: Option<&str>) -> Answer<RunView> {
+        self.call(method::RUN_RETRY, &RunCall::new(run, reason(why))).await
+    }
+    pub async fn run_confirm(&self, run: RunId, body: ConfirmBody) -> Answer<RunView> {
+        self.call(method::RUN_CONFIRM, &RunCall::new(run, body)).await
+    }
+    pub async fn run_log(&self, run: RunId, body: LogBody) -> Answer<LogView> {
+        self.call(method::RUN_LOG, &RunCall::new(run, body)).await
+    }
+
+    pub async fn dlq_list(&self, page: TenantPageBody) -> Answer<Page<DeadLetterView>> {
+        self.call(method::DLQ_LIST, &page).await
+    }
+    pub async fn dlq_redrive(&self, run: RunId, why: Option<&str>) -> Answer<RunView> {
+        self.call(method::DLQ_REDRIVE, &RunCall::new(run, reason(why))).await
+    }
+    pub async fn dlq_discard(&self, run: RunId, why: Option<&str>) -> Answer<()> {
+        self.done(method::DLQ_DISCARD, &RunCall::new(run, reason(why))).await
+    }
+
+    pub async fn schedule_preview(&self, body: PreviewBody) -> Answer<Preview> {
+        self.call(method::SCHEDULE_PREVIEW, &body).await
+    }
+
+    pub async fn tenant_get(&self, tenant: &str) -> Answer<TenantView> {
+        self.call(method::TENANT_GET, &TenantCall::new(tenant.to_owned(), NoBody {})).await
+    }
+    pub async fn tenant_list(&self) -> Answer<Vec<TenantView>> {
+        self.list(method::TENANT_LIST).await
+    }
+    pub async fn tenant_set(&self, tenant: &str, quota: TenantBody) -> Answer<TenantView> {
+        self.call(method::TENANT_SET, &TenantCall::new(tenant.to_owned(), quota)).await
+    }
+    pub async fn tenant_pause(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
+        self.done(method::TENANT_PAUSE, &TenantCall::new(tenant.to_owned(), reason(why))).await
+    }
+    pub async fn tenant_resume(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
+        self.done(method::TENANT_RESUME, &TenantCall::new(tenant.to_owned(), reason(why))).await
+    }
+
+    pub async fn system_pause(&self, why: Option<&str>) -> Answer<()> {
+        self.done(method::SYSTEM_PAUSE, &reason(why)).await
+    }
+    pub async fn system_resume(&self, why: Option<&str>) -> Answer<()> {
+        self.done(method::SYSTEM_RESUME, &reason(why)).await
+    }
+    pub async fn system_info(&self) -> Answer<NodeView> {
+        self.call(method::SYSTEM_INFO, &NoBody {}).await
+    }
+    pub async fn executor_list(&self) -> Answer<Vec<ExecutorView>> {
+        self.list(method::EXECUTOR_LIST).await
+    }
+    pub async fn pool_list(&self) -> Answer<Vec<PoolView>> {
+        self.list(method::POOL_LIST).await
+    }
+
+    async fn list<T: serde::de::DeserializeOwned>(&self, method: &'static str) -> Answer<Vec<T>> {
+        self.call::<_, Items<T>>(method, &NoBody {}).await.map(|list| list.items)
+    }
+    /// A call whose answer says nothing but that it was done.
+    async fn done<P: serde::Serialize>(&self, method: &'static str, params: &P) -> Answer<()> {
+        self.call::<_, serde::de::IgnoredAny>(method, params).await.map(drop)
+    }
+}

@@ -1,0 +1,192 @@
+//! How an executor is put together.
+
+use super::{
+    context::Context,
+    handle::ExecutorHandle,
+    handler::{self, Body, BodyFuture, JobError, Report},
+    session,
+};
+use crate::clock::random;
+use campanile_schema::{
+    ids::ExecutorSession,
+    limits::{EXECUTOR_SLOTS_MAX, NAME_CHARS, STOP_GRACE_MS},
+    payload::Payload,
+    rpc::executor::Register,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use std::{
+    collections::{BTreeMap, HashMap},
+    future::Future,
+    time::Duration,
+};
+
+/// An executor that is put together wrongly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    #[error("no node to connect to")]
+    NoAddress,
+    #[error("slots must be 1..={EXECUTOR_SLOTS_MAX}, not {0}")]
+    Slots(u32),
+    #[error("an executor id has 1..={NAME_CHARS} characters")]
+    Id,
+    #[error("no handler, no handler for any name, and no command runner: there is nothing it could run")]
+    NothingToRun,
+}
+
+/// All that does not change while an executor runs.
+pub(super) struct Config {
+    pub addresses: Vec<String>,
+    pub token: String,
+    pub register: Register,
+    pub handlers: HashMap<String, Body>,
+    pub any: Option<Body>,
+    pub commands: Option<Body>,
+    pub grace: Duration,
+}
+
+/// Puts an executor together. See [`Executor::builder`].
+#[must_use]
+pub struct ExecutorBuilder {
+    config: Config,
+}
+
+/// An executor, ready to start.
+pub struct Executor {
+    config: Config,
+}
+
+impl Executor {
+    /// `address` is `host:port` of a node, or several with commas between; `token` one of role EXECUTOR.
+    pub fn builder(address: impl AsRef<str>, token: impl Into<String>) -> ExecutorBuilder {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let addresses = address.as_ref().split(',').map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned);
+        ExecutorBuilder {
+            config: Config {
+                addresses: addresses.collect(),
+                token: token.into(),
+                register: Register {
+                    executor_id: format!("{host}-{}", std::process::id()),
+                    // Below 2^53, as it is shown in JSON.
+                    session: ExecutorSession(random() >> 11),
+                    pools: Vec::new(),
+                    slots: 1,
+                    handlers: Vec::new(),
+                    any_handler: false,
+                    commands: false,
+                    labels: BTreeMap::new(),
+                    cpu: 0.0,
+                    memory_mb: 0,
+                    storage_mb: 0,
+                },
+                handlers: HashMap::new(),
+                any: None,
+                commands: None,
+                grace: Duration::from_millis(STOP_GRACE_MS),
+            },
+        }
+    }
+
+    /// Starts it on the present tokio runtime. It connects, and connects anew, until it is drained or the handle is dropped.
+    #[must_use = "dropping the handle stops the executor"]
+    pub fn start(self) -> ExecutorHandle {
+        session::start(self.config)
+    }
+}
+
+impl ExecutorBuilder {
+    /// One more pool to take runs from; without any it is `default`.
+    pub fn pool(mut self, name: impl Into<String>) -> Self {
+        self.config.register.pools.push(name.into());
+        self
+    }
+    /// Bodies that run at once at most. Default 1.
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.config.register.slots = slots;
+        self
+    }
+    /// A stable name, shown to people. Default: host and process id.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.config.register.executor_id = id.into();
+        self
+    }
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.config.register.labels.insert(key.into(), value.into());
+        self
+    }
+    /// What the machine has for bodies: cores, MiB, MiB. 0 = not limited.
+    pub fn resources(mut self, cpu: f64, memory_mb: u64, storage_mb: u64) -> Self {
+        self.config.register.cpu = cpu;
+        self.config.register.memory_mb = memory_mb;
+        self.config.register.storage_mb = storage_mb;
+        self
+    }
+    /// Time for a body that was told to stop, before it is dropped at its next `await`. Default 1.5 s, which ends bodies with
+    /// `onLostContact: STOP` before their lease.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.config.grace = grace;
+        self
+    }
+
+    /// A handler for the action `{"kind":"HANDLER","name":name}`. Params that do not fit `P` fail the attempt with
+    /// `INVALID_PARAMS`; a panic fails it with `HANDLER_PANIC`.
+    pub fn handler<P, R, F, Fut>(mut self, name: impl Into<String>, handler: F) -> Self
+    where
+        P: DeserializeOwned + Send + 'static,
+        R: Serialize,
+        F: Fn(Context, P) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, JobError>> + Send + 'static,
+    {
+        self.config.handlers.insert(name.into(), handler::typed(handler));
+        self
+    }
+
+    /// A handler for every name that has none of its own. The name is in `ctx.assignment().action`; params as they came.
+    pub fn any_handler<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(Context, Payload) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Option<Payload>, JobError>> + Send + 'static,
+    {
+        self.config.any = Some(std::sync::Arc::new(move |ctx: Context| {
+            let params = ctx.assignment().params.clone();
+            let body = handler(ctx, params);
+            Box::pin(async move {
+                match body.await {
+                    Ok(result) => Report::success(result),
+                    Err(error) => Report::failed(error),
+                }
+            }) as BodyFuture
+        }));
+        self
+    }
+
+    /// What runs COMMAND actions: gets the attempt (`ctx.assignment()`), reports outcome and use. It must stop its processes
+    /// when [`Context::canceled`] resolves, and when it is dropped.
+    pub fn command_runner(mut self, runner: impl Fn(Context) -> BodyFuture + Send + Sync + 'static) -> Self {
+        self.config.commands = Some(std::sync::Arc::new(runner));
+        self
+    }
+
+    pub fn build(mut self) -> Result<Executor, BuildError> {
+        let register = &mut self.config.register;
+        if register.slots == 0 || register.slots > EXECUTOR_SLOTS_MAX {
+            return Err(BuildError::Slots(register.slots));
+        }
+        if !(1..=NAME_CHARS).contains(&register.executor_id.chars().count()) {
+            return Err(BuildError::Id);
+        }
+        if self.config.addresses.is_empty() {
+            return Err(BuildError::NoAddress);
+        }
+        if self.config.handlers.is_empty() && self.config.any.is_none() && self.config.commands.is_none() {
+            return Err(BuildError::NothingToRun);
+        }
+        if register.pools.is_empty() {
+            register.pools.push("default".to_owned());
+        }
+        register.handlers = self.config.handlers.keys().cloned().collect();
+        register.handlers.sort();
+        register.any_handler = self.config.any.is_some();
+        register.commands = self.config.commands.is_some();
+        Ok(Executor { config: self.config })
+    }
+}

@@ -1,0 +1,108 @@
+//! What a body sees of its attempt.
+
+use super::{
+    attempts::Key,
+    log::{AttemptLog, LogsOut},
+    stop::{StopFlag, StopReason},
+};
+use campanile_schema::{
+    ids::{JobId, RunId, Token},
+    record::Source,
+    rpc::executor::Assignment,
+    time::Timestamp,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// One attempt, as its body sees it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Context(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    assignment: Assignment,
+    stop: StopFlag,
+    log: AttemptLog,
+}
+
+impl Context {
+    pub(super) fn new(assignment: Assignment, key: Key, logs: LogsOut) -> Self {
+        Self(Arc::new(Inner { assignment, stop: StopFlag::default(), log: AttemptLog::new(key, logs) }))
+    }
+
+    /// All that the node sent.
+    pub fn assignment(&self) -> &Assignment {
+        &self.0.assignment
+    }
+    pub fn run_id(&self) -> RunId {
+        self.0.assignment.run
+    }
+    pub fn job_id(&self) -> JobId {
+        self.0.assignment.job
+    }
+    pub fn job_name(&self) -> &str {
+        &self.0.assignment.job_name
+    }
+    pub fn tenant(&self) -> &str {
+        &self.0.assignment.tenant
+    }
+    /// From 1.
+    pub fn attempt(&self) -> u32 {
+        self.0.assignment.attempt
+    }
+    /// Rises with each redrive and retry by hand.
+    pub fn generation(&self) -> u32 {
+        self.0.assignment.generation
+    }
+    /// The fencing token: a system that a body writes to can refuse lower ones.
+    pub fn token(&self) -> Token {
+        self.0.assignment.token
+    }
+    /// What to be idempotent with: `runId/generation`, the same for all attempts.
+    pub fn invocation_id(&self) -> String {
+        format!("{}/{}", self.0.assignment.run, self.0.assignment.generation)
+    }
+    /// The instant that the run stands for, which may lie in the past; None for runs that stand for none.
+    pub fn logical_time(&self) -> Option<Timestamp> {
+        self.0.assignment.logical_time
+    }
+    pub fn source(&self) -> Source {
+        self.0.assignment.source
+    }
+    /// The job's secret params, opened. Never logged by the SDK.
+    pub fn secrets(&self) -> &BTreeMap<String, String> {
+        &self.0.assignment.secrets
+    }
+    /// W3C trace context of the run.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.0.assignment.traceparent.as_deref()
+    }
+
+    /// Writes a line to the run's log. Never waits; a line that finds the buffer full is dropped and counted in the log.
+    pub fn log(&self, line: impl AsRef<str>) {
+        self.0.log.write(&[line.as_ref().as_bytes(), b"\n"]);
+    }
+    /// Writes bytes to the run's log as they are, waiting while the buffer is full. For output of commands.
+    pub async fn write_log(&self, bytes: &[u8]) {
+        self.0.log.write_all(bytes).await;
+    }
+
+    /// The body was told to stop.
+    pub fn is_canceled(&self) -> bool {
+        self.0.stop.get().is_some()
+    }
+    /// Why the body was told to stop.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.0.stop.get()
+    }
+    /// Resolves when the body is told to stop. A body that goes on is dropped at its next `await` after a grace.
+    pub async fn canceled(&self) -> StopReason {
+        self.0.stop.wait().await
+    }
+
+    pub(super) fn stop(&self, reason: StopReason) {
+        self.0.stop.set(reason);
+    }
+    pub(super) fn take_log(&self, last: bool) -> Option<Vec<u8>> {
+        self.0.log.take(last)
+    }
+}

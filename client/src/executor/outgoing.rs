@@ -1,0 +1,113 @@
+//! What the session sends: announcements, credit, logs and results. It writes as much as a connection takes now; the rest
+//! goes on a later turn.
+
+use super::{
+    session::Session,
+    upstream::{Asked, Stage, Upstream},
+};
+use crate::clock::boot_ms;
+use campanile_schema::{
+    limits::{EXECUTOR_BATCH, EXECUTOR_RESULTS_WAITING, LOG_CHUNK_BYTES},
+    rpc::{
+        executor::{Announce, Credit, Ended, Held, LogChunk},
+        method,
+    },
+};
+use serde::Serialize;
+
+/// [`campanile_schema::rpc::executor::Finish`] without owning the results.
+#[derive(Serialize)]
+struct FinishRef<'a> {
+    items: &'a [&'a Ended],
+    credit: Credit,
+}
+
+impl Session {
+    /// The complete list of what is held, in parts.
+    pub(super) fn announce(&mut self, link: usize) {
+        self.announce_again[link] = false;
+        let held = self.attempts.held();
+        let mut parts = held.chunks(EXECUTOR_BATCH).peekable();
+        let none: &[Held] = &[];
+        let mut part = parts.next().unwrap_or(none);
+        loop {
+            let more = parts.peek().is_some();
+            let announce = Announce { held: part.to_vec(), more };
+            self.upstreams[link].request(method::EXECUTOR_ANNOUNCE, &announce, Asked::Announce { last: !more });
+            match parts.next() {
+                Some(next) => part = next,
+                None => return,
+            }
+        }
+    }
+
+    /// This link's share of the free slots: equal parts, the rest to the first.
+    fn share(&self, link: usize) -> u32 {
+        if self.draining_until_ms.is_some() || self.attempts.unacknowledged() > EXECUTOR_RESULTS_WAITING {
+            return 0;
+        }
+        let free = (self.config.register.slots as usize).saturating_sub(self.attempts.running());
+        let ready = |u: &Upstream| u.stage() == Stage::Ready;
+        let links = self.upstreams.iter().filter(|u| ready(u)).count().max(1);
+        let before = self.upstreams[..link].iter().filter(|u| ready(u)).count();
+        (free / links + usize::from(before < free % links)) as u32
+    }
+
+    fn load(&self) -> f32 {
+        self.attempts.running() as f32 / self.config.register.slots as f32
+    }
+
+    pub(super) fn give_credit(&mut self, link: usize, now_ms: u64) {
+        let (slots, load) = (self.share(link), self.load());
+        let credit = self.upstreams[link].credit(slots, load, now_ms);
+        self.upstreams[link].notify(method::EXECUTOR_CREDIT, &credit);
+    }
+
+    /// Sends what can be sent now.
+    pub(super) fn flush(&mut self) {
+        self.flush_logs();
+        for link in 0..self.upstreams.len() {
+            if self.announce_again[link] && self.upstreams[link].stage() == Stage::Ready {
+                self.announce(link);
+            }
+            while self.attempts.has_unsent(link) && self.upstreams[link].can_finish() {
+                let (slots, load) = (self.share(link), self.load());
+                let batch = self.attempts.batch(link);
+                if batch.keys.is_empty() {
+                    break;
+                }
+                let upstream = &mut self.upstreams[link];
+                for chunk in &batch.logs {
+                    upstream.notify(method::EXECUTOR_LOG, chunk);
+                }
+                let credit = upstream.credit(slots, load, boot_ms());
+                let finish = FinishRef { items: &batch.items, credit };
+                upstream.request(method::EXECUTOR_FINISH, &finish, Asked::Finish(batch.keys));
+            }
+        }
+    }
+
+    fn flush_logs(&mut self) {
+        for _ in 0..self.log_queue.len() {
+            let Some(key) = self.log_queue.pop_front() else {
+                return;
+            };
+            // Of an attempt that has ended: its result takes the rest along.
+            let Some((ctx, link)) = self.attempts.context(key) else {
+                continue;
+            };
+            if !self.upstreams[link].can_log() {
+                self.log_queue.push_back(key);
+                continue;
+            }
+            if let Some(data) = ctx.take_log(false) {
+                let chunk = LogChunk { run: key.run, token: key.token, attempt: ctx.attempt(), data };
+                let full = chunk.data.len() == LOG_CHUNK_BYTES;
+                self.upstreams[link].request(method::EXECUTOR_LOG, &chunk, Asked::Log);
+                if full {
+                    self.log_queue.push_back(key);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The one task that owns an executor's state: it takes assignments, starts and stops bodies, and hands in results.
+//!
+//! It never waits for a connection: what does not fit now is sent on a later turn.
+
+use super::{
+    attempts::{Attempts, Key},
+    body::{self, BodyEnd},
+    builder::Config,
+    context::Context,
+    fence::Fence,
+    handle::{Control, ExecutorHandle, Status},
+    handler::{Body, code},
+    link::{Event, Link, Outlet, What},
+    log::LogsOut,
+    stop::StopReason,
+    upstream::{Asked, Stage, Upstream},
+};
+use crate::clock::boot_ms;
+use campanile_schema::{
+    error::ApiError,
+    job::Action,
+    limits::{DRAIN_FLUSH_MS, EXECUTOR_BATCH, EXECUTOR_EVENTS, LOST_CONTACT_MS},
+    record::AttemptState,
+    rpc::{
+        codec::from_map,
+        executor::{Announced, Assignment, Drain, Ended, FinishOutcome, Finished, Held, Registered},
+        method,
+    },
+};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+use tokio::{
+    sync::{mpsc, watch},
+    time::MissedTickBehavior,
+};
+
+/// Timeouts, heartbeats and credits are looked at this often.
+const TICK: Duration = Duration::from_millis(100);
+
+/// See the module's text.
+pub(super) struct Session {
+    pub(super) config: Config,
+    pub(super) upstreams: Vec<Upstream>,
+    pub(super) attempts: Attempts,
+    fence: Fence,
+    ended: mpsc::Sender<BodyEnd>,
+    logs: LogsOut,
+    /// Attempts with something in their log, to be sent.
+    pub(super) log_queue: VecDeque<Key>,
+    /// Links whose node shall be told again what is held, since a shard has a new owner.
+    pub(super) announce_again: Vec<bool>,
+    /// When a drain's time is over.
+    pub(super) draining_until_ms: Option<u64>,
+    forced: bool,
+    status: watch::Sender<Status>,
+    bodies_ended: u64,
+    last_error: Option<String>,
+}
+
+struct Inputs {
+    events: mpsc::Receiver<Event>,
+    ended: mpsc::Receiver<BodyEnd>,
+    logs: mpsc::Receiver<Key>,
+    control: mpsc::Receiver<Control>,
+}
+
+pub(super) fn start(config: Config) -> ExecutorHandle {
+    let slots = config.register.slots as usize;
+    let links = config.addresses.len();
+    let (events_in, events) = mpsc::channel(EXECUTOR_EVENTS);
+    let (ended_in, ended) = mpsc::channel(slots);
+    let (logs_in, logs) = mpsc::channel(slots);
+    let (control_in, control) = mpsc::channel(1);
+    let (status_in, status) = watch::channel(Status::default());
+    let mut upstreams = Vec::new();
+    for (index, address) in config.addresses.iter().enumerate() {
+        let outlet = Arc::new(Outlet::default());
+        upstreams.push(Upstream::new(outlet.clone()));
+        let link =
+            Link { index, address: address.clone(), token: config.token.clone(), outlet, events: events_in.clone() };
+        tokio::spawn(link.run());
+    }
+    let grace_ms = config.grace.as_millis() as u64;
+    let session = Session {
+        config,
+        upstreams,
+        attempts: Attempts::new(links, grace_ms),
+        fence: Fence::default(),
+        ended: ended_in,
+        logs: LogsOut::new(logs_in),
+        log_queue: VecDeque::new(),
+        announce_again: vec![false; links],
+        draining_until_ms: None,
+        forced: false,
+        status: status_in,
+        bodies_ended: 0,
+        last_error: None,
+    };
+    let task = tokio::spawn(session.run(Inputs { events, ended, logs, control }));
+    ExecutorHandle { control: control_in, status, task }
+}
+
+impl Session {
+    async fn run(mut self, mut inputs: Inputs) -> Status {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ends = Vec::new();
+        loop {
+            tokio::select! {
+                Some(event) = inputs.events.recv() => self.event(event),
+                count = inputs.ended.recv_many(&mut ends, EXECUTOR_BATCH) => {
+                    self.bodies_ended += count as u64;
+                    for end in ends.drain(..) {
+                        self.attempts.ended(end.key, end.report);
+                    }
+                }
+                Some(key) = inputs.logs.recv() => self.log_queue.push_back(key),
+                Some(Control::Drain { limit }) = inputs.control.recv() => self.drain(limit),
+                _ = tick.tick() => self.tick(),
+            }
+            self.flush();
+            self.publish();
+            if self.is_drained() {
+                return self.status.borrow().clone();
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let Event { link, connection, what } = event;
+        let now_ms = boot_ms();
+        match what {
+            What::Up(welcome) => {
+                tracing::info!(node = welcome.node, link, "connected to a node");
+                self.upstreams[link].up(connection, now_ms);
+                self.upstreams[link].request(method::EXECUTOR_REGISTER, &self.config.register, Asked::Register);
+            }
+            What::Down(error) => {
+                tracing::info!(%error, link, "no connection to a node");
+                self.last_error = Some(error.to_string());
+                self.upstreams[link].down();
+            }
+            What::Assign(items) if self.upstreams[link].is_current(connection) => {
+                self.upstreams[link].received(items.len());
+                for item in items {
+                    self.assigned(link, item, now_ms);
+                }
+            }
+            What::Unreadable(items, why) if self.upstreams[link].is_current(connection) => {
+                self.upstreams[link].received(items.len());
+                tracing::error!(count = items.len(), why, "assignments that this release cannot read");
+                for held in items {
+                    self.refuse(link, &held, code::UNKNOWN_ASSIGNMENT, &why);
+                }
+            }
+            What::Stop(items) => {
+                for held in &items {
+                    self.attempts.stop(held.into(), StopReason::Canceled, now_ms);
+                }
+            }
+            What::Answer(id, answer) if self.upstreams[link].is_current(connection) => {
+                if let Some(asked) = self.upstreams[link].answered(id) {
+                    self.answered(link, asked, answer, now_ms);
+                }
+            }
+            // Of a connection that is gone: the node counts them as not delivered when we announce what we hold.
+            What::Assign(_) | What::Unreadable(..) | What::Answer(..) => {}
+        }
+    }
+
+    fn assigned(&mut self, link: usize, a: Assignment, now_ms: u64) {
+        let key = Key { run: a.run, token: a.token };
+        // Delivered twice: the first one counts.
+        if self.attempts.holds(key) {
+            return;
+        }
+        let held = Held { run: a.run, job: a.job, token: a.token };
+        if self.draining_until_ms.is_some() {
+            return self.refuse(link, &held, code::DRAINING, "the executor drains");
+        }
+        if self.attempts.running() >= self.config.register.slots as usize {
+            return self.refuse(link, &held, code::NO_SLOT, "no free slot");
+        }
+        match self.fence.admit(&a, now_ms) {
+            Ok(new_epoch) => self.announce_again[link] |= new_epoch,
+            Err(refusal) => return self.refuse(link, &held, refusal.code, refusal.message),
+        }
+        let Some(body) = self.body_of(&a.action) else {
+            let message = format!("this executor cannot run {}", describe(&a.action));
+            return self.keep(link, &held, AttemptState::Failed, code::NO_HANDLER, &message);
+        };
+        let ctx = Context::new(a, key, self.logs.clone());
+        let abort = body::start(body, ctx.clone(), key, self.ended.clone());
+        self.attempts.started(key, ctx, abort, link, now_ms);
+    }
+
+    fn body_of(&self, action: &Action) -> Option<Body> {
+        match action {
+            Action::Handler { name } => self.config.handlers.get(name).or(self.config.any.as_ref()).cloned(),
+            Action::Command { .. } => self.config.commands.clone(),
+        }
+    }
+
+    fn refuse(&mut self, link: usize, held: &Held, code: &str, message: &str) {
+        self.keep(link, held, AttemptState::NotStarted, code, message);
+    }
+
+    fn keep(&mut self, link: usize, held: &Held, state: AttemptState, code: &str, message: &str) {
+        let ended = Ended {
+            run: held.run,
+            job: held.job,
+            token: held.token,
+            state,
+            error_code: Some(code.to_owned()),
+            error_message: Some(message.to_owned()),
+            result: None,
+            cpu_ms: None,
+            max_rss_kb: None,
+        };
+        self.attempts.refused(ended, link);
+    }
+
+    fn answered(&mut self, link: usize, asked: Asked, answer: Result<Vec<u8>, ApiError>, now_ms: u64) {
+        match asked {
+            Asked::Register => match read::<Registered>(answer) {
+                Ok(registered) => {
+                    self.fence.learn(&registered);
+                    self.upstreams[link].set_stage(Stage::Announcing);
+                    self.announce(link);
+                }
+                Err(error) => self.give_up(link, &error, "registration refused"),
+            },
+            Asked::Announce { last } => match read::<Announced>(answer) {
+                Ok(announced) => {
+                    for held in &announced.stop {
+                        self.attempts.stop(held.into(), StopReason::Canceled, now_ms);
+                    }
+                    if last && self.upstreams[link].stage() == Stage::Announcing {
+                        self.upstreams[link].set_stage(Stage::Ready);
+                        self.attempts.resend(link);
+                        if self.draining_until_ms.is_some() {
+                            self.upstreams[link].notify(method::EXECUTOR_DRAIN, &Drain {});
+                        }
+                        self.give_credit(link, now_ms);
+                    }
+                }
+                Err(error) => self.give_up(link, &error, "announcement refused"),
+            },
+            Asked::Finish(keys) => match read::<Finished>(answer) {
+                Ok(finished) => self.finished(&keys, &finished.outcomes, now_ms),
+                Err(error) => {
+                    tracing::debug!(%error, count = keys.len(), "results were not taken, sending them again");
+                    self.finished(&keys, &[], now_ms);
+                }
+            },
+            Asked::Heartbeat { .. } | Asked::Log => {}
+        }
+    }
+
+    fn give_up(&mut self, link: usize, error: &ApiError, why: &'static str) {
+        tracing::warn!(%error, why, "the node does not take this executor");
+        self.last_error = Some(format!("{why}: {error}"));
+        self.upstreams[link].hang_up(why);
+    }
+
+    /// Results without an outcome are sent again.
+    fn finished(&mut self, keys: &[Key], outcomes: &[FinishOutcome], now_ms: u64) {
+        for (n, key) in keys.iter().enumerate() {
+            match outcomes.get(n) {
+                Some(FinishOutcome::Durable | FinishOutcome::Stale) => self.attempts.settled(*key),
+                Some(FinishOutcome::Again) | None => self.attempts.again(*key, now_ms),
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        let now_ms = boot_ms();
+        self.attempts.expire(now_ms);
+        let running = self.attempts.running() as u32;
+        for link in 0..self.upstreams.len() {
+            self.upstreams[link].tick(running, now_ms);
+            if self.upstreams[link].out_of_contact_ms(now_ms).is_some_and(|silent| silent > LOST_CONTACT_MS) {
+                self.attempts.stop_out_of_contact(link, now_ms);
+            }
+            if self.upstreams[link].credit_is_due(now_ms) {
+                self.give_credit(link, now_ms);
+            }
+        }
+        if let Some(until_ms) = self.draining_until_ms
+            && now_ms > until_ms
+            && !self.forced
+        {
+            self.forced = true;
+            self.attempts.stop_all(StopReason::Shutdown, now_ms);
+            self.draining_until_ms = Some(now_ms + self.config.grace.as_millis() as u64 + DRAIN_FLUSH_MS);
+        }
+    }
+
+    fn drain(&mut self, limit: Duration) {
+        self.draining_until_ms.get_or_insert(boot_ms().saturating_add(limit.as_millis() as u64));
+        for upstream in self.upstreams.iter_mut().filter(|u| u.stage() == Stage::Ready) {
+            upstream.notify(method::EXECUTOR_DRAIN, &Drain {});
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        let Some(until_ms) = self.draining_until_ms else {
+            return false;
+        };
+        let idle = self.attempts.running() == 0 && self.attempts.unacknowledged() == 0;
+        (idle && self.upstreams.iter().all(Upstream::is_flushed)) || (self.forced && boot_ms() > until_ms)
+    }
+
+    fn publish(&self) {
+        self.status.send_if_modified(|status| {
+            let now = Status {
+                registered: self.upstreams.iter().filter(|u| u.stage() == Stage::Ready).count(),
+                running: self.attempts.running(),
+                unacknowledged: self.attempts.unacknowledged(),
+                ended: self.bodies_ended,
+                last_error: None,
+            };
+            let same_error = status.last_error == self.last_error;
+            if same_error
+                && (status.registered, status.running, status.unacknowledged, status.ended)
+                    == (now.registered, now.running, now.unacknowledged, now.ended)
+            {
+                return false;
+            }
+            *status = Status { last_error: self.last_error.clone(), ..now };
+            true
+        });
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(answer: Result<Vec<u8>, ApiError>) -> Result<T, ApiError> {
+    answer.and_then(|raw| from_map(&raw))
+}
+
+fn describe(action: &Action) -> String {
+    match action {
+        Action::Handler { name } => format!("the handler '{name}'"),
+        Action::Command { .. } => "commands".to_owned(),
+    }
+}

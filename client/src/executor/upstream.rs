@@ -1,0 +1,211 @@
+//! One node as the session sees it: what was asked of it, when it was last heard, what it has been told.
+
+use super::{attempts::Key, link::Outlet};
+use campanile_schema::{
+    limits::{
+        CREDIT_AGAIN_MS, EXECUTOR_FINISHES_IN_FLIGHT, EXECUTOR_LOGS_IN_FLIGHT, HEARTBEAT_ANSWER_MS, HEARTBEAT_MS,
+    },
+    rpc::{
+        encode,
+        executor::{Credit, Heartbeat},
+        method,
+    },
+};
+use serde::Serialize;
+use std::{collections::HashMap, sync::Arc};
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Down,
+    Registering,
+    Announcing,
+    Ready,
+}
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Register,
+    /// The last part of an announcement, or one before it.
+    Announce {
+        last: bool,
+    },
+    Heartbeat {
+        sent_ms: u64,
+    },
+    Finish(Vec<Key>),
+    Log,
+}
+
+/// See the module's text.
+pub(super) struct Upstream {
+    outlet: Arc<Outlet>,
+    connection: u64,
+    stage: Stage,
+    last_id: u32,
+    asked: HashMap<u32, Asked>,
+    /// Assignments that came over this connection.
+    received: u64,
+    finishes: usize,
+    logs: usize,
+    /// When this connection came up, for those that never get ready.
+    up_ms: u64,
+    heartbeat_ms: u64,
+    /// When the oldest heartbeat without an answer was sent.
+    unanswered_ms: Option<u64>,
+    /// Sending time of the latest heartbeat or registration that the node is known to have received.
+    contact_ms: Option<u64>,
+    credit_ms: u64,
+}
+
+impl Upstream {
+    pub(super) fn new(outlet: Arc<Outlet>) -> Self {
+        Self {
+            outlet,
+            connection: 0,
+            stage: Stage::Down,
+            last_id: 0,
+            asked: HashMap::new(),
+            received: 0,
+            finishes: 0,
+            logs: 0,
+            up_ms: 0,
+            heartbeat_ms: 0,
+            unanswered_ms: None,
+            contact_ms: None,
+            credit_ms: 0,
+        }
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        self.stage
+    }
+    pub(super) fn set_stage(&mut self, stage: Stage) {
+        self.stage = stage;
+    }
+    pub(super) fn is_current(&self, connection: u64) -> bool {
+        self.connection == connection && self.stage != Stage::Down
+    }
+    /// Everything written has left for the socket.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.stage == Stage::Down || self.outlet.is_empty()
+    }
+    pub(super) fn received(&mut self, assignments: usize) {
+        self.received += assignments as u64;
+    }
+    pub(super) fn can_finish(&self) -> bool {
+        self.stage == Stage::Ready
+            && self.finishes < EXECUTOR_FINISHES_IN_FLIGHT
+            && self.outlet.has_room(self.connection)
+    }
+    pub(super) fn can_log(&self) -> bool {
+        self.stage == Stage::Ready && self.logs < EXECUTOR_LOGS_IN_FLIGHT && self.outlet.has_room(self.connection)
+    }
+
+    /// A new connection: whatever was asked on the last one has no answer any more.
+    pub(super) fn up(&mut self, connection: u64, now_ms: u64) {
+        self.down();
+        self.connection = connection;
+        self.stage = Stage::Registering;
+        self.up_ms = now_ms;
+        self.received = 0;
+        self.heartbeat_ms = now_ms;
+    }
+
+    pub(super) fn down(&mut self) {
+        self.stage = Stage::Down;
+        self.asked.clear();
+        self.finishes = 0;
+        self.logs = 0;
+        self.unanswered_ms = None;
+    }
+
+    pub(super) fn hang_up(&self, why: &'static str) {
+        tracing::info!(why, "closing the connection to a node");
+        self.outlet.hang_up(self.connection, why);
+    }
+
+    pub(super) fn request<T: Serialize>(&mut self, method: &str, params: &T, asked: Asked) {
+        self.last_id = self.last_id.wrapping_add(1);
+        let id = self.last_id;
+        match self.outlet.write(self.connection, |out| encode::request(out, id, method, params)) {
+            Some(Ok(())) => {
+                match asked {
+                    Asked::Finish(_) => self.finishes += 1,
+                    Asked::Log => self.logs += 1,
+                    Asked::Register | Asked::Announce { .. } | Asked::Heartbeat { .. } => {}
+                }
+                self.asked.insert(id, asked);
+            }
+            // Everything sent is bounded far below a frame; if not, the node's silence ends the connection.
+            Some(Err(error)) => tracing::error!(%error, method, "cannot send"),
+            // The connection has changed; that is told soon, and everything is sent again.
+            None => {}
+        }
+    }
+
+    pub(super) fn notify<T: Serialize>(&mut self, method: &str, params: &T) {
+        if let Some(Err(error)) = self.outlet.write(self.connection, |out| encode::notification(out, method, params)) {
+            tracing::error!(%error, method, "cannot send");
+        }
+    }
+
+    pub(super) fn answered(&mut self, id: u32) -> Option<Asked> {
+        let asked = self.asked.remove(&id)?;
+        match asked {
+            Asked::Finish(_) => self.finishes -= 1,
+            Asked::Log => self.logs -= 1,
+            Asked::Heartbeat { sent_ms } => {
+                self.contact_ms = Some(sent_ms);
+                // Answers come in order, so a later heartbeat is the oldest one now.
+                self.unanswered_ms = self
+                    .asked
+                    .values()
+                    .filter_map(|a| match a {
+                        Asked::Heartbeat { sent_ms } => Some(*sent_ms),
+                        Asked::Register | Asked::Announce { .. } | Asked::Finish(_) | Asked::Log => None,
+                    })
+                    .min();
+            }
+            Asked::Register => self.contact_ms = Some(self.up_ms),
+            Asked::Announce { .. } => {}
+        }
+        Some(asked)
+    }
+
+    /// The credit as it is now; counts as given.
+    pub(super) fn credit(&mut self, slots: u32, load: f32, now_ms: u64) -> Credit {
+        self.credit_ms = now_ms;
+        Credit { stamp_ms: now_ms, slots, received: Some(self.received), load }
+    }
+    pub(super) fn credit_is_due(&self, now_ms: u64) -> bool {
+        self.stage == Stage::Ready && now_ms.saturating_sub(self.credit_ms) >= CREDIT_AGAIN_MS
+    }
+
+    /// Heartbeats when due; ends a connection that does not answer.
+    pub(super) fn tick(&mut self, running: u32, now_ms: u64) {
+        if self.stage == Stage::Down {
+            return;
+        }
+        let silent_since = match self.stage {
+            Stage::Registering | Stage::Announcing => Some(self.up_ms),
+            Stage::Ready | Stage::Down => self.unanswered_ms,
+        };
+        if silent_since.is_some_and(|since| now_ms.saturating_sub(since) > HEARTBEAT_ANSWER_MS) {
+            self.unanswered_ms = None;
+            self.hang_up("the node does not answer");
+            return;
+        }
+        if self.stage == Stage::Ready && now_ms.saturating_sub(self.heartbeat_ms) >= HEARTBEAT_MS as u64 {
+            self.heartbeat_ms = now_ms;
+            self.unanswered_ms.get_or_insert(now_ms);
+            self.request(method::EXECUTOR_HEARTBEAT, &Heartbeat { running }, Asked::Heartbeat { sent_ms: now_ms });
+        }
+    }
+
+    /// How long the node cannot be shown to have heard us; None when it never did.
+    pub(super) fn out_of_contact_ms(&self, now_ms: u64) -> Option<u64> {
+        self.contact_ms.map(|contact| now_ms.saturating_sub(contact))
+    }
+}

@@ -1,0 +1,282 @@
+//! A caller that writes down what it asks and what it is told, before and after each request, and tries again until it knows:
+//! a request without an answer is an open question that the checker cannot close.
+
+use crate::{
+    limits::CREATE_BATCH,
+    lines::{CallEvent, CallerLine, Verb},
+    record::Record,
+};
+use campanile_client::{Client, ClientError};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::{JobId, RunId},
+    job::JobSpec,
+    view::{ConfirmBody, ConfirmDecision, Created, JobFilter, TriggerBody},
+};
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::{Instant, sleep};
+
+/// Between two tries of one call.
+const AGAIN: Duration = Duration::from_millis(100);
+/// A call is tried so long before its caller gives up and leaves it open.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// See the module's text. Cheap to clone.
+#[derive(Clone)]
+pub struct Caller {
+    client: Client,
+    record: Arc<Record>,
+    next: Arc<AtomicU64>,
+}
+
+/// What is known after a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Known<T> {
+    Done(T),
+    Refused(ErrorCode),
+    /// No answer for all our patience.
+    Open,
+}
+
+/// What one error says of a call's effect.
+fn effect(error: &ClientError) -> Result<ErrorCode, String> {
+    match error {
+        ClientError::Api(api) => effect_of(api),
+        ClientError::Io { .. } => Err("CONNECTION_LOST".to_owned()),
+        ClientError::Timeout { .. } => Err("NO_ANSWER".to_owned()),
+        ClientError::Protocol(text) => Err(format!("PROTOCOL: {text}")),
+    }
+}
+
+fn effect_of(api: &ApiError) -> Result<ErrorCode, String> {
+    match api.known() {
+        ErrorCode::Timeout | ErrorCode::Internal => Err(api.code.clone()),
+        known => Ok(known),
+    }
+}
+
+/// The node is there and says: later.
+fn is_later(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::Overloaded | ErrorCode::NotReady)
+}
+
+impl Caller {
+    pub fn new(client: Client, record: Arc<Record>) -> Self {
+        Self { client, record, next: Arc::new(AtomicU64::new(1)) }
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn note(&self, event: CallEvent, line: &CallerLine) {
+        self.record.line(&CallerLine { event, t_us: crate::lines::now_us(), ..line.clone() });
+    }
+
+    /// One call with all its tries. `later`: a refusal "not now" is tried again too.
+    async fn ask<T, F>(
+        &self,
+        line: &CallerLine,
+        later: bool,
+        run_of: impl Fn(&T) -> Option<RunId>,
+        call: impl Fn() -> F,
+    ) -> Known<T>
+    where
+        F: Future<Output = Result<T, ClientError>>,
+    {
+        let deadline = Instant::now() + PATIENCE;
+        let mut open = false;
+        loop {
+            self.note(CallEvent::Sent, line);
+            let bare = CallerLine { spec: None, ..line.clone() };
+            match call().await {
+                Ok(answer) => {
+                    self.note(CallEvent::Ack, &CallerLine { run: run_of(&answer).or(line.run), ..bare });
+                    return Known::Done(answer);
+                }
+                Err(error) => match effect(&error) {
+                    Ok(code) if later && is_later(code) && Instant::now() < deadline => {}
+                    Ok(code) => {
+                        self.note(CallEvent::Refused, &CallerLine { code: Some(code.as_str().to_owned()), ..bare });
+                        return if open { Known::Open } else { Known::Refused(code) };
+                    }
+                    Err(why) => {
+                        open = true;
+                        self.note(CallEvent::Unknown, &CallerLine { code: Some(why), ..bare });
+                        if Instant::now() >= deadline {
+                            return Known::Open;
+                        }
+                    }
+                },
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    fn about(&self, verb: Verb, job: JobId) -> CallerLine {
+        CallerLine { job: Some(job), ..CallerLine::new(CallEvent::Sent, self.number(), verb) }
+    }
+
+    pub async fn trigger(&self, job: JobId, key: String) -> Known<RunId> {
+        let line = CallerLine { key: Some(key.clone()), ..self.about(Verb::Trigger, job) };
+        let body = TriggerBody { manual_run_id: Some(key), params: None, reason: None };
+        let asked = self.ask(
+            &line,
+            false,
+            |run: &campanile_schema::view::RunView| Some(run.run_id),
+            || self.client.job_trigger(job, body.clone()),
+        );
+        match asked.await {
+            Known::Done(run) => Known::Done(run.run_id),
+            Known::Refused(code) => Known::Refused(code),
+            Known::Open => Known::Open,
+        }
+    }
+
+    pub async fn pause(&self, job: JobId) -> Known<()> {
+        let line = self.about(Verb::Pause, job);
+        self.ask(&line, true, |()| None, || async { self.client.job_pause(job, None).await.map(drop) }).await
+    }
+
+    pub async fn resume(&self, job: JobId) -> Known<()> {
+        let line = self.about(Verb::Resume, job);
+        self.ask(&line, true, |()| None, || async { self.client.job_resume(job, None).await.map(drop) }).await
+    }
+
+    pub async fn delete(&self, job: JobId) -> Known<()> {
+        let line = self.about(Verb::Delete, job);
+        let known = self.ask(&line, true, |()| None, || self.client.job_delete(job, None)).await;
+        // A delete that got no answer was done when the job is not there any more.
+        if known == Known::Open && self.gone(job).await {
+            self.note(CallEvent::Ack, &line);
+            return Known::Done(());
+        }
+        known
+    }
+
+    async fn gone(&self, job: JobId) -> bool {
+        matches!(self.client.job_get(job).await, Err(ClientError::Api(api)) if api.known() == ErrorCode::NotFound)
+    }
+
+    /// A person's word that a run of a job that is not idempotent shall run again.
+    pub async fn confirm(&self, job: JobId, run: RunId) -> Known<()> {
+        let line = CallerLine { run: Some(run), ..self.about(Verb::Confirm, job) };
+        let body = ConfirmBody { decision: ConfirmDecision::Rerun, reason: Some("loadtest".to_owned()) };
+        self.ask(&line, true, |()| None, || async { self.client.run_confirm(run, body.clone()).await.map(drop) }).await
+    }
+
+    /// Creates jobs in batches; the ids of those that are known to exist, at their specs' places.
+    pub async fn create_many(&self, specs: &[JobSpec]) -> Vec<Option<JobId>> {
+        let mut ids = Vec::with_capacity(specs.len());
+        for batch in specs.chunks(CREATE_BATCH) {
+            ids.extend(self.create_batch(batch).await);
+        }
+        ids
+    }
+
+    async fn create_batch(&self, specs: &[JobSpec]) -> Vec<Option<JobId>> {
+        let deadline = Instant::now() + PATIENCE;
+        let calls: Vec<u64> = specs.iter().map(|_| self.number()).collect();
+        let line = |n: usize| CallerLine::new(CallEvent::Sent, calls[n], Verb::Create);
+        let mut ids: Vec<Option<JobId>> = vec![None; specs.len()];
+        let mut left: Vec<usize> = (0..specs.len()).collect();
+        // Some try of these got no answer, so they may be there already.
+        let mut open = false;
+        while !left.is_empty() && Instant::now() < deadline {
+            for n in &left {
+                self.note(CallEvent::Sent, &CallerLine { spec: Some(specs[*n].clone()), ..line(*n) });
+            }
+            let batch = left.iter().map(|n| specs[*n].clone()).collect();
+            match self.client.job_create_many(batch).await {
+                Ok(answers) => {
+                    let mut later = Vec::new();
+                    for (n, answer) in left.iter().copied().zip(answers) {
+                        match self.created(&line(n), &specs[n], answer, open).await {
+                            Known::Done(id) => ids[n] = Some(id),
+                            Known::Open => {
+                                open = true;
+                                later.push(n);
+                            }
+                            Known::Refused(_) => {}
+                        }
+                    }
+                    left = later;
+                }
+                Err(error) => {
+                    let code = match effect(&error) {
+                        Ok(code) if !is_later(code) => {
+                            let code = Some(code.as_str().to_owned());
+                            left.iter().for_each(|n| {
+                                self.note(CallEvent::Refused, &CallerLine { code: code.clone(), ..line(*n) })
+                            });
+                            return ids;
+                        }
+                        Ok(code) => code.as_str().to_owned(),
+                        Err(why) => {
+                            open = true;
+                            why
+                        }
+                    };
+                    left.iter().for_each(|n| {
+                        self.note(CallEvent::Unknown, &CallerLine { code: Some(code.clone()), ..line(*n) })
+                    });
+                }
+            }
+            if !left.is_empty() {
+                sleep(AGAIN).await;
+            }
+        }
+        ids
+    }
+
+    /// One item's answer. A name that is taken after a try without an answer was taken by that try.
+    async fn created(
+        &self,
+        line: &CallerLine,
+        spec: &JobSpec,
+        answer: Result<Created, ApiError>,
+        open: bool,
+    ) -> Known<JobId> {
+        let id = match answer {
+            Ok(created) => created.job_id,
+            Err(api) => match effect_of(&api) {
+                Ok(ErrorCode::DuplicateName) if open => match self.find(spec).await {
+                    Some(id) => id,
+                    None => return Known::Open,
+                },
+                Ok(code) if is_later(code) => return Known::Open,
+                Ok(code) => {
+                    self.note(CallEvent::Refused, &CallerLine { code: Some(api.code.clone()), ..line.clone() });
+                    return Known::Refused(code);
+                }
+                Err(why) => {
+                    self.note(CallEvent::Unknown, &CallerLine { code: Some(why), ..line.clone() });
+                    return Known::Open;
+                }
+            },
+        };
+        self.note(CallEvent::Ack, &CallerLine { job: Some(id), ..line.clone() });
+        Known::Done(id)
+    }
+
+    async fn find(&self, spec: &JobSpec) -> Option<JobId> {
+        let filter = JobFilter {
+            tenant_id: Some(spec.tenant_id.clone()),
+            text: Some(spec.name.clone()),
+            ..JobFilter::default()
+        };
+        let page = self.client.job_list(filter).await.ok()?;
+        page.items.into_iter().find(|job| job.spec.name == spec.name).map(|job| job.job_id)
+    }
+}

@@ -1,0 +1,248 @@
+//! A run directory in memory, indexed by job and run. Files are read in `load`, callers' lines joined in `calls`.
+
+use super::verdict::Counts;
+use crate::lines::{ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta};
+use campanile_schema::{
+    job::JobSpec,
+    record::{AttemptState, RunState, Source},
+    time::Timestamp,
+    view::LedgerView,
+};
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// A pause as its caller saw it; an end that was never sent or acknowledged is None.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pause {
+    pub sent_us: i64,
+    pub ack_us: Option<i64>,
+    pub resume_sent_us: Option<i64>,
+    pub resume_ack_us: Option<i64>,
+}
+
+/// A manual trigger as its caller saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trigger {
+    pub key: String,
+    pub sent_us: i64,
+    pub ack_us: Option<i64>,
+    pub run: Option<u64>,
+    /// Refused, and no try of it went without an answer.
+    pub refused: Option<String>,
+}
+
+/// A job that a caller created.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: u64,
+    pub spec: JobSpec,
+    pub create_sent_us: i64,
+    pub create_ack_us: i64,
+    pub pauses: Vec<Pause>,
+    /// Sent, acknowledged.
+    pub deleted: Option<(i64, Option<i64>)>,
+    pub triggers: Vec<Trigger>,
+    /// Runs that a person allowed to run again, with the moment the word was sent.
+    pub confirmed: Vec<(u64, i64)>,
+    pub ledger: Vec<LedgerView>,
+    pub ledger_error: Option<String>,
+}
+
+/// What the checker needs of a `RunView`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    pub run_id: u64,
+    pub job_id: u64,
+    pub state: RunState,
+    pub source: Source,
+    pub logical_time: Option<Timestamp>,
+    pub key: Option<String>,
+    pub generation: u32,
+    pub attempt_count: u32,
+    pub next_retry_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub wait_reason: Option<String>,
+    pub attempts: Vec<Attempt>,
+}
+
+/// What the checker needs of an `AttemptView`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    pub attempt: u32,
+    pub generation: u32,
+    pub token: u64,
+    pub state: AttemptState,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+impl Run {
+    pub fn attempt_of(&self, token: u64) -> Option<&Attempt> {
+        self.attempts.iter().find(|a| a.token == token)
+    }
+}
+
+/// A body that an executor started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// Index into [`History::executors`].
+    pub executor: usize,
+    pub start_us: i64,
+    pub end: Option<(i64, AttemptState)>,
+    pub run: u64,
+    pub job: u64,
+    pub token: u64,
+    pub attempt: u32,
+    pub generation: u32,
+    pub epoch: u64,
+    pub logical: Option<i64>,
+}
+
+/// An executor process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Executor {
+    /// Its file's name without `.jsonl`.
+    pub name: String,
+    pub killed_us: Option<i64>,
+}
+
+/// A time in which the node was down, or up and not yet answering.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outage {
+    pub from_us: i64,
+    pub to_us: i64,
+}
+
+/// All that is known of a run of the scheduler.
+#[derive(Debug, Default)]
+pub struct History {
+    pub meta: Option<Meta>,
+    pub jobs: HashMap<u64, Job>,
+    pub runs: HashMap<u64, Run>,
+    /// Run ids of each job, in order of their ids.
+    pub runs_of: HashMap<u64, Vec<u64>>,
+    /// Bodies of each run, in order of their starts.
+    pub bodies: HashMap<u64, Vec<Body>>,
+    pub executors: Vec<Executor>,
+    pub faults: Vec<FaultLine>,
+    pub outages: Vec<Outage>,
+    /// Creates that were acknowledged without a job id, and lines that cannot be read: file, line, why.
+    pub damaged: Vec<String>,
+    pub calls_unknown: u64,
+    pub torn_lines: u64,
+    /// Ids that `runs.jsonl` holds more than once.
+    pub runs_repeated: Vec<u64>,
+}
+
+impl History {
+    /// The lines of one executor process, in the order of its file.
+    pub fn add_executor(&mut self, name: &str, lines: Vec<ExecutorLine>) {
+        let executor = self.executors.len();
+        self.executors.push(Executor { name: name.to_owned(), killed_us: None });
+        for line in lines {
+            match line.event {
+                ExecutorEvent::Up | ExecutorEvent::Refused => {}
+                ExecutorEvent::Start => self.bodies.entry(line.run).or_default().push(Body {
+                    executor,
+                    start_us: line.t_us,
+                    end: None,
+                    run: line.run,
+                    job: line.job,
+                    token: line.token,
+                    attempt: line.attempt,
+                    generation: line.generation,
+                    epoch: line.epoch,
+                    logical: line.logical,
+                }),
+                ExecutorEvent::End => {
+                    let body = self.bodies.get_mut(&line.run).and_then(|b| {
+                        b.iter_mut().rev().find(|b| b.executor == executor && b.token == line.token && b.end.is_none())
+                    });
+                    match (body, line.outcome) {
+                        (Some(body), Some(outcome)) => body.end = Some((line.t_us, outcome)),
+                        (None, _) | (_, None) => {
+                            self.damaged.push(format!(
+                                "{name}: an end of run {} token {} without its start or outcome",
+                                line.run, line.token
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn add_run(&mut self, run: Run) {
+        self.runs_of.entry(run.job_id).or_default().push(run.run_id);
+        if let Some(before) = self.runs.insert(run.run_id, run) {
+            self.runs_repeated.push(before.run_id);
+        }
+    }
+
+    pub fn add_ledger(&mut self, line: LedgerLine) {
+        // Jobs whose create got no answer may exist; nothing was promised about them.
+        if let Some(job) = self.jobs.get_mut(&line.job.0) {
+            job.ledger.extend(line.page);
+            job.ledger_error = line.error.or(job.ledger_error.take());
+        }
+    }
+
+    /// Orders and derives what the rules look up; call once, after everything was added.
+    pub fn finish(&mut self) {
+        self.bodies.values_mut().for_each(|bodies| bodies.sort_by_key(|b| b.start_us));
+        self.runs_of.values_mut().for_each(|runs| runs.sort_unstable());
+        self.faults.sort_by_key(|f| f.t_us);
+        let mut down_since = None;
+        for fault in &self.faults {
+            match fault.event {
+                FaultEvent::NodeKilled => down_since = Some(down_since.unwrap_or(fault.t_us)),
+                FaultEvent::NodeReady => {
+                    if let Some(from_us) = down_since.take() {
+                        self.outages.push(Outage { from_us, to_us: fault.t_us });
+                    }
+                }
+                FaultEvent::ExecutorKilled => {
+                    let killed = self.executors.iter_mut().find(|e| Some(e.name.as_str()) == fault.executor.as_deref());
+                    if let Some(executor) = killed {
+                        executor.killed_us = Some(fault.t_us);
+                    }
+                }
+                FaultEvent::NodeStarted | FaultEvent::ExecutorStarted => {}
+            }
+        }
+        if let Some(from_us) = down_since {
+            self.outages.push(Outage { from_us, to_us: i64::MAX });
+        }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let kills = |event| self.faults.iter().filter(|f| f.event == event).count() as u64;
+        let mut counts = Counts {
+            jobs: self.jobs.len() as u64,
+            jobs_deleted: self.jobs.values().filter(|j| j.deleted.is_some()).count() as u64,
+            creates_acknowledged: self.jobs.len() as u64,
+            triggers_acknowledged: self.jobs.values().flat_map(|j| &j.triggers).filter(|t| t.ack_us.is_some()).count()
+                as u64,
+            calls_unknown: self.calls_unknown,
+            bodies_started: self.bodies.values().map(|b| b.len() as u64).sum(),
+            bodies_without_end: self.bodies.values().flatten().filter(|b| b.end.is_none()).count() as u64,
+            node_kills: kills(FaultEvent::NodeKilled),
+            executor_kills: kills(FaultEvent::ExecutorKilled),
+            longest_outage_ms: self.outages.iter().map(|o| o.to_us.saturating_sub(o.from_us) / 1000).max().unwrap_or(0),
+            torn_lines: self.torn_lines,
+            ..Counts::default()
+        };
+        for run in self.runs.values() {
+            *counts.runs.entry(run.state.to_string()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The moment an executor stopped living; `i64::MAX` when it was never killed.
+    pub fn died_us(&self, executor: usize) -> i64 {
+        self.executors.get(executor).and_then(|e| e.killed_us).unwrap_or(i64::MAX)
+    }
+}

@@ -1,0 +1,43 @@
+//! The history checker: reads what executors, callers, the fault injector and the public API wrote down about a run of the
+//! scheduler and says whether every promise was kept.
+//!
+//! It shares no code with what it judges: it links neither `campanile-core` nor `campanile-actors`, takes due instants from
+//! `croner` and arithmetic, and believes an acknowledgement or a start only when a process other than the node wrote it. It
+//! never repairs, samples or guesses: what cannot be decided either way (an instant inside the window of an acknowledgement)
+//! may go both ways, and an incomplete export is red.
+
+mod calls;
+mod history;
+mod load;
+mod oracle;
+mod rules;
+mod story;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub use history::{Attempt, Body, Executor, History, Job, Outage, Pause, Run, Trigger};
+pub use load::LoadError;
+pub use oracle::{Oracle, OracleError};
+pub use verdict::{Counts, Findings, Kind, Verdict, Violation};
+
+use std::path::Path;
+
+/// Judges a run directory.
+pub fn check_dir(dir: &Path) -> Result<Verdict, LoadError> {
+    History::load(dir).map(|history| check(&history))
+}
+
+/// Judges a history.
+pub fn check(history: &History) -> Verdict {
+    let mut findings = Findings::new(history);
+    rules::export::check(history, &mut findings);
+    rules::acknowledged::check(history, &mut findings);
+    rules::outcomes::check(history, &mut findings);
+    rules::justified::check(history, &mut findings);
+    rules::runs::check(history, &mut findings);
+    rules::starts::check(history, &mut findings);
+    rules::repeats::check(history, &mut findings);
+    rules::overlap::check(history, &mut findings);
+    findings.into_verdict()
+}

@@ -1,0 +1,184 @@
+//! An outcome must be one that the job's policy allows and the facts bear out: nothing is skipped as "paused" that no caller
+//! paused, nothing is missed while the node was up.
+
+use super::{
+    outcomes::{entries, is_window, last_of},
+    windows::{Expect, expect, may_be_paused},
+};
+use crate::checker::{Findings, History, Job, Kind};
+use campanile_schema::{
+    event::{Outcome, SkipReason},
+    job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
+    limits::LATE_MS,
+    view::LedgerEntryView,
+};
+
+/// The node's reading of a moment and ours may differ by this much, milliseconds (a slot of the wheel and rounding).
+const READING_MS: i64 = 50;
+/// A node that is up decides an instant within this time, milliseconds; later it owes an outage.
+const DECIDED_WITHIN_MS: i64 = 2_000;
+
+pub fn check(history: &History, found: &mut Findings<'_>) {
+    for job in history.jobs.values() {
+        for entry in entries(job).filter(|e| !is_window(e)) {
+            if let Err(why) = justified(history, job, entry) {
+                let text =
+                    format!("{} for {} of job {} '{}': {why}", name(entry), entry.logical_time, job.id, job.spec.name);
+                found.add(crate::checker::Violation {
+                    kind: Kind::OutcomeUnjustified,
+                    job: Some(job.id),
+                    run: entry.run_id.map(|r| r.0),
+                    at_ms: Some(entry.logical_time.0),
+                    text,
+                });
+            }
+        }
+    }
+}
+
+fn name(entry: &LedgerEntryView) -> String {
+    entry.reason.map_or_else(|| entry.outcome.to_string(), |reason| format!("{}({reason})", entry.outcome))
+}
+
+fn justified(history: &History, job: &Job, entry: &LedgerEntryView) -> Result<(), String> {
+    let (first, last) = (entry.logical_time.0, last_of(entry));
+    match entry.outcome {
+        Outcome::Fired | Outcome::FiredLate => {
+            not_while_paused(job, first)?;
+            let Some(run) = entry.run_id.and_then(|id| history.runs.get(&id.0)) else {
+                return Ok(());
+            };
+            let late_ms = run.created_at.0 - first;
+            if entry.outcome == Outcome::Fired && late_ms > LATE_MS + READING_MS {
+                return Err(format!("the run was made {late_ms} ms after the instant, which is late"));
+            }
+            if entry.outcome == Outcome::FiredLate && late_ms < LATE_MS - READING_MS {
+                return Err(format!("the run was made {late_ms} ms after the instant, which is not late"));
+            }
+            Ok(())
+        }
+        Outcome::Coalesced => {
+            not_while_paused(job, first)?;
+            not_while_paused(job, last)?;
+            if misfire(&job.spec.trigger) != Some(MisfirePolicy::FireOnceNow) {
+                return Err(format!("its misfire policy is {:?}", misfire(&job.spec.trigger)));
+            }
+            disturbed(history, job, first)
+        }
+        Outcome::Skipped | Outcome::Missed => {
+            let Some(reason) = entry.reason else {
+                return Err("without a reason".to_owned());
+            };
+            if expect(job, first) == Expect::Paused && reason != SkipReason::Paused {
+                return Err("the job was paused, which is the reason to name".to_owned());
+            }
+            skipped(history, job, reason, first, last)
+        }
+        Outcome::DstSkipped => match &job.spec.trigger {
+            Trigger::Cron { timezone, .. } if timezone != "UTC" => Ok(()),
+            Trigger::Cron { .. }
+            | Trigger::FixedRate { .. }
+            | Trigger::FixedDelay { .. }
+            | Trigger::Once { .. }
+            | Trigger::Manual {} => Err("its schedule knows no daylight saving".to_owned()),
+        },
+    }
+}
+
+fn not_while_paused(job: &Job, at_ms: i64) -> Result<(), String> {
+    match expect(job, at_ms) {
+        Expect::Paused | Expect::StillPaused => Err("the job was paused".to_owned()),
+        Expect::Deleted => Err("the job was deleted".to_owned()),
+        Expect::Required | Expect::Free => Ok(()),
+    }
+}
+
+fn skipped(history: &History, job: &Job, reason: SkipReason, first: i64, last: i64) -> Result<(), String> {
+    let policy = job.spec.concurrency_policy;
+    match reason {
+        SkipReason::Paused => {
+            if may_be_paused(job, first) && may_be_paused(job, last) {
+                Ok(())
+            } else {
+                Err("no caller paused it then".to_owned())
+            }
+        }
+        SkipReason::RunActive if policy != ConcurrencyPolicy::Forbid => {
+            Err(format!("its concurrency policy is {policy}"))
+        }
+        SkipReason::OneQueued if policy != ConcurrencyPolicy::QueueOne => {
+            Err(format!("its concurrency policy is {policy}"))
+        }
+        SkipReason::RunActive | SkipReason::OneQueued => {
+            active_run(history, job, first)?;
+            active_run(history, job, last)
+        }
+        SkipReason::Misfire => {
+            if misfire(&job.spec.trigger) != Some(MisfirePolicy::Skip) {
+                return Err(format!("its misfire policy is {:?}", misfire(&job.spec.trigger)));
+            }
+            disturbed(history, job, first)
+        }
+        SkipReason::CatchUpCap => {
+            if misfire(&job.spec.trigger) != Some(MisfirePolicy::FireAllMissed) {
+                return Err(format!("its misfire policy is {:?}", misfire(&job.spec.trigger)));
+            }
+            disturbed(history, job, first)
+        }
+        // A bounded queue was full: shown and counted, never silent.
+        SkipReason::QueueFull => Ok(()),
+        SkipReason::TenantPaused | SkipReason::SystemPaused => {
+            Err("no caller paused the tenant or the system".to_owned())
+        }
+        SkipReason::Quarantined => Err("the job's actor failed again and again".to_owned()),
+        SkipReason::Window => Err("the instant is inside the trigger's window".to_owned()),
+        SkipReason::Deleted if job.deleted.is_some() => Ok(()),
+        SkipReason::Deleted => Err("no caller deleted it".to_owned()),
+        SkipReason::Edited => Err("no caller edited it".to_owned()),
+    }
+}
+
+/// Another run of the job was active when the instant was decided.
+fn active_run(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
+    let decided_by = decided_by_ms(history, at_ms);
+    let active = history
+        .runs_of
+        .get(&job.id)
+        .into_iter()
+        .flatten()
+        .filter_map(|id| history.runs.get(id))
+        .filter(|run| run.logical_time.is_none_or(|l| l.0 != at_ms))
+        .any(|run| run.created_at.0 <= decided_by && run.ended_at.is_none_or(|ended| ended.0 + READING_MS >= at_ms));
+    if active { Ok(()) } else { Err("no other run of the job was active".to_owned()) }
+}
+
+/// By when a node had to decide the instant: at once, or soon after it was back.
+fn decided_by_ms(history: &History, at_ms: i64) -> i64 {
+    let outage_end =
+        history.outages.iter().find(|o| touches(o.from_us, o.to_us, at_ms)).map_or(at_ms, |o| o.to_us / 1000);
+    outage_end.max(at_ms).saturating_add(DECIDED_WITHIN_MS)
+}
+
+fn touches(from_us: i64, to_us: i64, at_ms: i64) -> bool {
+    from_us / 1000 - DECIDED_WITHIN_MS <= at_ms && at_ms <= to_us / 1000 + DECIDED_WITHIN_MS
+}
+
+/// An instant is handled as a misfire only because the node was down (or the job was not its own to decide) for some time.
+fn disturbed(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
+    let by_outage = history.outages.iter().any(|o| touches(o.from_us, o.to_us, at_ms));
+    let by_pause = job.pauses.iter().any(|p| {
+        let end_us = p.resume_ack_us.unwrap_or(i64::MAX / 2);
+        touches(p.sent_us, end_us, at_ms)
+    });
+    if by_outage || by_pause { Ok(()) } else { Err("the node was up and the job enabled".to_owned()) }
+}
+
+fn misfire(trigger: &Trigger) -> Option<MisfirePolicy> {
+    match trigger {
+        Trigger::Cron { misfire_policy, .. }
+        | Trigger::FixedRate { misfire_policy, .. }
+        | Trigger::FixedDelay { misfire_policy, .. }
+        | Trigger::Once { misfire_policy, .. } => Some(*misfire_policy),
+        Trigger::Manual {} => None,
+    }
+}

@@ -1,0 +1,124 @@
+//! Every body that an executor started belongs to an attempt of a run, began when its instant was due and not before, for a job
+//! that was neither paused nor deleted then, and ended as the record says.
+
+use super::windows::{Expect, expect};
+use crate::checker::{Attempt, Body, Findings, History, Kind, Run};
+use campanile_schema::{
+    limits::ATTEMPTS_KEPT,
+    record::{AttemptState, Source},
+};
+
+/// How much earlier than its instant a body may start, microseconds. One machine, one clock: not at all.
+const EARLY_US: i64 = 0;
+/// Around an executor's death its last lines may be lost, microseconds.
+const LAST_LINES_US: i64 = 1_000_000;
+
+pub fn check(history: &History, found: &mut Findings<'_>) {
+    for body in history.bodies.values().flatten() {
+        match history.runs.get(&body.run) {
+            None => unknown_run(history, body, found),
+            Some(run) => of_run(history, body, run, found),
+        }
+        if let Some(logical) = body.logical {
+            instant(history, body, logical, found);
+        }
+    }
+    for run in history.runs.values().filter(|run| history.jobs.contains_key(&run.job_id)) {
+        for attempt in &run.attempts {
+            succeeded_somewhere(history, run, attempt, found);
+        }
+    }
+}
+
+fn unknown_run(history: &History, body: &Body, found: &mut Findings<'_>) {
+    // The API may not show the runs of a deleted job; nothing can be said of them.
+    let gone =
+        history.jobs.get(&body.job).is_none_or(|j| j.deleted.is_some()) && !history.runs_of.contains_key(&body.job);
+    if !gone {
+        let text = format!("run {} (token {}) was started and does not exist", body.run, body.token);
+        found.of_run(Kind::StartUnknown, body.job, body.run, body.logical, text);
+    }
+}
+
+fn of_run(history: &History, body: &Body, run: &Run, found: &mut Findings<'_>) {
+    let wrong = |text: String, found: &mut Findings<'_>| {
+        found.of_run(Kind::StartUnknown, body.job, body.run, body.logical, text)
+    };
+    if run.job_id != body.job {
+        wrong(format!("run {} was started for job {} and belongs to job {}", body.run, body.job, run.job_id), found);
+    }
+    if run.source == Source::Schedule && run.logical_time.map(|l| l.0) != body.logical {
+        let logical = run.logical_time.map(|l| l.0);
+        wrong(format!("run {} was started for {:?} and its instant is {logical:?}", body.run, body.logical), found);
+    }
+    let Some(attempt) = run.attempt_of(body.token) else {
+        if (run.attempt_count as usize) <= ATTEMPTS_KEPT {
+            wrong(
+                format!("run {} was started with token {}, which none of its attempts has", body.run, body.token),
+                found,
+            );
+        }
+        return;
+    };
+    let ended_as = body.end.map(|(_, outcome)| outcome);
+    let agrees = match (attempt.state, ended_as) {
+        // The body ran, so it was started.
+        (AttemptState::NotStarted, _) => false,
+        (AttemptState::Success, Some(outcome)) => outcome == AttemptState::Success,
+        (AttemptState::Failed, Some(outcome)) => outcome == AttemptState::Failed,
+        // An end that its executor did not live to write cannot have been accepted.
+        (AttemptState::Success | AttemptState::Failed, None) => history.died_us(body.executor) < i64::MAX,
+        // A stop, a time-out or a lost lease may overtake the body's own end.
+        (AttemptState::Canceled | AttemptState::Timeout | AttemptState::Lost | AttemptState::Running, _) => true,
+    };
+    if !agrees {
+        let said = ended_as.map_or("no end".to_owned(), |o| o.to_string());
+        let text =
+            format!("attempt {} of run {} is {}, its body said {said}", attempt.attempt, body.run, attempt.state);
+        found.of_run(Kind::ResultChanged, body.job, body.run, body.logical, text);
+    }
+}
+
+fn instant(history: &History, body: &Body, logical: i64, found: &mut Findings<'_>) {
+    let scheduled = history.runs.get(&body.run).is_none_or(|run| run.source == Source::Schedule);
+    if !scheduled {
+        return;
+    }
+    let early_us = logical.saturating_mul(1000) - body.start_us;
+    if early_us > EARLY_US {
+        let text = format!("run {} started {early_us} us before {logical}", body.run);
+        found.of_run(Kind::StartEarly, body.job, body.run, Some(logical), text);
+    }
+    let Some(job) = history.jobs.get(&body.job) else {
+        return;
+    };
+    match expect(job, logical) {
+        Expect::Paused | Expect::StillPaused => {
+            let text = format!("run {} started for {logical}, when job {} was paused", body.run, body.job);
+            found.of_run(Kind::StartedWhilePaused, body.job, body.run, Some(logical), text);
+        }
+        Expect::Deleted => {
+            let text = format!("run {} started for {logical}, when job {} was deleted", body.run, body.job);
+            found.of_run(Kind::StartedAfterDelete, body.job, body.run, Some(logical), text);
+        }
+        Expect::Required | Expect::Free => {}
+    }
+}
+
+fn succeeded_somewhere(history: &History, run: &Run, attempt: &Attempt, found: &mut Findings<'_>) {
+    if attempt.state != AttemptState::Success {
+        return;
+    }
+    let started = history.bodies.get(&run.run_id).is_some_and(|bodies| bodies.iter().any(|b| b.token == attempt.token));
+    let lines_lost = history.executors.iter().filter_map(|e| e.killed_us).any(|died| {
+        let ended_us = attempt.ended_at.map_or(i64::MAX, |e| e.0.saturating_mul(1000));
+        died + LAST_LINES_US >= attempt.started_at.0 * 1000 && died - LAST_LINES_US <= ended_us
+    });
+    if !started && !lines_lost {
+        let text = format!(
+            "attempt {} (token {}) of run {} succeeded; no executor started it",
+            attempt.attempt, attempt.token, run.run_id
+        );
+        found.of_run(Kind::SuccessWithoutStart, run.job_id, run.run_id, Some(attempt.started_at.0), text);
+    }
+}

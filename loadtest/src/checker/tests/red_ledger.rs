@@ -1,0 +1,229 @@
+//! Seeded defects in what was acknowledged and in the ledger.
+
+use super::{
+    green::story,
+    world::{T0, World},
+};
+use crate::{
+    checker::{Kind, Verdict},
+    lines::{CallEvent, CallerLine, Verb},
+};
+use campanile_schema::{
+    event::{Outcome, SkipReason},
+    ids::RunId,
+    time::Timestamp,
+};
+
+fn red(verdict: &Verdict, kind: Kind) {
+    assert!(!verdict.green && verdict.has(kind), "wanted {kind:?}\n{verdict}");
+    let found = verdict.found.iter().find(|f| f.kind == kind).unwrap();
+    assert!(found.story.len() <= crate::limits::STORY_LINES);
+}
+
+fn remove_entry(w: &mut World, job: u64, at: i64) {
+    w.items(job).retain(|e| e.logical_time.0 != T0 + at);
+}
+
+fn remove_run(w: &mut World, run: u64) {
+    w.runs.retain(|r| r.run_id.0 != run);
+    w.executors.iter_mut().for_each(|(_, lines)| lines.retain(|l| l.run != run));
+}
+
+#[test]
+fn an_incomplete_export_proves_nothing() {
+    let mut w = story().world;
+    w.meta = None;
+    red(&w.verdict(), Kind::ExportIncomplete);
+    let mut w = story().world;
+    w.ledger.retain(|l| l.job.0 != 3);
+    red(&w.verdict(), Kind::ExportIncomplete);
+    red(&World::new().verdict(), Kind::ExportIncomplete);
+}
+
+#[test]
+fn a_schedule_that_the_oracle_cannot_follow_is_not_green() {
+    let mut w = story().world;
+    let trigger = campanile_schema::job::Trigger::Once {
+        at: None,
+        delay_sec: Some(5),
+        misfire_policy: campanile_schema::job::MisfirePolicy::Skip,
+        misfire_threshold_sec: 5,
+    };
+    w.job(99, trigger, campanile_schema::job::ConcurrencyPolicy::Forbid, |_| {});
+    red(&w.verdict(), Kind::NotCheckable);
+}
+
+#[test]
+fn a_lost_create_is_found() {
+    let mut w = story().world;
+    let line = w.ledger.iter_mut().find(|l| l.job.0 == 3).unwrap();
+    (line.page, line.error) = (None, Some("404_NOT_FOUND".into()));
+    red(&w.verdict(), Kind::CreateLost);
+}
+
+#[test]
+fn a_lost_trigger_is_found() {
+    let mut s = story();
+    remove_run(&mut s.world, s.triggered);
+    red(&s.world.verdict(), Kind::TriggerLost);
+}
+
+#[test]
+fn a_doubled_trigger_is_found() {
+    let mut s = story();
+    let second = s.world.trigger(4, "again", 7_000);
+    s.world.run_mut(second).key = Some("k1".into());
+    red(&s.world.verdict(), Kind::TriggerDoubled);
+    // One run, but not the one that the caller was told.
+    let mut s = story();
+    let ack = s.world.caller.iter_mut().find(|l| l.run == Some(RunId(s.triggered))).unwrap();
+    ack.run = Some(RunId(4711));
+    red(&s.world.verdict(), Kind::TriggerDoubled);
+}
+
+#[test]
+fn a_refused_trigger_that_ran_is_found() {
+    let mut s = story();
+    let ack = s.world.caller.iter_mut().find(|l| l.run == Some(RunId(s.triggered))).unwrap();
+    (ack.event, ack.run, ack.code) = (CallEvent::Refused, None, Some("409_RUN_ACTIVE".into()));
+    red(&s.world.verdict(), Kind::TriggerRefusedYetRun);
+}
+
+#[test]
+fn a_manual_run_that_nobody_asked_for_is_found() {
+    let mut s = story();
+    s.world.caller.retain(|l: &CallerLine| l.key.as_deref() != Some("k2"));
+    red(&s.world.verdict(), Kind::TriggerUnasked);
+}
+
+#[test]
+fn a_forgotten_instant_is_found() {
+    let mut s = story();
+    remove_entry(&mut s.world, 1, 30_500);
+    remove_run(&mut s.world, s.plain);
+    let verdict = s.world.verdict();
+    red(&verdict, Kind::OutcomeMissing);
+    assert_eq!(verdict.found.len(), 1, "{verdict}");
+    // In a stretch that counts one too few.
+    let mut w = story().world;
+    let entry = w.items(9).iter_mut().find(|e| e.outcome == Outcome::Coalesced).unwrap();
+    entry.count = 4;
+    red(&w.verdict(), Kind::OutcomeMissing);
+    // A FIXED_DELAY job that falls silent.
+    let mut w = story().world;
+    let run = w.runs.iter().rfind(|r| r.job_id.0 == 10).unwrap().run_id.0;
+    remove_entry(&mut w, 10, 44_024);
+    remove_run(&mut w, run);
+    red(&w.verdict(), Kind::OutcomeMissing);
+}
+
+#[test]
+fn two_outcomes_of_one_instant_are_found() {
+    let mut w = story().world;
+    w.entry(1, 50_500, Outcome::Skipped, Some(SkipReason::RunActive), None);
+    red(&w.verdict(), Kind::OutcomeDoubled);
+}
+
+#[test]
+fn an_outcome_that_was_not_due_is_found() {
+    let mut s = story();
+    s.world.fire(3, 31_000, 2);
+    red(&s.world.verdict(), Kind::OutcomeUndue);
+    // Before the job existed.
+    let mut s = story();
+    s.world.items(1).insert(
+        0,
+        campanile_schema::view::LedgerEntryView {
+            logical_time: Timestamp(T0 - 9_500),
+            until: None,
+            count: 1,
+            outcome: Outcome::Skipped,
+            reason: Some(SkipReason::Misfire),
+            run_id: None,
+        },
+    );
+    red(&s.world.verdict(), Kind::OutcomeUndue);
+    // FIXED_DELAY sooner than its delay.
+    let mut s = story();
+    let last = s.world.runs.iter_mut().rfind(|r| r.job_id.0 == 10).unwrap();
+    last.logical_time = Some(Timestamp(T0 + 44_000));
+    red(&s.world.verdict(), Kind::OutcomeUndue);
+}
+
+#[test]
+fn pages_that_do_not_join_are_found() {
+    let mut w = story().world;
+    let at = w.ledger.iter().position(|l| l.job.0 == 1).unwrap();
+    let mut second = w.ledger[at].clone();
+    let first = w.ledger[at].page.as_mut().unwrap();
+    first.to = Timestamp(T0 + 35_000);
+    let rest = first.items.split_off(4);
+    let page = second.page.as_mut().unwrap();
+    page.from = Timestamp(T0 + 35_000);
+    page.items = rest;
+    w.ledger.insert(at + 1, second);
+    assert!(w.verdict().green, "{}", w.verdict());
+    w.ledger[at + 1].page.as_mut().unwrap().from = Timestamp(T0 + 36_000);
+    red(&w.verdict(), Kind::LedgerNotJoined);
+    // Entries out of order.
+    let mut w = story().world;
+    w.items(1).swap(1, 2);
+    red(&w.verdict(), Kind::LedgerNotJoined);
+}
+
+#[test]
+fn an_outcome_without_good_cause_is_found() {
+    // (job, instant, outcome, reason) in place of what fired there.
+    let cases = [
+        (1, 30_500, Outcome::Skipped, Some(SkipReason::Paused)),
+        (1, 30_500, Outcome::Skipped, Some(SkipReason::RunActive)),
+        (1, 30_500, Outcome::Skipped, Some(SkipReason::OneQueued)),
+        (1, 30_500, Outcome::Skipped, Some(SkipReason::Quarantined)),
+        (1, 30_500, Outcome::Skipped, None),
+        (3, 30_123, Outcome::Missed, Some(SkipReason::Misfire)),
+        (3, 30_123, Outcome::DstSkipped, None),
+        (9, 40_000, Outcome::Coalesced, None),
+    ];
+    for (job, at, outcome, reason) in cases {
+        let mut w = story().world;
+        let entry = w.items(job).iter_mut().find(|e| e.logical_time.0 == T0 + at).unwrap();
+        let run = entry.run_id.take();
+        (entry.outcome, entry.reason) = (outcome, reason);
+        if outcome == Outcome::Coalesced {
+            entry.run_id = run;
+        } else if let Some(run) = run {
+            remove_run(&mut w, run.0);
+        }
+        let verdict = w.verdict();
+        red(&verdict, Kind::OutcomeUnjustified);
+    }
+    // Late, and called in time; in time, and called late.
+    let mut w = story().world;
+    w.items(1).iter_mut().find(|e| e.outcome == Outcome::FiredLate).unwrap().outcome = Outcome::Fired;
+    red(&w.verdict(), Kind::OutcomeUnjustified);
+    let mut w = story().world;
+    w.items(1).iter_mut().find(|e| e.outcome == Outcome::Fired).unwrap().outcome = Outcome::FiredLate;
+    red(&w.verdict(), Kind::OutcomeUnjustified);
+}
+
+#[test]
+fn a_fire_after_an_acknowledged_pause_or_delete_is_found() {
+    let mut w = story().world;
+    let at = w.items(5).iter().position(|e| e.outcome == Outcome::Skipped).unwrap();
+    let rest = w.items(5).split_off(at + 1);
+    let stretch = w.items(5).last_mut().unwrap();
+    (stretch.until, stretch.count) = (Some(Timestamp(T0 + 30_000)), 2);
+    w.fire(5, 40_000, 2);
+    w.items(5).extend(rest);
+    let verdict = w.verdict();
+    red(&verdict, Kind::StartedWhilePaused);
+    red(&verdict, Kind::OutcomeUnjustified);
+    let mut w = story().world;
+    w.fire(8, 21_000, 3_100);
+    red(&w.verdict(), Kind::StartedAfterDelete);
+    // The same instants before the acknowledgement are fine.
+    let mut w = story().world;
+    w.caller.iter_mut().filter(|l| l.verb == Verb::Delete).for_each(|l| l.t_us += 10_000_000);
+    w.fire(8, 21_000, 3_100);
+    assert!(w.verdict().green, "{}", w.verdict());
+}

@@ -1,0 +1,211 @@
+//! Seeded defects in runs, attempts and what executors saw.
+
+use super::{
+    green::{Story, story},
+    world::T0,
+};
+use crate::{
+    checker::{Kind, Verdict},
+    lines::{ExecutorEvent, FaultEvent},
+};
+use campanile_schema::{
+    record::{AttemptState, RunState},
+    time::Timestamp,
+};
+
+fn red(verdict: &Verdict, kind: Kind) {
+    assert!(!verdict.green && verdict.has(kind), "wanted {kind:?}\n{verdict}");
+}
+
+fn only(verdict: &Verdict, kind: Kind) {
+    red(verdict, kind);
+    assert_eq!(verdict.found.len(), 1, "{verdict}");
+}
+
+/// Moves one body line of a run in time, microseconds.
+fn shift(s: &mut Story, run: u64, event: ExecutorEvent, by_us: i64) {
+    s.world.lines_of(run).filter(|l| l.event == event).for_each(|l| l.t_us += by_us);
+}
+
+#[test]
+fn a_fired_instant_without_its_run_is_found() {
+    let mut s = story();
+    s.world.runs.retain(|r| r.run_id.0 != s.plain);
+    let verdict = s.world.verdict();
+    red(&verdict, Kind::RunMissing);
+    red(&verdict, Kind::StartUnknown);
+    let mut s = story();
+    s.world.items(1).iter_mut().for_each(|e| e.run_id = None);
+    red(&s.world.verdict(), Kind::RunMissing);
+}
+
+#[test]
+fn two_runs_of_one_instant_are_found() {
+    let mut s = story();
+    let mut again = s.world.run_mut(s.plain).clone();
+    again.run_id.0 += 100_000;
+    again.attempts.clear();
+    s.world.runs.push(again);
+    let verdict = s.world.verdict();
+    red(&verdict, Kind::RunDoubled);
+    red(&verdict, Kind::RunWithoutInstant);
+    let mut s = story();
+    let again = s.world.run_mut(s.plain).clone();
+    s.world.runs.push(again);
+    only(&s.world.verdict(), Kind::RunDoubled);
+}
+
+#[test]
+fn a_run_that_never_ended_is_found() {
+    for state in [RunState::Pending, RunState::Queued, RunState::Running, RunState::RetryWait, RunState::SuspectedLost]
+    {
+        let mut s = story();
+        let run = s.world.run_mut(s.plain);
+        (run.state, run.ended_at) = (state, None);
+        red(&s.world.verdict(), Kind::RunNotEnded);
+    }
+    // A person has to decide: that is a reason, also for what is held behind it.
+    let mut s = story();
+    let run = s.world.run_mut(s.plain);
+    (run.state, run.ended_at) = (RunState::NeedsConfirmation, None);
+    let held = s.world.runs.iter_mut().find(|r| r.job_id.0 == 1 && r.run_id.0 != s.plain).unwrap();
+    (held.state, held.ended_at) = (RunState::Pending, None);
+    assert!(s.world.verdict().green);
+}
+
+#[test]
+fn two_accepted_outcomes_of_one_generation_are_found() {
+    let mut s = story();
+    s.world.run_mut(s.retried).attempts[0].state = AttemptState::Success;
+    s.world.lines_of(s.retried).filter_map(|l| l.outcome.as_mut()).for_each(|o| *o = AttemptState::Success);
+    let verdict = s.world.verdict();
+    red(&verdict, Kind::AcceptedTwice);
+    red(&verdict, Kind::DoubleStartUnexplained);
+    // Started again on purpose: the next generation.
+    s.world.run_mut(s.retried).attempts[1].generation = 2;
+    assert!(s.world.verdict().green, "{}", s.world.verdict());
+}
+
+#[test]
+fn too_many_attempts_are_found() {
+    let mut s = story();
+    for n in 0..3 {
+        s.world.attempt(s.retried, 0, 3 + n, 9_000 + 100 * n as i64, 10, AttemptState::Failed);
+    }
+    s.world.run_mut(s.retried).attempts.remove(1);
+    s.world.executors[1].1.retain(|l| l.run != s.retried);
+    red(&s.world.verdict(), Kind::AttemptsExceeded);
+}
+
+#[test]
+fn a_start_that_the_record_does_not_know_is_found() {
+    let mut s = story();
+    s.world.lines_of(s.plain).for_each(|l| l.token = 9);
+    let verdict = s.world.verdict();
+    red(&verdict, Kind::StartUnknown);
+    red(&verdict, Kind::SuccessWithoutStart);
+    let mut s = story();
+    s.world.lines_of(s.plain).for_each(|l| l.logical = Some(T0 + 20_500));
+    red(&s.world.verdict(), Kind::StartUnknown);
+    let mut s = story();
+    s.world.lines_of(s.plain).for_each(|l| l.job = 2);
+    red(&s.world.verdict(), Kind::StartUnknown);
+}
+
+#[test]
+fn an_early_start_is_found() {
+    let mut s = story();
+    // One microsecond before its instant is too early.
+    let run = s.plain;
+    s.world.lines_of(run).filter(|l| l.event == ExecutorEvent::Start).for_each(|l| l.t_us = (T0 + 30_500) * 1000 - 1);
+    only(&s.world.verdict(), Kind::StartEarly);
+    s.world.lines_of(run).filter(|l| l.event == ExecutorEvent::Start).for_each(|l| l.t_us = (T0 + 30_500) * 1000);
+    assert!(s.world.verdict().green);
+}
+
+#[test]
+fn a_success_that_nobody_ran_is_found() {
+    let mut s = story();
+    s.world.executors.iter_mut().for_each(|(_, lines)| lines.retain(|l| l.run != s.plain));
+    only(&s.world.verdict(), Kind::SuccessWithoutStart);
+}
+
+#[test]
+fn a_changed_result_is_found() {
+    let mut s = story();
+    s.world.lines_of(s.plain).filter_map(|l| l.outcome.as_mut()).for_each(|o| *o = AttemptState::Failed);
+    only(&s.world.verdict(), Kind::ResultChanged);
+    let mut s = story();
+    s.world.run_mut(s.retried).attempts[0].state = AttemptState::NotStarted;
+    only(&s.world.verdict(), Kind::ResultChanged);
+}
+
+#[test]
+fn a_reused_token_is_found() {
+    let mut s = story();
+    s.world.run_mut(s.retried).attempts[1].token = 1;
+    s.world.lines_of(s.retried).for_each(|l| l.token = 1);
+    red(&s.world.verdict(), Kind::TokenReused);
+}
+
+#[test]
+fn a_token_that_falls_is_found() {
+    let mut s = story();
+    s.world.run_mut(s.retried).attempts[0].token = 5;
+    s.world.lines_of(s.retried).filter(|l| l.token == 1).for_each(|l| l.token = 5);
+    only(&s.world.verdict(), Kind::TokenNotHigher);
+}
+
+#[test]
+fn a_second_start_while_the_first_attempt_lasts_is_found() {
+    let mut s = story();
+    s.world.run_mut(s.retried).attempts[0].ended_at = None;
+    only(&s.world.verdict(), Kind::DoubleStartUnexplained);
+    let mut s = story();
+    s.world.run_mut(s.retried).attempts[0].ended_at = Some(Timestamp(T0 + 9_000));
+    only(&s.world.verdict(), Kind::DoubleStartUnexplained);
+}
+
+#[test]
+fn a_lease_lost_without_cause_is_found() {
+    let mut s = story();
+    s.world.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
+    red(&s.world.verdict(), Kind::LostWithoutCause);
+    // Killed, but only after the attempt was given up.
+    let mut s = story();
+    s.world.faults.iter_mut().filter(|f| f.event == FaultEvent::ExecutorKilled).for_each(|f| f.t_us += 20_000_000);
+    red(&s.world.verdict(), Kind::LostWithoutCause);
+    // Alive, but the node was down for longer than a lease.
+    let mut s = story();
+    s.world.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
+    s.world.fault(FaultEvent::NodeKilled, 39_600, None);
+    s.world.fault(FaultEvent::NodeReady, 49_000, None);
+    assert!(!s.world.verdict().has(Kind::LostWithoutCause), "{}", s.world.verdict());
+}
+
+#[test]
+fn a_second_start_of_what_is_not_idempotent_is_found() {
+    let mut s = story();
+    s.world.caller.retain(|l| l.run.is_none_or(|r| r.0 != s.confirmed));
+    s.world.caller.retain(|l| l.verb != crate::lines::Verb::Confirm);
+    only(&s.world.verdict(), Kind::NotIdempotentAgain);
+}
+
+#[test]
+fn overlapping_bodies_are_found() {
+    let mut s = story();
+    // Job 1 is FORBID: its body of 30.5 s runs into 40.5 s.
+    let run = s.plain;
+    shift(&mut s, run, ExecutorEvent::End, 10_000_000);
+    only(&s.world.verdict(), Kind::BodiesOverlap);
+    // A lost lease excuses it.
+    let mut s = story();
+    let run = s.lost;
+    let next = s.world.fire(7, 45_000, 2);
+    s.world.items(7).retain(|e| e.run_id.is_none_or(|r| r.0 != next));
+    s.world.runs.retain(|r| r.run_id.0 != next);
+    assert!(!s.world.verdict().has(Kind::BodiesOverlap));
+    s.world.run_mut(run).attempts[0].state = AttemptState::Canceled;
+    s.world.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
+    red(&s.world.verdict(), Kind::BodiesOverlap);
+}

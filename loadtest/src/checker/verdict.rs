@@ -1,0 +1,224 @@
+//! What the rules found, and the verdict: green only when nothing was found.
+
+use super::{History, story};
+use crate::limits::VIOLATIONS_KEPT;
+use serde::Serialize;
+use std::{collections::BTreeMap, fmt};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $text:literal),+ $(,)?) => {
+        /// What was broken. The text of a kind is the promise, told as what happened.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+        pub enum Kind { $($(#[$doc])* $name),+ }
+        impl Kind {
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+            /// One sentence for people.
+            pub fn text(self) -> &'static str { match self { $(Self::$name => $text),+ } }
+        }
+    };
+}
+
+kinds! {
+    ExportIncomplete = "the history is not complete, so nothing is proven",
+    LogDamaged = "a line of the run directory cannot be read",
+    NotCheckable = "the oracle cannot follow a schedule of the workload",
+    CreateLost = "an acknowledged create is not there",
+    TriggerLost = "an acknowledged trigger has no run",
+    TriggerDoubled = "one caller's key made two runs",
+    TriggerRefusedYetRun = "a refused trigger has a run",
+    TriggerUnasked = "a manual run whose key nobody sent",
+    OutcomeMissing = "a due instant has no outcome",
+    OutcomeDoubled = "a due instant has two outcomes",
+    OutcomeUndue = "an outcome for an instant that was not due",
+    LedgerNotJoined = "the ledger's pages or entries do not join",
+    OutcomeUnjustified = "an outcome that the job's policy or the facts do not allow",
+    RunMissing = "a fired instant names no run that exists",
+    RunDoubled = "two runs for one due instant",
+    RunWithoutInstant = "a scheduled run that the ledger does not know",
+    RunNotEnded = "a run neither ended nor says why",
+    AcceptedTwice = "two accepted outcomes in one generation of a run",
+    AttemptsExceeded = "more failed attempts than maxAttempts in one generation",
+    StartUnknown = "a body started without an attempt in the run's record",
+    StartEarly = "a body started before its instant was due",
+    StartedWhilePaused = "a body started for an instant after an acknowledged pause",
+    StartedAfterDelete = "a body started for an instant after an acknowledged delete",
+    SuccessWithoutStart = "an attempt succeeded that no executor started",
+    ResultChanged = "an attempt's recorded outcome is not the one its body had",
+    TokenReused = "one token was started twice",
+    TokenNotHigher = "a run was started again with a token that is not higher",
+    DoubleStartUnexplained = "a run was started again although its earlier attempt had not ended",
+    LostWithoutCause = "a run was started again as lost although its executor lived and was heard",
+    NotIdempotentAgain = "a run that is not idempotent was started again without a person's word",
+    BodiesOverlap = "two bodies of one job ran at once against its concurrency policy",
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}: {}", self.text())
+    }
+}
+
+/// One broken promise.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Violation {
+    pub kind: Kind,
+    pub job: Option<u64>,
+    pub run: Option<u64>,
+    /// The due instant or moment that it is about, milliseconds since 1970 UTC.
+    pub at_ms: Option<i64>,
+    pub text: String,
+}
+
+/// How much was looked at: a green verdict over nothing is worth nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    pub jobs: u64,
+    pub jobs_deleted: u64,
+    /// Deleted jobs whose ledger the API no longer shows; their outcomes are not judged, their starts are.
+    pub ledgers_gone: u64,
+    pub due_instants: u64,
+    /// By outcome, in instants.
+    pub outcomes: BTreeMap<String, u64>,
+    /// By state.
+    pub runs: BTreeMap<String, u64>,
+    pub triggers_acknowledged: u64,
+    pub creates_acknowledged: u64,
+    pub calls_unknown: u64,
+    pub bodies_started: u64,
+    pub bodies_without_end: u64,
+    /// Bodies that were a second or later start of their run and had a good reason.
+    pub restarts_explained: u64,
+    pub node_kills: u64,
+    pub executor_kills: u64,
+    /// Longest time from a kill to the node's being ready again, milliseconds.
+    pub longest_outage_ms: i64,
+    pub torn_lines: u64,
+}
+
+/// Collects violations; bounded per kind.
+pub struct Findings<'a> {
+    history: &'a History,
+    kept: BTreeMap<Kind, Vec<Violation>>,
+    totals: BTreeMap<Kind, u64>,
+    pub counts: Counts,
+}
+
+impl<'a> Findings<'a> {
+    pub fn new(history: &'a History) -> Self {
+        Self { history, kept: BTreeMap::new(), totals: BTreeMap::new(), counts: history.counts() }
+    }
+
+    pub fn add(&mut self, violation: Violation) {
+        *self.totals.entry(violation.kind).or_default() += 1;
+        let kept = self.kept.entry(violation.kind).or_default();
+        if kept.len() < VIOLATIONS_KEPT {
+            kept.push(violation);
+        }
+    }
+
+    /// About a job and, where known, its instant.
+    pub fn of_job(&mut self, kind: Kind, job: u64, at_ms: Option<i64>, text: impl Into<String>) {
+        self.add(Violation { kind, job: Some(job), run: None, at_ms, text: text.into() });
+    }
+
+    /// About a run.
+    pub fn of_run(&mut self, kind: Kind, job: u64, run: u64, at_ms: Option<i64>, text: impl Into<String>) {
+        self.add(Violation { kind, job: Some(job), run: Some(run), at_ms, text: text.into() });
+    }
+
+    /// About the history as a whole.
+    pub fn of_all(&mut self, kind: Kind, text: impl Into<String>) {
+        self.add(Violation { kind, job: None, run: None, at_ms: None, text: text.into() });
+    }
+
+    pub fn into_verdict(self) -> Verdict {
+        let history = self.history;
+        let found = self
+            .kept
+            .into_iter()
+            .map(|(kind, violations)| {
+                let (example, story) = violations
+                    .iter()
+                    .map(|v| (v.clone(), story::tell(history, v)))
+                    .min_by_key(|(_, story)| story.len())
+                    .unwrap_or_else(|| {
+                        (Violation { kind, job: None, run: None, at_ms: None, text: String::new() }, Vec::new())
+                    });
+                Found {
+                    kind,
+                    count: self.totals.get(&kind).copied().unwrap_or(0),
+                    promise: kind.text(),
+                    example,
+                    story,
+                    kept: violations,
+                }
+            })
+            .collect::<Vec<_>>();
+        Verdict { green: found.is_empty(), counts: self.counts, found }
+    }
+}
+
+/// All violations of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    pub kind: Kind,
+    pub count: u64,
+    pub promise: &'static str,
+    /// The one with the shortest story.
+    pub example: Violation,
+    pub story: Vec<String>,
+    /// The first of them, at most [`VIOLATIONS_KEPT`].
+    #[serde(skip)]
+    pub kept: Vec<Violation>,
+}
+
+/// Green, or what was broken.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    pub green: bool,
+    pub counts: Counts,
+    pub found: Vec<Found>,
+}
+
+impl Verdict {
+    pub fn has(&self, kind: Kind) -> bool {
+        self.found.iter().any(|f| f.kind == kind)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let c = &self.counts;
+        writeln!(
+            f,
+            "jobs {} (deleted {}, ledgers gone {}), due instants {}",
+            c.jobs, c.jobs_deleted, c.ledgers_gone, c.due_instants
+        )?;
+        writeln!(f, "outcomes {:?}", c.outcomes)?;
+        writeln!(
+            f,
+            "runs {:?}, bodies {} (no end seen {}), restarts with a reason {}",
+            c.runs, c.bodies_started, c.bodies_without_end, c.restarts_explained
+        )?;
+        writeln!(
+            f,
+            "acknowledged: creates {}, triggers {}; calls without an answer {}",
+            c.creates_acknowledged, c.triggers_acknowledged, c.calls_unknown
+        )?;
+        writeln!(
+            f,
+            "kills: node {} (longest outage {} ms), executors {}; torn lines {}",
+            c.node_kills, c.longest_outage_ms, c.executor_kills, c.torn_lines
+        )?;
+        for found in &self.found {
+            writeln!(f, "\nRED {} x {}", found.count, found.kind)?;
+            writeln!(f, "  {}", found.example.text)?;
+            for line in &found.story {
+                writeln!(f, "    {line}")?;
+            }
+        }
+        write!(f, "\nVERDICT: {}", if self.green { "green" } else { "RED" })
+    }
+}

@@ -1,0 +1,216 @@
+//! `kill9`: the real node under load, killed again and again, and the checker's verdict over what everybody wrote.
+
+use crate::{
+    caller::Caller,
+    checker::{Verdict, check_dir},
+    export::{Scope, drain, export},
+    fleet::Fleet,
+    kills::{self, Round},
+    lines::now_us,
+    load,
+    workload::{self, Plan},
+};
+use campanile_schema::{
+    ids::JobId,
+    job::{ConcurrencyPolicy, JobSpec, Trigger},
+};
+use clap::Args;
+use std::{
+    error::Error,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{task::JoinSet, time::sleep};
+
+/// Before the first instant: jobs are created and executors connect, milliseconds per 1,000 jobs, and at least.
+const LEAD_MS: (i64, i64) = (300, 5_000);
+/// After the last kill, milliseconds.
+const TAIL_MS: i64 = 5_000;
+const DRAIN: Duration = Duration::from_secs(180);
+const DRAIN_BROKEN: Duration = Duration::from_secs(20);
+/// Load that is paused, resumed and deleted, jobs; in how many loops at once.
+const PAUSED: usize = 2_000;
+const PAUSING_AT_ONCE: usize = 10;
+/// A defect that is put into the node on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Mutation {
+    SkipAppend,
+    AckBeforeSync,
+    ReuseToken,
+    ForgetOutcome,
+    ForgetPause,
+    FireEarly,
+}
+
+impl Mutation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::SkipAppend => "skip_append",
+            Self::AckBeforeSync => "ack_before_sync",
+            Self::ReuseToken => "reuse_token",
+            Self::ForgetOutcome => "forget_outcome",
+            Self::ForgetPause => "forget_pause",
+            Self::FireEarly => "fire_early",
+        }
+    }
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct Kill9Args {
+    /// The node's program.
+    #[arg(long)]
+    pub server_bin: PathBuf,
+    #[arg(long, default_value_t = 20)]
+    pub kills: u32,
+    /// New or empty; the run's files stay there.
+    #[arg(long)]
+    pub dir: PathBuf,
+    #[arg(long, default_value_t = 20_000)]
+    pub jobs: u64,
+    /// Due instants of all jobs, per second.
+    #[arg(long, default_value_t = 2_000.0)]
+    pub rate: f64,
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[arg(long, default_value_t = 2)]
+    pub executors: u32,
+    /// Bodies at once, per executor.
+    #[arg(long, default_value_t = 512)]
+    pub slots: u32,
+    /// Attempts that fail, of 100.
+    #[arg(long, default_value_t = 2)]
+    pub fail_percent: u32,
+    /// Every third time the node stays down for up to this, milliseconds, so that instants are missed.
+    #[arg(long, default_value_t = 4_000)]
+    pub down_ms: u64,
+    /// kill -9 of an executor so many times, evenly between the kills of the node; a new one is started.
+    #[arg(long, default_value_t = 2)]
+    pub executor_kills: u32,
+    /// Let the node kill itself at fail points too; it must be built with the feature `faults`.
+    #[arg(long)]
+    pub fail_points: bool,
+    /// Put this defect into the node and expect a red verdict; the node must be built with the feature `faults`.
+    #[arg(long)]
+    pub mutation: Option<Mutation>,
+}
+
+/// True: the verdict is the one that was expected.
+pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
+    let mut fleet = Fleet::new(&args.dir, &args.server_bin)?;
+    let mutation = args.mutation.map(|m| format!("mutation:{}", m.name()));
+    let node = fleet.start_node(mutation.clone())?;
+    let caller = fleet.caller(&node).await?;
+    for _ in 0..args.executors {
+        fleet.start_executor(&node, "default", args.slots, args.fail_percent, 1)?;
+    }
+    fleet.executors_ready(caller.client()).await?;
+
+    let mut schedule = kills::schedule(args.kills, args.fail_points, args.down_ms, args.seed);
+    if args.mutation == Some(Mutation::AckBeforeSync) {
+        schedule = kills::before_append(schedule, args.seed);
+    }
+    let start_ms = now_us() / 1000 + LEAD_MS.1.max(args.jobs as i64 * LEAD_MS.0 / 1000);
+    let plan = Plan {
+        jobs: args.jobs,
+        rate: args.rate,
+        start_ms,
+        end_ms: start_ms + schedule.iter().map(|k| k.expected_ms() as i64).sum::<i64>() + TAIL_MS,
+        pool: "default".to_owned(),
+        tenant: "default".to_owned(),
+        prefix: "k".to_owned(),
+        seed: args.seed,
+    };
+    let begin_ms = now_us() / 1000;
+    let specs = workload::mixed(&plan);
+    let ids = caller.create_many(&specs).await;
+    let jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
+    if jobs.len() < specs.len() {
+        return Err(format!("only {} of {} jobs were created", jobs.len(), specs.len()).into());
+    }
+    let created_ms = now_us() / 1000 - begin_ms;
+    println!("{} jobs created in {created_ms} ms; load from {} ms from now", jobs.len(), start_ms - now_us() / 1000);
+
+    let extra = Arc::new(Mutex::new(Vec::new()));
+    let mut calls = start_calls(&args, &plan, &caller, &specs, &ids, &extra);
+    sleep(Duration::from_millis((start_ms - now_us() / 1000).max(0).unsigned_abs())).await;
+    let round = Round {
+        mutation: mutation.as_deref(),
+        executor_kills: args.executor_kills,
+        slots: args.slots,
+        fail_percent: args.fail_percent,
+    };
+    let node = kills::carry_out(&schedule, &round, &mut fleet, node).await?;
+    sleep(Duration::from_millis((plan.end_ms + 1_000 - now_us() / 1000).max(0).unsigned_abs())).await;
+    while calls.join_next().await.is_some() {}
+
+    // A node with a defect may never come to rest, which is red too.
+    let patience = if args.mutation.is_some() { DRAIN_BROKEN } else { DRAIN };
+    let left = drain(caller.client(), patience).await?;
+    println!("drained; {left} runs are still open");
+    let mut all = jobs;
+    all.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
+    let scope = Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true };
+    let complete = export(caller.client(), &all, scope, &fleet.dir).await?;
+    println!("exported {} jobs, complete: {complete}", all.len());
+    let dir = fleet.dir.clone();
+    tokio::task::block_in_place(|| node.stop(Duration::from_secs(20)))?;
+    fleet.finish(caller)?;
+    let verdict = tokio::task::block_in_place(|| check_dir(&dir))?;
+    std::fs::write(dir.join("verdict.json"), serde_json::to_vec_pretty(&verdict)?)?;
+    println!("{verdict}");
+    Ok(judge(&args, &verdict))
+}
+
+fn judge(args: &Kill9Args, verdict: &Verdict) -> bool {
+    let enough = verdict.counts.node_kills >= u64::from(args.kills);
+    match (args.mutation, verdict.green) {
+        (None, green) => {
+            if !enough {
+                println!("only {} kills of {}: the proof is not complete", verdict.counts.node_kills, args.kills);
+            }
+            green && enough
+        }
+        (Some(mutation), false) => {
+            let kinds: Vec<String> = verdict.found.iter().map(|f| format!("{:?} x {}", f.kind, f.count)).collect();
+            println!("mutation {}: expected red, got red: {}", mutation.name(), kinds.join(", "));
+            true
+        }
+        (Some(mutation), true) => {
+            println!("mutation {}: expected red, got GREEN", mutation.name());
+            false
+        }
+    }
+}
+
+fn start_calls(
+    args: &Kill9Args,
+    plan: &Plan,
+    caller: &Caller,
+    specs: &[JobSpec],
+    ids: &[Option<JobId>],
+    extra: &Arc<Mutex<Vec<JobId>>>,
+) -> JoinSet<()> {
+    let of = |wanted: fn(&JobSpec) -> bool| -> Vec<JobId> {
+        specs.iter().zip(ids).filter(|(spec, _)| wanted(spec)).filter_map(|(_, id)| *id).collect()
+    };
+    let manual = of(|spec| matches!(spec.trigger, Trigger::Manual {}));
+    let mut paused = of(|spec| {
+        matches!(spec.trigger, Trigger::FixedRate { .. }) && spec.concurrency_policy != ConcurrencyPolicy::Replace
+    });
+    paused.truncate(PAUSED.min(paused.len() / 5));
+    let mut calls = JoinSet::new();
+    let (by_hand, end_ms, seed) = (args.rate / 20.0, plan.end_ms, plan.seed);
+    let hands = caller.clone();
+    calls.spawn(async move {
+        let told = load::triggers(hands, manual, by_hand, end_ms, seed).await;
+        println!("triggers by hand: {}", serde_json::to_string(&*told).unwrap_or_default());
+    });
+    for (n, share) in paused.chunks(paused.len().div_ceil(PAUSING_AT_ONCE).max(1)).enumerate() {
+        calls.spawn(load::pauses(caller.clone(), share.to_vec(), plan.end_ms, plan.seed + n as u64));
+    }
+    let more = Plan { prefix: "extra".to_owned(), ..plan.clone() };
+    calls.spawn(load::creates(caller.clone(), more, 20.0, Arc::clone(extra)));
+    calls
+}

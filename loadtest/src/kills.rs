@@ -1,0 +1,171 @@
+//! The kills of a run: when, where, and for how long the node stays down. The plan follows from the seed; the moment at which a
+//! kill hits does not.
+
+use crate::{fleet::Fleet, lines::now_us, node::Node, random::Random};
+use std::{error::Error, time::Duration};
+use tokio::{task::block_in_place, time::sleep};
+
+/// A kill from outside comes so long after the node is ready, milliseconds.
+const GAP_MS: (u64, u64) = (1_000, 5_000);
+/// What a restart takes in the plan, milliseconds.
+const RESTART_MS: u64 = 1_500;
+
+/// A place in the node where it can end itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    name: &'static str,
+    /// It is passed so often at most before the process ends.
+    times: u64,
+    /// When it is expected to be reached, milliseconds; flushes and snapshots are rare.
+    expected_ms: u64,
+    /// After this it is killed from outside, milliseconds.
+    patience_ms: u64,
+}
+
+const AFTER_APPEND: Point = Point { name: "after_append", times: 5_000, expected_ms: 4_000, patience_ms: 15_000 };
+/// Only where the node acknowledges too early: what it told is not yet written here.
+const BEFORE_APPEND: Point = Point { name: "before_append", times: 2_000, expected_ms: 4_000, patience_ms: 15_000 };
+const SEGMENT_ROLL: Point = Point { name: "segment_roll", times: 1, expected_ms: 15_000, patience_ms: 40_000 };
+const VIEW_FLUSH: Point = Point { name: "view_flush", times: 1, expected_ms: 20_000, patience_ms: 40_000 };
+const SNAPSHOT: Point = Point { name: "snapshot", times: 100, expected_ms: 70_000, patience_ms: 110_000 };
+
+/// In turn; None = from outside at a random moment.
+const TURNS: [Option<Point>; 10] = [
+    None,
+    Some(AFTER_APPEND),
+    Some(SEGMENT_ROLL),
+    None,
+    Some(VIEW_FLUSH),
+    None,
+    Some(AFTER_APPEND),
+    Some(VIEW_FLUSH),
+    None,
+    Some(SNAPSHOT),
+];
+
+/// One kill and what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kill {
+    point: Option<(Point, u64)>,
+    gap_ms: u64,
+    down_ms: u64,
+}
+
+impl Kill {
+    /// What it takes in the plan, milliseconds.
+    pub fn expected_ms(&self) -> u64 {
+        self.point.map_or(self.gap_ms, |(point, _)| point.expected_ms) + self.down_ms + RESTART_MS
+    }
+}
+
+/// The plan: every third time the node stays down for a while, at most `down_ms`.
+pub fn schedule(kills: u32, fail_points: bool, down_ms: u64, seed: u64) -> Vec<Kill> {
+    let mut random = Random::new(seed ^ 0x6b69_6c6c);
+    (0..kills as usize)
+        .map(|n| Kill {
+            point: TURNS[n % TURNS.len()].filter(|_| fail_points).map(|point| (point, 1 + random.below(point.times))),
+            gap_ms: random.between(GAP_MS.0, GAP_MS.1),
+            down_ms: if n % 3 == 1 { random.between(500, down_ms.max(501)) } else { 0 },
+        })
+        .collect()
+}
+
+/// The same plan with every kill just before an append. A kill -9 leaves what write(2) took, so that only a death at this place
+/// shows a node that acknowledges before it has written.
+pub fn before_append(mut kills: Vec<Kill>, seed: u64) -> Vec<Kill> {
+    let mut random = Random::new(seed);
+    for kill in &mut kills {
+        kill.point = Some((BEFORE_APPEND, 1 + random.below(BEFORE_APPEND.times)));
+    }
+    kills
+}
+
+/// What stays the same over all kills.
+pub struct Round<'a> {
+    pub mutation: Option<&'a str>,
+    pub executor_kills: u32,
+    pub slots: u32,
+    pub fail_percent: u32,
+}
+
+/// Carries the plan out. A fail point is set when the node is started, so each kill is prepared by the restart before it.
+/// The last node.
+pub async fn carry_out(
+    kills: &[Kill],
+    round: &Round<'_>,
+    fleet: &mut Fleet,
+    mut node: Node,
+) -> Result<Node, Box<dyn Error>> {
+    let (mut set, mut reached) = (0, 0);
+    for (n, kill) in kills.iter().enumerate() {
+        let name = format!("kill {} of {}", n + 1, kills.len());
+        match kill.point {
+            // The first node was started without a fail point.
+            Some((point, _)) if n > 0 => {
+                set += 1;
+                match block_in_place(|| node.wait_for_abort(Duration::from_millis(point.patience_ms)))? {
+                    Some(status) => {
+                        reached += 1;
+                        println!("{name}: at {}, {status}", point.name);
+                    }
+                    None => {
+                        block_in_place(|| node.kill9("its fail point was not reached"))?;
+                        println!("{name}: {} was not reached; killed from outside", point.name);
+                    }
+                }
+            }
+            Some(_) | None => {
+                sleep(Duration::from_millis(kill.gap_ms)).await;
+                if !node.is_alive() {
+                    return Err(format!("the node ended by itself before {name}; see node.log").into());
+                }
+                block_in_place(|| node.kill9("random moment"))?;
+                println!("{name}: at a random moment");
+            }
+        }
+        sleep(Duration::from_millis(kill.down_ms)).await;
+        let point = kills.get(n + 1).and_then(|next| next.point);
+        let fault: Vec<String> = point
+            .map(|(point, times)| format!("point:{}=kill:{times}", point.name))
+            .into_iter()
+            .chain(round.mutation.map(str::to_owned))
+            .collect();
+        let before = now_us();
+        node = fleet.start_node((!fault.is_empty()).then(|| fault.join(";")))?;
+        println!("    stayed down {} ms, ready again after {} ms", kill.down_ms, (now_us() - before) / 1000);
+        kill_executor(n as u32, kills.len() as u32, round, fleet, &node)?;
+    }
+    if set > 0 {
+        println!("fail points reached: {reached} of {set}");
+    }
+    Ok(node)
+}
+
+/// Executors die evenly between the node's kills: whenever another share of them is over.
+fn kill_executor(n: u32, kills: u32, round: &Round<'_>, fleet: &mut Fleet, node: &Node) -> Result<(), Box<dyn Error>> {
+    let share = |n: u32| n * round.executor_kills / kills.max(1);
+    if share(n + 1) > share(n) {
+        let victim = format!("executor-{}", share(n) + 1);
+        fleet.kill_executor(&victim)?;
+        fleet.start_executor(node, "default", round.slots, round.fail_percent, 1)?;
+        println!("    kill -9 of {victim}, and a new executor");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_follows_from_the_seed_and_reaches_every_point() {
+        let plan = schedule(20, true, 4_000, 1);
+        assert_eq!(plan, schedule(20, true, 4_000, 1));
+        assert_ne!(plan, schedule(20, true, 4_000, 2));
+        for point in [AFTER_APPEND, SEGMENT_ROLL, VIEW_FLUSH, SNAPSHOT] {
+            assert!(plan.iter().any(|kill| kill.point.is_some_and(|(p, _)| p == point)));
+        }
+        assert!(plan.iter().any(|kill| kill.down_ms > 0) && plan.iter().any(|kill| kill.down_ms == 0));
+        assert!(schedule(20, false, 0, 1).iter().all(|kill| kill.point.is_none()));
+    }
+}

@@ -1,0 +1,24 @@
+//! Load driver, executors, faults and history checker. Links the client and the schema, never core or actors: what it judges, it
+//! does not share.
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod caller;
+pub mod checker;
+pub mod children;
+pub mod drive;
+pub mod executor;
+pub mod export;
+pub mod fleet;
+pub mod kill9;
+pub mod kills;
+pub mod latency;
+pub mod limits;
+pub mod lines;
+pub mod load;
+pub mod loss;
+pub mod node;
+pub mod proc_stat;
+pub mod random;
+pub mod record;
+pub mod workload;

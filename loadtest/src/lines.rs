@@ -1,0 +1,195 @@
+//! The files of a run directory, line by line: what executors, callers, the fault injector and the export write, and what the
+//! checker reads. One JSON object a line. All of `t_us` is the wall clock of the one machine, microseconds since 1970 UTC.
+//!
+//! | file | written by | holds |
+//! |---|---|---|
+//! | `executor-*.jsonl` | each executor process | [`ExecutorLine`]: bodies started and ended |
+//! | `caller-*.jsonl` | each caller | [`CallerLine`]: requests sent, and what was acknowledged |
+//! | `faults.jsonl` | the fault injector | [`FaultLine`]: kills and restarts |
+//! | `ledger.jsonl` | the export | [`LedgerLine`]: pages of each job's fire ledger |
+//! | `runs.jsonl` | the export | `RunView` of the public API: every run of every job |
+//! | `meta.json` | the export | [`Meta`]: up to when the history is told |
+
+use campanile_schema::{
+    ids::{JobId, RunId},
+    job::JobSpec,
+    record::AttemptState,
+    view::LedgerView,
+};
+use serde::{Deserialize, Serialize};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Wall clock, microseconds since 1970 UTC.
+pub fn now_us() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// What an executor saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ExecutorEvent {
+    /// The process is up. Written once, first.
+    Up,
+    /// A body is about to run.
+    Start,
+    /// The body is over, with `outcome`.
+    End,
+    /// An assignment was refused before its body began.
+    Refused,
+}
+
+/// A line of `executor-*.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExecutorLine {
+    pub event: ExecutorEvent,
+    pub t_us: i64,
+    #[serde(default)]
+    pub run: u64,
+    #[serde(default)]
+    pub job: u64,
+    #[serde(default)]
+    pub token: u64,
+    #[serde(default)]
+    pub attempt: u32,
+    #[serde(default)]
+    pub generation: u32,
+    #[serde(default)]
+    pub epoch: u64,
+    #[serde(default)]
+    pub shard: u16,
+    /// Milliseconds since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<AttemptState>,
+}
+
+impl ExecutorLine {
+    /// A line about the process itself.
+    pub fn up() -> Self {
+        Self {
+            event: ExecutorEvent::Up,
+            t_us: now_us(),
+            run: 0,
+            job: 0,
+            token: 0,
+            attempt: 0,
+            generation: 0,
+            epoch: 0,
+            shard: 0,
+            logical: None,
+            outcome: None,
+        }
+    }
+}
+
+/// What a caller asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verb {
+    Create,
+    Trigger,
+    Pause,
+    Resume,
+    Delete,
+    /// A person says that a run of a job that is not idempotent may run again.
+    Confirm,
+}
+
+/// How far a call got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum CallEvent {
+    /// Before the first byte left. A call that is tried again is sent again under the same number.
+    Sent,
+    /// The node said that it is done: from here on it must never be lost.
+    Ack,
+    /// The node said that nothing changed.
+    Refused,
+    /// No answer: it may or may not have been done.
+    Unknown,
+}
+
+/// A line of `caller-*.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallerLine {
+    pub event: CallEvent,
+    pub t_us: i64,
+    /// Number of the call within its file.
+    pub call: u64,
+    pub verb: Verb,
+    /// Every verb but CREATE; in the acknowledgement of CREATE too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    /// CREATE, in SENT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<JobSpec>,
+    /// TRIGGER.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// TRIGGER, in ACK; CONFIRM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Code of the error, in REFUSED and UNKNOWN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+impl CallerLine {
+    /// A line with only what every line has.
+    pub fn new(event: CallEvent, call: u64, verb: Verb) -> Self {
+        Self { event, t_us: now_us(), call, verb, job: None, spec: None, key: None, run: None, code: None }
+    }
+}
+
+/// What was done to the processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FaultEvent {
+    /// The node was started.
+    NodeStarted,
+    /// The node answers calls.
+    NodeReady,
+    /// kill -9, or it aborted itself at a fail point; it is certainly down from here to the next NODE_STARTED.
+    NodeKilled,
+    /// An executor process was started; `executor` is the name of its file.
+    ExecutorStarted,
+    /// kill -9 of an executor process.
+    ExecutorKilled,
+}
+
+/// A line of `faults.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultLine {
+    pub event: FaultEvent,
+    pub t_us: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<String>,
+    /// For people: the fail point, the exit status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// A line of `ledger.jsonl`: one page, or the error in place of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LedgerLine {
+    pub job: JobId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<LedgerView>,
+    /// Code of the error that the API answered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// `meta.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Every due instant up to here must have its outcome. Milliseconds since 1970 UTC.
+    pub until_ms: i64,
+    /// False: the export was cut short, and the verdict can only be red.
+    pub complete: bool,
+    /// All runs were final (or waited for a person) when the export began.
+    pub drained: bool,
+    /// Heartbeat lease of executors in force, milliseconds.
+    pub lease_ms: i64,
+}

@@ -1,0 +1,110 @@
+//! Calls while a run is on, open loop: triggers by hand, pauses, deletes, new jobs. What is asked does not wait for what was
+//! asked before.
+
+use crate::{
+    caller::{Caller, Known},
+    limits::CALLS_IN_FLIGHT,
+    lines::now_us,
+    random::Random,
+    workload::{self, Plan},
+};
+use campanile_schema::ids::JobId;
+use serde::Serialize;
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    sync::Semaphore,
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
+
+/// How calls ended.
+#[derive(Debug, Default, Serialize)]
+pub struct Told {
+    pub done: AtomicU64,
+    pub refused: AtomicU64,
+    pub open: AtomicU64,
+    /// Not asked, because too many were under way.
+    pub not_asked: AtomicU64,
+}
+
+impl Told {
+    fn count<T>(&self, known: &Known<T>) {
+        match known {
+            Known::Done(_) => &self.done,
+            Known::Refused(_) => &self.refused,
+            Known::Open => &self.open,
+        }
+        .fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn is_over(until_ms: i64) -> bool {
+    now_us() / 1000 >= until_ms
+}
+
+/// Triggers jobs by hand, `per_sec` a second at even distances, each with a key of its own.
+pub async fn triggers(caller: Caller, jobs: Vec<JobId>, per_sec: f64, until_ms: i64, seed: u64) -> Arc<Told> {
+    let told = Arc::new(Told::default());
+    if jobs.is_empty() || per_sec <= 0.0 {
+        return told;
+    }
+    let room = Arc::new(Semaphore::new(CALLS_IN_FLIGHT));
+    let mut random = Random::new(seed);
+    let mut calls = JoinSet::new();
+    let begin = Instant::now();
+    for n in 0_u32.. {
+        sleep_until(begin + Duration::from_secs_f64(f64::from(n) / per_sec)).await;
+        if is_over(until_ms) {
+            break;
+        }
+        while calls.try_join_next().is_some() {}
+        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
+            told.not_asked.fetch_add(1, Ordering::Relaxed);
+            continue;
+        };
+        let (caller, job, told) = (caller.clone(), *random.one_of(&jobs), Arc::clone(&told));
+        calls.spawn(async move {
+            told.count(&caller.trigger(job, format!("t-{seed}-{n}")).await);
+            drop(permit);
+        });
+    }
+    while calls.join_next().await.is_some() {}
+    told
+}
+
+/// Pauses and resumes jobs, and deletes some, one after the other.
+pub async fn pauses(caller: Caller, jobs: Vec<JobId>, until_ms: i64, seed: u64) {
+    let mut random = Random::new(seed);
+    for job in jobs {
+        if is_over(until_ms) {
+            return;
+        }
+        if random.percent(20) {
+            caller.delete(job).await;
+        } else if matches!(caller.pause(job).await, Known::Done(())) {
+            sleep(Duration::from_millis(random.between(200, 4_000))).await;
+            caller.resume(job).await;
+        }
+    }
+}
+
+/// Creates jobs, five a time, about `per_sec` a second. Their ids are added to `created`.
+pub async fn creates(caller: Caller, plan: Plan, per_sec: f64, created: Arc<Mutex<Vec<JobId>>>) {
+    const AT_ONCE: u64 = 5;
+    let mut random = Random::new(plan.seed ^ 0x00c0_ffee);
+    let mut n = 0;
+    let begin = Instant::now();
+    while !is_over(plan.end_ms - 2_000) {
+        let specs: Vec<_> = (n..n + AT_ONCE).map(|n| workload::extra(&plan, n, 10, &mut random)).collect();
+        n += AT_ONCE;
+        let ids = caller.create_many(&specs).await;
+        created.lock().unwrap_or_else(PoisonError::into_inner).extend(ids.into_iter().flatten());
+        sleep_until(begin + Duration::from_secs_f64(n as f64 / per_sec)).await;
+    }
+}

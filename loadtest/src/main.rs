@@ -1,0 +1,90 @@
+//! `campanile-loadtest`: load, executors, faults and the checker. See `docs/loadtest.md`.
+#![forbid(unsafe_code)]
+
+use campanile_loadtest::{
+    bench::{self, BenchArgs},
+    checker::check_dir,
+    children,
+    drive::{self, DriveArgs},
+    executor::{self, ExecutorArgs},
+    fleet,
+    kill9::{self, Kill9Args},
+    loss::{self, LossArgs},
+};
+use clap::{Parser, Subcommand};
+use std::{error::Error, path::PathBuf, process::ExitCode};
+
+#[derive(Parser)]
+#[command(version, about = "Load, executors, faults and the history checker of Campanile")]
+struct Cli {
+    #[command(subcommand)]
+    mode: Mode,
+}
+
+#[derive(Subcommand)]
+enum Mode {
+    /// Judge a run directory. Exit code 1 when a promise was broken.
+    Check {
+        dir: PathBuf,
+        /// The verdict as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// An executor whose bodies write down that they ran.
+    Executor(ExecutorArgs),
+    /// Load for a node that runs already.
+    Drive(DriveArgs),
+    /// Kill the node again and again under load, then judge.
+    Kill9(Kill9Args),
+    /// Kill an executor, then the node, while bodies run.
+    ExecutorLoss(LossArgs),
+    /// Triggers per second and lateness, end to end.
+    Bench(BenchArgs),
+}
+
+fn check(dir: &std::path::Path, json: bool) -> Result<bool, Box<dyn Error>> {
+    let verdict = check_dir(dir)?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&verdict)?);
+    } else {
+        println!("{verdict}");
+    }
+    Ok(verdict.green)
+}
+
+/// Modes that start processes of their own.
+async fn with_children(mode: impl Future<Output = Result<bool, Box<dyn Error>>>) -> Result<bool, Box<dyn Error>> {
+    fleet::end_children_on_signals();
+    mode.await
+}
+
+fn run(mode: Mode) -> Result<bool, Box<dyn Error>> {
+    let threads = match &mode {
+        Mode::Executor(args) => args.threads.max(1),
+        Mode::Check { .. } | Mode::Drive(_) | Mode::Kill9(_) | Mode::ExecutorLoss(_) | Mode::Bench(_) => 2,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        match mode {
+            Mode::Check { dir, json } => check(&dir, json),
+            Mode::Executor(args) => executor::run(args).await.map(|()| true),
+            Mode::Drive(args) => drive::run(args).await,
+            Mode::Kill9(args) => with_children(kill9::run(args)).await,
+            Mode::ExecutorLoss(args) => with_children(loss::run(args)).await,
+            Mode::Bench(args) => with_children(bench::run(args)).await,
+        }
+    });
+    children::kill_all();
+    outcome
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().mode) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The real node as a process: started on a directory, killed, and started again on the same one.
+
+use crate::{
+    children::OwnChild,
+    limits::NODE_OUTPUT_LINES,
+    lines::{FaultEvent, FaultLine, now_us},
+    record::Record,
+};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead, BufReader, Write},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+
+/// A node must say where it listens within this time of its start.
+const READY: Duration = Duration::from_secs(60);
+
+/// How to start a node.
+#[derive(Clone, Debug)]
+pub struct NodeSetup {
+    pub binary: PathBuf,
+    /// Run directory: the node's data is in `data`, its output in `node.log`.
+    pub dir: PathBuf,
+    /// Fixed over restarts, so that executors find it again.
+    pub rpc_port: u16,
+    /// Value of `CAMPANILE_FAULT`; needs a node built with the feature `faults`.
+    pub fault: Option<String>,
+}
+
+/// A node that said where it listens.
+pub struct Node {
+    child: OwnChild,
+    pub rpc: String,
+    pub http: String,
+    pub token: String,
+    faults: Arc<Record>,
+}
+
+/// A port of the loopback that is free now.
+pub fn free_port() -> io::Result<u16> {
+    TcpListener::bind(("127.0.0.1", 0))?.local_addr().map(|address| address.port())
+}
+
+fn fault(event: FaultEvent, detail: Option<String>) -> FaultLine {
+    FaultLine { event, t_us: now_us(), executor: None, detail }
+}
+
+impl Node {
+    pub fn start(setup: &NodeSetup, faults: &Arc<Record>) -> io::Result<Self> {
+        let log = OpenOptions::new().create(true).append(true).open(setup.dir.join("node.log"))?;
+        let mut command = Command::new(&setup.binary);
+        command
+            .arg("dev")
+            .arg("--data")
+            .arg(setup.dir.join("data"))
+            .args(["--http", "127.0.0.1:0", "--rpc"])
+            .arg(format!("127.0.0.1:{}", setup.rpc_port))
+            .arg("--no-demo")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log.try_clone()?);
+        if let Some(fault) = &setup.fault {
+            command.env("CAMPANILE_FAULT", fault);
+        }
+        faults.line(&fault(FaultEvent::NodeStarted, setup.fault.clone()));
+        let mut child = OwnChild::start(&mut command)?;
+        let stdout = child.child().stdout.take().ok_or_else(|| io::Error::other("no output of the node"))?;
+        let lines = follow(stdout, log)?;
+        let (mut rpc, mut http, mut token) = (None, None, None);
+        let deadline = Instant::now() + READY;
+        while rpc.is_none() || http.is_none() || token.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = lines.recv_timeout(left).map_err(|_| {
+                let how =
+                    child.wait(Duration::ZERO).ok().flatten().map_or("it still runs".to_owned(), |s| s.to_string());
+                io::Error::other(format!(
+                    "the node did not say http=, rpc= and token=; {how}; see {}",
+                    setup.dir.join("node.log").display()
+                ))
+            })?;
+            match line.split_once('=') {
+                Some(("rpc", value)) => rpc = Some(value.to_owned()),
+                Some(("http", value)) => http = Some(value.to_owned()),
+                Some(("token", value)) => token = Some(value.to_owned()),
+                Some(_) | None => {}
+            }
+        }
+        faults.line(&fault(FaultEvent::NodeReady, None));
+        let (Some(rpc), Some(http), Some(token)) = (rpc, http, token) else {
+            return Err(io::Error::other("the node named no address"));
+        };
+        Ok(Self { child, rpc, http, token, faults: Arc::clone(faults) })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// kill -9.
+    pub fn kill9(mut self, why: &str) -> io::Result<()> {
+        // Noted before, so that an outage is never told too short.
+        self.faults.line(&fault(FaultEvent::NodeKilled, Some(why.to_owned())));
+        self.child.kill().map(drop)
+    }
+
+    /// Waits for it to end by itself, at a fail point. None: it did not, and is still there.
+    pub fn wait_for_abort(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
+        let status = self.child.wait(patience)?;
+        if let Some(status) = &status {
+            self.faults.line(&fault(FaultEvent::NodeKilled, Some(format!("ended by itself: {status}"))));
+        }
+        Ok(status)
+    }
+
+    /// Still running.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.wait(Duration::ZERO), Ok(None))
+    }
+
+    /// Asks it to stop, as an operator would.
+    pub fn stop(mut self, patience: Duration) -> io::Result<ExitStatus> {
+        self.child.end(patience)
+    }
+}
+
+/// Copies the node's output to its log and hands out the first lines. It reads to the end, so that the node never blocks.
+fn follow(stdout: impl io::Read + Send + 'static, mut log: File) -> io::Result<mpsc::Receiver<String>> {
+    let (send, lines) = mpsc::sync_channel(NODE_OUTPUT_LINES);
+    std::thread::Builder::new().name("node output".into()).spawn(move || {
+        for line in BufReader::new(stdout).lines() {
+            let Ok(line) = line else { return };
+            // A full disk of the log must not stop the node.
+            let _ = writeln!(log, "{line}");
+            // Full or nobody listens: only the first lines matter.
+            let _ = send.try_send(line);
+        }
+    })?;
+    Ok(lines)
+}
+
+/// An executor process: this program in its `executor` mode.
+pub struct ExecutorProcess {
+    child: OwnChild,
+    /// Name of its file without `.jsonl`.
+    pub name: String,
+    faults: Arc<Record>,
+}
+
+/// How to start an executor.
+#[derive(Clone, Debug)]
+pub struct ExecutorSetup {
+    pub rpc: String,
+    pub token: String,
+    pub pool: String,
+    pub slots: u32,
+    pub fail_percent: u32,
+    /// Milliseconds that lines are gathered; 0 = each at once.
+    pub flush_ms: u64,
+    /// Where its file goes.
+    pub dir: PathBuf,
+}
+
+impl ExecutorProcess {
+    pub fn start(setup: &ExecutorSetup, name: &str, log: &Path, faults: &Arc<Record>) -> io::Result<Self> {
+        let output = OpenOptions::new().create(true).append(true).open(log)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command
+            .args(["executor", "--rpc", &setup.rpc, "--token", &setup.token, "--pool", &setup.pool, "--id", name])
+            .args(["--slots", &setup.slots.to_string(), "--fail-percent", &setup.fail_percent.to_string()])
+            .args(["--flush-ms", &setup.flush_ms.to_string(), "--with-parent", "--log"])
+            .arg(setup.dir.join(format!("{name}.jsonl")))
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output);
+        let child = OwnChild::start(&mut command)?;
+        let line = FaultLine { executor: Some(name.to_owned()), ..fault(FaultEvent::ExecutorStarted, None) };
+        faults.line(&line);
+        Ok(Self { child, name: name.to_owned(), faults: Arc::clone(faults) })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// kill -9. Its bodies end with it.
+    pub fn kill9(mut self) -> io::Result<()> {
+        self.child.kill()?;
+        // Noted after, so that no line it wrote is later than its death.
+        let line = FaultLine { executor: Some(self.name.clone()), ..fault(FaultEvent::ExecutorKilled, None) };
+        self.faults.line(&line);
+        Ok(())
+    }
+
+    /// Asks it to stop.
+    pub fn stop(mut self, patience: Duration) -> io::Result<()> {
+        self.child.end(patience).map(drop)
+    }
+}

@@ -1,0 +1,189 @@
+//! Appends lines to a file of the run directory so that they survive a kill -9 of the node (another process) without fsync.
+//!
+//! Two ways: each line by its own write(2) (`flush` zero; survives a kill of the writer too), or gathered and written every few
+//! milliseconds (a killed writer loses at most that much). It never drops a line: over its buffer limit the caller writes.
+
+use crate::{limits::RECORD_BUFFER_BYTES, lines::ExecutorLine};
+use serde::Serialize;
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    path::Path,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+struct Shared {
+    state: Mutex<State>,
+    closing: Condvar,
+    gathers: bool,
+}
+
+struct State {
+    file: File,
+    buffer: Vec<u8>,
+    /// First error; shown at the end, since a history with holes proves nothing.
+    error: Option<io::Error>,
+    closed: bool,
+}
+
+/// An append-only file of lines, for many threads.
+pub struct Record {
+    shared: Arc<Shared>,
+    flusher: Option<JoinHandle<()>>,
+}
+
+impl State {
+    fn flush(&mut self) {
+        if let Err(error) = self.file.write_all(&self.buffer) {
+            self.error.get_or_insert(error);
+        }
+        self.buffer.clear();
+    }
+}
+
+fn lock(shared: &Shared) -> MutexGuard<'_, State> {
+    // A panic while holding it leaves at worst a torn line, which the checker sees.
+    shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Record {
+    /// `flush` zero: each line at once.
+    pub fn open(path: &Path, flush: Duration) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let state = State { file, buffer: Vec::new(), error: None, closed: false };
+        let gathers = !flush.is_zero();
+        let shared = Arc::new(Shared { state: Mutex::new(state), closing: Condvar::new(), gathers });
+        let flusher = if gathers {
+            let shared = Arc::clone(&shared);
+            Some(std::thread::Builder::new().name("record".into()).spawn(move || flush_often(&shared, flush))?)
+        } else {
+            None
+        };
+        Ok(Self { shared, flusher })
+    }
+
+    /// Appends what `write` writes, and a line's end.
+    fn append(&self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) {
+        let mut state = lock(&self.shared);
+        if let Err(error) = write(&mut state.buffer) {
+            state.error.get_or_insert(error);
+        }
+        state.buffer.push(b'\n');
+        if !self.shared.gathers || state.buffer.len() >= RECORD_BUFFER_BYTES {
+            state.flush();
+        }
+    }
+
+    /// Any line.
+    pub fn line<T: Serialize>(&self, line: &T) {
+        self.append(|buffer| serde_json::to_writer(buffer, line).map_err(io::Error::from));
+    }
+
+    /// A START or END of an executor, without serde: there are tens of thousands a second.
+    pub fn body(&self, line: &ExecutorLine) {
+        self.append(|buffer| {
+            let event = match line.event {
+                crate::lines::ExecutorEvent::Up => "UP",
+                crate::lines::ExecutorEvent::Start => "START",
+                crate::lines::ExecutorEvent::End => "END",
+                crate::lines::ExecutorEvent::Refused => "REFUSED",
+            };
+            write!(
+                buffer,
+                "{{\"event\":\"{event}\",\"t_us\":{},\"run\":{},\"job\":{},\"token\":{},\"attempt\":{},\"generation\":{},\"epoch\":{},\"shard\":{}",
+                line.t_us, line.run, line.job, line.token, line.attempt, line.generation, line.epoch, line.shard
+            )?;
+            if let Some(logical) = line.logical {
+                write!(buffer, ",\"logical\":{logical}")?;
+            }
+            if let Some(outcome) = line.outcome {
+                write!(buffer, ",\"outcome\":\"{outcome}\"")?;
+            }
+            buffer.write_all(b"}")
+        });
+    }
+
+    /// Writes what is gathered; the first error of all writes, if there was one.
+    pub fn close(mut self) -> io::Result<()> {
+        self.shut();
+        lock(&self.shared).error.take().map_or(Ok(()), Err)
+    }
+
+    fn shut(&mut self) {
+        lock(&self.shared).closed = true;
+        self.shared.closing.notify_all();
+        if let Some(flusher) = self.flusher.take() {
+            // A flusher that panicked has left its buffer; it is written below.
+            let _ = flusher.join();
+        }
+        lock(&self.shared).flush();
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}
+
+fn flush_often(shared: &Shared, every: Duration) {
+    let mut state = lock(shared);
+    while !state.closed {
+        state = shared.closing.wait_timeout(state, every).unwrap_or_else(PoisonError::into_inner).0;
+        if !state.buffer.is_empty() {
+            state.flush();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::lines::ExecutorEvent;
+    use campanile_schema::record::AttemptState;
+
+    #[test]
+    fn hand_written_lines_read_back_the_same_in_both_ways() {
+        for flush_ms in [0, 1] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("executor-x.jsonl");
+            let start = ExecutorLine {
+                event: ExecutorEvent::Start,
+                run: 7,
+                job: 8,
+                token: u64::MAX,
+                attempt: 2,
+                ..ExecutorLine::up()
+            };
+            let end = ExecutorLine {
+                event: ExecutorEvent::End,
+                logical: Some(-5),
+                shard: 9,
+                epoch: 3,
+                generation: 4,
+                outcome: Some(AttemptState::NotStarted),
+                ..start.clone()
+            };
+            let record = Record::open(&path, Duration::from_millis(flush_ms)).unwrap();
+            record.body(&start);
+            record.body(&end);
+            record.line(&end);
+            record.close().unwrap();
+            let read: Vec<ExecutorLine> =
+                std::fs::read_to_string(&path).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+            assert_eq!(read, [start, end.clone(), end]);
+        }
+    }
+
+    #[test]
+    fn a_line_written_at_once_is_in_the_file_before_the_writer_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        let record = Record::open(&path, Duration::ZERO).unwrap();
+        record.line(&1);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n");
+    }
+}

@@ -1,0 +1,384 @@
+//! Events: everything that changes a shard's state. Stored in frames; short names; unknown fields are ignored.
+//!
+//! Rules: an event carries all that `apply` and the projection need (no look-up elsewhere); it never means
+//! something else later; a new meaning is a new variant and a higher format.
+
+use crate::{
+    ids::{ExecutorSession, JobId, RunId, Token},
+    job::upper_enum,
+    payload::Payload,
+    record::{AttemptState, RunRecord, Source, code},
+    stored::{StoredJob, TenantRecord},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+upper_enum!(/// Outcome of due instants in the fire ledger.
+    Outcome { Fired = "FIRED" = 0,
+        /// More than 1 s after the instant.
+        FiredLate = "FIRED_LATE" = 1,
+        /// Carried by the run named in the entry.
+        Coalesced = "COALESCED" = 2, Skipped = "SKIPPED" = 3, Missed = "MISSED" = 4, DstSkipped = "DST_SKIPPED" = 5 } default Fired);
+
+upper_enum!(/// Why instants were skipped or missed.
+    SkipReason { Paused = "PAUSED" = 0, TenantPaused = "TENANT_PAUSED" = 1, SystemPaused = "SYSTEM_PAUSED" = 2,
+        /// FORBID and a run was active.
+        RunActive = "RUN_ACTIVE" = 3,
+        /// QUEUE_ONE and one was waiting already.
+        OneQueued = "ONE_QUEUED" = 4, QueueFull = "QUEUE_FULL" = 5,
+        /// Older than the misfire threshold under SKIP.
+        Misfire = "MISFIRE" = 6,
+        /// Beyond `maxCatchUp`.
+        CatchUpCap = "CATCH_UP_CAP" = 7,
+        Quarantined = "QUARANTINED" = 8, Window = "WINDOW" = 9,
+        /// Due when the job was deleted.
+        Deleted = "DELETED" = 10,
+        /// Still waiting to be caught up when the schedule was edited.
+        Edited = "EDITED" = 11 } default Paused);
+
+upper_enum!(/// Why a running attempt was told to stop.
+    StopReason { Cancel = "CANCEL" = 0, Timeout = "TIMEOUT" = 1, Replace = "REPLACE" = 2 } default Cancel);
+
+/// Instants with one outcome. `first..=last` in ms; `count` instants, all with this outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    #[serde(rename = "f")]
+    pub first_ms: i64,
+    #[serde(rename = "l")]
+    pub last_ms: i64,
+    #[serde(rename = "n")]
+    pub count: u64,
+    #[serde(rename = "o", with = "code")]
+    pub outcome: Outcome,
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none", with = "opt_reason")]
+    pub reason: Option<SkipReason>,
+    /// The run that carries coalesced instants.
+    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+}
+
+mod opt_reason {
+    use super::SkipReason;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+    #[allow(clippy::ref_option)] // serde's signature
+    pub fn serialize<S: Serializer>(v: &Option<SkipReason>, s: S) -> Result<S::Ok, S::Error> {
+        match v {
+            Some(r) => s.serialize_u8(r.code()),
+            None => s.serialize_none(),
+        }
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SkipReason>, D::Error> {
+        Option::<u8>::deserialize(d)?
+            .map(|n| SkipReason::from_code(n).ok_or_else(|| de::Error::custom(format!("unknown reason {n}"))))
+            .transpose()
+    }
+}
+
+/// The interval `(from, to]` of a job's schedule that an event closes, and the versions in force.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    #[serde(rename = "f")]
+    pub from_ms: i64,
+    #[serde(rename = "t")]
+    pub to_ms: i64,
+    /// The job's version.
+    #[serde(rename = "v")]
+    pub version: u64,
+    /// The tzdb version, e.g. `2026b`.
+    #[serde(rename = "z")]
+    pub tzdb: String,
+}
+
+/// How an ended attempt goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Next {
+    /// RETRY_WAIT until then.
+    #[serde(rename = "r")]
+    RetryAt(i64),
+    /// QUEUED again at once (NOT_STARTED, or a confirmed rerun).
+    #[serde(rename = "q")]
+    Requeue,
+    /// NEEDS_CONFIRMATION: a person decides.
+    #[serde(rename = "c")]
+    Confirm,
+}
+
+/// Whom a pause of many covers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum PauseScope {
+    #[serde(rename = "s")]
+    System,
+    #[serde(rename = "t")]
+    Tenant(String),
+}
+
+/// One change of a shard's state. `at_ms`: guarded wall clock of the decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    #[serde(rename = "ts")]
+    TenantSet { tenant: TenantRecord },
+    #[serde(rename = "td")]
+    TenantDeleted { tenant: String },
+    /// Held by every shard; the highest version of a scope wins.
+    #[serde(rename = "ps")]
+    PauseSet { scope: PauseScope, paused: bool, version: u64 },
+
+    #[serde(rename = "jc")]
+    JobCreated {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "d")]
+        spec: StoredJob,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// A new version of the definition. Instants up to `at` belong to the old one.
+    #[serde(rename = "jr")]
+    JobReplaced {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "d")]
+        spec: StoredJob,
+        #[serde(rename = "v")]
+        version: u64,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    #[serde(rename = "jp")]
+    JobPaused {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "a")]
+        at_ms: i64,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    #[serde(rename = "ju")]
+    JobResumed {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    #[serde(rename = "jd")]
+    JobDeleted {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    #[serde(rename = "jq")]
+    JobQuarantined {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "a")]
+        at_ms: i64,
+        #[serde(rename = "y")]
+        reason: String,
+    },
+    /// The cursor moves from `interval.from` to `interval.to`; every due instant in it is in `entries`.
+    #[serde(rename = "cm")]
+    CursorMoved {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "i")]
+        interval: Interval,
+        #[serde(rename = "e", default, skip_serializing_if = "Vec::is_empty")]
+        entries: Vec<LedgerEntry>,
+    },
+
+    /// With an interval (SCHEDULE only) the cursor moves to the logical time; that instant is FIRED or FIRED_LATE by this run.
+    #[serde(rename = "rc")]
+    RunCreated {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "o", with = "code")]
+        source: Source,
+        #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+        logical_ms: Option<i64>,
+        #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+        params: Option<Payload>,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// PENDING (held by the concurrency policy) instead of QUEUED.
+        #[serde(rename = "h", default, skip_serializing_if = "std::ops::Not::not")]
+        held: bool,
+        #[serde(rename = "a")]
+        at_ms: i64,
+        #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+        interval: Option<Interval>,
+        /// FIRED_LATE: more than `limits::LATE_MS` after the instant and its jitter.
+        #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
+        late: bool,
+        /// Reserved for DAG runs: dag run id and node.
+        #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+        dag: Option<(u64, u32)>,
+    },
+    /// PENDING -> QUEUED.
+    #[serde(rename = "rr")]
+    RunReleased {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// RETRY_WAIT -> QUEUED.
+    #[serde(rename = "rd")]
+    RetryDue {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// QUEUED -> RUNNING. Durable before the assignment is sent.
+    #[serde(rename = "as")]
+    AttemptStarted {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "n")]
+        attempt: u32,
+        #[serde(rename = "k")]
+        token: Token,
+        #[serde(rename = "x")]
+        executor: String,
+        #[serde(rename = "s")]
+        session: ExecutorSession,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// RUNNING -> SUSPECTED_LOST.
+    #[serde(rename = "al")]
+    AttemptSuspected {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// SUSPECTED_LOST -> RUNNING: the executor is heard again (perhaps under a new session).
+    #[serde(rename = "ah")]
+    AttemptHeard {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "s")]
+        session: ExecutorSession,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// The executor was told to stop the body; the attempt ends when it says so or its lease ends.
+    #[serde(rename = "ap")]
+    AttemptStopping {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "w", with = "code")]
+        why: StopReason,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// An attempt ended and the run goes on.
+    #[serde(rename = "ae")]
+    AttemptEnded {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "k")]
+        token: Token,
+        #[serde(rename = "s", with = "code")]
+        state: AttemptState,
+        #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<String>,
+        #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+        #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+        cpu_ms: Option<u64>,
+        #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
+        max_rss_kb: Option<u64>,
+        #[serde(rename = "a")]
+        at_ms: i64,
+        #[serde(rename = "x")]
+        next: Next,
+    },
+    /// NEEDS_CONFIRMATION -> QUEUED by a person.
+    #[serde(rename = "rq")]
+    RunConfirmed {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// The run is final: the whole record, so that the projection needs no state.
+    #[serde(rename = "re")]
+    RunEnded {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "d")]
+        record: RunRecord,
+    },
+    /// A final run is active again under the next generation with a fresh retry budget.
+    #[serde(rename = "ro")]
+    RunReopened {
+        #[serde(rename = "j")]
+        job: JobId,
+        /// As it was, with generation raised and state PENDING or QUEUED.
+        #[serde(rename = "d")]
+        record: RunRecord,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    /// The dead letter of a final run was put away.
+    #[serde(rename = "dd")]
+    DeadLetterDiscarded {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "d")]
+        record: RunRecord,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+}
+
+impl Event {
+    /// The job that the event belongs to; None for events of the shard itself.
+    pub fn job(&self) -> Option<JobId> {
+        match self {
+            Self::TenantSet { .. } | Self::TenantDeleted { .. } | Self::PauseSet { .. } => None,
+            Self::JobCreated { job, .. }
+            | Self::JobReplaced { job, .. }
+            | Self::JobPaused { job, .. }
+            | Self::JobResumed { job, .. }
+            | Self::JobDeleted { job, .. }
+            | Self::JobQuarantined { job, .. }
+            | Self::CursorMoved { job, .. }
+            | Self::RunCreated { job, .. }
+            | Self::RunReleased { job, .. }
+            | Self::RetryDue { job, .. }
+            | Self::AttemptStarted { job, .. }
+            | Self::AttemptSuspected { job, .. }
+            | Self::AttemptHeard { job, .. }
+            | Self::AttemptStopping { job, .. }
+            | Self::AttemptEnded { job, .. }
+            | Self::RunConfirmed { job, .. }
+            | Self::RunEnded { job, .. }
+            | Self::RunReopened { job, .. }
+            | Self::DeadLetterDiscarded { job, .. } => Some(*job),
+        }
+    }
+}

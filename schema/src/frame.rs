@@ -1,0 +1,61 @@
+//! A frame: the events of one decision, all or nothing. Batches of frames are what the journal stores.
+
+use crate::{
+    event::Event,
+    ids::{Epoch, ShardId},
+};
+use serde::{Deserialize, Serialize};
+
+/// One decision's events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    #[serde(rename = "s")]
+    pub shard: ShardId,
+    #[serde(rename = "e")]
+    pub epoch: Epoch,
+    /// Contiguous per shard from 1.
+    #[serde(rename = "q")]
+    pub seq: u64,
+    /// Hybrid clock in microseconds; the event at index i has `hlc + i`. Rises within a shard, across epochs too.
+    #[serde(rename = "h")]
+    pub hlc: u64,
+    #[serde(rename = "v")]
+    pub events: Vec<Event>,
+}
+
+/// A stored form could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {source}")]
+pub struct DecodeError {
+    pub what: &'static str,
+    #[source]
+    pub source: rmp_serde::decode::Error,
+}
+
+/// Encodes any stored form: MessagePack with named fields.
+pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    // Encoding into a Vec fails only for types that MessagePack cannot hold (maps with unknown length); ours have none.
+    rmp_serde::to_vec_named(value).expect("stored forms always encode")
+}
+
+/// Appends an encoded stored form to a buffer.
+pub fn encode_into<T: Serialize>(buffer: &mut Vec<u8>, value: &T) {
+    value.serialize(&mut rmp_serde::Serializer::new(buffer).with_struct_map()).expect("stored forms always encode");
+}
+
+/// Decodes a stored form; `what` names it in the error.
+pub fn decode<'de, T: Deserialize<'de>>(what: &'static str, bytes: &'de [u8]) -> Result<T, DecodeError> {
+    rmp_serde::from_slice(bytes).map_err(|source| DecodeError { what, source })
+}
+
+/// Reads the frames that stand one after the other in a journal batch.
+pub fn decode_batch(bytes: &[u8]) -> Result<Vec<Frame>, DecodeError> {
+    let mut rest = bytes;
+    let mut frames = Vec::new();
+    while !rest.is_empty() {
+        let mut reader = rmp_serde::Deserializer::new(&mut rest);
+        let frame = Frame::deserialize(&mut reader).map_err(|source| DecodeError { what: "frame", source })?;
+        frames.push(frame);
+    }
+    Ok(frames)
+}

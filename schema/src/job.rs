@@ -1,0 +1,314 @@
+//! A job as callers write and read it (HTTP, RPC, CLI, manifests): one meaning everywhere, defaults filled in here.
+//!
+//! Source of the shape: the API design. Unknown fields are refused by name.
+
+use crate::{ids::JobId, payload::Payload, time::Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+
+/// Makes an UPPER_SNAKE enum that is read in any case.
+macro_rules! upper_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal = $code:literal),+ $(,)? } default $default:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+        impl Default for $name { fn default() -> Self { Self::$default } }
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub fn as_str(self) -> &'static str { match self { $(Self::$variant => $text),+ } }
+            /// Stable number used in stored forms.
+            pub fn code(self) -> u8 { match self { $(Self::$variant => $code),+ } }
+            pub fn from_code(code: u8) -> Option<Self> { match code { $($code => Some(Self::$variant),)+ _ => None } }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.as_str()) }
+        }
+        impl std::str::FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                $(if text.eq_ignore_ascii_case($text) { return Ok(Self::$variant); })+
+                Err(format!("'{text}' is not one of {}", [$($text),+].join(", ")))
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use upper_enum;
+
+upper_enum!(/// Which reading of a cron expression. The resolved one is stored and shown.
+    Dialect { Auto = "AUTO" = 0, Unix = "UNIX" = 1, Quartz = "QUARTZ" = 2 } default Auto);
+upper_enum!(/// What a fixed-time schedule does with an instant that daylight saving removes.
+    Gap { Shift = "SHIFT" = 0, Skip = "SKIP" = 1 } default Shift);
+upper_enum!(/// What a fixed-time schedule does with an instant that daylight saving repeats.
+    Overlap { First = "FIRST" = 0, Second = "SECOND" = 1, Both = "BOTH" = 2 } default First);
+upper_enum!(/// What happens to instants that are older than the threshold when they can be decided.
+    MisfirePolicy { Skip = "SKIP" = 0, FireOnceNow = "FIRE_ONCE_NOW" = 1, FireAllMissed = "FIRE_ALL_MISSED" = 2 } default FireOnceNow);
+upper_enum!(/// What happens when an instant is due while a run of the job is active.
+    ConcurrencyPolicy { Allow = "ALLOW" = 0, Forbid = "FORBID" = 1, Replace = "REPLACE" = 2, QueueOne = "QUEUE_ONE" = 3 } default Forbid);
+upper_enum!(/// How the delay between attempts grows.
+    Backoff { Fixed = "FIXED" = 0, Exponential = "EXPONENTIAL" = 1 } default Exponential);
+upper_enum!(/// What an executor that hears from no owner does with a running body.
+    OnLostContact { Continue = "CONTINUE" = 0, Stop = "STOP" = 1 } default Continue);
+upper_enum!(/// State of a job.
+    JobStatus { Enabled = "ENABLED" = 0, Paused = "PAUSED" = 1, Deleted = "DELETED" = 2 } default Enabled);
+
+/// A whole job with defaults. What `POST /jobs` and `job.create` take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct JobSpec {
+    /// 1..128 of letters, digits, `. _ - /`; unique per tenant; immutable.
+    pub name: String,
+    #[serde(default = "default_tenant")]
+    pub tenant_id: String,
+    pub trigger: Trigger,
+    #[serde(default)]
+    pub concurrency_policy: ConcurrencyPolicy,
+    #[serde(default)]
+    pub retry_policy: RetryPolicy,
+    /// Per attempt, from its start. Seconds.
+    #[serde(default = "default_timeout")]
+    pub timeout_sec: u64,
+    #[serde(default = "yes")]
+    pub idempotent: bool,
+    #[serde(default)]
+    pub on_lost_contact: OnLostContact,
+    #[serde(default = "yes")]
+    pub dead_letter: bool,
+    /// The pool's name.
+    #[serde(default = "default_pool")]
+    pub executor_selector: String,
+    /// Default: the handler named like the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Action>,
+    #[serde(default)]
+    pub params: Payload,
+    /// Sealed before anything is stored; read back as `"***"`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secret_params: BTreeMap<String, String>,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// 0..1000, higher first.
+    #[serde(default = "default_priority")]
+    pub priority: u16,
+    #[serde(default)]
+    pub resources: Resources,
+}
+
+fn default_tenant() -> String {
+    "default".to_owned()
+}
+fn default_pool() -> String {
+    "default".to_owned()
+}
+fn default_timeout() -> u64 {
+    3600
+}
+fn default_priority() -> u16 {
+    100
+}
+fn yes() -> bool {
+    true
+}
+
+/// When a job is due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Trigger {
+    #[serde(alias = "cron", alias = "Cron")]
+    Cron {
+        expr: String,
+        #[serde(default)]
+        dialect: Dialect,
+        #[serde(default = "utc")]
+        timezone: String,
+        #[serde(default)]
+        gap: Gap,
+        #[serde(default)]
+        overlap: Overlap,
+        #[serde(default)]
+        start_at: Option<Timestamp>,
+        #[serde(default)]
+        end_at: Option<Timestamp>,
+        #[serde(default)]
+        jitter_sec: u32,
+        #[serde(default)]
+        misfire_policy: MisfirePolicy,
+        #[serde(default = "default_misfire_threshold")]
+        misfire_threshold_sec: u32,
+        #[serde(default = "default_max_catch_up")]
+        max_catch_up: u32,
+    },
+    /// Due at anchor + n x every.
+    #[serde(alias = "fixed_rate", alias = "Fixed_Rate")]
+    FixedRate {
+        every_sec: u64,
+        #[serde(default)]
+        anchor_at: Option<Timestamp>,
+        #[serde(default)]
+        start_at: Option<Timestamp>,
+        #[serde(default)]
+        end_at: Option<Timestamp>,
+        #[serde(default)]
+        jitter_sec: u32,
+        #[serde(default)]
+        misfire_policy: MisfirePolicy,
+        #[serde(default = "default_misfire_threshold")]
+        misfire_threshold_sec: u32,
+        #[serde(default = "default_max_catch_up")]
+        max_catch_up: u32,
+    },
+    /// Due `everySec` after the last run became final.
+    #[serde(alias = "fixed_delay", alias = "Fixed_Delay")]
+    FixedDelay {
+        every_sec: u64,
+        #[serde(default)]
+        start_at: Option<Timestamp>,
+        #[serde(default)]
+        end_at: Option<Timestamp>,
+        #[serde(default)]
+        misfire_policy: MisfirePolicy,
+        #[serde(default = "default_misfire_threshold")]
+        misfire_threshold_sec: u32,
+    },
+    /// Exactly one of `at` and `delaySec`.
+    #[serde(alias = "once", alias = "Once")]
+    Once {
+        #[serde(default)]
+        at: Option<Timestamp>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delay_sec: Option<u64>,
+        #[serde(default)]
+        misfire_policy: MisfirePolicy,
+        #[serde(default = "default_misfire_threshold")]
+        misfire_threshold_sec: u32,
+    },
+    #[serde(alias = "manual", alias = "Manual")]
+    Manual {},
+}
+
+fn utc() -> String {
+    "UTC".to_owned()
+}
+fn default_misfire_threshold() -> u32 {
+    60
+}
+fn default_max_catch_up() -> u32 {
+    1000
+}
+
+/// `maxAttempts` counts the first try. Delay before try n+1: `base` (fixed) or `base x 2^(n-1)`, at most `max`, times 1 ± jitter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RetryPolicy {
+    pub max_attempts: u32,
+    pub backoff: Backoff,
+    pub base_delay_sec: f64,
+    pub max_delay_sec: f64,
+    /// Fraction 0..=1.
+    pub jitter: f64,
+}
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            max_attempts: 3,
+            backoff: Backoff::Exponential,
+            base_delay_sec: 10.0,
+            max_delay_sec: 3600.0,
+            jitter: 0.2,
+        }
+    }
+}
+
+/// What an attempt does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Action {
+    /// Calls the function that an executor registered under this name.
+    #[serde(alias = "handler", alias = "Handler")]
+    Handler { name: String },
+    /// Starts a process on the executor's machine.
+    #[serde(alias = "command", alias = "Command")]
+    Command {
+        command: Vec<String>,
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+        #[serde(default)]
+        cwd: Option<String>,
+        #[serde(default)]
+        stdin: Option<String>,
+        #[serde(default = "default_output_cap")]
+        output_cap_kb: u32,
+    },
+}
+fn default_output_cap() -> u32 {
+    256
+}
+
+/// What a run needs of an executor. CPU in cores, memory and storage in MiB.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Resources {
+    pub cpu: f64,
+    pub memory_mb: u64,
+    pub storage_mb: u64,
+}
+impl Default for Resources {
+    fn default() -> Self {
+        Self { cpu: 0.1, memory_mb: 64, storage_mb: 0 }
+    }
+}
+
+impl JobSpec {
+    /// A spec with every default, for builders and tests.
+    pub fn new(tenant: &str, name: &str, trigger: Trigger) -> Self {
+        Self {
+            name: name.to_owned(),
+            tenant_id: tenant.to_owned(),
+            trigger,
+            concurrency_policy: ConcurrencyPolicy::default(),
+            retry_policy: RetryPolicy::default(),
+            timeout_sec: default_timeout(),
+            idempotent: true,
+            on_lost_contact: OnLostContact::default(),
+            dead_letter: true,
+            executor_selector: default_pool(),
+            action: None,
+            params: Payload::default(),
+            secret_params: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            priority: default_priority(),
+            resources: Resources::default(),
+        }
+    }
+
+    /// The action with its default filled in.
+    pub fn resolved_action(&self) -> Action {
+        self.action.clone().unwrap_or_else(|| Action::Handler { name: self.name.clone() })
+    }
+}
+
+/// A job as read back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobView {
+    pub job_id: JobId,
+    pub status: JobStatus,
+    pub version: u64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub next_fire_at: Option<Timestamp>,
+    pub last_run_at: Option<Timestamp>,
+    pub last_run_state: Option<crate::record::RunState>,
+    pub run_count: u64,
+    /// Set when the job was put aside because its actor failed again and again; resume clears it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub quarantine_reason: Option<String>,
+    #[serde(flatten)]
+    pub spec: JobSpec,
+}

@@ -1,0 +1,22 @@
+//! All that Campanile stores or sends, and nothing else: ids, job specs, events, frames, records,
+//! RPC and HTTP bodies, error codes and limits. No I/O, no clock, no async.
+//!
+//! Two families of forms live here:
+//! - **callers' forms** (`job`, `view`, `rpc`): camelCase names, unknown fields refused by name;
+//! - **stored forms** (`stored`, `event`, `record`, `frame`): short names, unknown fields ignored, so that
+//!   a newer writer does not stop an older reader of the same format.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod event;
+pub mod format;
+pub mod frame;
+pub mod ids;
+pub mod job;
+pub mod limits;
+pub mod payload;
+pub mod record;
+pub mod rpc;
+pub mod stored;
+pub mod time;
+pub mod view;

@@ -1,0 +1,271 @@
+//! Every limit with its unit, in one place. Over a limit the caller gets a clear error and nothing is lost.
+
+/// Longest name of a job, characters.
+pub const NAME_CHARS: usize = 128;
+/// Longest tenant or pool name, characters.
+pub const TENANT_CHARS: usize = 64;
+/// Largest body of an HTTP request, bytes.
+pub const HTTP_BODY_BYTES: usize = 4 << 20;
+/// Largest stored definition, bytes (encoded).
+pub const DEFINITION_BYTES: usize = 64 << 10;
+/// Largest params of a trigger, bytes of JSON.
+pub const PARAMS_BYTES: usize = 64 << 10;
+/// Largest result of an attempt that is kept, bytes of JSON.
+pub const RESULT_BYTES: usize = 16 << 10;
+/// Longest error message of an attempt that is kept, bytes.
+pub const ERROR_MESSAGE_BYTES: usize = 2 << 10;
+/// Longest caller's key (`manualRunId`), bytes.
+pub const KEY_BYTES: usize = 256;
+/// Longest reason of an operator, bytes.
+pub const REASON_BYTES: usize = 1 << 10;
+/// Labels of a job, count.
+pub const LABELS: usize = 64;
+/// Longest key or value of a label, bytes.
+pub const LABEL_BYTES: usize = 256;
+/// Highest priority of a job, points.
+pub const PRIORITY_MAX: u16 = 1000;
+/// Highest `maxAttempts`, count.
+pub const ATTEMPTS_MAX: u32 = 100;
+/// Attempts kept in a run's record, count; the oldest go first.
+pub const ATTEMPTS_KEPT: usize = 20;
+/// Highest `timeoutSec`, `everySec` and delay, seconds (ten years).
+pub const SECONDS_MAX: u64 = 315_360_000;
+/// Highest `maxCatchUp`, instants.
+pub const CATCH_UP_MAX: u32 = 100_000;
+/// Open runs of one job, count; over it instants are SKIPPED(QUEUE_FULL) and triggers get 429.
+pub const OPEN_RUNS_PER_JOB: usize = 1_000;
+/// Runs that one wake of a job creates at most; the rest follow in the next wake.
+pub const RUNS_PER_WAKE: u64 = 8;
+/// Ids that a command other than a wake may use.
+pub const IDS_PER_COMMAND: u64 = 2;
+/// Runs of FIRE_ALL_MISSED that one job starts per second.
+pub const CATCH_UP_RUNS_PER_SEC: i64 = 100;
+/// Ledger entries looked at in one decision, count.
+pub const INSTANTS_PER_DECISION: usize = 4_096;
+/// Runs of one tenant that wait for a permit or an executor, count, when its quota names no other.
+pub const QUEUED_RUNS_PER_TENANT: u32 = 100_000;
+/// Jobs of one tenant, count, when its quota names no other.
+pub const JOBS_PER_TENANT: u64 = 10_000_000;
+/// Lateness from which a fire is FIRED_LATE, milliseconds.
+pub const LATE_MS: i64 = 1_000;
+/// An attempt whose executor was silent this long is SUSPECTED_LOST, milliseconds.
+pub const SUSPECT_MS: i64 = 5_000;
+/// Lease of an executor session, milliseconds: silent this long, its attempts are lost.
+pub const LEASE_MS: i64 = 10_000;
+/// Interval of executor heartbeats, milliseconds.
+pub const HEARTBEAT_MS: i64 = 2_000;
+/// Life of a credit on the executor's own clock, milliseconds.
+pub const CREDIT_MS: i64 = 2_000;
+/// Slot of the timing wheel, milliseconds.
+pub const WHEEL_SLOT_MS: i64 = 10;
+/// An RPC frame before the hello, bytes.
+pub const RPC_FRAME_BEFORE_HELLO_BYTES: usize = 1 << 20;
+/// An RPC frame after the hello, bytes.
+pub const RPC_FRAME_BYTES: usize = 4 << 20;
+/// Nesting of a MessagePack value, levels.
+pub const RPC_DEPTH: usize = 32;
+/// Time in which a connection must say hello, milliseconds.
+pub const RPC_HELLO_MS: u64 = 5_000;
+/// Requests of one RPC connection under way at once, count.
+pub const RPC_REQUESTS_IN_FLIGHT: usize = 1_024;
+/// Frames that wait to be written to one RPC connection, count.
+pub const RPC_OUTBOX_FRAMES: usize = 1_024;
+/// RPC connections, count.
+pub const RPC_CONNECTIONS: usize = 10_000;
+/// Assignments, finishes or announced runs in one message, count.
+pub const EXECUTOR_BATCH: usize = 4_096;
+/// Highest capacity of one executor, slots.
+pub const EXECUTOR_SLOTS_MAX: u32 = 100_000;
+/// Output of one command that is kept when the job names no other cap, KiB.
+pub const OUTPUT_CAP_KB: u32 = 256;
+/// Largest log chunk in one message, bytes.
+pub const LOG_CHUNK_BYTES: usize = 32 << 10;
+/// Logs of one attempt, bytes.
+pub const LOG_BYTES_PER_ATTEMPT: usize = 1 << 20;
+/// Items of one page, count.
+pub const PAGE_SIZE_MAX: usize = 1_000;
+/// `page * pageSize` at most, items.
+pub const PAGE_DEPTH: usize = 10_000;
+/// Frames in one journal batch, count.
+pub const JOURNAL_BATCH_FRAMES: usize = 16_384;
+/// Bytes of one journal batch.
+pub const JOURNAL_BATCH_BYTES: usize = 4 << 20;
+/// Frames handed to the journal and not yet durable, count per node; over it shards wait.
+pub const JOURNAL_IN_FLIGHT_FRAMES: usize = 262_144;
+/// Rows that wait for the projector, count; over it shards stretch the projection.
+pub const PROJECTOR_QUEUE_ROWS: usize = 262_144;
+/// Commands that wait in one shard, count; over it callers get 503_DISPATCHER_OVERLOADED.
+pub const SHARD_MAILBOX: usize = 65_536;
+/// Live job actors per shard, count; over it the idlest are passivated first.
+pub const ACTIVE_JOBS_PER_SHARD: usize = 4_096;
+/// A job actor without a message this long is passivated, milliseconds.
+pub const PASSIVATE_AFTER_MS: i64 = 200;
+/// Panics of one job's actor in a row before it is quarantined, count.
+pub const PANICS_BEFORE_QUARANTINE: u32 = 3;
+/// Frames of a shard after which it is snapshotted, bytes.
+pub const SNAPSHOT_AFTER_BYTES: usize = 4 << 20;
+/// Age of the newest frame not in a snapshot after which a shard is snapshotted, milliseconds.
+pub const SNAPSHOT_AFTER_MS: i64 = 60_000;
+/// Chunk of a snapshot, bytes.
+pub const SNAPSHOT_CHUNK_BYTES: usize = 64 << 10;
+/// Longest cron expression, bytes.
+pub const CRON_TEXT_BYTES: usize = 1_024;
+/// Candidates of a cron schedule that are looked at around changes of the clock before a search gives up, count. It is
+/// only reached by schedules whose every instant falls into a gap that their policy skips.
+pub const CRON_SEARCH_WINDOWS: usize = 400;
+/// How far ahead the hazards of a cron schedule are told, days.
+pub const CRON_HAZARD_DAYS: i64 = 731;
+/// Hazards told of one cron schedule, lines.
+pub const CRON_HAZARD_LINES: usize = 32;
+/// Output after the cap of a command that is kept as its tail, bytes (at most a quarter of the cap).
+pub const COMMAND_TAIL_BYTES: usize = 64 << 10;
+/// What an executor hands a shim: command, environment, stdin; bytes of JSON.
+pub const COMMAND_ORDER_BYTES: usize = 1 << 20;
+/// What a shim may write to its executor, bytes.
+pub const COMMAND_REPORT_BYTES: usize = 64 << 10;
+/// Between SIGTERM and SIGKILL of a command that is stopped, milliseconds. Below `LEASE_MS`.
+pub const COMMAND_GRACE_MS: u64 = 5_000;
+/// Processes that a command left behind may end by themselves this long, milliseconds; then they get SIGTERM.
+pub const COMMAND_LINGER_MS: u64 = 500;
+/// Processes that survive SIGKILL this long (hung in the kernel) are given up, milliseconds.
+pub const COMMAND_KILL_MS: u64 = 5_000;
+/// Interval at which SIGKILL is repeated for processes that were started meanwhile, milliseconds.
+pub const COMMAND_KILL_EVERY_MS: u64 = 20;
+/// Rest of the output after a command ended, milliseconds; also the time for one chunk to be taken when logs stall.
+pub const COMMAND_DRAIN_MS: u64 = 5_000;
+/// Processes of one command looked at in one walk, count.
+pub const COMMAND_TREE_PROCESSES: usize = 65_536;
+/// Looks at all processes after a shim was lost, count; each kills what it finds.
+pub const COMMAND_SWEEPS: usize = 20;
+/// Shortest secret that is masked in output, bytes.
+pub const SECRET_MASK_MIN_BYTES: usize = 4;
+/// A small file of the embedded store (format, session, trim mark, manifest, flushed position), bytes.
+pub const STORE_SMALL_FILE_BYTES: u64 = 256 << 10;
+/// Segments of the journal that are kept for reuse after a trim, count.
+pub const JOURNAL_SPARE_SEGMENTS: usize = 2;
+/// Store calls that read pages, lists or the journal and run at once, count; more wait.
+pub const STORE_READ_CALLS: usize = 8;
+/// Store calls that apply, flush, trim or retain and run at once, count; more wait.
+pub const STORE_VIEW_CALLS: usize = 4;
+/// Store calls for snapshots that run at once, count; more wait.
+pub const STORE_SNAPSHOT_CALLS: usize = 2;
+/// Appends to logs of attempts that run at once, count; more wait.
+pub const STORE_LOG_CALLS: usize = 1;
+/// Bytes that one read of a segment asks of the disk.
+pub const JOURNAL_READ_BYTES: usize = 1 << 20;
+/// Time in which the views' tables must reach the disk in one flush, milliseconds.
+pub const VIEWS_FLUSH_MS: u64 = 60_000;
+/// Longest bearer token, bytes.
+pub const TOKEN_BYTES: usize = 256;
+/// Tokens in a token file, count.
+pub const TOKEN_FILE_LINES: usize = 10_000;
+/// A token file is looked at for changes at most this often, milliseconds.
+pub const TOKEN_RELOAD_MS: u64 = 2_000;
+/// HTTP connections, count; further ones wait in the listen queue of the system.
+pub const HTTP_CONNECTIONS: usize = 4_096;
+/// Time in which a request's body must have arrived, milliseconds.
+pub const HTTP_BODY_MS: u64 = 30_000;
+/// Bytes of a body over its limit that are read away, so that the caller gets to see the 413.
+pub const HTTP_BODY_DRAIN_BYTES: usize = 32 << 20;
+/// An HTTP connection on which nothing arrives is closed after this, milliseconds. More than `HTTP_WAIT_MS`.
+pub const HTTP_IDLE_MS: u64 = 120_000;
+/// Longest wait of `GET /runs/{runId}?waitSec=`, milliseconds.
+pub const HTTP_WAIT_MS: u64 = 60_000;
+/// Longest `X-Request-Id` that is taken over, bytes.
+pub const REQUEST_ID_BYTES: usize = 128;
+/// Jobs in one `job.createMany`, count.
+pub const CREATE_MANY_JOBS: usize = 10_000;
+/// Longest label selector, bytes.
+pub const LABEL_SELECTOR_BYTES: usize = 4 << 10;
+/// Instants of one schedule preview, count.
+pub const PREVIEW_INSTANTS: usize = 100;
+/// Keys in the key file of secret params, count.
+pub const SECRET_KEYS: usize = 1_000;
+/// Values in one RPC frame before the hello, count; nested ones each count.
+pub const RPC_VALUES_BEFORE_HELLO: usize = 4_096;
+/// Values in one RPC frame after the hello, count: bounds what decoding a frame can build.
+pub const RPC_VALUES: usize = 1 << 19;
+/// Runs that one call of retention removes, count.
+pub const RETAIN_ROWS: usize = 10_000;
+/// Time for connecting to a node and saying hello, milliseconds.
+pub const RPC_CONNECT_MS: u64 = 5_000;
+/// Read from an RPC connection at once, bytes.
+pub const RPC_READ_BYTES: usize = 64 << 10;
+/// Bytes that wait to be written on one RPC connection before no more are taken from those who send.
+pub const RPC_UNSENT_BYTES: usize = 1 << 20;
+/// Calls that wait in one client for the connection, count.
+pub const CLIENT_CALLS_WAITING: usize = 1_024;
+/// A client whose calls wait this long without one byte from the node connects anew, milliseconds.
+pub const CLIENT_SILENCE_MS: u64 = 30_000;
+/// First wait between attempts to connect, milliseconds.
+pub const RECONNECT_MIN_MS: u64 = 50;
+/// Longest wait between attempts to connect, milliseconds.
+pub const RECONNECT_MAX_MS: u64 = 2_000;
+/// Deadline of a client's call when none is set, milliseconds.
+pub const CLIENT_CALL_MS: u64 = 30_000;
+/// A crontab file that is imported, bytes.
+pub const CRONTAB_FILE_BYTES: u64 = 1 << 20;
+/// A line of a crontab, bytes.
+pub const CRONTAB_LINE_BYTES: usize = 16 << 10;
+/// Environment settings in force in one crontab, count.
+pub const CRONTAB_SETTINGS: usize = 256;
+/// Files of one import, count.
+pub const CRONTAB_FILES: usize = 10_000;
+/// Jobs of one import, count.
+pub const CRONTAB_JOBS: usize = 100_000;
+/// Highest `RANDOM_DELAY` of a crontab, minutes (a day).
+pub const CRONTAB_RANDOM_DELAY_MIN: u32 = 1_440;
+/// Next fires shown for an imported job, count.
+pub const CRONTAB_NEXT_FIRES: usize = 3;
+/// Log of one attempt that waits in the executor to be sent, bytes; over it lines are dropped and counted.
+pub const LOG_UNSENT_BYTES: usize = 256 << 10;
+/// `executor.log` requests of one connection under way at once, count.
+pub const EXECUTOR_LOGS_IN_FLIGHT: usize = 16;
+/// `executor.finish` requests of one connection under way at once, count.
+pub const EXECUTOR_FINISHES_IN_FLIGHT: usize = 64;
+/// Results that no node has called durable, count per executor; over it the executor gives no credit.
+pub const EXECUTOR_RESULTS_WAITING: usize = 65_536;
+/// An executor that has not been heard by a node this long stops bodies with `onLostContact: STOP`, milliseconds; below
+/// [`LEASE_MS`] by the grace for stopping.
+pub const LOST_CONTACT_MS: u64 = 8_000;
+/// Grace of a body that was told to stop, milliseconds; then it is dropped at its next `await`.
+pub const STOP_GRACE_MS: u64 = 1_500;
+/// Interval at which an executor gives its credit again, milliseconds; well below [`CREDIT_MS`].
+pub const CREDIT_AGAIN_MS: u64 = 500;
+/// A node that leaves a heartbeat unanswered this long is connected anew, milliseconds.
+pub const HEARTBEAT_ANSWER_MS: u64 = 5_000;
+/// Wait before a result that a node did not take now is sent again, milliseconds.
+pub const FINISH_AGAIN_MS: u64 = 200;
+/// Longest error code of an attempt that is kept, bytes.
+pub const ERROR_CODE_BYTES: usize = 128;
+/// Logs of all attempts of one executor that wait to be sent, bytes; over it lines are dropped and counted.
+pub const EXECUTOR_LOG_UNSENT_BYTES: usize = 16 << 20;
+/// Messages of a connection that wait for an executor's session, count.
+pub const EXECUTOR_EVENTS: usize = 64;
+/// Time for stopped bodies and last results after a drain's limit, beyond the grace, milliseconds.
+pub const DRAIN_FLUSH_MS: u64 = 2_000;
+/// Time that HTTP calls under way get to end when the node stops, milliseconds.
+pub const HTTP_STOP_MS: u64 = 5_000;
+/// An RPC frame that is not whole and gets no more bytes for this long ends its connection, milliseconds.
+pub const RPC_FRAME_IDLE_MS: u64 = 30_000;
+/// An RPC peer that takes no byte of what it is sent for this long is cut off, milliseconds.
+pub const RPC_WRITE_STALL_MS: u64 = 30_000;
+/// Time for answers under way when a connection or the node closes, milliseconds.
+pub const RPC_CLOSE_MS: u64 = 5_000;
+/// Bytes of a request that count as one of [`RPC_REQUESTS_IN_FLIGHT`].
+pub const RPC_BYTES_PER_REQUEST: usize = 16 << 10;
+/// What a call that answers with a list counts of [`RPC_REQUESTS_IN_FLIGHT`], count.
+pub const RPC_LIST_WEIGHT: u32 = 64;
+/// Log chunks of one executor's connection that wait to be stored, count.
+pub const EXECUTOR_LOGS_WAITING: usize = 64;
+/// How long a connection waits for room for a log chunk before it is refused, milliseconds.
+pub const EXECUTOR_LOG_WAIT_MS: u64 = 1_000;
+/// Handler names, pools and labels that one executor registers, count each.
+pub const EXECUTOR_NAMES: usize = 4_096;
+/// Findings that one check of a directory lists, count.
+pub const CHECK_FINDINGS: usize = 100;
+/// Runs bound to an executor whose attempt is not durable yet, count per node: keeps the time between a credit and its use
+/// far below the credit's life when the journal is slow.
+pub const BINDS_IN_FLIGHT: usize = 4_096;
+/// Time in which an HTTP call is answered, `HTTP_WAIT_MS` and some more, milliseconds; then the caller gets 504_TIMEOUT.
+pub const HTTP_CALL_MS: u64 = 75_000;

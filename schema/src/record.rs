@@ -1,0 +1,168 @@
+//! A run and its attempts: the stored form ([`RunRecord`]), which is also what the projector writes, and the enums callers see.
+
+use crate::{
+    ids::{JobId, RunId, Token},
+    job::upper_enum,
+    payload::Payload,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+upper_enum!(/// State of a run. The last five are final.
+    RunState {
+        /// Created, held back by the concurrency policy.
+        Pending = "PENDING" = 0,
+        /// Wants a permit and an executor.
+        Queued = "QUEUED" = 1,
+        Running = "RUNNING" = 2,
+        RetryWait = "RETRY_WAIT" = 3,
+        SuspectedLost = "SUSPECTED_LOST" = 4,
+        NeedsConfirmation = "NEEDS_CONFIRMATION" = 5,
+        Success = "SUCCESS" = 6,
+        Failed = "FAILED" = 7,
+        Timeout = "TIMEOUT" = 8,
+        Canceled = "CANCELED" = 9,
+        /// Only for DAG nodes: an instant that is skipped makes no run.
+        Skipped = "SKIPPED" = 10,
+    } default Pending);
+
+impl RunState {
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Success | Self::Failed | Self::Timeout | Self::Canceled | Self::Skipped => true,
+            Self::Pending
+            | Self::Queued
+            | Self::Running
+            | Self::RetryWait
+            | Self::SuspectedLost
+            | Self::NeedsConfirmation => false,
+        }
+    }
+}
+
+upper_enum!(/// Why a run exists.
+    Source { Schedule = "SCHEDULE" = 0, Manual = "MANUAL" = 1, Backfill = "BACKFILL" = 2, Dag = "DAG" = 3, Event = "EVENT" = 4,
+             Compensation = "COMPENSATION" = 5, Replay = "REPLAY" = 6 } default Schedule);
+
+upper_enum!(/// State of one attempt.
+    AttemptState {
+        Running = "RUNNING" = 0, Success = "SUCCESS" = 1, Failed = "FAILED" = 2, Timeout = "TIMEOUT" = 3, Canceled = "CANCELED" = 4,
+        /// The executor's lease ended without a result.
+        Lost = "LOST" = 5,
+        /// The executor refused the assignment before the body began; not counted against `maxAttempts`.
+        NotStarted = "NOT_STARTED" = 6,
+    } default Running);
+
+/// One try of a run. Short names: this is what disk and wire carry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// From 1, over all generations.
+    #[serde(rename = "n")]
+    pub attempt: u32,
+    #[serde(rename = "g", default = "one", skip_serializing_if = "is_one")]
+    pub generation: u32,
+    #[serde(rename = "s", with = "code")]
+    pub state: AttemptState,
+    #[serde(rename = "k")]
+    pub token: Token,
+    #[serde(rename = "x")]
+    pub executor: String,
+    #[serde(rename = "b")]
+    pub started_ms: i64,
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<i64>,
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u64>,
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub max_rss_kb: Option<u64>,
+}
+
+/// A run with all its attempts. Stored in the event that ends it, so that the projection needs no state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    #[serde(rename = "r")]
+    pub run: RunId,
+    #[serde(rename = "j")]
+    pub job: JobId,
+    #[serde(rename = "t")]
+    pub tenant: String,
+    #[serde(rename = "s", with = "code")]
+    pub state: RunState,
+    #[serde(rename = "o", with = "code")]
+    pub source: Source,
+    /// For SCHEDULE the due instant before jitter.
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    pub logical_ms: Option<i64>,
+    /// The caller's key; None for SCHEDULE, whose key is the logical time.
+    #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(rename = "g", default = "one", skip_serializing_if = "is_one")]
+    pub generation: u32,
+    #[serde(rename = "c")]
+    pub created_ms: i64,
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<i64>,
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<i64>,
+    /// Params given with the trigger, merged over the job's.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Payload>,
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Payload>,
+    /// Who asked and why, for MANUAL and reopened runs.
+    #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(rename = "d", default, skip_serializing_if = "std::ops::Not::not")]
+    pub dead_letter: bool,
+    #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptRecord>,
+    /// Reserved for DAG runs: dag run id and node.
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
+    pub dag: Option<(u64, u32)>,
+}
+
+impl RunRecord {
+    pub fn last_error(&self) -> Option<&str> {
+        self.attempts.iter().rev().find_map(|a| a.error_message.as_deref())
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_one(n: &u32) -> bool {
+    *n == 1
+}
+
+/// Enums are stored as their stable number.
+pub mod code {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    /// An enum with a stable number.
+    pub trait Code: Sized + Copy {
+        fn code(self) -> u8;
+        fn from_code(code: u8) -> Option<Self>;
+    }
+    pub fn serialize<T: Code, S: Serializer>(value: &T, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_u8(value.code())
+    }
+    pub fn deserialize<'de, T: Code, D: Deserializer<'de>>(d: D) -> Result<T, D::Error> {
+        let n = u8::deserialize(d)?;
+        T::from_code(n).ok_or_else(|| de::Error::custom(format!("unknown code {n}: written by a newer version?")))
+    }
+    macro_rules! impl_code {
+        ($($name:ty),+ $(,)?) => { $(impl Code for $name {
+            fn code(self) -> u8 { <$name>::code(self) }
+            fn from_code(code: u8) -> Option<Self> { <$name>::from_code(code) }
+        })+ };
+    }
+    impl_code!(super::RunState, super::Source, super::AttemptState);
+    impl_code!(crate::job::Dialect, crate::job::Gap, crate::job::Overlap, crate::job::MisfirePolicy);
+    impl_code!(crate::job::ConcurrencyPolicy, crate::job::Backoff, crate::job::OnLostContact, crate::job::JobStatus);
+    impl_code!(crate::event::Outcome, crate::event::SkipReason, crate::event::StopReason);
+}

@@ -1,0 +1,150 @@
+//! Params and answers of calls that HTTP spreads over path, header and body: in RPC they share one map, so `job.trigger` takes
+//! `{jobId, manualRunId, params, reason}`. The bodies themselves are those of [`crate::view`] and refuse unknown fields.
+
+use crate::{
+    error::{ApiError, ErrorCode},
+    ids::{JobId, RunId},
+    job::JobSpec,
+};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, DeserializeSeed, IntoDeserializer, MapAccess},
+};
+use std::{fmt, marker::PhantomData};
+
+/// A field that a call has besides its body.
+pub trait CallField {
+    const NAME: &'static str;
+    const REQUIRED: bool;
+    type Value: for<'de> Deserialize<'de> + Serialize + Clone + fmt::Debug + PartialEq;
+}
+
+/// `{<field>, ...fields of the body}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call<F: CallField, B> {
+    pub field: Option<F::Value>,
+    pub body: B,
+}
+
+macro_rules! field {
+    ($(#[$doc:meta])* $name:ident = $text:literal: $type:ty, required $required:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name;
+        impl CallField for $name {
+            const NAME: &'static str = $text;
+            const REQUIRED: bool = $required;
+            type Value = $type;
+        }
+    };
+}
+field!(OfJob = "jobId": JobId, required true);
+field!(OfRun = "runId": RunId, required true);
+field!(OfTenant = "tenantId": String, required true);
+field!(/// HTTP's `Idempotency-Key`.
+    OnceOnly = "idempotencyKey": String, required false);
+
+/// A call about one job.
+pub type JobCall<B> = Call<OfJob, B>;
+/// A call about one run.
+pub type RunCall<B> = Call<OfRun, B>;
+/// A call about one tenant.
+pub type TenantCall<B> = Call<OfTenant, B>;
+/// `job.create`: the job and, if wanted, a key that makes a repeated create answer with the job that exists.
+pub type CreateCall = Call<OnceOnly, JobSpec>;
+
+/// A call without a body of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoBody {}
+
+/// A list: `job.createMany` takes one of specs; `tenant.list`, `executor.list` and `pool.list` answer with one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Items<T> {
+    pub items: Vec<T>,
+}
+
+impl<F: CallField, B> Call<F, B> {
+    pub fn new(field: F::Value, body: B) -> Self {
+        Self { field: Some(field), body }
+    }
+
+    /// The field and the body; the error is the caller's and cannot happen for a call that was read from a frame.
+    pub fn parts(self) -> Result<(F::Value, B), ApiError> {
+        match self.field {
+            Some(field) => Ok((field, self.body)),
+            None => Err(ApiError::new(ErrorCode::InvalidArgument, format!("`{}` is missing", F::NAME))),
+        }
+    }
+}
+
+impl<F: CallField, B: Serialize> Serialize for Call<F, B> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Flat<'a, F, B> {
+            #[serde(flatten)]
+            field: F,
+            #[serde(flatten)]
+            body: &'a B,
+        }
+        struct Entry<'a, F: CallField>(Option<&'a F::Value>);
+        impl<F: CallField> Serialize for Entry<'_, F> {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_map(self.0.map(|value| (F::NAME, value)))
+            }
+        }
+        Flat { field: Entry::<F>(self.field.as_ref()), body: &self.body }.serialize(s)
+    }
+}
+
+/// Not with serde's `flatten`: it does not go with `deny_unknown_fields`, and buffers the whole body. The call's own field is
+/// taken out on the way; the body's type sees all others and refuses those that it does not know.
+impl<'de, F: CallField, B: Deserialize<'de>> Deserialize<'de> for Call<F, B> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_map(CallVisitor(PhantomData))
+    }
+}
+
+struct CallVisitor<F, B>(PhantomData<(F, B)>);
+
+impl<'de, F: CallField, B: Deserialize<'de>> de::Visitor<'de> for CallVisitor<F, B> {
+    type Value = Call<F, B>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a map with the call's fields, `{}` among them", F::NAME)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Call<F, B>, A::Error> {
+        let mut field = None;
+        let others = Others::<F, A> { map, field: &mut field };
+        let body = B::deserialize(de::value::MapAccessDeserializer::new(others))?;
+        if field.is_none() && F::REQUIRED {
+            return Err(de::Error::missing_field(F::NAME));
+        }
+        Ok(Call { field, body })
+    }
+}
+
+/// The entries of a call's map without its own field, which is put aside.
+struct Others<'a, F: CallField, A> {
+    map: A,
+    field: &'a mut Option<F::Value>,
+}
+
+impl<'de, F: CallField, A: MapAccess<'de>> MapAccess<'de> for Others<'_, F, A> {
+    type Error = A::Error;
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.map.next_key::<String>()? {
+            if key != F::NAME {
+                return seed.deserialize(key.into_deserializer()).map(Some);
+            }
+            if self.field.is_some() {
+                return Err(de::Error::duplicate_field(F::NAME));
+            }
+            *self.field = self.map.next_value()?;
+        }
+        Ok(None)
+    }
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}

@@ -1,0 +1,240 @@
+//! What executors and nodes say to each other. Executors pull: they give credit, the node sends at most that many
+//! assignments. Short names in batches; unknown fields are ignored on both sides.
+
+use crate::{
+    ids::{Epoch, ExecutorSession, JobId, RunId, ShardId, Token},
+    job::{Action, OnLostContact},
+    payload::Payload,
+    record::{AttemptState, Source, code},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `executor.register`: who an executor is and what it can do. A new session for each process start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Register {
+    /// Stable name, shown to people; 1..128 characters.
+    pub executor_id: String,
+    /// Random, kept over reconnects of the same process.
+    pub session: ExecutorSession,
+    pub pools: Vec<String>,
+    /// Attempts that it runs at once at most.
+    pub slots: u32,
+    /// Handler names it has; empty with `anyHandler` for all.
+    #[serde(default)]
+    pub handlers: Vec<String>,
+    #[serde(default)]
+    pub any_handler: bool,
+    /// It runs COMMAND actions.
+    #[serde(default)]
+    pub commands: bool,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Cores, MiB, MiB; 0 = not limited.
+    #[serde(default)]
+    pub cpu: f64,
+    #[serde(default)]
+    pub memory_mb: u64,
+    #[serde(default)]
+    pub storage_mb: u64,
+}
+
+/// Answer: the epochs that the executor must honour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Registered {
+    pub cluster_id: u64,
+    /// Every shard that the node owns, with its epoch: announce to these.
+    pub epochs: Vec<(ShardId, Epoch)>,
+}
+
+/// `executor.credit`: the whole present credit (it replaces what was given before), void 2 s after `stampMs` on the executor's clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Credit {
+    /// CLOCK_BOOTTIME of the executor in ms; echoed in each assignment made with it.
+    pub stamp_ms: u64,
+    /// Free slots.
+    pub slots: u32,
+    /// Assignments that came over this connection so far. The node takes those that it has chosen for this executor beyond
+    /// this count off `slots`: they were under way when the credit was written. An executor that does not count is sent some
+    /// in vain, which it refuses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<u64>,
+    /// Live load for scoring, 0.0..=1.0.
+    #[serde(default)]
+    pub load: f32,
+}
+
+/// `executor.heartbeat`, every 2 s.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Heartbeat {
+    pub running: u32,
+}
+
+/// An attempt that an executor holds: running, or ended with a result that no owner has called durable yet.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    #[serde(rename = "r")]
+    pub run: RunId,
+    #[serde(rename = "j")]
+    pub job: JobId,
+    #[serde(rename = "k")]
+    pub token: Token,
+}
+
+/// `executor.announce`: after each registration and for each new epoch, everything it holds. The list is complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Announce {
+    pub held: Vec<Held>,
+    /// More follows; the announcement counts when the last part is in.
+    #[serde(default)]
+    pub more: bool,
+}
+
+/// Answer: attempts that the executor must stop, because they were replaced or ended meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Announced {
+    #[serde(default)]
+    pub stop: Vec<Held>,
+}
+
+/// One assignment. Refuse it (NOT_STARTED) when the credit is void, the epoch is below the highest seen for (cluster, shard),
+/// or the token is below the highest seen for the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    #[serde(rename = "r")]
+    pub run: RunId,
+    #[serde(rename = "j")]
+    pub job: JobId,
+    #[serde(rename = "jn")]
+    pub job_name: String,
+    #[serde(rename = "t")]
+    pub tenant: String,
+    #[serde(rename = "n")]
+    pub attempt: u32,
+    #[serde(rename = "g")]
+    pub generation: u32,
+    #[serde(rename = "k")]
+    pub token: Token,
+    #[serde(rename = "h")]
+    pub shard: ShardId,
+    #[serde(rename = "e")]
+    pub epoch: Epoch,
+    #[serde(rename = "c")]
+    pub cluster_id: u64,
+    /// Stamp of the credit that it uses.
+    #[serde(rename = "cs")]
+    pub credit_stamp_ms: u64,
+    #[serde(rename = "o", with = "code")]
+    pub source: Source,
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    pub logical_time: Option<Timestamp>,
+    #[serde(rename = "to")]
+    pub timeout_sec: u64,
+    #[serde(rename = "lc", with = "code", default)]
+    pub on_lost_contact: OnLostContact,
+    #[serde(rename = "a")]
+    pub action: Action,
+    #[serde(rename = "p")]
+    pub params: Payload,
+    /// Opened by the node for this attempt; never logged.
+    #[serde(rename = "s", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, String>,
+    /// W3C traceparent.
+    #[serde(rename = "tp", default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// Reserved: last checkpoint of the attempt before.
+    #[serde(rename = "ck", default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Payload>,
+}
+
+/// `executor.assign`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assign {
+    pub items: Vec<Assignment>,
+}
+
+/// How an attempt ended, from its executor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    #[serde(rename = "r")]
+    pub run: RunId,
+    #[serde(rename = "j")]
+    pub job: JobId,
+    #[serde(rename = "k")]
+    pub token: Token,
+    /// SUCCESS, FAILED, CANCELED (stopped on request), TIMEOUT (stopped by itself) or NOT_STARTED.
+    #[serde(rename = "s", with = "code")]
+    pub state: AttemptState,
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Payload>,
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u64>,
+    #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
+    pub max_rss_kb: Option<u64>,
+}
+
+/// `executor.finish`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finish {
+    pub items: Vec<Ended>,
+    /// The credit from now on, so that one message does both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credit: Option<Credit>,
+}
+
+/// Answer, item by item: what became of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FinishOutcome {
+    /// Durable: forget it.
+    #[serde(rename = "d")]
+    Durable,
+    /// Refused, the token is not the newest or the run is final: forget it.
+    #[serde(rename = "s")]
+    Stale,
+    /// Not taken now (overload, not ready): send it again later.
+    #[serde(rename = "a")]
+    Again,
+}
+
+/// Answer of `executor.finish`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finished {
+    pub outcomes: Vec<FinishOutcome>,
+}
+
+/// `executor.log`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LogChunk {
+    pub run: RunId,
+    pub token: Token,
+    pub attempt: u32,
+    #[serde(with = "serde_bytes")]
+    pub data: Vec<u8>,
+}
+
+/// `executor.drain`: no more assignments; the session ends when nothing runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Drain {}
+
+/// `executor.stop` from the node: stop these bodies and finish them as CANCELED.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stop {
+    pub items: Vec<Held>,
+}

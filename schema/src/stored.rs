@@ -1,0 +1,377 @@
+//! Stored forms of definitions: short names, defaults left out, so that three million of them stay small.
+
+use crate::{
+    job::{
+        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, OnLostContact, Overlap, Resources,
+        RetryPolicy, Trigger,
+    },
+    payload::Payload,
+    record::code,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Secret params sealed with a key of the node's key file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// Names, in clear, so that they can be listed masked.
+    #[serde(rename = "n")]
+    pub names: Vec<String>,
+    #[serde(rename = "k")]
+    pub key_id: String,
+    /// 24 bytes, XChaCha20-Poly1305.
+    #[serde(rename = "o", with = "serde_bytes")]
+    pub nonce: Vec<u8>,
+    /// Sealed JSON object of the secret params.
+    #[serde(rename = "c", with = "serde_bytes")]
+    pub ciphertext: Vec<u8>,
+}
+
+impl Sealed {
+    /// Stands for "as they are" in a replace whose caller gave the secrets back masked. Never stored.
+    pub fn keep(names: Vec<String>) -> Self {
+        Self { names, key_id: String::new(), nonce: Vec::new(), ciphertext: Vec::new() }
+    }
+    pub fn is_keep(&self) -> bool {
+        self.key_id.is_empty()
+    }
+}
+
+/// Limits of a tenant. 0 = no limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TenantRecord {
+    #[serde(rename = "t")]
+    pub tenant: String,
+    /// Runs that hold an executor at once.
+    #[serde(rename = "c", default)]
+    pub max_concurrent_runs: u32,
+    /// Runs started per second, and the burst above it.
+    #[serde(rename = "r", default)]
+    pub max_triggers_per_sec: f64,
+    #[serde(rename = "j", default)]
+    pub max_jobs: u64,
+    /// Runs that wait for a permit or an executor at once.
+    #[serde(rename = "q", default)]
+    pub max_queued_runs: u32,
+    #[serde(rename = "v", default)]
+    pub version: u64,
+}
+
+/// Schedule of a stored job, resolved: ONCE has its instant, FIXED_RATE its anchor, CRON its dialect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StoredTrigger {
+    #[serde(rename = "c")]
+    Cron {
+        #[serde(rename = "x")]
+        expr: String,
+        #[serde(rename = "d", with = "code")]
+        dialect: Dialect,
+        #[serde(rename = "z")]
+        zone: String,
+        #[serde(rename = "g", with = "code", default, skip_serializing_if = "is_default")]
+        gap: Gap,
+        #[serde(rename = "o", with = "code", default, skip_serializing_if = "is_default")]
+        overlap: Overlap,
+    },
+    #[serde(rename = "r")]
+    FixedRate {
+        #[serde(rename = "e")]
+        every_ms: i64,
+        #[serde(rename = "a")]
+        anchor_ms: i64,
+    },
+    #[serde(rename = "d")]
+    FixedDelay {
+        #[serde(rename = "e")]
+        every_ms: i64,
+    },
+    #[serde(rename = "o")]
+    Once {
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
+    #[serde(rename = "m")]
+    Manual {},
+}
+
+/// Default of `misfireThresholdSec`.
+const MISFIRE_THRESHOLD_SEC: u32 = 60;
+/// Default of `maxCatchUp`.
+const MAX_CATCH_UP: u32 = 1000;
+
+/// A definition as the journal and the snapshots hold it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredJob {
+    #[serde(rename = "n")]
+    pub name: String,
+    #[serde(rename = "t", default = "default_text", skip_serializing_if = "is_default_text")]
+    pub tenant: String,
+    #[serde(rename = "s")]
+    pub trigger: StoredTrigger,
+    #[serde(rename = "sa", default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<i64>,
+    #[serde(rename = "sz", default, skip_serializing_if = "Option::is_none")]
+    pub end_ms: Option<i64>,
+    #[serde(rename = "sj", default, skip_serializing_if = "is_default")]
+    pub jitter_sec: u32,
+    #[serde(rename = "mp", with = "code", default, skip_serializing_if = "is_default")]
+    pub misfire: MisfirePolicy,
+    #[serde(rename = "mt", default = "default_threshold", skip_serializing_if = "is_default_threshold")]
+    pub misfire_threshold_sec: u32,
+    #[serde(rename = "mc", default = "default_catch_up", skip_serializing_if = "is_default_catch_up")]
+    pub max_catch_up: u32,
+    #[serde(rename = "cp", with = "code", default, skip_serializing_if = "is_default")]
+    pub concurrency: ConcurrencyPolicy,
+    #[serde(rename = "ra", default = "default_attempts", skip_serializing_if = "is_default_attempts")]
+    pub max_attempts: u32,
+    #[serde(rename = "rb", with = "code", default, skip_serializing_if = "is_default")]
+    pub backoff: Backoff,
+    #[serde(rename = "rd", default = "default_base", skip_serializing_if = "is_default_base")]
+    pub base_delay_ms: u64,
+    #[serde(rename = "rm", default = "default_max_delay", skip_serializing_if = "is_default_max_delay")]
+    pub max_delay_ms: u64,
+    /// Thousandths.
+    #[serde(rename = "rj", default = "default_jitter", skip_serializing_if = "is_default_jitter")]
+    pub retry_jitter_milli: u32,
+    #[serde(rename = "to", default = "default_timeout", skip_serializing_if = "is_default_timeout")]
+    pub timeout_sec: u64,
+    #[serde(rename = "ni", default, skip_serializing_if = "is_default")]
+    pub not_idempotent: bool,
+    #[serde(rename = "lc", with = "code", default, skip_serializing_if = "is_default")]
+    pub on_lost_contact: OnLostContact,
+    #[serde(rename = "nd", default, skip_serializing_if = "is_default")]
+    pub no_dead_letter: bool,
+    #[serde(rename = "p", default = "default_text", skip_serializing_if = "is_default_text")]
+    pub pool: String,
+    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<StoredAction>,
+    #[serde(rename = "pa", default, skip_serializing_if = "Payload::is_empty")]
+    pub params: Payload,
+    #[serde(rename = "se", default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Sealed>,
+    #[serde(rename = "l", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    #[serde(rename = "pr", default = "default_priority", skip_serializing_if = "is_default_priority")]
+    pub priority: u16,
+    #[serde(rename = "rs", default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<(f64, u64, u64)>,
+}
+
+/// Action of a stored job; None in [`StoredJob`] = the handler named like the job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StoredAction {
+    #[serde(rename = "h")]
+    Handler {
+        #[serde(rename = "n")]
+        name: String,
+    },
+    #[serde(rename = "c")]
+    Command {
+        #[serde(rename = "c")]
+        command: Vec<String>,
+        #[serde(rename = "e", default, skip_serializing_if = "BTreeMap::is_empty")]
+        env: BTreeMap<String, String>,
+        #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+        #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+        stdin: Option<String>,
+        #[serde(rename = "o")]
+        output_cap_kb: u32,
+    },
+}
+
+impl From<Action> for StoredAction {
+    fn from(action: Action) -> Self {
+        match action {
+            Action::Handler { name } => Self::Handler { name },
+            Action::Command { command, env, cwd, stdin, output_cap_kb } => {
+                Self::Command { command, env, cwd, stdin, output_cap_kb }
+            }
+        }
+    }
+}
+impl From<StoredAction> for Action {
+    fn from(action: StoredAction) -> Self {
+        match action {
+            StoredAction::Handler { name } => Self::Handler { name },
+            StoredAction::Command { command, env, cwd, stdin, output_cap_kb } => {
+                Self::Command { command, env, cwd, stdin, output_cap_kb }
+            }
+        }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(v: &T) -> bool {
+    *v == T::default()
+}
+macro_rules! stored_default {
+    ($make:ident, $is:ident, $type:ty, $value:expr) => {
+        fn $make() -> $type {
+            $value
+        }
+        #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+        fn $is(v: &$type) -> bool {
+            *v == $make()
+        }
+    };
+}
+stored_default!(default_text, is_default_text, String, "default".to_owned());
+stored_default!(default_threshold, is_default_threshold, u32, MISFIRE_THRESHOLD_SEC);
+stored_default!(default_catch_up, is_default_catch_up, u32, MAX_CATCH_UP);
+stored_default!(default_attempts, is_default_attempts, u32, 3);
+stored_default!(default_base, is_default_base, u64, 10_000);
+stored_default!(default_max_delay, is_default_max_delay, u64, 3_600_000);
+stored_default!(default_jitter, is_default_jitter, u32, 200);
+stored_default!(default_timeout, is_default_timeout, u64, 3600);
+stored_default!(default_priority, is_default_priority, u16, 100);
+
+fn ts(ms: Option<i64>) -> Option<Timestamp> {
+    ms.map(Timestamp)
+}
+
+impl StoredJob {
+    /// Takes a validated spec with its trigger already resolved (see `campanile_core::spec`).
+    pub fn from_spec(spec: &JobSpec, trigger: StoredTrigger, secrets: Option<Sealed>) -> Self {
+        let (start, end, jitter, misfire, threshold, cap) = match &spec.trigger {
+            Trigger::Cron {
+                start_at, end_at, jitter_sec, misfire_policy, misfire_threshold_sec, max_catch_up, ..
+            }
+            | Trigger::FixedRate {
+                start_at,
+                end_at,
+                jitter_sec,
+                misfire_policy,
+                misfire_threshold_sec,
+                max_catch_up,
+                ..
+            } => (*start_at, *end_at, *jitter_sec, *misfire_policy, *misfire_threshold_sec, *max_catch_up),
+            Trigger::FixedDelay { start_at, end_at, misfire_policy, misfire_threshold_sec, .. } => {
+                (*start_at, *end_at, 0, *misfire_policy, *misfire_threshold_sec, MAX_CATCH_UP)
+            }
+            Trigger::Once { misfire_policy, misfire_threshold_sec, .. } => {
+                (None, None, 0, *misfire_policy, *misfire_threshold_sec, MAX_CATCH_UP)
+            }
+            Trigger::Manual {} => (None, None, 0, MisfirePolicy::default(), MISFIRE_THRESHOLD_SEC, MAX_CATCH_UP),
+        };
+        let retry = &spec.retry_policy;
+        let resources = &spec.resources;
+        Self {
+            name: spec.name.clone(),
+            tenant: spec.tenant_id.clone(),
+            trigger,
+            start_ms: start.map(Timestamp::ms),
+            end_ms: end.map(Timestamp::ms),
+            jitter_sec: jitter,
+            misfire,
+            misfire_threshold_sec: threshold,
+            max_catch_up: cap,
+            concurrency: spec.concurrency_policy,
+            max_attempts: retry.max_attempts,
+            backoff: retry.backoff,
+            base_delay_ms: (retry.base_delay_sec * 1000.0).round() as u64,
+            max_delay_ms: (retry.max_delay_sec * 1000.0).round() as u64,
+            retry_jitter_milli: (retry.jitter * 1000.0).round() as u32,
+            timeout_sec: spec.timeout_sec,
+            not_idempotent: !spec.idempotent,
+            on_lost_contact: spec.on_lost_contact,
+            no_dead_letter: !spec.dead_letter,
+            pool: spec.executor_selector.clone(),
+            action: spec.action.clone().map(StoredAction::from),
+            params: spec.params.clone(),
+            secrets,
+            labels: spec.labels.clone(),
+            priority: spec.priority,
+            resources: (*resources != Resources::default()).then_some((
+                resources.cpu,
+                resources.memory_mb,
+                resources.storage_mb,
+            )),
+        }
+    }
+
+    /// Back to the callers' form; secrets are masked.
+    pub fn to_spec(&self) -> JobSpec {
+        let (start_at, end_at) = (ts(self.start_ms), ts(self.end_ms));
+        let (misfire_policy, misfire_threshold_sec, max_catch_up) =
+            (self.misfire, self.misfire_threshold_sec, self.max_catch_up);
+        let jitter_sec = self.jitter_sec;
+        let trigger = match &self.trigger {
+            StoredTrigger::Cron { expr, dialect, zone, gap, overlap } => Trigger::Cron {
+                expr: expr.clone(),
+                dialect: *dialect,
+                timezone: zone.clone(),
+                gap: *gap,
+                overlap: *overlap,
+                start_at,
+                end_at,
+                jitter_sec,
+                misfire_policy,
+                misfire_threshold_sec,
+                max_catch_up,
+            },
+            StoredTrigger::FixedRate { every_ms, anchor_ms } => Trigger::FixedRate {
+                every_sec: (*every_ms / 1000) as u64,
+                anchor_at: Some(Timestamp(*anchor_ms)),
+                start_at,
+                end_at,
+                jitter_sec,
+                misfire_policy,
+                misfire_threshold_sec,
+                max_catch_up,
+            },
+            StoredTrigger::FixedDelay { every_ms } => Trigger::FixedDelay {
+                every_sec: (*every_ms / 1000) as u64,
+                start_at,
+                end_at,
+                misfire_policy,
+                misfire_threshold_sec,
+            },
+            StoredTrigger::Once { at_ms } => {
+                Trigger::Once { at: Some(Timestamp(*at_ms)), delay_sec: None, misfire_policy, misfire_threshold_sec }
+            }
+            StoredTrigger::Manual {} => Trigger::Manual {},
+        };
+        JobSpec {
+            name: self.name.clone(),
+            tenant_id: self.tenant.clone(),
+            trigger,
+            concurrency_policy: self.concurrency,
+            retry_policy: RetryPolicy {
+                max_attempts: self.max_attempts,
+                backoff: self.backoff,
+                base_delay_sec: self.base_delay_ms as f64 / 1000.0,
+                max_delay_sec: self.max_delay_ms as f64 / 1000.0,
+                jitter: f64::from(self.retry_jitter_milli) / 1000.0,
+            },
+            timeout_sec: self.timeout_sec,
+            idempotent: !self.not_idempotent,
+            on_lost_contact: self.on_lost_contact,
+            dead_letter: !self.no_dead_letter,
+            executor_selector: self.pool.clone(),
+            action: Some(self.resolved_action()),
+            params: self.params.clone(),
+            secret_params: self
+                .secrets
+                .iter()
+                .flat_map(|s| s.names.iter())
+                .map(|name| (name.clone(), MASK.to_owned()))
+                .collect(),
+            labels: self.labels.clone(),
+            priority: self.priority,
+            resources: self.resources.map_or_else(Resources::default, |(cpu, memory_mb, storage_mb)| Resources {
+                cpu,
+                memory_mb,
+                storage_mb,
+            }),
+        }
+    }
+
+    /// The action with its default filled in.
+    pub fn resolved_action(&self) -> Action {
+        self.action.clone().map_or_else(|| Action::Handler { name: self.name.clone() }, Action::from)
+    }
+}
+
+/// What a secret param reads back as.
+pub const MASK: &str = "***";

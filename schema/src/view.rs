@@ -1,0 +1,347 @@
+//! Bodies of HTTP and RPC calls: what callers send and read besides [`crate::job::JobSpec`]. One meaning in both; camelCase;
+//! what callers send refuses unknown fields by name.
+
+use crate::{
+    event::{Outcome, SkipReason},
+    ids::{JobId, RunId},
+    job::{JobSpec, JobStatus, Trigger, upper_enum},
+    payload::Payload,
+    record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
+    time::Timestamp,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Makes a body that callers send.
+macro_rules! body {
+    ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $type:ty),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $type),* }
+    };
+}
+
+body!(/// `POST /jobs/{jobId}/trigger`, `job.trigger`.
+TriggerBody {
+    /// The caller's id: the same one twice makes one run.
+    #[serde(default)] manual_run_id: Option<String>,
+    /// Merged over the job's params.
+    #[serde(default)] params: Option<Payload>,
+    #[serde(default)] reason: Option<String>,
+});
+body!(/// Body of calls that only take a reason (pause, resume, cancel, retry, redrive, discard).
+    ReasonBody { #[serde(default)] reason: Option<String> });
+body!(/// `POST /runs/{runId}/confirm`: a person decides about a run in NEEDS_CONFIRMATION.
+    ConfirmBody { decision: ConfirmDecision, #[serde(default)] reason: Option<String> });
+body!(/// `GET /jobs`, `job.list`.
+JobFilter {
+    #[serde(default)] tenant_id: Option<String>,
+    #[serde(default)] status: Option<JobStatus>,
+    /// `key=value,key2!=value2,key3`.
+    #[serde(default)] labels: Option<String>,
+    /// Part of the name.
+    #[serde(default)] text: Option<String>,
+    #[serde(default)] page_token: Option<String>,
+    #[serde(default)] page: Option<usize>,
+    #[serde(default)] page_size: Option<usize>,
+});
+body!(/// Page of a list.
+PageBody {
+    #[serde(default)] page_token: Option<String>,
+    #[serde(default)] page: Option<usize>,
+    #[serde(default)] page_size: Option<usize>,
+});
+body!(/// `GET /dead-letters`, `dlq.list`; `GET /runs?state=FAILED`.
+TenantPageBody {
+    #[serde(default)] tenant_id: Option<String>,
+    #[serde(default)] page_token: Option<String>,
+    #[serde(default)] page: Option<usize>,
+    #[serde(default)] page_size: Option<usize>,
+});
+body!(/// `GET /jobs/{jobId}/ledger`, `job.ledger`: `(from, to]`; default: the last day.
+LedgerBody {
+    #[serde(default)] from: Option<Timestamp>,
+    #[serde(default)] to: Option<Timestamp>,
+    #[serde(default)] page_size: Option<usize>,
+});
+body!(/// `GET /runs/{runId}/log`, `run.log`.
+    LogBody { #[serde(default)] attempt: Option<u32>, #[serde(default)] offset: Option<u64> });
+
+upper_enum!(/// What a person says of a run whose executor was lost.
+    ConfirmDecision {
+        /// Run it again.
+        Rerun = "RERUN" = 0,
+        /// It did its work.
+        Succeeded = "SUCCEEDED" = 1,
+        /// It did not, and shall not be run again.
+        Failed = "FAILED" = 2,
+    } default Rerun);
+
+/// `POST /schedules/preview`, `schedule.preview`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PreviewBody {
+    pub trigger: Trigger,
+    /// Default: now.
+    #[serde(default)]
+    pub after: Option<Timestamp>,
+    /// Default 5, at most 100.
+    #[serde(default)]
+    pub count: Option<usize>,
+}
+/// Answer of a preview.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Preview {
+    /// Resolved, with dialect and instants filled in.
+    pub trigger: Trigger,
+    pub next: Vec<Timestamp>,
+    pub description: String,
+    pub hazards: Vec<String>,
+}
+
+/// `PUT /jobs/{jobId}`, `job.replace`: the whole definition and the version it replaces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReplaceBody {
+    pub version: u64,
+    pub spec: JobSpec,
+}
+
+/// Answer of a create.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Created {
+    pub job_id: JobId,
+    pub status: JobStatus,
+    #[serde(default)]
+    pub next_fire_at: Option<Timestamp>,
+}
+
+/// A list's page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    pub next_page_token: Option<String>,
+}
+
+/// A run as read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    pub run_id: RunId,
+    pub job_id: JobId,
+    pub tenant_id: String,
+    pub state: RunState,
+    pub source: Source,
+    pub logical_time: Option<Timestamp>,
+    pub key: Option<String>,
+    pub generation: u32,
+    pub attempt_count: u32,
+    pub next_retry_at: Option<Timestamp>,
+    pub executor_id: Option<String>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub last_error: Option<String>,
+    /// Why it is not running: a code and a sentence.
+    pub wait_reason: Option<String>,
+    pub dead_letter: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Payload>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Payload>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub attempts: Vec<AttemptView>,
+}
+
+/// An attempt as read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    pub attempt: u32,
+    pub generation: u32,
+    pub token: u64,
+    pub state: AttemptState,
+    pub executor_id: String,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+    pub cpu_ms: Option<u64>,
+    pub max_rss_kb: Option<u64>,
+}
+
+impl From<&AttemptRecord> for AttemptView {
+    fn from(a: &AttemptRecord) -> Self {
+        Self {
+            attempt: a.attempt,
+            generation: a.generation,
+            token: a.token.0,
+            state: a.state,
+            executor_id: a.executor.clone(),
+            started_at: Timestamp(a.started_ms),
+            ended_at: a.ended_ms.map(Timestamp),
+            error_code: a.error_code.clone(),
+            error_message: a.error_message.clone(),
+            cpu_ms: a.cpu_ms,
+            max_rss_kb: a.max_rss_kb,
+        }
+    }
+}
+
+impl From<&RunRecord> for RunView {
+    fn from(r: &RunRecord) -> Self {
+        Self {
+            run_id: r.run,
+            job_id: r.job,
+            tenant_id: r.tenant.clone(),
+            state: r.state,
+            source: r.source,
+            logical_time: r.logical_ms.map(Timestamp),
+            key: r.key.clone(),
+            generation: r.generation,
+            attempt_count: r.attempts.last().map_or(0, |a| a.attempt),
+            next_retry_at: None,
+            executor_id: r.attempts.last().map(|a| a.executor.clone()),
+            created_at: Timestamp(r.created_ms),
+            started_at: r.started_ms.map(Timestamp),
+            ended_at: r.ended_ms.map(Timestamp),
+            last_error: r.last_error().map(str::to_owned),
+            wait_reason: None,
+            dead_letter: r.dead_letter,
+            params: r.params.clone(),
+            result: r.result.clone(),
+            reason: r.reason.clone(),
+            attempts: r.attempts.iter().map(AttemptView::from).collect(),
+        }
+    }
+}
+
+/// One entry of the fire ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerEntryView {
+    pub logical_time: Timestamp,
+    /// Last instant of a stretch with one outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    pub count: u64,
+    pub outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<SkipReason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+}
+
+/// A stretch of a job's ledger: what happened to every due instant in `(from, to]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerView {
+    pub job_id: JobId,
+    /// The entries cover `(from, to]` without gap or overlap; `to` is where the job's cursor stood, or what was asked for.
+    pub from: Timestamp,
+    pub to: Timestamp,
+    pub items: Vec<LedgerEntryView>,
+    /// More follows: ask again with `from` = this `to`.
+    pub truncated: bool,
+}
+
+/// A dead letter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLetterView {
+    pub run_id: RunId,
+    pub job_id: JobId,
+    pub job_name: Option<String>,
+    pub tenant_id: String,
+    pub reason: String,
+    pub at: Timestamp,
+    pub attempt_count: u32,
+}
+
+/// A tenant's limits (0 = none) and use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TenantBody {
+    #[serde(default)]
+    pub max_concurrent_runs: u32,
+    #[serde(default)]
+    pub max_triggers_per_sec: f64,
+    #[serde(default)]
+    pub max_jobs: u64,
+    #[serde(default)]
+    pub max_queued_runs: u32,
+}
+/// A tenant as read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantView {
+    pub tenant_id: String,
+    pub quota: TenantBody,
+    pub version: u64,
+    pub paused: bool,
+    pub jobs: u64,
+    pub running: u64,
+    pub waiting: u64,
+}
+
+/// An executor as read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutorView {
+    pub executor_id: String,
+    pub session: u64,
+    pub pools: Vec<String>,
+    pub slots: u32,
+    pub running: u32,
+    pub credit: u32,
+    pub state: String,
+    pub labels: std::collections::BTreeMap<String, String>,
+    pub last_heartbeat_at: Timestamp,
+}
+
+/// A pool as read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolView {
+    pub name: String,
+    pub executors: u32,
+    pub credit: u32,
+    pub running: u64,
+    pub waiting: u64,
+}
+
+/// Answer of `run.log`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogView {
+    pub run_id: RunId,
+    pub attempt: u32,
+    pub offset: u64,
+    pub text: String,
+    /// Where to go on reading.
+    pub next_offset: u64,
+    /// The attempt has ended and all of its log was returned.
+    pub end: bool,
+}
+
+/// Node facts, `GET /api/v1/cluster/node`, `system.info`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeView {
+    pub version: String,
+    pub cluster_id: u64,
+    pub shards: u16,
+    pub epoch: u64,
+    pub tzdb: String,
+    pub ready: bool,
+    pub not_ready_reasons: Vec<String>,
+    pub jobs: u64,
+    pub open_runs: u64,
+    pub executors: u64,
+    pub now: Timestamp,
+}

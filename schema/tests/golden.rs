@@ -1,0 +1,156 @@
+//! What is stored, byte for byte: one line per form in `golden/stored.jsonl`, with its fields as JSON to read and its bytes as
+//! hex. Any change of a stored form is a diff there; after a wanted one: `UPDATE_GOLDEN=1 cargo test -p campanile-schema --test golden`.
+//!
+//! A line that is there must be readable for ever within its event format: [`bytes_written_once_are_read_for_ever`] reads what
+//! the file holds, not what this build writes.
+#![allow(clippy::unwrap_used)]
+
+mod samples;
+
+use campanile_schema::{
+    event::Event,
+    format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
+    frame::{self, Frame, decode_batch},
+    ids::{ClusterId, Epoch, ShardId},
+    record::RunRecord,
+    stored::{StoredJob, TenantRecord},
+};
+use samples::{Sample, event_names, events, grow::grown, samples};
+use serde::{Serialize, de::DeserializeOwned};
+use std::{collections::BTreeSet, fmt::Debug, path::PathBuf};
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/stored.jsonl")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|n| u8::from_str_radix(&text[n..n + 2], 16).unwrap()).collect()
+}
+
+/// (form, name, bytes) of the golden file.
+fn golden() -> Vec<(String, String, Vec<u8>)> {
+    let text = std::fs::read_to_string(path()).unwrap_or_default();
+    text.lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let field = |name: &str| line[name].as_str().unwrap().to_owned();
+            (field("form"), field("name"), unhex(&field("hex")))
+        })
+        .collect()
+}
+
+#[test]
+fn stored_bytes_change_only_with_a_diff() {
+    let lines: Vec<String> = samples()
+        .iter()
+        .map(|s| {
+            let (form, name, fields, hex) = (s.form, &s.name, &s.fields, hex(&s.bytes));
+            serde_json::json!({"form": form, "name": name, "fields": fields, "hex": hex}).to_string()
+        })
+        .collect();
+    let text = lines.join("\n") + "\n";
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path(), &text).unwrap();
+    }
+    let written = std::fs::read_to_string(path()).unwrap_or_default();
+    for (now, golden) in text.lines().zip(written.lines()) {
+        assert_eq!(now, golden, "a stored form has changed; when that is wanted: UPDATE_GOLDEN=1");
+    }
+    assert_eq!(text.lines().count(), written.lines().count());
+}
+
+#[test]
+fn every_event_has_a_sample() {
+    let sampled: BTreeSet<String> = events().iter().map(name_of).collect();
+    assert_eq!(sampled, event_names().into_iter().map(str::to_owned).collect());
+}
+
+fn name_of(event: &Event) -> String {
+    format!("{event:?}").split([' ', '{']).next().unwrap().to_owned()
+}
+
+/// Reads a form; what was read encodes to the same bytes again. A newer writer of the same format may add fields: they are
+/// ignored.
+fn read<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) {
+    let value: T = frame::decode("golden", bytes).unwrap();
+    assert_eq!(hex(&frame::encode(&value)), hex(bytes));
+    let grown = grown(bytes);
+    assert!(grown.len() > bytes.len());
+    assert_eq!(frame::decode::<T>("grown", &grown).unwrap(), value, "an unknown field must be ignored");
+}
+
+#[test]
+fn bytes_written_once_are_read_for_ever() {
+    let golden = golden();
+    assert!(!golden.is_empty());
+    for (form, name, bytes) in golden {
+        println!("{form} {name}: {} bytes", bytes.len());
+        match form.as_str() {
+            // An event is a one-entry map that tells its variant: it grows inside a frame.
+            "event" => {
+                let event: Event = frame::decode("event", &bytes).unwrap();
+                let events = vec![event];
+                assert_eq!(hex(&frame::encode(&events[0])), hex(&bytes));
+                read::<Frame>(&frame::encode(&Frame { shard: ShardId(1), epoch: Epoch(1), seq: 1, hlc: 1, events }));
+            }
+            "frame" => {
+                read::<Frame>(&bytes);
+                let frame: Frame = frame::decode("frame", &bytes).unwrap();
+                let twice = [bytes.clone(), bytes].concat();
+                assert_eq!(decode_batch(&twice).unwrap(), [frame.clone(), frame]);
+            }
+            "run" => read::<RunRecord>(&bytes),
+            "job" => read::<StoredJob>(&bytes),
+            "tenant" => read::<TenantRecord>(&bytes),
+            "format" => read::<FormatRow>(&bytes),
+            other => panic!("no reader for {other}"),
+        }
+    }
+}
+
+#[test]
+fn a_newer_format_is_refused_with_what_to_do() {
+    let row = |event_format, wire_format| FormatRow {
+        event_format,
+        wire_format,
+        cluster_id: ClusterId(5),
+        shards: 256,
+        created_ms: 0,
+    };
+    assert_eq!(row(EVENT_FORMAT, WIRE_FORMAT).check(), Ok(()));
+    for newer in [row(EVENT_FORMAT + 1, WIRE_FORMAT), row(EVENT_FORMAT, WIRE_FORMAT + 1)] {
+        // It is read first, whatever a newer release adds to it.
+        let mut json = serde_json::to_value(&newer).unwrap();
+        json["something_new"] = serde_json::json!(true);
+        let newer: FormatRow = serde_json::from_value(json).unwrap();
+        let said = newer.check().unwrap_err().to_string();
+        assert!(said.contains("written in event format") && said.contains("Start a release"), "{said}");
+    }
+}
+
+/// A torn or foreign byte string is an error that names the form, never a panic.
+#[test]
+fn damaged_bytes_are_an_error() {
+    for Sample { form, name, bytes, .. } in samples() {
+        for cut in 0..bytes.len() {
+            if form == "frame" {
+                let error = frame::decode::<Frame>("frame", &bytes[..cut]).unwrap_err();
+                assert!(error.to_string().starts_with("frame: "), "{name}: {error}");
+                assert!(cut == 0 || decode_batch(&bytes[..cut]).is_err());
+            }
+            for flip in [0x01, 0x80, 0xff] {
+                let mut spoiled = bytes.clone();
+                spoiled[cut] ^= flip;
+                drop(frame::decode::<Frame>("frame", &spoiled));
+                drop(frame::decode::<Event>("event", &spoiled));
+                drop(frame::decode::<StoredJob>("job", &spoiled));
+                drop(decode_batch(&spoiled));
+            }
+        }
+    }
+    assert!(frame::decode::<Event>("event", &frame::encode(&"jx")).is_err(), "an unknown event is not skipped");
+}

@@ -1,0 +1,340 @@
+//! One sample of each stored form, with every optional field set in one of them and left out in another.
+
+#![allow(clippy::unwrap_used, dead_code)]
+
+pub mod grow;
+
+use campanile_schema::{
+    event::{Event, Interval, LedgerEntry, Next, Outcome, PauseScope, SkipReason, StopReason},
+    format::FormatRow,
+    frame::{self, Frame},
+    ids::{ClusterId, Epoch, ExecutorSession, JobId, RunId, ShardId, Token},
+    job::{Action, Dialect, Gap, JobSpec, Overlap, Trigger},
+    payload::Payload,
+    record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
+    stored::{Sealed, StoredAction, StoredJob, StoredTrigger, TenantRecord},
+};
+use serde::Serialize;
+
+/// A form's bytes, and its fields to read.
+pub struct Sample {
+    pub form: &'static str,
+    pub name: String,
+    pub fields: serde_json::Value,
+    pub bytes: Vec<u8>,
+}
+
+fn sample<T: Serialize>(form: &'static str, name: &str, value: &T) -> Sample {
+    let fields = serde_json::to_value(value).expect("stored forms have JSON");
+    Sample { form, name: name.to_owned(), fields, bytes: frame::encode(value) }
+}
+
+pub const AT: i64 = 1_782_000_000_000;
+pub const JOB: JobId = JobId(7_848);
+pub const RUN: RunId = RunId(11_944);
+
+/// A typical job: cron in a zone, a command, three labels.
+pub fn typical() -> StoredJob {
+    let trigger = StoredTrigger::Cron {
+        expr: "30 2 * * 1-5".to_owned(),
+        dialect: Dialect::Unix,
+        zone: "Europe/Berlin".to_owned(),
+        gap: Gap::default(),
+        overlap: Overlap::default(),
+    };
+    let mut spec = JobSpec::new("finance", "daily_billing", Trigger::Manual {});
+    spec.action = Some(Action::Command {
+        command: vec!["/bin/sh".to_owned(), "-c".to_owned(), "/opt/billing/run --day yesterday".to_owned()],
+        env: [("TZ".to_owned(), "UTC".to_owned())].into(),
+        cwd: None,
+        stdin: None,
+        output_cap_kb: 256,
+    });
+    for (key, value) in [("team", "billing"), ("stage", "prod"), ("cost-center", "4711")] {
+        spec.labels.insert(key.to_owned(), value.to_owned());
+    }
+    StoredJob::from_spec(&spec, trigger, None)
+}
+
+fn plain(name: &str, trigger: StoredTrigger) -> StoredJob {
+    StoredJob::from_spec(&JobSpec::new("default", name, Trigger::Manual {}), trigger, None)
+}
+
+/// No field has its default.
+pub fn full() -> StoredJob {
+    let mut job = typical();
+    job.trigger = StoredTrigger::Cron {
+        expr: "0 0 2 ? * MON".to_owned(),
+        dialect: Dialect::Quartz,
+        zone: "America/New_York".to_owned(),
+        gap: Gap::Skip,
+        overlap: Overlap::Both,
+    };
+    (job.start_ms, job.end_ms, job.jitter_sec) = (Some(AT), Some(AT + 1), 30);
+    (job.misfire, job.misfire_threshold_sec, job.max_catch_up) = ("SKIP".parse().expect("known"), 300, 5);
+    (job.concurrency, job.backoff) = ("REPLACE".parse().expect("known"), "FIXED".parse().expect("known"));
+    (job.max_attempts, job.base_delay_ms, job.max_delay_ms) = (7, 1_500, 60_000);
+    (job.retry_jitter_milli, job.timeout_sec, job.priority) = (0, 60, 900);
+    (job.not_idempotent, job.no_dead_letter) = (true, true);
+    job.on_lost_contact = "STOP".parse().expect("known");
+    job.pool = "billing".to_owned();
+    job.action = Some(StoredAction::Command {
+        command: vec!["/bin/true".to_owned()],
+        env: [("A".to_owned(), "b".to_owned())].into(),
+        cwd: Some("/tmp".to_owned()),
+        stdin: Some("in".to_owned()),
+        output_cap_kb: 0,
+    });
+    job.params = Payload(r#"{"day":"2026-02-23"}"#.to_owned());
+    job.secrets = Some(Sealed {
+        names: vec!["password".to_owned()],
+        key_id: "k1".to_owned(),
+        nonce: (0..24).collect(),
+        ciphertext: vec![0xde, 0xad, 0xbe, 0xef],
+    });
+    job.resources = Some((1.5, 2_048, 10));
+    job
+}
+
+pub fn jobs() -> Vec<(&'static str, StoredJob)> {
+    let mut handler = plain("handler", StoredTrigger::Manual {});
+    handler.action = Some(StoredAction::Handler { name: "other".to_owned() });
+    vec![
+        ("cron, typical", typical()),
+        ("cron, no default", full()),
+        ("fixed rate", plain("rate", StoredTrigger::FixedRate { every_ms: 30_000, anchor_ms: AT })),
+        ("fixed delay", plain("delay", StoredTrigger::FixedDelay { every_ms: 30_000 })),
+        ("once", plain("once", StoredTrigger::Once { at_ms: AT })),
+        ("manual", plain("manual", StoredTrigger::Manual {})),
+        ("manual, handler", handler),
+    ]
+}
+
+fn attempt(number: u32, state: AttemptState) -> AttemptRecord {
+    AttemptRecord {
+        attempt: number,
+        generation: 1,
+        state,
+        token: Token(40 + u64::from(number)),
+        executor: "executor-1".to_owned(),
+        started_ms: AT + 20,
+        ended_ms: None,
+        error_code: None,
+        error_message: None,
+        cpu_ms: None,
+        max_rss_kb: None,
+    }
+}
+
+pub fn runs() -> Vec<(&'static str, RunRecord)> {
+    let short = RunRecord {
+        run: RUN,
+        job: JOB,
+        tenant: "finance".to_owned(),
+        state: RunState::Running,
+        source: Source::Schedule,
+        logical_ms: Some(AT),
+        key: None,
+        generation: 1,
+        created_ms: AT + 4,
+        started_ms: Some(AT + 20),
+        ended_ms: None,
+        params: None,
+        result: None,
+        reason: None,
+        dead_letter: false,
+        attempts: vec![attempt(1, AttemptState::Running)],
+        dag: None,
+    };
+    let mut failed = attempt(2, AttemptState::Failed);
+    (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
+    (failed.error_code, failed.error_message) = (Some("EXIT_1".to_owned()), Some("exit code 1".to_owned()));
+    (failed.cpu_ms, failed.max_rss_kb) = (Some(12), Some(34_567));
+    let full = RunRecord {
+        state: RunState::Failed,
+        source: Source::Manual,
+        key: Some("manual_20260224_001".to_owned()),
+        generation: 2,
+        ended_ms: Some(AT + 90),
+        params: Some(Payload(r#"{"b":2}"#.to_owned())),
+        result: Some(Payload("[1]".to_owned())),
+        reason: Some("re-run after fix".to_owned()),
+        dead_letter: true,
+        attempts: vec![attempt(1, AttemptState::Lost), failed],
+        dag: Some((3, 4)),
+        ..short.clone()
+    };
+    vec![("running", short), ("every field", full)]
+}
+
+fn interval() -> Interval {
+    Interval { from_ms: AT - 86_400_000, to_ms: AT, version: 3, tzdb: "2026b".to_owned() }
+}
+
+fn entry(outcome: Outcome, reason: Option<SkipReason>, run: Option<RunId>) -> LedgerEntry {
+    LedgerEntry { first_ms: AT - 7_200_000, last_ms: AT, count: 3, outcome, reason, run }
+}
+
+/// Every event, optional fields set and left out.
+pub fn events() -> Vec<Event> {
+    let (job, run, at_ms) = (JOB, RUN, AT);
+    let record = runs()[1].1.clone();
+    let ended = |state, next| Event::AttemptEnded {
+        job,
+        run,
+        token: Token(41),
+        state,
+        error_code: None,
+        error_message: None,
+        cpu_ms: None,
+        max_rss_kb: None,
+        at_ms,
+        next,
+    };
+    let created = |source, interval| Event::RunCreated {
+        job,
+        run,
+        source,
+        logical_ms: Some(at_ms),
+        key: None,
+        params: None,
+        reason: None,
+        held: false,
+        at_ms: at_ms + 4,
+        interval,
+        late: false,
+        dag: None,
+    };
+    vec![
+        Event::TenantSet { tenant: tenant() },
+        Event::TenantDeleted { tenant: "finance".to_owned() },
+        Event::PauseSet { scope: PauseScope::System, paused: true, version: 2 },
+        Event::PauseSet { scope: PauseScope::Tenant("finance".to_owned()), paused: false, version: 3 },
+        Event::JobCreated { job, spec: plain("manual", StoredTrigger::Manual {}), at_ms },
+        Event::JobReplaced { job, spec: plain("manual", StoredTrigger::Manual {}), version: 2, at_ms },
+        Event::JobPaused { job, at_ms, reason: None },
+        Event::JobPaused { job, at_ms, reason: Some("too loud".to_owned()) },
+        Event::JobResumed { job, at_ms },
+        Event::JobDeleted { job, at_ms },
+        Event::JobQuarantined { job, at_ms, reason: "three panics".to_owned() },
+        Event::CursorMoved { job, interval: interval(), entries: Vec::new() },
+        Event::CursorMoved {
+            job,
+            interval: interval(),
+            entries: vec![
+                entry(Outcome::Skipped, Some(SkipReason::Misfire), None),
+                entry(Outcome::Coalesced, None, Some(run)),
+                entry(Outcome::Missed, Some(SkipReason::CatchUpCap), None),
+                entry(Outcome::DstSkipped, None, None),
+            ],
+        },
+        created(Source::Schedule, Some(interval())),
+        Event::RunCreated {
+            job,
+            run,
+            source: Source::Manual,
+            logical_ms: None,
+            key: Some("manual_20260224_001".to_owned()),
+            params: Some(Payload(r#"{"b":2}"#.to_owned())),
+            reason: Some("re-run after fix".to_owned()),
+            held: true,
+            at_ms,
+            interval: None,
+            late: true,
+            dag: Some((3, 4)),
+        },
+        Event::RunReleased { job, run, at_ms },
+        Event::RetryDue { job, run, at_ms },
+        Event::AttemptStarted {
+            job,
+            run,
+            attempt: 1,
+            token: Token(41),
+            executor: "executor-1".to_owned(),
+            session: ExecutorSession(9_007_199_254_740_991),
+            at_ms,
+        },
+        Event::AttemptSuspected { job, run, at_ms },
+        Event::AttemptHeard { job, run, session: ExecutorSession(6), at_ms },
+        Event::AttemptStopping { job, run, why: StopReason::Replace, at_ms },
+        ended(AttemptState::Lost, Next::Requeue),
+        ended(AttemptState::Failed, Next::Confirm),
+        Event::AttemptEnded {
+            job,
+            run,
+            token: Token(41),
+            state: AttemptState::Failed,
+            error_code: Some("EXIT_1".to_owned()),
+            error_message: Some("exit code 1".to_owned()),
+            cpu_ms: Some(12),
+            max_rss_kb: Some(34_567),
+            at_ms,
+            next: Next::RetryAt(at_ms + 10_000),
+        },
+        Event::RunConfirmed { job, run, at_ms },
+        Event::RunEnded { job, record: record.clone() },
+        Event::RunReopened { job, record: record.clone(), at_ms },
+        Event::DeadLetterDiscarded { job, record, at_ms },
+    ]
+}
+
+/// The names of all variants; the match stops the compiler when one is added.
+pub fn event_names() -> Vec<&'static str> {
+    events()
+        .iter()
+        .map(|event| match event {
+            Event::TenantSet { .. } => "TenantSet",
+            Event::TenantDeleted { .. } => "TenantDeleted",
+            Event::PauseSet { .. } => "PauseSet",
+            Event::JobCreated { .. } => "JobCreated",
+            Event::JobReplaced { .. } => "JobReplaced",
+            Event::JobPaused { .. } => "JobPaused",
+            Event::JobResumed { .. } => "JobResumed",
+            Event::JobDeleted { .. } => "JobDeleted",
+            Event::JobQuarantined { .. } => "JobQuarantined",
+            Event::CursorMoved { .. } => "CursorMoved",
+            Event::RunCreated { .. } => "RunCreated",
+            Event::RunReleased { .. } => "RunReleased",
+            Event::RetryDue { .. } => "RetryDue",
+            Event::AttemptStarted { .. } => "AttemptStarted",
+            Event::AttemptSuspected { .. } => "AttemptSuspected",
+            Event::AttemptHeard { .. } => "AttemptHeard",
+            Event::AttemptStopping { .. } => "AttemptStopping",
+            Event::AttemptEnded { .. } => "AttemptEnded",
+            Event::RunConfirmed { .. } => "RunConfirmed",
+            Event::RunEnded { .. } => "RunEnded",
+            Event::RunReopened { .. } => "RunReopened",
+            Event::DeadLetterDiscarded { .. } => "DeadLetterDiscarded",
+        })
+        .collect()
+}
+
+fn tenant() -> TenantRecord {
+    TenantRecord {
+        tenant: "finance".to_owned(),
+        max_concurrent_runs: 100,
+        max_triggers_per_sec: 2.5,
+        max_jobs: 10_000,
+        max_queued_runs: 5_000,
+        version: 4,
+    }
+}
+
+pub fn samples() -> Vec<Sample> {
+    let mut samples: Vec<Sample> = Vec::new();
+    for event in events() {
+        let text = format!("{event:?}");
+        samples.push(sample("event", text.split([' ', '{']).next().unwrap_or_default(), &event));
+    }
+    let fire = events().into_iter().filter(|e| matches!(e, Event::RunCreated { .. } | Event::AttemptStarted { .. }));
+    let frame =
+        Frame { shard: ShardId(17), epoch: Epoch(3), seq: 1_000, hlc: AT as u64 * 1_000, events: fire.collect() };
+    samples.push(sample("frame", "fire and start", &frame));
+    samples.extend(runs().iter().map(|(name, run)| sample("run", name, run)));
+    samples.extend(jobs().iter().map(|(name, job)| sample("job", name, job)));
+    samples.push(sample("tenant", "every field", &tenant()));
+    let (cluster_id, created_ms) = (ClusterId(1_234_567_890_123), AT);
+    let row = FormatRow { event_format: 1, wire_format: 1, cluster_id, shards: 256, created_ms };
+    samples.push(sample("format", "first", &row));
+    samples
+}

@@ -1,0 +1,104 @@
+//! HTTP/JSON for callers, under `/api/v1`, and the plain pages beside it (`/healthz`, `/readyz`, `/metrics`,
+//! `/openapi.json`, `/errors`, `/`).
+//!
+//! One table ([`routes::table`]) holds every route with its types; the router and the OpenAPI document are both built
+//! from it, so that they cannot differ. A request goes: request id, token, path and query, body, operation
+//! ([`crate::ops`]), answer. Every refusal is `application/problem+json` with a stable code.
+//!
+//! Never here: permissions or rules about jobs (they are in `ops` and in the core), and nothing is answered that does
+//! not rest on durable state.
+
+mod access;
+mod body;
+mod listener;
+mod openapi;
+mod pages;
+mod problem;
+mod request;
+mod route;
+mod routes;
+mod routes_jobs;
+mod routes_runs;
+mod routes_system;
+
+pub use body::parse_json;
+pub use openapi::document as openapi_document;
+pub use problem::{Problem, title};
+
+use crate::{
+    auth::{Authenticator, Caller},
+    ops::Operations,
+};
+use axum::{
+    Router, middleware,
+    routing::{MethodFilter, MethodRouter, on},
+};
+use campanile_schema::limits::HTTP_STOP_MS;
+use listener::{BoundedListener, Peer};
+use metrics_exporter_prometheus::PrometheusHandle;
+use route::Route;
+use std::{collections::BTreeMap, future::Future, io, sync::Arc, time::Duration};
+use tokio::{net::TcpListener, sync::watch};
+
+/// What the HTTP side needs of a node.
+#[derive(Clone)]
+pub struct Api {
+    pub operations: Operations,
+    pub authenticator: Authenticator,
+    /// Dev mode: who a caller from this machine without a token is. None = a token is always needed.
+    pub open_to_loopback: Option<Caller>,
+    /// Rendered by `/metrics`. None = there is nothing to render (404).
+    pub metrics: Option<PrometheusHandle>,
+    /// `/metrics` without a token.
+    pub open_metrics: bool,
+}
+
+/// Every route of the table, with request ids and problem answers around it.
+pub fn router(api: Api) -> Router {
+    let api = Arc::new(api);
+    let mut paths: BTreeMap<&'static str, Vec<Arc<Route>>> = BTreeMap::new();
+    for route in routes::table() {
+        paths.entry(route.path).or_default().push(Arc::new(route));
+    }
+    let mut router = Router::new();
+    for (path, routes) in paths {
+        let allowed: Vec<&'static str> = routes.iter().map(|route| route.method.as_str()).collect();
+        let mut methods = MethodRouter::new();
+        for route in routes {
+            let filter = match route.method {
+                route::Verb::Get => MethodFilter::GET,
+                route::Verb::Post => MethodFilter::POST,
+                route::Verb::Put => MethodFilter::PUT,
+                route::Verb::Delete => MethodFilter::DELETE,
+            };
+            let api = api.clone();
+            let answer = move |request| request::answer(api.clone(), route.clone(), request);
+            methods = methods.merge(on(filter, answer));
+        }
+        router = router.route(path, methods.fallback(move |request| request::wrong_method(allowed.clone(), request)));
+    }
+    router.fallback(request::unknown_path).layer(middleware::from_fn(request::number_and_measure))
+}
+
+/// Serves until `stop` is done; then lets what is under way end, for a bounded time.
+pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    let app = router(api).into_make_service_with_connect_info::<Peer>();
+    let (stopping, mut stopped) = watch::channel(false);
+    let drained = async move {
+        stop.await;
+        stopping.send_replace(true);
+    };
+    let serving = axum::serve(BoundedListener::new(listener), app).with_graceful_shutdown(drained);
+    let overdue = async move {
+        // The sender is dropped only after it has sent, so an error cannot come first.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+        tokio::time::sleep(Duration::from_millis(HTTP_STOP_MS)).await;
+    };
+    tokio::select! {
+        served = serving => served,
+        () = overdue => {
+            tracing::warn!("HTTP calls still under way are cut off");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The OpenAPI 3.1 document, from the table of routes.
+
+use super::{
+    problem::{Problem, title},
+    route::{Handler, Route},
+    routes,
+};
+use campanile_schema::error::ErrorCode;
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What any operation can answer besides its own refusals.
+const ANY_TIME: &[ErrorCode] = &[
+    ErrorCode::InvalidArgument,
+    ErrorCode::Unauthenticated,
+    ErrorCode::Forbidden,
+    ErrorCode::Internal,
+    ErrorCode::Overloaded,
+    ErrorCode::NotReady,
+    ErrorCode::Timeout,
+];
+
+/// The document.
+pub fn document() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut schemas = settings.into_generator();
+    let mut paths: BTreeMap<&'static str, Map<String, Value>> = BTreeMap::new();
+    for route in routes::table() {
+        let verb = route.method.as_str().to_ascii_lowercase();
+        paths.entry(route.path).or_default().insert(verb, operation(&route, &mut schemas));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Campanile",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Names are camelCase, enums UPPER_SNAKE (read in any case), instants RFC 3339 in UTC. Unknown \
+                            fields are refused by name. Errors are application/problem+json with a stable code.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.take_definitions(true),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    })
+}
+
+fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Value {
+    let mut operation = json!({
+        "operationId": route.operation,
+        "summary": route.summary,
+        "tags": [route.operation.split('.').next()],
+        "responses": responses(route, schemas),
+    });
+    let parameters = parameters(route, schemas);
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if let Some(body) = route.body {
+        operation["requestBody"] = json!({
+            "required": !body.optional,
+            "content": {"application/json": {"schema": (body.schema)(schemas)}},
+        });
+    }
+    match route.handler {
+        Handler::Page(_) => operation["security"] = json!([]),
+        Handler::Operation(_) | Handler::Metrics(_) => {}
+    }
+    operation
+}
+
+fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Vec<Value> {
+    let in_path = route.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+    let mut parameters: Vec<Value> = in_path
+        .map(|name| {
+            let schema = match name {
+                "tenantId" => json!({"type": "string"}),
+                _ => json!({"type": "integer", "minimum": 0, "maximum": (1u64 << 53) - 1}),
+            };
+            json!({"name": name, "in": "path", "required": true, "schema": schema})
+        })
+        .collect();
+    if let Some(query) = route.query {
+        let object = query(schemas).to_value();
+        let required = object["required"].as_array().cloned().unwrap_or_default();
+        for (name, schema) in object["properties"].as_object().into_iter().flatten() {
+            let mut schema = schema.clone();
+            let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            let mut parameter = json!({
+                "name": name, "in": "query", "required": required.contains(&json!(name)), "schema": schema,
+            });
+            if let Some(description) = description {
+                parameter["description"] = description;
+            }
+            parameters.push(parameter);
+        }
+    }
+    if route.idempotent_by_key {
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": false, "schema": {"type": "string"},
+            "description": "The same key again does not do it again, but answers what was made.",
+        }));
+    }
+    parameters
+}
+
+fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
+    let mut responses = Map::new();
+    let mut good = json!({"description": route.summary});
+    match (route.answer, &route.handler) {
+        (Some(answer), _) if route.status != 204 => {
+            good["content"] = json!({"application/json": {"schema": answer(schemas)}});
+        }
+        (_, Handler::Page(_) | Handler::Metrics(_)) => good["content"] = json!({route.media: {}}),
+        (_, Handler::Operation(_)) => {}
+    }
+    responses.insert(route.status.to_string(), good);
+    let problem = schemas.subschema_for::<Problem>().to_value();
+    let common = match route.handler {
+        Handler::Operation(_) => ANY_TIME,
+        Handler::Page(_) | Handler::Metrics(_) => &[],
+    };
+    let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
+    for code in ErrorCode::ALL.iter().filter(|code| common.contains(code) || route.errors.contains(code)) {
+        by_status.entry(code.status()).or_default().push(*code);
+    }
+    for (status, codes) in by_status {
+        let lines: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), title(*code))).collect();
+        responses.insert(
+            status.to_string(),
+            json!({"description": lines.join("\n"), "content": {"application/problem+json": {"schema": problem}}}),
+        );
+    }
+    Value::Object(responses)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(object) => {
+                for (key, value) in object {
+                    match (key.as_str(), value) {
+                        ("$ref", Value::String(target)) => drop(found.insert(target.clone())),
+                        _ => references(value, found),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    #[test]
+    fn every_route_is_in_the_document_with_its_types() {
+        let document = document();
+        let mut ids = BTreeSet::new();
+        for route in routes::table() {
+            let verb = route.method.as_str().to_ascii_lowercase();
+            let operation = &document["paths"][route.path][&verb];
+            assert_eq!(operation["operationId"], route.operation, "{verb} {}", route.path);
+            assert!(ids.insert(route.operation), "{} twice", route.operation);
+            assert!(operation["responses"][route.status.to_string()].is_object());
+            assert_eq!(operation["requestBody"].is_object(), route.body.is_some());
+            let named = operation["parameters"].as_array().cloned().unwrap_or_default();
+            for name in route.path.split('/').filter_map(|s| s.strip_prefix('{')?.strip_suffix('}')) {
+                assert!(named.iter().any(|p| p["name"] == name && p["in"] == "path"), "{}: {name}", route.path);
+            }
+            for code in route.errors {
+                let told = operation["responses"][code.status().to_string()]["description"].as_str().unwrap();
+                assert!(told.contains(code.as_str()), "{}: {told}", route.operation);
+            }
+        }
+        let count: usize = document["paths"].as_object().unwrap().values().map(|p| p.as_object().unwrap().len()).sum();
+        assert_eq!(count, ids.len());
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_schema() {
+        let document = document();
+        let mut found = BTreeSet::new();
+        references(&document, &mut found);
+        assert!(found.len() > 20, "{found:?}");
+        for reference in found {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn a_jobs_fields_are_described() {
+        let document = document();
+        let spec = &document["components"]["schemas"]["JobSpec"];
+        for field in ["name", "tenantId", "trigger", "retryPolicy", "timeoutSec", "executorSelector", "params"] {
+            assert!(spec["properties"][field].is_object(), "{field}");
+        }
+        assert_eq!(spec["additionalProperties"], false);
+        let listed = document["paths"]["/api/v1/jobs"]["get"]["parameters"].as_array().unwrap();
+        assert!(listed.iter().any(|p| p["name"] == "pageSize" && p["in"] == "query" && p["required"] == false));
+    }
+}

@@ -1,0 +1,268 @@
+//! The way of one request: id, route, token, path, body, operation, answer.
+
+use super::{
+    Api, access, body,
+    listener::Peer,
+    problem,
+    route::{Answered, Call, Handler, Route, Verb},
+    routes,
+};
+use crate::{auth::Role, ops::closest};
+use axum::{
+    RequestExt,
+    body::{Body, Bytes},
+    extract::{ConnectInfo, RawPathParams, Request},
+    http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header},
+    middleware::Next,
+};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    limits::{HTTP_CALL_MS, REQUEST_ID_BYTES},
+};
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+/// The id of a request: the caller's, or one of ours.
+#[derive(Clone)]
+struct RequestId(String);
+
+/// Which operation answered, for the metrics.
+#[derive(Clone, Copy)]
+struct Operation(&'static str);
+
+/// Gives every request its id and every answer its id and measure.
+pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Response<Body> {
+    let id = given_id(request.headers()).unwrap_or_else(next_id);
+    request.extensions_mut().insert(RequestId(id.clone()));
+    let begun = Instant::now();
+    let mut response = next.run(request).await;
+    let operation = response.extensions().get::<Operation>().map_or("none", |Operation(name)| name);
+    let status = response.status().as_u16().to_string();
+    metrics::counter!("campanile_http_requests_total", "operation" => operation, "status" => status).increment(1);
+    metrics::histogram!("campanile_http_request_ms", "operation" => operation)
+        .record(begun.elapsed().as_secs_f64() * 1e3);
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        headers.insert("x-request-id", id);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn given_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("x-request-id")?.to_str().ok()?;
+    (!id.is_empty() && id.len() <= REQUEST_ID_BYTES && id.bytes().all(|b| b.is_ascii_graphic())).then(|| id.to_owned())
+}
+
+/// Different after each start, counting within one.
+fn next_id() -> String {
+    static START: LazyLock<u32> = LazyLock::new(|| getrandom::u32().unwrap_or(0));
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    format!("{:08x}-{}", *START, COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn id_of(request: &Request) -> Option<String> {
+    request.extensions().get::<RequestId>().map(|RequestId(id)| id.clone())
+}
+
+/// Answers a request that belongs to a route.
+pub(super) async fn answer(api: Arc<Api>, route: Arc<Route>, request: Request) -> Response<Body> {
+    let id = id_of(&request);
+    let shown = id.clone().unwrap_or_default();
+    let answered = match whole(handle(&api, &route, request)).await {
+        Ok(answered) => answered,
+        Err(what) => {
+            tracing::error!(operation = route.operation, request = %shown, "bug: the handler panicked: {what}");
+            Err(ApiError::new(
+                ErrorCode::Internal,
+                format!("a bug in {}; report it with the request id", route.operation),
+            ))
+        }
+    };
+    let mut response = match answered {
+        Ok(response) => good(&route, response),
+        Err(error) => {
+            if error.known() == ErrorCode::Internal {
+                tracing::error!(operation = route.operation, request = %shown, %error, "call failed");
+            }
+            problem::response(error, id)
+        }
+    };
+    response.extensions_mut().insert(Operation(route.operation));
+    response
+}
+
+fn good(route: &Route, mut response: Response<Body>) -> Response<Body> {
+    if response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::from_u16(route.status).unwrap_or(StatusCode::OK);
+    }
+    if response.status() == StatusCode::NO_CONTENT {
+        response.headers_mut().remove(header::CONTENT_TYPE);
+        *response.body_mut() = Body::empty();
+    }
+    response
+}
+
+async fn handle(api: &Api, route: &Route, mut request: Request) -> Answered {
+    let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| *peer);
+    match &route.handler {
+        Handler::Page(page) => page(api, request.uri()),
+        Handler::Metrics(page) => {
+            if !api.open_metrics {
+                let caller = access::caller(api, request.headers(), peer)?;
+                if caller.role != Role::Operator {
+                    return Err(ApiError::new(ErrorCode::Forbidden, "metrics are about all tenants: for operators"));
+                }
+            }
+            page(api)
+        }
+        Handler::Operation(operation) => {
+            // Before the body: nobody unknown makes the node read megabytes.
+            let caller = access::caller(api, request.headers(), peer)?;
+            let path = path_of(&mut request).await?;
+            let idempotency_key = if route.idempotent_by_key { key(request.headers())? } else { None };
+            let (parts, body) = request.into_parts();
+            let body = match route.method {
+                Verb::Get | Verb::Delete => Bytes::new(),
+                Verb::Post | Verb::Put => body::read(body).await?,
+            };
+            body::check_type(&parts.headers, &body)?;
+            let ops = api.operations.clone();
+            let answering = operation(Call { ops, caller, path, uri: parts.uri, idempotency_key, body });
+            let limit = Duration::from_millis(HTTP_CALL_MS);
+            tokio::time::timeout(limit, answering).await.unwrap_or_else(|_| {
+                let message = format!("no answer within {} s; read before you ask again", limit.as_secs());
+                Err(ApiError::new(ErrorCode::Timeout, message))
+            })
+        }
+    }
+}
+
+async fn path_of(request: &mut Request) -> Result<Vec<(String, String)>, ApiError> {
+    let params = request
+        .extract_parts::<RawPathParams>()
+        .await
+        .map_err(|why| ApiError::new(ErrorCode::InvalidArgument, format!("in the path: {}", why.body_text())))?;
+    Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let wrong = |_| ApiError::new(ErrorCode::InvalidArgument, "Idempotency-Key: only visible ASCII characters");
+    headers.get("idempotency-key").map(|value| value.to_str().map(str::to_owned).map_err(wrong)).transpose()
+}
+
+/// A panic in a handler is an answer to its caller, not a broken connection.
+async fn whole<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = pin!(future);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Ok),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            Poll::Ready(Err(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()))
+        }
+    })
+    .await
+}
+
+/// 405 with what the path does take.
+pub(super) async fn wrong_method(allowed: Vec<&'static str>, request: Request) -> Response<Body> {
+    let allowed = allowed.join(", ");
+    let message = format!("{} is not for this path; it takes {allowed}", request.method());
+    let mut response = problem::response(ApiError::new(ErrorCode::MethodNotAllowed, message), id_of(&request));
+    if let Ok(allowed) = HeaderValue::from_str(&allowed) {
+        response.headers_mut().insert(header::ALLOW, allowed);
+    }
+    response
+}
+
+/// 404 with the closest path there is.
+pub(super) async fn unknown_path(request: Request) -> Response<Body> {
+    let error = ApiError::new(ErrorCode::UnknownMethod, unknown(request.uri()));
+    problem::response(error, id_of(&request))
+}
+
+fn unknown(uri: &Uri) -> String {
+    static PATHS: LazyLock<Vec<&'static str>> = LazyLock::new(|| routes::table().iter().map(|r| r.path).collect());
+    let path = uri.path();
+    let shown = path.chars().take(200).collect::<String>();
+    let there_is = |path: &str| PATHS.iter().any(|known| fits(known, path));
+    let meant = if there_is(path.trim_end_matches('/')) {
+        Some(path.trim_end_matches('/').to_owned())
+    } else if there_is(&format!("/api/v1{path}")) {
+        Some(format!("/api/v1{path}"))
+    } else {
+        // Ids are taken out, so that /api/v1/job/17 is compared as /api/v1/job/0.
+        let plain = |path: &str| {
+            let segment = |s: &str| {
+                if s.starts_with('{') || s.parse::<u64>().is_ok() { "0".to_owned() } else { s.to_owned() }
+            };
+            path.split('/').map(segment).collect::<Vec<_>>().join("/")
+        };
+        let wanted = plain(path);
+        let alike = PATHS.iter().map(|known| (plain(known), *known));
+        let alike: Vec<_> = alike.filter(|(known, _)| known.split('/').count() == wanted.split('/').count()).collect();
+        let closest = closest(&wanted, alike.iter().map(|(known, _)| known.as_str()));
+        alike.iter().find(|(known, _)| Some(known.as_str()) == closest).map(|(_, path)| (*path).to_owned())
+    };
+    let hint = Hint(meant);
+    format!("there is no path {shown}{hint}; /openapi.json lists all")
+}
+
+struct Hint(Option<String>);
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |meant| write!(f, "; did you mean {meant}?"))
+    }
+}
+
+/// Whether a path belongs to a pattern such as `/jobs/{jobId}`.
+fn fits(pattern: &str, path: &str) -> bool {
+    let (pattern, path): (Vec<&str>, Vec<&str>) = (pattern.split('/').collect(), path.split('/').collect());
+    pattern.len() == path.len()
+        && pattern
+            .iter()
+            .zip(&path)
+            .all(|(wanted, given)| wanted == given || wanted.starts_with('{') && !given.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_wrong_path_hears_of_the_right_one() {
+        for (wrong, right) in [
+            ("/api/v1/jobs/", "did you mean /api/v1/jobs?"),
+            ("/jobs/17", "did you mean /api/v1/jobs/17?"),
+            ("/api/v1/job", "did you mean /api/v1/jobs?"),
+            ("/api/v1/job/17", "did you mean /api/v1/jobs/{jobId}?"),
+            ("/api/v1/run/17/cancel", "did you mean /api/v1/runs/{runId}/cancel?"),
+            ("/healthy", "did you mean /healthz?"),
+        ] {
+            let told = unknown(&wrong.parse().unwrap());
+            assert!(told.contains(right), "{wrong}: {told}");
+        }
+        assert!(!unknown(&"/favicon.ico".parse().unwrap()).contains("did you mean"));
+    }
+
+    #[test]
+    fn ids_of_callers_are_taken_over_when_they_are_harmless() {
+        let with = |id: &str| HeaderMap::from_iter([("x-request-id".parse().unwrap(), id.parse().unwrap())]);
+        assert_eq!(given_id(&with("abc-1")).as_deref(), Some("abc-1"));
+        assert_eq!(given_id(&with("a b")), None);
+        assert_eq!(given_id(&with(&"x".repeat(REQUEST_ID_BYTES + 1))), None);
+        assert_ne!(next_id(), next_id());
+    }
+}

@@ -1,0 +1,292 @@
+//! A route: method, path, operation, types and handler in one value. The router calls the handler, the OpenAPI document
+//! reads the rest; the types of both come from the same function, so that they cannot differ.
+
+use super::{Api, body::parse_json};
+use crate::{auth::Caller, ops::Operations, ops::explained};
+use axum::{
+    body::{Body, Bytes},
+    extract::Query,
+    http::{HeaderName, HeaderValue, Response, Uri, header},
+};
+use campanile_schema::error::{ApiError, ErrorCode};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{future::Future, pin::Pin};
+
+pub(super) type Answered = Result<Response<Body>, ApiError>;
+type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// Methods in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+impl Verb {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// A request of a known caller, ready to be handled.
+pub(super) struct Call {
+    pub ops: Operations,
+    pub caller: Caller,
+    /// Decoded path parameters.
+    pub path: Vec<(String, String)>,
+    pub uri: Uri,
+    pub idempotency_key: Option<String>,
+    pub body: Bytes,
+}
+
+/// How a body is expected.
+#[derive(Clone, Copy)]
+pub(super) struct BodyForm {
+    pub schema: SchemaOf,
+    /// An empty body counts as `{}`.
+    pub optional: bool,
+}
+
+/// What a route gives.
+pub(super) enum Handler {
+    /// An operation of a caller with a token.
+    Operation(Box<dyn Fn(Call) -> Answering + Send + Sync>),
+    /// A page for everybody.
+    Page(fn(&Api, &Uri) -> Answered),
+    /// `/metrics`: an operator, unless the configuration opens it.
+    Metrics(fn(&Api) -> Answered),
+}
+
+pub(super) struct Route {
+    pub method: Verb,
+    pub path: &'static str,
+    pub operation: &'static str,
+    pub summary: &'static str,
+    /// Of a good answer; 204 has no body.
+    pub status: u16,
+    pub query: Option<SchemaOf>,
+    pub body: Option<BodyForm>,
+    pub answer: Option<SchemaOf>,
+    /// Content type of the answer.
+    pub media: &'static str,
+    pub idempotent_by_key: bool,
+    /// Besides those that every operation can have.
+    pub errors: &'static [ErrorCode],
+    pub handler: Handler,
+}
+
+/// Query of a route that takes none: any parameter is refused by name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoQuery {}
+
+/// A good answer that is not always JSON.
+pub(super) enum Reply<A> {
+    Json(A),
+    Text(String, Vec<(&'static str, String)>),
+}
+
+impl Route {
+    fn new(method: Verb, path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self {
+            method,
+            path,
+            operation,
+            summary,
+            status: 200,
+            query: None,
+            body: None,
+            answer: None,
+            media: "application/json",
+            idempotent_by_key: false,
+            errors: &[],
+            handler: Handler::Page(|_, _| Err(ApiError::new(ErrorCode::Internal, "the route has no handler"))),
+        }
+    }
+    pub fn get(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self::new(Verb::Get, path, operation, summary)
+    }
+    pub fn post(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self::new(Verb::Post, path, operation, summary)
+    }
+    pub fn put(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self::new(Verb::Put, path, operation, summary)
+    }
+    pub fn delete(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self::new(Verb::Delete, path, operation, summary)
+    }
+    pub fn errors(mut self, errors: &'static [ErrorCode]) -> Self {
+        self.errors = errors;
+        self
+    }
+    /// Takes `Idempotency-Key`.
+    pub fn idempotent_by_key(mut self) -> Self {
+        self.idempotent_by_key = true;
+        self
+    }
+    /// The status of a good answer. 204 leaves the body out.
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        if status == 204 {
+            self.answer = None;
+        }
+        self
+    }
+
+    /// Neither query nor body.
+    pub fn plain<A, F>(mut self, handle: fn(Call) -> F) -> Self
+    where
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.handled(move |call| {
+            no_query(&call)?;
+            Ok(handle(call))
+        })
+    }
+
+    /// A JSON body.
+    pub fn body<B, A, F>(self, handle: fn(Call, B) -> F) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.any_body(handle, false)
+    }
+
+    /// A JSON body that may be left out.
+    pub fn optional_body<B, A, F>(self, handle: fn(Call, B) -> F) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.any_body(handle, true)
+    }
+
+    fn any_body<B, A, F>(mut self, handle: fn(Call, B) -> F, optional: bool) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.body = Some(BodyForm { schema: SchemaGenerator::subschema_for::<B>, optional });
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.handled(move |call| {
+            no_query(&call)?;
+            let empty = optional && call.body.trim_ascii().is_empty();
+            let body = parse_json(if empty { b"{}" } else { &call.body })?;
+            Ok(handle(call, body))
+        })
+    }
+
+    /// Parameters in the query.
+    pub fn query<Q, A, F>(mut self, handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.handled(move |call| {
+            let query = parse_query(&call.uri)?;
+            Ok(handle(call, query))
+        })
+    }
+
+    /// Parameters in the query, and an answer that can be text.
+    pub fn query_or_text<Q, A, F>(mut self, handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<Reply<A>, ApiError>> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = parse_query(&call.uri).map(|query| handle(call, query));
+            Box::pin(async move {
+                match answering?.await? {
+                    Reply::Json(answer) => json(&answer),
+                    Reply::Text(text, headers) => Ok(with_headers(page("text/plain; charset=utf-8", text), headers)),
+                }
+            })
+        }));
+        self
+    }
+
+    /// A page for everybody, of another type than JSON perhaps.
+    pub fn page(mut self, media: &'static str, page: fn(&Api, &Uri) -> Answered) -> Self {
+        self.media = media;
+        self.handler = Handler::Page(page);
+        self
+    }
+
+    pub fn metrics(mut self, page: fn(&Api) -> Answered) -> Self {
+        self.media = "text/plain";
+        self.handler = Handler::Metrics(page);
+        self
+    }
+
+    fn handled<A, F>(mut self, begin: impl Fn(Call) -> Result<F, ApiError> + Send + Sync + 'static) -> Self
+    where
+        A: Serialize + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = begin(call);
+            Box::pin(async move { json(&answering?.await?) })
+        }));
+        self
+    }
+}
+
+fn no_query(call: &Call) -> Result<(), ApiError> {
+    parse_query::<NoQuery>(&call.uri).map(|NoQuery {}| ())
+}
+
+fn parse_query<Q: DeserializeOwned>(uri: &Uri) -> Result<Q, ApiError> {
+    match Query::try_from_uri(uri) {
+        Ok(Query(query)) => Ok(query),
+        Err(refused) => {
+            let text = refused.body_text();
+            let told = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+            Err(ApiError::new(ErrorCode::InvalidArgument, format!("in the query: {}", explained(told))))
+        }
+    }
+}
+
+/// The route's status is put on it later.
+fn json<A: Serialize>(answer: &A) -> Answered {
+    let body = serde_json::to_vec(answer)
+        .map_err(|why| ApiError::new(ErrorCode::Internal, format!("the answer cannot be written: {why}")))?;
+    Ok(page("application/json", body))
+}
+
+/// A good answer with its type.
+pub(super) fn page(media: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}
+
+fn with_headers(mut response: Response<Body>, headers: Vec<(&'static str, String)>) -> Response<Body> {
+    for (name, value) in headers {
+        if let Ok(value) = value.parse() {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}

@@ -1,0 +1,97 @@
+//! Routes of tenants, executors, pools, the node and the system.
+
+use super::route::{Call, Route};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    view::{ExecutorView, NodeView, PoolView, ReasonBody, TenantBody, TenantView},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+type Answer<T> = Result<T, ApiError>;
+
+/// A list that has one page.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Items<T> {
+    items: Vec<T>,
+}
+
+const BAD_BODY: &[ErrorCode] = &[
+    ErrorCode::InvalidArgument,
+    ErrorCode::MalformedBody,
+    ErrorCode::NotFound,
+    ErrorCode::BodyTooLarge,
+    ErrorCode::UnsupportedMediaType,
+];
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/api/v1/tenants", "tenant.list", "Tenants with their limits and use").plain(tenants),
+        Route::get("/api/v1/tenants/{tenantId}", "tenant.get", "A tenant").plain(tenant).errors(&[ErrorCode::NotFound]),
+        Route::put("/api/v1/tenants/{tenantId}", "tenant.set", "Set a tenant's limits (0 = none)")
+            .body(set_tenant)
+            .errors(BAD_BODY),
+        Route::post("/api/v1/tenants/{tenantId}/pause", "tenant.pause", "Stop firing and starting for a tenant")
+            .optional_body(pause_tenant)
+            .status(204)
+            .errors(BAD_BODY),
+        Route::post("/api/v1/tenants/{tenantId}/resume", "tenant.resume", "Undo a tenant's pause")
+            .optional_body(resume_tenant)
+            .status(204)
+            .errors(BAD_BODY),
+        Route::post("/api/v1/system/pause", "system.pause", "Stop firing and starting everywhere")
+            .optional_body(pause_system)
+            .status(204)
+            .errors(BAD_BODY),
+        Route::post("/api/v1/system/resume", "system.resume", "Undo the system's pause")
+            .optional_body(resume_system)
+            .status(204)
+            .errors(BAD_BODY),
+        Route::post(
+            "/api/v1/cluster/clock/accept",
+            "clock.accept",
+            "Fire again after a jump of the clock: it is right",
+        )
+        .optional_body(accept_clock)
+        .status(204)
+        .errors(BAD_BODY),
+        Route::get("/api/v1/executors", "executor.list", "Executors that are connected").plain(executors),
+        Route::get("/api/v1/pools", "pool.list", "Pools with their executors and waiting runs").plain(pools),
+        Route::get("/api/v1/cluster/node", "system.info", "Facts of this node").plain(node),
+    ]
+}
+
+async fn tenants(call: Call) -> Answer<Items<TenantView>> {
+    call.ops.tenant_list(&call.caller).await.map(|items| Items { items })
+}
+async fn tenant(call: Call) -> Answer<TenantView> {
+    call.ops.tenant_get(&call.caller, call.tenant()).await
+}
+async fn set_tenant(call: Call, body: TenantBody) -> Answer<TenantView> {
+    call.ops.tenant_set(&call.caller, call.tenant(), body).await
+}
+async fn pause_tenant(call: Call, body: ReasonBody) -> Answer<()> {
+    call.ops.tenant_pause(&call.caller, call.tenant(), body).await
+}
+async fn resume_tenant(call: Call, body: ReasonBody) -> Answer<()> {
+    call.ops.tenant_resume(&call.caller, call.tenant(), body).await
+}
+async fn pause_system(call: Call, body: ReasonBody) -> Answer<()> {
+    call.ops.system_pause(&call.caller, body).await
+}
+async fn resume_system(call: Call, body: ReasonBody) -> Answer<()> {
+    call.ops.system_resume(&call.caller, body).await
+}
+async fn accept_clock(call: Call, body: ReasonBody) -> Answer<()> {
+    call.ops.clock_accept(&call.caller, body).await
+}
+async fn executors(call: Call) -> Answer<Items<ExecutorView>> {
+    call.ops.executor_list(&call.caller).await.map(|items| Items { items })
+}
+async fn pools(call: Call) -> Answer<Items<PoolView>> {
+    call.ops.pool_list(&call.caller).await.map(|items| Items { items })
+}
+async fn node(call: Call) -> Answer<NodeView> {
+    call.ops.system_info(&call.caller).await
+}

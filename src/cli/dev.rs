@@ -1,0 +1,161 @@
+//! `campanile dev`: a node with an executor and demo jobs on this machine, open to programs of this machine.
+//!
+//! Its address and token are in `dev.json` in the data directory, for its owner only; the other commands find the one
+//! in the default directory by themselves.
+
+use super::{
+    demo,
+    failure::Failure,
+    fires, logging, output,
+    remote::{DevFile, default_dev_dir},
+    server::{EXECUTOR_GRACE, environment, keep_metrics, on_runtime, record_metrics, told_to_stop},
+};
+use crate::{
+    auth::{Authenticator, Caller, Role, new_token},
+    config::Config,
+    executor,
+    node::{Node, NodeOptions},
+    ops::Operations,
+    secrets::{KeyRing, new_key_line},
+    store::embedded::EmbeddedOptions,
+};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Attempts that the node's own executor runs at once.
+const SLOTS: u32 = 8;
+/// Shards of a dev directory: one machine, few jobs.
+const SHARDS: u16 = 16;
+const POOL: &str = "default";
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Directory of everything it stores [default: campanile/dev in the user's data directory]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Address of the HTTP API
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700")]
+    http: SocketAddr,
+    /// Address for executors and RPC clients
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7701")]
+    rpc: SocketAddr,
+    /// No demo jobs
+    #[arg(long)]
+    no_demo: bool,
+    /// No executor in the node; start one with `campanile executor`
+    #[arg(long)]
+    no_executor: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    for address in [args.http, args.rpc] {
+        if !address.ip().is_loopback() {
+            let message = format!(
+                "{address}: dev lets programs of this machine in without a token, so it only listens on loopback; for more use `campanile server`"
+            );
+            return Err(Failure::usage(message));
+        }
+    }
+    let mut config = Config::load(None, environment()).map_err(|errors| Failure::usage(errors.to_string()))?;
+    if std::env::var_os("CAMPANILE_LOG__LEVEL").is_none() {
+        // The terminal is for the fires.
+        "warn".clone_into(&mut config.log.level);
+    }
+    logging::start(&config.log)?;
+    let dir = args.data.clone().unwrap_or_else(default_dev_dir);
+    make_private(&dir)?;
+    let token = match DevFile::read(&dir) {
+        Some(file) => file.token,
+        None => new_token().map_err(Failure::here)?,
+    };
+    let secrets = key_ring(&dir)?;
+    let metrics = record_metrics()?;
+    let mut store = EmbeddedOptions::new(dir.join("node"));
+    store.shards = SHARDS;
+    let executor_token = new_token().map_err(Failure::here)?;
+    let options = NodeOptions {
+        name: "dev".to_owned(),
+        store,
+        http: args.http,
+        rpc: args.rpc,
+        authenticator: Authenticator::fixed(vec![
+            (&token, developer()),
+            (
+                &executor_token,
+                Caller {
+                    name: "dev-executor".to_owned(),
+                    role: Role::Executor,
+                    tenant: None,
+                    pools: vec![POOL.to_owned()],
+                },
+            ),
+        ]),
+        secrets: Arc::new(secrets),
+        open_to_loopback: Some(developer()),
+        open_metrics: true,
+        metrics: Some(metrics.clone()),
+        retention_days: config.history.retention_days,
+        linger_us: config.journal.linger_us,
+    };
+    on_runtime(async move {
+        let node = Node::start(options).await.map_err(Failure::here)?;
+        tokio::spawn(keep_metrics(metrics));
+        let file = DevFile { server: format!("http://{}", node.http_addr()), rpc: node.rpc_addr().to_string(), token };
+        file.write(&dir).map_err(|error| Failure::here(format!("{}: {error}", dir.display())))?;
+        // The first lines are for programs: tests, editors, scripts.
+        output::text(&format!("http={}\nrpc={}\ntoken={}\n", node.http_addr(), node.rpc_addr(), file.token));
+        let own = if args.no_executor { None } else { Some(own_executor(&node, &executor_token)?) };
+        let served = serve(&node, &file, &args).await;
+        if let Some(own) = own {
+            own.drain(EXECUTOR_GRACE).await;
+        }
+        node.stop().await;
+        DevFile::forget(&dir);
+        served
+    })
+}
+
+fn developer() -> Caller {
+    Caller { name: "dev".to_owned(), role: Role::Operator, tenant: None, pools: Vec::new() }
+}
+
+fn own_executor(node: &Node, token: &str) -> Result<campanile_client::ExecutorHandle, Failure> {
+    let builder = executor::commands(&node.rpc_addr().to_string(), token, POOL, SLOTS).id("dev");
+    Ok(builder.build().map_err(|error| Failure::here(error.to_string()))?.start())
+}
+
+/// Until it is told to stop.
+async fn serve(node: &Node, file: &DevFile, args: &Args) -> Result<(), Failure> {
+    let operations = Operations::new(node.scheduler().clone());
+    let caller = developer();
+    let mut text = format!("\nCampanile is ready. API and links: {}/\n", file.server);
+    if !args.no_demo {
+        let jobs = demo::create(&operations, &caller).await?;
+        text.push_str(&format!("Demo jobs: {jobs}\n"));
+    }
+    text.push_str("In another terminal: campanile job list; campanile job runs demo/tick\nStop with Ctrl-C.\n\n");
+    output::text(&text);
+    tokio::select! {
+        stopped = told_to_stop() => stopped,
+        () = fires::show(&operations, &caller) => Ok(()),
+    }
+}
+
+/// The directory, for its owner only: it holds a token and a key.
+fn make_private(dir: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| Failure::here(format!("{}: cannot be made: {error}", dir.display())))
+}
+
+fn key_ring(dir: &Path) -> Result<KeyRing, Failure> {
+    let path = dir.join("secrets.key");
+    if !path.exists() {
+        let line = new_key_line().map_err(Failure::here)?;
+        super::credentials::write_private(&path, &format!("{line}\n"))?;
+    }
+    KeyRing::from_file(&path).map_err(Failure::here)
+}

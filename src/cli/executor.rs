@@ -1,0 +1,100 @@
+//! `campanile executor`: takes COMMAND attempts of a pool from one or several nodes.
+
+use super::{failure::Failure, logging, output, remote::Connection, server};
+use crate::{
+    config::{LogFormat, LogSection},
+    executor,
+};
+use campanile_client::ExecutorHandle;
+use campanile_schema::{error::ErrorCode, limits::EXECUTOR_SLOTS_MAX};
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// RPC address of a node; several with commas between
+    #[arg(long, value_name = "ADDR[,ADDR]", default_value = "127.0.0.1:7701")]
+    rpc: String,
+    /// The pool whose runs it takes
+    #[arg(long, default_value = "default")]
+    pool: String,
+    /// Attempts that it runs at once
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=i64::from(EXECUTOR_SLOTS_MAX)))]
+    slots: u32,
+    /// A stable name, shown to people [default: host and process id]
+    #[arg(long)]
+    id: Option<String>,
+    /// Shown with the executor and used in placing runs
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = super::job_flags::pair)]
+    labels: Vec<(String, String)>,
+    /// What runs gets this long to end when the executor is told to stop, seconds
+    #[arg(long, value_name = "SEC", default_value_t = 30)]
+    drain_sec: u64,
+    /// Logs: error, warn, info, debug, trace, or by module
+    #[arg(long, default_value = "info")]
+    log: String,
+}
+
+pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
+    let token = connection.token.clone().ok_or_else(|| {
+        Failure::new(
+            4,
+            "an executor needs a token: --token or CAMPANILE_API_TOKEN; make one on the node with\n  \
+             campanile token new --name NAME --role executor --pools POOL",
+        )
+    })?;
+    logging::start(&LogSection { format: LogFormat::Text, level: args.log.clone() })?;
+    server::on_runtime(async move {
+        let mut builder = executor::commands(&args.rpc, &token, &args.pool, args.slots);
+        if let Some(id) = args.id {
+            builder = builder.id(id);
+        }
+        for (key, value) in args.labels {
+            builder = builder.label(key, value);
+        }
+        let handle = builder.build().map_err(|error| Failure::usage(error.to_string()))?.start();
+        // One listener for all of its life: a signal between two would be lost.
+        let mut stopped = std::pin::pin!(server::told_to_stop());
+        tokio::select! {
+            registered = registered(&handle) => registered?,
+            stopped = &mut stopped => {
+                stopped?;
+                handle.drain(Duration::ZERO).await;
+                return Ok(());
+            }
+        }
+        output::text(&format!("ready: pool {}, {} slots, node {}\n", args.pool, args.slots, args.rpc));
+        tokio::select! {
+            stopped = stopped => stopped?,
+            // It holds until the executor has ended by itself.
+            _ = handle.wait_until(|_| false) => return Err(ended(&handle.status())),
+        }
+        let left = handle.drain(Duration::from_secs(args.drain_sec)).await;
+        if left.unacknowledged > 0 {
+            return Err(Failure::unreachable(format!("{} results were not handed in", left.unacknowledged)));
+        }
+        Ok(())
+    })
+}
+
+/// Until a node has registered it. A node that is not there yet is waited for; one that refuses the token is not.
+async fn registered(handle: &ExecutorHandle) -> Result<(), Failure> {
+    let mut shown: Option<String> = None;
+    loop {
+        let news = handle.wait_until(|status| status.registered > 0 || status.last_error != shown).await;
+        let status = news.ok_or_else(|| ended(&handle.status()))?;
+        if status.registered > 0 {
+            return Ok(());
+        }
+        if let Some(error) = &status.last_error {
+            if [ErrorCode::Unauthenticated, ErrorCode::Forbidden].iter().any(|code| error.contains(code.as_str())) {
+                return Err(Failure::new(ErrorCode::Unauthenticated.exit_code(), error.clone()));
+            }
+            eprintln!("no node yet, trying again: {error}");
+        }
+        shown = status.last_error;
+    }
+}
+
+fn ended(status: &campanile_client::executor::Status) -> Failure {
+    Failure::unreachable(status.last_error.clone().unwrap_or_else(|| "the executor ended".to_owned()))
+}

@@ -1,0 +1,38 @@
+//! Why a command did not do what it was asked to.
+
+use campanile_schema::error::{ApiError, ErrorCode};
+
+/// An exit code and a sentence for stderr (empty = it was said already).
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub code: u8,
+    pub message: String,
+}
+
+/// Wrong arguments.
+pub(super) const USAGE: u8 = 2;
+/// A run that was waited for ended, but not with SUCCESS.
+pub(super) const NOT_SUCCESS: u8 = 8;
+
+impl Failure {
+    pub fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(USAGE, message)
+    }
+    /// Something on this machine: a file, a port.
+    pub fn here(message: impl Into<String>) -> Self {
+        Self::new(1, message)
+    }
+    pub fn unreachable(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::NotReady.exit_code(), message)
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        let again = error.retry_after_sec.map(|seconds| format!(" (try again in {seconds} s)")).unwrap_or_default();
+        Self::new(error.known().exit_code(), format!("{error}{again}"))
+    }
+}

@@ -1,0 +1,26 @@
+//! A job on the command line: its id, or its name.
+
+use super::{failure::Failure, remote::Remote};
+
+#[derive(clap::Args)]
+pub(super) struct JobRef {
+    /// The job's id, or its name; `name:123` for a name that looks like an id
+    job: String,
+    /// The tenant of a name [default: the credential's; for operators `default`]
+    #[arg(long)]
+    tenant: Option<String>,
+}
+
+impl JobRef {
+    /// `/api/v1/jobs/ID`.
+    pub fn path(&self, remote: &Remote) -> Result<String, Failure> {
+        let is_id = !self.job.is_empty() && self.job.bytes().all(|byte| byte.is_ascii_digit());
+        if is_id {
+            return Ok(format!("/api/v1/jobs/{}", self.job));
+        }
+        let name = self.job.strip_prefix("name:").unwrap_or(&self.job).to_owned();
+        let found = remote.get("/api/v1/jobs/by-name", &[("name", Some(name)), ("tenantId", self.tenant.clone())])?;
+        let id = found["jobId"].as_u64().ok_or_else(|| Failure::here("the node's answer has no jobId"))?;
+        Ok(format!("/api/v1/jobs/{id}"))
+    }
+}

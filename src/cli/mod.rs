@@ -1,0 +1,195 @@
+//! The command line: `campanile COMMAND`. Operators' commands talk HTTP to a node; `dev`, `server` and `executor` run one.
+//!
+//! Answers go to stdout (`-o table|json|yaml`), everything else to stderr. Exit codes are those of the error codes, so
+//! that scripts can tell refusals apart.
+//!
+//! Never here: rules about jobs, or an operation that HTTP does not have.
+
+mod credentials;
+mod cron;
+mod cron_compare;
+mod cron_lines;
+mod demo;
+mod dev;
+mod dlq;
+mod executor;
+mod failure;
+mod fires;
+mod import;
+mod job;
+mod job_flags;
+mod job_ref;
+mod logging;
+mod output;
+mod remote;
+mod run;
+mod server;
+mod settings;
+mod store;
+mod system;
+mod tenant;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use failure::Failure;
+use output::Format;
+use remote::{Connection, Remote};
+use std::process::ExitCode;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  a bug, of ours or in an answer
+  2  refused: wrong arguments, fields, bodies or schedules
+  3  no such thing
+  4  no token, a wrong one, or one that may not do this
+  5  the state does not allow it (name taken, stale version, paused, a run is active)
+  6  a limit is reached: try later or ask for more
+  7  not reachable, not ready, overloaded, or no answer in time
+  8  `run wait` and `job trigger --wait`: the run ended, but not with SUCCESS
+
+The node: --server URL, else CAMPANILE_SERVER, else the running `campanile dev`, else http://127.0.0.1:7700.
+The token: --token, else CAMPANILE_API_TOKEN, else that of `campanile dev` when it is the node.";
+
+#[derive(Parser)]
+#[command(
+    name = "campanile",
+    version,
+    about = "A distributed job scheduler: the right job at the right time, reliably, and provably",
+    after_help = EXIT_CODES,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(flatten)]
+    connection: Connection,
+    /// Form of answers
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a node with an executor and demo jobs on this machine, to try things
+    Dev(dev::Args),
+    /// Run a node
+    Server(server::Args),
+    /// Run an executor for COMMAND actions
+    Executor(executor::Args),
+    /// Jobs: create, list, pause, trigger, their runs and ledger
+    #[command(subcommand)]
+    Job(job::Command),
+    /// Runs: get, wait, log, cancel, retry, confirm
+    #[command(subcommand)]
+    Run(run::Command),
+    /// Dead letters: list, redrive, discard
+    #[command(subcommand)]
+    Dlq(dlq::Command),
+    /// Tenants: limits and pauses
+    #[command(subcommand)]
+    Tenant(tenant::Command),
+    /// The node, its executors and pools, and the pause of everything
+    #[command(subcommand)]
+    System(system::Command),
+    /// Take over what other schedulers run
+    #[command(subcommand)]
+    Import(import::Command),
+    /// Cron expressions: next fires, explanations (no node needed)
+    #[command(subcommand)]
+    Cron(cron::Command),
+    /// Configuration: print the defaults, check a file
+    #[command(subcommand)]
+    Config(settings::Command),
+    /// The data directory of a node that is not running
+    #[command(subcommand)]
+    Store(store::Command),
+    /// Credentials for the token file
+    #[command(subcommand)]
+    Token(credentials::TokenCommand),
+    /// Keys for secret params
+    #[command(subcommand)]
+    Secrets(credentials::SecretsCommand),
+    /// Completions for a shell: `source <(campanile completions bash)`
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The whole command line.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            // Printing to a closed pipe is nobody's loss.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match dispatch(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                eprintln!("campanile: {}", failure.message);
+            }
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<(), Failure> {
+    let format = cli.output;
+    let connection = cli.connection;
+    let remote = || Remote::new(&connection);
+    let Some(command) = cli.command else {
+        output::text(WHAT_NEXT);
+        return Ok(());
+    };
+    match command {
+        Command::Dev(args) => dev::run(args),
+        Command::Server(args) => server::run(args),
+        Command::Executor(args) => executor::run(args, &connection),
+        Command::Job(command) => job::run(command, &remote()?, format),
+        Command::Run(command) => run::run(command, &remote()?, format),
+        Command::Dlq(command) => dlq::run(command, &remote()?, format),
+        Command::Tenant(command) => tenant::run(command, &remote()?, format),
+        Command::System(command) => system::run(command, &remote()?, format),
+        Command::Import(command) => import::run(command, &remote()?),
+        Command::Cron(command) => cron::run(command, format),
+        Command::Config(command) => settings::run(command),
+        Command::Store(command) => store::run(command, format),
+        Command::Token(command) => credentials::token(command, format),
+        Command::Secrets(command) => credentials::secrets(command),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "campanile", &mut script);
+            output::text(&String::from_utf8_lossy(&script));
+            Ok(())
+        }
+    }
+}
+
+const WHAT_NEXT: &str = "\
+Campanile: a distributed job scheduler.
+
+  campanile dev                          a node with demo jobs on this machine; then, in another terminal:
+  campanile job list                     what there is
+  campanile job create --name hello --every 10 --sh 'echo hello from $CAMPANILE_JOB_NAME'
+  campanile job runs hello               what it did
+  campanile cron explain '0 2 * * *'     what a schedule means
+  campanile import crontab /etc/crontab  your crontab as jobs (a dry run)
+
+For keeps: campanile config default > campanile.toml, campanile token new --help, campanile server --help.
+Everything: campanile --help.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

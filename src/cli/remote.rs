@@ -1,0 +1,221 @@
+//! The node that operators' commands talk to, over HTTP.
+
+use super::failure::Failure;
+use crate::api::Problem;
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    limits::HTTP_WAIT_MS,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use ureq::http;
+
+const DEFAULT_SERVER: &str = "http://127.0.0.1:7700";
+/// Longest answer that is read, bytes.
+const ANSWER_BYTES: u64 = 256 << 20;
+/// A call is given up after this; more than the longest wait of the server.
+const CALL: Duration = Duration::from_millis(HTTP_WAIT_MS + 30_000);
+const CONNECT: Duration = Duration::from_secs(10);
+/// File of a running `campanile dev` in its data directory.
+const DEV_FILE: &str = "dev.json";
+
+/// Which node, and who calls.
+#[derive(clap::Args, Clone)]
+pub(super) struct Connection {
+    /// The node's URL
+    #[arg(long, global = true, env = "CAMPANILE_SERVER", value_name = "URL")]
+    pub server: Option<String>,
+    /// The credential's token
+    #[arg(long, global = true, env = "CAMPANILE_API_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub token: Option<String>,
+}
+
+/// Where `campanile dev` is, and its token.
+#[derive(Serialize, Deserialize)]
+pub(super) struct DevFile {
+    pub server: String,
+    pub rpc: String,
+    pub token: String,
+}
+
+/// Where `campanile dev` keeps its things unless told otherwise.
+pub(super) fn default_dev_dir() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
+    data.map_or_else(|| PathBuf::from("campanile-dev"), |data| data.join("campanile/dev"))
+}
+
+impl DevFile {
+    pub fn read(dir: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(dir.join(DEV_FILE)).ok()?).ok()
+    }
+    /// For its owner only.
+    pub fn write(&self, dir: &Path) -> std::io::Result<()> {
+        let partial = dir.join("dev.json.new");
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        super::credentials::create_private(&partial, &text)?;
+        std::fs::rename(partial, dir.join(DEV_FILE))
+    }
+    /// The token stays, so that executors and shells of an earlier start still fit.
+    pub fn forget(dir: &Path) {
+        if let Some(mut file) = Self::read(dir) {
+            file.server = String::new();
+            // A file that cannot be written is as stale as after a kill.
+            let _ = file.write(dir);
+        }
+    }
+}
+
+/// A node.
+pub(super) struct Remote {
+    agent: ureq::Agent,
+    server: String,
+    token: Option<String>,
+}
+
+impl Remote {
+    pub fn new(connection: &Connection) -> Result<Self, Failure> {
+        let dev = DevFile::read(&default_dev_dir()).filter(|dev| !dev.server.is_empty());
+        let server = connection.server.clone().or_else(|| dev.as_ref().map(|dev| dev.server.clone()));
+        let server = server.unwrap_or_else(|| DEFAULT_SERVER.to_owned()).trim_end_matches('/').to_owned();
+        let server = if server.contains("://") { server } else { format!("http://{server}") };
+        if !server.starts_with("http://") {
+            return Err(Failure::usage(format!(
+                "{server}: only http:// is spoken; for TLS use a tunnel or proxy on this machine"
+            )));
+        }
+        let dev_token = dev.filter(|dev| dev.server == server).map(|dev| dev.token);
+        let token = connection.token.clone().or(dev_token);
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(CALL))
+            .timeout_connect(Some(CONNECT))
+            .proxy(None)
+            .user_agent(concat!("campanile/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self { agent: config.into(), server, token })
+    }
+
+    pub fn get(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Value, Failure> {
+        self.json("GET", path, query, None, None)
+    }
+    pub fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.json("POST", path, &[], Some(body), None)
+    }
+    pub fn post_once(&self, path: &str, body: &Value, key: Option<&str>) -> Result<Value, Failure> {
+        self.json("POST", path, &[], Some(body), key)
+    }
+    pub fn put(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.json("PUT", path, &[], Some(body), None)
+    }
+    pub fn delete(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Value, Failure> {
+        self.json("DELETE", path, query, None, None)
+    }
+
+    /// Every item of a list, page by page.
+    pub fn all(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Vec<Value>, Failure> {
+        let mut items = Vec::new();
+        let mut token = None;
+        loop {
+            let mut query = query.to_vec();
+            query.push(("pageSize", Some("1000".to_owned())));
+            query.push(("pageToken", token));
+            let mut page = self.get(path, &query)?;
+            if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
+                items.extend(more);
+            }
+            token = page["nextPageToken"].as_str().map(str::to_owned);
+            if token.is_none() {
+                return Ok(items);
+            }
+        }
+    }
+
+    fn json(
+        &self,
+        method: &str,
+        path: &str,
+        query: &[(&str, Option<String>)],
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> Result<Value, Failure> {
+        let answer = self.call(method, path, query, body, key)?;
+        if answer.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&answer)
+            .map_err(|error| Failure::here(format!("{}: not a node's answer: {error}", self.server)))
+    }
+
+    /// A call's answer as it came; a problem is the failure that it tells of.
+    fn call(
+        &self,
+        method: &str,
+        path: &str,
+        query: &[(&str, Option<String>)],
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> Result<Vec<u8>, Failure> {
+        let mut request = http::Request::builder().method(method).uri(self.url(path, query));
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        if let Some(key) = key {
+            request = request.header("Idempotency-Key", key);
+        }
+        let unusable = |error: http::Error| Failure::usage(format!("{}{path}: {error}", self.server));
+        let answer = match body {
+            Some(body) => {
+                let request =
+                    request.header("Content-Type", "application/json").body(body.to_string()).map_err(unusable)?;
+                self.agent.run(request)
+            }
+            None => self.agent.run(request.body(()).map_err(unusable)?),
+        };
+        let mut answer = answer.map_err(|error| self.unreachable(&error))?;
+        let status = answer.status();
+        let bytes = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
+        let bytes = bytes.map_err(|error| self.unreachable(&error))?;
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        Err(match serde_json::from_slice::<Problem>(&bytes) {
+            Ok(problem) => problem.into_error().into(),
+            Err(_) => {
+                let message = format!("{} answered {status} without a reason; is it a Campanile node?", self.server);
+                ApiError::new(ErrorCode::Internal, message).into()
+            }
+        })
+    }
+
+    fn url(&self, path: &str, query: &[(&str, Option<String>)]) -> String {
+        let set: Vec<String> = query
+            .iter()
+            .filter_map(|(name, value)| value.as_ref().map(|value| format!("{name}={}", encoded(value))))
+            .collect();
+        let mark = if set.is_empty() { "" } else { "?" };
+        format!("{}{path}{mark}{}", self.server, set.join("&"))
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Failure {
+        let hint = match error {
+            ureq::Error::Timeout(_) => "no answer in time; the call may have been carried out",
+            _ => "is it running? `campanile dev` starts one to try; --server names another",
+        };
+        Failure::unreachable(format!("{}: {error}; {hint}", self.server))
+    }
+}
+
+/// Percent-encoded for a query or one segment of a path.
+pub(super) fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}

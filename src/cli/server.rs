@@ -1,0 +1,198 @@
+//! `campanile server`: a node by its configuration.
+
+use super::{failure::Failure, logging, output};
+use crate::{
+    auth::{Authenticator, Caller, Role, new_token},
+    config::Config,
+    executor,
+    node::{Node, NodeOptions},
+    secrets::KeyRing,
+    store::embedded::EmbeddedOptions,
+};
+use campanile_actors::measure;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use std::{
+    future::Future,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Old samples of the metrics' summaries are dropped this often.
+const METRICS_UPKEEP: Duration = Duration::from_secs(5);
+/// What runs in the node's own executor gets this long when the node stops.
+pub(super) const EXECUTOR_GRACE: Duration = Duration::from_secs(5);
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Configuration file; `campanile config default` prints one with every setting
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// [node] data_dir
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+    /// [http] listen
+    #[arg(long, value_name = "ADDR")]
+    http: Option<SocketAddr>,
+    /// [rpc] listen
+    #[arg(long, value_name = "ADDR")]
+    rpc: Option<SocketAddr>,
+    /// [auth] token_file
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<String>,
+    /// [secrets] key_file
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<String>,
+}
+
+const NO_TOKEN_FILE: &str = "\
+no token file is configured, so nobody could call this node. Make a credential and name its file:
+  campanile token new --name me --role operator --append tokens
+  campanile server --token-file tokens        (or [auth] token_file in the configuration)
+To try things on this machine without any of that: campanile dev";
+
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    let config = configured(args)?;
+    if config.auth.token_file.is_empty() {
+        return Err(Failure::usage(NO_TOKEN_FILE));
+    }
+    logging::start(&config.log)?;
+    let token_file = Path::new(&config.auth.token_file);
+    let mut authenticator = Authenticator::from_file(token_file).map_err(|error| Failure::usage(error.to_string()))?;
+    let own_executor = match config.executor.slots {
+        0 => None,
+        slots => {
+            let token = new_token().map_err(Failure::here)?;
+            let pools = vec![config.executor.pool.clone()];
+            let caller = Caller { name: "own-executor".to_owned(), role: Role::Executor, tenant: None, pools };
+            authenticator = authenticator.and(&token, caller);
+            Some((token, config.executor.pool.clone(), slots))
+        }
+    };
+    for (setting, address) in [("http.listen", config.http.listen), ("rpc.listen", config.rpc.listen)] {
+        if !address.ip().is_loopback() {
+            tracing::warn!(%address, "{setting} is reachable from other machines, and tokens travel in clear: put TLS in front");
+        }
+    }
+    let secrets = match config.secrets.key_file.as_str() {
+        "" => KeyRing::default(),
+        file => KeyRing::from_file(Path::new(file)).map_err(Failure::usage)?,
+    };
+    let metrics = record_metrics()?;
+    let options = NodeOptions {
+        name: config.node.name.clone(),
+        store: store_options(&config),
+        http: config.http.listen,
+        rpc: config.rpc.listen,
+        authenticator,
+        secrets: Arc::new(secrets),
+        open_to_loopback: None,
+        open_metrics: config.http.open_metrics,
+        metrics: Some(metrics.clone()),
+        retention_days: config.history.retention_days,
+        linger_us: config.journal.linger_us,
+    };
+    on_runtime(async move {
+        let node = Node::start(options).await.map_err(Failure::here)?;
+        tokio::spawn(keep_metrics(metrics));
+        output::text(&format!("http={}\nrpc={}\n", node.http_addr(), node.rpc_addr()));
+        let own = match own_executor {
+            None => None,
+            Some((token, pool, slots)) => {
+                let builder = executor::commands(&node.rpc_addr().to_string(), &token, &pool, slots);
+                let built = builder.id(format!("{}-own", config.node.name)).build();
+                Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
+            }
+        };
+        told_to_stop().await?;
+        if let Some(own) = own {
+            own.drain(EXECUTOR_GRACE).await;
+        }
+        node.stop().await;
+        Ok(())
+    })
+}
+
+fn configured(args: Args) -> Result<Config, Failure> {
+    let refused = |errors: crate::config::ConfigErrors| Failure::usage(errors.to_string());
+    let mut config = Config::load(args.config.as_deref(), environment()).map_err(refused)?;
+    let lay_over = |setting: &mut String, flag: Option<String>| {
+        if let Some(flag) = flag {
+            *setting = flag;
+        }
+    };
+    lay_over(&mut config.node.data_dir, args.data);
+    lay_over(&mut config.auth.token_file, args.token_file);
+    lay_over(&mut config.secrets.key_file, args.key_file);
+    config.http.listen = args.http.unwrap_or(config.http.listen);
+    config.rpc.listen = args.rpc.unwrap_or(config.rpc.listen);
+    config.check().map_err(refused)?;
+    Ok(config)
+}
+
+/// The environment, without variables that are not text.
+pub(super) fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+fn store_options(config: &Config) -> EmbeddedOptions {
+    let mut store = EmbeddedOptions::new(&config.node.data_dir);
+    store.shards = config.node.shards;
+    store.segment_bytes = config.journal.segment_mb << 20;
+    store.views_cache_bytes = config.history.cache_mb << 20;
+    store.views_memtable_bytes = config.history.memtable_mb << 20;
+    store.accept_history_loss = config.history.accept_loss;
+    store
+}
+
+/// Metrics are recorded from here on.
+pub(super) fn record_metrics() -> Result<PrometheusHandle, Failure> {
+    let failed = |error| Failure::here(format!("metrics: {error}"));
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_ms".to_owned()), &measure::MS_BUCKETS)
+        .and_then(|b| b.set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &measure::SECOND_BUCKETS))
+        .and_then(PrometheusBuilder::install_recorder)
+        .map_err(failed)?;
+    measure::describe();
+    Ok(handle)
+}
+
+/// Runs a node or an executor to its end.
+pub(super) fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::here(format!("no threads to run on: {error}")))?;
+    let done = runtime.block_on(work);
+    // What does not end by itself must not hold the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    done
+}
+
+/// Keeps the summaries of the metrics small, for ever.
+pub(super) async fn keep_metrics(metrics: PrometheusHandle) {
+    loop {
+        tokio::time::sleep(METRICS_UPKEEP).await;
+        metrics.run_upkeep();
+    }
+}
+
+/// SIGINT or SIGTERM. A second one ends the process at once.
+pub(super) async fn told_to_stop() -> Result<(), Failure> {
+    let failed = |error| Failure::here(format!("signals: {error}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    tracing::info!("stopping; a second signal ends the process at once");
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(())
+}

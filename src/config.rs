@@ -1,0 +1,319 @@
+//! Configuration of a node: defaults < file < environment (`CAMPANILE_SECTION__KEY`) < flags.
+//!
+//! `deploy/campanile.toml` is the manual: every setting with meaning, unit, range and default. It is what
+//! `campanile config default` prints, and a test holds it to [`Config::default`].
+//!
+//! Never here: reading the files that settings name.
+
+use crate::ops::{closest, explained};
+use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, TENANT_CHARS};
+use serde::{Deserialize, Serialize};
+use std::{fmt, net::SocketAddr, path::Path};
+use toml::{Table, Value};
+
+/// The commented file with every default.
+pub const DEFAULT_FILE: &str = include_str!("../deploy/campanile.toml");
+
+/// In front of environment variables that are settings; `__` stands between section and key.
+const ENVIRONMENT: &str = "CAMPANILE_";
+
+macro_rules! sections {
+    ($($(#[$meta:meta])* $name:ident { $($field:ident : $type:ty = $default:expr),* $(,)? })+) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name { $(pub $field: $type),* }
+        impl Default for $name { fn default() -> Self { Self { $($field: $default),* } } }
+    )+};
+}
+
+sections! {
+    /// All of it.
+    Config {
+        node: NodeSection = NodeSection::default(),
+        http: HttpSection = HttpSection::default(),
+        rpc: RpcSection = RpcSection::default(),
+        auth: AuthSection = AuthSection::default(),
+        secrets: SecretsSection = SecretsSection::default(),
+        history: HistorySection = HistorySection::default(),
+        journal: JournalSection = JournalSection::default(),
+        log: LogSection = LogSection::default(),
+        executor: ExecutorSection = ExecutorSection::default(),
+    }
+    NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256 }
+    HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false }
+    RpcSection { listen: SocketAddr = loopback(7701) }
+    /// Empty = none.
+    AuthSection { token_file: String = String::new() }
+    /// Empty = none.
+    SecretsSection { key_file: String = String::new() }
+    HistorySection { retention_days: u32 = 30, accept_loss: bool = false, cache_mb: u64 = 64, memtable_mb: u64 = 32 }
+    JournalSection { segment_mb: u64 = 64, linger_us: u64 = 500 }
+    LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
+    ExecutorSection { slots: u32 = 0, pool: String = "default".to_owned() }
+}
+
+/// Form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+/// Everything that is wrong with a configuration, one sentence each, with the place.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<String>);
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+impl std::error::Error for ConfigErrors {}
+
+impl Config {
+    /// Reads the file, when one is named, and lays the environment over it. Flags are set by the caller, which then
+    /// calls [`Config::check`].
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigErrors> {
+        let text = match file {
+            None => String::new(),
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|error| ConfigErrors(vec![format!("{}: cannot be read: {error}", path.display())]))?,
+        };
+        let name = file.map_or_else(String::new, |path| path.display().to_string());
+        let mut config = Self::parse(&name, &text)?;
+        let mut wrong: Vec<String> =
+            config.problems().into_iter().map(|problem| located(&name, &text, &problem)).collect();
+        for (variable, value) in environment {
+            if let Some(setting) = variable.strip_prefix(ENVIRONMENT).filter(|setting| setting.contains("__")) {
+                match config.with(setting, &value) {
+                    Ok(changed) => config = changed,
+                    Err(why) => wrong.push(format!("environment variable {variable}: {why}")),
+                }
+            }
+        }
+        if wrong.is_empty() { config.check().map(|()| config) } else { Err(ConfigErrors(wrong)) }
+    }
+
+    /// A file's text; an error has the line.
+    fn parse(name: &str, text: &str) -> Result<Self, ConfigErrors> {
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line_at(text, span.start));
+            let message = explained(error.message().trim_end());
+            ConfigErrors(vec![format!("{name}, line {line}: {message}")])
+        })
+    }
+
+    /// One setting changed, `SECTION__KEY` in any case.
+    fn with(&self, setting: &str, value: &str) -> Result<Self, String> {
+        let lower = setting.to_ascii_lowercase();
+        let (section, key) = lower.split_once("__").ok_or("write CAMPANILE_SECTION__KEY")?;
+        let mut all = Table::try_from(self).map_err(|error| error.to_string())?;
+        let known = all.get_mut(section).and_then(Value::as_table_mut).and_then(|section| section.get_mut(key));
+        let Some(known) = known else {
+            return Err(unknown(&all, &format!("{section}.{key}")));
+        };
+        *known = typed(known, value)?;
+        all.try_into::<Self>().map_err(|error| format!("{section}.{key}: {}", error.message().trim_end()))
+    }
+
+    /// Values outside their ranges.
+    pub fn check(&self) -> Result<(), ConfigErrors> {
+        let problems = self.problems();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ConfigErrors(problems.into_iter().map(|problem| problem.to_string()).collect()))
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut found = Vec::new();
+        let mut need = |fine: bool, setting: &'static str, rule: String| {
+            if !fine {
+                found.push(Problem { setting, rule });
+            }
+        };
+        let name = |text: &str| {
+            (1..=TENANT_CHARS).contains(&text.len())
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+        };
+        let name_rule = || format!("is 1 to {TENANT_CHARS} letters, digits, '.', '_', '-'");
+        let in_range = |value: u64, low: u64, high: u64| (low..=high).contains(&value);
+        let range = |low: u64, high: u64| format!("is {low} to {high}");
+        need(name(&self.node.name), "node.name", name_rule());
+        need(!self.node.data_dir.is_empty(), "node.data_dir", "must not be empty".to_owned());
+        let shards = self.node.shards;
+        need(shards.is_power_of_two() && shards <= 4096, "node.shards", "is a power of two, 1 to 4096".to_owned());
+        need(self.history.retention_days <= 36_500, "history.retention_days", range(0, 36_500));
+        need(in_range(self.history.cache_mb, 8, 65_536), "history.cache_mb", range(8, 65_536));
+        need(in_range(self.history.memtable_mb, 4, 4_096), "history.memtable_mb", range(4, 4_096));
+        need(in_range(self.journal.segment_mb, 32, 4_096), "journal.segment_mb", range(32, 4_096));
+        need(self.journal.linger_us <= 100_000, "journal.linger_us", range(0, 100_000));
+        let slots = u64::from(EXECUTOR_SLOTS_MAX);
+        need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
+        need(name(&self.executor.pool), "executor.pool", name_rule());
+        let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
+        need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
+        found
+    }
+}
+
+/// A value outside its range.
+struct Problem {
+    setting: &'static str,
+    rule: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.setting, self.rule)
+    }
+}
+
+/// Directives that the log takes. A word alone must be a level: the log would take a slip for a module's name.
+fn is_log_level(text: &str) -> bool {
+    let level = |word: &str| {
+        ["off", "error", "warn", "info", "debug", "trace"].iter().any(|known| known.eq_ignore_ascii_case(word.trim()))
+    };
+    text.split(',').all(|directive| directive.contains('=') || level(directive))
+        && tracing_subscriber::EnvFilter::builder().parse(text).is_ok()
+}
+
+/// The value in the type that the setting has.
+fn typed(known: &Value, text: &str) -> Result<Value, String> {
+    match known {
+        Value::Integer(_) => {
+            text.trim().parse().map(Value::Integer).map_err(|_| format!("'{text}' is not a whole number"))
+        }
+        Value::Boolean(_) => {
+            text.trim().parse().map(Value::Boolean).map_err(|_| format!("'{text}' is not true or false"))
+        }
+        Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
+            Ok(Value::String(text.to_owned()))
+        }
+    }
+}
+
+fn unknown(all: &Table, setting: &str) -> String {
+    let mut known = Vec::new();
+    for (section, keys) in all {
+        known.extend(keys.as_table().into_iter().flatten().map(|(key, _)| format!("{section}.{key}")));
+    }
+    match closest(setting, known.iter().map(String::as_str)) {
+        Some(meant) => format!("there is no setting {setting}; did you mean {meant}?"),
+        None => format!("there is no setting {setting}; `campanile config default` lists all"),
+    }
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1)
+}
+
+/// The problem with the line that sets it.
+fn located(name: &str, text: &str, problem: &Problem) -> String {
+    let (section, key) = problem.setting.split_once('.').unwrap_or(("", problem.setting));
+    let mut inside = "";
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[') {
+            inside = header.split(']').next().unwrap_or("").trim();
+        } else if let Some((left, _)) = line.split_once('=') {
+            let left = left.trim();
+            if inside == section && left == key || inside.is_empty() && left == problem.setting {
+                return format!("{name}, line {}: {problem}", index + 1);
+            }
+        }
+    }
+    format!("{name}: {problem}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let shown = file.path().display().to_string();
+        Config::load(Some(file.path()), environment)
+            .map_err(|errors| ConfigErrors(errors.0.iter().map(|error| error.replace(&shown, "FILE")).collect()))
+    }
+
+    #[test]
+    fn the_sample_file_is_the_defaults_with_a_comment_above_each() {
+        assert_eq!(Config::parse("sample", DEFAULT_FILE).unwrap(), Config::default());
+        let all = Table::try_from(Config::default()).unwrap();
+        let sample: Table = toml::from_str(DEFAULT_FILE).unwrap();
+        assert_eq!(all, sample, "the file must name every setting");
+        let lines: Vec<&str> = DEFAULT_FILE.lines().collect();
+        for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.contains(" = ") && !line.starts_with('#'))
+        {
+            assert!(lines[index - 1].starts_with('#'), "no comment above {line}");
+        }
+    }
+
+    #[test]
+    fn later_sources_win() {
+        let text = "[http]\nlisten = \"127.0.0.1:1\"\n[history]\nretention_days = 1\n";
+        let config = load(text, &[("CAMPANILE_HTTP__LISTEN", "0.0.0.0:2"), ("CAMPANILE_LOG__FORMAT", "json")]).unwrap();
+        assert_eq!(config.http.listen, "0.0.0.0:2".parse().unwrap());
+        assert_eq!((config.history.retention_days, config.log.format), (1, LogFormat::Json));
+        assert_eq!(config.rpc, RpcSection::default());
+        let other = [
+            ("CAMPANILE_TOKEN", "x"),
+            ("PATH", "y"),
+            ("CAMPANILE_NODE__DATA_DIR", "/d"),
+            ("CAMPANILE_HTTP__OPEN_METRICS", "true"),
+        ];
+        let config = load("", &other).unwrap();
+        assert_eq!((config.node.data_dir.as_str(), config.http.open_metrics), ("/d", true));
+    }
+
+    #[test]
+    fn slips_are_told_with_their_place() {
+        type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+        let cases: &[Case] = &[
+            (
+                "[http]\n\nlisen = \"x\"\n",
+                &[],
+                "FILE, line 3: unknown field `lisen`, expected `listen` or `open_metrics`; did you mean `listen`?",
+            ),
+            ("[htp]\n", &[], "did you mean `http`?"),
+            ("[http]\nlisten = 7\n", &[], "FILE, line 2: invalid type: integer `7`"),
+            ("[http]\nlisten = \"here\"\n", &[], "FILE, line 2: invalid socket address syntax"),
+            ("[http\n", &[], "FILE, line 1: "),
+            ("# x\n[node]\nshards = 100\n", &[], "FILE, line 3: node.shards is a power of two, 1 to 4096"),
+            ("history.retention_days = 99999\n", &[], "FILE, line 1: history.retention_days is 0 to 36500"),
+            ("[log]\nlevel = \"loud\"\n", &[], "FILE, line 2: log.level is error, warn"),
+            ("[log]\nformat = \"xml\"\n", &[], "FILE, line 2: unknown variant `xml`"),
+            (
+                "",
+                &[("CAMPANILE_HTTP__LISTN", "x")],
+                "environment variable CAMPANILE_HTTP__LISTN: there is no setting http.listn; did you mean http.listen?",
+            ),
+            (
+                "",
+                &[("CAMPANILE_NODE__SHARDS", "many")],
+                "environment variable CAMPANILE_NODE__SHARDS: 'many' is not a whole number",
+            ),
+            ("", &[("CAMPANILE_NODE__SHARDS", "70000")], "environment variable CAMPANILE_NODE__SHARDS: node.shards: "),
+            ("", &[("CAMPANILE_NODE__SHARDS", "3")], "node.shards is a power of two"),
+        ];
+        for (text, environment, told) in cases {
+            let errors = load(text, environment).unwrap_err().to_string();
+            assert!(errors.contains(told), "{text} {environment:?}\n  told: {errors}\n  not: {told}");
+        }
+        let two = load("[node]\nshards = 3\n[journal]\nsegment_mb = 1\n", &[]).unwrap_err();
+        assert_eq!(two.0.len(), 2);
+    }
+}

@@ -1,0 +1,205 @@
+//! The job of one line. What cron does is kept; nothing here decides whether the job exists already.
+
+use super::{
+    ImportOptions, ImportedJob, LABEL_FILE, LABEL_MAILTO, LABEL_USER, file_name,
+    line::{Entry, Refusal, When},
+    reader::Settings,
+    stdin, surprises,
+};
+use campanile_core::cron::{CronExpr, CronSchedule};
+use campanile_schema::{
+    job::{Action, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, Overlap, RetryPolicy, Trigger},
+    limits::{CRONTAB_NEXT_FIRES, LABEL_BYTES, OUTPUT_CAP_KB, SECONDS_MAX},
+    time::Timestamp,
+};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+/// Told once per import: how the jobs differ from what a new job gets by default.
+pub(super) const KEPT_FROM_CRON: [&str; 2] = [
+    "as under cron: runs may overlap (concurrencyPolicy ALLOW), missed times are skipped (misfirePolicy SKIP), a failed \
+     run is neither tried again (maxAttempts 1) nor kept as a dead letter, and nothing is timed out; change this per job \
+     afterwards, a later import leaves it alone",
+    "output is kept with the run instead of being mailed; PATH is cron's /usr/bin:/bin where the file sets none; what a \
+     command leaves running in the background is ended with it",
+];
+/// `PATH` of cron where the file sets none.
+pub(super) const CRON_PATH: &str = "/usr/bin:/bin";
+/// Longest file part of a job's name, characters; the hash, the number and the rest need 28.
+const FILE_CHARS: usize = 100;
+
+/// Where a line stands.
+pub(super) struct Place<'a> {
+    pub file: &'a str,
+    pub line: u32,
+    /// Owner of the file's lines when they have no user column.
+    pub owner: &'a str,
+    pub known_users: &'a BTreeSet<String>,
+}
+
+/// What the hazards of a line are read from.
+pub(super) struct Reading<'a> {
+    pub place: &'a Place<'a>,
+    pub settings: &'a Settings,
+    pub user: &'a str,
+    /// Runs as the executor's user instead of its own.
+    pub as_self: bool,
+    /// As written, with its `%`.
+    pub written: &'a str,
+    pub fields: Option<&'a str>,
+    pub input: Option<&'a str>,
+}
+
+pub(super) fn of_entry(
+    entry: &Entry<'_>,
+    settings: &Settings,
+    place: &Place<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedJob, Refusal> {
+    let user = entry.user.unwrap_or(place.owner);
+    let as_self = user != options.self_user;
+    if as_self && !options.as_self {
+        return Err(Refusal::new(
+            format!("the line runs as {user}, and this import is for {}", options.self_user),
+            format!("import it where an executor runs as {user}; or use --as-self to run it as the executor's user"),
+        ));
+    }
+    let (command, input) = stdin::split(entry.command.trim_end());
+    if command.trim().is_empty() {
+        return Err(Refusal::new(
+            "nothing stands before the first %: there is no command",
+            "write \\% for a percent sign",
+        ));
+    }
+    let zone = settings.all.get("CRON_TZ").map_or(options.machine_zone.as_str(), String::as_str);
+    let schedule = match &entry.when {
+        When::Fields(fields) => Some(schedule(fields, zone)?),
+        When::Reboot => None,
+    };
+    let trigger = match &entry.when {
+        When::Fields(fields) => Trigger::Cron {
+            expr: fields.clone(),
+            dialect: Dialect::Unix,
+            timezone: zone.to_owned(),
+            gap: Gap::Shift,
+            overlap: Overlap::First,
+            start_at: None,
+            end_at: None,
+            jitter_sec: settings.random_delay_min * 60,
+            misfire_policy: MisfirePolicy::Skip,
+            misfire_threshold_sec: 60,
+            max_catch_up: 1000,
+        },
+        When::Reboot => Trigger::Manual {},
+    };
+    let name =
+        format!("cron/{}/{}", name_part(&file_name(Path::new(place.file))), hash8(user, entry.command.trim_end()));
+    let mut spec = JobSpec::new(&options.tenant, &name, trigger);
+    spec.concurrency_policy = ConcurrencyPolicy::Allow;
+    spec.retry_policy = RetryPolicy { max_attempts: 1, ..RetryPolicy::default() };
+    spec.timeout_sec = SECONDS_MAX;
+    spec.dead_letter = false;
+    spec.executor_selector.clone_from(&options.pool);
+    spec.labels.insert(LABEL_FILE.to_owned(), label(place.file));
+    if as_self {
+        spec.labels.insert(LABEL_USER.to_owned(), label(user));
+    }
+    if let Some(address) = settings.all.get("MAILTO").filter(|a| !a.is_empty()) {
+        spec.labels.insert(LABEL_MAILTO.to_owned(), label(address));
+    }
+    let reading = Reading {
+        place,
+        settings,
+        user,
+        as_self,
+        written: entry.command,
+        fields: match &entry.when {
+            When::Fields(fields) => Some(fields),
+            When::Reboot => None,
+        },
+        input: input.as_deref(),
+    };
+    let hazards = surprises::of(&reading, schedule.as_ref(), options.now_ms);
+    spec.action = Some(action(command, input, settings));
+    let next = schedule.map(|s| next_fires(&s, options.now_ms)).unwrap_or_default();
+    Ok(ImportedJob { spec, file: place.file.to_owned(), line: place.line, next, hazards })
+}
+
+fn schedule(fields: &str, zone: &str) -> Result<CronSchedule, Refusal> {
+    // Its meaning depends on the job's place in the store, so no preview could be trusted.
+    if fields.split([' ', ',', '-', '/', '(']).any(|part| part.eq_ignore_ascii_case("H")) {
+        return Err(Refusal::new(
+            format!("the time fields '{fields}' hold an H, which cron does not know"),
+            "write the time that is meant; or create the job by hand",
+        ));
+    }
+    let (expr, _) = CronExpr::parse(fields, Dialect::Unix, 0).map_err(|e| {
+        let at = format!("the time fields '{fields}': {} (at character {})", e.message, e.position + 1);
+        let cron = "cron itself passes over the whole file because of such a line";
+        Refusal::new(at, e.suggestion.map_or_else(|| format!("correct the fields; {cron}"), |s| format!("{s}; {cron}")))
+    })?;
+    CronSchedule::new(expr, zone, Gap::Shift, Overlap::First)
+        .map_err(|e| Refusal::new(format!("CRON_TZ: {e}"), "correct CRON_TZ, or remove it to use the machine's zone"))
+}
+
+fn next_fires(schedule: &CronSchedule, now_ms: i64) -> Vec<Timestamp> {
+    let from = schedule.next_fire(now_ms);
+    std::iter::successors(from, |at| schedule.next_fire(*at)).take(CRONTAB_NEXT_FIRES).map(Timestamp).collect()
+}
+
+fn action(command: String, stdin: Option<String>, settings: &Settings) -> Action {
+    let shell = settings.all.get("SHELL").filter(|s| !s.is_empty()).map_or("/bin/sh", String::as_str);
+    let mut env: BTreeMap<String, String> =
+        settings.for_the_command().map(|(name, value)| (name.clone(), value.clone())).collect();
+    env.entry("PATH".to_owned()).or_insert_with(|| CRON_PATH.to_owned());
+    Action::Command {
+        command: vec![shell.to_owned(), "-c".to_owned(), command],
+        env,
+        // The executor's default is the home directory, as under cron.
+        cwd: None,
+        stdin,
+        output_cap_kb: OUTPUT_CAP_KB,
+    }
+}
+
+/// First 8 hexadecimal digits of SHA-256 over the user, a NUL, and the command as written.
+fn hash8(user: &str, command: &str) -> String {
+    let digest = Sha256::new().chain_update(user).chain_update([0]).chain_update(command).finalize();
+    digest.iter().take(4).map(|b| format!("{b:02x}")).collect()
+}
+
+/// A file's name as part of a job's name.
+fn name_part(file: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }
+    };
+    file.chars().map(plain).take(FILE_CHARS).collect()
+}
+
+/// Cut from the left: the end of a path tells more.
+fn label(text: &str) -> String {
+    let mut start = text.len().saturating_sub(LABEL_BYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text[start..].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_labels_stay_within_their_limits() {
+        assert_eq!(hash8("root", "echo hi").len(), 8);
+        assert_ne!(hash8("root", "echo hi"), hash8("ada", "echo hi"));
+        assert_ne!(hash8("a", "bc"), hash8("ab", "c"));
+        assert_eq!(name_part("my cron:é.txt"), "my_cron__.txt");
+        assert_eq!(name_part(&"x".repeat(300)).len(), FILE_CHARS);
+        assert_eq!(label("/etc/crontab"), "/etc/crontab");
+        assert!(label(&"é".repeat(300)).len() <= LABEL_BYTES);
+    }
+}

@@ -1,0 +1,154 @@
+//! One crontab from top to bottom: settings hold for the lines below them, entries become jobs or are refused.
+
+use super::{
+    Import, ImportOptions, Refused,
+    job::{self, Place},
+    line::{self, Line, Refusal},
+    sources::{Kind, Source},
+    surprises,
+};
+use campanile_schema::limits::{CRONTAB_RANDOM_DELAY_MIN, CRONTAB_SETTINGS};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Longest part of a refused line that is shown, characters.
+const SHOWN_CHARS: usize = 200;
+/// What cron keeps for itself or sets by itself: never handed to the command from the file.
+const NOT_FOR_THE_COMMAND: [&str; 8] =
+    ["MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "CRON_TZ", "RANDOM_DELAY", "LOGNAME", "USER"];
+
+/// The settings in force at a line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    /// All, as written.
+    pub all: BTreeMap<String, String>,
+    /// Doubts about values, by variable.
+    pub doubts: BTreeMap<String, &'static str>,
+    pub random_delay_min: u32,
+}
+
+impl Settings {
+    /// Those that the command sees.
+    pub fn for_the_command(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.all.iter().filter(|(name, _)| !NOT_FOR_THE_COMMAND.contains(&name.as_str()))
+    }
+
+    fn set(&mut self, name: String, value: String, doubt: Option<&'static str>) -> Result<(), Refusal> {
+        if name == "RANDOM_DELAY" {
+            let minutes = value.trim().parse::<u32>().ok().filter(|m| *m <= CRONTAB_RANDOM_DELAY_MIN);
+            self.random_delay_min = minutes.ok_or_else(|| {
+                Refusal::new(
+                    format!("RANDOM_DELAY '{value}' is no number of minutes from 0 to {CRONTAB_RANDOM_DELAY_MIN}"),
+                    "correct it; the lines below are imported with the delay that held before",
+                )
+            })?;
+        }
+        if self.all.len() >= CRONTAB_SETTINGS && !self.all.contains_key(&name) {
+            return Err(Refusal::new(
+                format!("the file has more than {CRONTAB_SETTINGS} variables"),
+                "move some into a script; the lines below are imported without this one",
+            ));
+        }
+        match doubt {
+            Some(doubt) => self.doubts.insert(name.clone(), doubt),
+            None => self.doubts.remove(&name),
+        };
+        self.all.insert(name, value);
+        Ok(())
+    }
+}
+
+/// Adds what one file holds to `import`. `shown` is its name in labels and messages.
+pub(super) fn read_file(
+    source: &Source,
+    shown: &str,
+    bytes: &[u8],
+    options: &ImportOptions,
+    users: &BTreeSet<String>,
+    import: &mut Import,
+) {
+    let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
+    let (with_user, owner) = match &source.kind {
+        Kind::System => (true, None),
+        Kind::User { owner } => (false, owner.clone()),
+        Kind::Unknown => {
+            let system = looks_like_system(&lines, options, users);
+            if system {
+                let why = "read with a user column, because each line names a user where such a file has it";
+                import.notes.push(format!("{shown}: {why}; format USER reads it otherwise"));
+            }
+            (system, None)
+        }
+    };
+    let owner = owner.unwrap_or_else(|| options.self_user.clone());
+    let mut settings = Settings::default();
+    let before = (import.jobs.len(), import.refused.len());
+    for (index, raw) in lines.iter().enumerate() {
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let place = Place { file: shown, line: number, owner: &owner, known_users: users };
+        let made = read_line(raw, with_user, &mut settings, &place, options);
+        match made {
+            Ok(Some(mut job)) => {
+                if index + 1 == lines.len() {
+                    job.hazards.push(surprises::NO_NEWLINE.to_owned());
+                }
+                import.jobs.push(job);
+            }
+            Ok(None) => {}
+            Err(refusal) => import.refused.push(Refused {
+                file: shown.to_owned(),
+                line: number,
+                text: String::from_utf8_lossy(raw).trim().chars().take(SHOWN_CHARS).collect(),
+                reason: refusal.reason,
+                advice: refusal.advice,
+            }),
+        }
+    }
+    if bytes.contains(&b'\r') {
+        import.notes.push(format!("{shown}: lines end as on Windows; the carriage returns were left out"));
+    }
+    if before == (import.jobs.len(), import.refused.len()) {
+        import.notes.push(format!("{shown}: no line starts anything"));
+    }
+}
+
+fn read_line(
+    raw: &[u8],
+    with_user: bool,
+    settings: &mut Settings,
+    place: &Place<'_>,
+    options: &ImportOptions,
+) -> Result<Option<super::ImportedJob>, Refusal> {
+    let text = std::str::from_utf8(raw)
+        .map_err(|_| Refusal::new("the line is not UTF-8", "convert the file, for example with iconv"))?;
+    if text.contains('\0') {
+        return Err(Refusal::new("the line holds a NUL", "remove it"));
+    }
+    match line::parse(text, with_user)? {
+        Line::Blank => Ok(None),
+        Line::Setting { name, value, doubt } => settings.set(name, value, doubt).map(|()| None),
+        Line::Entry(entry) => job::of_entry(&entry, settings, place, options).map(Some),
+    }
+}
+
+/// A file that lies in no known place: every entry's sixth word is a user with a command behind it, and one of them is
+/// root or ourselves (else `mail -s ...` would be the user mail).
+fn looks_like_system(lines: &[&[u8]], options: &ImportOptions, users: &BTreeSet<String>) -> bool {
+    let mut sure = false;
+    for raw in lines {
+        let Ok(Line::Entry(entry)) = line::parse(std::str::from_utf8(raw).unwrap_or(""), true) else {
+            continue;
+        };
+        let Some(user) = entry.user else { return false };
+        let usual = user == "root" || user == options.self_user;
+        if !usual && !users.contains(user) {
+            return false;
+        }
+        sure |= usual;
+    }
+    // A line without anything after its sixth word is a user's command.
+    let alone = lines.iter().any(|raw| {
+        let text = std::str::from_utf8(raw).unwrap_or("");
+        line::parse(text, true).is_err() && line::parse(text, false).is_ok()
+    });
+    sure && !alone
+}

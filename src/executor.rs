@@ -1,0 +1,79 @@
+//! The executor that runs COMMAND actions: the SDK with a command runner. `campanile executor` and the dev node use it.
+
+use crate::command::{self, AttemptEnv, CommandEnd, CommandReport, CommandSpec};
+use campanile_client::{Context, Executor, ExecutorBuilder, JobError, Report};
+use campanile_schema::{job::Action, limits, payload::Payload};
+use tokio::sync::{mpsc, watch};
+
+/// Chunks of output on their way to the node.
+const LOG_CHUNKS: usize = 64;
+
+/// An executor builder that runs commands.
+pub fn commands(address: &str, token: &str, pool: &str, slots: u32) -> ExecutorBuilder {
+    Executor::builder(address, token).pool(pool).slots(slots).command_runner(|context| Box::pin(run(context)))
+}
+
+async fn run(context: Context) -> Report {
+    let assignment = context.assignment().clone();
+    let Action::Command { command, env, cwd, stdin, output_cap_kb } = assignment.action.clone() else {
+        return Report::failed(JobError::new("NO_HANDLER", "this executor only runs commands"));
+    };
+    let spec = CommandSpec { command, env, cwd, stdin, output_cap_kb };
+    let attempt = AttemptEnv {
+        job_id: assignment.job.0,
+        job_name: assignment.job_name.clone(),
+        run_id: assignment.run.0,
+        attempt: assignment.attempt,
+        token: assignment.token.0,
+        logical_time: assignment.logical_time,
+        source: assignment.source.to_string(),
+        params_json: assignment.params.0.clone(),
+        traceparent: assignment.traceparent.clone(),
+        secrets: assignment.secrets.clone(),
+    };
+    let (stop, stopping) = watch::channel(false);
+    let (log, mut chunks) = mpsc::channel::<Vec<u8>>(LOG_CHUNKS);
+    let logging = async {
+        while let Some(chunk) = chunks.recv().await {
+            context.write_log(&chunk).await;
+        }
+    };
+    let canceling = async {
+        context.canceled().await;
+        let _ = stop.send(true);
+        std::future::pending::<()>().await;
+    };
+    let running = command::run(spec, attempt, stopping, log);
+    tokio::select! {
+        (report, ()) = async { tokio::join!(running, logging) } => ended(report),
+        () = canceling => Report::failed(JobError::new("INTERNAL", "unreachable: canceling never ends")),
+    }
+}
+
+fn ended(report: CommandReport) -> Report {
+    let mut result = match &report.end {
+        CommandEnd::Exited { code: 0 } => {
+            Report::success(Some(Payload::from_value(&serde_json::json!({ "exitCode": 0 }))))
+        }
+        CommandEnd::Exited { code } => {
+            Report::failed(JobError::new("EXIT_CODE", format!("exit code {code}{}", tail(&report))))
+        }
+        CommandEnd::Signaled { signal } => {
+            Report::failed(JobError::new("SIGNAL", format!("ended by signal {signal}{}", tail(&report))))
+        }
+        CommandEnd::Stopped => Report::failed(JobError::new("STOPPED", "the command was stopped on request")),
+        CommandEnd::FailedToStart { code, message } => Report::failed(JobError::new(*code, message.clone())),
+    };
+    result.cpu_ms = Some(report.cpu_ms);
+    result.max_rss_kb = Some(report.max_rss_kb);
+    result
+}
+
+fn tail(report: &CommandReport) -> String {
+    let text = report.last_output.trim();
+    if text.is_empty() {
+        return String::new();
+    }
+    let start = text.char_indices().rev().nth(limits::ERROR_MESSAGE_BYTES / 4).map_or(0, |(i, _)| i);
+    format!(": {}", &text[start..])
+}

@@ -1,0 +1,16 @@
+//! The node: configuration, stores, RPC, HTTP, CLI, and the order in which all of it starts and stops.
+#![forbid(unsafe_code)]
+
+pub mod api;
+pub mod auth;
+pub mod cli;
+pub mod clock;
+pub mod command;
+pub mod config;
+pub mod crontab;
+pub mod executor;
+pub mod node;
+pub mod ops;
+pub mod rpc;
+pub mod secrets;
+pub mod store;

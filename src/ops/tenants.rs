@@ -1,0 +1,93 @@
+//! Tenants with their limits, the whole system, executors and pools.
+
+use super::{Answer, Operations, access, audit, check_reason, invalid};
+use crate::auth::Caller;
+use campanile_schema::view::{ExecutorView, NodeView, PoolView, ReasonBody, TenantBody, TenantView};
+
+impl Operations {
+    pub async fn tenant_get(&self, caller: &Caller, tenant: String) -> Answer<TenantView> {
+        access::check_tenant_name(&tenant)?;
+        access::owns(caller, &tenant, "tenant", &tenant)?;
+        let view = self.scheduler.tenant(&tenant).await;
+        view.map_err(|error| access::same_absence(error, "tenant", &tenant))
+    }
+
+    /// Every tenant; for a tenant's credential its own.
+    pub async fn tenant_list(&self, caller: &Caller) -> Answer<Vec<TenantView>> {
+        let own = access::bound_to(caller)?;
+        let mut tenants = self.scheduler.tenants().await?;
+        tenants.retain(|tenant| own.is_none_or(|own| own == tenant.tenant_id));
+        tenants.sort_by(|a, b| a.tenant_id.cmp(&b.tenant_id));
+        Ok(tenants)
+    }
+
+    /// Sets every limit of a tenant (0 = none). For operators: a tenant does not set its own limits.
+    pub async fn tenant_set(&self, caller: &Caller, tenant: String, quota: TenantBody) -> Answer<TenantView> {
+        access::operator(caller)?;
+        access::check_tenant_name(&tenant)?;
+        if !quota.max_triggers_per_sec.is_finite() || quota.max_triggers_per_sec < 0.0 {
+            return Err(invalid("maxTriggersPerSec: must be 0 (no limit) or more"));
+        }
+        let set = self.scheduler.set_tenant(&tenant, quota).await;
+        audit(caller, "tenant.set", &tenant, None, &set);
+        set
+    }
+
+    /// For operators, like its opposite: a tenant must not undo what contains it.
+    pub async fn tenant_pause(&self, caller: &Caller, tenant: String, body: ReasonBody) -> Answer<()> {
+        self.pause(caller, "tenant.pause", Some(tenant), true, body).await
+    }
+
+    pub async fn tenant_resume(&self, caller: &Caller, tenant: String, body: ReasonBody) -> Answer<()> {
+        self.pause(caller, "tenant.resume", Some(tenant), false, body).await
+    }
+
+    pub async fn system_pause(&self, caller: &Caller, body: ReasonBody) -> Answer<()> {
+        self.pause(caller, "system.pause", None, true, body).await
+    }
+
+    pub async fn system_resume(&self, caller: &Caller, body: ReasonBody) -> Answer<()> {
+        self.pause(caller, "system.resume", None, false, body).await
+    }
+
+    /// After a jump of the wall clock that halted firing: an operator says that the clock is right.
+    pub async fn clock_accept(&self, caller: &Caller, body: ReasonBody) -> Answer<()> {
+        access::operator(caller)?;
+        check_reason(body.reason.as_deref())?;
+        let accepted = self.scheduler.accept_clock();
+        audit(caller, "clock.accept", &"clock", body.reason.as_deref(), &accepted);
+        accepted
+    }
+
+    /// Facts of the node. They are about all tenants, so for operators.
+    pub async fn system_info(&self, caller: &Caller) -> Answer<NodeView> {
+        access::operator(caller)?;
+        self.scheduler.node().await
+    }
+
+    pub async fn executor_list(&self, caller: &Caller) -> Answer<Vec<ExecutorView>> {
+        access::operator(caller)?;
+        self.scheduler.executors().await
+    }
+
+    pub async fn pool_list(&self, caller: &Caller) -> Answer<Vec<PoolView>> {
+        access::operator(caller)?;
+        self.scheduler.pools().await
+    }
+
+    async fn pause(
+        &self,
+        caller: &Caller,
+        operation: &str,
+        tenant: Option<String>,
+        paused: bool,
+        body: ReasonBody,
+    ) -> Answer<()> {
+        access::operator(caller)?;
+        tenant.iter().try_for_each(|tenant| access::check_tenant_name(tenant))?;
+        check_reason(body.reason.as_deref())?;
+        let done = self.scheduler.set_paused(tenant.as_deref(), paused, body.reason.clone()).await;
+        audit(caller, operation, &tenant.as_deref().unwrap_or("system"), body.reason.as_deref(), &done);
+        done
+    }
+}

@@ -1,0 +1,124 @@
+//! The RPC server: msgpack-rpc over TCP for callers in any language, and for executors.
+//!
+//! One reader and one writer per connection. Calls run side by side; what a connection may have under way is bounded, and a
+//! peer that does not read its answers is not read either. Executors' messages are batches and go to the scheduler as such.
+//!
+//! Never here: who may do what and what a call means (`ops`, the same for HTTP), and no decision about runs.
+//! The wire is told in `docs/rpc.md`.
+
+mod calls;
+mod connection;
+mod executor;
+mod logs;
+mod outbox;
+mod reply;
+
+use crate::{auth::Authenticator, ops::Operations};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::ExecutorSession,
+    limits::{RPC_CLOSE_MS, RPC_CONNECTIONS},
+    rpc::{encode, method},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+    task::JoinSet,
+};
+
+/// What a listener serves.
+pub struct Server {
+    operations: Operations,
+    authenticator: Authenticator,
+    /// Name of this node, told in the hello.
+    node: String,
+    cluster_id: u64,
+    /// The connection that each executor session is on: a connection that ends late must not end its successor's session.
+    sessions: Mutex<HashMap<ExecutorSession, u64>>,
+}
+
+impl Server {
+    pub fn new(operations: Operations, authenticator: Authenticator, node: impl Into<String>, cluster_id: u64) -> Self {
+        Self { operations, authenticator, node: node.into(), cluster_id, sessions: Mutex::default() }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<ExecutorSession, u64>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session registers on a connection; from now on the one before speaks for it no more.
+    fn takes(&self, session: ExecutorSession, connection: u64) {
+        self.sessions().insert(session, connection);
+    }
+
+    /// A connection ends: its session is disconnected unless it is on another one by now.
+    fn leaves(&self, session: ExecutorSession, connection: u64) {
+        let mut sessions = self.sessions();
+        if sessions.get(&session) == Some(&connection) {
+            sessions.remove(&session);
+            // Under the lock, so that it cannot overtake a registration on another connection.
+            self.operations.scheduler.executor_disconnected(session);
+        }
+    }
+
+    fn is_on(&self, session: ExecutorSession, connection: u64) -> bool {
+        self.sessions().get(&session) == Some(&connection)
+    }
+}
+
+/// Serves until `stop` becomes true (or its sender is dropped); then no call is taken any more, and those under way get
+/// their answers.
+pub async fn serve(listener: TcpListener, server: Server, mut stop: watch::Receiver<bool>) {
+    let server = Arc::new(server);
+    let room = Arc::new(Semaphore::new(RPC_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    let mut number = 0u64;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            // Reaps those that have ended.
+            Some(_) = connections.join_next() => continue,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of file descriptors, most likely: those in use are freed by connections that end.
+                tracing::warn!(%error, "cannot accept an RPC connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        number += 1;
+        match room.clone().try_acquire_owned() {
+            Ok(permit) => {
+                let (server, stop) = (server.clone(), stop.clone());
+                connections.spawn(async move {
+                    let _permit = permit;
+                    connection::run(stream, number, server, stop).await;
+                });
+            }
+            Err(_) => refuse(stream).await,
+        }
+    }
+    drop(listener);
+    let all = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(Duration::from_millis(RPC_CLOSE_MS), all).await;
+}
+
+/// One connection too many.
+async fn refuse(mut stream: TcpStream) {
+    let error =
+        ApiError::new(ErrorCode::Overloaded, format!("the node has {RPC_CONNECTIONS} connections; try another"));
+    let mut out = Vec::new();
+    if encode::notification(&mut out, method::SESSION_ERROR, &error).is_ok() {
+        // A new socket has room for these few bytes.
+        let _ = tokio::time::timeout(Duration::from_millis(100), stream.write_all(&out)).await;
+    }
+}

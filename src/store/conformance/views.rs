@@ -1,0 +1,236 @@
+//! What every read model must do.
+
+use super::{Store, benches};
+use crate::store::samples::{at, batch, ledger, reopened, run, wait};
+use campanile_actors::ports::{Row, RunPage};
+use campanile_schema::{
+    ids::{JobId, RunId, ShardId},
+    limits,
+    record::{RunRecord, RunState},
+};
+
+const JOB: JobId = JobId(4);
+
+fn apply(store: &dyn Store, seq: u64, rows: Vec<Row>) {
+    wait(store.apply(batch(at(1, seq), &[(0, seq * 10)], rows))).unwrap();
+}
+
+fn ids(page: &RunPage) -> Vec<u64> {
+    page.items.iter().map(|r| r.run.0).collect()
+}
+
+/// All pages of a list, two runs at a time.
+fn pages(read: impl Fn(Option<Vec<u8>>) -> RunPage) -> Vec<u64> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = read(after);
+        assert!(page.items.len() <= 2);
+        all.extend(ids(&page));
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return all,
+        }
+    }
+}
+
+fn dead_letters(store: &dyn Store) -> Vec<u64> {
+    pages(|after| wait(store.dead_letters("finance", after, 2)).unwrap())
+}
+
+fn failed_runs(store: &dyn Store) -> Vec<u64> {
+    pages(|after| wait(store.failed_runs("finance", after, 2)).unwrap())
+}
+
+fn job_runs(store: &dyn Store) -> Vec<u64> {
+    pages(|after| wait(store.job_runs(JOB, after, 2)).unwrap())
+}
+
+/// Five runs of a job, of which two failed and one timed out.
+fn five() -> Vec<RunRecord> {
+    vec![
+        run(4, 10, RunState::Success, 1_000),
+        run(4, 20, RunState::Failed, 2_000),
+        run(4, 30, RunState::Timeout, 3_000),
+        run(4, 40, RunState::Canceled, 4_000),
+        run(4, 50, RunState::Failed, 5_000),
+    ]
+}
+
+fn rows(records: &[RunRecord]) -> Vec<Row> {
+    records.iter().cloned().map(Row::Run).collect()
+}
+
+#[test]
+fn runs_are_found_by_id_by_job_by_key_and_in_the_lists() {
+    for bench in benches() {
+        let store = bench.store();
+        let store = store.as_ref();
+        let mut all = rows(&five());
+        all.push(Row::Run(RunRecord { tenant: "fin".into(), ..run(5, 60, RunState::Failed, 2_500) }));
+        apply(store, 1, all);
+        assert_eq!(wait(store.run(RunId(30))).unwrap(), Some(five()[2].clone()), "{}", bench.name);
+        assert_eq!(wait(store.run(RunId(31))).unwrap(), None, "{}", bench.name);
+        assert_eq!(job_runs(store), [50, 40, 30, 20, 10], "{}", bench.name);
+        assert_eq!(failed_runs(store), [50, 30, 20], "{}", bench.name);
+        assert_eq!(dead_letters(store), [50, 20], "{}", bench.name);
+        assert_eq!(wait(store.find_key(JOB, "key-40")).unwrap(), Some(RunId(40)), "{}", bench.name);
+        assert_eq!(wait(store.find_key(JOB, "key-4")).unwrap(), None, "{}", bench.name);
+        assert_eq!(wait(store.find_key(JobId(5), "key-40")).unwrap(), None, "{}", bench.name);
+        assert_eq!(ids(&wait(store.dead_letters("fin", None, 9)).unwrap()), [60], "{}", bench.name);
+        assert_eq!(ids(&wait(store.dead_letters("f", None, 9)).unwrap()), [0; 0], "{}", bench.name);
+    }
+}
+
+#[test]
+fn a_reopened_run_leaves_the_lists_until_it_ends_again() {
+    for bench in benches() {
+        let store = bench.store();
+        let store = store.as_ref();
+        apply(store, 1, rows(&five()));
+        let active = reopened(&five()[1]);
+        apply(store, 2, vec![Row::Reopened(active.clone())]);
+        assert_eq!(dead_letters(store), [50], "{}", bench.name);
+        assert_eq!(failed_runs(store), [50, 30], "{}", bench.name);
+        assert_eq!(job_runs(store), [50, 40, 30, 10], "{}: final runs only", bench.name);
+        assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(active.clone()), "{}", bench.name);
+        assert_eq!(wait(store.find_key(JOB, "key-20")).unwrap(), Some(RunId(20)), "{}", bench.name);
+        let ended = RunRecord { generation: 2, ..run(4, 20, RunState::Failed, 9_000) };
+        apply(store, 3, vec![Row::Run(ended.clone())]);
+        assert_eq!(dead_letters(store), [20, 50], "{}", bench.name);
+        assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(ended), "{}", bench.name);
+    }
+}
+
+#[test]
+fn a_run_that_ends_is_reopened_and_ends_within_one_batch_stands_in_the_lists_once() {
+    for bench in benches() {
+        let store = bench.store();
+        let store = store.as_ref();
+        let first = run(4, 20, RunState::Failed, 2_000);
+        let again = RunRecord { generation: 2, ..run(4, 20, RunState::Timeout, 9_000) };
+        apply(store, 1, vec![Row::Run(first.clone()), Row::Reopened(reopened(&first)), Row::Run(again)]);
+        assert_eq!(failed_runs(store), [20], "{}", bench.name);
+        assert_eq!(dead_letters(store), [0; 0], "{}", bench.name);
+    }
+}
+
+#[test]
+fn a_discarded_dead_letter_stays_a_failed_run() {
+    for bench in benches() {
+        let store = bench.store();
+        let store = store.as_ref();
+        apply(store, 1, rows(&five()));
+        apply(store, 2, vec![Row::DeadLetterDiscarded(five()[4].clone())]);
+        assert_eq!(dead_letters(store), [20], "{}", bench.name);
+        assert_eq!(failed_runs(store), [50, 30, 20], "{}", bench.name);
+        assert!(!wait(store.run(RunId(50))).unwrap().unwrap().dead_letter, "{}", bench.name);
+    }
+}
+
+#[test]
+fn the_ledger_gives_intervals_that_touch_oldest_first() {
+    for bench in benches() {
+        let store = bench.store();
+        let store = store.as_ref();
+        let rows = [(-50, 0), (0, 100), (100, 200), (200, 300)].map(|(from, to)| Row::Ledger(ledger(4, from, to)));
+        apply(store, 1, [rows.to_vec(), vec![Row::Ledger(ledger(5, 0, 100))]].concat());
+        let read = |from, to, limit| -> Vec<i64> {
+            wait(store.ledger(JOB, from, to, limit)).unwrap().iter().map(|r| r.to_ms).collect()
+        };
+        assert_eq!(read(i64::MIN, i64::MAX, 9), [0, 100, 200, 300], "{}", bench.name);
+        assert_eq!(read(100, 200, 9), [200], "{}: (100, 200] touches one", bench.name);
+        assert_eq!(read(99, 201, 9), [100, 200, 300], "{}", bench.name);
+        assert_eq!(read(-50, 300, 2), [0, 100], "{}", bench.name);
+        assert_eq!(wait(store.ledger(JOB, 150, 160, 9)).unwrap(), [ledger(4, 100, 200)], "{}", bench.name);
+    }
+}
+
+#[test]
+fn retention_removes_the_oldest_with_keys_ledger_and_logs() {
+    for bench in benches() {
+        let store = bench.store();
+        let store = store.as_ref();
+        let mut all = rows(&five());
+        all.extend([(0, 1_500), (1_500, 4_500)].map(|(from, to)| Row::Ledger(ledger(4, from, to))));
+        apply(store, 1, all);
+        apply(store, 2, vec![Row::Reopened(reopened(&five()[1]))]);
+        wait(store.append_log(RunId(10), 1, b"output".to_vec())).unwrap();
+        wait(store.append_log(RunId(40), 1, b"output".to_vec())).unwrap();
+        assert_eq!(wait(store.retain(4_000, 1)).unwrap(), 1, "{}", bench.name);
+        assert_eq!(job_runs(store), [50, 40, 30], "{}", bench.name);
+        assert_eq!(wait(store.ledger(JOB, 0, 9_000, 9)).unwrap().len(), 2, "{}: more runs to go first", bench.name);
+        assert_eq!(wait(store.retain(4_000, 100)).unwrap(), 1, "{}", bench.name);
+        assert_eq!(job_runs(store), [50, 40], "{}", bench.name);
+        assert_eq!(failed_runs(store), [50], "{}", bench.name);
+        assert_eq!(wait(store.run(RunId(10))).unwrap(), None, "{}", bench.name);
+        assert_eq!(wait(store.find_key(JOB, "key-10")).unwrap(), None, "{}", bench.name);
+        assert!(wait(store.run(RunId(20))).unwrap().is_some(), "{}: it is active", bench.name);
+        assert_eq!(wait(store.ledger(JOB, 0, 9_000, 9)).unwrap(), [ledger(4, 1_500, 4_500)], "{}", bench.name);
+        assert_eq!(wait(store.read_log(RunId(10), 1, 0, 99)).unwrap(), b"", "{}", bench.name);
+        assert_eq!(wait(store.read_log(RunId(40), 1, 0, 99)).unwrap(), b"output", "{}", bench.name);
+        assert_eq!(wait(store.retain(4_000, 100)).unwrap(), 0, "{}", bench.name);
+    }
+}
+
+#[test]
+fn logs_are_read_from_any_byte_and_end_at_their_limit() {
+    for bench in benches() {
+        let store = bench.store();
+        for chunk in [&b"hello "[..], b"", b"wide ", b"world"] {
+            wait(store.append_log(RunId(9), 2, chunk.to_vec())).unwrap();
+        }
+        let read = |attempt, offset, max| wait(store.read_log(RunId(9), attempt, offset, max)).unwrap();
+        assert_eq!(read(2, 0, 99), b"hello wide world", "{}", bench.name);
+        assert_eq!(read(2, 4, 5), b"o wid", "{}", bench.name);
+        assert_eq!(read(2, 16, 5), b"", "{}", bench.name);
+        assert_eq!(read(1, 0, 99), b"", "{}", bench.name);
+        wait(store.append_log(RunId(9), 3, vec![7; limits::LOG_BYTES_PER_ATTEMPT - 1])).unwrap();
+        wait(store.append_log(RunId(9), 3, vec![8; 5])).unwrap();
+        assert_eq!(read(3, limits::LOG_BYTES_PER_ATTEMPT as u64 - 2, 99), [7, 8], "{}", bench.name);
+    }
+}
+
+#[test]
+fn after_a_restart_only_what_a_flush_covered_counts_as_applied() {
+    for mut bench in benches() {
+        let store = bench.store();
+        wait(store.append(0, 1, b"batch")).unwrap();
+        wait(store.append(0, 2, b"batch")).unwrap();
+        apply(store.as_ref(), 1, rows(&five()[..2]));
+        assert_eq!(wait(store.flush()).unwrap(), at(1, 1), "{}", bench.name);
+        apply(store.as_ref(), 2, rows(&five()[2..]));
+        assert_eq!(wait(store.applied(ShardId(0))).unwrap(), 20, "{}", bench.name);
+        assert_eq!(store.flushed(), at(1, 1), "{}", bench.name);
+        drop(store);
+        let store = bench.restart();
+        assert_eq!(store.flushed(), at(1, 1), "{}", bench.name);
+        assert_eq!(wait(store.applied(ShardId(0))).unwrap(), 10, "{}", bench.name);
+        assert_eq!(wait(store.applied(ShardId(1))).unwrap(), 0, "{}", bench.name);
+        assert!(job_runs(store.as_ref()).ends_with(&[20, 10]), "{}", bench.name);
+        apply(store.as_ref(), 2, rows(&five()[2..]));
+        assert_eq!(job_runs(store.as_ref()), [50, 40, 30, 20, 10], "{}", bench.name);
+        assert_eq!(failed_runs(store.as_ref()), [50, 30, 20], "{}", bench.name);
+    }
+}
+
+#[test]
+fn rows_that_are_applied_again_change_nothing() {
+    for bench in benches() {
+        let store = bench.store();
+        let store = store.as_ref();
+        let again = RunRecord { generation: 2, ..run(4, 20, RunState::Success, 9_000) };
+        let mut history = rows(&five());
+        history.push(Row::Reopened(reopened(&five()[1])));
+        history.push(Row::Run(again));
+        history.push(Row::DeadLetterDiscarded(five()[4].clone()));
+        history.push(Row::Ledger(ledger(4, 0, 9)));
+        history.push(Row::JobDeleted(JOB));
+        apply(store, 1, history.clone());
+        let expected = (job_runs(store), failed_runs(store), dead_letters(store));
+        assert_eq!(expected, (vec![50, 40, 30, 20, 10], vec![50, 30], vec![]), "{}", bench.name);
+        for from in 0..history.len() {
+            apply(store, 1, history[from..].to_vec());
+            assert_eq!((job_runs(store), failed_runs(store), dead_letters(store)), expected, "{} {from}", bench.name);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The embedded store on real files.
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+mod crash;
+mod damage;
+mod history;
+mod world;
+
+use super::*;
+use crate::store::samples::{at, batch, journal_batch, run, wait};
+use campanile_actors::ports::{Journal, Row, Views};
+use campanile_schema::record::RunState;
+
+fn options(dir: &Path) -> EmbeddedOptions {
+    EmbeddedOptions { shards: 4, segment_bytes: 64 << 10, ..EmbeddedOptions::new(dir) }
+}
+
+#[test]
+fn what_was_appended_is_read_by_the_next_session() {
+    let temp = tempfile::tempdir().unwrap();
+    let (store, opened) = EmbeddedStore::open(options(temp.path())).unwrap();
+    assert_eq!(opened.session, SessionId(1));
+    for seq in 1..=50 {
+        wait(store.append(0, seq, &journal_batch(0, seq, 30))).unwrap();
+    }
+    assert!(wait(store.read_after(Position::default(), 1 << 20)).unwrap().is_empty(), "not while it appends");
+    wait(store.apply(batch(at(1, 50), &[(0, 1500)], vec![Row::Run(run(4, 8, RunState::Failed, 100))]))).unwrap();
+    assert_eq!(wait(store.flush()).unwrap(), at(1, 50));
+    drop(store);
+    let (store, opened) = EmbeddedStore::open(options(temp.path())).unwrap();
+    assert_eq!(opened.session, SessionId(2));
+    assert_eq!(store.flushed(), at(1, 50));
+    let mut after = Position::default();
+    let mut seqs = Vec::new();
+    loop {
+        let page = wait(store.read_after(after, 3_000)).unwrap();
+        let Some(last) = page.last() else { break };
+        after = last.0;
+        seqs.extend(page.iter().map(|(p, _)| p.seq));
+    }
+    assert_eq!(seqs, (1..=50).collect::<Vec<_>>());
+    assert_eq!(wait(store.failed_runs("finance", None, 10)).unwrap().items.len(), 1);
+    assert_eq!(wait(store.applied(ShardId(0))).unwrap(), 1500);
+}

@@ -1,0 +1,190 @@
+//! The views on fjall: the read model in LSM tables, off the way of an acknowledgement.
+//!
+//! Two databases: `views/` (rebuildable from the journal; its own journal is never trusted and is emptied at every open,
+//! because rows are applied again from the flushed position anyway) and `logs/` (output of attempts, which stands in no
+//! journal of ours, so there fjall's own is what survives a kill).
+//!
+//! Traps of fjall that are met here: it has no group commit, so there is one committer; it sleeps when four memtables wait
+//! for the disk, so nothing that must answer calls it; its journal shrinks only at a flush, so flushes are forced; without
+//! a journal file it forgets its sequence numbers, so an empty one is put there.
+
+mod compaction;
+mod keys;
+mod lists;
+mod logs;
+mod open;
+mod points;
+mod retain;
+mod write;
+
+pub use open::FjallSource;
+#[cfg(any(test, feature = "faults"))]
+pub use open::copy_flushed_to;
+
+use crate::store::tables::{Tables, TenantList};
+use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_schema::{
+    frame,
+    ids::{JobId, RunId},
+    record::RunRecord,
+};
+use fjall::{Database, Keyspace, Slice};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, RwLock,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+/// The tables of a directory.
+pub struct FjallTables {
+    settings: open::Settings,
+    /// None only after a reopen failed.
+    db: RwLock<Option<Arc<Db>>>,
+    /// Held by whoever appends to a log: its length is read first.
+    log_writer: Mutex<()>,
+}
+
+/// Open databases and their keyspaces.
+struct Db {
+    views: Database,
+    runs: Keyspace,
+    job_runs: Keyspace,
+    keys: Keyspace,
+    ledger: Keyspace,
+    dead_letters: Keyspace,
+    failed: Keyspace,
+    by_time: Keyspace,
+    meta: Keyspace,
+    logs: Database,
+    chunks: Keyspace,
+    /// Ledger rows that end before this are gone for readers; compaction removes them. After a restart those that are
+    /// still there are seen again until the next retention.
+    ledger_from_ms: Arc<AtomicI64>,
+    /// Where the next call of a sweep of `by_time` begins, so that it does not walk over what the calls before removed.
+    retained: Mutex<Vec<u8>>,
+    dir: PathBuf,
+}
+
+impl Db {
+    fn list(&self, list: TenantList) -> &Keyspace {
+        match list {
+            TenantList::DeadLetters => &self.dead_letters,
+            TenantList::Failed => &self.failed,
+        }
+    }
+
+    /// Keyspaces of the read model.
+    fn view_keyspaces(&self) -> [&Keyspace; 8] {
+        [
+            &self.runs,
+            &self.job_runs,
+            &self.keys,
+            &self.ledger,
+            &self.dead_letters,
+            &self.failed,
+            &self.by_time,
+            &self.meta,
+        ]
+    }
+
+    fn record(&self, run: RunId) -> Result<Option<RunRecord>, StoreError> {
+        let value = self.runs.get(keys::run(run)).map_err(|e| self.failure("read", &e))?;
+        value.map(|v| self.decode("run record", &v)).transpose()
+    }
+
+    fn decode<T: serde::de::DeserializeOwned>(&self, what: &'static str, value: &Slice) -> Result<T, StoreError> {
+        frame::decode(what, value).map_err(|e| {
+            StoreError::Corrupt(format!(
+                "{}: {e}. Remove the directory to rebuild it from the journal",
+                self.dir.display()
+            ))
+        })
+    }
+
+    /// A failure of fjall in our words. It refuses everything after a failed write, as it should.
+    fn failure(&self, what: &str, error: &fjall::Error) -> StoreError {
+        let text = format!("{}: cannot {what} the views: {error}", self.dir.display());
+        match error {
+            fjall::Error::Poisoned | fjall::Error::Io(_) => StoreError::WriteFailed(text),
+            fjall::Error::Storage(fjall::LsmError::Io(_)) => StoreError::Unavailable(text),
+            // Not our enum, and open for additions: whatever else it names is damage.
+            _ => StoreError::Corrupt(text),
+        }
+    }
+}
+
+impl FjallTables {
+    fn db(&self) -> Result<Arc<Db>, StoreError> {
+        let slot = self.db.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        slot.clone().ok_or_else(|| StoreError::WriteFailed("the views could not be opened again".into()))
+    }
+}
+
+impl Tables for FjallTables {
+    fn apply(&self, rows: &[(u64, Row)], position: Position) -> Result<(), StoreError> {
+        write::apply(&*self.db()?, rows, position)
+    }
+
+    fn position(&self) -> Result<Position, StoreError> {
+        write::position(&*self.db()?)
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        write::flush(&*self.db()?)
+    }
+
+    fn revive(&self) -> Result<(), StoreError> {
+        self.reopen_if_poisoned()
+    }
+
+    fn run(&self, run: RunId) -> Result<Option<RunRecord>, StoreError> {
+        self.db()?.record(run)
+    }
+
+    fn job_runs(&self, job: JobId, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError> {
+        lists::job_runs(&*self.db()?, job, after, limit)
+    }
+
+    fn find_key(&self, job: JobId, key: &str) -> Result<Option<RunId>, StoreError> {
+        points::find_key(&*self.db()?, job, key)
+    }
+
+    fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> Result<Vec<LedgerRow>, StoreError> {
+        lists::ledger(&*self.db()?, job, from_ms, to_ms, limit)
+    }
+
+    fn tenant_runs(
+        &self,
+        list: TenantList,
+        tenant: &str,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<RunPage, StoreError> {
+        lists::tenant_runs(&*self.db()?, list, tenant, after, limit)
+    }
+
+    fn retain(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError> {
+        retain::retain(&*self.db()?, before_ms, max_rows)
+    }
+
+    fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError> {
+        let _one_at_a_time = self.log_writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        logs::append(&*self.db()?, run, attempt, chunk)
+    }
+
+    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> Result<Vec<u8>, StoreError> {
+        logs::read(&*self.db()?, run, attempt, offset, max_bytes)
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        let Ok(db) = self.db() else { return 0 };
+        db.views.disk_space().unwrap_or(0) + db.logs.disk_space().unwrap_or(0)
+    }
+}
+
+/// Readers hide ledger rows that retention passed.
+fn ledger_from(db: &Db) -> i64 {
+    db.ledger_from_ms.load(Ordering::Relaxed)
+}

@@ -1,0 +1,272 @@
+//! Opens, begins and reopens the views' databases.
+
+use super::{Db, FjallTables, compaction::LedgerRetention, write};
+use crate::store::{
+    embedded::{EmbeddedOptions, history::TableSource},
+    tables::Tables,
+};
+use campanile_actors::ports::{Position, StoreError};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, RwLock, atomic::AtomicI64},
+};
+
+/// The tables of the operating system's files.
+pub struct FjallSource;
+
+/// What the databases are opened with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    views: PathBuf,
+    logs: PathBuf,
+    cache_bytes: u64,
+    memtable_bytes: u64,
+    workers: usize,
+}
+
+impl Settings {
+    fn of(options: &EmbeddedOptions) -> Self {
+        Self {
+            views: options.dir.join("views"),
+            logs: options.dir.join("logs"),
+            cache_bytes: options.views_cache_bytes,
+            memtable_bytes: options.views_memtable_bytes.max(1 << 20),
+            workers: options.views_workers.max(1),
+        }
+    }
+}
+
+const KEYSPACES: [&str; 8] = ["runs", "job_runs", "keys", "ledger", "dead_letters", "failed", "by_time", "meta"];
+const LEDGER: &str = "ledger";
+const CHUNKS: &str = "chunks";
+
+/// Journal of the views' database, bytes; it is never read again.
+const JOURNAL_BYTES: u64 = 256 << 20;
+/// Memory for blocks of logs that were read, bytes.
+const LOGS_CACHE_BYTES: u64 = 4 << 20;
+
+/// Marks a directory as a database of fjall.
+const MARKER: &str = "version";
+
+impl TableSource for FjallSource {
+    fn open(&self, options: &EmbeddedOptions) -> Result<Arc<dyn Tables>, String> {
+        let settings = Settings::of(options);
+        let db = open_existing(&settings)?;
+        Ok(FjallTables::shared(settings, db))
+    }
+
+    fn begin(&self, options: &EmbeddedOptions, position: Position) -> Result<Arc<dyn Tables>, StoreError> {
+        let tables = begin(options, position)?;
+        Ok(tables)
+    }
+}
+
+/// Removes the views and begins empty ones.
+pub(super) fn begin(options: &EmbeddedOptions, position: Position) -> Result<Arc<FjallTables>, StoreError> {
+    let settings = Settings::of(options);
+    let failed = |e: String| StoreError::WriteFailed(format!("{}: {e}", settings.views.display()));
+    remove_dir(&settings.views).map_err(|e| failed(format!("cannot remove: {e}")))?;
+    let db = open(&settings).map_err(&failed)?;
+    sync_dirs(&settings).map_err(|e| failed(format!("cannot sync: {e}")))?;
+    if position > Position::default() {
+        write::put_position(&db, position)?;
+        write::flush(&db)?;
+    }
+    Ok(FjallTables::shared(settings, db))
+}
+
+impl FjallTables {
+    fn shared(settings: Settings, db: Db) -> Arc<Self> {
+        Arc::new(Self { settings, db: RwLock::new(Some(Arc::new(db))), log_writer: Mutex::new(()) })
+    }
+
+    /// After a failed write fjall refuses everything: opens the databases anew, as a restart would.
+    pub(super) fn reopen_if_poisoned(&self) -> Result<(), StoreError> {
+        let mut slot = self.db.write().unwrap_or_else(PoisonError::into_inner);
+        let healthy = |db: &Database| db.persist(fjall::PersistMode::Buffer).is_ok();
+        if slot.as_ref().is_some_and(|db| healthy(&db.views) && healthy(&db.logs)) {
+            return Ok(());
+        }
+        // fjall holds its directory until the last handle is gone; readers hold theirs only for a call.
+        if slot.as_ref().is_some_and(|db| Arc::strong_count(db) > 1) {
+            return Err(StoreError::Unavailable("the views are being read; try again".into()));
+        }
+        *slot = None;
+        let db = open_existing(&self.settings)
+            .map_err(|why| StoreError::WriteFailed(format!("{}: {why}", self.settings.views.display())))?;
+        *slot = Some(Arc::new(db));
+        Ok(())
+    }
+}
+
+/// Opens what a flush left. The views' own journal is emptied first.
+fn open_existing(settings: &Settings) -> Result<Db, String> {
+    if !settings.views.join(MARKER).exists() {
+        return Err("they are missing".into());
+    }
+    empty_journal(&settings.views).map_err(|e| format!("cannot empty their journal: {e}"))?;
+    let opened = database(settings)?;
+    if let Some(missing) = KEYSPACES.iter().find(|name| !opened.database.keyspace_exists(name)) {
+        return Err(format!("the table {missing} is missing"));
+    }
+    let db = assemble(settings, opened.database, opened.ledger_from_ms)?;
+    sync_dirs(settings).map_err(|e| format!("cannot sync: {e}"))?;
+    Ok(db)
+}
+
+/// Removes the journal files and puts an empty one there: with none at all fjall would begin its sequence numbers anew,
+/// below those in the tables.
+fn empty_journal(views: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(views)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "jnl") {
+            fs::remove_file(path)?;
+        }
+    }
+    fs::File::create(views.join("0.jnl")).map(drop)
+}
+
+/// Opens or makes both databases.
+fn open(settings: &Settings) -> Result<Db, String> {
+    let views = database(settings)?;
+    let from_ms = views.ledger_from_ms;
+    assemble(settings, views.database, from_ms)
+}
+
+struct Opened {
+    database: Database,
+    ledger_from_ms: Arc<AtomicI64>,
+}
+
+fn database(settings: &Settings) -> Result<Opened, String> {
+    let ledger_from_ms = Arc::new(AtomicI64::new(i64::MIN));
+    let from_ms = Arc::clone(&ledger_from_ms);
+    let database = Database::builder(&settings.views)
+        .cache_size(settings.cache_bytes)
+        .worker_threads(settings.workers)
+        .max_journaling_size(JOURNAL_BYTES)
+        .manual_journal_persist(true)
+        .with_compaction_filter_factories(Arc::new(move |name| {
+            let filter = LedgerRetention { from_ms: Arc::clone(&from_ms) };
+            (name == LEDGER).then(|| Arc::new(filter) as _)
+        }))
+        .open()
+        .map_err(|e| format!("cannot open: {e}"))?;
+    Ok(Opened { database, ledger_from_ms })
+}
+
+fn assemble(settings: &Settings, views: Database, ledger_from_ms: Arc<AtomicI64>) -> Result<Db, String> {
+    let keyspace = |name: &str, share: u64| keyspace(&views, name, settings.memtable_bytes / share);
+    let logs = open_logs(settings)?;
+    Ok(Db {
+        runs: keyspace("runs", 1)?,
+        job_runs: keyspace("job_runs", 2)?,
+        keys: keyspace("keys", 4)?,
+        ledger: keyspace(LEDGER, 1)?,
+        dead_letters: keyspace("dead_letters", 8)?,
+        failed: keyspace("failed", 8)?,
+        by_time: keyspace("by_time", 2)?,
+        meta: keyspace("meta", 8)?,
+        chunks: keyspace_of(&logs, CHUNKS, settings.memtable_bytes / 2, false)?,
+        views,
+        logs,
+        ledger_from_ms,
+        retained: Mutex::new(Vec::new()),
+        dir: settings.views.clone(),
+    })
+}
+
+fn keyspace(database: &Database, name: &str, memtable_bytes: u64) -> Result<Keyspace, String> {
+    keyspace_of(database, name, memtable_bytes, true)
+}
+
+fn keyspace_of(database: &Database, name: &str, memtable_bytes: u64, manual: bool) -> Result<Keyspace, String> {
+    let options = || {
+        KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes.max(1 << 20)).manual_journal_persist(manual)
+    };
+    database.keyspace(name, options).map_err(|e| format!("cannot open the table {name}: {e}"))
+}
+
+/// Logs are no journal's copy: damaged ones are put aside, not removed.
+fn open_logs(settings: &Settings) -> Result<Database, String> {
+    let open = || Database::builder(&settings.logs).cache_size(LOGS_CACHE_BYTES).worker_threads(1).open();
+    open().or_else(|e| {
+        let aside = settings.logs.with_extension("damaged");
+        tracing::error!(dir = %settings.logs.display(), aside = %aside.display(), error = %e, "the logs of attempts are damaged");
+        remove_dir(&aside)
+            .and_then(|()| fs::rename(&settings.logs, &aside))
+            .map_err(|e| format!("cannot put {} aside: {e}", settings.logs.display()))?;
+        open().map_err(|e| format!("cannot open {}: {e}", settings.logs.display()))
+    })
+}
+
+fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The folders themselves: fjall syncs only what is in them.
+fn sync_dirs(settings: &Settings) -> io::Result<()> {
+    let sync = |dir: &Path| fs::File::open(dir)?.sync_all();
+    sync(&settings.views.join("keyspaces"))?;
+    sync(&settings.views)?;
+    settings.views.parent().map_or(Ok(()), sync)
+}
+
+/// Copies the views and their mark from one directory to another, as the last flush left them: crash tests put the copy
+/// back where a power cut would have left it. The store must not be applying or flushing meanwhile; a compaction may still
+/// be exchanging files, so a copy counts only if no file came or went while it was made.
+#[cfg(any(test, feature = "faults"))]
+pub fn copy_flushed_to(from: &Path, to: &Path) -> io::Result<()> {
+    let (views, copy) = (from.join("views"), to.join("views"));
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        remove_dir(&copy)?;
+        let before = names(&views);
+        let copied = copy_dir(&views, &copy);
+        match (before, copied, names(&views)) {
+            (Ok(before), Ok(()), Ok(after)) if before == after => break,
+            (before, copied, after) if std::time::Instant::now() > deadline => {
+                before?;
+                copied?;
+                after?;
+                return Err(io::Error::other("files of the views come and go"));
+            }
+            (Ok(_) | Err(_), Ok(()) | Err(_), Ok(_) | Err(_)) => std::thread::yield_now(),
+        }
+    }
+    fs::copy(from.join("FLUSHED"), to.join("FLUSHED")).map(drop)
+}
+
+/// All files below a directory.
+#[cfg(any(test, feature = "faults"))]
+fn names(dir: &Path) -> io::Result<std::collections::BTreeSet<PathBuf>> {
+    let mut all = std::collections::BTreeSet::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            all.extend(names(&entry.path())?);
+        }
+        all.insert(entry.path());
+    }
+    Ok(all)
+}
+
+#[cfg(any(test, feature = "faults"))]
+fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_dir(&entry.path(), &target)?;
+        } else if entry.path().extension().is_none_or(|e| e != "jnl") {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}

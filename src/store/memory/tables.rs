@@ -1,0 +1,217 @@
+//! The read model in maps.
+
+use crate::store::tables::{Tables, TenantList, discarded};
+use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_schema::{
+    ids::{JobId, RunId},
+    limits,
+    record::RunRecord,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Tables, and what they were at the last flush.
+#[derive(Default)]
+pub struct MemoryTables {
+    now: Mutex<Maps>,
+    flushed: Mutex<Maps>,
+    logs: Mutex<BTreeMap<(RunId, u32), Vec<u8>>>,
+}
+
+#[derive(Clone, Default)]
+struct Maps {
+    position: Position,
+    runs: BTreeMap<RunId, RunRecord>,
+    job_runs: BTreeSet<(JobId, RunId)>,
+    keys: BTreeMap<(JobId, String), RunId>,
+    ledger: BTreeMap<(JobId, i64, i64), LedgerRow>,
+    /// Of the runs that are final.
+    by_time: BTreeSet<(i64, RunId)>,
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MemoryTables {
+    /// What a crash leaves.
+    pub fn revert_to_last_flush(&self) {
+        *guard(&self.now) = guard(&self.flushed).clone();
+    }
+
+    /// The same tables as they were at the last flush: for stale reads.
+    pub fn as_flushed(&self) -> Self {
+        let maps = guard(&self.flushed).clone();
+        Self { now: Mutex::new(maps), ..Self::default() }
+    }
+
+    /// Forgets everything and stands at `position`.
+    pub fn begin_at(&self, position: Position) {
+        let maps = Maps { position, ..Maps::default() };
+        *guard(&self.flushed) = maps.clone();
+        *guard(&self.now) = maps;
+    }
+}
+
+impl Maps {
+    fn put_run(&mut self, record: &RunRecord) {
+        if let Some(ended) = self.runs.get(&record.run).and_then(|old| old.ended_ms) {
+            self.by_time.remove(&(ended, record.run));
+        }
+        if let Some(ended) = record.ended_ms.filter(|_| record.state.is_final()) {
+            self.by_time.insert((ended, record.run));
+        }
+        if let Some(key) = &record.key {
+            self.keys.insert((record.job, key.clone()), record.run);
+        }
+        self.job_runs.insert((record.job, record.run));
+        self.runs.insert(record.run, record.clone());
+    }
+
+    fn remove_run(&mut self, ended: i64, run: RunId) {
+        self.by_time.remove(&(ended, run));
+        let Some(record) = self.runs.remove(&run) else {
+            return;
+        };
+        self.job_runs.remove(&(record.job, run));
+        if let Some(key) = record.key
+            && self.keys.get(&(record.job, key.clone())) == Some(&run)
+        {
+            self.keys.remove(&(record.job, key));
+        }
+    }
+
+    /// Newest first: `order` is rising in age.
+    fn page<'a, K: AsRef<[u8]>>(&self, entries: impl Iterator<Item = (K, &'a RunRecord)>, limit: usize) -> RunPage {
+        let limit = limit.clamp(1, limits::PAGE_SIZE_MAX);
+        let mut page = RunPage::default();
+        let mut last = Vec::new();
+        for (token, record) in entries {
+            if page.items.len() == limit {
+                page.next = Some(last);
+                break;
+            }
+            last = token.as_ref().to_vec();
+            page.items.push(record.clone());
+        }
+        page
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    let eight = bytes.get(at..at + 8).and_then(|b| b.try_into().ok());
+    eight.map_or(0, u64::from_be_bytes)
+}
+
+impl Tables for MemoryTables {
+    fn apply(&self, rows: &[(u64, Row)], position: Position) -> Result<(), StoreError> {
+        let mut maps = guard(&self.now);
+        for (_, row) in rows {
+            match row {
+                Row::Run(record) | Row::Reopened(record) => maps.put_run(record),
+                Row::DeadLetterDiscarded(record) => maps.put_run(&discarded(record)),
+                Row::Ledger(row) => {
+                    maps.ledger.insert((row.job, row.to_ms, row.from_ms), row.clone());
+                }
+                Row::JobDeleted(_) => {}
+            }
+        }
+        maps.position = position;
+        Ok(())
+    }
+
+    fn position(&self) -> Result<Position, StoreError> {
+        Ok(guard(&self.now).position)
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        *guard(&self.flushed) = guard(&self.now).clone();
+        Ok(())
+    }
+
+    fn revive(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn run(&self, run: RunId) -> Result<Option<RunRecord>, StoreError> {
+        Ok(guard(&self.now).runs.get(&run).cloned())
+    }
+
+    fn job_runs(&self, job: JobId, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError> {
+        let maps = guard(&self.now);
+        let before = after.map_or(RunId(u64::MAX), |token| RunId(number(token, 0)));
+        let entries = maps.job_runs.range((job, RunId(0))..(job, before)).rev();
+        let records = entries
+            .filter_map(|(_, run)| maps.runs.get(run))
+            .filter(|r| r.state.is_final())
+            .map(|r| (r.run.0.to_be_bytes(), r));
+        Ok(maps.page(records, limit))
+    }
+
+    fn find_key(&self, job: JobId, key: &str) -> Result<Option<RunId>, StoreError> {
+        Ok(guard(&self.now).keys.get(&(job, key.to_owned())).copied())
+    }
+
+    fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> Result<Vec<LedgerRow>, StoreError> {
+        let maps = guard(&self.now);
+        let first = (job, from_ms.saturating_add(1), i64::MIN);
+        let rows = maps.ledger.range(first..=(job, i64::MAX, i64::MAX)).map(|(_, row)| row);
+        let touching = rows.take_while(|row| row.from_ms < to_ms);
+        Ok(touching.take(limit.min(limits::PAGE_SIZE_MAX)).cloned().collect())
+    }
+
+    fn tenant_runs(
+        &self,
+        list: TenantList,
+        tenant: &str,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<RunPage, StoreError> {
+        let maps = guard(&self.now);
+        let end = after
+            .map_or((i64::MAX, RunId(u64::MAX)), |token| (number(token, 0).cast_signed(), RunId(number(token, 8))));
+        let records = maps
+            .by_time
+            .range(..end)
+            .rev()
+            .filter_map(|(ended, run)| maps.runs.get(run).map(|r| (*ended, r)))
+            .filter(|(_, r)| r.tenant == tenant && list.holds(r))
+            .map(|(ended, r)| ([ended.cast_unsigned().to_be_bytes(), r.run.0.to_be_bytes()].concat(), r));
+        Ok(maps.page(records, limit))
+    }
+
+    fn retain(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError> {
+        let mut maps = guard(&self.now);
+        let max_rows = max_rows.min(limits::RETAIN_ROWS);
+        let gone: Vec<_> = maps.by_time.range(..(before_ms, RunId(0))).take(max_rows).copied().collect();
+        for (ended, run) in &gone {
+            maps.remove_run(*ended, *run);
+            guard(&self.logs).retain(|(of, _), _| of != run);
+        }
+        if gone.len() < max_rows {
+            maps.ledger.retain(|(_, to_ms, _), _| *to_ms >= before_ms);
+        }
+        Ok(gone.len() as u64)
+    }
+
+    fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError> {
+        let mut logs = guard(&self.logs);
+        let log = logs.entry((run, attempt)).or_default();
+        let room = limits::LOG_BYTES_PER_ATTEMPT.saturating_sub(log.len());
+        log.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        Ok(())
+    }
+
+    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> Result<Vec<u8>, StoreError> {
+        let logs = guard(&self.logs);
+        let log = logs.get(&(run, attempt)).map_or(&[][..], Vec::as_slice);
+        let rest = log.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or_default();
+        Ok(rest[..rest.len().min(max_bytes)].to_vec())
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        0
+    }
+}

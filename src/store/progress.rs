@@ -1,0 +1,34 @@
+//! How far the views are: applied frame seq per shard, and the journal position that covers all of it.
+//!
+//! Recovery trusts only what a flush covered. So after a restart this is what the last flush wrote down, not what the
+//! tables happen to hold: they may be ahead in one place and behind in another, and rows are applied again from here.
+
+use campanile_actors::ports::{Position, ViewBatch};
+use campanile_schema::ids::ShardId;
+use serde::{Deserialize, Serialize};
+
+/// What was applied, or what a flush covered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub position: Position,
+    /// Indexed by shard; shards beyond the end have none.
+    pub applied: Vec<u64>,
+}
+
+impl Progress {
+    /// Takes in a batch that was applied.
+    pub fn note(&mut self, batch: &ViewBatch) {
+        for (shard, seq) in &batch.applied {
+            let at = usize::from(shard.0);
+            if self.applied.len() <= at {
+                self.applied.resize(at + 1, 0);
+            }
+            self.applied[at] = self.applied[at].max(*seq);
+        }
+        self.position = self.position.max(batch.position);
+    }
+
+    pub fn of(&self, shard: ShardId) -> u64 {
+        self.applied.get(usize::from(shard.0)).copied().unwrap_or(0)
+    }
+}

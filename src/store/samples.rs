@@ -1,0 +1,135 @@
+//! Rows and frames for the stores' tests.
+#![allow(clippy::unwrap_used)]
+
+use campanile_actors::ports::Position;
+use campanile_actors::ports::{LedgerRow, PortFuture, Row, StoreError, ViewBatch};
+use campanile_schema::{
+    event::{Event, LedgerEntry, Outcome},
+    frame::{self, Frame},
+    ids::{Epoch, JobId, RunId, SessionId, ShardId, Token},
+    record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
+};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+    thread::Thread,
+};
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a port's answer.
+pub fn wait<T>(future: PortFuture<'_, T>) -> Result<T, StoreError> {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+pub fn at(session: u64, seq: u64) -> Position {
+    Position { session: SessionId(session), lane: 0, seq }
+}
+
+/// A final run of a job.
+pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
+    RunRecord {
+        run: RunId(run),
+        job: JobId(job),
+        tenant: "finance".into(),
+        state,
+        source: Source::Manual,
+        logical_ms: None,
+        key: Some(format!("key-{run}")),
+        generation: 1,
+        created_ms: ended_ms - 20,
+        started_ms: Some(ended_ms - 10),
+        ended_ms: Some(ended_ms),
+        params: None,
+        result: None,
+        reason: None,
+        dead_letter: state == RunState::Failed,
+        attempts: vec![AttemptRecord {
+            attempt: 1,
+            generation: 1,
+            state: if state == RunState::Success { AttemptState::Success } else { AttemptState::Failed },
+            token: Token(run * 10),
+            executor: "executor-1".into(),
+            started_ms: ended_ms - 10,
+            ended_ms: Some(ended_ms),
+            error_code: None,
+            error_message: None,
+            cpu_ms: Some(3),
+            max_rss_kb: None,
+        }],
+        dag: None,
+    }
+}
+
+/// The run, active again under its next generation.
+pub fn reopened(record: &RunRecord) -> RunRecord {
+    RunRecord {
+        state: RunState::Queued,
+        generation: record.generation + 1,
+        ended_ms: None,
+        dead_letter: false,
+        ..record.clone()
+    }
+}
+
+pub fn ledger(job: u64, from_ms: i64, to_ms: i64) -> LedgerRow {
+    LedgerRow {
+        job: JobId(job),
+        from_ms,
+        to_ms,
+        version: 1,
+        tzdb: "2026b".into(),
+        entries: vec![LedgerEntry {
+            first_ms: to_ms,
+            last_ms: to_ms,
+            count: 1,
+            outcome: Outcome::Fired,
+            reason: None,
+            run: None,
+        }],
+    }
+}
+
+pub fn batch(position: Position, applied: &[(u16, u64)], rows: Vec<Row>) -> ViewBatch {
+    ViewBatch {
+        rows: rows.into_iter().enumerate().map(|(i, r)| (i as u64, r)).collect(),
+        applied: applied.iter().map(|(shard, seq)| (ShardId(*shard), *seq)).collect(),
+        position,
+    }
+}
+
+/// A frame of one small event.
+pub fn frame_of(shard: u16, seq: u64) -> Frame {
+    Frame {
+        shard: ShardId(shard),
+        epoch: Epoch(1),
+        seq,
+        hlc: 1_000_000 + seq * 10,
+        events: vec![Event::JobResumed { job: JobId(u64::from(shard)), at_ms: seq as i64 }],
+    }
+}
+
+/// `frames` frames of a shard, one after the other, as the journal stores them.
+pub fn journal_batch(shard: u16, first_seq: u64, frames: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for seq in first_seq..first_seq + frames {
+        frame::encode_into(&mut bytes, &frame_of(shard, seq));
+    }
+    bytes
+}

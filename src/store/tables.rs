@@ -1,0 +1,78 @@
+//! The tables of the read model, behind a blocking door. Embedded keeps them in an LSM, memory in maps; what stands
+//! around them (positions, flush marks, threads) is the same and lives with the stores.
+
+use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_schema::{
+    ids::{JobId, RunId},
+    record::{RunRecord, RunState},
+};
+
+/// A list of a tenant's runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TenantList {
+    DeadLetters,
+    Failed,
+}
+
+impl TenantList {
+    /// Whether a run stands in the list.
+    pub fn holds(self, record: &RunRecord) -> bool {
+        match self {
+            Self::DeadLetters => record.dead_letter && record.state.is_final(),
+            Self::Failed => failed(record.state),
+        }
+    }
+}
+
+/// FAILED or TIMEOUT.
+pub fn failed(state: RunState) -> bool {
+    match state {
+        RunState::Failed | RunState::Timeout => true,
+        RunState::Pending
+        | RunState::Queued
+        | RunState::Running
+        | RunState::RetryWait
+        | RunState::SuspectedLost
+        | RunState::NeedsConfirmation
+        | RunState::Success
+        | RunState::Canceled
+        | RunState::Skipped => false,
+    }
+}
+
+/// A run whose dead letter was put away.
+pub fn discarded(record: &RunRecord) -> RunRecord {
+    RunRecord { dead_letter: false, ..record.clone() }
+}
+
+/// Tables of runs, keys, ledger, lists and logs. Applying rows twice, or again from an earlier place in the log, ends in
+/// the same tables.
+pub trait Tables: Send + Sync + 'static {
+    /// Applies rows and the position that covers them, all or nothing. One caller at a time.
+    fn apply(&self, rows: &[(u64, Row)], position: Position) -> Result<(), StoreError>;
+    /// The position of the last apply, as far as it is still there.
+    fn position(&self) -> Result<Position, StoreError>;
+    /// Everything applied before the call is durable when it returns.
+    fn flush(&self) -> Result<(), StoreError>;
+    /// Goes on after an I/O error, as after a restart.
+    fn revive(&self) -> Result<(), StoreError>;
+
+    fn run(&self, run: RunId) -> Result<Option<RunRecord>, StoreError>;
+    fn job_runs(&self, job: JobId, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError>;
+    fn find_key(&self, job: JobId, key: &str) -> Result<Option<RunId>, StoreError>;
+    fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> Result<Vec<LedgerRow>, StoreError>;
+    fn tenant_runs(
+        &self,
+        list: TenantList,
+        tenant: &str,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<RunPage, StoreError>;
+    fn retain(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError>;
+
+    fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError>;
+    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> Result<Vec<u8>, StoreError>;
+
+    /// Bytes on disk, journal and tables.
+    fn disk_bytes(&self) -> u64;
+}

@@ -1,0 +1,142 @@
+//! A session against `campanile dev`, whose executor runs real commands.
+use crate::program::{Dev, campanile, run};
+use std::{fs, os::unix::fs::PermissionsExt};
+
+#[test]
+fn a_session_from_the_first_job_to_the_store_check() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("dev");
+    let dev = Dev::start(&data, &["--no-demo"]);
+    let mode = |name: &str| fs::metadata(data.join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(""), mode("dev.json"), mode("secrets.key")), (0o700, 0o600, 0o600));
+
+    let made = dev
+        .run(&[
+            "job",
+            "create",
+            "--name",
+            "hello",
+            "--manual",
+            "--sh",
+            "echo \"hello $CAMPANILE_PARAMS\"; echo oops >&2",
+            "-o",
+            "json",
+        ])
+        .json();
+    assert_eq!(made["name"], "hello");
+    let run_view =
+        dev.run(&["job", "trigger", "hello", "--params", "{\"n\":1}", "--id", "a1", "--wait", "-o", "json"]).json();
+    assert_eq!((&run_view["state"], &run_view["key"]), (&"SUCCESS".into(), &"a1".into()));
+    let id = run_view["runId"].to_string();
+    let log = dev.run(&["run", "log", &id]).ok();
+    assert!(log.contains("hello {\"n\":1}\n") && log.contains("oops\n"), "{log}");
+    let runs = dev.run(&["job", "runs", "hello"]).ok();
+    let mut lines = runs.lines();
+    assert!(lines.next().unwrap().starts_with("RUN "), "{runs}");
+    assert!(lines.next().unwrap().starts_with(&format!("{id} ")), "{runs}");
+    let yaml = dev.run(&["run", "get", &id, "-o", "yaml"]).ok();
+    assert!(yaml.contains("state: SUCCESS\n"), "{yaml}");
+
+    dev.run(&["job", "create", "--name", "fails", "--manual", "--max-attempts", "1", "--sh", "echo no; exit 3"]).ok();
+    let failed = dev.run(&["job", "trigger", "fails", "--wait", "-o", "json"]);
+    assert!(failed.err.contains("ended as FAILED: exit code 3"), "{failed:?}");
+    assert_eq!(failed.code, 8);
+    let letters = dev.run(&["dlq", "list", "-o", "json"]).json();
+    let dead = letters["items"][0]["runId"].to_string();
+    assert_eq!(letters["items"][0]["jobName"], "fails");
+    assert_eq!(dev.run(&["run", "failed", "-o", "json"]).json()["items"][0]["runId"].to_string(), dead);
+    dev.run(&["dlq", "redrive", &dead, "--reason", "again"]).ok();
+    dev.run(&["run", "wait", &dead]).refused(8);
+    dev.run(&["dlq", "discard", &dead]).ok();
+    assert_eq!(dev.run(&["dlq", "list"]).ok().lines().count(), 1);
+
+    // Names, ids and slips.
+    let by_id = dev.run(&["job", "get", &made["jobId"].to_string(), "-o", "json"]).json();
+    assert_eq!(by_id["name"], "hello");
+    assert!(dev.run(&["job", "get", "helo"]).refused(3).contains("404_NOT_FOUND"));
+    assert!(dev.run(&["job", "create", "--name", "hello", "--manual"]).refused(5).contains("409_DUPLICATE_NAME"));
+    assert!(
+        dev.run(&["job", "create", "--name", "x", "--cron", "61 * * * *"]).refused(2).contains("400_INVALID_SCHEDULE")
+    );
+    assert!(dev.run(&["--token", "wrong", "job", "list"]).refused(4).contains("401_UNAUTHENTICATED"));
+
+    // Files, JSON and YAML.
+    let file = dir.path().join("jobs.yaml");
+    fs::write(&file, "- name: from/yaml\n  trigger: {type: CRON, expr: '0 2 * * *', timezone: Europe/Berlin}\n- name: second\n  trigger: {type: MANUAL}\n").unwrap();
+    let table = dev.run(&["job", "create", file.to_str().unwrap()]).ok();
+    assert_eq!(table.lines().count(), 3, "{table}");
+    fs::write(&file, "{\"name\": \"from/yaml\", \"trigger\": {\"type\": \"MANUAL\"}, \"priority\": 7}").unwrap();
+    let replaced = dev.run(&["job", "replace", "from/yaml", "--file", file.to_str().unwrap(), "-o", "json"]).json();
+    assert_eq!((&replaced["priority"], &replaced["version"]), (&7.into(), &2.into()));
+    assert!(dev.run(&["job", "pause", "second", "--reason", "test"]).ok().contains("PAUSED"));
+    assert!(dev.run(&["job", "trigger", "second"]).refused(5).contains("423_JOB_PAUSED"));
+    assert_eq!(
+        dev.run(&["job", "list", "--status", "paused", "--all", "-o", "json"]).json()["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    dev.run(&["job", "delete", "second"]).ok();
+
+    // Tenants and the system.
+    dev.run(&["tenant", "set", "default", "--max-jobs", "50"]).ok();
+    dev.run(&["tenant", "set", "default", "--max-queued-runs", "9"]).ok();
+    let tenant = dev.run(&["tenant", "get", "default", "-o", "json"]).json();
+    assert_eq!((&tenant["quota"]["maxJobs"], &tenant["quota"]["maxQueuedRuns"]), (&50.into(), &9.into()));
+    dev.run(&["system", "pause", "--reason", "test"]).ok();
+    assert!(dev.run(&["job", "trigger", "hello"]).refused(5).contains("423"));
+    dev.run(&["system", "resume"]).ok();
+    assert!(dev.run(&["system", "executors"]).ok().contains("READY"));
+
+    // A crontab, twice.
+    let crontab = dir.path().join("crontab");
+    fs::write(&crontab, "CRON_TZ=UTC\n0 2 * * * /usr/bin/true\n").unwrap();
+    let import = ["import", "crontab", crontab.to_str().unwrap(), "--format", "user"];
+    assert!(dev.run(&import).ok().starts_with("1 to create"));
+    assert!(dev.run(&[&import[..], &["--apply"]].concat()).ok().ends_with("created 1, changed 0\n"));
+    assert!(dev.run(&import).ok().starts_with("0 to create, 0 to change, 1 unchanged"));
+
+    assert_eq!(dev.stop(), 0);
+    let checked = run(&["store", "check", data.join("node").to_str().unwrap()]).ok();
+    assert!(checked.trim_end().ends_with("whole"), "{checked}");
+}
+
+#[test]
+fn the_demo_shows_what_happens_and_is_found_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data/campanile/dev");
+    let mut dev = Dev::start(&data, &[]);
+    dev.line(|line| line.contains("Demo jobs: demo/tick"));
+    let fire = dev.line(|line| line.contains("demo/tick") && line.contains("SUCCESS"));
+    assert!(fire.as_bytes()[2] == b':' && fire.contains(" run "), "{fire}");
+    assert_eq!(dev.run(&["job", "list", "-o", "json"]).json()["items"].as_array().unwrap().len(), 6);
+    let token = dev.token.clone();
+    assert_eq!(dev.stop(), 0);
+
+    let dev = Dev::start(&data, &[]);
+    assert_eq!(dev.token, token, "an earlier shell's token stays good");
+    // The other commands find it, and its token, by themselves.
+    let found =
+        campanile().env("XDG_DATA_HOME", dir.path().join("data")).args(["job", "list", "-o", "json"]).output().unwrap();
+    let jobs: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 6);
+    assert_eq!(dev.stop(), 0);
+}
+
+#[test]
+fn an_executor_of_its_own_runs_commands() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("dev");
+    let dev = Dev::start(&data, &["--no-demo", "--no-executor"]);
+    let executor = ["executor", "--rpc", &dev.rpc, "--pool", "default", "--slots", "2", "--id", "other"];
+    let refused = campanile().args(executor).env("CAMPANILE_API_TOKEN", "wrong").output().unwrap();
+    assert_eq!(refused.status.code(), Some(4), "{}", String::from_utf8_lossy(&refused.stderr));
+    let mut child = campanile().args(executor).env("CAMPANILE_API_TOKEN", &dev.token).spawn().unwrap();
+    dev.run(&["job", "create", "--name", "a", "--manual", "--", "/bin/echo", "by hand"]).ok();
+    let made = dev.run(&["job", "trigger", "a", "--wait", "-o", "json"]).json();
+    assert_eq!((&made["state"], &made["executorId"]), (&"SUCCESS".into(), &"other".into()));
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,6 @@
+//! The binary as people and scripts use it: what needs no node, and a whole session against `campanile dev`.
+#![allow(clippy::unwrap_used)]
+
+mod alone;
+mod dev;
+mod program;

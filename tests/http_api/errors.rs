@@ -1,0 +1,238 @@
+//! Every way in which a request can be refused before the scheduler sees it, and the scheduler's refusals.
+use crate::{
+    raw,
+    server::{EXECUTOR, OPERATOR, Server},
+};
+use serde_json::json;
+
+/// Method, path, headers, body, code, part of the detail.
+type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a [u8], &'a str, &'a str);
+
+const TOKEN: (&str, &str) = ("authorization", "Bearer operator-token");
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+#[test]
+fn each_refusal_has_its_code_and_says_what_to_do() {
+    let server = Server::start();
+    let paused = server.manual_job(OPERATOR, "paused");
+    server.post(&format!("/api/v1/jobs/{paused}/pause"), &json!({})).expect(200);
+    let (paused_path, paused_trigger) = (format!("/api/v1/jobs/{paused}"), format!("/api/v1/jobs/{paused}/trigger"));
+    let replace = json!({"version": 99, "spec": {"name": "paused", "trigger": {"type": "MANUAL"}}}).to_string();
+    let wrong_schedule = |expr: &str| json!({"name": "x", "trigger": {"type": "CRON", "expr": expr}}).to_string();
+    let (bad_cron, never) = (wrong_schedule("61 * * * *"), wrong_schedule("0 0 0 1 1 ? 2020"));
+    let long_reason = json!({"reason": "x".repeat(2000)}).to_string();
+    let with = &[TOKEN, JSON][..];
+    let bare = &[TOKEN][..];
+    let cases: &[Case] = &[
+        // Who.
+        ("GET", "/api/v1/jobs", &[], b"", "401_UNAUTHENTICATED", "Authorization: Bearer"),
+        ("GET", "/api/v1/jobs", &[("authorization", "Bearer wrong")], b"", "401_UNAUTHENTICATED", "is not known"),
+        ("GET", "/api/v1/jobs", &[("authorization", "Basic YTpi")], b"", "401_UNAUTHENTICATED", "not of the form"),
+        ("POST", "/api/v1/jobs", &[JSON], b"not even JSON", "401_UNAUTHENTICATED", "Bearer"),
+        // Where.
+        ("GET", "/api/v2/jobs", bare, b"", "404_UNKNOWN_METHOD", "did you mean /api/v1/jobs?"),
+        ("GET", "/api/v1/jobs/", bare, b"", "404_UNKNOWN_METHOD", "did you mean /api/v1/jobs?"),
+        ("GET", "/nowhere", &[], b"", "404_UNKNOWN_METHOD", "there is no path /nowhere"),
+        ("DELETE", "/api/v1/jobs", bare, b"", "405_METHOD_NOT_ALLOWED", "it takes POST, GET"),
+        ("PATCH", "/api/v1/jobs/1", bare, b"", "405_METHOD_NOT_ALLOWED", "it takes"),
+        ("GET", "/api/v1/jobs/abc", bare, b"", "404_NOT_FOUND", "ids are numbers below 2^53; find one by name"),
+        ("GET", "/api/v1/jobs/9007199254740992", bare, b"", "404_NOT_FOUND", "below 2^53"),
+        ("GET", "/api/v1/jobs/99999999999999999999999", bare, b"", "404_NOT_FOUND", "below 2^53"),
+        ("GET", "/api/v1/jobs/-1", bare, b"", "404_NOT_FOUND", "below 2^53"),
+        ("GET", "/api/v1/jobs/4096", bare, b"", "404_NOT_FOUND", "there is no job 4096"),
+        ("GET", "/api/v1/runs/4096", bare, b"", "404_NOT_FOUND", "there is no run 4096"),
+        (
+            "GET",
+            "/api/v1/jobs/by-name?name=none",
+            bare,
+            b"",
+            "404_NOT_FOUND",
+            "there is no job 'none' of tenant 'default'",
+        ),
+        ("GET", "/api/v1/tenants/%ff", bare, b"", "400_INVALID_ARGUMENT", "in the path"),
+        // The query.
+        ("GET", "/api/v1/jobs?pagesize=1", bare, b"", "400_INVALID_ARGUMENT", "did you mean `pageSize`?"),
+        ("GET", "/api/v1/jobs?pageSize=many", bare, b"", "400_INVALID_ARGUMENT", "pageSize: invalid digit"),
+        ("GET", "/api/v1/jobs?pageSize=0", bare, b"", "400_INVALID_ARGUMENT", "pageSize: is 1 to 1000"),
+        ("GET", "/api/v1/jobs?pageSize=1001", bare, b"", "400_INVALID_ARGUMENT", "pageSize: is 1 to 1000"),
+        ("GET", "/api/v1/jobs?page=0", bare, b"", "400_INVALID_ARGUMENT", "page: counts from 1"),
+        ("GET", "/api/v1/jobs?page=11&pageSize=1000", bare, b"", "400_INVALID_ARGUMENT", "at most 10000"),
+        ("GET", "/api/v1/jobs?page=1&pageToken=x", bare, b"", "400_INVALID_ARGUMENT", "either page or pageToken"),
+        ("GET", "/api/v1/jobs?pageToken=x", bare, b"", "400_INVALID_ARGUMENT", "pageToken"),
+        ("GET", "/api/v1/jobs?status=GONE", bare, b"", "400_INVALID_ARGUMENT", "'GONE' is not one of ENABLED"),
+        (
+            "GET",
+            "/api/v1/jobs?labels=a=b,=c",
+            bare,
+            b"",
+            "400_INVALID_ARGUMENT",
+            "labels: term 2 '=c': the key is missing",
+        ),
+        ("GET", "/api/v1/jobs?tenantId=a%20b", bare, b"", "400_INVALID_ARGUMENT", "tenantId: 'a b' is not"),
+        ("GET", "/api/v1/runs?state=RUNNING", bare, b"", "400_INVALID_ARGUMENT", "state: only FAILED"),
+        ("GET", "/api/v1/runs/4096?waitSec=61", bare, b"", "400_INVALID_ARGUMENT", "waitSec: at most 60"),
+        ("GET", "/api/v1/dead-letters?pageToken=x", bare, b"", "400_INVALID_ARGUMENT", "pageToken"),
+        ("GET", "/api/v1/pools?x=1", bare, b"", "400_INVALID_ARGUMENT", "unknown field `x`"),
+        // The body.
+        ("POST", "/api/v1/jobs", with, b"", "400_MALFORMED_BODY", "the body is missing"),
+        ("POST", "/api/v1/jobs", with, b"{\"name\":", "400_MALFORMED_BODY", "(line 1, column 8)"),
+        ("POST", "/api/v1/jobs", with, b"{\"name\":\"\xff\"}", "400_MALFORMED_BODY", "not UTF-8 from byte 9 on"),
+        ("POST", "/api/v1/jobs", with, b"{\"nmae\":\"a\"}", "400_INVALID_ARGUMENT", "did you mean `name`?"),
+        ("POST", "/api/v1/jobs", with, b"{\"name\":1}", "400_INVALID_ARGUMENT", "name: invalid type: integer `1`"),
+        (
+            "POST",
+            "/api/v1/jobs",
+            &[TOKEN, ("content-type", "text/plain")],
+            b"{}",
+            "415_UNSUPPORTED_MEDIA_TYPE",
+            "text/plain",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"a b","trigger":{"type":"MANUAL"}}"#,
+            "400_INVALID_ARGUMENT",
+            "name",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"a","trigger":{"type":"MANUAL"},"params":{"n":123456789012345678901}}"#,
+            "400_INVALID_ARGUMENT",
+            "does not fit 64 bits",
+        ),
+        ("POST", "/api/v1/jobs", with, bad_cron.as_bytes(), "400_INVALID_SCHEDULE", "61"),
+        ("POST", "/api/v1/jobs", with, never.as_bytes(), "400_SCHEDULE_NEVER_FIRES", ""),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"a","trigger":{"type":"CRON","expr":"0 0 * * *","timezone":"Europe/Berln"}}"#,
+            "400_UNKNOWN_TIMEZONE",
+            "Europe/Berlin",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"a","trigger":{"type":"MANUAL"},"secretParams":{"k":"v"}}"#,
+            "400_NO_SECRET_KEY",
+            "key_file",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"paused","trigger":{"type":"MANUAL"}}"#,
+            "409_DUPLICATE_NAME",
+            "paused",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            &[TOKEN, JSON, ("idempotency-key", "")],
+            br#"{"name":"k","trigger":{"type":"MANUAL"}}"#,
+            "400_INVALID_ARGUMENT",
+            "Idempotency-Key",
+        ),
+        ("PUT", &paused_path, with, replace.as_bytes(), "409_STALE_VERSION", ""),
+        (
+            "POST",
+            &paused_trigger,
+            with,
+            long_reason.as_bytes(),
+            "400_INVALID_ARGUMENT",
+            "reason: 2000 bytes; at most 1024",
+        ),
+        (
+            "POST",
+            &paused_trigger,
+            with,
+            br#"{"manualRunId":""}"#,
+            "400_INVALID_ARGUMENT",
+            "manualRunId: must not be empty",
+        ),
+        ("POST", &paused_trigger, with, br#"{"runId":"x"}"#, "400_INVALID_ARGUMENT", "did you mean `manualRunId`?"),
+        ("POST", &paused_trigger, with, b"{}", "423_JOB_PAUSED", ""),
+        ("POST", "/api/v1/runs/4096/cancel", bare, b"", "404_NOT_FOUND", "4096"),
+        (
+            "POST",
+            "/api/v1/runs/4096/confirm",
+            with,
+            br#"{"decision":"MAYBE"}"#,
+            "400_INVALID_ARGUMENT",
+            "'MAYBE' is not one of RERUN, SUCCEEDED, FAILED",
+        ),
+        ("PUT", "/api/v1/tenants/t", with, br#"{"maxTriggersPerSec":-1}"#, "400_INVALID_ARGUMENT", "maxTriggersPerSec"),
+        ("PUT", "/api/v1/tenants/a%20b", with, b"{}", "400_INVALID_ARGUMENT", "tenantId"),
+        (
+            "POST",
+            "/api/v1/schedules/preview",
+            with,
+            br#"{"trigger":{"type":"MANUAL"},"count":101}"#,
+            "400_INVALID_ARGUMENT",
+            "count: at most 100",
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (method, path, headers, body, code, told) in cases {
+        let answer = raw::call(&server.address, method, path, headers, body);
+        let problem = answer.json();
+        let detail = problem["detail"].as_str().unwrap_or_default();
+        if problem["code"] != *code || !detail.contains(told) {
+            wrong.push(format!(
+                "{method} {path} {}\n  wanted {code}: {told}\n  got {}",
+                String::from_utf8_lossy(body),
+                answer.text()
+            ));
+        } else {
+            answer.problem(code);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_body_over_the_limit_is_refused_and_the_answer_arrives() {
+    let server = Server::start();
+    let large = vec![b' '; (4 << 20) + 1];
+    let refused = raw::call(&server.address, "POST", "/api/v1/jobs", &[TOKEN, JSON], &large);
+    refused.problem("413_BODY_TOO_LARGE");
+    let padded = |spec: &str| format!("{spec}{}", " ".repeat((4 << 20) - spec.len()));
+    let fits = padded(r#"{"name":"large","trigger":{"type":"MANUAL"}}"#);
+    raw::call(&server.address, "POST", "/api/v1/jobs", &[TOKEN, JSON], fits.as_bytes()).expect(201);
+    let head =
+        b"POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer operator-token\r\n\
+                 transfer-encoding: chunked\r\n\r\n";
+    let chunked = b"2d\r\n{\"name\":\"chunks\",\"trigger\":{\"type\":\"MANUAL\"}}\r\n0\r\n\r\n";
+    raw::send(&server.address, head, chunked).expect(201);
+}
+
+#[test]
+fn executors_may_not_call() {
+    let server = Server::start();
+    for (method, path) in [
+        ("GET", "/api/v1/jobs"),
+        ("GET", "/api/v1/tenants"),
+        ("POST", "/api/v1/system/pause"),
+        ("GET", "/api/v1/cluster/node"),
+    ] {
+        server.call(EXECUTOR, method, path, None).problem("403_FORBIDDEN");
+    }
+}
+
+#[test]
+fn other_sites_pages_do_not_get_in_without_a_token() {
+    let server = Server::with(|options| {
+        options.open_to_loopback = Some(crate::server::caller("dev", campanile::auth::Role::Operator, None));
+    });
+    let get = |headers: &[(&str, &str)]| raw::call(&server.address, "GET", "/api/v1/jobs", headers, b"");
+    get(&[]).expect(200);
+    get(&[("origin", &format!("http://{}", server.address))]).expect(200);
+    get(&[("origin", "https://elsewhere.example")]).problem("401_UNAUTHENTICATED");
+    get(&[("host", "rebound.example")]).problem("401_UNAUTHENTICATED");
+    get(&[("sec-fetch-site", "cross-site")]).problem("401_UNAUTHENTICATED");
+    get(&[("authorization", "Bearer wrong")]).problem("401_UNAUTHENTICATED");
+}

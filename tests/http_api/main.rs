@@ -1,0 +1,11 @@
+//! The HTTP side of a real node in this process: every refusal, jobs and runs from birth to end, tenants apart, and the
+//! document against what is served.
+#![allow(clippy::unwrap_used)]
+
+mod errors;
+mod jobs;
+mod pages;
+mod raw;
+mod server;
+mod starting;
+mod tenants;

@@ -1,0 +1,83 @@
+//! The pages beside the API, request ids, and the document against what is served.
+use crate::{
+    raw,
+    server::{Answer, OPERATOR, SHOP, Server},
+};
+
+fn plain(server: &Server, path: &str) -> Answer {
+    raw::call(&server.address, "GET", path, &[], b"")
+}
+
+#[test]
+fn pages_for_everybody() {
+    let server = Server::start();
+    assert_eq!(plain(&server, "/healthz").text(), "ok\n");
+    assert_eq!(plain(&server, "/readyz").expect(200)["ready"], true);
+    let root = plain(&server, "/");
+    assert_eq!(root.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(root.text().contains("href=/openapi.json") && root.text().contains("/api/v1/jobs/{jobId}/trigger"));
+    let errors = plain(&server, "/errors").text();
+    for code in campanile_schema::error::ErrorCode::ALL {
+        assert!(errors.contains(&format!("id={}>", code.as_str())), "{code:?}");
+    }
+    // What a halted clock's message tells the operator to call is there.
+    assert_eq!(server.post("/api/v1/cluster/clock/accept", &serde_json::json!({"reason": "it is right"})).status, 204);
+    let head = raw::call(&server.address, "HEAD", "/healthz", &[], b"");
+    assert_eq!((head.status, head.body.len()), (200, 0));
+}
+
+#[test]
+fn metrics_are_for_operators_unless_opened() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let closed = Server::with(|options| {
+        options.open_metrics = false;
+        options.metrics = Some(handle.clone());
+    });
+    plain(&closed, "/metrics").problem("401_UNAUTHENTICATED");
+    closed.call(SHOP, "GET", "/metrics", None).problem("403_FORBIDDEN");
+    let shown = closed.call(OPERATOR, "GET", "/metrics", None);
+    assert_eq!((shown.status, shown.header("content-type")), (200, Some("text/plain; version=0.0.4; charset=utf-8")));
+    let open = Server::with(|options| options.open_metrics = true);
+    plain(&open, "/metrics").problem("404_NOT_FOUND");
+}
+
+#[test]
+fn request_ids_are_taken_over_or_made() {
+    let server = Server::start();
+    let with = |id: &str| raw::call(&server.address, "GET", "/nowhere", &[("x-request-id", id)], b"");
+    assert_eq!(with("mine-1").header("x-request-id"), Some("mine-1"));
+    let made = with("not one id").header("x-request-id").unwrap().to_owned();
+    assert_ne!(made, "not one id");
+    assert_ne!(plain(&server, "/healthz").header("x-request-id"), plain(&server, "/healthz").header("x-request-id"));
+}
+
+/// What the document names is served: no path of it is unknown, and other methods are refused with those it takes.
+#[test]
+fn the_document_is_what_is_served() {
+    let server = Server::start();
+    let document = plain(&server, "/openapi.json").expect(200);
+    assert_eq!(document["openapi"], "3.1.0");
+    let paths = document["paths"].as_object().unwrap();
+    assert!(paths.len() > 25, "{}", paths.len());
+    for (path, methods) in paths {
+        let path = path.replace("{jobId}", "4096").replace("{runId}", "4096").replace("{tenantId}", "none");
+        for method in methods.as_object().unwrap().keys() {
+            // Without a token: operations are found and ask who calls, pages answer.
+            let answer = raw::call(&server.address, &method.to_uppercase(), &path, &[], b"");
+            let is_page = methods[method]["security"] == serde_json::json!([]);
+            let open_metrics = path == "/metrics";
+            if is_page || open_metrics {
+                assert_ne!(answer.json()["code"], "404_UNKNOWN_METHOD", "{method} {path}");
+            } else {
+                answer.problem("401_UNAUTHENTICATED");
+            }
+        }
+        let refused = raw::call(&server.address, "PATCH", &path, &[], b"");
+        let allowed = refused.header("allow").unwrap_or_default().to_owned();
+        refused.problem("405_METHOD_NOT_ALLOWED");
+        for method in methods.as_object().unwrap().keys() {
+            assert!(allowed.contains(&method.to_uppercase()), "{path}: {allowed}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Calls over RPC: the same meaning as HTTP, in any order, by any role.
+#![allow(clippy::unwrap_used)]
+
+mod rpc_support;
+
+use campanile_client::{ClientError, Context, JobError};
+use campanile_schema::{
+    error::ErrorCode,
+    job::{JobSpec, Trigger},
+    payload::Payload,
+    record::RunState,
+    rpc::{codec::from_map, hello::ConnectionRole, hello::Welcome, method},
+    time::Timestamp,
+    view::{JobFilter, LogBody, PageBody, PreviewBody, RunView, TenantBody, TriggerBody},
+};
+use rpc_support::{EXECUTOR, Heard, Node, OPERATOR, TENANT, within};
+use std::collections::BTreeMap;
+
+fn code<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> ErrorCode {
+    answer.unwrap_err().api().unwrap().known()
+}
+
+async fn until_final(client: &campanile_client::Client, run: RunView) -> RunView {
+    within(async {
+        let mut run = run;
+        while !run.state.is_final() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            run = client.run_get(run.run_id).await.unwrap();
+        }
+        run
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_from_its_creation_to_its_log() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let executor = node
+        .executor()
+        .slots(4)
+        .handler("bill", |ctx: Context, params: BTreeMap<String, u64>| async move {
+            ctx.log(format!("attempt {} of {}", ctx.attempt(), ctx.invocation_id()));
+            Ok::<_, JobError>(params["customer"] * 2)
+        })
+        .build()
+        .unwrap()
+        .start();
+    within(executor.ready()).await.unwrap();
+
+    let mut spec = JobSpec::new("fin", "bill", Trigger::Manual {});
+    spec.params = Payload(r#"{"customer":4}"#.to_owned());
+    let created = client.job_create(spec.clone()).await.unwrap();
+    let body = TriggerBody {
+        manual_run_id: Some("m-1".to_owned()),
+        params: Some(Payload(r#"{"customer":21}"#.to_owned())),
+        reason: Some("test".to_owned()),
+    };
+    let run = client.job_trigger(created.job_id, body.clone()).await.unwrap();
+    let run = until_final(&client, run).await;
+    assert_eq!((run.state, run.result), (RunState::Success, Some(Payload("42".to_owned()))));
+    assert_eq!(run.attempts.len(), 1);
+    let again = client.job_trigger(created.job_id, body).await.unwrap();
+    assert_eq!(again.run_id, run.run_id, "the same caller's key finds the same run");
+
+    let log = client.run_log(run.run_id, LogBody::default()).await.unwrap();
+    assert_eq!(log.text, format!("attempt 1 of {}/1\n", run.run_id));
+    let runs = client.job_runs(created.job_id, PageBody::default()).await.unwrap();
+    assert_eq!(runs.items.len(), 1);
+
+    let view = client.job_get(created.job_id).await.unwrap();
+    assert_eq!((view.spec.name.as_str(), &view.spec.params), ("bill", &spec.params));
+    let mut changed = view.spec.clone();
+    changed.trigger = Trigger::Once {
+        at: Some(Timestamp(4_000_000_000_000)),
+        delay_sec: None,
+        misfire_policy: Default::default(),
+        misfire_threshold_sec: 60,
+    };
+    let replaced = client.job_replace(created.job_id, view.version, changed.clone()).await.unwrap();
+    assert_eq!(replaced.next_fire_at, Some(Timestamp(4_000_000_000_000)));
+    assert_eq!(code(client.job_replace(created.job_id, view.version, changed).await), ErrorCode::StaleVersion);
+    client.job_pause(created.job_id, Some("why")).await.unwrap();
+    client.job_resume(created.job_id, None).await.unwrap();
+    let listed =
+        client.job_list(JobFilter { tenant_id: Some("fin".to_owned()), ..JobFilter::default() }).await.unwrap();
+    assert_eq!(listed.items.len(), 1);
+    client.job_delete(created.job_id, None).await.unwrap();
+    assert_eq!(code(client.job_get(created.job_id).await), ErrorCode::NotFound);
+    assert_eq!(executor.drain(rpc_support::PATIENCE).await.unacknowledged, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_jobs_in_one_call_and_an_answer_for_each() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let mut specs: Vec<JobSpec> =
+        (0..500).map(|n| JobSpec::new("fin", &format!("job-{n}"), Trigger::Manual {})).collect();
+    specs[7].name = "no spaces allowed".to_owned();
+    specs.push(JobSpec::new("fin", "job-0", Trigger::Manual {}));
+    let created = client.job_create_many(specs).await.unwrap();
+    assert_eq!(created.len(), 501);
+    let refused: Vec<usize> = (0..501).filter(|n| created[*n].is_err()).collect();
+    assert_eq!(refused, [7, 500]);
+    assert_eq!(created[500].as_ref().unwrap_err().known(), ErrorCode::DuplicateName);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operators_see_all_and_tenants_their_own() {
+    let node = Node::start().await;
+    let (operator, tenant) = (node.client(OPERATOR).await, node.client(TENANT).await);
+    let other = operator.job_create(JobSpec::new("ops", "a", Trigger::Manual {})).await.unwrap();
+    tenant.job_create(JobSpec::new("fin", "a", Trigger::Manual {})).await.unwrap();
+    assert_eq!(tenant.job_list(JobFilter::default()).await.unwrap().items.len(), 1);
+    assert_eq!(code(tenant.job_get(other.job_id).await), ErrorCode::NotFound);
+    assert_eq!(code(tenant.system_info().await), ErrorCode::Forbidden);
+    assert_eq!(code(tenant.system_pause(None).await), ErrorCode::Forbidden);
+    let info = operator.system_info().await.unwrap();
+    assert_eq!((info.cluster_id, info.jobs), (77, 2));
+    let quota = TenantBody { max_concurrent_runs: 3, ..TenantBody::default() };
+    assert_eq!(operator.tenant_set("fin", quota.clone()).await.unwrap().quota, quota);
+    assert_eq!(operator.tenant_get("fin").await.unwrap().quota.max_concurrent_runs, 3);
+    assert!(operator.tenant_list().await.unwrap().iter().any(|t| t.tenant_id == "fin"));
+    operator.tenant_pause("fin", Some("maintenance")).await.unwrap();
+    assert!(operator.tenant_get("fin").await.unwrap().paused);
+    operator.tenant_resume("fin", None).await.unwrap();
+    assert!(operator.executor_list().await.unwrap().is_empty());
+    operator.pool_list().await.unwrap();
+    let executors_token = node.client(EXECUTOR).await;
+    assert_eq!(code(executors_token.job_list(JobFilter::default()).await), ErrorCode::Forbidden);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn instants_are_numbers_on_the_wire_also_inside_a_trigger() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let trigger = Trigger::Once {
+        at: Some(Timestamp(4_000_000_000_123)),
+        delay_sec: None,
+        misfire_policy: Default::default(),
+        misfire_threshold_sec: 60,
+    };
+    let preview = client.schedule_preview(PreviewBody { trigger, after: None, count: Some(3) }).await.unwrap();
+    assert_eq!(preview.next, [Timestamp(4_000_000_000_123)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_name_the_field_and_what_was_meant() {
+    let node = Node::start().await;
+    let mut raw = node.raw().await;
+    let welcome: Welcome = from_map(&raw.hello(OPERATOR, ConnectionRole::Caller).await.unwrap()).unwrap();
+    assert_eq!((welcome.protocol, welcome.cluster_id), (1, 77));
+    let mut refused = async |method: &str, params: serde_json::Value| {
+        raw.request(5, method, &params).await;
+        let (id, answer) = raw.answer().await;
+        assert_eq!(id, 5);
+        let error = answer.unwrap_err();
+        (error.known(), error.message)
+    };
+    let cases = [
+        (
+            "job.create",
+            serde_json::json!({"name":"a","trigger":{"type":"MANUAL"},"timeoutsec":5}),
+            "did you mean `timeoutSec`",
+        ),
+        ("job.create", serde_json::json!({"name":"a","trigger":{"type":"MANUAL"},"timeoutSec":"x"}), "timeoutSec"),
+        ("job.get", serde_json::json!({}), "jobId"),
+        ("job.get", serde_json::json!({"jobId":1,"why":2}), "why"),
+        ("job.trigger", serde_json::json!({"jobId":1,"reson":"x"}), "did you mean `reason`"),
+    ];
+    for (method, params, text) in cases {
+        let (code, message) = refused(method, params).await;
+        assert_eq!(code, ErrorCode::InvalidArgument, "{method}: {message}");
+        assert!(message.contains(text), "{method}: {message}");
+    }
+    let (code, message) = refused("job.creat", serde_json::json!({})).await;
+    assert_eq!(code, ErrorCode::UnknownMethod);
+    assert!(message.contains("did you mean job.create?"), "{message}");
+    let (code, _) = refused(method::EXECUTOR_REGISTER, serde_json::json!({})).await;
+    assert_eq!(code, ErrorCode::Forbidden, "this connection is a caller's");
+    let (code, _) = refused(method::HELLO, serde_json::json!({})).await;
+    assert_eq!(code, ErrorCode::IllegalState);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopping_node_answers_what_is_under_way_and_says_so() {
+    let mut node = Node::start().await;
+    let mut raw = node.raw().await;
+    raw.hello(OPERATOR, ConnectionRole::Caller).await.unwrap();
+    for id in 1..=50 {
+        raw.request(id, method::SYSTEM_INFO, &serde_json::json!({})).await;
+    }
+    // Answers to some at least: then the others were read too, or never will be.
+    assert!(raw.answer().await.1.is_ok());
+    node.stop().await;
+    let mut answers = 1;
+    let error = loop {
+        match raw.hear().await {
+            Heard::Answer(_, answer) => {
+                assert!(answer.is_ok());
+                answers += 1;
+            }
+            Heard::Notification(_, params) => {
+                break from_map::<campanile_schema::error::ApiError>(&params).unwrap();
+            }
+            Heard::Closed => panic!("closed without a word after {answers} answers"),
+        }
+    };
+    assert_eq!(error.known(), ErrorCode::NotReady);
+    assert!(tokio::net::TcpStream::connect(node.address).await.is_err(), "nobody listens any more");
+}

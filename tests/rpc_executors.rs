@@ -1,0 +1,275 @@
+//! The SDK against the real server and actors: credit is honoured, results survive broken connections, sessions move.
+#![allow(clippy::unwrap_used)]
+
+mod rpc_support;
+
+use campanile_client::{Client, Context, JobError};
+use campanile_schema::{
+    error::ErrorCode,
+    ids::{ExecutorSession, JobId},
+    job::{JobSpec, Trigger},
+    payload::Payload,
+    record::{AttemptState, RunState},
+    rpc::{
+        codec::from_map,
+        executor::{Announce, Credit, Heartbeat, Register, Registered},
+        hello::ConnectionRole,
+        method,
+    },
+    view::{RunView, TriggerBody},
+};
+use rpc_support::{EXECUTOR, Heard, Node, OPERATOR, Raw, within};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::Semaphore;
+
+async fn job(client: &Client, name: &str, change: impl FnOnce(&mut JobSpec)) -> JobId {
+    let mut spec = JobSpec::new("fin", name, Trigger::Manual {});
+    spec.concurrency_policy = campanile_schema::job::ConcurrencyPolicy::Allow;
+    change(&mut spec);
+    client.job_create(spec).await.unwrap().job_id
+}
+
+async fn trigger(client: &Client, job: JobId) -> RunView {
+    client.job_trigger(job, TriggerBody::default()).await.unwrap()
+}
+
+async fn until(client: &Client, run: &RunView, wanted: impl Fn(&RunView) -> bool) -> RunView {
+    within(async {
+        loop {
+            let run = client.run_get(run.run_id).await.unwrap();
+            if wanted(&run) {
+                return run;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+}
+
+/// Counts bodies that run at once.
+#[derive(Default)]
+struct Gauge {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+impl Gauge {
+    fn enter(&self) {
+        self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+    }
+    fn leave(&self) {
+        self.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_runs_through_few_slots_and_none_is_sent_in_vain() {
+    const RUNS: usize = 3_000;
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let gauge = Arc::new(Gauge::default());
+    let seen = gauge.clone();
+    let executor = node
+        .executor()
+        .slots(16)
+        .handler("many", move |_: Context, _: serde_json::Value| {
+            let gauge = seen.clone();
+            async move {
+                gauge.enter();
+                tokio::task::yield_now().await;
+                gauge.leave();
+                Ok::<_, JobError>(())
+            }
+        })
+        .build()
+        .unwrap()
+        .start();
+    // Several jobs, since one job's open runs are bounded.
+    let mut jobs = Vec::new();
+    for n in 0..10 {
+        jobs.push(
+            job(&client, &format!("many-{n}"), |spec| {
+                spec.action = Some(campanile_schema::job::Action::Handler { name: "many".to_owned() });
+            })
+            .await,
+        );
+    }
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..RUNS {
+        let (client, job) = (client.clone(), jobs[n % jobs.len()]);
+        calls.spawn(async move { trigger(&client, job).await });
+    }
+    let runs: Vec<RunView> = within(calls.join_all()).await;
+    let mut refused = 0;
+    for run in &runs {
+        let run = until(&client, run, |run| run.state.is_final()).await;
+        assert_eq!(run.state, RunState::Success);
+        refused += run.attempts.iter().filter(|a| a.state == AttemptState::NotStarted).count();
+    }
+    assert!(gauge.most.load(Ordering::SeqCst) <= 16);
+    // Exact credit would be none; see `Credit::received`.
+    assert!(refused <= RUNS / 100, "{refused} assignments were sent in vain");
+    let status = executor.drain(rpc_support::PATIENCE).await;
+    assert_eq!((status.unacknowledged, status.running), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failures_panics_and_timeouts_say_what_happened() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let executor = node
+        .executor()
+        .slots(8)
+        .grace(Duration::from_millis(100))
+        .handler("fails", |_: Context, _: serde_json::Value| async {
+            Err::<(), _>(JobError::new("DISK_FULL", "no space left"))
+        })
+        .handler("panics", |_: Context, n: u32| async move {
+            assert!(n > 100, "n was {n}");
+            Ok(())
+        })
+        .handler("hangs", |_: Context, _: serde_json::Value| async {
+            std::future::pending::<()>().await;
+            Ok(())
+        })
+        .handler("stops", |ctx: Context, _: serde_json::Value| async move {
+            ctx.canceled().await;
+            Ok("was told to stop")
+        })
+        .build()
+        .unwrap()
+        .start();
+    let once = |spec: &mut JobSpec| {
+        spec.retry_policy.max_attempts = 1;
+        spec.timeout_sec = 1;
+        spec.params = Payload("7".to_owned());
+    };
+    let mut ends = Vec::new();
+    for name in ["fails", "panics", "hangs"] {
+        let id = job(&client, name, once).await;
+        let run = trigger(&client, id).await;
+        let run = until(&client, &run, |run| run.state.is_final()).await;
+        let last = run.attempts.last().unwrap();
+        ends.push((run.state, last.error_code.clone().unwrap(), last.error_message.clone().unwrap()));
+    }
+    assert_eq!(ends[0], (RunState::Failed, "DISK_FULL".to_owned(), "no space left".to_owned()));
+    assert_eq!((ends[1].0, ends[1].1.as_str()), (RunState::Failed, "HANDLER_PANIC"));
+    assert!(ends[1].2.contains("n was 7"), "{}", ends[1].2);
+    assert_eq!((ends[2].0, ends[2].1.as_str()), (RunState::Timeout, "TIMEOUT"));
+
+    let id = job(&client, "stops", |_| {}).await;
+    let run = trigger(&client, id).await;
+    until(&client, &run, |run| run.state == RunState::Running).await;
+    client.run_cancel(run.run_id, Some("enough")).await.unwrap();
+    let run = until(&client, &run, |run| run.state.is_final()).await;
+    assert_eq!(run.state, RunState::Canceled);
+    within(executor.wait_until(|status| status.running == 0)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn draining_lets_bodies_finish_and_takes_no_more() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let open = gate.clone();
+    let executor = node
+        .executor()
+        .slots(4)
+        .handler("slow", move |_: Context, _: serde_json::Value| {
+            let gate = open.clone();
+            async move {
+                gate.acquire().await?.forget();
+                Ok::<_, JobError>(())
+            }
+        })
+        .build()
+        .unwrap()
+        .start();
+    let id = job(&client, "slow", |_| {}).await;
+    let first = trigger(&client, id).await;
+    // Of the executor, not of the node: what is on its way when the drain begins is handed back.
+    within(executor.wait_until(|status| status.running == 1)).await.unwrap();
+    let drain = tokio::spawn(executor.drain(rpc_support::PATIENCE));
+    within(async {
+        while client.executor_list().await.unwrap().iter().any(|e| e.state == "READY") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let second = trigger(&client, id).await;
+    gate.add_permits(1);
+    until(&client, &first, |run| run.state == RunState::Success).await;
+    let status = within(drain).await.unwrap();
+    assert_eq!((status.running, status.unacknowledged), (0, 0));
+    assert_eq!(client.run_get(second.run_id).await.unwrap().state, RunState::Queued);
+}
+
+fn register(session: u64, pools: &[&str]) -> Register {
+    Register {
+        executor_id: "raw".to_owned(),
+        session: ExecutorSession(session),
+        pools: pools.iter().map(|p| (*p).to_owned()).collect(),
+        slots: 4,
+        handlers: Vec::new(),
+        any_handler: true,
+        commands: false,
+        labels: Default::default(),
+        cpu: 0.0,
+        memory_mb: 0,
+        storage_mb: 0,
+    }
+}
+
+async fn registered(raw: &mut Raw, id: u32, session: u64) {
+    raw.request(id, method::EXECUTOR_REGISTER, &register(session, &["default"])).await;
+    let (answered, answer) = raw.answer().await;
+    assert_eq!(answered, id);
+    assert_eq!(from_map::<Registered>(&answer.unwrap()).unwrap().epochs.len(), 16);
+    raw.request(id + 1, method::EXECUTOR_ANNOUNCE, &Announce { held: Vec::new(), more: false }).await;
+    assert!(raw.answer().await.1.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_serves_its_own_pools_only() {
+    let node = Node::start().await;
+    let mut raw = node.raw().await;
+    raw.hello(EXECUTOR, ConnectionRole::Executor).await.unwrap();
+    raw.request(1, method::EXECUTOR_HEARTBEAT, &Heartbeat { running: 0 }).await;
+    assert_eq!(raw.answer().await.1.unwrap_err().known(), ErrorCode::IllegalState, "register comes first");
+    raw.request(2, method::EXECUTOR_REGISTER, &register(1, &["blue", "red"])).await;
+    let error = raw.answer().await.1.unwrap_err();
+    assert_eq!(error.known(), ErrorCode::Forbidden);
+    assert!(error.message.contains("'red'"), "{}", error.message);
+    registered(&mut raw, 3, 1).await;
+    let mut tenant = node.raw().await;
+    let refused = tenant.hello(rpc_support::TENANT, ConnectionRole::Executor).await;
+    assert_eq!(refused.unwrap_err().known(), ErrorCode::Forbidden);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_moves_to_its_newest_connection() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let mut old = node.raw().await;
+    old.hello(EXECUTOR, ConnectionRole::Executor).await.unwrap();
+    registered(&mut old, 1, 9).await;
+    let mut new = node.raw().await;
+    new.hello(EXECUTOR, ConnectionRole::Executor).await.unwrap();
+    registered(&mut new, 1, 9).await;
+    assert_eq!(old.farewell().await.known(), ErrorCode::NotReady);
+    // The end of the old connection did not end the session.
+    let executors = client.executor_list().await.unwrap();
+    assert_eq!(executors.iter().map(|e| e.state.as_str()).collect::<Vec<_>>(), ["READY"]);
+    let id = job(&client, "any", |_| {}).await;
+    trigger(&client, id).await;
+    new.notify(method::EXECUTOR_CREDIT, &Credit { stamp_ms: 1, slots: 1, ..Credit::default() }).await;
+    match new.hear().await {
+        Heard::Notification(name, _) => assert_eq!(name, method::ASSIGN),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,226 @@
+//! A node in this process, on a store in memory, with the RPC server on a free port; and a raw connection to it.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use campanile::{
+    auth::{Authenticator, Caller, Role},
+    ops::Operations,
+    rpc::{Server, serve},
+    store::memory::MemoryStore,
+};
+use campanile_actors::{
+    ports::{Clock, Secrets},
+    scheduler::Scheduler,
+    session::{self, Session, SessionParts},
+};
+use campanile_client::{Client, Executor, executor::ExecutorBuilder};
+use campanile_schema::{
+    error::ApiError,
+    ids::ClusterId,
+    rpc::{
+        codec::{AFTER_HELLO, Decoder, Message, from_map},
+        encode,
+        hello::{ConnectionRole, Hello},
+        method,
+    },
+    stored::Sealed,
+};
+use serde::Serialize;
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
+
+/// Far above what anything here takes; reached only when something hangs.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const OPERATOR: &str = "operator-token";
+pub const TENANT: &str = "tenant-token";
+pub const EXECUTOR: &str = "executor-token";
+
+struct SystemClock;
+impl Clock for SystemClock {
+    fn wall_us(&self) -> i64 {
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64
+    }
+    fn boot_us(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
+    }
+}
+
+struct NoSecrets;
+impl Secrets for NoSecrets {
+    fn seal(&self, _: &BTreeMap<String, String>) -> Option<Sealed> {
+        None
+    }
+    fn open(&self, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
+        Err("no key".to_owned())
+    }
+}
+
+pub struct Node {
+    pub address: SocketAddr,
+    pub scheduler: Scheduler,
+    stop: watch::Sender<bool>,
+    serving: Option<JoinHandle<()>>,
+    _session: Session,
+}
+
+fn caller(name: &str, role: Role, tenant: Option<&str>, pools: &[&str]) -> Caller {
+    Caller {
+        name: name.to_owned(),
+        role,
+        tenant: tenant.map(str::to_owned),
+        pools: pools.iter().map(|p| (*p).to_owned()).collect(),
+    }
+}
+
+impl Node {
+    pub async fn start() -> Self {
+        let (store, opened) = MemoryStore::open(16, ClusterId(77));
+        let (failures, _) = mpsc::unbounded_channel();
+        let parts = SessionParts {
+            node: "test".to_owned(),
+            opened,
+            journal: store.clone(),
+            snapshots: store.clone(),
+            views: store.clone(),
+            secrets: Arc::new(NoSecrets),
+            clock: Arc::new(SystemClock),
+            boot_id: "boot".to_owned(),
+            saved_clock: None,
+            linger_us: 0,
+            retention_days: 0,
+            failures,
+        };
+        let session = session::start(parts).await.unwrap();
+        let scheduler = Scheduler::new();
+        scheduler.set_session(Ok(session.directory.clone()));
+        let authenticator = Authenticator::fixed(vec![
+            (OPERATOR, caller("op", Role::Operator, None, &[])),
+            (TENANT, caller("fin", Role::Tenant, Some("fin"), &[])),
+            (EXECUTOR, caller("x", Role::Executor, None, &["default", "blue"])),
+        ]);
+        let server = Server::new(Operations::new(scheduler.clone()), authenticator, "test", 77);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = watch::channel(false);
+        let serving = tokio::spawn(serve(listener, server, stopped));
+        Self { address, scheduler, stop, serving: Some(serving), _session: session }
+    }
+
+    pub async fn client(&self, token: &str) -> Client {
+        Client::connect(self.address.to_string(), token).await.unwrap()
+    }
+
+    pub fn executor(&self) -> ExecutorBuilder {
+        Executor::builder(self.address.to_string(), EXECUTOR)
+    }
+
+    pub async fn raw(&self) -> Raw {
+        Raw::open(self.address).await
+    }
+
+    /// Stops serving, as the node does before it ends.
+    pub async fn stop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(serving) = self.serving.take() {
+            within(serving).await.unwrap();
+        }
+    }
+}
+
+pub async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("hangs")
+}
+
+/// A message without borrows.
+#[derive(Debug)]
+pub enum Heard {
+    Answer(u32, Result<Vec<u8>, ApiError>),
+    Notification(String, Vec<u8>),
+    Closed,
+}
+
+/// A connection on which anything can be sent.
+pub struct Raw {
+    pub stream: TcpStream,
+    decoder: Decoder,
+}
+
+impl Raw {
+    pub async fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, decoder: Decoder::new(AFTER_HELLO) }
+    }
+
+    pub async fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+    }
+
+    pub async fn request<T: Serialize>(&mut self, id: u32, method: &str, params: &T) {
+        let mut out = Vec::new();
+        encode::request(&mut out, id, method, params).unwrap();
+        self.send(&out).await;
+    }
+
+    pub async fn notify<T: Serialize>(&mut self, method: &str, params: &T) {
+        let mut out = Vec::new();
+        encode::notification(&mut out, method, params).unwrap();
+        self.send(&out).await;
+    }
+
+    pub async fn hear(&mut self) -> Heard {
+        loop {
+            match self.decoder.next_message().unwrap() {
+                Some(Message::Response { id, error, result }) => {
+                    let answer = if error == [0xc0] { Ok(result.to_vec()) } else { Err(from_map(error).unwrap()) };
+                    return Heard::Answer(id, answer);
+                }
+                Some(Message::Notification { method, params }) => {
+                    return Heard::Notification(method.to_owned(), params.map().unwrap().to_vec());
+                }
+                Some(Message::Request { .. }) => panic!("a node does not call"),
+                None => {}
+            }
+            let input = self.decoder.input(64 << 10);
+            match within(self.stream.read_buf(input)).await {
+                Ok(0) | Err(_) => return Heard::Closed,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// The next answer; its id and what it is.
+    pub async fn answer(&mut self) -> (u32, Result<Vec<u8>, ApiError>) {
+        match self.hear().await {
+            Heard::Answer(id, answer) => (id, answer),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub async fn hello(&mut self, token: &str, role: ConnectionRole) -> Result<Vec<u8>, ApiError> {
+        let hello = Hello { protocol: 1, token: token.to_owned(), role, client: "test".to_owned() };
+        self.request(0, method::HELLO, &hello).await;
+        let (id, answer) = self.answer().await;
+        assert_eq!(id, 0);
+        answer
+    }
+
+    /// Why the node closes the connection.
+    pub async fn farewell(&mut self) -> ApiError {
+        loop {
+            match self.hear().await {
+                Heard::Notification(name, params) if name == method::SESSION_ERROR => {
+                    assert!(matches!(self.hear().await, Heard::Closed), "closed after {name}");
+                    return from_map(&params).unwrap();
+                }
+                Heard::Closed => panic!("closed without a word"),
+                Heard::Answer(..) | Heard::Notification(..) => {}
+            }
+        }
+    }
+}

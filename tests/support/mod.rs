@@ -1,0 +1,122 @@
+//! A node in this process for integration tests: own directory, free loopback ports, one token for everything.
+#![allow(clippy::unwrap_used, dead_code)]
+
+use campanile::{
+    auth::{Authenticator, Caller, Role},
+    node::{Node, NodeOptions},
+    store::embedded::EmbeddedOptions,
+};
+use campanile_actors::{ports::Secrets, scheduler::Scheduler};
+use campanile_schema::stored::Sealed;
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+pub const TOKEN: &str = "test-token";
+/// How long anything may take before a test gives up: generous, for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// No key: secret params are refused.
+pub struct NoSecrets;
+impl Secrets for NoSecrets {
+    fn seal(&self, _: &BTreeMap<String, String>) -> Option<Sealed> {
+        None
+    }
+    fn open(&self, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
+        Err("no key".to_owned())
+    }
+}
+
+/// See the module's text.
+pub struct TestNode {
+    dir: Arc<tempfile::TempDir>,
+    node: Arc<Mutex<Option<Node>>>,
+    http: SocketAddr,
+    rpc: SocketAddr,
+    scheduler: Scheduler,
+}
+
+pub fn options(dir: &Path) -> NodeOptions {
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let operator = Caller { name: "test".to_owned(), role: Role::Operator, tenant: None, pools: Vec::new() };
+    let mut store = EmbeddedOptions::new(dir);
+    store.shards = 16;
+    NodeOptions {
+        name: "test".to_owned(),
+        store,
+        http: any,
+        rpc: any,
+        authenticator: Authenticator::single(TOKEN, operator),
+        secrets: Arc::new(NoSecrets),
+        open_to_loopback: None,
+        open_metrics: true,
+        metrics: None,
+        retention_days: 30,
+        linger_us: 500,
+    }
+}
+
+impl TestNode {
+    pub async fn start() -> Self {
+        Self::on(Arc::new(tempfile::tempdir().unwrap()), None).await
+    }
+
+    async fn on(dir: Arc<tempfile::TempDir>, rpc: Option<SocketAddr>) -> Self {
+        let mut options = options(dir.path());
+        if let Some(rpc) = rpc {
+            options.rpc = rpc;
+        }
+        let node = Node::start(options).await.unwrap();
+        let (http, rpc, scheduler) = (node.http_addr(), node.rpc_addr(), node.scheduler().clone());
+        Self { dir, node: Arc::new(Mutex::new(Some(node))), http, rpc, scheduler }
+    }
+
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+    pub fn rpc(&self) -> String {
+        self.rpc.to_string()
+    }
+    pub fn http(&self) -> String {
+        format!("http://{}", self.http)
+    }
+    pub fn dir(&self) -> PathBuf {
+        self.dir.path().to_owned()
+    }
+
+    /// Stops, and starts again on the same directory and RPC port.
+    pub async fn restart(&self) -> Self {
+        self.halt().await;
+        let new = Self::on(self.dir.clone(), Some(self.rpc)).await;
+        *self.node.lock().unwrap() = new.node.lock().unwrap().take();
+        Self { node: self.node.clone(), ..new }
+    }
+
+    async fn halt(&self) {
+        let node = self.node.lock().unwrap().take();
+        if let Some(node) = node {
+            node.stop().await;
+        }
+    }
+
+    pub async fn stop(self) {
+        self.halt().await;
+    }
+}
+
+/// Polls until `look` gives something.
+pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
