@@ -142,13 +142,15 @@ impl Writer {
             metrics::counter!("campanile_journal_batches_total").increment(1);
             let position = Position { session: self.options.session, lane: 0, seq };
             *self.durable.lock() = position;
-            self.in_flight.fetch_sub(batch.len() as i64, Ordering::Relaxed);
             #[cfg(feature = "faults")]
             crate::faults::point("after_append");
             // Told twice after a fault is told once.
             self.tell(&batch, position);
-            let frames = batch.into_iter().map(|p| (p.frame, p.from)).collect();
+            let frames: Vec<_> = batch.into_iter().map(|p| (p.frame, p.from)).collect();
+            let count = frames.len() as i64;
             self.projector.project(ToProject { frames, position });
+            // Last, so that every frame counts here or in the projector until it is shown.
+            self.in_flight.fetch_sub(count, Ordering::Relaxed);
         }
     }
 

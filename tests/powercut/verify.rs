@@ -172,8 +172,15 @@ impl Caller {
             let cursor = rows.last().map(|r| r.to_ms).or(begins).unwrap_or(0);
             let left = plan.instants(cursor, mark_ms).unwrap_or_default();
             if !left.is_empty() {
-                let text = format!("job {} '{}' {plan:?}: {left:?} have no outcome", job.id, job.name);
                 let Said::Yes(page) = said(node.job_runs(job.id, None, limits::PAGE_SIZE_MAX).await)? else { continue };
+                let mut open = Vec::new();
+                for run in page.items.iter().filter(|r| !r.state.is_final()) {
+                    open.extend(run_of(node, run.run_id).await?);
+                }
+                let text = format!(
+                    "job {} '{}' {plan:?}: {left:?} have no outcome; its open runs: {open:?}",
+                    job.id, job.name
+                );
                 for run in page.items.iter().filter(|r| r.state == RunState::NeedsConfirmation) {
                     if let Said::Yes(view) = said(node.confirm_run(run.run_id, ConfirmDecision::Failed, None).await)? {
                         job.run_seen(&view)?;

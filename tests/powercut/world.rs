@@ -9,12 +9,17 @@ use crate::{
     story::Story,
     verify::verify_attempts,
 };
-use campanile::store::file::SyncSite;
-use campanile_actors::messages::{PoolMsg, QuotaMsg, ShardMsg};
+use campanile::store::{embedded::EmbeddedStore, file::SyncSite};
+use campanile_actors::{
+    directory::Directory,
+    messages::{PoolMsg, QuotaMsg, ShardMsg},
+    scheduler::Scheduler,
+};
 use campanile_schema::ids::ShardId;
 use std::{
     collections::BTreeMap,
     future::Future,
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::{
@@ -29,10 +34,14 @@ const EXECUTORS: u64 = 2;
 const ROUNDS: u64 = 5;
 /// Steps after which a round ends although the disk that should be full has bothered nobody.
 const LONG_ROUND: u64 = 40;
+/// How far a step moves the clock at most while everything due is worked off.
+const SETTLING_MS: u64 = 100;
 /// How long calls may take before a step goes on without them.
 const STEP: Duration = Duration::from_millis(3);
 /// How long anything may take before the test gives up: generous, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a whole seed may take: they take less than a second.
+const SEED_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a seed is made to do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,7 +117,7 @@ pub async fn run(seed: u64, setting: Setting) -> Result<Tally, String> {
         .collect();
     let tally = Tally { seeds: 1, ..Tally::default() };
     let mut world = World { random, machine, callers, executors, attempts, story: story.clone(), setting, tally };
-    match world.live().await {
+    match timeout(SEED_PATIENCE, world.live()).await.unwrap_or_else(|_| Err("it never ends".to_owned())) {
         Ok(()) => {
             world.tally.acknowledged = world.callers.iter().map(|c| c.acknowledged).sum::<u64>()
                 + world.executors.iter().map(|e| e.acknowledged).sum::<u64>();
@@ -238,6 +247,10 @@ impl World {
     /// Time passes, and what a session does by the clock is done.
     fn step(&mut self, node: &Node) {
         let ms = if self.random.one_in(8) { self.random.below(6_000) } else { self.random.below(900) };
+        self.step_by(node, ms);
+    }
+
+    fn step_by(&mut self, node: &Node, ms: u64) {
         self.machine.clock.advance_ms(ms);
         let Some(session) = &node.session else { return };
         let directory = &session.directory;
@@ -279,12 +292,17 @@ impl World {
                 self.machine.kill()?;
                 self.started().await
             }
-            // It hit something that is tried again, or nothing yet.
-            Ending::Full(_) | Ending::SyncFails(_) if node.session.is_some() && !node.has_failed() => {
-                self.machine.files.calm();
-                Ok(node)
-            }
             Ending::Full(_) | Ending::SyncFails(_) => {
+                self.machine.files.calm();
+                // What was on its way to the disk may have met the fault.
+                let quiet = node.session.as_ref().map(|s| quiet(s.directory.clone()));
+                if let Some(quiet) = quiet
+                    && attended(&mut node, quiet).await.is_ok()
+                    && !node.has_failed()
+                {
+                    // It hit something that is tried again, or nothing yet.
+                    return Ok(node);
+                }
                 if self.machine.reopen(&mut node, &mut self.random, ending != Ending::SyncFails(0)).await? {
                     self.tally.reopened += 1;
                     Ok(node)
@@ -309,6 +327,13 @@ impl World {
 
     /// False: the power went meanwhile.
     async fn verify(&mut self, node: &mut Node, all: bool) -> Result<bool, String> {
+        if let Some(directory) = node.session.as_ref().map(|s| s.directory.clone()) {
+            // A session that goes on shows its newest rows a moment later; what it is held against is what it shows then.
+            let shown = attended(node, quiet(directory)).await;
+            if !self.unless_off(shown)? {
+                return Ok(false);
+            }
+        }
         let (scheduler, store) = (node.scheduler.clone(), node.store.clone());
         let (callers, attempts) = (&mut self.callers, &self.attempts);
         let done = attended(node, async move {
@@ -381,11 +406,15 @@ impl World {
             if node.has_failed() || !self.machine.files.powered() {
                 return Ok(false);
             }
-            let Some(left) = still_due(&mut self.callers, node, mark).await? else { return Ok(true) };
+            let (scheduler, store) = (node.scheduler.clone(), node.store.clone());
+            let left = attended(node, still_due(&mut self.callers, &scheduler, &store, mark)).await?;
+            let Some(left) = left else { return Ok(true) };
             if Instant::now() > deadline {
                 return Err(format!("instants are forgotten: {left}"));
             }
-            self.step(node);
+            // Slower than work is done: what is due now must end behind what becomes due meanwhile.
+            let ms = self.random.below(SETTLING_MS);
+            self.step_by(node, ms);
             steps.send_modify(|n| *n += 1);
             tokio::task::yield_now().await;
         }
@@ -393,7 +422,7 @@ impl World {
 }
 
 /// Calls to a node; it is left when its session cannot go on, so that nobody waits for it.
-async fn attended(node: &mut Node, calls: impl Future<Output = Result<bool, String>>) -> Result<bool, String> {
+async fn attended<T>(node: &mut Node, calls: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     tokio::select! {
         done = timeout(PATIENCE, calls) => done.unwrap_or_else(|_| Err("a call was never answered".to_owned())),
         why = node.failure() => {
@@ -403,9 +432,22 @@ async fn attended(node: &mut Node, calls: impl Future<Output = Result<bool, Stri
     }
 }
 
-async fn still_due(callers: &mut [Caller], node: &Node, mark_ms: i64) -> Result<Option<String>, String> {
+/// Waits until everything decided is durable and in the read model.
+async fn quiet(directory: Arc<Directory>) -> Result<bool, String> {
+    while directory.journal.in_flight() + directory.projector.lag_frames() > 0 {
+        tokio::time::sleep(STEP).await;
+    }
+    Ok(true)
+}
+
+async fn still_due(
+    callers: &mut [Caller],
+    node: &Scheduler,
+    store: &EmbeddedStore,
+    mark_ms: i64,
+) -> Result<Option<String>, String> {
     for caller in callers {
-        if let Some(left) = caller.still_due(&node.scheduler, &node.store, mark_ms).await? {
+        if let Some(left) = caller.still_due(node, store, mark_ms).await? {
             return Ok(Some(left));
         }
     }

@@ -274,6 +274,10 @@ pub(super) fn release_effects(directory: &Arc<crate::directory::Directory>, effe
         match effect {
             Effect::Enqueue(run) => group(&mut wants, &run.tenant.clone()).push(run),
             Effect::Dequeue { run, tenant, pool } => {
+                // Asked for and given up in one go: a permit that is lent to nobody never comes back.
+                for (_, runs) in &mut wants {
+                    runs.retain(|wanted| wanted.run != run);
+                }
                 cast(&directory.quota(&tenant), QuotaMsg::Dequeue(run));
                 directory.to_pool(PoolMsg::Dequeue { run, tenant, pool });
             }
