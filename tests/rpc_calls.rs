@@ -145,6 +145,19 @@ async fn instants_are_numbers_on_the_wire_also_inside_a_trigger() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schedule_that_never_fires_has_its_own_code() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let trigger: Trigger = serde_json::from_str(r#"{"type":"CRON","expr":"0 0 30 2 *"}"#).unwrap();
+    let refused = client.job_create(JobSpec::new("fin", "never", trigger.clone())).await.unwrap_err();
+    let refused = refused.api().unwrap();
+    assert_eq!(refused.known(), ErrorCode::ScheduleNeverFires);
+    assert!(refused.message.contains("February has no 30th"), "{}", refused.message);
+    let preview = PreviewBody { trigger, after: None, count: None };
+    assert_eq!(code(client.schedule_preview(preview).await), ErrorCode::ScheduleNeverFires);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn errors_name_the_field_and_what_was_meant() {
     let node = Node::start().await;
     let mut raw = node.raw().await;

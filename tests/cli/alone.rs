@@ -35,7 +35,10 @@ fn cron_next_and_explain() {
     }
     let refused = run(&["cron", "next", "* * * * 8"]).refused(2);
     assert!(refused.contains("at character 9"), "{refused}");
-    assert!(run(&["cron", "next", "0 0 30 2 *"]).refused(2).contains("never"));
+    let never = run(&["cron", "next", "0 0 30 2 *"]).refused(2);
+    assert!(never.contains("400_SCHEDULE_NEVER_FIRES: this never fires: February has no 30th"), "{never}");
+    let over = run(&["cron", "next", "0 0 0 1 1 ? 2020"]).refused(2);
+    assert!(over.contains("400_SCHEDULE_NEVER_FIRES: this never fires after"), "{over}");
     assert!(run(&["cron", "next", "0 0 * * *", "--tz", "Europe/Berln"]).refused(2).contains("Europe/Berlin"));
     assert!(run(&["cron", "next", "0 0 * * *", "--count", "101"]).refused(2).contains("at most 100"));
 }

@@ -158,6 +158,7 @@ pub fn preview(body: PreviewBody, now_ms: i64) -> Answer<Preview> {
     let spec = JobSpec::new("default", "preview", body.trigger);
     let trigger = spec::resolve_trigger(&spec, None, after)?;
     let stored = StoredJob::from_spec(&spec, trigger, None);
+    spec::check_fires(&stored, after)?;
     let schedule = Schedule::compile(&stored).map_err(|e| ApiError::new(ErrorCode::InvalidSchedule, e.to_string()))?;
     let mut next = Vec::with_capacity(count);
     let mut from = after;
