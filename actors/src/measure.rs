@@ -90,6 +90,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::TenantSet { .. }
             | Event::TenantDeleted { .. }
             | Event::PauseSet { .. }
+            | Event::CreateKept { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }
             | Event::JobPaused { .. }
