@@ -1,5 +1,5 @@
 //! What needs no node.
-use crate::program::{run, run_with_input};
+use crate::program::{campanile, run, run_with_input};
 use std::fs;
 
 #[test]
@@ -94,6 +94,9 @@ fn credentials_are_made_and_a_server_without_them_does_not_start() {
     let missing = run(&["server", "--data", data, "--token-file", "/nonexistent"]).refused(2);
     assert!(missing.contains("/nonexistent"), "{missing}");
     assert!(run(&["executor"]).refused(4).contains("CAMPANILE_API_TOKEN"));
+    // The number of a command's attempt is no credential.
+    let inside_a_command = campanile().arg("executor").env("CAMPANILE_TOKEN", "44").output().unwrap();
+    assert_eq!(inside_a_command.status.code(), Some(4));
     assert!(run(&["dev", "--http", "0.0.0.0:0"]).refused(2).contains("loopback"));
 }
 
