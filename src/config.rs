@@ -5,7 +5,10 @@
 //!
 //! Never here: reading the files that settings name.
 
-use crate::ops::{closest, explained};
+use crate::{
+    ops::{closest, explained},
+    store::embedded::EmbeddedOptions,
+};
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, TENANT_CHARS};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::SocketAddr, path::Path};
@@ -123,6 +126,17 @@ impl Config {
         };
         *known = typed(known, value)?;
         all.try_into::<Self>().map_err(|error| format!("{section}.{key}: {}", error.message().trim_end()))
+    }
+
+    /// The store's options.
+    pub fn store(&self) -> EmbeddedOptions {
+        let mut store = EmbeddedOptions::new(&self.node.data_dir);
+        store.shards = self.node.shards;
+        store.segment_bytes = self.journal.segment_mb << 20;
+        store.views_cache_bytes = self.history.cache_mb << 20;
+        store.views_memtable_bytes = self.history.memtable_mb << 20;
+        store.accept_history_loss = self.history.accept_loss;
+        store
     }
 
     /// Values outside their ranges.

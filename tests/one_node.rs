@@ -72,6 +72,12 @@ async fn a_restart_keeps_jobs_runs_and_keys() {
     assert_eq!(run.run_id, again.run_id);
     let ended = node.scheduler().wait_run(run.run_id, 10_000).await.unwrap();
     assert_eq!(ended.state, RunState::Success);
+    // Lies in the past when it is asked again: what was made in time stays made.
+    let now = jiff::Timestamp::now().as_millisecond();
+    let at = serde_json::json!({"type": "ONCE", "at": now, "misfireThresholdSec": 1});
+    let due = JobSpec::new("default", "once", serde_json::from_value(at).unwrap());
+    let made = node.scheduler().create_job(due.clone(), Some("c1".to_owned())).await.unwrap();
+    eventually("the past", || async { (jiff::Timestamp::now().as_millisecond() > now + 1_100).then_some(()) }).await;
     running.drain(Duration::from_secs(2)).await;
     for _ in 0..3 {
         let node = node.restart().await;
@@ -79,6 +85,11 @@ async fn a_restart_keeps_jobs_runs_and_keys() {
         assert_eq!(scheduler.job(job.job_id).await.unwrap().spec.name, "by-hand");
         assert_eq!(scheduler.trigger(job.job_id, body.clone()).await.unwrap().run_id, run.run_id);
         assert_eq!(scheduler.run(run.run_id).await.unwrap().state, RunState::Success);
+        let kept = scheduler.create_job(due.clone(), Some("c1".to_owned())).await.unwrap();
+        assert_eq!(kept.job_id, made.job_id, "the same key with the same spec finds what it made");
+        let other = JobSpec { priority: 7, ..due.clone() };
+        let other = scheduler.create_job(other, Some("c1".to_owned())).await.unwrap_err();
+        assert_eq!(other.known(), ErrorCode::IdempotencyKeyReused);
         let twin = scheduler.create_job(JobSpec::new("default", "by-hand", Trigger::Manual {}), None).await;
         assert_eq!(twin.unwrap_err().known(), ErrorCode::DuplicateName);
     }

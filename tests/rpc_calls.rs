@@ -91,6 +91,29 @@ async fn a_job_from_its_creation_to_its_log() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_result_that_is_too_large_is_told_in_the_run_and_in_its_log() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let executor = node
+        .executor()
+        .handler("wordy", |_: Context, _: Payload| async move { Ok::<_, JobError>("x".repeat(20_000)) })
+        .build()
+        .unwrap()
+        .start();
+    within(executor.ready()).await.unwrap();
+    let job = client.job_create(JobSpec::new("fin", "wordy", Trigger::Manual {})).await.unwrap().job_id;
+    let body = TriggerBody { manual_run_id: None, params: None, reason: None };
+    let run = client.job_trigger(job, body).await.unwrap();
+    let run = until_final(&client, run).await;
+    assert_eq!((run.state, run.result), (RunState::Success, None));
+    assert_eq!(run.attempts[0].error_code.as_deref(), Some("RESULT_TOO_LARGE"));
+    assert!(run.last_error.unwrap().contains("20002 bytes is not kept; at most 16384"));
+    let log = client.run_log(run.run_id, LogBody::default()).await.unwrap();
+    assert_eq!(log.text, "[the result of 20002 bytes is not kept; at most 16384 are]\n");
+    executor.drain(rpc_support::PATIENCE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_jobs_in_one_call_and_an_answer_for_each() {
     let node = Node::start().await;
     let client = node.client(OPERATOR).await;
@@ -142,6 +165,19 @@ async fn instants_are_numbers_on_the_wire_also_inside_a_trigger() {
     };
     let preview = client.schedule_preview(PreviewBody { trigger, after: None, count: Some(3) }).await.unwrap();
     assert_eq!(preview.next, [Timestamp(4_000_000_000_123)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schedule_that_never_fires_has_its_own_code() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let trigger: Trigger = serde_json::from_str(r#"{"type":"CRON","expr":"0 0 30 2 *"}"#).unwrap();
+    let refused = client.job_create(JobSpec::new("fin", "never", trigger.clone())).await.unwrap_err();
+    let refused = refused.api().unwrap();
+    assert_eq!(refused.known(), ErrorCode::ScheduleNeverFires);
+    assert!(refused.message.contains("February has no 30th"), "{}", refused.message);
+    let preview = PreviewBody { trigger, after: None, count: None };
+    assert_eq!(code(client.schedule_preview(preview).await), ErrorCode::ScheduleNeverFires);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

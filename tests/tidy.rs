@@ -9,8 +9,8 @@ use tidy_support::{
     docs::{decisions_are_whole, documents_name_what_is_there, no_machine_paths, no_registry_hosts},
     manifests::{arrows, faults_are_asked_for, members},
     sources::{
-        faults_are_gated, files_are_short, limits_have_units, no_markers, no_unsafe, tests_do_not_sleep,
-        the_core_is_pure,
+        faults_are_gated, files_are_short, limits_have_units, metrics_are_described, no_markers, no_unsafe,
+        tests_do_not_sleep, the_core_is_pure,
     },
 };
 
@@ -182,4 +182,20 @@ fn documents_lead_somewhere() {
     let with = |text: &'static str| [("docs/a.md", text), ("src/node.rs", ""), there];
     sees(documents_name_what_is_there, &with("[c](c.md)"), &with("[b](b.md#x), [n](../src/node.rs), [out](https://x)"));
     sees(documents_name_what_is_there, &with("see `gone.rs`"), &with("see `src/node.rs` and `node.rs`"));
+}
+
+#[test]
+fn every_metric_is_described_and_named_alike() {
+    holds(metrics_are_described);
+    let table = |lines: &str| ("actors/src/measure.rs", lines.to_owned());
+    let sees_in = |table: &(&str, String), used: &str| {
+        let sound = [("actors/src/measure.rs", "counter!(\"campanile_a_total\", \"A\");"), ("src/a.rs", SOUND)];
+        sees(metrics_are_described, &[(table.0, &table.1), ("src/a.rs", used)], &sound);
+    };
+    const SOUND: &str = "metrics::counter!(\"campanile_a_total\").increment(1);";
+    sees_in(&table(""), SOUND);
+    sees_in(&table("gauge!(\"campanile_a_total\", \"A\");"), SOUND);
+    sees_in(&table("counter!(\"campanile_a_total\", \"A\");\ncounter!(\"campanile_b_total\", \"B\");"), SOUND);
+    sees_in(&table("counter!(\"store_a_total\", \"A\");"), "metrics::counter!(\"store_a_total\").increment(1);");
+    sees_in(&table("counter!(\"campanile_a\", \"A\");"), "metrics::counter!(\"campanile_a\").increment(1);");
 }

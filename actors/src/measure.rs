@@ -50,7 +50,16 @@ pub fn describe() {
     counter!("campanile_snapshot_failures_total", "Snapshots that could not be written");
     counter!("campanile_history_rows_expired_total", "History rows deleted by retention");
     counter!("campanile_overloaded_total", "Calls refused because queues were full");
-    counter!("campanile_clock_verdict_changes", "Times that the clock guard changed its mind");
+    counter!("campanile_clock_verdict_changes_total", "Times that the clock guard changed its mind");
+    counter!("campanile_store_journal_bytes_total", "Bytes written to journal files, headers and padding too");
+    histogram!("campanile_store_journal_sync_seconds", "The sync alone of one batch, s");
+    counter!("campanile_store_log_bytes_dropped_total", "Bytes of output dropped beyond the limit of an attempt");
+    counter!("campanile_http_requests_total", "HTTP requests by operation and status");
+    histogram!("campanile_http_request_ms", "HTTP requests by operation, from the head's arrival to the answer, ms");
+    gauge!("campanile_rpc_connections", "RPC connections");
+    counter!("campanile_rpc_calls_total", "RPC requests and notifications after the hello");
+    counter!("campanile_rpc_hellos_refused_total", "RPC connections refused at the hello");
+    counter!("campanile_log_bytes_refused_total", "Bytes of output that came faster than they could be stored");
 }
 
 /// Delays and counts of one decision; `before` and `after` are the job around it.
@@ -90,6 +99,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::TenantSet { .. }
             | Event::TenantDeleted { .. }
             | Event::PauseSet { .. }
+            | Event::CreateKept { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }
             | Event::JobPaused { .. }

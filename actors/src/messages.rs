@@ -9,12 +9,12 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::PauseScope,
     frame::Frame,
-    ids::{ExecutorSession, JobId, RunId, ShardId, Token},
+    ids::{Digest, ExecutorSession, JobId, RunId, ShardId, Token},
     job::JobView,
     record::RunRecord,
     rpc::executor::{Credit, Ended, FinishOutcome, Held, Register},
     stored::{StoredJob, TenantRecord},
-    view::{ExecutorView, JobFilter, PoolView, RunView},
+    view::{Created, ExecutorView, JobFilter, PoolView, RunView},
 };
 use parking_lot::Mutex;
 use std::sync::{
@@ -125,6 +125,15 @@ pub struct Bind {
     pub credit_stamp_ms: u64,
 }
 
+/// A create that comes with a caller's key.
+#[derive(Clone, Copy, Debug)]
+pub struct Once {
+    /// Of tenant and key.
+    pub key: Digest,
+    /// Of the request.
+    pub print: Digest,
+}
+
 /// To a shard.
 pub enum ShardMsg {
     /// Something in the wheel may be due.
@@ -133,12 +142,22 @@ pub enum ShardMsg {
     Housekeep,
     Create {
         spec: Box<StoredJob>,
-        idempotency_key: Option<String>,
-        port: Port<JobView>,
+        once: Option<Once>,
+        port: Port<Created>,
+    },
+    /// What a create with this key made; None = nothing yet.
+    Created {
+        once: Once,
+        port: Port<Option<Created>>,
+    },
+    /// To the key's shard: the key belongs to this request from now on.
+    KeepCreate {
+        once: Once,
+        port: Port<()>,
     },
     CreateMany {
         specs: Vec<(usize, StoredJob)>,
-        port: oneshot::Sender<Vec<(usize, Answer<JobView>)>>,
+        port: oneshot::Sender<Vec<(usize, Answer<Created>)>>,
     },
     Command(Envelope),
     /// A manual trigger: the key is looked up first.

@@ -137,6 +137,7 @@ fn row_of(event: &Event) -> Option<Row> {
         | Event::TenantSet { .. }
         | Event::TenantDeleted { .. }
         | Event::PauseSet { .. }
+        | Event::CreateKept { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

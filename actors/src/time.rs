@@ -33,7 +33,7 @@ impl NodeTime {
                 Verdict::Paused => tracing::warn!("the wall clock jumped; firing pauses until two readings agree"),
                 Verdict::Halted(reason) => tracing::error!(%reason, "firing is halted"),
             }
-            metrics::counter!("campanile_clock_verdict_changes").increment(1);
+            metrics::counter!("campanile_clock_verdict_changes_total").increment(1);
             *last = verdict;
         }
         runs

@@ -43,6 +43,8 @@ codes! {
     MethodNotAllowed = 405 "METHOD_NOT_ALLOWED" exit 2,
     /// The name is taken.
     DuplicateName = 409 "DUPLICATE_NAME" exit 5,
+    /// The key of this create came with another body before.
+    IdempotencyKeyReused = 409 "IDEMPOTENCY_KEY_REUSED" exit 5,
     /// The version is not the current one.
     StaleVersion = 409 "STALE_VERSION" exit 5,
     /// The state does not allow it (cancel of a final run, retry of an active one).

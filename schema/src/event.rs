@@ -4,7 +4,7 @@
 //! something else later; a new meaning is a new variant and a higher format.
 
 use crate::{
-    ids::{ExecutorSession, JobId, RunId, Token},
+    ids::{Digest, ExecutorSession, JobId, RunId, Token},
     job::upper_enum,
     payload::Payload,
     record::{AttemptState, RunRecord, Source, code},
@@ -123,6 +123,21 @@ pub enum Event {
     #[serde(rename = "ps")]
     PauseSet { scope: PauseScope, paused: bool, version: u64 },
 
+    /// A create came with a caller's key. Without a job, in the key's shard: the key belongs to this request. With one, in
+    /// the frame of its `JobCreated`: this is what the request made.
+    #[serde(rename = "jk")]
+    CreateKept {
+        /// Of tenant and key.
+        #[serde(rename = "k")]
+        key: Digest,
+        /// Of the request.
+        #[serde(rename = "p")]
+        print: Digest,
+        #[serde(rename = "j", default, skip_serializing_if = "Option::is_none")]
+        job: Option<JobId>,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
     #[serde(rename = "jc")]
     JobCreated {
         #[serde(rename = "j")]
@@ -356,10 +371,12 @@ pub enum Event {
 }
 
 impl Event {
-    /// The job that the event belongs to; None for events of the shard itself.
+    /// The job that the event belongs to; None for events of the shard itself (what a key made is the shard's).
     pub fn job(&self) -> Option<JobId> {
         match self {
-            Self::TenantSet { .. } | Self::TenantDeleted { .. } | Self::PauseSet { .. } => None,
+            Self::TenantSet { .. } | Self::TenantDeleted { .. } | Self::PauseSet { .. } | Self::CreateKept { .. } => {
+                None
+            }
             Self::JobCreated { job, .. }
             | Self::JobReplaced { job, .. }
             | Self::JobPaused { job, .. }

@@ -55,6 +55,18 @@ number!(
     ClusterId
 );
 
+/// First 16 bytes of a SHA-256: stands for a text that need not be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Digest(#[serde(with = "serde_bytes")] pub [u8; 16]);
+
+impl Digest {
+    pub fn slot(self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        u64::from_be_bytes([a, b, c, d, e, f, g, h]) % SLOTS
+    }
+}
+
 /// A shard: unit of ownership and recovery. `0..shards`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]

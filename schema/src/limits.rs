@@ -16,6 +16,10 @@ pub const RESULT_BYTES: usize = 16 << 10;
 pub const ERROR_MESSAGE_BYTES: usize = 2 << 10;
 /// Longest caller's key (`manualRunId`), bytes.
 pub const KEY_BYTES: usize = 256;
+/// The key of a create (`Idempotency-Key`) is kept this long, milliseconds: 30 days, as long as history by default.
+pub const CREATE_KEY_MS: i64 = 30 * 24 * 3_600_000;
+/// Keys of creates that one shard keeps, count; over it creates with a key get 503_DISPATCHER_OVERLOADED.
+pub const CREATE_KEYS_PER_SHARD: usize = 32_768;
 /// Longest reason of an operator, bytes.
 pub const REASON_BYTES: usize = 1 << 10;
 /// Labels of a job, count.

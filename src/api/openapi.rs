@@ -105,7 +105,8 @@ fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Vec<Value> {
     if route.idempotent_by_key {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false, "schema": {"type": "string"},
-            "description": "The same key again does not do it again, but answers what was made.",
+            "description": "The same key with the same body again does not do it again, but answers what was made. A \
+                key is kept for 30 days; a create whose key came with another body before is refused.",
         }));
     }
     parameters

@@ -89,6 +89,7 @@ pub fn title(code: ErrorCode) -> &'static str {
         ErrorCode::UnknownMethod => "There is no such path or RPC method",
         ErrorCode::MethodNotAllowed => "The path exists, but not with this method",
         ErrorCode::DuplicateName => "The tenant has a job of this name",
+        ErrorCode::IdempotencyKeyReused => "The Idempotency-Key came with another body before",
         ErrorCode::StaleVersion => "Somebody else changed it meanwhile: read it again",
         ErrorCode::IllegalState => "Its state does not allow this",
         ErrorCode::RunActive => "A run of the job is active and its concurrency policy allows one",

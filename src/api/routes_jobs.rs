@@ -35,6 +35,7 @@ const BAD_SPEC: &[ErrorCode] = &[
     ErrorCode::UnsupportedMediaType,
     ErrorCode::NotFound,
     ErrorCode::DuplicateName,
+    ErrorCode::IdempotencyKeyReused,
     ErrorCode::StaleVersion,
     ErrorCode::IllegalState,
     ErrorCode::TenantQuota,

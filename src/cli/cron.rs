@@ -7,6 +7,7 @@ use super::{
 };
 use campanile_core::cron::{CronExpr, CronSchedule, describe, hazards, tzdb_version};
 use campanile_schema::{
+    error::ErrorCode,
     job::{Dialect, Gap, Overlap},
     limits::PREVIEW_INSTANTS,
     time::Timestamp,
@@ -82,17 +83,25 @@ impl Asked {
 
     /// The schedule, and the dialect that it was read in.
     pub fn compile(&self) -> Result<(CronSchedule, Dialect), String> {
-        let (expr, dialect) = CronExpr::parse(&self.expr, self.dialect, 0).map_err(|error| error.to_string())?;
+        let (expr, dialect) = CronExpr::parse(&self.expr, self.dialect, 0).map_err(|error| {
+            let told = error.to_string();
+            if error.never_fires { never(&told) } else { told }
+        })?;
         let schedule = CronSchedule::new(expr, &self.tz, self.gap, self.overlap).map_err(|error| error.to_string())?;
         Ok((schedule, dialect))
     }
 }
 
-/// The next fires, fewer when it ends. Error: there is none, as creating such a job is refused too.
+/// The code that the API gives to such a schedule, before the sentence: a script need not read the sentence.
+fn never(told: &str) -> String {
+    format!("{}: {told}", ErrorCode::ScheduleNeverFires.as_str())
+}
+
+/// The next fires, fewer when it ends. Error: there is none, as creating such a job is refused too, by the same code.
 pub(super) fn fires(schedule: &CronSchedule, after: Timestamp, count: usize) -> Result<Vec<Timestamp>, String> {
     let next = |at: &Timestamp| schedule.next_fire(at.ms()).map(Timestamp);
     let Some(first) = next(&after) else {
-        return Err(format!("it never fires after {}; check day, month and year", whole_seconds(after)));
+        return Err(never(&format!("this never fires after {}; check day, month and year", whole_seconds(after))));
     };
     Ok(std::iter::successors(Some(first), next).take(count).collect())
 }

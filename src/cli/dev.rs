@@ -75,6 +75,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let metrics = record_metrics()?;
     let mut store = EmbeddedOptions::new(dir.join("node"));
     store.shards = SHARDS;
+    store.accept_history_loss = config.history.accept_loss;
     let executor_token = new_token().map_err(Failure::here)?;
     let options = NodeOptions {
         name: "dev".to_owned(),

@@ -20,7 +20,7 @@ pub(super) enum Command {
         file: Option<PathBuf>,
         #[command(flatten)]
         flags: JobFlags,
-        /// The same key again answers with the job that it made
+        /// The same key with the same spec again answers with the job that it made, for 30 days
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
     },

@@ -7,7 +7,6 @@ use crate::{
     executor,
     node::{Node, NodeOptions},
     secrets::KeyRing,
-    store::embedded::EmbeddedOptions,
 };
 use campanile_actors::measure;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -83,7 +82,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let metrics = record_metrics()?;
     let options = NodeOptions {
         name: config.node.name.clone(),
-        store: store_options(&config),
+        store: config.store(),
         http: config.http.listen,
         rpc: config.rpc.listen,
         authenticator,
@@ -135,16 +134,6 @@ fn configured(args: Args) -> Result<Config, Failure> {
 /// The environment, without variables that are not text.
 pub(super) fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-}
-
-fn store_options(config: &Config) -> EmbeddedOptions {
-    let mut store = EmbeddedOptions::new(&config.node.data_dir);
-    store.shards = config.node.shards;
-    store.segment_bytes = config.journal.segment_mb << 20;
-    store.views_cache_bytes = config.history.cache_mb << 20;
-    store.views_memtable_bytes = config.history.memtable_mb << 20;
-    store.accept_history_loss = config.history.accept_loss;
-    store
 }
 
 /// Metrics are recorded from here on.

@@ -20,7 +20,8 @@ const LEDGER_MS: i64 = 24 * 3600 * 1000;
 const LEDGER_ENTRIES: usize = 200;
 
 impl Operations {
-    /// `idempotency_key`: the same key with the same name again answers with the job that exists.
+    /// `idempotency_key`: the same one with the same spec again answers with the job that was made; with another spec it is
+    /// refused.
     pub async fn job_create(
         &self,
         caller: &Caller,

@@ -9,7 +9,7 @@ use campanile_schema::{
     ids::ExecutorSession,
     limits::{
         ERROR_MESSAGE_BYTES, EXECUTOR_BATCH, EXECUTOR_NAMES, EXECUTOR_SLOTS_MAX, LABEL_BYTES, LOG_CHUNK_BYTES,
-        NAME_CHARS, RESULT_BYTES, RPC_OUTBOX_FRAMES, TENANT_CHARS,
+        NAME_CHARS, RPC_OUTBOX_FRAMES, TENANT_CHARS,
     },
     rpc::{
         calls::NoBody,
@@ -284,8 +284,9 @@ fn bound(ended: &mut Ended) {
     if let Some(message) = &mut ended.error_message {
         cut(message, ERROR_MESSAGE_BYTES);
     }
-    if ended.result.as_ref().is_some_and(|result| result.len() > RESULT_BYTES) {
-        ended.result = None;
+    if ended.drop_large_result() {
+        let why = ended.error_message.as_deref();
+        tracing::warn!(run = %ended.run, job = %ended.job, why, "an executor sent a result that is too large");
     }
 }
 

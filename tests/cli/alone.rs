@@ -1,5 +1,5 @@
 //! What needs no node.
-use crate::program::{run, run_with_input};
+use crate::program::{campanile, run, run_with_input};
 use std::fs;
 
 #[test]
@@ -35,7 +35,10 @@ fn cron_next_and_explain() {
     }
     let refused = run(&["cron", "next", "* * * * 8"]).refused(2);
     assert!(refused.contains("at character 9"), "{refused}");
-    assert!(run(&["cron", "next", "0 0 30 2 *"]).refused(2).contains("never"));
+    let never = run(&["cron", "next", "0 0 30 2 *"]).refused(2);
+    assert!(never.contains("400_SCHEDULE_NEVER_FIRES: this never fires: February has no 30th"), "{never}");
+    let over = run(&["cron", "next", "0 0 0 1 1 ? 2020"]).refused(2);
+    assert!(over.contains("400_SCHEDULE_NEVER_FIRES: this never fires after"), "{over}");
     assert!(run(&["cron", "next", "0 0 * * *", "--tz", "Europe/Berln"]).refused(2).contains("Europe/Berlin"));
     assert!(run(&["cron", "next", "0 0 * * *", "--count", "101"]).refused(2).contains("at most 100"));
 }
@@ -91,6 +94,9 @@ fn credentials_are_made_and_a_server_without_them_does_not_start() {
     let missing = run(&["server", "--data", data, "--token-file", "/nonexistent"]).refused(2);
     assert!(missing.contains("/nonexistent"), "{missing}");
     assert!(run(&["executor"]).refused(4).contains("CAMPANILE_API_TOKEN"));
+    // The number of a command's attempt is no credential.
+    let inside_a_command = campanile().arg("executor").env("CAMPANILE_TOKEN", "44").output().unwrap();
+    assert_eq!(inside_a_command.status.code(), Some(4));
     assert!(run(&["dev", "--http", "0.0.0.0:0"]).refused(2).contains("loopback"));
 }
 

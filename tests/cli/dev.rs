@@ -58,6 +58,8 @@ fn a_session_from_the_first_job_to_the_store_check() {
     assert!(
         dev.run(&["job", "create", "--name", "x", "--cron", "61 * * * *"]).refused(2).contains("400_INVALID_SCHEDULE")
     );
+    let never = dev.run(&["job", "create", "--name", "x", "--cron", "0 0 30 2 *"]).refused(2);
+    assert!(never.contains("400_SCHEDULE_NEVER_FIRES") && never.contains("February has no 30th"), "{never}");
     assert!(dev.run(&["--token", "wrong", "job", "list"]).refused(4).contains("401_UNAUTHENTICATED"));
 
     // Files, JSON and YAML.

@@ -19,7 +19,8 @@ fn each_refusal_has_its_code_and_says_what_to_do() {
     let (paused_path, paused_trigger) = (format!("/api/v1/jobs/{paused}"), format!("/api/v1/jobs/{paused}/trigger"));
     let replace = json!({"version": 99, "spec": {"name": "paused", "trigger": {"type": "MANUAL"}}}).to_string();
     let wrong_schedule = |expr: &str| json!({"name": "x", "trigger": {"type": "CRON", "expr": expr}}).to_string();
-    let (bad_cron, never) = (wrong_schedule("61 * * * *"), wrong_schedule("0 0 0 1 1 ? 2020"));
+    let (bad_cron, never) = (wrong_schedule("61 * * * *"), wrong_schedule("0 0 30 2 *"));
+    let over = wrong_schedule("0 0 0 1 1 ? 2020");
     let long_reason = json!({"reason": "x".repeat(2000)}).to_string();
     let with = &[TOKEN, JSON][..];
     let bare = &[TOKEN][..];
@@ -104,7 +105,16 @@ fn each_refusal_has_its_code_and_says_what_to_do() {
             "does not fit 64 bits",
         ),
         ("POST", "/api/v1/jobs", with, bad_cron.as_bytes(), "400_INVALID_SCHEDULE", "61"),
-        ("POST", "/api/v1/jobs", with, never.as_bytes(), "400_SCHEDULE_NEVER_FIRES", ""),
+        ("POST", "/api/v1/jobs", with, never.as_bytes(), "400_SCHEDULE_NEVER_FIRES", "February has no 30th"),
+        ("POST", "/api/v1/jobs", with, over.as_bytes(), "400_SCHEDULE_NEVER_FIRES", "has no instant after"),
+        (
+            "POST",
+            "/api/v1/schedules/preview",
+            with,
+            br#"{"trigger":{"type":"CRON","expr":"0 0 24 12 *","endAt":"2020-01-01T00:00:00Z"}}"#,
+            "400_SCHEDULE_NEVER_FIRES",
+            "endAt 2020-01-01T00:00:00.000Z is not after",
+        ),
         (
             "POST",
             "/api/v1/jobs",

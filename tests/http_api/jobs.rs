@@ -67,9 +67,28 @@ fn the_same_key_again_makes_nothing_new() {
     let first = post("/api/v1/jobs", "k1", &spec).expect(201);
     assert_eq!(post("/api/v1/jobs", "k1", &spec).expect(201), first);
     server.post("/api/v1/jobs", &spec).problem("409_DUPLICATE_NAME");
-    let mut other = spec.clone();
-    other["priority"] = json!(7);
-    post("/api/v1/jobs", "k1", &other).problem("409_DUPLICATE_NAME");
+    let job = format!("/api/v1/jobs/{}", first["jobId"]);
+    // Another body, be it another name, is another request.
+    for (field, value) in [("priority", json!(7)), ("name", json!("other"))] {
+        let mut other = spec.clone();
+        other[field] = value;
+        post("/api/v1/jobs", "k1", &other).problem("409_IDEMPOTENCY_KEY_REUSED");
+    }
+    post("/api/v1/jobs", "k2", &spec).problem("409_DUPLICATE_NAME");
+    // Keys are a tenant's own.
+    let mut theirs = spec.clone();
+    theirs["tenantId"] = json!("finance");
+    assert_ne!(post("/api/v1/jobs", "k1", &theirs).expect(201)["jobId"], first["jobId"]);
+    // The answer is about what was made, whatever became of it.
+    let mut edited = spec.clone();
+    edited["priority"] = json!(9);
+    server.call(OPERATOR, "PUT", &job, Some(&json!({"version": 1, "spec": edited}))).expect(200);
+    assert_eq!(post("/api/v1/jobs", "k1", &spec).expect(201), first);
+    let gone = json!({"name": "gone", "trigger": {"type": "MANUAL"}});
+    let made = post("/api/v1/jobs", "k3", &gone).expect(201);
+    server.call(OPERATOR, "DELETE", &format!("/api/v1/jobs/{}", made["jobId"]), None);
+    let again = post("/api/v1/jobs", "k3", &gone).expect(201);
+    assert_eq!((&again["jobId"], &again["status"]), (&made["jobId"], &json!("DELETED")));
 
     let trigger = format!("/api/v1/jobs/{}/trigger", first["jobId"]);
     let run = post(&trigger, "t1", &json!({"params": {"bizDate": "2026-02-23"}})).expect(200);

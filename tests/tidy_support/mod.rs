@@ -69,6 +69,8 @@ fn walk(root: &Path, directory: &Path, files: &mut BTreeMap<String, String>) {
         if kind.is_dir() && !MADE.contains(&name.as_str()) && (!name.starts_with('.') || name == KEPT_HIDDEN) {
             walk(root, &path, files);
         } else if kind.is_file()
+            // In a linked work tree a file that names its repository.
+            && name != ".git"
             && entry.metadata().is_ok_and(|facts| facts.len() <= LARGEST)
             && let Ok(text) = fs::read_to_string(&path)
         {

@@ -186,6 +186,67 @@ pub fn tests_do_not_sleep(tree: &Tree) -> Found {
     found
 }
 
+/// Names that the requirement's alerts use stand as they are there; all others say whose they are.
+const METRICS_OF_ALERTS: [&str; 9] = [
+    "trigger_delay_ms",
+    "dispatch_delay_ms",
+    "schedule_fires_total",
+    "misfire_count",
+    "executor_heartbeat_lost",
+    "dispatch_queue_lag",
+    "retry_queue_depth",
+    "runs_ended_total",
+    "dead_letters_total",
+];
+const METRIC_TABLE: &str = "actors/src/measure.rs";
+
+/// A metric has its help text in the one table, and a name that says whose it is and in which unit.
+pub fn metrics_are_described(tree: &Tree) -> Found {
+    const KINDS: [&str; 3] = ["counter", "gauge", "histogram"];
+    let (mut described, mut used, mut found) = (Vec::new(), Vec::new(), Found::new());
+    for (path, text) in
+        tree.ending(".rs").filter(|(path, _)| path.starts_with("src/") || path.starts_with("actors/src/"))
+    {
+        for (number, line) in numbered(text) {
+            let code = code_of(line).trim_start();
+            for kind in KINDS {
+                let sign = format!("{kind}!(\"");
+                let Some((before, rest)) = code.split_once(&sign) else { continue };
+                let name = rest.split('"').next().unwrap_or_default().to_owned();
+                if before.ends_with("metrics::") {
+                    used.push((format!("{path}:{number}"), kind, name));
+                } else if path == METRIC_TABLE {
+                    described.push((kind, name));
+                }
+            }
+        }
+    }
+    for (place, kind, name) in &used {
+        if !described.contains(&(*kind, name.clone())) {
+            found.push(format!("{place}: the {kind} {name} has no help text in {METRIC_TABLE}"));
+        }
+    }
+    for (kind, name) in &described {
+        if !used.iter().any(|(_, used_as, used)| used_as == kind && used == name) {
+            found.push(format!("{METRIC_TABLE}: {name} is described and never measured"));
+        }
+        if METRICS_OF_ALERTS.contains(&name.as_str()) {
+            continue;
+        }
+        let unit = match *kind {
+            "counter" => name.ends_with("_total"),
+            "histogram" => name.ends_with("_ms") || name.ends_with("_seconds"),
+            _ => !name.ends_with("_total"),
+        };
+        if !name.starts_with("campanile_") || !unit {
+            found.push(format!(
+                "{METRIC_TABLE}: {name}: write campanile_..., a counter's end _total, a histogram's its unit"
+            ));
+        }
+    }
+    found
+}
+
 /// The pure crates do no I/O, read no clock, and wait for nothing.
 pub fn the_core_is_pure(tree: &Tree) -> Found {
     let mut found = Found::new();

@@ -140,7 +140,7 @@ impl ClockGuard {
 fn ahead(jump_us: i64, since: &str) -> Halt {
     Halt::Ahead {
         reason: format!(
-            "the wall clock jumped {:.0} s forward {since}; firing is halted until the clock is set back or an operator accepts it (POST /api/v1/cluster/clock/accept)",
+            "the wall clock jumped {:.0} s forward {since}; firing is halted until the clock is set back or an operator accepts it (`campanile system accept-clock`, POST /api/v1/cluster/clock/accept)",
             jump_us as f64 / 1e6
         ),
     }

@@ -2,7 +2,8 @@
 
 use campanile_schema::{
     event::{Event, PauseScope, SkipReason},
-    ids::SLOTS,
+    ids::{Digest, JobId, SLOTS},
+    limits::CREATE_KEY_MS,
     stored::TenantRecord,
 };
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,22 @@ pub struct ShardState {
     /// Scope -> (paused, version).
     #[serde(rename = "p", default)]
     pub pauses: BTreeMap<PauseScope, (bool, u64)>,
+    /// Creates that came with a caller's key, by the digest of tenant and key.
+    #[serde(rename = "k", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub creates: BTreeMap<Digest, KeptCreate>,
+}
+
+/// What is kept of a create with a caller's key.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptCreate {
+    /// Of the request.
+    #[serde(rename = "p")]
+    pub print: Digest,
+    /// What it made; None in the shard that only keeps the key.
+    #[serde(rename = "j", default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    #[serde(rename = "a")]
+    pub at_ms: i64,
 }
 
 impl ShardState {
@@ -52,6 +69,10 @@ impl ShardState {
                 }
                 0
             }
+            Event::CreateKept { key, print, job, at_ms } => {
+                self.creates.insert(*key, KeptCreate { print: *print, job: *job, at_ms: *at_ms });
+                0
+            }
             Event::JobReplaced { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
@@ -72,6 +93,16 @@ impl ShardState {
         self.counter = self.counter.max(used);
     }
 
+    /// What is known of a create's key, unless it is too old to count.
+    pub fn create(&self, key: Digest, now_ms: i64) -> Option<KeptCreate> {
+        self.creates.get(&key).copied().filter(|kept| now_ms - kept.at_ms < CREATE_KEY_MS)
+    }
+
+    /// Drops keys of creates that do not count any more.
+    pub fn forget_creates(&mut self, now_ms: i64) {
+        self.creates.retain(|_, kept| now_ms - kept.at_ms < CREATE_KEY_MS);
+    }
+
     /// Hybrid time of a frame's first event; the frame takes `events` microseconds.
     pub fn next_hlc(&self, wall_us: i64) -> u64 {
         (wall_us.max(0) as u64).max(self.hlc + 1)
@@ -87,5 +118,31 @@ impl ShardState {
         }
         let scope = PauseScope::Tenant(tenant.to_owned());
         self.pauses.get(&scope).is_some_and(|p| p.0).then_some(SkipReason::TenantPaused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use campanile_schema::frame::{decode, encode};
+
+    #[test]
+    fn keys_of_creates_survive_their_bytes_and_expire() {
+        let (key, print) = (Digest([1; 16]), Digest([2; 16]));
+        let mut shard = ShardState::default();
+        shard.apply(&Event::CreateKept { key, print, job: None, at_ms: 1_000 });
+        assert_eq!(shard.create(key, 1_000).unwrap().job, None);
+        shard.apply(&Event::CreateKept { key, print, job: Some(JobId(4_097)), at_ms: 1_000 });
+        let read: ShardState = decode("shard state", &encode(&shard)).unwrap();
+        assert_eq!(read, shard);
+        let kept = KeptCreate { print, job: Some(JobId(4_097)), at_ms: 1_000 };
+        assert_eq!(read.create(key, 1_000 + CREATE_KEY_MS - 1), Some(kept));
+        assert_eq!(read.create(key, 1_000 + CREATE_KEY_MS), None);
+        assert_eq!(read.create(Digest([3; 16]), 1_000), None);
+        shard.forget_creates(1_000 + CREATE_KEY_MS);
+        assert!(shard.creates.is_empty());
+        let before: ShardState = decode("shard state", &encode(&ShardState::default())).unwrap();
+        assert!(before.creates.is_empty(), "a state without keys is as it was before there were any");
     }
 }

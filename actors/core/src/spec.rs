@@ -2,7 +2,7 @@
 //! is stored never depends on when it is read.
 
 use crate::{
-    cron::{CronExpr, CronSchedule},
+    cron::{CronError, CronExpr, CronSchedule},
     reject::Rejection,
     schedule::Schedule,
 };
@@ -12,6 +12,7 @@ use campanile_schema::{
     job::{Action, JobSpec, Trigger},
     limits,
     stored::{MASK, Sealed, StoredJob, StoredTrigger},
+    time::Timestamp,
 };
 
 fn invalid(message: impl Into<String>) -> Rejection {
@@ -59,7 +60,7 @@ pub fn resolve(
     let trigger = resolve_trigger(spec, old, now_ms)?;
     let sealed = sealed.or_else(|| old.and_then(|o| o.secrets.clone()).filter(|_| masked(spec)));
     let stored = StoredJob::from_spec(spec, trigger, sealed);
-    check_fires(spec, &stored, now_ms)?;
+    check_fires(&stored, now_ms)?;
     let size = campanile_schema::frame::encode(&stored).len();
     if size > limits::DEFINITION_BYTES {
         return Err(Rejection::new(
@@ -187,7 +188,7 @@ pub fn resolve_trigger(spec: &JobSpec, old: Option<&StoredJob>, now_ms: i64) -> 
         Trigger::Cron { expr, dialect, timezone, gap, overlap, jitter_sec, max_catch_up, .. } => {
             check_spread(*jitter_sec, *max_catch_up)?;
             let (compiled, dialect) = CronExpr::parse(expr, *dialect, name_hash(&spec.tenant_id, &spec.name))
-                .map_err(|e| Rejection::new(ErrorCode::InvalidSchedule, format!("trigger.expr: {e}")))?;
+                .map_err(|e| Rejection::new(code_of(&e), format!("trigger.expr: {e}")))?;
             CronSchedule::new(compiled, timezone, *gap, *overlap)
                 .map_err(|e| Rejection::new(ErrorCode::UnknownTimezone, format!("trigger.timezone: {e}")))?;
             Ok(StoredTrigger::Cron {
@@ -211,7 +212,7 @@ pub fn resolve_trigger(spec: &JobSpec, old: Option<&StoredJob>, now_ms: i64) -> 
                 | None => None,
             };
             let every_ms = seconds("everySec", *every_sec)?;
-            let anchor_ms = anchor_at.map(campanile_schema::time::Timestamp::ms).or(kept).unwrap_or(now_ms + every_ms);
+            let anchor_ms = anchor_at.map(Timestamp::ms).or(kept).unwrap_or(now_ms + every_ms);
             Ok(StoredTrigger::FixedRate { every_ms, anchor_ms })
         }
         Trigger::FixedDelay { every_sec, .. } => {
@@ -251,8 +252,13 @@ fn check_spread(jitter_sec: u32, max_catch_up: u32) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// Refuses a schedule that has no instant in the future.
-fn check_fires(spec: &JobSpec, stored: &StoredJob, now_ms: i64) -> Result<(), Rejection> {
+fn code_of(error: &CronError) -> ErrorCode {
+    if error.never_fires { ErrorCode::ScheduleNeverFires } else { ErrorCode::InvalidSchedule }
+}
+
+/// Refuses a schedule that has no instant after `after_ms`, and says why. MANUAL is never due and is fine; a ONCE is
+/// judged by its misfire threshold, in [`resolve_trigger`].
+pub fn check_fires(stored: &StoredJob, after_ms: i64) -> Result<(), Rejection> {
     if let (Some(start), Some(end)) = (stored.start_ms, stored.end_ms)
         && start > end
     {
@@ -262,19 +268,25 @@ fn check_fires(spec: &JobSpec, stored: &StoredJob, now_ms: i64) -> Result<(), Re
         StoredTrigger::Cron { .. } | StoredTrigger::FixedRate { .. } | StoredTrigger::FixedDelay { .. } => true,
         StoredTrigger::Once { .. } | StoredTrigger::Manual {} => false,
     };
-    let schedule =
-        Schedule::compile(stored).map_err(|e| Rejection::new(ErrorCode::InvalidSchedule, format!("trigger: {e}")))?;
-    if timed && schedule.next(now_ms, Some(now_ms)).is_none() {
-        let what = match &spec.trigger {
-            Trigger::Cron { expr, .. } => format!("'{expr}' has no instant"),
-            Trigger::FixedRate { .. } | Trigger::FixedDelay { .. } | Trigger::Once { .. } | Trigger::Manual {} => {
-                "the trigger has no instant".to_owned()
-            }
-        };
-        return Err(Rejection::new(
-            ErrorCode::ScheduleNeverFires,
-            format!("{what} after now within startAt and endAt; check day, month and year"),
-        ));
+    let first = |stored: &StoredJob| {
+        let schedule = Schedule::compile(stored)
+            .map_err(|e| Rejection::new(ErrorCode::InvalidSchedule, format!("trigger: {e}")))?;
+        Ok(schedule.next(after_ms, Some(after_ms)))
+    };
+    if !timed || first(stored)?.is_some() {
+        return Ok(());
     }
-    Ok(())
+    let after = Timestamp(after_ms);
+    let why = match (stored.end_ms, first(&StoredJob { end_ms: None, ..stored.clone() })?) {
+        (Some(end), _) if end <= after_ms => format!("trigger.endAt {} is not after {after}", Timestamp(end)),
+        (Some(end), Some(due)) => {
+            format!(
+                "the first instant after {after} would be {}, but trigger.endAt is {}",
+                Timestamp(due),
+                Timestamp(end)
+            )
+        }
+        (Some(_) | None, _) => format!("trigger.expr has no instant after {after}; check day, month and year"),
+    };
+    Err(Rejection::new(ErrorCode::ScheduleNeverFires, format!("this never fires: {why}")))
 }

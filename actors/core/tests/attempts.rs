@@ -12,7 +12,8 @@ use campanile_schema::{
     event::{Event, StopReason},
     ids::{ExecutorSession, RunId, Token},
     job::{Backoff, ConcurrencyPolicy},
-    limits::{ATTEMPTS_KEPT, ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES},
+    limits::{ATTEMPTS_KEPT, ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, RESULT_BYTES},
+    payload::Payload,
     record::{AttemptState, RunRecord, RunState},
     stored::{StoredJob, StoredTrigger},
     view::ConfirmDecision,
@@ -323,4 +324,21 @@ fn an_executors_words_are_clipped() {
     let attempt = &sim.job.run(run).unwrap().record.attempts[0];
     assert_eq!(attempt.error_message.as_ref().unwrap().len(), ERROR_MESSAGE_BYTES);
     assert_eq!(attempt.error_code.as_ref().unwrap().len(), ERROR_CODE_BYTES);
+}
+
+/// The work is done, so the run is a success; that its answer is not kept is said where the answer would be looked for.
+#[test]
+fn a_result_that_is_too_large_is_not_kept_and_the_run_says_so() {
+    for (bytes, kept) in [(RESULT_BYTES, true), (RESULT_BYTES + 1, false)] {
+        let (mut sim, run) = one_run(|_| {});
+        let token = start(&mut sim, run);
+        let mut ended = ended(sim.job.id, run, token, AttemptState::Success);
+        ended.result = Some(Payload(format!("\"{}\"", "x".repeat(bytes - 2))));
+        assert_eq!(sim.command(&Command::Finish(Box::new(ended))).unwrap(), Reply::Done);
+        let record = last(&sim);
+        assert_eq!((record.state, record.result.is_some()), (RunState::Success, kept), "{bytes}");
+        let code = record.attempts[0].error_code.as_deref();
+        assert_eq!(code, (!kept).then_some("RESULT_TOO_LARGE"));
+        assert_eq!(record.last_error().is_some_and(|e| e.contains("16385 bytes is not kept")), !kept);
+    }
 }

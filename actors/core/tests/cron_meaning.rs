@@ -157,8 +157,8 @@ fn refusals_say_where_and_what_to_write() {
         ("-5 * * * *", Dialect::Unix, 0, "cannot stand"),
         ("@every 5m", Dialect::Unix, 0, "FIXED_RATE"),
         ("@fortnightly", Dialect::Quartz, 0, "@weekly"),
-        ("0 0 31 2 *", Dialect::Unix, 4, "never fires"),
-        ("0 0 0 L-30 2 ?", Dialect::Quartz, 6, "never fires"),
+        ("0 0 31 2 *", Dialect::Unix, 4, "February has no 31st"),
+        ("0 0 0 L-30 2 ?", Dialect::Quartz, 6, "February has no such day"),
     ] {
         let (at, message) = refused(text, dialect);
         assert_eq!(at, position, "{text}: {message}");
@@ -203,5 +203,27 @@ fn schedules_with_an_open_time_field_follow_elapsed_time() {
     }
     for text in ["0 2 * * *", "0-59 2 * * *", "5-50/15 1 * * *", "0,30 1-5 * * *", "0 0 2 * * ?", "@daily"] {
         assert!(!expr(text).follows_elapsed_time(), "{text}");
+    }
+}
+
+/// Such an expression is well written: whoever creates the job answers with another code than for a slip.
+#[test]
+fn what_never_fires_says_why() {
+    for (text, dialect, why) in [
+        ("0 0 30 2 *", Dialect::Unix, "February has no 30th"),
+        ("0 0 30,31 2 *", Dialect::Unix, "February has no 30th"),
+        ("0 0 31 4,6,9,11 *", Dialect::Unix, "April, June, September and November have no 31st"),
+        ("0 0 0 30W 2 ?", Dialect::Quartz, "February has no 30th"),
+        ("0 0 0 31 2 ? 2028", Dialect::Quartz, "February has no 31st"),
+        ("0 0 0 29 2 ? 2029-2031", Dialect::Quartz, "February has no 29th in 2029 to 2031"),
+        ("0 0 0 ? 2 2#5 2027", Dialect::Quartz, "February has no such day in 2027"),
+        ("0 0 0 L-29,30 2 ? 2027", Dialect::Quartz, "February has no such day in 2027"),
+    ] {
+        let error = parse(text, dialect).unwrap_err();
+        assert!(error.never_fires, "{text}: {error}");
+        assert_eq!(error.message, format!("this never fires: {why}"), "{text}");
+    }
+    for slip in ["61 * * * *", "0 0 32 2 *", "@reboot"] {
+        assert!(!parse(slip, Dialect::Unix).unwrap_err().never_fires, "{slip}");
     }
 }

@@ -97,15 +97,39 @@ fn a_once_too_far_in_the_past_is_refused() {
 }
 
 #[test]
-fn a_schedule_that_has_ended_is_refused() {
-    for text in [
-        r#"{"type":"FIXED_DELAY","everySec":30,"endAt":"2026-01-01T00:00:00Z"}"#,
-        r#"{"type":"FIXED_RATE","everySec":30,"endAt":"2026-01-01T00:00:00Z"}"#,
-        r#"{"type":"CRON","expr":"0 0 30 2 *"}"#,
+fn a_schedule_without_an_instant_from_now_on_is_refused_and_says_why() {
+    // NOW is 2026-06-21.
+    for (text, why) in [
+        (
+            r#"{"type":"FIXED_DELAY","everySec":30,"endAt":"2026-01-01T00:00:00Z"}"#,
+            "endAt 2026-01-01T00:00:00.000Z is not after",
+        ),
+        (
+            r#"{"type":"FIXED_RATE","everySec":30,"endAt":"2026-01-01T00:00:00Z"}"#,
+            "endAt 2026-01-01T00:00:00.000Z is not after",
+        ),
+        (r#"{"type":"CRON","expr":"0 0 30 2 *"}"#, "February has no 30th"),
+        (r#"{"type":"CRON","expr":"0 0 0 1 1 ? 2020"}"#, "trigger.expr has no instant after 2026-06-21"),
+        (
+            r#"{"type":"CRON","expr":"0 0 24 12 *","endAt":"2026-12-01T00:00:00Z"}"#,
+            "would be 2026-12-24T00:00:00.000Z, but trigger.endAt is 2026-12-01T00:00:00.000Z",
+        ),
+        (
+            r#"{"type":"FIXED_RATE","everySec":30,"anchorAt":"2026-12-24T00:00:00Z","endAt":"2026-12-01T00:00:00Z"}"#,
+            "would be 2026-12-24T00:00:00.000Z",
+        ),
+        (
+            r#"{"type":"CRON","expr":"0 0 24 12 *","startAt":"2027-01-01T00:00:00Z","endAt":"2027-12-01T00:00:00Z"}"#,
+            "would be 2027-12-24T00:00:00.000Z",
+        ),
     ] {
         let spec = JobSpec::new("t", "n", serde_json::from_str(text).unwrap());
-        assert!(refused(&spec, None).is_some(), "{text}");
+        let (code, message) = refused(&spec, None).unwrap();
+        assert!(code == ErrorCode::ScheduleNeverFires && message.contains(why), "{text}: {message}");
+        assert!(message.contains("never fires"), "{message}");
     }
+    let fires = r#"{"type":"CRON","expr":"0 0 24 12 *","endAt":"2026-12-24T00:00:00Z"}"#;
+    assert_eq!(refused(&JobSpec::new("t", "n", serde_json::from_str(fires).unwrap()), None), None, "endAt is included");
 }
 
 #[test]

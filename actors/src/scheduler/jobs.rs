@@ -1,7 +1,7 @@
 //! Calls about jobs.
 
 use super::{Scheduler, ask, call, gone, no_such};
-use crate::messages::{Answer, Envelope, ReplyTo, ShardMsg};
+use crate::messages::{Answer, Envelope, Once, ReplyTo, ShardMsg};
 use campanile_core::{
     cron,
     job::{Command, Reply},
@@ -10,13 +10,15 @@ use campanile_core::{
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    ids::{JobId, ShardId, shard_of_slot, slot_of},
+    frame,
+    ids::{Digest, JobId, ShardId, shard_of_slot, slot_of},
     job::{JobSpec, JobView},
     limits,
     stored::{Sealed, StoredJob, StoredTrigger},
     time::Timestamp,
     view::{Created, Preview, PreviewBody},
 };
+use sha2::{Digest as _, Sha256};
 use std::{collections::HashMap, sync::atomic::Ordering};
 use tokio::sync::oneshot;
 
@@ -38,13 +40,24 @@ impl Scheduler {
         Ok(spec::resolve(spec, sealed, old, directory.time.now_ms())?)
     }
 
-    /// `idempotency_key`: the same key with the same name answers with the job that exists.
+    /// `idempotency_key`: the same one with the same spec again answers with the job that was made, edited or deleted as it
+    /// may be since; with another spec it is refused.
     pub async fn create_job(&self, spec: JobSpec, idempotency_key: Option<String>) -> Answer<Created> {
-        let stored = Box::new(self.stored(&spec, None)?);
         let directory = self.directory()?;
-        let shard = shard_of_slot(slot_of(&stored.tenant, &stored.name), directory.shards);
-        let view = call(&directory, shard, |port| ShardMsg::Create { spec: stored, idempotency_key, port }).await?;
-        Ok(created(&view))
+        let shard = shard_of_slot(slot_of(&spec.tenant_id, &spec.name), directory.shards);
+        let once = idempotency_key.map(|key| once(&spec, &key));
+        if let Some(once) = once
+            && let Some(made) = ask(&directory, shard, |port| ShardMsg::Created { once, port }).await?
+        {
+            return Ok(made);
+        }
+        // Only now: a ONCE that was made in time may lie in the past by the time of the repeat.
+        let stored = Box::new(self.stored(&spec, None)?);
+        if let Some(once) = once {
+            let keeper = shard_of_slot(once.key.slot(), directory.shards);
+            call(&directory, keeper, |port| ShardMsg::KeepCreate { once, port }).await?;
+        }
+        call(&directory, shard, |port| ShardMsg::Create { spec: stored, once, port }).await
     }
 
     /// Creates many in one go; an answer per item, each given when it is durable.
@@ -80,7 +93,7 @@ impl Scheduler {
         }
         for answer in asked {
             for (index, view) in answer.await.unwrap_or_default() {
-                answers[index] = view.map(|v| created(&v));
+                answers[index] = view;
             }
         }
         answers
@@ -158,6 +171,7 @@ pub fn preview(body: PreviewBody, now_ms: i64) -> Answer<Preview> {
     let spec = JobSpec::new("default", "preview", body.trigger);
     let trigger = spec::resolve_trigger(&spec, None, after)?;
     let stored = StoredJob::from_spec(&spec, trigger, None);
+    spec::check_fires(&stored, after)?;
     let schedule = Schedule::compile(&stored).map_err(|e| ApiError::new(ErrorCode::InvalidSchedule, e.to_string()))?;
     let mut next = Vec::with_capacity(count);
     let mut from = after;
@@ -197,8 +211,20 @@ fn describe(stored: &StoredJob, after: i64) -> (String, Vec<String>) {
     }
 }
 
-fn created(view: &JobView) -> Created {
-    Created { job_id: view.job_id, status: view.status, next_fire_at: view.next_fire_at }
+/// A key and the request that it came with. Of secrets only the names count: a digest of a short secret would tell it to
+/// whoever reads the journal.
+fn once(spec: &JobSpec, key: &str) -> Once {
+    let mut spec = spec.clone();
+    spec.secret_params.values_mut().for_each(String::clear);
+    let request = frame::encode(&spec);
+    Once { key: digest([spec.tenant_id.as_bytes(), &[0], key.as_bytes()]), print: digest([&request, &[], &[]]) }
+}
+
+fn digest(parts: [&[u8]; 3]) -> Digest {
+    let whole: [u8; 32] = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize().into();
+    let mut digest = Digest([0; 16]);
+    digest.0.copy_from_slice(&whole[..16]);
+    digest
 }
 
 /// Says which one was not found.

@@ -117,6 +117,7 @@ impl Shard {
             | Event::TenantSet { .. }
             | Event::TenantDeleted { .. }
             | Event::PauseSet { .. }
+            | Event::CreateKept { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }

@@ -1,20 +1,18 @@
 //! What arrives at a shard and changes something.
 
-use super::{Shard, Slot, append::not_found};
-use crate::messages::{Answer, Bind, Envelope, FinalAction, FinishBatch, Port, ReplyTo, ShardMsg};
-use campanile_core::job::{Command, Context, Ids, Reply, decide_create};
+use super::{Shard, append::not_found};
+use crate::messages::{Bind, Envelope, FinalAction, FinishBatch, Port, ReplyTo, ShardMsg};
+use campanile_core::job::{Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::{Event, PauseScope},
-    frame::encode,
-    ids::{ExecutorSession, JobId, RunId, make_id, slot_of},
-    job::JobView,
+    ids::{ExecutorSession, JobId, RunId},
     record::AttemptState,
     rpc::executor::{Ended, FinishOutcome, Held},
-    stored::{StoredJob, StoredTrigger, TenantRecord},
+    stored::TenantRecord,
 };
 use ractor::ActorRef;
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 fn envelope(job: JobId, command: Command, reply: ReplyTo) -> Envelope {
@@ -36,88 +34,6 @@ impl Shard {
             slot.wake_ms = i64::MAX;
             self.submit(myself, envelope(id, Command::Wake, ReplyTo::Nobody));
         }
-    }
-
-    pub(super) fn create(
-        &mut self,
-        myself: &ActorRef<ShardMsg>,
-        spec: StoredJob,
-        idempotency_key: Option<&str>,
-        port: Port<JobView>,
-    ) {
-        match self.create_one(myself, spec, idempotency_key) {
-            Ok(view) => self.when_durable(move || {
-                let _ = port.send(Ok(view));
-            }),
-            Err(error) => self.when_durable(move || {
-                let _ = port.send(Err(error));
-            }),
-        }
-    }
-
-    pub(super) fn create_many(
-        &mut self,
-        myself: &ActorRef<ShardMsg>,
-        specs: Vec<(usize, StoredJob)>,
-        port: oneshot::Sender<Vec<(usize, Answer<JobView>)>>,
-    ) {
-        let views: Vec<_> =
-            specs.into_iter().map(|(index, spec)| (index, self.create_one(myself, spec, None))).collect();
-        self.when_durable(move || {
-            let _ = port.send(views);
-        });
-    }
-
-    fn create_one(
-        &mut self,
-        myself: &ActorRef<ShardMsg>,
-        spec: StoredJob,
-        idempotency_key: Option<&str>,
-    ) -> Answer<JobView> {
-        if let Some(id) = self.find_name(&spec.tenant, &spec.name) {
-            let known = self.materialize(id);
-            // The same call again: the definition that was made from it is the answer.
-            if idempotency_key.is_some()
-                && let Some(known) = known.filter(|k| same_request(&k.def, &spec))
-            {
-                return Ok(known.view());
-            }
-            return Err(ApiError::new(
-                ErrorCode::DuplicateName,
-                format!(
-                    "tenant '{}' has a job named '{}' (id {id}); choose another name or replace that job",
-                    spec.tenant, spec.name
-                ),
-            )
-            .with_detail(serde_json::json!({ "jobId": id.0 })));
-        }
-        let gauge = self.directory.gauge(&spec.tenant);
-        if gauge.jobs_full() {
-            return Err(ApiError::new(
-                ErrorCode::TenantQuota,
-                format!(
-                    "tenant '{}' has as many jobs as its quota allows ({})",
-                    spec.tenant,
-                    gauge.jobs.load(Ordering::Relaxed)
-                ),
-            ));
-        }
-        self.state.counter += 1;
-        let id = JobId(make_id(self.state.counter, slot_of(&spec.tenant, &spec.name)));
-        let context = Context {
-            now_ms: self.now_ms(),
-            ids: Ids::default(),
-            epoch: self.directory.epoch,
-            paused: None,
-            queue_full: false,
-            tzdb: self.directory.tzdb,
-        };
-        let (job, decision) = decide_create(id, spec, &context);
-        self.jobs.insert(id, Slot::new(encode(&*job.def), job.encode_hot()));
-        let view = job.view();
-        self.append(myself, decision.events, decision.effects, ReplyTo::Nobody, Ok(Reply::Done));
-        self.schedule(id, job.wake_at(context.now_ms));
-        Ok(view)
     }
 
     pub(super) fn start_bound(&mut self, myself: &ActorRef<ShardMsg>, binds: Vec<Bind>) {
@@ -303,26 +219,4 @@ impl Shard {
             let _ = port.send(());
         }
     }
-}
-
-/// The two definitions came from the same call: what the call leaves open (anchor, instant after a delay) may differ.
-fn same_request(known: &StoredJob, new: &StoredJob) -> bool {
-    let open = |t: &StoredTrigger| match t {
-        StoredTrigger::Once { .. } => true,
-        StoredTrigger::FixedRate { .. }
-        | StoredTrigger::Cron { .. }
-        | StoredTrigger::FixedDelay { .. }
-        | StoredTrigger::Manual {} => false,
-    };
-    let mut new = new.clone();
-    match (&known.trigger, &mut new.trigger) {
-        (StoredTrigger::FixedRate { anchor_ms, .. }, StoredTrigger::FixedRate { anchor_ms: given, .. }) => {
-            *given = *anchor_ms;
-        }
-        (known, given) if open(known) && open(given) => *given = known.clone(),
-        (_, _) => {}
-    }
-    // Sealing draws a new nonce each time.
-    new.secrets = known.secrets.clone();
-    *known == new
 }

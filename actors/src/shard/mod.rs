@@ -1,12 +1,13 @@
 //! The shard actor: unit of ownership and recovery. It keeps its jobs (as bytes while they are passive), activates job
 //! actors, puts their decisions into the log in order, and lets replies and effects go when they are durable.
 //!
-//! `append` the log end, `activate` job actors and panics, `commands` what arrives, `queries` what is read, `snapshot` the
+//! `append` the log end, `activate` job actors and panics, `commands` what arrives, `creates` new jobs, `queries` what is read, `snapshot` the
 //! way to disk, `keys` the dedup of callers' keys, `load` how it comes back.
 
 mod activate;
 mod append;
 mod commands;
+mod creates;
 mod keys;
 pub mod load;
 mod queries;
@@ -117,9 +118,14 @@ impl Actor for ShardActor {
         match message {
             ShardMsg::Tick => shard.tick(&myself),
             ShardMsg::Housekeep => shard.housekeep(&myself),
-            ShardMsg::Create { spec, idempotency_key, port } => {
+            ShardMsg::Create { spec, once, port } => {
                 shard.taken();
-                shard.create(&myself, *spec, idempotency_key.as_deref(), port);
+                shard.create(&myself, *spec, once, port);
+            }
+            ShardMsg::Created { once, port } => shard.created_before(once, port),
+            ShardMsg::KeepCreate { once, port } => {
+                shard.taken();
+                shard.keep_create(&myself, once, port);
             }
             ShardMsg::CreateMany { specs, port } => {
                 shard.taken();

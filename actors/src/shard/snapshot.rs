@@ -95,6 +95,8 @@ impl Shard {
         // No frame of ours above `seq` can stand at or before what is durable now.
         let replay_after = self.durable_position;
         let full = self.snapshots.definitions.len() >= DEFINITION_PARTS || self.snapshots.number == 0;
+        let now = self.now_ms();
+        self.state.forget_creates(now);
         let mut state = self.state.clone();
         state.tzdb = self.directory.tzdb.to_owned();
         let header = Item(0, encode(&state));

@@ -270,7 +270,7 @@ fn conclude(key: Key, running: &Running, report: Option<Report>) -> Ended {
             (AttemptState::Failed, stopped(code::EXECUTOR_SHUTDOWN, "stopped because the executor shut down"))
         }
     };
-    Ended {
+    let mut ended = Ended {
         run: key.run,
         job: running.ctx.job_id(),
         token: key.token,
@@ -280,7 +280,12 @@ fn conclude(key: Key, running: &Running, report: Option<Report>) -> Ended {
         result,
         cpu_ms: used.0,
         max_rss_kb: used.1,
+    };
+    // Here already, and not only at the node: a frame would be lost over it.
+    if ended.drop_large_result() {
+        tracing::warn!(run = %ended.run, job = %ended.job, why = ended.error_message.as_deref(), "a result is too large");
     }
+    ended
 }
 
 fn cut(mut message: String) -> String {

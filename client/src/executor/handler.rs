@@ -115,11 +115,11 @@ fn finished<R: Serialize>(ctx: &Context, result: &R) -> Report {
     match serde_json::to_string(result) {
         // What a handler without a result returns.
         Ok(text) if text == "null" => Report::success(None),
-        Ok(text) if text.len() <= RESULT_BYTES => Report::success(Some(Payload(text))),
         Ok(text) => {
-            // The work is done: to fail it for the size of its answer would do it again.
-            ctx.log(format!("[result of {} bytes is not kept; the limit is {RESULT_BYTES}]", text.len()));
-            Report::success(None)
+            if text.len() > RESULT_BYTES {
+                ctx.log(format!("[the result of {} bytes is not kept; at most {RESULT_BYTES} are]", text.len()));
+            }
+            Report::success(Some(Payload(text)))
         }
         Err(e) => Report::failed(JobError::new(code::INVALID_RESULT, format!("the result is not JSON: {e}"))),
     }

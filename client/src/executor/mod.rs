@@ -6,7 +6,7 @@
 //! #[derive(serde::Deserialize)]
 //! struct Bill { customer: u64 }
 //!
-//! let executor = Executor::builder("127.0.0.1:7401", "token")
+//! let executor = Executor::builder("127.0.0.1:7701", "token")
 //!     .pool("billing")
 //!     .slots(8)
 //!     .handler("daily_billing", |ctx: Context, params: Bill| async move {

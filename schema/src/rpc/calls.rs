@@ -50,7 +50,7 @@ pub type JobCall<B> = Call<OfJob, B>;
 pub type RunCall<B> = Call<OfRun, B>;
 /// A call about one tenant.
 pub type TenantCall<B> = Call<OfTenant, B>;
-/// `job.create`: the job and, if wanted, a key that makes a repeated create answer with the job that exists.
+/// `job.create`: the job and, if wanted, a key that makes a repeated create answer with the job that was made.
 pub type CreateCall = Call<OnceOnly, JobSpec>;
 
 /// A call without a body of its own.

@@ -4,6 +4,7 @@
 use crate::{
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId, Token},
     job::{Action, OnLostContact},
+    limits::RESULT_BYTES,
     payload::Payload,
     record::{AttemptState, Source, code},
     time::Timestamp,
@@ -183,6 +184,24 @@ pub struct Ended {
     pub cpu_ms: Option<u64>,
     #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
     pub max_rss_kb: Option<u64>,
+}
+
+/// Error code of a SUCCESS whose result was not kept.
+pub const RESULT_TOO_LARGE: &str = "RESULT_TOO_LARGE";
+
+impl Ended {
+    /// Takes a result over [`RESULT_BYTES`] away and says so in the attempt: the work is done, and to fail it for the size
+    /// of its answer would do it again. True = it was taken away.
+    pub fn drop_large_result(&mut self) -> bool {
+        let Some(bytes) = self.result.as_ref().map(|result| result.len()).filter(|bytes| *bytes > RESULT_BYTES) else {
+            return false;
+        };
+        self.result = None;
+        self.error_code.get_or_insert_with(|| RESULT_TOO_LARGE.to_owned());
+        self.error_message
+            .get_or_insert_with(|| format!("the result of {bytes} bytes is not kept; at most {RESULT_BYTES} are"));
+        true
+    }
 }
 
 /// `executor.finish`.

@@ -2,7 +2,7 @@
 //!
 //! Lost views are rebuilt when the journal still holds everything that was ever appended. When it was trimmed, finished
 //! runs, their attempts, the ledger and the dead letters of the trimmed part exist nowhere else: that is said, and only
-//! an explicit option goes on without them.
+//! an explicit setting goes on without them.
 
 use super::{EmbeddedOptions, log::Log};
 use crate::store::{
@@ -65,7 +65,8 @@ pub fn open_tables(
         return Err(StoreError::Corrupt(format!(
             "{}: the views cannot be used: {why}. The journal was trimmed up to session {} seq {}: finished runs with \
              their attempts, the ledger and the dead letters up to there cannot be rebuilt (jobs and open runs are not \
-             touched). Restore `views` and `FLUSHED` from a backup, or start once with --accept-history-loss to go on \
+             touched). Restore `views` and `FLUSHED` from a backup, or start once with `accept_loss = true` in \
+             [history] of the configuration, or with CAMPANILE_HISTORY__ACCEPT_LOSS=true in the environment, to go on \
              without them",
             dir.display(),
             trimmed.session,

@@ -118,9 +118,8 @@ impl Log {
         file.write_at(&self.buffer, place.offset)?;
         let started = Instant::now();
         file.sync_data(SyncSite::Batch)?;
-        metrics::histogram!("store_journal_sync_seconds").record(started.elapsed().as_secs_f64());
-        metrics::counter!("store_journal_batches").increment(1);
-        metrics::counter!("store_journal_bytes").increment(batch.len() as u64);
+        metrics::histogram!("campanile_store_journal_sync_seconds").record(started.elapsed().as_secs_f64());
+        metrics::counter!("campanile_store_journal_bytes_total").increment(size);
         meta.end += size;
         meta.last = Some(position);
         meta.batches += 1;

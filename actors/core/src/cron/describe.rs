@@ -4,7 +4,7 @@ use super::expr::{CronExpr, FIRST_YEAR, Flags, LAST_YEAR};
 use campanile_schema::job::Dialect;
 
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -172,7 +172,7 @@ fn weekdays(expr: &CronExpr) -> String {
     and(&parts)
 }
 
-fn years(expr: &CronExpr) -> String {
+pub(super) fn years(expr: &CronExpr) -> String {
     let mut runs: Vec<(i32, i32)> = Vec::new();
     for year in (FIRST_YEAR..=LAST_YEAR).filter(|year| expr.has_year(*year)) {
         match runs.last_mut() {
@@ -189,7 +189,7 @@ fn numbers(mask: u64) -> String {
 }
 
 /// Names of a mask whose bit 0 is the first name.
-fn names(mask: u64, names: &[&str]) -> String {
+pub(super) fn names(mask: u64, names: &[&str]) -> String {
     and(&shown(&runs(mask), |index| names[*index as usize].to_owned()))
 }
 
@@ -235,7 +235,7 @@ fn and(parts: &[String]) -> String {
     }
 }
 
-fn ordinal(number: u32) -> String {
+pub(super) fn ordinal(number: u32) -> String {
     let suffix = match (number % 10, number % 100) {
         (1, tens) if tens != 11 => "st",
         (2, tens) if tens != 12 => "nd",

@@ -11,12 +11,19 @@ pub struct CronError {
     pub message: String,
     /// What to write instead, when that can be told.
     pub suggestion: Option<String>,
+    /// It is well written, but no calendar holds such a day.
+    pub never_fires: bool,
 }
 
 impl CronError {
     #[cold]
     pub(super) fn at(position: usize, message: impl Into<String>) -> CronError {
-        CronError { position, message: message.into(), suggestion: None }
+        CronError { position, message: message.into(), suggestion: None, never_fires: false }
+    }
+
+    #[cold]
+    pub(super) fn never_fires(position: usize, why: &str) -> CronError {
+        CronError { never_fires: true, ..CronError::at(position, format!("this never fires: {why}")) }
     }
 
     pub(super) fn suggest(mut self, suggestion: impl Into<String>) -> CronError {

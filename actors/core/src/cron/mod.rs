@@ -21,6 +21,7 @@ mod hash;
 mod hazards;
 mod items;
 mod local;
+mod never;
 mod parse;
 mod schedule;
 mod stretch;

@@ -6,6 +6,7 @@ use super::error::CronError;
 use super::expr::{CronExpr, Flags};
 use super::fields::{Field, Fields, QUARTZ, UNIX};
 use super::items::{Item, list, mask};
+use super::never::why_never;
 use campanile_schema::job::Dialect;
 use campanile_schema::limits::CRON_TEXT_BYTES;
 
@@ -199,8 +200,7 @@ fn compile(text: &str, split: &Split, dialect: Dialect, seed: u64) -> Result<Cro
         expr.flags.set(Flags::ANY_YEAR, true);
     }
     if !expr.can_ever_fire() {
-        let message = "this never fires: no month of these years has such a day";
-        return Err(CronError::at(field(2).0, message));
+        return Err(CronError::never_fires(field(2).0, &why_never(&expr)));
     }
     Ok(expr)
 }

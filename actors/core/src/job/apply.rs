@@ -42,7 +42,11 @@ pub fn created(job: JobId, spec: &StoredJob, at_ms: i64) -> Job {
 /// Applies one event to its job. Events of other jobs or of the shard change nothing.
 pub fn apply(job: &mut Job, event: &Event) {
     match event {
-        Event::TenantSet { .. } | Event::TenantDeleted { .. } | Event::PauseSet { .. } | Event::JobCreated { .. } => {}
+        Event::TenantSet { .. }
+        | Event::TenantDeleted { .. }
+        | Event::PauseSet { .. }
+        | Event::CreateKept { .. }
+        | Event::JobCreated { .. } => {}
         Event::JobReplaced { spec, version, at_ms, .. } => {
             job.def = Arc::new(spec.clone());
             job.schedule = Schedule::compile(spec).unwrap_or_else(|_| Schedule::never());

@@ -108,6 +108,7 @@ impl Known {
             Event::TenantSet { .. }
             | Event::TenantDeleted { .. }
             | Event::PauseSet { .. }
+            | Event::CreateKept { .. }
             | Event::JobCreated { .. }
             | Event::RunReleased { .. }
             | Event::RetryDue { .. }

@@ -39,6 +39,7 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
         Event::TenantSet { .. }
         | Event::TenantDeleted { .. }
         | Event::PauseSet { .. }
+        | Event::CreateKept { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 use super::super::{EmbeddedOptions, EmbeddedStore, views::copy_flushed_to};
-use crate::store::{
-    conformance::options,
-    samples::{at, batch, ledger, reopened, run, wait},
+use crate::{
+    config::Config,
+    store::{
+        conformance::options,
+        samples::{at, batch, ledger, reopened, run, wait},
+    },
 };
 use campanile_actors::ports::{Journal, Position, Row, StoreError, Views};
 use campanile_schema::{
@@ -110,11 +113,24 @@ fn lost_views_of_a_trimmed_journal_are_refused_unless_the_loss_is_accepted() {
             "missing" => fs::remove_dir_all(&views).unwrap(),
             _ => fs::write(views.join("version"), b"garbage").unwrap(),
         }
+        let mut advice = String::new();
         for _ in 0..2 {
             let Err(StoreError::Corrupt(why)) = open(options(temp.path())) else { panic!("{damage}: opened") };
-            assert!(why.contains("--accept-history-loss") && why.contains("dead letters"), "{damage}: {why}");
+            assert!(why.contains("dead letters"), "{damage}: {why}");
+            advice = why;
         }
-        let accepting = EmbeddedOptions { accept_history_loss: true, ..options(temp.path()) };
+        // What is advised is a setting, and works: in a file, and in the environment.
+        assert!(advice.contains("`accept_loss = true` in [history]"), "{advice}");
+        let file = temp.path().join("campanile.toml");
+        fs::write(&file, "[history]\naccept_loss = true\n").unwrap();
+        let from_file = Config::load(Some(&file), []).unwrap();
+        let (_, variable) = advice.split_once("with CAMPANILE_").unwrap();
+        let (setting, value) = variable.split_whitespace().next().unwrap().split_once('=').unwrap();
+        let variable = (format!("CAMPANILE_{setting}"), value.to_owned());
+        let config = Config::load(None, [variable]).unwrap();
+        assert!(from_file.store().accept_history_loss && config.store().accept_history_loss, "{advice}");
+        let accept_history_loss = config.store().accept_history_loss;
+        let accepting = EmbeddedOptions { accept_history_loss, ..options(temp.path()) };
         let store = open(accepting).unwrap();
         let from = store.flushed();
         assert!(from > Position::default(), "{damage}: what was trimmed is not asked for again");

@@ -10,7 +10,7 @@ pub fn append(db: &Db, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), Sto
     let room = (limits::LOG_BYTES_PER_ATTEMPT as u64).saturating_sub(offset);
     let kept = &chunk[..chunk.len().min(room as usize)];
     if kept.len() < chunk.len() {
-        metrics::counter!("store_log_bytes_dropped").increment((chunk.len() - kept.len()) as u64);
+        metrics::counter!("campanile_store_log_bytes_dropped_total").increment((chunk.len() - kept.len()) as u64);
     }
     if kept.is_empty() {
         return Ok(());

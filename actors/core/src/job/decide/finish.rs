@@ -18,12 +18,18 @@ use campanile_schema::{
     record::{AttemptState, RunRecord, RunState},
     rpc::executor::Ended,
 };
+use std::borrow::Cow;
 
 /// Wait before a run that executors refused again and again is offered once more, ms.
 const REFUSED_WAIT_MS: i64 = 1_000;
 
 pub(super) fn finish(draft: &mut Draft<'_>, ended: &Ended) -> Reply {
     let Some(open) = current(draft, ended.run, ended.token) else { return Reply::Stale };
+    let mut bounded = Cow::Borrowed(ended);
+    if ended.result.as_ref().is_some_and(|result| result.len() > RESULT_BYTES) {
+        bounded.to_mut().drop_large_result();
+    }
+    let ended = &*bounded;
     match (ended.state, open.stop_reason()) {
         (AttemptState::Success, _) => end(draft, ended, AttemptState::Success, RunState::Success),
         (_, Some(StopReason::Cancel | StopReason::Replace)) => {
@@ -156,7 +162,7 @@ fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptState, state:
         attempt.cpu_ms = ended.cpu_ms;
         attempt.max_rss_kb = ended.max_rss_kb;
     }
-    record.result = ended.result.clone().filter(|r| r.len() <= RESULT_BYTES);
+    record.result.clone_from(&ended.result);
     close(draft, record, state, dead_letter);
 }
 

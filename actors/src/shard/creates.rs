@@ -1,0 +1,161 @@
+//! New jobs, and callers' keys of creates: the same key with the same request makes one job, however often it is sent.
+//!
+//! A request is known by the digest of its key and its own. Two shards remember: the key's, so that a key means one request
+//! whatever the job is called; and the job's, in the frame that creates it, so that a repeat finds what was made, also when
+//! it was edited or deleted since.
+
+use super::{Shard, Slot};
+use crate::messages::{Answer, Once, Port, ReplyTo, ShardMsg};
+use campanile_core::{
+    job::{Context, Ids, Reply, decide_create},
+    shard::KeptCreate,
+};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    event::Event,
+    frame::encode,
+    ids::{JobId, make_id, slot_of},
+    job::{JobStatus, JobView},
+    limits::CREATE_KEYS_PER_SHARD,
+    stored::StoredJob,
+    view::Created,
+};
+use ractor::ActorRef;
+use std::sync::atomic::Ordering;
+use tokio::sync::oneshot;
+
+impl Shard {
+    pub(super) fn create(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        spec: StoredJob,
+        once: Option<Once>,
+        port: Port<Created>,
+    ) {
+        let answer = self.create_one(myself, spec, once);
+        self.when_durable(move || {
+            let _ = port.send(answer);
+        });
+    }
+
+    pub(super) fn create_many(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        specs: Vec<(usize, StoredJob)>,
+        port: oneshot::Sender<Vec<(usize, Answer<Created>)>>,
+    ) {
+        let made: Vec<_> =
+            specs.into_iter().map(|(index, spec)| (index, self.create_one(myself, spec, None))).collect();
+        self.when_durable(move || {
+            let _ = port.send(made);
+        });
+    }
+
+    /// What a create with this key made.
+    pub(super) fn created_before(&mut self, once: Once, port: Port<Option<Created>>) {
+        let answer = self.made_by(once);
+        self.when_durable(move || {
+            let _ = port.send(answer);
+        });
+    }
+
+    /// The key belongs to this request, for as long as keys are kept.
+    pub(super) fn keep_create(&mut self, myself: &ActorRef<ShardMsg>, once: Once, port: Port<()>) {
+        let answer = match self.kept(once) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => self.room_for_a_key().map(|()| {
+                let event = Event::CreateKept { key: once.key, print: once.print, job: None, at_ms: self.now_ms() };
+                self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+            }),
+            Err(error) => Err(error),
+        };
+        self.when_durable(move || {
+            let _ = port.send(answer);
+        });
+    }
+
+    /// What is kept of the key. Error: it belongs to another request.
+    fn kept(&self, once: Once) -> Answer<Option<KeptCreate>> {
+        match self.state.create(once.key, self.now_ms()) {
+            Some(kept) if kept.print != once.print => Err(ApiError::new(
+                ErrorCode::IdempotencyKeyReused,
+                "this Idempotency-Key came with another body before; a new request needs a new key",
+            )),
+            other => Ok(other),
+        }
+    }
+
+    fn made_by(&self, once: Once) -> Answer<Option<Created>> {
+        let Some(id) = self.kept(once)?.and_then(|kept| kept.job) else { return Ok(None) };
+        let gone = Created { job_id: id, status: JobStatus::Deleted, next_fire_at: None };
+        Ok(Some(self.materialize(id).map_or(gone, |job| created(&job.view()))))
+    }
+
+    fn room_for_a_key(&mut self) -> Answer<()> {
+        if self.state.creates.len() >= CREATE_KEYS_PER_SHARD {
+            let now = self.now_ms();
+            self.state.forget_creates(now);
+        }
+        if self.state.creates.len() < CREATE_KEYS_PER_SHARD {
+            return Ok(());
+        }
+        let error = "as many keys of creates are kept as there may be; create without a key, or try again when older ones have expired";
+        Err(ApiError::new(ErrorCode::Overloaded, error).retry_after(60.0))
+    }
+
+    fn create_one(&mut self, myself: &ActorRef<ShardMsg>, spec: StoredJob, once: Option<Once>) -> Answer<Created> {
+        if let Some(once) = once {
+            if let Some(made) = self.made_by(once)? {
+                return Ok(made);
+            }
+            self.room_for_a_key()?;
+        }
+        if let Some(id) = self.find_name(&spec.tenant, &spec.name) {
+            return Err(ApiError::new(
+                ErrorCode::DuplicateName,
+                format!(
+                    "tenant '{}' has a job named '{}' (id {id}); choose another name or replace that job",
+                    spec.tenant, spec.name
+                ),
+            )
+            .with_detail(serde_json::json!({ "jobId": id.0 })));
+        }
+        let gauge = self.directory.gauge(&spec.tenant);
+        if gauge.jobs_full() {
+            return Err(ApiError::new(
+                ErrorCode::TenantQuota,
+                format!(
+                    "tenant '{}' has as many jobs as its quota allows ({})",
+                    spec.tenant,
+                    gauge.jobs.load(Ordering::Relaxed)
+                ),
+            ));
+        }
+        self.state.counter += 1;
+        let id = JobId(make_id(self.state.counter, slot_of(&spec.tenant, &spec.name)));
+        let context = Context {
+            now_ms: self.now_ms(),
+            ids: Ids::default(),
+            epoch: self.directory.epoch,
+            paused: None,
+            queue_full: false,
+            tzdb: self.directory.tzdb,
+        };
+        let (job, decision) = decide_create(id, spec, &context);
+        let mut events = decision.events;
+        events.extend(once.map(|Once { key, print }| Event::CreateKept {
+            key,
+            print,
+            job: Some(id),
+            at_ms: context.now_ms,
+        }));
+        self.jobs.insert(id, Slot::new(encode(&*job.def), job.encode_hot()));
+        self.append(myself, events, decision.effects, ReplyTo::Nobody, Ok(Reply::Done));
+        self.schedule(id, job.wake_at(context.now_ms));
+        Ok(created(&job.view()))
+    }
+}
+
+fn created(view: &JobView) -> Created {
+    Created { job_id: view.job_id, status: view.status, next_fire_at: view.next_fire_at }
+}
