@@ -22,7 +22,7 @@ use std::{
 use support::{
     TestNode, eventually,
     ledger::{Line, fired, ledger, runs},
-    now_ms,
+    now_ms, wait_until,
 };
 
 /// Distance of the instants of every fixed rate here, milliseconds: the shortest there is.
@@ -237,7 +237,7 @@ async fn a_fixed_delay_counts_from_the_end_of_the_run() {
         runs.iter().all(|run| run.state.is_final()).then_some(runs.len())
     })
     .await;
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    wait_until(now_ms() + 1_500).await;
     let resumed_ms = now_ms();
     client.job_resume(job, None).await.unwrap();
     let runs = ended(before + 1).await;

@@ -107,7 +107,7 @@ impl TestNode {
     pub async fn away(&self, time: Duration) -> (Self, Range<i64>) {
         self.halt().await;
         let from = now_ms();
-        tokio::time::sleep(time).await;
+        wait_until(from + time.as_millis() as i64).await;
         let until = now_ms();
         let new = Self::on(self.dir.clone(), Some(self.rpc)).await;
         *self.node.lock().unwrap() = new.node.lock().unwrap().take();
@@ -129,6 +129,13 @@ impl TestNode {
 /// The wall clock, milliseconds since 1970.
 pub fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
+}
+
+/// Until the wall clock shows this, milliseconds since 1970.
+pub async fn wait_until(ms: i64) {
+    while now_ms() < ms {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// Polls until `look` gives something.
