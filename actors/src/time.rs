@@ -1,15 +1,20 @@
 //! The node's guarded time: what decisions may call "now", and whether firing may go on.
 
 use crate::ports::Clock;
-use campanile_core::clock::{ClockGuard, Reading, Saved, Verdict};
+use campanile_core::clock::{ClockGuard, Reading, Saved, Verdict, trusted_us};
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 
 /// See the module's text.
 pub struct NodeTime {
     clock: Arc<dyn Clock>,
     guard: Mutex<ClockGuard>,
     verdict: Mutex<Verdict>,
+    /// Wall - boot that the guard believes, microseconds: kept beside it, because every decision asks.
+    believed_us: AtomicI64,
 }
 
 impl NodeTime {
@@ -17,14 +22,20 @@ impl NodeTime {
     pub fn start(clock: Arc<dyn Clock>, boot_id: &str, last_us: Option<i64>, saved: Option<&Saved>) -> Arc<Self> {
         let now = read(&*clock);
         let guard = ClockGuard::start(now, boot_id, last_us, saved, 0);
-        let time = Self { clock, guard: Mutex::new(guard), verdict: Mutex::new(Verdict::Run) };
+        let believed_us = AtomicI64::new(guard.believed_us());
+        let time = Self { clock, guard: Mutex::new(guard), verdict: Mutex::new(Verdict::Run), believed_us };
         time.tick();
         Arc::new(time)
     }
 
     /// Looks at the clocks; true = firing may go on.
     pub fn tick(&self) -> bool {
-        let verdict = self.guard.lock().tick(read(&*self.clock));
+        let verdict = {
+            let mut guard = self.guard.lock();
+            let verdict = guard.tick(read(&*self.clock));
+            self.believed_us.store(guard.believed_us(), Ordering::Relaxed);
+            verdict
+        };
         let runs = verdict == Verdict::Run;
         let mut last = self.verdict.lock();
         if *last != verdict {
@@ -50,14 +61,17 @@ impl NodeTime {
 
     /// The operator says that the clock is right.
     pub fn accept(&self) {
-        self.guard.lock().accept();
+        let mut guard = self.guard.lock();
+        guard.accept();
+        self.believed_us.store(guard.believed_us(), Ordering::Relaxed);
     }
 
     pub fn now_ms(&self) -> i64 {
-        self.clock.wall_us() / 1000
+        self.now_us() / 1000
     }
+    /// The wall clock, while it is believed.
     pub fn now_us(&self) -> i64 {
-        self.clock.wall_us()
+        trusted_us(read(&*self.clock), self.believed_us.load(Ordering::Relaxed))
     }
     /// Never jumps; for leases and idle times.
     pub fn boot_ms(&self) -> i64 {

@@ -152,10 +152,20 @@ pub(super) fn record_metrics() -> Result<PrometheusHandle, Failure> {
 pub(super) fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::here(format!("no threads to run on: {error}")))?;
-    let done = runtime.block_on(work);
+    let done = runtime.block_on(async {
+        refuse_large_files_by_error()?;
+        work.await
+    });
     // What does not end by itself must not hold the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     done
+}
+
+/// A write over the limit of file sizes gets an error, like one to a full disk, instead of the signal that ends the process.
+fn refuse_large_files_by_error() -> Result<(), Failure> {
+    // Once asked for it stays handled; programs that are started get the default back.
+    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    signal(kind).map(drop).map_err(|error| Failure::here(format!("signals: {error}")))
 }
 
 /// Keeps the summaries of the metrics small, for ever.

@@ -1,4 +1,7 @@
 //! Runs the binary, and keeps a `campanile dev` for a test.
+#![allow(dead_code)]
+
+use campanile_schema::time::Timestamp;
 use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
@@ -57,6 +60,27 @@ pub fn run_with_input(args: &[&str], input: &str) -> Done {
     Done::new(&output)
 }
 
+/// Polls until `look` gives something.
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What became of one instant.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+    pub outcome: String,
+    pub reason: String,
+}
+
 /// A running `campanile dev`; ended with the test.
 pub struct Dev {
     child: Child,
@@ -68,10 +92,16 @@ pub struct Dev {
 
 impl Dev {
     pub fn start(data: &Path, more: &[&str]) -> Self {
+        Self::start_with(data, more, &[])
+    }
+
+    /// With variables of the environment.
+    pub fn start_with(data: &Path, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = campanile()
             .args(["dev", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -85,8 +115,68 @@ impl Dev {
         Self { child, stdout, server: format!("http://{http}"), rpc, token }
     }
 
+    /// A start that must not succeed: its last words.
+    pub fn refused(data: &Path) -> String {
+        Self::refused_at(data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
+    pub fn refused_at(data: &Path, http: &str, rpc: &str) -> String {
+        let mut child = campanile()
+            .args(["dev", "--no-demo", "--no-executor", "--http", http, "--rpc", rpc, "--data"])
+            .arg(data)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if !line.is_empty() {
+            child.kill().unwrap();
+        }
+        let done = Done::new(&child.wait_with_output().unwrap());
+        assert!(line.is_empty(), "it started: {line}");
+        done.refused(1)
+    }
+
     pub fn run(&self, args: &[&str]) -> Done {
         Done::new(&campanile().env("CAMPANILE_SERVER", &self.server).args(args).output().unwrap())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// As by `kill -9`.
+    pub fn kill(self) {
+        drop(self);
+    }
+
+    /// What `/readyz` says: nothing when it is ready, else the reasons.
+    pub fn not_ready(&self) -> Vec<String> {
+        let (status, body) = self.http("GET", "/readyz", None);
+        match status {
+            200 => Vec::new(),
+            503 => serde_json::from_value(body["context"]["reasons"].clone())
+                .unwrap_or_else(|_| panic!("no reasons: {body}")),
+            _ => panic!("{status}: {body}"),
+        }
+    }
+
+    /// One call over HTTP: status and body.
+    pub fn http(&self, method: &str, path: &str, body: Option<&serde_json::Value>) -> (u16, serde_json::Value) {
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(60)))
+            .build()
+            .into();
+        let url = format!("{}{path}", self.server);
+        let mut answer = match (method, body) {
+            ("GET", _) => agent.get(&url).call(),
+            (_, None) => agent.post(&url).send_empty(),
+            (_, Some(body)) => agent.post(&url).send_json(body),
+        }
+        .unwrap();
+        (answer.status().as_u16(), answer.body_mut().read_json().unwrap_or(serde_json::Value::Null))
     }
 
     /// The first line of its output from here on that `wanted` likes.
@@ -100,18 +190,40 @@ impl Dev {
         }
     }
 
+    /// A job of default policies; its id.
+    pub fn job(&self, name: &str, trigger: serde_json::Value) -> u64 {
+        let spec = serde_json::json!({"name": name, "trigger": trigger});
+        let (status, made) = self.http("POST", "/api/v1/jobs", Some(&spec));
+        assert_eq!(status, 201, "{made}");
+        made["jobId"].as_u64().unwrap()
+    }
+
+    /// The whole ledger of a job that is due every second, a line an instant.
+    pub fn ledger(&self, name: &str) -> Vec<Line> {
+        let id = self.run(&["job", "get", name, "-o", "json"]).json()["jobId"].to_string();
+        let path = format!("/api/v1/jobs/{id}/ledger?from=1970-01-01T00:00:00Z&to=2200-01-01T00:00:00Z&pageSize=1000");
+        let (status, view) = self.http("GET", &path, None);
+        assert_eq!((status, &view["truncated"]), (200, &false.into()), "{view}");
+        let ms = |at: &serde_json::Value| at.as_str().unwrap().parse::<Timestamp>().unwrap().ms();
+        let text = |of: &serde_json::Value| of.as_str().unwrap_or_default().to_owned();
+        let mut lines = Vec::new();
+        for entry in view["items"].as_array().unwrap() {
+            let first = ms(&entry["logicalTime"]);
+            lines.extend((0..entry["count"].as_i64().unwrap()).map(|n| Line {
+                at_ms: first + n * 1_000,
+                outcome: text(&entry["outcome"]),
+                reason: text(&entry["reason"]),
+            }));
+        }
+        lines
+    }
+
     /// SIGTERM; its exit code.
     pub fn stop(mut self) -> i32 {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(began.elapsed() < Duration::from_secs(60), "dev does not stop");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let status = eventually("dev stops", || self.child.try_wait().unwrap());
+        status.code().unwrap_or(-1)
     }
 }
 

@@ -7,15 +7,19 @@ use campanile::{
     store::embedded::EmbeddedOptions,
 };
 use campanile_actors::{ports::Secrets, scheduler::Scheduler};
+use campanile_client::Client;
 use campanile_schema::stored::Sealed;
 use std::{
     collections::BTreeMap,
     future::Future,
     net::SocketAddr,
+    ops::Range,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+
+pub mod ledger;
 
 pub const TOKEN: &str = "test-token";
 /// How long anything may take before a test gives up: generous, for a busy machine.
@@ -89,12 +93,25 @@ impl TestNode {
         self.dir.path().to_owned()
     }
 
+    /// Calls as anybody makes them, over RPC. Survives a restart of the node.
+    pub async fn client(&self) -> Client {
+        Client::connect(self.rpc(), TOKEN).await.unwrap()
+    }
+
     /// Stops, and starts again on the same directory and RPC port.
     pub async fn restart(&self) -> Self {
+        self.away(Duration::ZERO).await.0
+    }
+
+    /// Like [`TestNode::restart`], after some time. Also gives when nothing was decided, milliseconds since 1970.
+    pub async fn away(&self, time: Duration) -> (Self, Range<i64>) {
         self.halt().await;
+        let from = now_ms();
+        wait_until(from + time.as_millis() as i64).await;
+        let until = now_ms();
         let new = Self::on(self.dir.clone(), Some(self.rpc)).await;
         *self.node.lock().unwrap() = new.node.lock().unwrap().take();
-        Self { node: self.node.clone(), ..new }
+        (Self { node: self.node.clone(), ..new }, from..until)
     }
 
     async fn halt(&self) {
@@ -106,6 +123,18 @@ impl TestNode {
 
     pub async fn stop(self) {
         self.halt().await;
+    }
+}
+
+/// The wall clock, milliseconds since 1970.
+pub fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
+}
+
+/// Until the wall clock shows this, milliseconds since 1970.
+pub async fn wait_until(ms: i64) {
+    while now_ms() < ms {
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

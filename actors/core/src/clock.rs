@@ -4,6 +4,9 @@
 //! - A jump of more than 500 ms pauses firing until two ticks agree on the new offset.
 //! - A forward jump of more than ten minutes halts firing until somebody agrees (operator; later a peer or the store).
 //! - At start the wall clock is held against the last time in the journal (and, on the same boot, against a saved reading).
+//!
+//! While a forward jump is not believed, time goes on from where it was ([`trusted_us`]): what is decided meanwhile must
+//! not carry a time that the clock has yet to reach when it is set right.
 
 /// Jump that pauses, microseconds.
 const PAUSE_US: i64 = 500_000;
@@ -51,16 +54,23 @@ pub struct ClockGuard {
 #[derive(Clone, Debug)]
 enum Halt {
     /// Ends when the wall clock passes this.
-    Behind {
-        until_us: i64,
-    },
-    Ahead {
-        reason: String,
-    },
+    Behind { until_us: i64 },
+    /// The clock stands at `offset_us` (wall - boot), which nobody has agreed to.
+    Ahead { reason: String, offset_us: i64 },
 }
 
 fn offset(r: Reading) -> i64 {
     r.wall_us.saturating_sub_unsigned(r.boot_us)
+}
+
+/// What decisions may call now, microseconds: the wall clock, unless it has jumped from the offset (wall - boot) that is
+/// believed; then the time by that offset.
+pub fn trusted_us(now: Reading, believed_us: i64) -> i64 {
+    if (offset(now) - believed_us).abs() > PAUSE_US {
+        believed_us.saturating_add_unsigned(now.boot_us)
+    } else {
+        now.wall_us
+    }
 }
 
 impl ClockGuard {
@@ -77,7 +87,7 @@ impl ClockGuard {
         if let Some(saved) = saved.filter(|s| s.boot_id == boot_id) {
             let before = offset(Reading { wall_us: saved.wall_us, boot_us: saved.boot_us });
             if guard.offset_us - before > forward_halt_us {
-                guard.halted = Some(ahead(guard.offset_us - before, "since the last start on this boot"));
+                guard.halt_ahead(before, guard.offset_us, "of the last reading on this boot");
             }
         }
         if let Some(last) = last_us {
@@ -87,7 +97,8 @@ impl ClockGuard {
                 && guard.halted.is_none()
                 && saved.is_none_or(|s| s.boot_id != boot_id)
             {
-                guard.halted = Some(ahead(now.wall_us - last, "of the last time in the journal"));
+                let journal = Reading { wall_us: last, boot_us: now.boot_us };
+                guard.halt_ahead(offset(journal), guard.offset_us, "of the last time in the journal");
             }
         }
         guard
@@ -96,25 +107,34 @@ impl ClockGuard {
     /// Looks at the clocks; call it every tick.
     pub fn tick(&mut self, now: Reading) -> Verdict {
         let seen = offset(now);
+        let near = |known: i64| (seen - known).abs() <= PAUSE_US;
         let jump = seen - self.offset_us;
-        if jump.abs() > PAUSE_US {
-            let agreed = self.candidate_us.is_some_and(|c| (seen - c).abs() <= PAUSE_US);
-            if !agreed {
-                self.candidate_us = Some(seen);
-                return Verdict::Paused;
-            }
-            self.candidate_us = None;
+        // Slewing (NTP) is followed.
+        if near(self.offset_us) {
             self.offset_us = seen;
-            if jump > self.forward_halt_us {
-                self.halted = Some(ahead(jump, "while running"));
-            } else if jump < 0 && matches!(self.halted, Some(Halt::Ahead { .. })) {
+            self.candidate_us = None;
+            if matches!(self.halted, Some(Halt::Ahead { .. })) {
                 // It came back by itself.
                 self.halted = None;
             }
+        } else if let Some(Halt::Ahead { offset_us, .. }) = &mut self.halted
+            && near(*offset_us)
+        {
+            *offset_us = seen;
+            self.candidate_us = None;
+        } else if !self.candidate_us.is_some_and(near) {
+            self.candidate_us = Some(seen);
+            return Verdict::Paused;
         } else {
             self.candidate_us = None;
-            // Slewing (NTP) is followed.
-            self.offset_us = seen;
+            if jump > self.forward_halt_us {
+                self.halt_ahead(self.offset_us, seen, "of a moment ago");
+            } else {
+                self.offset_us = seen;
+                if matches!(self.halted, Some(Halt::Ahead { .. })) {
+                    self.halted = None;
+                }
+            }
         }
         match &self.halted {
             None => Verdict::Run,
@@ -126,24 +146,36 @@ impl ClockGuard {
                 "the wall clock is {:.1} s behind the last time in the journal; firing starts when it has caught up, or set the clock",
                 (until_us - now.wall_us) as f64 / 1e6
             )),
-            Some(Halt::Ahead { reason }) => Verdict::Halted(reason.clone()),
+            Some(Halt::Ahead { reason, .. }) => Verdict::Halted(reason.clone()),
         }
+    }
+
+    /// Offset (wall - boot) that is believed, microseconds: see [`trusted_us`].
+    pub fn believed_us(&self) -> i64 {
+        self.offset_us
+    }
+
+    /// Halts: the clock stands at `seen_us`, `believed_us` is where it is thought to be.
+    fn halt_ahead(&mut self, believed_us: i64, seen_us: i64, since: &str) {
+        self.offset_us = believed_us;
+        self.halted = Some(Halt::Ahead { reason: ahead(seen_us - believed_us, since), offset_us: seen_us });
     }
 
     /// The operator says that the clock is right.
     pub fn accept(&mut self) {
+        if let Some(Halt::Ahead { offset_us, .. }) = self.halted {
+            self.offset_us = offset_us;
+        }
         self.halted = None;
         self.candidate_us = None;
     }
 }
 
-fn ahead(jump_us: i64, since: &str) -> Halt {
-    Halt::Ahead {
-        reason: format!(
-            "the wall clock jumped {:.0} s forward {since}; firing is halted until the clock is set back or an operator accepts it (`campanile system accept-clock`, POST /api/v1/cluster/clock/accept)",
-            jump_us as f64 / 1e6
-        ),
-    }
+fn ahead(jump_us: i64, since: &str) -> String {
+    format!(
+        "the wall clock is {:.0} s ahead {since}; firing is halted: set the clock right, or say that it is right (`campanile system accept-clock`, POST /api/v1/cluster/clock/accept)",
+        jump_us as f64 / 1e6
+    )
 }
 
 #[cfg(test)]
@@ -188,6 +220,31 @@ mod tests {
         guard.tick(at(4601, 12));
         guard.tick(at(1003, 13));
         assert_eq!(guard.tick(at(1004, 14)), Verdict::Run);
+    }
+
+    #[test]
+    fn time_goes_on_from_where_it_was_while_a_jump_is_not_believed() {
+        let now = |guard: &ClockGuard, r: Reading| trusted_us(r, guard.believed_us()) / S;
+        let mut guard = ClockGuard::start(at(1000, 10), "b", None, None, 0);
+        assert_eq!(now(&guard, at(1001, 11)), 1001);
+        // Seen before any tick, and until it is accepted.
+        assert_eq!(now(&guard, at(9002, 12)), 1002);
+        guard.tick(at(9003, 13));
+        guard.tick(at(9004, 14));
+        assert_eq!(now(&guard, at(9005, 15)), 1005);
+        // Still far ahead after another jump: still not believed.
+        guard.tick(at(8006, 16));
+        assert!(matches!(guard.tick(at(8007, 17)), Verdict::Halted(_)));
+        assert_eq!(now(&guard, at(8008, 18)), 1008);
+        guard.accept();
+        assert_eq!(now(&guard, at(8009, 19)), 8009);
+        assert_eq!(guard.tick(at(8010, 20)), Verdict::Run);
+        // From the start on: by the saved reading, or from the last time in the journal.
+        let saved = Saved { boot_id: "b".into(), wall_us: 1000 * S, boot_us: 10 * S as u64 };
+        let guard = ClockGuard::start(at(4620, 30), "b", Some(1000 * S), Some(&saved), 0);
+        assert_eq!(now(&guard, at(4621, 31)), 1021);
+        let guard = ClockGuard::start(at(315_360_000, 5), "c", Some(1000 * S), Some(&saved), 0);
+        assert_eq!(now(&guard, at(315_360_002, 7)), 1002);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The journal: one segmented log, appended and synced batch by batch.
 //!
 //! One log carries all lanes, so a position is a *place*: everything that stands before it in the log is covered by it.
-//! Each session begins a segment of its own, at its first append. After a failed write or sync nothing more is appended:
+//! Each session begins a segment of its own, at its first append, or at once after a failure. After a failed write or sync nothing more is appended:
 //! what reached the disk is unknown until the log was cut at its last durable place ([`Log::cut`]).
 
 use super::{
@@ -154,7 +154,9 @@ impl Log {
         self.segments.last().map_or_else(Place::default, |s| Place { segment: s.number, offset: s.end })
     }
 
-    /// Ends the session at its last durable place and goes on as `session`. The cut is durable when this returns.
+    /// Ends the session at its last durable place and goes on as `session`, in a segment of its own: a disk that is still
+    /// full shows here, not at the first append of a session that says that it is ready. The cut is durable when this
+    /// returns; when it fails, appends still do.
     pub fn cut(&mut self, session: SessionId) -> io::Result<()> {
         if let (Some(_), Some(meta)) = (&self.active, self.segments.last_mut()) {
             let file = self.files.open(&self.dir.join(file_name(meta.number)), Open::Write)?;
@@ -162,11 +164,13 @@ impl Log {
             file.sync_data(SyncSite::LogCut)?;
             meta.file_len = meta.end;
         }
+        self.failed.get_or_insert_with(|| "the next session was not begun".to_owned());
         self.active = None;
         self.next.clear();
-        self.failed = None;
         self.cursor = None;
         self.session = session;
+        self.begin_segment()?;
+        self.failed = None;
         Ok(())
     }
 

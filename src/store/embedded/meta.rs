@@ -25,7 +25,7 @@ const ADVICE: &str = "The directory cannot be used as it is: restore it from a b
 pub fn read_format(files: &dyn Files, dir: &Path) -> Result<Option<FormatRow>, StoreError> {
     let row: Option<FormatRow> = stamped::read(files, &dir.join("FORMAT"), ADVICE)?;
     if let Some(row) = &row {
-        row.check().map_err(|e| StoreError::Refused(format!("{}: {e}", dir.display())))?;
+        row.check().map_err(|e| StoreError::Refused(format!("{}: {e}", dir.join("FORMAT").display())))?;
         if !row.shards.is_power_of_two() {
             let path = dir.join("FORMAT");
             return Err(StoreError::Corrupt(format!("{}: offset 0: {} shards. {ADVICE}", path.display(), row.shards)));

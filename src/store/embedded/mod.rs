@@ -36,7 +36,7 @@ use self::{
 };
 use crate::store::{
     blocking::Blocking,
-    file::{Files, Lock, SyncSite, real::RealFiles, stamped},
+    file::{Files, Lock, SyncSite, read_whole, real::RealFiles, stamped},
     progress::Progress,
     tables::Tables,
 };
@@ -201,7 +201,7 @@ impl EmbeddedStore {
             |what: &str, e: &io::Error| StoreError::WriteFailed(format!("{}: cannot {what}: {e}", inner.dir.display()));
         let session = SessionId(meta::read_session(inner.files.as_ref(), &inner.dir)?.0 + 1);
         meta::write_session(inner.files.as_ref(), &inner.dir, session).map_err(|e| failed("begin a session", &e))?;
-        log.cut(session).map_err(|e| failed("cut the log", &e))?;
+        log.cut(session).map_err(|e| failed("cut the log and go on", &e))?;
         inner.journal_bytes.store(log.stored_bytes(), Ordering::Relaxed);
         drop(log);
         inner.tables.revive()?;
@@ -242,12 +242,19 @@ pub(crate) fn take_lock(files: &dyn Files, dir: &Path) -> Result<Box<dyn Lock>, 
         .and_then(|()| files.lock(&path))
         .map_err(|e| StoreError::Unavailable(format!("cannot lock {}: {e}", path.display())))?
         .ok_or_else(|| {
+            let holder = holder(files, &path).map(|pid| format!(" (process {pid})")).unwrap_or_default();
             StoreError::Refused(format!(
-                "{}: another process uses this directory. Stop it, or name another directory; one directory serves one \
-                 process",
+                "{}: another process uses this directory{holder}. Stop it, or name another directory; one directory \
+                 serves one process",
                 dir.display()
             ))
         })
+}
+
+/// Who wrote its process id into a lock file; only a hint for a person.
+fn holder(files: &dyn Files, lock: &Path) -> Option<u32> {
+    let bytes = read_whole(files, lock, limits::STORE_SMALL_FILE_BYTES).ok()?;
+    std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
 }
 
 /// Makes an empty directory a store. `FORMAT` comes last: without it nothing here counts.

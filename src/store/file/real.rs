@@ -62,7 +62,11 @@ impl Files for RealFiles {
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
         let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Box::new(RealLock { _file: file }))),
+            Ok(()) => {
+                // For whoever finds it taken. It holds without it, so a full disk may refuse it.
+                let _ = file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
+                Ok(Some(Box::new(RealLock { _file: file })))
+            }
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(e) => Err(e.into()),
         }

@@ -189,10 +189,13 @@ fn keyspace_of(database: &Database, name: &str, memtable_bytes: u64, manual: boo
     database.keyspace(name, options).map_err(|e| format!("cannot open the table {name}: {e}"))
 }
 
-/// Logs are no journal's copy: damaged ones are put aside, not removed.
+/// Logs are no journal's copy: damaged ones are put aside, not removed. Those that only cannot be opened now stay.
 fn open_logs(settings: &Settings) -> Result<Database, String> {
     let open = || Database::builder(&settings.logs).cache_size(LOGS_CACHE_BYTES).worker_threads(1).open();
     open().or_else(|e| {
+        if !is_damage(&e) {
+            return Err(format!("cannot open {}: {e}", settings.logs.display()));
+        }
         let aside = settings.logs.with_extension("damaged");
         tracing::error!(dir = %settings.logs.display(), aside = %aside.display(), error = %e, "the logs of attempts are damaged");
         remove_dir(&aside)
@@ -200,6 +203,24 @@ fn open_logs(settings: &Settings) -> Result<Database, String> {
             .map_err(|e| format!("cannot put {} aside: {e}", settings.logs.display()))?;
         open().map_err(|e| format!("cannot open {}: {e}", settings.logs.display()))
     })
+}
+
+/// Whether an error is about what the files hold, not about the disk being full or the database being in use.
+fn is_damage(error: &fjall::Error) -> bool {
+    if matches!(error, fjall::Error::Locked | fjall::Error::Poisoned) {
+        return false;
+    }
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            return matches!(
+                io.kind(),
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::NotFound
+            );
+        }
+        cause = error.source();
+    }
+    true
 }
 
 fn remove_dir(dir: &Path) -> io::Result<()> {

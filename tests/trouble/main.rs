@@ -1,0 +1,15 @@
+//! Trouble that a node must survive, or refuse with words that help: poisoned jobs, foreign, damaged and full directories,
+//! taken ports, signals, and clocks that are wrong.
+#![cfg(feature = "faults")]
+#![allow(clippy::unwrap_used)]
+
+mod clock;
+mod directory;
+mod disk_full;
+mod poison;
+mod stopping;
+
+#[path = "../cli/program.rs"]
+mod program;
+#[path = "../support/mod.rs"]
+mod support;
