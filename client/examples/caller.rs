@@ -1,4 +1,4 @@
-//! Creates a job, triggers it, waits for its run: `cargo run --example caller -- HOST:PORT TOKEN`.
+//! Creates a job, triggers it, waits for its run: `cargo run -p campanile-client --example caller -- HOST:PORT TOKEN`.
 
 use campanile_client::{
     Client, ClientError,

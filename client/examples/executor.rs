@@ -1,4 +1,4 @@
-//! Runs the job of the `caller` example until Ctrl-C: `cargo run --example executor -- HOST:PORT TOKEN`.
+//! Runs the job of the `caller` example until Ctrl-C: `cargo run -p campanile-client --example executor -- HOST:PORT TOKEN`.
 
 use campanile_client::{Context, Executor, JobError};
 use serde::Deserialize;

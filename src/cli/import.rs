@@ -81,9 +81,9 @@ fn carry_out(plan: Plan, remote: &Remote) -> Result<(), Failure> {
     let unwritable = |error: serde_json::Error| Failure::here(format!("a job cannot be written: {error}"));
     for spec in plan.create {
         let body = serde_json::to_value(&spec).map_err(unwritable)?;
-        // The key makes it safe to do the whole import again when it broke off.
-        let key = format!("import/{}", spec.name);
-        count(remote.post_once("/api/v1/jobs", &body, Some(&key)), &spec.name, &mut made);
+        // No key: names decide what is there, so an import that broke off can be done again, and a job that was deleted
+        // comes back.
+        count(remote.post("/api/v1/jobs", &body), &spec.name, &mut made);
     }
     for change in plan.change {
         let body = json!({"version": change.version, "spec": serde_json::to_value(&change.spec).map_err(unwritable)?});
