@@ -42,9 +42,11 @@ impl Actor for JobActor {
             decision
         });
         let wake_ms = state.job.wake_at(context.now_ms);
-        let gone = state.job.hot.status == JobStatus::Deleted && state.job.hot.runs.is_empty();
+        let none_open = state.job.hot.runs.is_empty();
+        let gone = state.job.hot.status == JobStatus::Deleted && none_open;
+        let idle = (none_open && !gone).then(|| state.job.encode_hot());
         // The shard is gone only when the node stops; then the decision was never promised.
-        let _ = state.shard.cast(ShardMsg::Decided { envelope, result, wake_ms, gone });
+        let _ = state.shard.cast(ShardMsg::Decided { envelope, result, wake_ms, gone, idle });
         Ok(())
     }
 }

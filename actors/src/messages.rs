@@ -182,6 +182,8 @@ pub enum ShardMsg {
         wake_ms: Option<i64>,
         /// Deleted, and nothing of it runs.
         gone: bool,
+        /// The job as bytes when nothing of it runs: unless more was sent, its actor may go.
+        idle: Option<Vec<u8>>,
     },
     /// From the journal: everything up to `seq` is durable.
     Durable {

@@ -99,7 +99,7 @@ impl Shard {
         true
     }
 
-    /// Encodes idle jobs back to bytes and ends their actors. Nothing can be in flight: the shard counts.
+    /// Jobs whose runs take long become bytes between commands; the others do when their last run has ended.
     pub(super) fn passivate_idle(&mut self) {
         let now = self.directory.time.boot_ms();
         // Over the limit the idlest go first; nearly all are idle after one round trip anyway.
@@ -115,13 +115,19 @@ impl Shard {
             })
             .collect();
         for id in idle {
-            let Some(job) = self.materialize(id) else { continue };
-            let Some(slot) = self.jobs.get_mut(&id) else { continue };
-            slot.hot = job.encode_hot().into_boxed_slice();
-            if let Some(live) = slot.live.take() {
-                self.actors.remove(&live.actor.get_id());
-                live.actor.stop(None);
+            if let Some(job) = self.materialize(id) {
+                self.passivate(id, job.encode_hot());
             }
+        }
+    }
+
+    /// The job becomes its bytes (`hot`, as of its last decision) and its actor ends, unless a command is on its way to it.
+    pub(super) fn passivate(&mut self, id: JobId, hot: Vec<u8>) {
+        let Some(slot) = self.jobs.get_mut(&id) else { return };
+        if let Some(live) = slot.live.take_if(|live| live.in_flight.is_empty()) {
+            slot.hot = hot.into_boxed_slice();
+            self.actors.remove(&live.actor.get_id());
+            live.actor.stop(None);
         }
     }
 

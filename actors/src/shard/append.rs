@@ -140,6 +140,7 @@ impl Shard {
         result: Result<Decision, Rejection>,
         wake_ms: Option<i64>,
         gone: bool,
+        idle: Option<Vec<u8>>,
     ) {
         let id = envelope.job;
         let now = self.directory.time.boot_ms();
@@ -163,6 +164,9 @@ impl Shard {
             self.drop_deleted(id);
         } else {
             self.schedule(id, wake_ms);
+            if let Some(hot) = idle {
+                self.passivate(id, hot);
+            }
         }
     }
 

@@ -149,8 +149,8 @@ impl Actor for ShardActor {
             ShardMsg::Suspect(held) => shard.suspect(&myself, held),
             ShardMsg::Heard(held, session, port) => shard.heard(&myself, held, session, port),
             ShardMsg::Lost(held) => shard.lost(&myself, held),
-            ShardMsg::Decided { envelope, result, wake_ms, gone } => {
-                shard.decided(&myself, &envelope, result, wake_ms, gone);
+            ShardMsg::Decided { envelope, result, wake_ms, gone, idle } => {
+                shard.decided(&myself, &envelope, result, wake_ms, gone, idle);
             }
             ShardMsg::Durable { seq, position } => shard.durable(seq, position),
             ShardMsg::Projected { seq } => shard.projected(seq),
