@@ -8,6 +8,7 @@ use crate::{
     node::{Node, NodeOptions},
     secrets::KeyRing,
     store::embedded::EmbeddedOptions,
+    zones,
 };
 use campanile_actors::measure;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -59,6 +60,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         return Err(Failure::usage(NO_TOKEN_FILE));
     }
     logging::start(&config.log)?;
+    zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     let token_file = Path::new(&config.auth.token_file);
     let mut authenticator = Authenticator::from_file(token_file).map_err(|error| Failure::usage(error.to_string()))?;
     let own_executor = match config.executor.slots {
