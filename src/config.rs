@@ -43,7 +43,8 @@ sections! {
         log: LogSection = LogSection::default(),
         executor: ExecutorSection = ExecutorSection::default(),
     }
-    NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256 }
+    /// `tzdb_dir`: empty = the bundled time zones.
+    NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256, tzdb_dir: String = String::new() }
     HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false }
     RpcSection { listen: SocketAddr = loopback(7701) }
     /// Empty = none.

@@ -14,3 +14,4 @@ pub mod ops;
 pub mod rpc;
 pub mod secrets;
 pub mod store;
+pub mod zones;

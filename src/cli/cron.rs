@@ -4,7 +4,9 @@ use super::{
     cron_compare, cron_lines,
     failure::Failure,
     output::{self, Format},
+    server::environment,
 };
+use crate::{config::Config, zones};
 use campanile_core::cron::{CronExpr, CronSchedule, describe, hazards, tzdb_version};
 use campanile_schema::{
     error::ErrorCode,
@@ -127,6 +129,9 @@ fn local(at: Timestamp, zone: &TimeZone) -> String {
 }
 
 pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
+    // What a node with this environment would say.
+    let config = Config::load(None, environment()).map_err(|errors| Failure::usage(errors.to_string()))?;
+    zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     match command {
         Command::Next { jsonl: true, .. } => cron_lines::answer(std::io::stdin().lock(), std::io::stdout().lock()),
         Command::Next { expr, schedule, after, count, jsonl: false } => {

@@ -18,6 +18,7 @@ use crate::{
     ops::Operations,
     secrets::{KeyRing, new_key_line},
     store::embedded::EmbeddedOptions,
+    zones,
 };
 use std::{
     net::SocketAddr,
@@ -65,6 +66,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         "warn".clone_into(&mut config.log.level);
     }
     logging::start(&config.log)?;
+    zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     let dir = args.data.clone().unwrap_or_else(default_dev_dir);
     make_private(&dir)?;
     let token = match DevFile::read(&dir) {

@@ -7,6 +7,7 @@ use crate::{
     executor,
     node::{Node, NodeOptions},
     secrets::KeyRing,
+    zones,
 };
 use campanile_actors::measure;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -58,6 +59,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         return Err(Failure::usage(NO_TOKEN_FILE));
     }
     logging::start(&config.log)?;
+    zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     let token_file = Path::new(&config.auth.token_file);
     let mut authenticator = Authenticator::from_file(token_file).map_err(|error| Failure::usage(error.to_string()))?;
     let own_executor = match config.executor.slots {

@@ -4,3 +4,4 @@
 mod alone;
 mod dev;
 mod program;
+mod zones;
