@@ -65,6 +65,10 @@ impl Tree {
 fn walk(root: &Path, directory: &Path, files: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
+        // In a second work tree it is a file that names the first: not ours.
+        if name == ".git" {
+            continue;
+        }
         let (path, kind) = (entry.path(), entry.file_type().unwrap());
         if kind.is_dir() && !MADE.contains(&name.as_str()) && (!name.starts_with('.') || name == KEPT_HIDDEN) {
             walk(root, &path, files);
