@@ -151,10 +151,21 @@ fn database(settings: &Settings) -> Result<Opened, String> {
         .with_compaction_filter_factories(Arc::new(move |name| {
             let filter = LedgerRetention { from_ms: Arc::clone(&from_ms) };
             (name == LEDGER).then(|| Arc::new(filter) as _)
-        }))
-        .open()
-        .map_err(|e| format!("cannot open: {e}"))?;
+        }));
+    let database = in_background(|| database.open()).map_err(|e| format!("cannot open: {e}"))?;
     Ok(Opened { database, ledger_from_ms })
+}
+
+/// Opens on a thread of low priority. The database's own threads, which flush and compact, are started there and inherit it:
+/// when the processors do not suffice for everything they wait, not what fires jobs.
+fn in_background<T: Send>(open: impl FnOnce() -> T + Send) -> T {
+    const NICE: i32 = 10;
+    let opening = || {
+        // Without it everything works, only less evenly.
+        let _ = rustix::process::setpriority_process(None, NICE);
+        open()
+    };
+    std::thread::scope(|scope| scope.spawn(opening).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn assemble(settings: &Settings, views: Database, ledger_from_ms: Arc<AtomicI64>) -> Result<Db, String> {
@@ -191,7 +202,8 @@ fn keyspace_of(database: &Database, name: &str, memtable_bytes: u64, manual: boo
 
 /// Logs are no journal's copy: damaged ones are put aside, not removed. Those that only cannot be opened now stay.
 fn open_logs(settings: &Settings) -> Result<Database, String> {
-    let open = || Database::builder(&settings.logs).cache_size(LOGS_CACHE_BYTES).worker_threads(1).open();
+    let logs = || Database::builder(&settings.logs).cache_size(LOGS_CACHE_BYTES).worker_threads(1);
+    let open = || in_background(|| logs().open());
     open().or_else(|e| {
         if !is_damage(&e) {
             return Err(format!("cannot open {}: {e}", settings.logs.display()));
