@@ -181,10 +181,11 @@ bench: release ## Triggers per second and lateness, end to end and durable: BENC
 	target/release/campanile-loadtest bench --server-bin target/release/campanile --dir $(RUNS)/bench \
 		--jobs $(BENCH_JOBS) --rate $(BENCH_RATE) --seconds $(BENCH_SECONDS) $(BENCH_ARGS)
 
-bench-core: ## Figures of parts: the embedded store's journal and views
+bench-core: ## Figures of parts: decisions and schedules, the embedded store's journal and views
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
+	$(CARGO) run --release -p campanile-core --example bench_core
 	$(CARGO) test --release -p campanile --lib store_bench -- --ignored --nocapture --test-threads=1
 
 clean-runs: ## Removes what kill9, bench and others left

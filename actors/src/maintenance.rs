@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::oneshot, time::MissedTickBehavior};
 
 /// Between two flushes of the read model, seconds: bounds what a start projects again.
-pub(crate) const FLUSH_SECONDS: u64 = 20;
+pub(crate) const FLUSH_SECONDS: u64 = 6;
 /// Rows that one round of retention deletes at most.
 const RETAIN_ROWS: usize = 10_000;
 /// Between two looks at the shards for the gauges, seconds.
