@@ -173,7 +173,7 @@ fn disturbed(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
     if by_outage || by_pause { Ok(()) } else { Err("the node was up and the job enabled".to_owned()) }
 }
 
-fn misfire(trigger: &Trigger) -> Option<MisfirePolicy> {
+pub(super) fn misfire(trigger: &Trigger) -> Option<MisfirePolicy> {
     match trigger {
         Trigger::Cron { misfire_policy, .. }
         | Trigger::FixedRate { misfire_policy, .. }

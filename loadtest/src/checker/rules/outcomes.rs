@@ -1,11 +1,15 @@
 //! Every due instant of every enabled job ends in exactly one recorded outcome, and nothing else does; the ledger's pages and
 //! entries join.
 
-use super::windows::{Expect, expect};
+use super::{
+    justified::misfire,
+    runs::waits_for_a_person,
+    windows::{Expect, expect},
+};
 use crate::checker::{Findings, History, Job, Kind, Oracle};
 use campanile_schema::{
     event::{Outcome, SkipReason},
-    job::Trigger,
+    job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
     record::Source,
     view::LedgerEntryView,
 };
@@ -25,7 +29,7 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
         }
         pages_join(job, found);
         match oracle.due(&job.spec, job.create_sent_us.div_euclid(1000), until_ms) {
-            Ok(Some(due)) => by_instant(job, &due, until_ms, found),
+            Ok(Some(due)) => by_instant(job, &due, until_ms, held_after(history, job), found),
             Ok(None) => {
                 if let Trigger::FixedDelay { every_sec, end_at, .. } = &job.spec.trigger {
                     let last_ms = end_at.map_or(until_ms, |e| e.0.min(until_ms));
@@ -77,7 +81,18 @@ fn pages_join(job: &Job, found: &mut Findings<'_>) {
     }
 }
 
-fn by_instant(job: &Job, due: &[i64], until_ms: i64, found: &mut Findings<'_>) {
+/// Up to where the ledger must be told. Missed instants that must all be fired, one after the other, are not decided while
+/// a run before them waits for a person: they stay due.
+fn held_after(history: &History, job: &Job) -> i64 {
+    let in_turn = job.spec.concurrency_policy != ConcurrencyPolicy::Allow
+        && misfire(&job.spec.trigger) == Some(MisfirePolicy::FireAllMissed);
+    match job.ledger.last() {
+        Some(page) if in_turn && waits_for_a_person(history, job.id) => page.to.0,
+        Some(_) | None => i64::MAX,
+    }
+}
+
+fn by_instant(job: &Job, due: &[i64], until_ms: i64, held_after_ms: i64, found: &mut Findings<'_>) {
     found.counts.due_instants += due.len() as u64;
     let mut outcomes = vec![0_u32; due.len()];
     for entry in entries(job) {
@@ -119,7 +134,7 @@ fn by_instant(job: &Job, due: &[i64], until_ms: i64, found: &mut Findings<'_>) {
             Expect::Required | Expect::Paused => true,
             Expect::Free | Expect::StillPaused | Expect::Deleted => false,
         };
-        if outcomes == 0 && required && at_ms <= until_ms {
+        if outcomes == 0 && required && at_ms <= until_ms.min(held_after_ms) {
             let told_to = job.ledger.last().map_or(0, |p| p.to.0);
             let text = format!(
                 "the instant {at_ms} of job {} '{}' has no outcome (ledger told to {told_to})",

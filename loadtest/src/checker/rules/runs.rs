@@ -118,7 +118,7 @@ fn ended(history: &History, run: &Run, found: &mut Findings<'_>) {
     }
 }
 
-fn waits_for_a_person(history: &History, job: u64) -> bool {
+pub(super) fn waits_for_a_person(history: &History, job: u64) -> bool {
     let mut runs = history.runs_of.get(&job).into_iter().flatten().filter_map(|id| history.runs.get(id));
     runs.any(|run| run.state == RunState::NeedsConfirmation)
 }
