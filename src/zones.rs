@@ -4,6 +4,7 @@
 //! as the process lives.
 
 use campanile_core::cron::{Zones, use_zones};
+use campanile_schema::limits::{TZDB_DEPTH, TZDB_FILE_BYTES, TZDB_FILES};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -11,12 +12,6 @@ use std::{
 
 /// First bytes of a compiled time zone (RFC 8536).
 const MAGIC: &[u8] = b"TZif";
-/// Bytes of one file; real ones have some thousands.
-const FILE_BYTES: u64 = 1 << 20;
-/// Files in the directory; real ones have some two thousand.
-const FILES: usize = 20_000;
-/// Levels of folders; `America/Argentina/Ushuaia` has three.
-const DEPTH: usize = 4;
 /// The same zones once more; those in `right` count leap seconds, which UTC here does not.
 const TWINS: [&str; 2] = ["posix", "right"];
 
@@ -33,7 +28,7 @@ pub fn use_directory(dir: &str) -> Result<(), String> {
 
 fn read(dir: &Path) -> Result<Zones, String> {
     let mut files = Vec::new();
-    list(dir, "", DEPTH, &mut files).map_err(|e| format!("node.tzdb_dir: {}: {e}", dir.display()))?;
+    list(dir, "", TZDB_DEPTH, &mut files).map_err(|e| format!("node.tzdb_dir: {}: {e}", dir.display()))?;
     files.sort();
     let mut checksum = 0;
     let mut read = Vec::new();
@@ -70,9 +65,9 @@ fn list(dir: &Path, prefix: &str, depth: usize, files: &mut Vec<(String, PathBuf
             if depth > 1 && !(prefix.is_empty() && TWINS.contains(&name)) {
                 list(&path, &format!("{whole}/"), depth - 1, files)?;
             }
-        } else if metadata.is_file() && metadata.len() <= FILE_BYTES {
-            if files.len() >= FILES {
-                return Err(io::Error::other(format!("more than {FILES} files")));
+        } else if metadata.is_file() && metadata.len() <= TZDB_FILE_BYTES {
+            if files.len() >= TZDB_FILES {
+                return Err(io::Error::other(format!("more than {TZDB_FILES} files")));
             }
             files.push((whole, path));
         }

@@ -4,13 +4,22 @@
 //! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH` or `CAMPANILE_FAULT=mutation:NAME`, several separated by `;`.
 
 use campanile_core::job::{Command, Job};
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 /// Every how many appends a mutation strikes: often enough to be found, rare enough to look like a bug.
 const STRIDE: u64 = 97;
+
+/// All fail points; `before_append` is passed only with the mutation `ack_before_sync`.
+const NAMES: [&str; 5] = ["after_append", "before_append", "segment_roll", "snapshot", "view_flush"];
+
+/// How long an acknowledgement that came too early has to reach its caller before the write.
+pub const HEARD_EARLY: Duration = Duration::from_millis(20);
 
 struct Point {
     name: String,
@@ -24,6 +33,11 @@ fn points() -> &'static Vec<Point> {
             .filter_map(|s| {
                 let (name, action) = s.strip_prefix("point:")?.split_once('=')?;
                 let nth: u64 = action.strip_prefix("kill:")?.parse().ok()?;
+                // One that is never passed would prove nothing.
+                if !NAMES.contains(&name) {
+                    eprintln!("there is no fail point '{name}'; there are {NAMES:?}");
+                    std::process::abort();
+                }
                 Some(Point { name: name.to_owned(), left: AtomicU64::new(nth) })
             })
             .collect()
@@ -36,6 +50,7 @@ fn settings() -> impl Iterator<Item = String> {
 
 /// A fail point: the process ends here, as by `kill -9`, the n-th time it is passed.
 pub fn point(name: &str) {
+    debug_assert!(NAMES.contains(&name), "fail point '{name}' is not listed");
     for point in points().iter().filter(|p| p.name == name) {
         if point.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             eprintln!("fail point {name}: the process ends itself");

@@ -122,8 +122,8 @@ impl Writer {
             #[cfg(feature = "faults")]
             if crate::faults::ack_before_sync() {
                 self.tell(&batch, Position { session: self.options.session, lane: 0, seq });
-                // As long as a busy disk may take: else a kill hardly ever falls between the two.
-                std::thread::sleep(Duration::from_millis(100));
+                std::thread::sleep(crate::faults::HEARD_EARLY);
+                crate::faults::point("before_append");
             }
             let started = Instant::now();
             let append = async {

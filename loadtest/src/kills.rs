@@ -24,7 +24,7 @@ struct Point {
 
 const AFTER_APPEND: Point = Point { name: "after_append", times: 5_000, expected_ms: 4_000, patience_ms: 15_000 };
 /// Only where the node acknowledges too early: what it told is not yet written here.
-const BEFORE_APPEND: Point = Point { name: "before_append", times: 2_000, expected_ms: 4_000, patience_ms: 15_000 };
+const BEFORE_APPEND: Point = Point { name: "before_append", times: 100, expected_ms: 4_000, patience_ms: 15_000 };
 const SEGMENT_ROLL: Point = Point { name: "segment_roll", times: 1, expected_ms: 15_000, patience_ms: 40_000 };
 const VIEW_FLUSH: Point = Point { name: "view_flush", times: 1, expected_ms: 20_000, patience_ms: 40_000 };
 const SNAPSHOT: Point = Point { name: "snapshot", times: 100, expected_ms: 70_000, patience_ms: 110_000 };

@@ -273,3 +273,9 @@ pub const CHECK_FINDINGS: usize = 100;
 pub const BINDS_IN_FLIGHT: usize = 4_096;
 /// Time in which an HTTP call is answered, `HTTP_WAIT_MS` and some more, milliseconds; then the caller gets 504_TIMEOUT.
 pub const HTTP_CALL_MS: u64 = 75_000;
+/// A compiled time zone in `[node] tzdb_dir`, bytes; real ones have some thousands, larger files are passed over.
+pub const TZDB_FILE_BYTES: u64 = 1 << 20;
+/// Files in `[node] tzdb_dir`, count; real ones have some two thousand.
+pub const TZDB_FILES: usize = 20_000;
+/// Levels of folders in `[node] tzdb_dir`, count; `America/Argentina/Ushuaia` has three.
+pub const TZDB_DEPTH: usize = 4;

@@ -6,8 +6,12 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
     process::{Child, ChildStdout, Command, Output, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+#[path = "../support/poll.rs"]
+mod poll;
+pub use poll::eventually;
 
 /// The binary without anything of the environment's own.
 pub fn campanile() -> Command {
@@ -58,18 +62,6 @@ pub fn run_with_input(args: &[&str], input: &str) -> Done {
     // A program that refuses its arguments does not read.
     let _ = writing.join().unwrap();
     Done::new(&output)
-}
-
-/// Polls until `look` gives something.
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// What became of one instant.

@@ -5,11 +5,14 @@ use campanile::{
     node::Node,
 };
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
+#[path = "../support/poll.rs"]
+mod poll;
 #[path = "../support/mod.rs"]
 mod support;
+pub use poll::eventually;
 
 pub const OPERATOR: &str = "operator-token";
 pub const FINANCE: &str = "finance-token";
@@ -118,17 +121,5 @@ impl Answer {
         assert_eq!(problem["type"], format!("/errors#{code}"));
         assert!(problem["title"].as_str().is_some_and(|title| !title.is_empty()));
         problem["detail"].as_str().unwrap().to_owned()
-    }
-}
-
-/// Polls until `look` gives something.
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -15,10 +15,9 @@ const ABOVE: usize = 12;
 
 /// Polls of tests that have no runtime: the only places that may block a thread, each with its reason. An entry that sleeps
 /// no more is an error too.
-const THREADS_SLEEP: [(&str, &str); 4] = [
+const THREADS_SLEEP: [(&str, &str); 3] = [
     ("src/store/embedded/tests/bench.rs", "a benchmark that paces flushes as a node does; it synchronises nothing"),
-    ("tests/http_api/server.rs", "`eventually` polls with a deadline"),
-    ("tests/cli/program.rs", "polls a process that ends, with a deadline"),
+    ("tests/support/poll.rs", "`eventually` polls with a deadline"),
     ("tests/rpc_foreign.rs", "polls a process that ends, with a deadline"),
 ];
 

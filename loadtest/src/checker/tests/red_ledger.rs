@@ -2,7 +2,7 @@
 
 use super::{
     green::story,
-    world::{T0, World},
+    world::{T0, World, cron},
 };
 use crate::{
     checker::{Kind, Verdict},
@@ -11,6 +11,8 @@ use crate::{
 use campanile_schema::{
     event::{Outcome, SkipReason},
     ids::RunId,
+    job::{ConcurrencyPolicy, MisfirePolicy},
+    record::{AttemptState, RunState},
     time::Timestamp,
 };
 
@@ -46,10 +48,10 @@ fn a_schedule_that_the_oracle_cannot_follow_is_not_green() {
     let trigger = campanile_schema::job::Trigger::Once {
         at: None,
         delay_sec: Some(5),
-        misfire_policy: campanile_schema::job::MisfirePolicy::Skip,
+        misfire_policy: MisfirePolicy::Skip,
         misfire_threshold_sec: 5,
     };
-    w.job(99, trigger, campanile_schema::job::ConcurrencyPolicy::Forbid, |_| {});
+    w.job(99, trigger, ConcurrencyPolicy::Forbid, |_| {});
     red(&w.verdict(), Kind::NotCheckable);
 }
 
@@ -94,6 +96,32 @@ fn a_manual_run_that_nobody_asked_for_is_found() {
     let mut s = story();
     s.world.caller.retain(|l: &CallerLine| l.key.as_deref() != Some("k2"));
     red(&s.world.verdict(), Kind::TriggerUnasked);
+}
+
+/// Missed instants that fire in turn stay due behind a run that waits for a person; behind nothing, or where they need no
+/// turn, they are forgotten.
+#[test]
+fn a_backlog_waits_for_a_person_and_for_nothing_else() {
+    let verdict = |policy, state, told: bool| {
+        let mut w = story().world;
+        w.job(20, cron("*/20 * * * * *", "UTC", MisfirePolicy::FireAllMissed, 1), policy, |_| {});
+        let run = w.fire(20, 0, 2);
+        let waiting = w.run_mut(run);
+        (waiting.state, waiting.ended_at) = (state, (state == RunState::Success).then_some(waiting.created_at));
+        if state != RunState::Success {
+            waiting.attempts.iter_mut().for_each(|a| a.state = AttemptState::Failed);
+            w.lines_of(run).filter_map(|l| l.outcome.as_mut()).for_each(|o| *o = AttemptState::Failed);
+        }
+        let page = w.ledger.iter_mut().find(|l| l.job.0 == 20).and_then(|l| l.page.as_mut()).unwrap();
+        page.to = Timestamp(T0 + if told { 60_000 } else { 0 });
+        w.verdict()
+    };
+    let (held, forbid, allow) = (RunState::NeedsConfirmation, ConcurrencyPolicy::Forbid, ConcurrencyPolicy::Allow);
+    let green = verdict(forbid, held, false);
+    assert!(green.green, "{green}");
+    red(&verdict(forbid, RunState::Success, false), Kind::OutcomeMissing);
+    red(&verdict(allow, held, false), Kind::OutcomeMissing);
+    red(&verdict(forbid, held, true), Kind::OutcomeMissing);
 }
 
 #[test]
