@@ -89,7 +89,7 @@ pub async fn facts(directory: &Directory) -> Vec<ShardFacts> {
     metrics::gauge!("campanile_open_runs").set(facts.iter().map(|f| f.open_runs).sum::<u64>() as f64);
     metrics::gauge!("campanile_wheel_entries").set(facts.iter().map(|f| f.wheel).sum::<u64>() as f64);
     metrics::gauge!("campanile_journal_in_flight_frames").set(directory.journal.in_flight() as f64);
-    metrics::gauge!("campanile_projection_lag_frames").set(directory.projector.lag_frames() as f64);
+    metrics::gauge!("campanile_projection_lag_events").set(directory.projector.lag_events() as f64);
     metrics::gauge!("campanile_active_job_actors").set(facts.iter().map(|f| f.active).sum::<u64>() as f64);
     facts
 }

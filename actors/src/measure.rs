@@ -30,7 +30,7 @@ pub fn describe() {
     counter!("campanile_ledger_instants_total", "Instants closed without a run, by outcome");
     counter!("campanile_manual_triggers_total", "Accepted manual triggers, repeated ones included");
     counter!("campanile_assignments_total", "Assignments sent to executors");
-    counter!("campanile_job_activations_total", "Job actors spawned");
+    counter!("campanile_job_activations_total", "Jobs that became actors");
     counter!("campanile_job_actor_panics_total", "Job actors that failed and were rebuilt");
     gauge!("campanile_active_job_actors", "Job actors alive");
     gauge!("campanile_jobs", "Jobs, deleted ones left out");
@@ -39,7 +39,7 @@ pub fn describe() {
     gauge!("campanile_executors", "Executor sessions");
     gauge!("campanile_wheel_entries", "Entries of the timing wheels, stale ones included");
     gauge!("campanile_journal_in_flight_frames", "Frames handed to the journal and not yet durable");
-    gauge!("campanile_projection_lag_frames", "Durable frames that the read model does not show yet");
+    gauge!("campanile_projection_lag_events", "Durable events that the read model does not show yet");
     counter!("campanile_journal_frames_total", "Frames made durable");
     counter!("campanile_journal_bytes_total", "Bytes of frames made durable");
     counter!("campanile_journal_batches_total", "Journal batches (one sync each)");

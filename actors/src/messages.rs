@@ -105,14 +105,9 @@ impl ReplyTo {
 /// To a job actor.
 #[derive(Debug)]
 pub enum JobMsg {
+    /// It is this job from now on.
+    Become(Box<Job>),
     Decide(Arc<Envelope>, Context),
-}
-
-/// What a job actor is started with.
-#[derive(Debug)]
-pub struct JobStart {
-    pub job: Box<Job>,
-    pub shard: ractor::ActorRef<ShardMsg>,
 }
 
 /// A run bound to an executor by the pool.

@@ -21,8 +21,8 @@ use std::sync::{
     mpsc,
 };
 
-/// Frames from which no further batch of the journal is taken into one of the read model.
-const BATCH_FRAMES: usize = 4_096;
+/// Events from which no further batch of the journal is taken into one of the read model.
+const BATCH_EVENTS: usize = 8_192;
 
 /// The shards' end of the projector.
 #[derive(Clone)]
@@ -43,16 +43,20 @@ impl ProjectorHandle {
         Ok(handle)
     }
     pub fn project(&self, batch: ToProject) {
-        self.waiting.fetch_add(batch.frames.len() as i64, Ordering::Relaxed);
+        self.waiting.fetch_add(events(&batch.frames) as i64, Ordering::Relaxed);
         // The thread ends only after a failure; then the session ends.
         let _ = self.sender.send(batch);
     }
     pub fn is_full(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > limits::PROJECTOR_QUEUE_ROWS as i64
+        self.waiting.load(Ordering::Relaxed) > limits::PROJECTOR_QUEUE_EVENTS as i64
     }
-    pub fn lag_frames(&self) -> i64 {
+    pub fn lag_events(&self) -> i64 {
         self.waiting.load(Ordering::Relaxed)
     }
+}
+
+fn events(frames: &[(Arc<Frame>, ActorRef<ShardMsg>)]) -> usize {
+    frames.iter().map(|(frame, _)| frame.events.len()).sum()
 }
 
 fn run(
@@ -67,11 +71,13 @@ fn run(
     };
     while let Ok(first) = receiver.recv() {
         let mut frames = first.frames;
+        let mut taken = events(&frames);
         // Journal batches are taken whole: the position must cover all that it names.
         let mut position = first.position;
-        while frames.len() < BATCH_FRAMES
+        while taken < BATCH_EVENTS
             && let Ok(next) = receiver.try_recv()
         {
+            taken += events(&next.frames);
             frames.extend(next.frames);
             position = next.position;
         }
@@ -88,7 +94,7 @@ fn run(
             return on_failure(error);
         }
         metrics::counter!("campanile_projected_rows_total").increment(rows);
-        waiting.fetch_sub(frames.len() as i64, Ordering::Relaxed);
+        waiting.fetch_sub(taken as i64, Ordering::Relaxed);
         for (seq, shard) in shards.into_values() {
             let _ = shard.cast(ShardMsg::Projected { seq });
         }

@@ -8,6 +8,8 @@ pub const STORY_LINES: usize = 16;
 pub const ORACLE_INSTANTS: usize = 2_000_000;
 /// Lines gathered for a file before their writer writes them itself, bytes.
 pub const RECORD_BUFFER_BYTES: usize = 1 << 20;
+/// Between two syncs of such a file, milliseconds: the kernel never has much of it to write at once.
+pub const RECORD_SYNC_MS: u64 = 200;
 /// Jobs in one `job.createMany`, count.
 pub const CREATE_BATCH: usize = 500;
 /// Requests of a caller under way at once, count.

@@ -2,8 +2,15 @@
 //!
 //! Two ways: each line by its own write(2) (`flush` zero; survives a kill of the writer too), or gathered and written every few
 //! milliseconds (a killed writer loses at most that much). It never drops a line: over its buffer limit the caller writes.
+//!
+//! Gathered files are also pushed to the disk several times a second. Left to the kernel, half a minute of them (hundreds of MB at
+//! 20,000 runs/s) would go there at once, and the node's syncs, which share the disk, would wait behind them: the harness would
+//! measure itself.
 
-use crate::{limits::RECORD_BUFFER_BYTES, lines::ExecutorLine};
+use crate::{
+    limits::{RECORD_BUFFER_BYTES, RECORD_SYNC_MS},
+    lines::ExecutorLine,
+};
 use serde::Serialize;
 use std::{
     fs::{File, OpenOptions},
@@ -31,7 +38,7 @@ struct State {
 /// An append-only file of lines, for many threads.
 pub struct Record {
     shared: Arc<Shared>,
-    flusher: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl State {
@@ -52,16 +59,18 @@ impl Record {
     /// `flush` zero: each line at once.
     pub fn open(path: &Path, flush: Duration) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let on_disk = file.try_clone()?;
         let state = State { file, buffer: Vec::new(), error: None, closed: false };
         let gathers = !flush.is_zero();
         let shared = Arc::new(Shared { state: Mutex::new(state), closing: Condvar::new(), gathers });
-        let flusher = if gathers {
-            let shared = Arc::clone(&shared);
-            Some(std::thread::Builder::new().name("record".into()).spawn(move || flush_often(&shared, flush))?)
-        } else {
-            None
-        };
-        Ok(Self { shared, flusher })
+        let mut record = Self { shared: Arc::clone(&shared), threads: Vec::new() };
+        if gathers {
+            let thread = || std::thread::Builder::new().name("record".into());
+            let (flushing, syncing) = (Arc::clone(&shared), shared);
+            record.threads.push(thread().spawn(move || flush_often(&flushing, flush))?);
+            record.threads.push(thread().spawn(move || sync_often(&syncing, &on_disk))?);
+        }
+        Ok(record)
     }
 
     /// Appends what `write` writes, and a line's end.
@@ -114,9 +123,9 @@ impl Record {
     fn shut(&mut self) {
         lock(&self.shared).closed = true;
         self.shared.closing.notify_all();
-        if let Some(flusher) = self.flusher.take() {
+        for thread in self.threads.drain(..) {
             // A flusher that panicked has left its buffer; it is written below.
-            let _ = flusher.join();
+            let _ = thread.join();
         }
         lock(&self.shared).flush();
     }
@@ -134,6 +143,21 @@ fn flush_often(shared: &Shared, every: Duration) {
         state = shared.closing.wait_timeout(state, every).unwrap_or_else(PoisonError::into_inner).0;
         if !state.buffer.is_empty() {
             state.flush();
+        }
+    }
+}
+
+/// Outside the lock: lines are gathered meanwhile.
+fn sync_often(shared: &Shared, on_disk: &File) {
+    let every = Duration::from_millis(RECORD_SYNC_MS);
+    let mut state = lock(shared);
+    while !state.closed {
+        state = shared.closing.wait_timeout(state, every).unwrap_or_else(PoisonError::into_inner).0;
+        drop(state);
+        let synced = on_disk.sync_data();
+        state = lock(shared);
+        if let Err(error) = synced {
+            state.error.get_or_insert(error);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A frame: the events of one decision, all or nothing. Batches of frames are what the journal stores.
+//! A frame: the events of one or several decisions of a shard, all or nothing. Batches of frames are what the journal stores.
 
 use crate::{
     event::Event,
@@ -6,7 +6,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// One decision's events.
+/// Events of one or several decisions, in their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     #[serde(rename = "s")]

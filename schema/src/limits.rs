@@ -95,13 +95,15 @@ pub const JOURNAL_BATCH_FRAMES: usize = 16_384;
 /// Bytes of one journal batch.
 pub const JOURNAL_BATCH_BYTES: usize = 4 << 20;
 /// Frames handed to the journal and not yet durable, count per node; over it shards wait.
-pub const JOURNAL_IN_FLIGHT_FRAMES: usize = 262_144;
-/// Rows that wait for the projector, count; over it shards stretch the projection.
-pub const PROJECTOR_QUEUE_ROWS: usize = 262_144;
+pub const JOURNAL_IN_FLIGHT_FRAMES: usize = 32_768;
+/// Durable events that wait for the projector, count; over it new runs are refused as by a full queue.
+pub const PROJECTOR_QUEUE_EVENTS: usize = 262_144;
 /// Commands that wait in one shard, count; over it callers get 503_DISPATCHER_OVERLOADED.
 pub const SHARD_MAILBOX: usize = 65_536;
 /// Live job actors per shard, count; over it the idlest are passivated first.
 pub const ACTIVE_JOBS_PER_SHARD: usize = 4_096;
+/// Job actors per shard that wait for another job, count.
+pub const SPARE_JOB_ACTORS_PER_SHARD: usize = 64;
 /// A job actor without a message this long is passivated, milliseconds.
 pub const PASSIVATE_AFTER_MS: i64 = 200;
 /// Panics of one job's actor in a row before it is quarantined, count.

@@ -134,7 +134,10 @@ impl Operations {
     /// What became of every due instant in `(from, to]`; default: of the last day.
     pub async fn job_ledger(&self, caller: &Caller, job: JobId, body: LedgerBody) -> Answer<LedgerView> {
         let limit = paging::page_size(body.page_size, LEDGER_ENTRIES)?;
-        let to = body.to.unwrap_or_else(|| Timestamp(jiff::Timestamp::now().as_millisecond()));
+        let to = match body.to {
+            Some(to) => to,
+            None => Timestamp(self.scheduler.now_ms()?),
+        };
         let from = body.from.unwrap_or(to.plus_ms(-LEDGER_MS));
         if from > to {
             return Err(invalid(format!("from: {from} is after to, {to}")));

@@ -434,7 +434,7 @@ async fn attended<T>(node: &mut Node, calls: impl Future<Output = Result<T, Stri
 
 /// Waits until everything decided is durable and in the read model.
 async fn quiet(directory: Arc<Directory>) -> Result<bool, String> {
-    while directory.journal.in_flight() + directory.projector.lag_frames() > 0 {
+    while directory.journal.in_flight() + directory.projector.lag_events() > 0 {
         tokio::time::sleep(STEP).await;
     }
     Ok(true)

@@ -91,6 +91,11 @@ impl Scheduler {
         }
     }
 
+    /// The node's time, ms: the wall clock while it is believed.
+    pub fn now_ms(&self) -> Answer<i64> {
+        Ok(self.directory()?.time.now_ms())
+    }
+
     /// The operator says that the clock is right.
     pub fn accept_clock(&self) -> Answer<()> {
         self.directory()?.time.accept();

@@ -1,4 +1,5 @@
-//! Virtual actors: a job's ractor actor is spawned from its bytes when a command comes, and goes when it is idle.
+//! Virtual actors: a job becomes a ractor actor, from its bytes, when a command comes, and bytes again when it is idle. The
+//! actor then waits for another job.
 //!
 //! A panic ends only that actor. The job is rebuilt from its bytes and the events since; the command that broke it is
 //! refused, the ones behind it are sent again. A job that breaks again and again is put into quarantine with the reason.
@@ -6,7 +7,7 @@
 use super::{Live, Shard};
 use crate::{
     job::JobActor,
-    messages::{Envelope, JobMsg, JobStart, ReplyTo, ShardMsg},
+    messages::{Envelope, JobMsg, ReplyTo, ShardMsg},
 };
 use campanile_core::job::{Command, Context, Ids, Job};
 use campanile_schema::{
@@ -44,6 +45,7 @@ impl Shard {
         };
         live.used_ms = now;
         live.in_flight.push_back(envelope.clone());
+        self.undecided += 1;
         // An actor that just failed gets it again when its end is noticed.
         let _ = live.actor.cast(JobMsg::Decide(envelope, context));
     }
@@ -86,10 +88,9 @@ impl Shard {
     ) -> bool {
         let tenant: Arc<str> = job.def.tenant.as_str().into();
         let gauge = self.directory.gauge(&tenant);
-        let start = JobStart { job: Box::new(job), shard: myself.clone() };
-        let Ok((actor, _)) = ActorRuntime::spawn_linked_instant(None, JobActor, start, myself.get_cell()) else {
-            return false;
-        };
+        let Some(actor) = self.an_actor(myself) else { return false };
+        // One that failed meanwhile is noticed as a failure of this job.
+        let _ = actor.cast(JobMsg::Become(Box::new(job)));
         self.actors.insert(actor.get_id(), id);
         metrics::counter!("campanile_job_activations_total").increment(1);
         if let Some(slot) = self.jobs.get_mut(&id) {
@@ -97,6 +98,24 @@ impl Shard {
             slot.live = Some(Box::new(Live { actor, events, in_flight, used_ms, panics, tenant, gauge }));
         }
         true
+    }
+
+    /// One without a job.
+    fn an_actor(&mut self, myself: &ActorRef<ShardMsg>) -> Option<ActorRef<JobMsg>> {
+        self.spare.pop().or_else(|| {
+            let spawned = ActorRuntime::spawn_linked_instant(None, JobActor, myself.clone(), myself.get_cell());
+            spawned.ok().map(|(actor, _)| actor)
+        })
+    }
+
+    /// Its job is bytes, or gone.
+    pub(super) fn retire(&mut self, actor: ActorRef<JobMsg>) {
+        self.actors.remove(&actor.get_id());
+        if self.spare.len() < limits::SPARE_JOB_ACTORS_PER_SHARD {
+            self.spare.push(actor);
+        } else {
+            actor.stop(None);
+        }
     }
 
     /// Jobs whose runs take long become bytes between commands; the others do when their last run has ended.
@@ -121,13 +140,12 @@ impl Shard {
         }
     }
 
-    /// The job becomes its bytes (`hot`, as of its last decision) and its actor ends, unless a command is on its way to it.
+    /// The job becomes its bytes (`hot`, as of its last decision), unless a command is on its way to it.
     pub(super) fn passivate(&mut self, id: JobId, hot: Vec<u8>) {
         let Some(slot) = self.jobs.get_mut(&id) else { return };
         if let Some(live) = slot.live.take_if(|live| live.in_flight.is_empty()) {
             slot.hot = hot.into_boxed_slice();
-            self.actors.remove(&live.actor.get_id());
-            live.actor.stop(None);
+            self.retire(live.actor);
         }
     }
 
@@ -136,6 +154,7 @@ impl Shard {
         let Some(id) = self.actors.remove(&actor) else { return };
         let Some(mut live) = self.jobs.get_mut(&id).and_then(|s| s.live.take()) else { return };
         metrics::counter!("campanile_job_actor_panics_total").increment(1);
+        self.undecided -= live.in_flight.len();
         let broken = live.in_flight.pop_front();
         let panics = live.panics + 1;
         tracing::error!(job = %id, %error, panics, "a job actor failed; the job is rebuilt from its journal");
@@ -179,8 +198,7 @@ impl Shard {
         if let Some(slot) = self.jobs.get_mut(&id) {
             slot.hot = job.encode_hot().into_boxed_slice();
             if let Some(live) = slot.live.take() {
-                self.actors.remove(&live.actor.get_id());
-                live.actor.stop(None);
+                self.retire(live.actor);
             }
         }
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(campanile_core::job::Reply::Done));

@@ -1,20 +1,22 @@
-//! The end of the log: a decision's events become a frame, are applied to memory at once, and go to the journal; what must
-//! happen outside waits here until the frame is durable.
+//! The end of the log: a decision's events are applied to memory at once and join the open frame, which goes to the journal
+//! when no job is deciding any more, or when it holds enough; what must happen outside waits here until it is durable.
 
 use super::{Forget, Shard, Slot};
 use crate::{
+    directory::Directory,
     messages::{Envelope, PoolMsg, QuotaMsg, ReplyTo, ShardMsg, Watched},
     ports::Position,
 };
 use campanile_core::{
-    job::{Decision, Effect, Reply},
+    job::{Assign, Decision, Effect, Reply, Waiting},
     reject::Rejection,
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::Event,
     frame::{Frame, encode},
-    ids::JobId,
+    ids::{ExecutorSession, JobId, RunId, Token},
+    rpc::executor::Held,
 };
 use ractor::ActorRef;
 use std::sync::{Arc, atomic::Ordering};
@@ -26,10 +28,20 @@ pub(super) struct Awaiting {
 }
 
 pub(super) enum Then {
-    /// A frame of ours, with its effects and answer.
-    Frame { frame: Arc<Frame>, effects: Vec<Effect>, reply: ReplyTo, answer: Result<Reply, ApiError> },
+    /// A decision's effects and answer.
+    Decision { effects: Vec<Effect>, reply: ReplyTo, answer: Result<Reply, ApiError> },
     /// An answer that rests on what was enqueued before.
     Call(Box<dyn FnOnce() + Send + 'static>),
+}
+
+/// Decisions after which a frame is sealed although others are on their way: bounds its size.
+const FRAME_DECISIONS: usize = 64;
+
+/// A frame that gathers decisions. It has its seq, so whatever rests on them waits for it.
+pub(super) struct OpenFrame {
+    frame: Frame,
+    decisions: usize,
+    forget: Vec<Forget>,
 }
 
 impl Shard {
@@ -42,7 +54,7 @@ impl Shard {
         }
     }
 
-    /// Puts a frame into the log: applied to memory now, effects and answer when durable.
+    /// Puts a decision into the log: applied to memory now, effects and answer when durable.
     pub(super) fn append(
         &mut self,
         myself: &ActorRef<ShardMsg>,
@@ -51,24 +63,46 @@ impl Shard {
         reply: ReplyTo,
         answer: Result<Reply, ApiError>,
     ) {
-        let hlc = self.state.next_hlc(self.directory.time.now_us());
-        let frame = Frame { shard: self.id, epoch: self.directory.epoch, seq: self.state.seq + 1, hlc, events };
-        self.state.seq = frame.seq;
-        self.state.hlc = hlc + frame.events.len().max(1) as u64 - 1;
-        let mut forget = Vec::new();
-        for event in &frame.events {
+        let mut open = self.open.take().unwrap_or_else(|| self.open_frame());
+        for event in &events {
             self.state.apply(event);
-            self.index(event, &mut forget);
+            self.index(event, &mut open.forget);
         }
+        open.frame.events.extend(events);
+        open.decisions += 1;
+        self.state.hlc = open.frame.hlc + open.frame.events.len().max(1) as u64 - 1;
+        let (seq, full) = (open.frame.seq, open.decisions >= FRAME_DECISIONS);
+        self.open = Some(open);
+        self.awaiting.push_back(Awaiting { seq, what: Then::Decision { effects, reply, answer } });
+        if full {
+            self.seal(myself);
+        }
+    }
+
+    fn open_frame(&mut self) -> OpenFrame {
+        let hlc = self.state.next_hlc(self.directory.time.now_us());
+        self.state.seq += 1;
+        let frame = Frame { shard: self.id, epoch: self.directory.epoch, seq: self.state.seq, hlc, events: Vec::new() };
+        OpenFrame { frame, decisions: 0, forget: Vec::new() }
+    }
+
+    /// Hands the open frame to the journal.
+    pub(super) fn seal(&mut self, myself: &ActorRef<ShardMsg>) {
+        let Some(OpenFrame { frame, forget, .. }) = self.open.take() else { return };
         let bytes = encode(&frame);
-        let (seq, frame) = (frame.seq, Arc::new(frame));
         self.snapshots.bytes_since += bytes.len();
         self.snapshots.oldest_ms.get_or_insert(self.directory.time.boot_ms());
-        self.directory.journal.append(frame.clone(), bytes, myself.clone());
         if !forget.is_empty() {
-            self.unprojected.push_back((seq, forget));
+            self.unprojected.push_back((frame.seq, forget));
         }
-        self.awaiting.push_back(Awaiting { seq, what: Then::Frame { frame, effects, reply, answer } });
+        self.directory.journal.append(Arc::new(frame), bytes, myself.clone());
+    }
+
+    /// After each message: a frame waits only for jobs that are deciding, never for what may come.
+    pub(super) fn seal_when_quiet(&mut self, myself: &ActorRef<ShardMsg>) {
+        if self.undecided == 0 {
+            self.seal(myself);
+        }
     }
 
     /// Keeps the shard's own look-ups in step with an event.
@@ -107,6 +141,13 @@ impl Shard {
                 forget.push(Forget::Run(record.run));
                 if let Some(key) = &record.key {
                     forget.push(Forget::Key(*job, key.clone()));
+                }
+                if let Some(watchers) = self.watchers.remove(&record.run) {
+                    self.when_durable(move || {
+                        for watcher in watchers {
+                            let _ = watcher.send(());
+                        }
+                    });
                 }
             }
             Event::DeadLetterDiscarded { record, .. } => {
@@ -150,6 +191,7 @@ impl Shard {
                 return;
             }
             live.in_flight.pop_front();
+            self.undecided -= 1;
             live.used_ms = now;
             live.panics = 0;
         } else {
@@ -205,9 +247,8 @@ impl Shard {
         while self.awaiting.front().is_some_and(|a| a.seq <= seq) {
             let Some(done) = self.awaiting.pop_front() else { break };
             match done.what {
-                Then::Frame { frame, effects: mut owed, reply, answer } => {
+                Then::Decision { effects: mut owed, reply, answer } => {
                     effects.append(&mut owed);
-                    self.wake_watchers(&frame);
                     reply.answer(answer);
                 }
                 Then::Call(then) => {
@@ -242,61 +283,69 @@ impl Shard {
         }
     }
 
-    fn wake_watchers(&mut self, frame: &Frame) {
-        if self.watchers.is_empty() {
-            return;
-        }
-        for event in &frame.events {
-            if let Event::RunEnded { record, .. } = event {
-                for watcher in self.watchers.remove(&record.run).into_iter().flatten() {
-                    let _ = watcher.send(());
-                }
-            }
-        }
-    }
-
     /// A deleted job leaves memory with its last run, unless a command to it is still under way.
     fn drop_deleted(&mut self, id: JobId) {
         let idle = |slot: &Slot| slot.live.as_ref().is_none_or(|l| l.in_flight.is_empty());
         if self.jobs.get(&id).is_some_and(idle)
             && let Some(Slot { live: Some(live), .. }) = self.jobs.remove(&id)
         {
-            self.actors.remove(&live.actor.get_id());
-            live.actor.stop(None);
+            self.retire(live.actor);
         }
     }
 }
 
+/// Durable effects, by who must hear of them.
+#[derive(Default)]
+struct Released {
+    wants: Vec<(String, Vec<Waiting>)>,
+    given_up: Vec<(RunId, String, String)>,
+    ended: Vec<(String, Vec<RunId>)>,
+    ends: Vec<(RunId, Token, Option<ExecutorSession>)>,
+    assigns: Vec<Assign>,
+    stops: Vec<(ExecutorSession, Held)>,
+    watched: Vec<(String, Watched)>,
+}
+
+impl Released {
+    fn of(effects: Vec<Effect>) -> Self {
+        let mut all = Self::default();
+        for effect in effects {
+            match effect {
+                Effect::Enqueue(run) => group(&mut all.wants, &run.tenant.clone()).push(run),
+                Effect::Dequeue { run, tenant, pool } => {
+                    // Asked for and given up in one go: a permit that is lent to nobody never comes back.
+                    for (_, runs) in &mut all.wants {
+                        runs.retain(|wanted| wanted.run != run);
+                    }
+                    all.given_up.push((run, tenant, pool));
+                }
+                Effect::Assign(assign) => all.assigns.push(*assign),
+                Effect::Ended { run, token, session, tenant } => {
+                    group(&mut all.ended, &tenant).push(run);
+                    all.ends.push((run, token, session));
+                }
+                Effect::Stop { session, held } => all.stops.push((session, held)),
+                Effect::Watch { session, held, tenant, pool, executor } => {
+                    all.watched.push((tenant, Watched { session, held, pool, executor }));
+                }
+            }
+        }
+        all
+    }
+}
+
 /// Lets durable effects go.
-pub(super) fn release_effects(directory: &Arc<crate::directory::Directory>, effects: Vec<Effect>) {
+pub(super) fn release_effects(directory: &Arc<Directory>, effects: Vec<Effect>) {
     if effects.is_empty() {
         return;
     }
-    let mut wants: Vec<(String, Vec<campanile_core::job::Waiting>)> = Vec::new();
-    let mut ended: Vec<(String, Vec<campanile_schema::ids::RunId>)> = Vec::new();
-    let (mut assigns, mut ends, mut watched) = (Vec::new(), Vec::new(), Vec::new());
-    for effect in effects {
-        match effect {
-            Effect::Enqueue(run) => group(&mut wants, &run.tenant.clone()).push(run),
-            Effect::Dequeue { run, tenant, pool } => {
-                // Asked for and given up in one go: a permit that is lent to nobody never comes back.
-                for (_, runs) in &mut wants {
-                    runs.retain(|wanted| wanted.run != run);
-                }
-                cast(&directory.quota(&tenant), QuotaMsg::Dequeue(run));
-                directory.to_pool(PoolMsg::Dequeue { run, tenant, pool });
-            }
-            Effect::Assign(assign) => assigns.push(*assign),
-            Effect::Ended { run, token, session, tenant } => {
-                group(&mut ended, &tenant).push(run);
-                ends.push((run, token, session));
-            }
-            Effect::Stop { session, held } => directory.to_pool(PoolMsg::Stop(session, held)),
-            Effect::Watch { session, held, tenant, pool, executor } => {
-                cast(&directory.quota(&tenant), QuotaMsg::Adopt(vec![held.run]));
-                watched.push(Watched { session, held, pool, executor });
-            }
-        }
+    let Released { wants, given_up, ended, ends, assigns, stops, watched } = Released::of(effects);
+    for (run, tenant, pool) in given_up {
+        cast(&directory.quota(&tenant), QuotaMsg::Dequeue(run));
+        directory.to_pool(PoolMsg::Dequeue { run, tenant, pool });
+    }
+    for (session, held) in stops {
+        directory.to_pool(PoolMsg::Stop(session, held));
     }
     // Permits come back before new ones are asked for.
     for (tenant, runs) in ended {
@@ -312,7 +361,10 @@ pub(super) fn release_effects(directory: &Arc<crate::directory::Directory>, effe
         directory.to_pool(PoolMsg::Assign(assigns));
     }
     if !watched.is_empty() {
-        directory.to_pool(PoolMsg::Watch(watched));
+        for (tenant, watched) in &watched {
+            cast(&directory.quota(tenant), QuotaMsg::Adopt(vec![watched.held.run]));
+        }
+        directory.to_pool(PoolMsg::Watch(watched.into_iter().map(|(_, watched)| watched).collect()));
     }
 }
 
@@ -335,4 +387,40 @@ fn group<'g, T>(groups: &'g mut Vec<(String, Vec<T>)>, tenant: &str) -> &'g mut 
 /// Error of a call while the node cannot take it.
 pub(super) fn not_found(what: &str) -> ApiError {
     ApiError::new(ErrorCode::NotFound, format!("no such {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(run: u64) -> Effect {
+        Effect::Enqueue(Waiting {
+            run: RunId(run),
+            job: JobId(1),
+            tenant: "t".to_owned(),
+            pool: "p".to_owned(),
+            priority: 0,
+            backfill: false,
+            need: campanile_core::job::Need::Command,
+            cpu: 0.0,
+            memory_mb: 0,
+            storage_mb: 0,
+            since_ms: 0,
+        })
+    }
+
+    fn given_up(run: u64) -> Effect {
+        Effect::Dequeue { run: RunId(run), tenant: "t".to_owned(), pool: "p".to_owned() }
+    }
+
+    #[test]
+    fn a_run_that_is_made_and_given_up_in_one_go_asks_for_no_permit() {
+        let released = Released::of(vec![waiting(1), waiting(2), given_up(1)]);
+        let wanted: Vec<u64> = released.wants.iter().flat_map(|(_, runs)| runs).map(|w| w.run.0).collect();
+        assert_eq!(wanted, [2]);
+        assert_eq!(released.given_up.len(), 1);
+        // Given up first, wanted again later (a retry): it asks.
+        let released = Released::of(vec![given_up(1), waiting(1)]);
+        assert_eq!(released.wants.iter().map(|(_, runs)| runs.len()).sum::<usize>(), 1);
+    }
 }

@@ -16,6 +16,7 @@ use campanile_schema::{
     frame::{Frame, decode, encode},
     ids::{JobId, ShardId},
     job::JobStatus,
+    limits,
 };
 use hashbrown::HashMap;
 use serde::Deserialize;
@@ -176,6 +177,8 @@ impl Shard {
         if loaded.frames > 0 {
             snapshots.oldest_ms = Some(directory.time.boot_ms());
         }
+        // Shards fill at the same pace; so they do not all write in the same second.
+        snapshots.bytes_since = limits::SNAPSHOT_AFTER_BYTES / usize::from(directory.shards) * usize::from(loaded.id.0);
         Self {
             id: loaded.id,
             durable_seq: loaded.state.seq,
@@ -188,6 +191,9 @@ impl Shard {
             recent: HashMap::new(),
             wheel: Wheel::new(now),
             actors: HashMap::new(),
+            spare: Vec::new(),
+            undecided: 0,
+            open: None,
             awaiting: VecDeque::new(),
             unprojected: VecDeque::new(),
             durable_position,

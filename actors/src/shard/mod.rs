@@ -18,7 +18,7 @@ use crate::{
     messages::{Envelope, JobMsg, ShardMsg},
     ports::Position,
 };
-use append::Awaiting;
+use append::{Awaiting, OpenFrame};
 use campanile_core::{job::Job, shard::ShardState, wheel::Wheel};
 use campanile_schema::{
     event::Event,
@@ -72,6 +72,11 @@ pub struct Shard {
     recent: HashMap<RunId, (u64, RunRecord)>,
     wheel: Wheel,
     actors: HashMap<ActorId, JobId>,
+    /// Job actors without a job.
+    spare: Vec<ActorRef<JobMsg>>,
+    /// Commands that job actors have not decided yet.
+    undecided: usize,
+    open: Option<OpenFrame>,
     awaiting: VecDeque<Awaiting>,
     unprojected: VecDeque<(u64, Vec<Forget>)>,
     durable_seq: u64,
@@ -174,6 +179,7 @@ impl Actor for ShardActor {
             ShardMsg::Flush(port) => shard.flush(&myself, port),
             ShardMsg::Watch(run, port) => shard.watch(run, port),
         }
+        shard.seal_when_quiet(&myself);
         shard.publish_wake();
         Ok(())
     }
@@ -194,6 +200,7 @@ impl Actor for ShardActor {
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
+        shard.seal_when_quiet(&myself);
         shard.publish_wake();
         Ok(())
     }

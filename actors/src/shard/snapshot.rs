@@ -90,6 +90,8 @@ impl Shard {
             return;
         }
         self.snapshots.under_way = true;
+        // Its seq is captured, so all of it must be.
+        self.seal(myself);
         let number = self.snapshots.number + 1;
         let seq = self.state.seq;
         // No frame of ours above `seq` can stand at or before what is durable now.
