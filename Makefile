@@ -94,7 +94,7 @@ test: ## Every test, with short forms of powercut and kill9
 	closing() {
 		echo "== time"; cat target/test.times
 		echo "== closing lines"
-		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^(GREEN|RED)' "$$log" || true
+		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: ' "$$log" || true
 	}
 	trap closing EXIT
 	part "build" $(CARGO) build $(TESTED) --bins --tests

@@ -92,7 +92,7 @@ impl Shard {
         // One that failed meanwhile is noticed as a failure of this job.
         let _ = actor.cast(JobMsg::Become(Box::new(job)));
         self.actors.insert(actor.get_id(), id);
-        metrics::counter!("campanile_job_activations_total").increment(1);
+        crate::measure::hot().activations.increment(1);
         if let Some(slot) = self.jobs.get_mut(&id) {
             let used_ms = self.directory.time.boot_ms();
             slot.live = Some(Box::new(Live { actor, events, in_flight, used_ms, panics, tenant, gauge }));

@@ -198,6 +198,10 @@ impl Shard {
             return;
         }
         let reply = std::mem::take(&mut *envelope.reply.lock());
+        if let Some(hot) = idle {
+            // First: these bytes hold what was decided, so its events need not be kept beside them.
+            self.passivate(id, hot);
+        }
         match result {
             Ok(decision) => self.accept(myself, id, decision, reply),
             Err(rejection) => self.refuse(reply, rejection.into()),
@@ -206,9 +210,6 @@ impl Shard {
             self.drop_deleted(id);
         } else {
             self.schedule(id, wake_ms);
-            if let Some(hot) = idle {
-                self.passivate(id, hot);
-            }
         }
     }
 

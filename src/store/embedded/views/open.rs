@@ -156,13 +156,17 @@ fn database(settings: &Settings) -> Result<Opened, String> {
     Ok(Opened { database, ledger_from_ms })
 }
 
-/// Opens on a thread of low priority. The database's own threads, which flush and compact, are started there and inherit it:
-/// when the processors do not suffice for everything they wait, not what fires jobs.
+/// Opens on a thread that gets only time that nobody else wants. The database's own threads, which flush and compact, are
+/// started there and inherit it: a thread of ours that wakes up never waits for one of them. Should there be no such time at
+/// all, rows pile up, new runs are refused as by a full queue, and so there is time again.
 fn in_background<T: Send>(open: impl FnOnce() -> T + Send) -> T {
-    const NICE: i32 = 10;
+    use thread_priority::{NormalThreadSchedulePolicy::Idle, ThreadPriority, ThreadSchedulePolicy::Normal};
     let opening = || {
+        let me = thread_priority::thread_native_id();
         // Without it everything works, only less evenly.
-        let _ = rustix::process::setpriority_process(None, NICE);
+        if let Err(error) = thread_priority::set_thread_priority_and_policy(me, ThreadPriority::Min, Normal(Idle)) {
+            tracing::debug!(?error, "threads of the read model run at the usual priority");
+        }
         open()
     };
     std::thread::scope(|scope| scope.spawn(opening).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
