@@ -102,8 +102,6 @@ pub const PROJECTOR_QUEUE_EVENTS: usize = 262_144;
 pub const SHARD_MAILBOX: usize = 65_536;
 /// Live job actors per shard, count; over it the idlest are passivated first.
 pub const ACTIVE_JOBS_PER_SHARD: usize = 4_096;
-/// Job actors per shard that wait for another job, count.
-pub const SPARE_JOB_ACTORS_PER_SHARD: usize = 64;
 /// A job actor without a message this long is passivated, milliseconds.
 pub const PASSIVATE_AFTER_MS: i64 = 200;
 /// Panics of one job's actor in a row before it is quarantined, count.

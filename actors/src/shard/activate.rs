@@ -102,7 +102,9 @@ impl Shard {
 
     /// One without a job.
     fn an_actor(&mut self, myself: &ActorRef<ShardMsg>) -> Option<ActorRef<JobMsg>> {
-        self.spare.pop().or_else(|| {
+        let spare = self.spare.pop();
+        self.spare_unused = self.spare_unused.min(self.spare.len());
+        spare.or_else(|| {
             let spawned = ActorRuntime::spawn_linked_instant(None, JobActor, myself.clone(), myself.get_cell());
             spawned.ok().map(|(actor, _)| actor)
         })
@@ -111,11 +113,17 @@ impl Shard {
     /// Its job is bytes, or gone.
     pub(super) fn retire(&mut self, actor: ActorRef<JobMsg>) {
         self.actors.remove(&actor.get_id());
-        if self.spare.len() < limits::SPARE_JOB_ACTORS_PER_SHARD {
-            self.spare.push(actor);
-        } else {
+        self.spare.push(actor);
+    }
+
+    /// Once a second: half of the spare actors that nobody needed since the last time go. So there are as many as the load
+    /// needs, and those of a peak do not stay.
+    pub(super) fn thin_out_spare(&mut self) {
+        let unneeded = self.spare_unused.div_ceil(2);
+        for actor in self.spare.drain(..unneeded) {
             actor.stop(None);
         }
+        self.spare_unused = self.spare.len();
     }
 
     /// Jobs whose runs take long become bytes between commands; the others do when their last run has ended.

@@ -37,6 +37,9 @@ pub(super) enum Then {
 /// Decisions after which a frame is sealed although others are on their way: bounds its size.
 const FRAME_DECISIONS: usize = 64;
 
+/// Ids of jobs that are gone which the list of ids may hold beside as many as there are jobs.
+const ORDER_SLACK: usize = 64;
+
 /// A frame that gathers decisions. It has its seq, so whatever rests on them waits for it.
 pub(super) struct OpenFrame {
     frame: Frame,
@@ -291,6 +294,9 @@ impl Shard {
             && let Some(Slot { live: Some(live), .. }) = self.jobs.remove(&id)
         {
             self.retire(live.actor);
+            if self.order.len() > 2 * self.jobs.len() + ORDER_SLACK {
+                self.order.retain(|id| self.jobs.contains_key(id));
+            }
         }
     }
 }

@@ -150,6 +150,8 @@ impl Shard {
             at_ms: context.now_ms,
         }));
         self.jobs.insert(id, Slot::new(encode(&*job.def), job.encode_hot()));
+        // The counter rises, so it is the highest.
+        self.order.push(id);
         self.append(myself, events, decision.effects, ReplyTo::Nobody, Ok(Reply::Done));
         self.schedule(id, job.wake_at(context.now_ms));
         Ok(created(&job.view()))

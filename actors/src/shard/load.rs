@@ -174,6 +174,8 @@ impl Shard {
         let now = directory.time.now_ms();
         let durable_position = loaded.replay_after;
         let mut snapshots = loaded.snapshots;
+        let mut order: Vec<JobId> = loaded.slots.keys().copied().collect();
+        order.sort_unstable();
         if loaded.frames > 0 {
             snapshots.oldest_ms = Some(directory.time.boot_ms());
         }
@@ -184,6 +186,7 @@ impl Shard {
             durable_seq: loaded.state.seq,
             state: loaded.state,
             jobs: loaded.slots,
+            order,
             names: HashMap::new(),
             name_collisions: Vec::new(),
             open_runs: HashMap::new(),
@@ -192,6 +195,7 @@ impl Shard {
             wheel: Wheel::new(now),
             actors: HashMap::new(),
             spare: Vec::new(),
+            spare_unused: 0,
             undecided: 0,
             open: None,
             awaiting: VecDeque::new(),

@@ -61,6 +61,8 @@ pub struct Shard {
     directory: Arc<Directory>,
     state: ShardState,
     jobs: HashMap<JobId, Slot>,
+    /// Their ids in order, for lists; some may be gone.
+    order: Vec<JobId>,
     names: HashMap<u64, JobId>,
     /// Jobs whose name hash was taken by another name: practically never more than none.
     name_collisions: Vec<(u64, JobId)>,
@@ -74,6 +76,8 @@ pub struct Shard {
     actors: HashMap<ActorId, JobId>,
     /// Job actors without a job.
     spare: Vec<ActorRef<JobMsg>>,
+    /// Fewest of them at any time since the last housekeeping.
+    spare_unused: usize,
     /// Commands that job actors have not decided yet.
     undecided: usize,
     open: Option<OpenFrame>,

@@ -71,10 +71,13 @@ impl Shard {
 
     pub(super) fn list_jobs(&mut self, filter: &JobFilter, after: u64, limit: usize, port: Port<Vec<JobView>>) {
         let matcher = JobMatcher::lenient(filter);
-        let mut ids: Vec<JobId> = self.jobs.keys().copied().filter(|id| id.0 > after).collect();
-        ids.sort_unstable();
-        let views: Vec<JobView> =
-            ids.into_iter().filter_map(|id| self.visible(id)).filter(|v| matcher.matches(v)).take(limit).collect();
+        let first = self.order.partition_point(|id| id.0 <= after);
+        let views: Vec<JobView> = self.order[first..]
+            .iter()
+            .filter_map(|id| self.visible(*id))
+            .filter(|view| matcher.matches(view))
+            .take(limit)
+            .collect();
         self.when_durable(move || {
             let _ = port.send(Ok(views));
         });
