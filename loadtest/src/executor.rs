@@ -72,7 +72,7 @@ struct Books {
     stats: Option<Stats>,
 }
 
-/// The counts are looked at so often, for the end of a second in which nothing else happens.
+/// The counts are written so often.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Writes an END when it goes, whatever happened to the body.

@@ -1,4 +1,4 @@
-//! What an executor tells of each second: how late bodies began, ended, and were durable, as counts of values. One line a second
+//! What an executor tells of each second: how late bodies began, ended, and were durable, as counts of values. A few lines a second
 //! and group instead of two a body, so that a run of hours does not fill a disk and the one who reads it does not disturb.
 
 use crate::{limits::STATS_READ_BYTES, lines::now_us};
@@ -17,7 +17,8 @@ pub type Values = BTreeMap<u64, u64>;
 /// Second in which the instant was due -> lateness. Seconds since 1970 UTC.
 pub type BySecond = BTreeMap<i64, Values>;
 
-/// A line of `stats-executor-*.jsonl`: what happened to one group within one second.
+/// A line of `stats-executor-*.jsonl`: what happened to one group within one second,
+/// since the line before it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatsLine {
@@ -60,7 +61,7 @@ struct State {
     error: Option<io::Error>,
 }
 
-/// Counts bodies and writes them down each second. For many threads.
+/// Counts bodies and writes the counts down. For many threads.
 pub struct Stats(Mutex<State>);
 
 #[derive(Clone, Copy)]
@@ -106,15 +107,18 @@ impl Stats {
         }
     }
 
-    /// Writes what is older than the present second; called several times a second, since nothing else may happen.
+    /// Writes what was counted since the last call. Called several times a second: a killed process takes the rest with it.
     pub fn tick(&self, now_us: i64) {
-        self.state().turn(now_us);
+        let mut state = self.state();
+        state.turn(now_us);
+        state.write();
     }
 
     /// Writes the rest; the first error of all writes, if there was one.
     pub fn close(&self) -> io::Result<()> {
         let mut state = self.state();
-        state.turn(now_us() + 1_000_000);
+        state.turn(now_us());
+        state.write();
         state.error.take().map_or(Ok(()), Err)
     }
 }
@@ -146,11 +150,16 @@ impl State {
         *values.entry(rounded(now_us - due_us)).or_default() += 1;
     }
 
+    /// What was counted so far belongs to the second that is over.
     fn turn(&mut self, now_us: i64) {
         let second = now_us.div_euclid(1_000_000);
-        if second <= self.second {
-            return;
+        if second > self.second {
+            self.write();
+            self.second = second;
         }
+    }
+
+    fn write(&mut self) {
         let mut text = Vec::new();
         for mut line in std::mem::take(&mut self.groups) {
             line.second = self.second;
@@ -159,7 +168,6 @@ impl State {
                 text.push(b'\n');
             }
         }
-        self.second = second;
         if let Err(error) = self.file.write_all(&text) {
             self.error.get_or_insert(error);
         }
@@ -187,7 +195,7 @@ impl Tail {
             Read::by_ref(&mut self.file).take(STATS_READ_BYTES as u64).read_to_end(&mut text)?;
             let Some(end) = text.iter().rposition(|byte| *byte == b'\n') else { return Ok(lines) };
             self.at += end as u64 + 1;
-            // A torn line is one of a killed executor, whose last second is lost.
+            // A torn line is one of a killed executor, whose last moment is lost.
             lines.extend(text[..end].split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()));
         }
     }
@@ -208,13 +216,15 @@ mod tests {
         let body = stats.start("a", due, 10_901_000);
         let again = stats.start("a", None, 11_000_500);
         assert_eq!(tail.read().unwrap().len(), 1, "the second is over");
+        stats.tick(11_050_000);
+        assert_eq!(tail.read().unwrap()[0].attempts, 1, "a killed process loses only what came after the last tick");
         stats.end(body, 1, 5, AttemptState::Failed, 11_100_000);
         stats.durable(1, 5, 12_900_000);
         stats.end(again, 1, 6, AttemptState::Success, 12_950_000);
         stats.durable(9, 9, 12_950_000);
         stats.tick(13 * second);
         let lines = tail.read().unwrap();
-        assert_eq!(lines.iter().map(|l| (l.second, l.attempts)).collect::<Vec<_>>(), [(11, 1), (12, 0)]);
+        assert_eq!(lines.iter().map(|l| (l.second, l.attempts)).collect::<Vec<_>>(), [(11, 0), (12, 0)]);
         assert_eq!(lines[0].end[&10], Values::from([(rounded(200_000), 1)]));
         assert_eq!(lines[1].durable[&10], Values::from([(rounded(2_000_000), 1)]));
         assert_eq!((lines[0].outcomes["FAILED"], lines[1].outcomes["SUCCESS"]), (1, 1));

@@ -181,7 +181,7 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
 /// The disk has room for the run's files.
 fn room(args: &RunArgs, dir: &Path) -> Result<(), String> {
     let Ok(disk) = rustix::fs::statvfs(dir) else { return Ok(()) };
-    let free = disk.f_bavail * disk.f_frsize >> 20;
+    let free = (disk.f_bavail * disk.f_frsize) >> 20;
     if free >= args.least_free_mib {
         return Ok(());
     }
@@ -422,7 +422,7 @@ impl Run<'_> {
             let mut jobs: Vec<JobId> = seen.created.all().collect();
             jobs.extend(seen.calls.created.lock().unwrap_or_else(PoisonError::into_inner).iter());
             let from_ms = frame.start_ms - seen.created.took_ms - self.scenario.settle_s as i64 * 1000 - 2_000;
-            let scope = Scope { from_ms, until_ms: frame.end_ms() + 1_000, drained: true };
+            let scope = Scope { from_ms, until_ms: frame.end_ms() + 1_000, drained: seen.runs_left == Some(0) };
             self.progress.tell(&format!("writing down the history of {} jobs", jobs.len()));
             let (mut stop, client) = (self.stop.clone(), self.client.clone());
             let exported = tokio::select! {

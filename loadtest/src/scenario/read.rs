@@ -149,6 +149,10 @@ mod tests {
     const SOUND: &str =
         "name = \"x\"\nabout = \"y\"\nseconds = 60\n[[load]]\nname = \"a\"\nkind = \"rate\"\nrate = 100\n";
 
+    /// Three phases, and a load that is due in some of them.
+    const PHASES: &str = "name = \"x\"\nabout = \"y\"\n[[phase]]\nname = \"p\"\nseconds = 1\n[[phase]]\nname = \"q\"\nseconds = 1\n\
+        [[phase]]\nname = \"r\"\nseconds = 1\n[[load]]\nname = \"a\"\nkind = \"rate\"\nphases = [PHASES]\nrate = 1\n";
+
     #[test]
     fn the_short_form_lies_over_the_full_one() {
         let text = format!(
@@ -168,6 +172,7 @@ mod tests {
             (&format!("{SOUND}arrivals = \"evn\"\n"), "f:8:12: unknown variant `evn`", "did you mean `even`?"),
             (&format!("{SOUND}fail_percent = 101\n"), "f:8:16: ", "0 to 100"),
             (&format!("{SOUND}phases = [\"loud\"]\n"), "f:8:10: ", "no phase \"loud\""),
+            (&PHASES.replace("PHASES", "\"p\", \"r\""), "f:15:10: its phases follow one another", ""),
             (&format!("{SOUND}[short]\nsecond = 1\n"), "f:9:1: unknown field `second`", "did you mean `seconds`?"),
             (&format!("{SOUND}[[short.load]]\nname = \"b\"\n"), "f:8:1: [short] changes \"b\"", "did you mean \"a\"?"),
             (&format!("{SOUND}[expect.group.aa]\np99_ms = 1\n"), "f:8:", "did you mean \"a\"?"),

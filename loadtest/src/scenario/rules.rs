@@ -135,7 +135,12 @@ fn unknown(what: &str, name: &str, known: &[String]) -> String {
 
 fn phases_known(s: &Scenario, used: &[String], path: &str) -> Broken {
     let known: Vec<String> = s.stretches().into_iter().map(|phase| phase.name).collect();
-    used.iter().find(|name| !known.contains(name)).map(|name| (path.to_owned(), unknown("phase", name, &known)))
+    let stray = used.iter().find(|name| !known.contains(name));
+    stray.map(|name| (path.to_owned(), unknown("phase", name, &known))).or_else(|| {
+        let joined = known.windows(used.len().max(1)).any(|next| next.iter().all(|name| used.contains(name)));
+        (!used.is_empty() && !joined)
+            .then(|| (path.to_owned(), "its phases follow one another without a gap".to_owned()))
+    })
 }
 
 fn expectations(s: &Scenario) -> Broken {
