@@ -55,10 +55,27 @@ async fn ended(mut command: Command) -> (Option<i32>, String) {
     (output.status.code(), told)
 }
 
-async fn own_node(dir: &TempDir) -> Child {
+/// A run with a node of its own. A test that fails asks it to end: killed, it could not take its node along.
+struct Running(Option<Child>);
+
+impl Running {
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(self.0.as_ref()?.id()? as i32)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(pid) = self.pid() {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+}
+
+async fn own_node(dir: &TempDir) -> Running {
     let mut command = run(dir, &["--server-bin"]);
-    command.arg(server()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap()
+    command.arg(server()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(false);
+    Running(Some(command.spawn().unwrap()))
 }
 
 /// Processes whose command line has the text.
@@ -82,8 +99,14 @@ async fn in_the_middle(dir: &TempDir) {
 }
 
 /// Exit code, report, and what was printed of a run that was started before.
-async fn outcome(child: Child, dir: &TempDir) -> (Option<i32>, Value, String) {
-    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.expect("it ends").unwrap();
+async fn outcome(mut running: Running, dir: &TempDir) -> (Option<i32>, Value, String) {
+    let pid = running.pid().unwrap();
+    let ends = running.0.take().unwrap().wait_with_output();
+    let Ok(output) = tokio::time::timeout(PATIENCE, ends).await else {
+        let _ = kill_process(pid, Signal::TERM);
+        panic!("it does not end");
+    };
+    let output = output.unwrap();
     let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).join("\n");
     let run = dir.path().join("runs/small");
     assert!(fs::read_to_string(run.join("report.html")).unwrap().ends_with("</html>\n"));
@@ -137,7 +160,7 @@ async fn a_disk_without_room_is_told_before_anything_starts() {
 async fn ctrl_c_keeps_the_report_and_leaves_nothing() {
     let dir = workload(ENDLESS);
     let child = own_node(&dir).await;
-    let pid = Pid::from_raw(child.id().unwrap() as i32).unwrap();
+    let pid = child.pid().unwrap();
     in_the_middle(&dir).await;
     assert!(processes(dir.path().to_str().unwrap()).len() >= 4, "harness, node, two executors");
     kill_process(pid, Signal::INT).unwrap();
