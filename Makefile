@@ -21,6 +21,8 @@ KILL_RATE ?= 2000
 BENCH_JOBS ?= 100000
 BENCH_RATE ?= 20000
 BENCH_SECONDS ?= 60
+# Workload files, or names of workloads, of `make load` and `make load-full`.
+LOADS ?= $(sort $(wildcard loadtest/workloads/*.toml))
 # What `make test` takes of the long ones.
 SHORT_SEEDS ?= 200
 SHORT_KILLS ?= 5
@@ -60,7 +62,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test lint deny audit needs powercut kill9 mutations executor-loss bench bench-core release clean-runs
+.PHONY: help dev test lint deny audit needs powercut kill9 mutations executor-loss bench bench-core load load-full release clean-runs
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -180,6 +182,18 @@ bench: release ## Triggers per second and lateness, end to end and durable: BENC
 	@$(call fresh,bench)
 	target/release/campanile-loadtest bench --server-bin target/release/campanile --dir $(RUNS)/bench \
 		--jobs $(BENCH_JOBS) --rate $(BENCH_RATE) --seconds $(BENCH_SECONDS) $(BENCH_ARGS)
+
+load: ## Every workload in its short form, judged by its limits and the history checker (LOADS, LOAD_ARGS); < 5 min
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build $(TESTED) --bins --tests
+	$(call fresh,load)
+	$(LOADTEST) run $(LOADS) --short --check --server-bin $(NODE) --dir $(RUNS)/load $(LOAD_ARGS)
+
+load-full: release ## Every workload in its full form on release builds: hours, and many cores and GB (LOADS, LOAD_ARGS)
+	@$(call fresh,load-full)
+	target/release/campanile-loadtest run $(LOADS) --server-bin target/release/campanile --dir $(RUNS)/load-full $(LOAD_ARGS)
 
 bench-core: ## Figures of parts: decisions and schedules, the embedded store's journal and views
 	@$(need)

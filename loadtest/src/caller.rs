@@ -11,6 +11,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
     job::JobSpec,
+    payload::Payload,
     view::{ConfirmBody, ConfirmDecision, Created, JobFilter, TriggerBody},
 };
 use std::{
@@ -129,8 +130,13 @@ impl Caller {
     }
 
     pub async fn trigger(&self, job: JobId, key: String) -> Known<RunId> {
+        self.trigger_with(job, key, None).await
+    }
+
+    /// With params that are laid over the job's.
+    pub async fn trigger_with(&self, job: JobId, key: String, params: Option<Payload>) -> Known<RunId> {
         let line = CallerLine { key: Some(key.clone()), ..self.about(Verb::Trigger, job) };
-        let body = TriggerBody { manual_run_id: Some(key), params: None, reason: None };
+        let body = TriggerBody { manual_run_id: Some(key), params, reason: None };
         let asked = self.ask(
             &line,
             false,

@@ -6,6 +6,7 @@ use crate::{
     lines::{ExecutorEvent, ExecutorLine, now_us},
     random::mix,
     record::Record,
+    stats::{Body, Stats},
 };
 use campanile_client::{Context, Executor, JobError};
 use campanile_schema::{payload::Payload, record::AttemptState};
@@ -30,9 +31,12 @@ pub struct ExecutorArgs {
     /// Bodies at once.
     #[arg(long, default_value_t = 256)]
     pub slots: u32,
-    /// File to append starts and ends to.
+    /// File to append starts and ends to, for the checker.
     #[arg(long)]
-    pub log: PathBuf,
+    pub log: Option<PathBuf>,
+    /// File to append the counts of each second to.
+    #[arg(long)]
+    pub stats: Option<PathBuf>,
     /// Name shown to people.
     #[arg(long)]
     pub id: Option<String>,
@@ -53,30 +57,49 @@ pub struct ExecutorArgs {
     pub with_parent: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Params {
     body_ms: Option<u64>,
+    fail_percent: Option<u32>,
+    /// When a run without a logical time was due, microseconds since 1970 UTC.
+    due_us: Option<i64>,
 }
+
+/// Where bodies are written down.
+struct Books {
+    record: Option<Record>,
+    stats: Option<Stats>,
+}
+
+/// The counts are written so often.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Writes an END when it goes, whatever happened to the body.
 struct Running {
-    record: Arc<Record>,
+    books: Arc<Books>,
     line: ExecutorLine,
+    counted: Option<Body>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.line.t_us = now_us();
-        self.record.body(&self.line);
+        if let Some(record) = &self.books.record {
+            record.body(&self.line);
+        }
+        if let (Some(stats), Some(body)) = (&self.books.stats, self.counted.take()) {
+            let outcome = self.line.outcome.unwrap_or(AttemptState::Canceled);
+            stats.end(body, self.line.run, self.line.token, outcome, self.line.t_us);
+        }
     }
 }
 
-fn begin(record: &Arc<Record>, ctx: &Context) -> Running {
+fn begin(books: &Arc<Books>, ctx: &Context, due_us: Option<i64>, now_us: i64) -> Running {
     let a = ctx.assignment();
     let start = ExecutorLine {
         event: ExecutorEvent::Start,
-        t_us: now_us(),
+        t_us: now_us,
         run: a.run.0,
         job: a.job.0,
         token: a.token.0,
@@ -87,21 +110,32 @@ fn begin(record: &Arc<Record>, ctx: &Context) -> Running {
         logical: a.logical_time.map(|l| l.0),
         outcome: None,
     };
-    record.body(&start);
+    if let Some(record) = &books.record {
+        record.body(&start);
+    }
+    // Repeated attempts are late on purpose.
+    let due_us = a.logical_time.map(|at| at.0 * 1000).or(due_us).filter(|_| a.attempt == 1 && a.generation == 1);
+    let group = a.job_name.split('/').next().unwrap_or_default();
+    let counted = books.stats.as_ref().map(|stats| stats.start(group, due_us, now_us));
     let line = ExecutorLine { event: ExecutorEvent::End, outcome: Some(AttemptState::Canceled), ..start };
-    Running { record: Arc::clone(record), line }
+    Running { books: Arc::clone(books), line, counted }
 }
 
 async fn body(
-    record: Arc<Record>,
+    books: Arc<Books>,
     ctx: Context,
     params: Payload,
     default_ms: u64,
     fail_percent: u32,
 ) -> Result<Option<Payload>, JobError> {
-    let mut running = begin(&record, &ctx);
-    let body_ms = if params.is_empty() { None } else { serde_json::from_str::<Params>(&params.0)?.body_ms };
-    let body_ms = body_ms.unwrap_or(default_ms);
+    // Received before its params are read.
+    let now_us = now_us();
+    let params = if params.is_empty() { Ok(Params::default()) } else { serde_json::from_str(&params.0) };
+    let due_us = params.as_ref().ok().and_then(|p: &Params| p.due_us);
+    let mut running = begin(&books, &ctx, due_us, now_us);
+    let params = params?;
+    let body_ms = params.body_ms.unwrap_or(default_ms);
+    let fail_percent = params.fail_percent.unwrap_or(fail_percent);
     if body_ms > 0 {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(body_ms)) => {}
@@ -115,27 +149,47 @@ async fn body(
 
 /// Runs until it is asked to end.
 pub async fn run(args: ExecutorArgs) -> Result<(), Box<dyn Error>> {
-    let record = Arc::new(Record::open(&args.log, Duration::from_millis(args.flush_ms))?);
-    record.line(&ExecutorLine::up());
+    let record = args.log.as_ref().map(|path| Record::open(path, Duration::from_millis(args.flush_ms))).transpose()?;
+    if let Some(record) = &record {
+        record.line(&ExecutorLine::up());
+    }
+    let stats = args.stats.as_ref().map(|path| Stats::open(path)).transpose()?;
+    let books = Arc::new(Books { record, stats });
     if args.with_parent {
         end_with_parent()?;
     }
-    let (bodies, default_ms, fail_percent) = (Arc::clone(&record), args.body_ms, args.fail_percent);
+    let (bodies, durable) = (Arc::clone(&books), Arc::clone(&books));
+    let (default_ms, fail_percent) = (args.body_ms, args.fail_percent);
     let mut builder = Executor::builder(&args.rpc, &args.token)
         .pool(&args.pool)
         .slots(args.slots)
+        .on_durable(move |run, token| {
+            if let Some(stats) = &durable.stats {
+                stats.durable(run.0, token.0, now_us());
+            }
+        })
         .any_handler(move |ctx, params| body(Arc::clone(&bodies), ctx, params, default_ms, fail_percent));
     if let Some(id) = &args.id {
         builder = builder.id(id);
     }
     let handle = builder.build()?.start();
     let (mut term, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = interrupt.recv() => {}
+    let mut tick = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            _ = term.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = tick.tick() => if let Some(stats) = &books.stats { stats.tick(now_us()) },
+        }
     }
     handle.drain(DRAIN).await;
-    Arc::into_inner(record).map_or(Ok(()), Record::close)?;
+    if let Some(stats) = &books.stats {
+        stats.close()?;
+    }
+    // A body that did not end in time still holds them; what is known is written within the flush time.
+    if let Some(Books { record: Some(record), .. }) = Arc::into_inner(books) {
+        record.close()?;
+    }
     Ok(())
 }
 

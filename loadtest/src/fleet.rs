@@ -77,6 +77,8 @@ impl Fleet {
             fail_percent,
             flush_ms,
             dir: self.dir.clone(),
+            log: true,
+            stats: false,
         };
         self.started += 1;
         let name = format!("executor-{}", self.started);

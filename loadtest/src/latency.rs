@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Highest lateness that is told apart, microseconds (ten minutes).
-const HIGHEST_US: u64 = 600_000_000;
+pub const HIGHEST_US: u64 = 600_000_000;
 
 /// Percentiles, milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -108,7 +108,8 @@ fn count(
     }
 }
 
-fn percentiles(histogram: &Histogram<u64>) -> Percentiles {
+/// Of a histogram of microseconds.
+pub fn percentiles<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Percentiles {
     let at = |q: f64| histogram.value_at_quantile(q) as f64 / 1000.0;
     Percentiles {
         count: histogram.len(),

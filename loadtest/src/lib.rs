@@ -21,4 +21,8 @@ pub mod node;
 pub mod proc_stat;
 pub mod random;
 pub mod record;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod stats;
 pub mod workload;

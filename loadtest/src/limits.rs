@@ -16,3 +16,31 @@ pub const CREATE_BATCH: usize = 500;
 pub const CALLS_IN_FLIGHT: usize = 256;
 /// Lines of a node's output that wait to be read, count.
 pub const NODE_OUTPUT_LINES: usize = 1_024;
+/// Executor processes of one workload, count.
+pub const EXECUTORS: u32 = 64;
+/// Loads, and calls, of one workload, count each.
+pub const GROUPS: usize = 32;
+/// Phases of one workload, count.
+pub const PHASES: usize = 64;
+/// Jobs of one load, count.
+pub const LOAD_JOBS: u64 = 10_000_000;
+/// Due instants or calls of one load, per second.
+pub const LOAD_RATE: f64 = 1_000_000.0;
+/// Length of a workload's run, seconds (a week).
+pub const RUN_SECONDS: u64 = 7 * 86_400;
+/// Batches of creates under way at once, count.
+pub const CREATES_IN_FLIGHT: usize = 8;
+/// Jobs of the loads that calls may draw from, count: the first so many of each load.
+pub const JOBS_REMEMBERED: usize = 100_000;
+/// A second's own histograms are kept open so long for what comes late, seconds; later bodies only raise its maximum.
+pub const LATE_SECONDS_OPEN: i64 = 120;
+/// Executors' summaries that one read takes at once, bytes.
+pub const STATS_READ_BYTES: usize = 4 << 20;
+/// Points of one curve in the HTML report, count; of more, neighbours are put together.
+pub const PLOT_POINTS: usize = 600;
+/// A probe of availability must be answered within this time, milliseconds.
+pub const PROBE_MS: u64 = 1_000;
+/// Disk that must stay free for a run to start and go on, MiB, unless a flag names another.
+pub const LEAST_FREE_MIB: u64 = 512;
+/// Largest workload file, bytes.
+pub const WORKLOAD_BYTES: u64 = 1 << 20;

@@ -10,6 +10,7 @@ use campanile_loadtest::{
     fleet,
     kill9::{self, Kill9Args},
     loss::{self, LossArgs},
+    run::{self, Outcome, RunArgs, WorkloadsArgs},
 };
 use clap::{Parser, Subcommand};
 use std::{error::Error, path::PathBuf, process::ExitCode};
@@ -40,6 +41,10 @@ enum Mode {
     ExecutorLoss(LossArgs),
     /// Triggers per second and lateness, end to end.
     Bench(BenchArgs),
+    /// Workload files against a real system: figures second by second, a report and a verdict.
+    Run(RunArgs),
+    /// The workloads that come with the program; writes them as files to copy.
+    Workloads(WorkloadsArgs),
 }
 
 fn check(dir: &std::path::Path, json: bool) -> Result<bool, Box<dyn Error>> {
@@ -58,20 +63,32 @@ async fn with_children(mode: impl Future<Output = Result<bool, Box<dyn Error>>>)
     mode.await
 }
 
-fn run(mode: Mode) -> Result<bool, Box<dyn Error>> {
+fn green(green: bool) -> Outcome {
+    if green { Outcome::Green } else { Outcome::Red }
+}
+
+fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
     let threads = match &mode {
         Mode::Executor(args) => args.threads.max(1),
-        Mode::Check { .. } | Mode::Drive(_) | Mode::Kill9(_) | Mode::ExecutorLoss(_) | Mode::Bench(_) => 2,
+        Mode::Check { .. }
+        | Mode::Drive(_)
+        | Mode::Kill9(_)
+        | Mode::ExecutorLoss(_)
+        | Mode::Bench(_)
+        | Mode::Run(_)
+        | Mode::Workloads(_) => 2,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     let outcome = runtime.block_on(async {
         match mode {
-            Mode::Check { dir, json } => check(&dir, json),
-            Mode::Executor(args) => executor::run(args).await.map(|()| true),
-            Mode::Drive(args) => drive::run(args).await,
-            Mode::Kill9(args) => with_children(kill9::run(args)).await,
-            Mode::ExecutorLoss(args) => with_children(loss::run(args)).await,
-            Mode::Bench(args) => with_children(bench::run(args)).await,
+            Mode::Check { dir, json } => check(&dir, json).map(green),
+            Mode::Executor(args) => executor::run(args).await.map(|()| Outcome::Green),
+            Mode::Drive(args) => drive::run(args).await.map(green),
+            Mode::Kill9(args) => with_children(kill9::run(args)).await.map(green),
+            Mode::ExecutorLoss(args) => with_children(loss::run(args)).await.map(green),
+            Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
+            Mode::Run(args) => Ok(run::run(args).await),
+            Mode::Workloads(args) => Ok(run::workloads(&args).map(|()| Outcome::Green)?),
         }
     });
     children::kill_all();
@@ -80,11 +97,10 @@ fn run(mode: Mode) -> Result<bool, Box<dyn Error>> {
 
 fn main() -> ExitCode {
     match run(Cli::parse().mode) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
+        Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::from(2)
+            ExitCode::from(Outcome::NotRun.exit_code())
         }
     }
 }

@@ -121,6 +121,11 @@ impl Node {
         matches!(self.child.wait(Duration::ZERO), Ok(None))
     }
 
+    /// How it ended, when it did so by itself.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.wait(Duration::ZERO).ok().flatten()
+    }
+
     /// Asks it to stop, as an operator would.
     pub fn stop(mut self, patience: Duration) -> io::Result<ExitStatus> {
         self.child.end(patience)
@@ -160,8 +165,12 @@ pub struct ExecutorSetup {
     pub fail_percent: u32,
     /// Milliseconds that lines are gathered; 0 = each at once.
     pub flush_ms: u64,
-    /// Where its file goes.
+    /// Where its files go.
     pub dir: PathBuf,
+    /// It writes down each body, for the checker.
+    pub log: bool,
+    /// It writes down the counts of each second.
+    pub stats: bool,
 }
 
 impl ExecutorProcess {
@@ -171,11 +180,14 @@ impl ExecutorProcess {
         command
             .args(["executor", "--rpc", &setup.rpc, "--token", &setup.token, "--pool", &setup.pool, "--id", name])
             .args(["--slots", &setup.slots.to_string(), "--fail-percent", &setup.fail_percent.to_string()])
-            .args(["--flush-ms", &setup.flush_ms.to_string(), "--with-parent", "--log"])
-            .arg(setup.dir.join(format!("{name}.jsonl")))
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output);
+            .args(["--flush-ms", &setup.flush_ms.to_string(), "--with-parent"]);
+        if setup.log {
+            command.arg("--log").arg(setup.dir.join(format!("{name}.jsonl")));
+        }
+        if setup.stats {
+            command.arg("--stats").arg(setup.dir.join(format!("stats-{name}.jsonl")));
+        }
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let child = OwnChild::start(&mut command)?;
         let line = FaultLine { executor: Some(name.to_owned()), ..fault(FaultEvent::ExecutorStarted, None) };
         faults.line(&line);
@@ -184,6 +196,15 @@ impl ExecutorProcess {
 
     pub fn pid(&self) -> u32 {
         self.child.pid()
+    }
+
+    /// How it ended, when it did so by itself; that is written down as its death.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.wait(Duration::ZERO).ok().flatten()?;
+        let detail = Some(format!("ended by itself: {status}"));
+        let line = FaultLine { executor: Some(self.name.clone()), ..fault(FaultEvent::ExecutorKilled, detail) };
+        self.faults.line(&line);
+        Some(status)
     }
 
     /// kill -9. Its bodies end with it.

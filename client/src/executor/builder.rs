@@ -8,7 +8,7 @@ use super::{
 };
 use crate::clock::random;
 use campanile_schema::{
-    ids::ExecutorSession,
+    ids::{ExecutorSession, RunId, Token},
     limits::{EXECUTOR_SLOTS_MAX, NAME_CHARS, STOP_GRACE_MS},
     payload::Payload,
     rpc::executor::Register,
@@ -17,6 +17,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeMap, HashMap},
     future::Future,
+    sync::Arc,
     time::Duration,
 };
 
@@ -42,7 +43,11 @@ pub(super) struct Config {
     pub any: Option<Body>,
     pub commands: Option<Body>,
     pub grace: Duration,
+    pub on_durable: Option<OnDurable>,
 }
+
+/// See [`ExecutorBuilder::on_durable`].
+pub(super) type OnDurable = Arc<dyn Fn(RunId, Token) + Send + Sync>;
 
 /// Puts an executor together. See [`Executor::builder`].
 #[must_use]
@@ -82,6 +87,7 @@ impl Executor {
                 any: None,
                 commands: None,
                 grace: Duration::from_millis(STOP_GRACE_MS),
+                on_durable: None,
             },
         }
     }
@@ -127,6 +133,13 @@ impl ExecutorBuilder {
         self
     }
 
+    /// Called when the node has called the result of an attempt durable, with its run and token; not for results that it refused
+    /// as stale. On the executor's own task: it must not block, and what it does delays the next results.
+    pub fn on_durable(mut self, told: impl Fn(RunId, Token) + Send + Sync + 'static) -> Self {
+        self.config.on_durable = Some(Arc::new(told));
+        self
+    }
+
     /// A handler for the action `{"kind":"HANDLER","name":name}`. Params that do not fit `P` fail the attempt with
     /// `INVALID_PARAMS`; a panic fails it with `HANDLER_PANIC`.
     pub fn handler<P, R, F, Fut>(mut self, name: impl Into<String>, handler: F) -> Self
@@ -146,7 +159,7 @@ impl ExecutorBuilder {
         F: Fn(Context, Payload) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Option<Payload>, JobError>> + Send + 'static,
     {
-        self.config.any = Some(std::sync::Arc::new(move |ctx: Context| {
+        self.config.any = Some(Arc::new(move |ctx: Context| {
             let params = ctx.assignment().params.clone();
             let body = handler(ctx, params);
             Box::pin(async move {
@@ -162,7 +175,7 @@ impl ExecutorBuilder {
     /// What runs COMMAND actions: gets the attempt (`ctx.assignment()`), reports outcome and use. It must stop its processes
     /// when [`Context::canceled`] resolves, and when it is dropped.
     pub fn command_runner(mut self, runner: impl Fn(Context) -> BodyFuture + Send + Sync + 'static) -> Self {
-        self.config.commands = Some(std::sync::Arc::new(runner));
+        self.config.commands = Some(Arc::new(runner));
         self
     }
 

@@ -266,7 +266,13 @@ impl Session {
     fn finished(&mut self, keys: &[Key], outcomes: &[FinishOutcome], now_ms: u64) {
         for (n, key) in keys.iter().enumerate() {
             match outcomes.get(n) {
-                Some(FinishOutcome::Durable | FinishOutcome::Stale) => self.attempts.settled(*key),
+                Some(FinishOutcome::Durable) => {
+                    if let Some(told) = &self.config.on_durable {
+                        told(key.run, key.token);
+                    }
+                    self.attempts.settled(*key);
+                }
+                Some(FinishOutcome::Stale) => self.attempts.settled(*key),
                 Some(FinishOutcome::Again) | None => self.attempts.again(*key, now_ms),
             }
         }

@@ -1,0 +1,132 @@
+//! Creates the jobs of all loads before the run, and deletes them afterwards on a node that is not ours.
+
+use crate::{
+    caller::Caller,
+    limits::{CALLS_IN_FLIGHT, CREATE_BATCH, CREATES_IN_FLIGHT},
+    lines::now_us,
+    scenario::{
+        Kind, Scenario,
+        jobs::{Frame, Jobs},
+    },
+};
+use campanile_schema::ids::JobId;
+use std::sync::Arc;
+use tokio::{sync::Semaphore, task::JoinSet};
+
+/// A first guess of what one create takes, microseconds; mended when it was too short.
+const CREATE_US: i64 = if cfg!(debug_assertions) { 400 } else { 120 };
+/// Tries to have all jobs there before the first instant.
+const ROUNDS: u32 = 3;
+
+/// What was created.
+pub(super) struct Created {
+    pub frame: Frame,
+    /// In the order of the loads.
+    pub jobs: Vec<Vec<JobId>>,
+    pub took_ms: i64,
+}
+
+impl Created {
+    pub fn all(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.jobs.iter().flatten().copied()
+    }
+}
+
+/// Creates all jobs. Their anchors are part of them, so that the start of the run is fixed before: when the time was too short,
+/// they are made anew.
+pub(super) async fn create(
+    scenario: &Scenario,
+    caller: &Caller,
+    mark: &str,
+    tell: &dyn Fn(&str),
+) -> Result<Created, String> {
+    let settle_ms = scenario.settle_s as i64 * 1000;
+    let frame_at = |start_ms: i64, mark: String| Frame::new(scenario, (start_ms + 999).div_euclid(1000) * 1000, mark);
+    let begin_ms = now_us() / 1000;
+    let mut jobs: Vec<Vec<JobId>> = vec![Vec::new(); scenario.loads.len()];
+    // What is never due needs no start, and tells how fast creates are.
+    let early = frame_at(begin_ms, mark.to_owned());
+    let idle = |n: &usize| matches!(scenario.loads[*n].kind, Kind::Idle);
+    for n in (0..jobs.len()).filter(idle) {
+        jobs[n] = create_load(caller, &Jobs::new(&scenario.loads[n], &early), tell).await?;
+    }
+    let idle_count = jobs.iter().map(Vec::len).sum::<usize>() as i64;
+    let due: Vec<usize> = (0..jobs.len()).filter(|n| !idle(n)).collect();
+    let count: u64 = due.iter().map(|n| Jobs::new(&scenario.loads[*n], &early).count()).sum();
+    let seen_us = (now_us() / 1000 - begin_ms) * 1000;
+    let each_us = if idle_count >= 10_000 { seen_us / idle_count * 2 } else { CREATE_US };
+    let mut guess_ms = count as i64 * each_us / 1000 + 500;
+    for round in 1..=ROUNDS {
+        let frame = frame_at(now_us() / 1000 + guess_ms + settle_ms, format!("{mark}-{round}"));
+        for n in &due {
+            jobs[*n] = create_load(caller, &Jobs::new(&scenario.loads[*n], &frame), tell).await?;
+        }
+        let now_ms = now_us() / 1000;
+        if now_ms + settle_ms / 2 <= frame.start_ms {
+            return Ok(Created { frame, jobs, took_ms: now_ms - begin_ms });
+        }
+        tell("the jobs took longer to create than was foreseen; they are made anew with more time");
+        let made: Vec<JobId> = due.iter().flat_map(|n| std::mem::take(&mut jobs[*n])).collect();
+        delete(caller, &made).await;
+        guess_ms *= 3;
+    }
+    Err(format!("{count} jobs take too long to create: give fewer jobs, or a longer settle_s"))
+}
+
+async fn create_load(caller: &Caller, jobs: &Jobs<'_>, tell: &dyn Fn(&str)) -> Result<Vec<JobId>, String> {
+    let count = jobs.count();
+    let mut made: Vec<(u64, Vec<Option<JobId>>)> = Vec::new();
+    let mut batches = JoinSet::new();
+    let (mut next, mut told) = (0, now_us());
+    let mut done = 0;
+    while next < count || !batches.is_empty() {
+        while next < count && batches.len() < CREATES_IN_FLIGHT {
+            let specs: Vec<_> = (next..(next + CREATE_BATCH as u64).min(count)).map(|n| jobs.spec(n)).collect();
+            let (caller, first) = (caller.clone(), next);
+            next += specs.len() as u64;
+            batches.spawn(async move { (first, caller.create_many(&specs).await) });
+        }
+        if let Some(batch) = batches.join_next().await {
+            let batch = batch.map_err(|error| error.to_string())?;
+            done += batch.1.len();
+            if let Some(missing) = batch.1.iter().position(Option::is_none) {
+                return Err(refused(caller, jobs, batch.0 + missing as u64).await);
+            }
+            made.push(batch);
+        }
+        if now_us() - told > 2_000_000 {
+            told = now_us();
+            tell(&format!("{done} of {count} jobs created"));
+        }
+    }
+    made.sort_unstable_by_key(|(first, _)| *first);
+    Ok(made.into_iter().flat_map(|(_, ids)| ids).flatten().collect())
+}
+
+/// Asks once more for the one that was not created, for the node's own words.
+async fn refused(caller: &Caller, jobs: &Jobs<'_>, n: u64) -> String {
+    let spec = jobs.spec(n);
+    let name = spec.name.clone();
+    match caller.client().job_create(spec).await {
+        Ok(_) => {
+            format!("the node first did not create the job {name}, then it did: it is overloaded or was restarted")
+        }
+        Err(error) => format!("the node does not create the job {name}: {error}"),
+    }
+}
+
+/// Deletes jobs; those that are gone already are no error.
+pub(super) async fn delete(caller: &Caller, jobs: &[JobId]) {
+    let room = Arc::new(Semaphore::new(CALLS_IN_FLIGHT));
+    let mut calls = JoinSet::new();
+    for job in jobs.iter().copied() {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        let caller = caller.clone();
+        calls.spawn(async move {
+            caller.delete(job).await;
+            drop(permit);
+        });
+        while calls.try_join_next().is_some() {}
+    }
+    while calls.join_next().await.is_some() {}
+}

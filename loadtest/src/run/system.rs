@@ -1,0 +1,224 @@
+//! The system under load: a node that the harness starts, or one that runs already, and executor processes of the harness.
+
+use super::RunArgs;
+use crate::{
+    node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, free_port},
+    record::Record,
+};
+use campanile_client::{Client, ClientError, ClientOptions};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    task::block_in_place,
+    time::{Instant, sleep},
+};
+
+/// Deadline of one try of a call.
+const CALL: Duration = Duration::from_secs(10);
+/// Executors must be registered within this time of their start.
+const REGISTERED: Duration = Duration::from_secs(30);
+/// A node that is asked to stop gets this long.
+const STOP: Duration = Duration::from_secs(20);
+
+/// Where the node is.
+#[derive(Clone, Debug)]
+pub(super) struct Address {
+    pub rpc: String,
+    /// With its scheme, without a slash at the end.
+    pub http: Option<String>,
+    pub token: String,
+    pub executor_token: String,
+}
+
+/// See the module's text. Dropping it kills all processes that it started.
+pub(super) struct System {
+    pub dir: PathBuf,
+    pub address: Address,
+    node: Option<Node>,
+    /// Process of the node, where it is on this machine.
+    pub server_pid: Option<u32>,
+    faults: Arc<Record>,
+    executors: Vec<ExecutorProcess>,
+    /// Executors started so far: no two share a name, and so a file.
+    started: usize,
+    slots: u32,
+    log: bool,
+}
+
+fn file_name(n: usize) -> String {
+    format!("executor-{n}")
+}
+
+impl System {
+    /// Starts the node, or only notes where it is. `log`: executors write down each body, for the checker.
+    pub fn start(args: &RunArgs, dir: &Path, slots: u32, log: bool) -> Result<Self, String> {
+        let faults =
+            Record::open(&dir.join("faults.jsonl"), Duration::ZERO).map_err(|e| format!("{}: {e}", dir.display()))?;
+        let faults = Arc::new(faults);
+        let (node, address, server_pid) = match &args.rpc {
+            Some(rpc) => {
+                let token = args.token.clone().unwrap_or_default();
+                let http = args.http.as_ref().map(|http| {
+                    let http = http.trim_end_matches('/');
+                    if http.contains("://") { http.to_owned() } else { format!("http://{http}") }
+                });
+                let executor_token = args.executor_token.clone().unwrap_or_else(|| token.clone());
+                (None, Address { rpc: rpc.clone(), http, token, executor_token }, args.server_pid)
+            }
+            None => {
+                let binary = args.server()?;
+                let rpc_port = free_port().map_err(|error| format!("no free port: {error}"))?;
+                let setup = NodeSetup { binary, dir: dir.to_owned(), rpc_port, fault: None };
+                let node = block_in_place(|| Node::start(&setup, &faults)).map_err(|error| error.to_string())?;
+                let address = Address {
+                    rpc: node.rpc.clone(),
+                    http: Some(format!("http://{}", node.http)),
+                    token: node.token.clone(),
+                    executor_token: node.token.clone(),
+                };
+                let pid = node.pid();
+                (Some(node), address, Some(pid))
+            }
+        };
+        let dir = dir.to_owned();
+        Ok(Self { dir, address, node, server_pid, faults, executors: Vec::new(), started: 0, slots, log })
+    }
+
+    /// Started by the harness.
+    pub fn is_own(&self) -> bool {
+        self.node.is_some()
+    }
+
+    pub async fn connect(&self) -> Result<Client, String> {
+        let address = &self.address;
+        let options =
+            ClientOptions { addresses: vec![address.rpc.clone()], token: address.token.clone(), timeout: CALL };
+        Client::connect_with(options).await.map_err(|error| match error {
+            ClientError::Io { reason, .. } => format!(
+                "no node answers at {} ({reason}): is it running, and is this its RPC address ([rpc] listen, not HTTP)? \
+                 Without --rpc the harness starts a node of its own.",
+                address.rpc
+            ),
+            ClientError::Api(api) => format!(
+                "the node at {} refuses the token ({}): --token takes one of role OPERATOR; `campanile token new` makes one.",
+                address.rpc, api.message
+            ),
+            ClientError::Timeout { .. } | ClientError::Protocol(_) => {
+                format!("{} does not speak Campanile's RPC ({error}): is it the HTTP address?", address.rpc)
+            }
+        })
+    }
+
+    /// So many executors, by starting or stopping some; waits until the node knows them.
+    pub async fn scale(&mut self, client: &Client, count: u32) -> Result<(), String> {
+        while self.executors.len() > count as usize {
+            if let Some(last) = self.executors.pop() {
+                block_in_place(|| last.stop(STOP)).map_err(|error| format!("an executor does not stop: {error}"))?;
+            }
+        }
+        while self.executors.len() < count as usize {
+            self.start_executor().map_err(|error| format!("an executor cannot be started: {error}"))?;
+        }
+        let deadline = Instant::now() + REGISTERED;
+        loop {
+            let known = client.executor_list().await.map_err(|error| error.to_string())?;
+            // Others may come and go.
+            if self.executors.iter().all(|own| known.iter().any(|known| known.executor_id == own.name)) {
+                return Ok(());
+            }
+            if let Some(ended) = self.dead_executors().first() {
+                return Err(format!(
+                    "an executor ended at its start ({ended}); see {}",
+                    self.dir.join("executors.log").display()
+                ));
+            }
+            if Instant::now() > deadline {
+                return Err(format!(
+                    "the node does not know the executors after {} s: does --executor-token have the role EXECUTOR? See {}",
+                    REGISTERED.as_secs(),
+                    self.dir.join("executors.log").display()
+                ));
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    fn start_executor(&mut self) -> std::io::Result<()> {
+        let setup = ExecutorSetup {
+            rpc: self.address.rpc.clone(),
+            token: self.address.executor_token.clone(),
+            pool: "default".to_owned(),
+            slots: self.slots,
+            fail_percent: 0,
+            flush_ms: 5,
+            dir: self.dir.clone(),
+            log: self.log,
+            stats: true,
+        };
+        self.started += 1;
+        let name = file_name(self.started);
+        self.executors.push(ExecutorProcess::start(&setup, &name, &self.dir.join("executors.log"), &self.faults)?);
+        Ok(())
+    }
+
+    /// kill -9 of the first executors; their names.
+    pub fn kill(&mut self, count: u32) -> Vec<String> {
+        let count = self.executors.len().min(count as usize);
+        let victims: Vec<ExecutorProcess> = self.executors.drain(..count).collect();
+        let names = victims.iter().map(|victim| victim.name.clone()).collect();
+        for victim in victims {
+            // One that is gone already is what was asked for.
+            let _ = block_in_place(|| victim.kill9());
+        }
+        names
+    }
+
+    /// Executors that ended by themselves since the last call.
+    pub fn dead_executors(&mut self) -> Vec<String> {
+        let mut dead = Vec::new();
+        self.executors.retain_mut(|executor| match executor.ended() {
+            Some(status) => {
+                dead.push(format!("{} ({status})", executor.name));
+                false
+            }
+            None => true,
+        });
+        dead
+    }
+
+    /// How the node ended, when it did so by itself.
+    pub fn node_ended(&mut self) -> Option<ExitStatus> {
+        self.node.as_mut().and_then(Node::ended)
+    }
+
+    pub fn executor_pids(&self) -> Vec<u32> {
+        self.executors.iter().map(ExecutorProcess::pid).collect()
+    }
+
+    /// Files with the counts of each second, of all executors so far.
+    pub fn stats_files(&self) -> Vec<PathBuf> {
+        (1..=self.started).map(|n| self.dir.join(format!("stats-{}.jsonl", file_name(n)))).collect()
+    }
+
+    /// Directory of the node's files, when it is ours.
+    pub fn data(&self) -> Option<PathBuf> {
+        self.is_own().then(|| self.dir.join("data"))
+    }
+
+    /// Stops what it started, the node first, so that it does not see its executors leave.
+    pub fn stop(mut self) {
+        block_in_place(|| {
+            if let Some(node) = self.node.take() {
+                // Killed when it takes too long; the run is over either way.
+                let _ = node.stop(STOP);
+            }
+            for executor in self.executors.drain(..) {
+                let _ = executor.stop(STOP);
+            }
+        });
+    }
+}

@@ -1,0 +1,230 @@
+//! `run` against real processes: what a user does wrong, and what goes wrong in the middle. Each ends with a clear message and the
+//! right exit code, keeps the report of what was seen, and leaves no process behind.
+#![allow(clippy::unwrap_used)]
+
+use campanile_client::{Client, schema::view::JobFilter};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    time::{Instant, sleep},
+};
+
+/// Nothing here takes longer, even beside builds.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Longer than any test needs: these runs are ended by the test.
+const ENDLESS: &str = "seconds = 600";
+
+/// The node's program, which `make test` builds before it tests.
+fn server() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_campanile-loadtest"));
+    let server = own.parent().unwrap().join("campanile");
+    assert!(server.is_file(), "{} is not there: cargo build --bin campanile", server.display());
+    server
+}
+
+/// A directory with a workload of one small load.
+fn workload(rest: &str) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!(
+        "name = \"small\"\nabout = \"A test.\"\nsettle_s = 0\n{rest}\n[[load]]\nname = \"a\"\nkind = \"rate\"\nrate = 50\n[expect]\nruns_left = 0\n"
+    );
+    fs::write(dir.path().join("w.toml"), text).unwrap();
+    dir
+}
+
+fn run(dir: &TempDir, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_campanile-loadtest"));
+    command.arg("run").arg(dir.path().join("w.toml")).arg("--dir").arg(dir.path().join("runs")).args(more);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// Exit code and all that it printed.
+async fn ended(mut command: Command) -> (Option<i32>, String) {
+    let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends by itself").unwrap();
+    let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).join("\n");
+    (output.status.code(), told)
+}
+
+/// A run with a node of its own. A test that fails asks it to end: killed, it could not take its node along.
+struct Running(Option<Child>);
+
+impl Running {
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(self.0.as_ref()?.id()? as i32)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(pid) = self.pid() {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+}
+
+async fn own_node(dir: &TempDir) -> Running {
+    let mut command = run(dir, &["--server-bin"]);
+    command.arg(server()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(false);
+    Running(Some(command.spawn().unwrap()))
+}
+
+/// Processes whose command line has the text.
+fn processes(text: &str) -> Vec<Pid> {
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let has = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ").contains(text)
+    };
+    all.filter(has).filter_map(Pid::from_raw).collect()
+}
+
+/// Waits until executors have told of bodies: the run is in its middle.
+async fn in_the_middle(dir: &TempDir) {
+    let file = dir.path().join("runs/small/stats-executor-1.jsonl");
+    let begin = Instant::now();
+    while fs::metadata(&file).map_or(0, |meta| meta.len()) == 0 {
+        assert!(begin.elapsed() < PATIENCE, "no executor tells of bodies");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Exit code, report, and what was printed of a run that was started before.
+async fn outcome(mut running: Running, dir: &TempDir) -> (Option<i32>, Value, String) {
+    let pid = running.pid().unwrap();
+    let ends = running.0.take().unwrap().wait_with_output();
+    let Ok(output) = tokio::time::timeout(PATIENCE, ends).await else {
+        let _ = kill_process(pid, Signal::TERM);
+        panic!("it does not end");
+    };
+    let output = output.unwrap();
+    let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).join("\n");
+    let run = dir.path().join("runs/small");
+    assert!(fs::read_to_string(run.join("report.html")).unwrap().ends_with("</html>\n"));
+    let report = serde_json::from_slice(&fs::read(run.join("report.json")).unwrap()).unwrap();
+    nothing_is_left(dir.path());
+    (output.status.code(), report, told)
+}
+
+fn nothing_is_left(dir: &Path) {
+    let left = processes(dir.to_str().unwrap());
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[tokio::test]
+async fn a_slip_is_told_with_its_place_before_anything_starts() {
+    let dir = workload("seconds = 2\nsetle_s = 1");
+    let (code, told) = ended(run(&dir, &[])).await;
+    let message = format!("{}:5:1: unknown field `setle_s`", dir.path().join("w.toml").display());
+    assert!(code == Some(2) && told.contains(&message) && told.contains("did you mean `settle_s`?"), "{told}");
+    assert!(!dir.path().join("runs").exists());
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_with_what_to_do() {
+    let dir = workload("seconds = 2");
+    let mut unknown = Command::new(env!("CARGO_BIN_EXE_campanile-loadtest"));
+    unknown.args(["run", "stedy"]);
+    let (code, told) = ended(unknown).await;
+    assert!(code == Some(2) && told.contains("there is no such file; did you mean steady?"), "{told}");
+
+    let (code, told) = ended(run(&dir, &["--rpc", "127.0.0.1:1", "--token", "t"])).await;
+    assert!(code == Some(2) && told.contains("no node answers at 127.0.0.1:1"), "{told}");
+    assert!(told.contains("is it running"), "{told}");
+
+    let (code, told) = ended(run(&dir, &[])).await;
+    assert!(code == Some(2) && told.contains("it holds an earlier run"), "{told}");
+    nothing_is_left(dir.path());
+}
+
+#[tokio::test]
+async fn a_disk_without_room_is_told_before_anything_starts() {
+    let dir = workload("seconds = 2");
+    let (code, told) = ended(run(&dir, &["--least-free-mib", "999999999999"])).await;
+    assert!(
+        code == Some(2) && told.contains("MiB free") && told.contains("name a directory on another disk"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn ctrl_c_keeps_the_report_and_leaves_nothing() {
+    let dir = workload(ENDLESS);
+    let child = own_node(&dir).await;
+    let pid = child.pid().unwrap();
+    in_the_middle(&dir).await;
+    assert!(processes(dir.path().to_str().unwrap()).len() >= 4, "harness, node, two executors");
+    kill_process(pid, Signal::INT).unwrap();
+    let (code, report, told) = outcome(child, &dir).await;
+    assert!(code == Some(130) && report["stopped"] == "somebody stopped it", "{told}");
+    assert!(report["all"]["start"]["count"].as_u64().unwrap() > 0, "{told}");
+}
+
+#[tokio::test]
+async fn a_dead_executor_is_reported_and_the_run_goes_on() {
+    let dir = workload("seconds = 8\ndrain_s = 30");
+    let child = own_node(&dir).await;
+    in_the_middle(&dir).await;
+    let victims =
+        processes(&format!("{}/runs/small/stats-executor-1.jsonl", dir.path().canonicalize().unwrap().display()));
+    kill_process(victims[0], Signal::KILL).unwrap();
+    let (code, report, told) = outcome(child, &dir).await;
+    assert!(report["stopped"].is_null() && code == Some(0), "{told}");
+    assert!(report["happened"][0]["what"].as_str().unwrap().contains("executor-1"), "{told}");
+}
+
+#[tokio::test]
+async fn a_dead_executor_ends_the_run_where_the_workload_says_so() {
+    let dir = workload(&format!("{ENDLESS}\n[executors]\non_death = \"stop\""));
+    let child = own_node(&dir).await;
+    in_the_middle(&dir).await;
+    let victims =
+        processes(&format!("{}/runs/small/stats-executor-1.jsonl", dir.path().canonicalize().unwrap().display()));
+    kill_process(victims[0], Signal::KILL).unwrap();
+    let (code, report, told) = outcome(child, &dir).await;
+    let why = report["stopped"].as_str().unwrap();
+    assert!(code == Some(1) && why.contains("executor-1") && why.contains("on_death"), "{told}");
+}
+
+#[tokio::test]
+async fn a_dead_node_ends_the_run() {
+    let dir = workload(ENDLESS);
+    let child = own_node(&dir).await;
+    in_the_middle(&dir).await;
+    let node = processes(&format!("dev --data {}", dir.path().canonicalize().unwrap().display()));
+    kill_process(node[0], Signal::KILL).unwrap();
+    let (code, report, told) = outcome(child, &dir).await;
+    assert!(code == Some(1) && report["stopped"].as_str().unwrap().contains("the node ended by itself"), "{told}");
+}
+
+#[tokio::test]
+async fn a_node_that_runs_already_is_measured_and_left_as_it_was() {
+    let dir = workload("seconds = 2");
+    let mut node = Command::new(server());
+    node.args(["dev", "--no-demo", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--data"])
+        .arg(dir.path().join("node"));
+    let mut node = node.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut lines = BufReader::new(node.stdout.take().unwrap()).lines();
+    let mut value = async |name: &str| {
+        let line = lines.next_line().await.unwrap().unwrap();
+        line.strip_prefix(name).unwrap_or_else(|| panic!("{line}")).to_owned()
+    };
+    let (http, rpc, token) = (value("http=").await, value("rpc=").await, value("token=").await);
+    let (code, told) = ended(run(&dir, &["--rpc", &rpc, "--http", &http, "--token", &token])).await;
+    assert_eq!(code, Some(0), "{told}");
+    let report: Value = serde_json::from_slice(&fs::read(dir.path().join("runs/small/report.json")).unwrap()).unwrap();
+    assert_eq!((&report["all"]["due"], &report["all"]["start"]["count"]), (&100.into(), &100.into()), "{told}");
+    assert!(report["seconds"][1]["openRuns"].is_number() && report["all"]["durable"]["count"] == 100, "{told}");
+    let client = Client::connect(rpc, token).await.unwrap();
+    assert_eq!(client.job_list(JobFilter::default()).await.unwrap().items, []);
+    node.kill().await.unwrap();
+}
