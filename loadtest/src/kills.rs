@@ -27,7 +27,7 @@ const AFTER_APPEND: Point = Point { name: "after_append", times: 5_000, expected
 const BEFORE_APPEND: Point = Point { name: "before_append", times: 100, expected_ms: 4_000, patience_ms: 15_000 };
 const SEGMENT_ROLL: Point = Point { name: "segment_roll", times: 1, expected_ms: 15_000, patience_ms: 40_000 };
 const VIEW_FLUSH: Point = Point { name: "view_flush", times: 1, expected_ms: 20_000, patience_ms: 40_000 };
-const SNAPSHOT: Point = Point { name: "snapshot", times: 100, expected_ms: 70_000, patience_ms: 110_000 };
+const SNAPSHOT: Point = Point { name: "snapshot", times: 8, expected_ms: 50_000, patience_ms: 110_000 };
 
 /// In turn; None = from outside at a random moment.
 const TURNS: [Option<Point>; 10] = [
