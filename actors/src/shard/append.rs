@@ -34,8 +34,9 @@ pub(super) enum Then {
     Call(Box<dyn FnOnce() + Send + 'static>),
 }
 
-/// Decisions after which a frame is sealed although others are on their way: bounds its size.
-const FRAME_DECISIONS: usize = 64;
+/// Decisions after which a frame is sealed although others are on their way. A decision takes half a MiB at most (eight runs with the
+/// largest params), so a batch with it fits into the smallest segment.
+const FRAME_DECISIONS: usize = 16;
 
 /// Ids of jobs that are gone which the list of ids may hold beside as many as there are jobs.
 const ORDER_SLACK: usize = 64;
