@@ -56,6 +56,8 @@ pub struct PoolState {
     /// Runs that no registered executor could ever take (handler, kind or size); tried again when executors change.
     misfits: HashMap<RunId, Waiting>,
     pub(super) sessions: HashMap<ExecutorSession, Session>,
+    /// Of all time.
+    binds: u64,
     /// Bound, not yet assigned.
     bound: HashMap<RunId, Waiting>,
     /// Attempts of before the restart whose executor announced without them: lost when this time has come.
@@ -80,6 +82,7 @@ impl Actor for PoolActor {
             queues: HashMap::new(),
             misfits: HashMap::new(),
             sessions: HashMap::new(),
+            binds: 0,
             bound: HashMap::new(),
             lacking: Vec::new(),
             started_ms,
@@ -223,9 +226,9 @@ impl PoolState {
                     .enumerate()
                     .filter_map(|(index, (id, _))| {
                         let session = self.sessions.get(id)?;
-                        (session.can_run(&run) && session.has_room(&run)).then(|| (index, session.load()))
+                        (session.can_run(&run) && session.has_room(&run)).then_some((index, session))
                     })
-                    .min_by(|a, b| a.1.total_cmp(&b.1))
+                    .min_by(|a, b| a.1.before(b.1))
                     .map(|(index, _)| index);
                 let Some(index) = best else {
                     if self.sessions.values().any(|s| s.is_in(&class.pool) && s.can_run(&run)) {
@@ -239,6 +242,8 @@ impl PoolState {
                 let id = ready[index].0;
                 let Some(session) = self.sessions.get_mut(&id) else { continue };
                 session.used += 1;
+                self.binds += 1;
+                session.last_bind = self.binds;
                 session.hold(Held { run: run.run, job: run.job, token: Token(0) }, Some(&run));
                 ready[index].1 -= 1;
                 if ready[index].1 == 0 {

@@ -31,6 +31,8 @@ pub struct Session {
     /// Bound since the credit was given.
     pub used: u32,
     pub credit_at_ms: i64,
+    /// Number of its last bind among all of the pool actor: of equally loaded ones the one that waits longest is next.
+    pub last_bind: u64,
     pub running: HashMap<RunId, Holding>,
     /// CLOCK_BOOTTIME, ms.
     pub heard_ms: i64,
@@ -51,6 +53,7 @@ impl Session {
             credit: Credit::default(),
             used: 0,
             credit_at_ms: 0,
+            last_bind: 0,
             running: HashMap::new(),
             heard_ms: now_ms,
             heard_wall_ms: wall_ms,
@@ -115,6 +118,12 @@ impl Session {
         self.running.len() as f64 / f64::from(slots) + f64::from(self.credit.load)
     }
 
+    /// Which of two gets the next run: the less loaded; of equals they take turns, or one of them would never get any while
+    /// there is little to do.
+    pub fn before(&self, other: &Self) -> std::cmp::Ordering {
+        self.load().total_cmp(&other.load()).then(self.last_bind.cmp(&other.last_bind))
+    }
+
     pub fn hold(&mut self, held: Held, run: Option<&Waiting>) {
         let (cpu, memory_mb, storage_mb) = run.map_or((0.0, 0, 0), |w| (w.cpu, w.memory_mb, w.storage_mb));
         self.running.insert(held.run, Holding { held, cpu, memory_mb, storage_mb });
@@ -150,5 +159,26 @@ impl Session {
             labels: register.map(|r| r.labels.clone()).unwrap_or_default(),
             last_heartbeat_at: Timestamp(self.heard_wall_ms),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equally_loaded_executors_take_turns_and_a_loaded_one_waits() {
+        let mut sessions = [Session::new("a".to_owned(), 0, 0), Session::new("b".to_owned(), 0, 0)];
+        let mut given = [0; 2];
+        for bind in 1..=10 {
+            // Each run ends before the next one comes.
+            let next = usize::from(sessions[1].before(&sessions[0]).is_lt());
+            sessions[next].last_bind = bind;
+            given[next] += 1;
+        }
+        assert_eq!(given, [5, 5]);
+        sessions[0].hold(Held { run: RunId(1), job: campanile_schema::ids::JobId(1), token: Token(1) }, None);
+        sessions[1].last_bind = 11;
+        assert!(sessions[1].before(&sessions[0]).is_lt(), "load comes first");
     }
 }
