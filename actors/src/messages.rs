@@ -1,10 +1,7 @@
 //! What the actors say to each other. One place, so that the way of a trigger can be read here from top to bottom.
 
 use crate::{ports::Position, scheduler::ToExecutor};
-use campanile_core::{
-    job::{Assign, Command, Context, Decision, Job, Reply, Waiting},
-    reject::Rejection,
-};
+use campanile_core::job::{Assign, Command, Reply, Waiting};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::PauseScope,
@@ -28,13 +25,12 @@ pub type Answer<T> = Result<T, ApiError>;
 /// Where an answer goes.
 pub type Port<T> = oneshot::Sender<Answer<T>>;
 
-/// One command under way: kept by the shard until the job actor has decided, so that a panic loses nothing.
+/// One command on its way to a job.
 #[derive(Debug)]
 pub struct Envelope {
     pub job: JobId,
     pub command: Command,
-    /// Taken by whoever answers; empty for commands nobody waits for.
-    pub reply: Mutex<ReplyTo>,
+    pub reply: ReplyTo,
 }
 
 /// Who waits for the outcome of a command.
@@ -102,14 +98,6 @@ impl ReplyTo {
     }
 }
 
-/// To a job actor.
-#[derive(Debug)]
-pub enum JobMsg {
-    /// It is this job from now on.
-    Become(Box<Job>),
-    Decide(Arc<Envelope>, Context),
-}
-
 /// A run bound to an executor by the pool.
 #[derive(Clone, Debug)]
 pub struct Bind {
@@ -170,16 +158,6 @@ pub enum ShardMsg {
     Suspect(Vec<Held>),
     Heard(Vec<Held>, ExecutorSession, Option<oneshot::Sender<Vec<Held>>>),
     Lost(Vec<Held>),
-    Decided {
-        envelope: Arc<Envelope>,
-        result: Result<Decision, Rejection>,
-        /// When the job wants to be woken next.
-        wake_ms: Option<i64>,
-        /// Deleted, and nothing of it runs.
-        gone: bool,
-        /// The job as bytes when nothing of it runs: unless more was sent, its actor may go.
-        idle: Option<Vec<u8>>,
-    },
     /// From the journal: everything up to `seq` is durable.
     Durable {
         seq: u64,

@@ -5,6 +5,7 @@ use crate::{
     ids::{Epoch, ShardId},
 };
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 
 /// Events of one or several decisions, in their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,14 +33,26 @@ pub struct DecodeError {
     pub source: rmp_serde::decode::Error,
 }
 
+/// Bytes that each thread keeps for encoding.
+const SCRATCH_BYTES: usize = 64 << 10;
+
 /// Encodes any stored form: MessagePack with named fields.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    // Encoding into a Vec fails only for types that MessagePack cannot hold (maps with unknown length); ours have none.
-    rmp_serde::to_vec_named(value).expect("stored forms always encode")
+    thread_local! {
+        // A vector that grows with the value is moved several times, and this is done for every step of a run.
+        static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.clear();
+        scratch.shrink_to(SCRATCH_BYTES);
+        encode_into(scratch, value);
+        scratch.as_slice().to_vec()
+    })
 }
 
 /// Appends an encoded stored form to a buffer.
 pub fn encode_into<T: Serialize>(buffer: &mut Vec<u8>, value: &T) {
+    // Encoding into a Vec fails only for types that MessagePack cannot hold (maps with unknown length); ours have none.
     value.serialize(&mut rmp_serde::Serializer::new(buffer).with_struct_map()).expect("stored forms always encode");
 }
 

@@ -151,7 +151,7 @@ impl Scheduler {
     pub(super) async fn command(&self, job: JobId, command: Command) -> Answer<Reply> {
         let directory = self.directory()?;
         call(&directory, job.shard(directory.shards), |port| {
-            ShardMsg::Command(Envelope { job, command, reply: parking_lot::Mutex::new(ReplyTo::Caller(port)) })
+            ShardMsg::Command(Envelope { job, command, reply: ReplyTo::Caller(port) })
         })
         .await
         .map_err(|e| named(e, "job", job))

@@ -35,7 +35,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let command = Command::Trigger { key: body.manual_run_id, params: body.params, reason: body.reason };
         let reply = call(&directory, job.shard(directory.shards), |port| {
-            ShardMsg::Trigger(Envelope { job, command, reply: parking_lot::Mutex::new(ReplyTo::Caller(port)) })
+            ShardMsg::Trigger(Envelope { job, command, reply: ReplyTo::Caller(port) })
         })
         .await
         .map_err(|e| named(e, "job", job))?;

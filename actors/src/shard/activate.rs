@@ -1,215 +1,156 @@
-//! Virtual actors: a job becomes a ractor actor, from its bytes, when a command comes, and bytes again when it is idle. The
-//! actor then waits for another job.
+//! Virtual actors: a job becomes an actor, from its bytes, when a command comes, and bytes again when it is idle.
 //!
-//! A panic ends only that actor. The job is rebuilt from its bytes and the events since; the command that broke it is
-//! refused, the ones behind it are sent again. A job that breaks again and again is put into quarantine with the reason.
+//! A panic ends only that turn: the command that broke it is refused. A job that breaks again and again is put into quarantine
+//! with the reason.
 
-use super::{Live, Shard};
+use super::Shard;
 use crate::{
-    job::JobActor,
-    messages::{Envelope, JobMsg, ReplyTo, ShardMsg},
+    job::{After, JobActor, Turn},
+    messages::{Envelope, ReplyTo, ShardMsg},
 };
-use campanile_core::job::{Command, Context, Ids, Job};
+use campanile_core::job::{Command, Context, Ids, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::Event,
     ids::JobId,
     limits,
 };
-use ractor::{ActorId, ActorRef, ActorRuntime};
-use std::{collections::VecDeque, sync::Arc};
-
-/// Events that an active job gathers before its bytes are renewed.
-const EVENTS_KEPT: usize = 256;
+use ractor::ActorRef;
 
 impl Shard {
     /// Gives a command to its job's actor, activating it if need be.
     pub(super) fn submit(&mut self, myself: &ActorRef<ShardMsg>, envelope: Envelope) {
-        self.send_to_job(myself, Arc::new(envelope));
-    }
-
-    pub(super) fn send_to_job(&mut self, myself: &ActorRef<ShardMsg>, envelope: Arc<Envelope>) {
-        let id = envelope.job;
-        if self.jobs.get(&id).is_some_and(|slot| slot.live.is_none()) && !self.activate(myself, id) {
-            let reply = std::mem::take(&mut *envelope.reply.lock());
-            return self.refuse(
-                reply,
-                ApiError::new(ErrorCode::Internal, format!("job {id} cannot be read; see the node's log")),
-            );
+        let Envelope { job: id, command, reply } = envelope;
+        if !self.activate(id) {
+            let error = if self.jobs.contains_key(&id) {
+                ApiError::new(ErrorCode::Internal, format!("job {id} cannot be read; see the node's log"))
+            } else {
+                ApiError::new(ErrorCode::NotFound, format!("no job {id}"))
+            };
+            return self.refuse(reply, error);
         }
-        let context = self.context(id, &envelope.command);
-        let now = self.directory.time.boot_ms();
-        let Some(live) = self.jobs.get_mut(&id).and_then(|s| s.live.as_mut()) else {
-            let reply = std::mem::take(&mut *envelope.reply.lock());
-            return self.refuse(reply, ApiError::new(ErrorCode::NotFound, format!("no job {id}")));
-        };
-        live.used_ms = now;
-        live.in_flight.push_back(envelope.clone());
-        self.undecided += 1;
-        // An actor that just failed gets it again when its end is noticed.
-        let _ = live.actor.cast(JobMsg::Decide(envelope, context));
-    }
-
-    fn context(&mut self, id: JobId, command: &Command) -> Context {
-        let count = command.ids_wanted();
-        let ids = Ids { first: self.state.counter + 1, count };
-        // Reserved at once: a decision that comes later must not see them again.
-        self.state.counter += count;
-        let (paused, queue_full) = self.admission(id);
-        Context {
-            now_ms: self.now_ms(),
-            ids,
-            epoch: self.directory.epoch,
-            paused,
-            queue_full,
-            tzdb: self.directory.tzdb,
+        // A wake that panics is tried again until the job is put aside: its instants must not be lost.
+        let mut reply = Some(reply);
+        while let Some(error) = self.turn(myself, id, &command, &mut reply) {
+            if self.quarantine_if_hopeless(myself, id, &error) || !matches!(command, Command::Wake) {
+                break;
+            }
         }
     }
 
-    /// What the job cannot see: pauses of its tenant, and full queues.
-    fn admission(&self, id: JobId) -> (Option<campanile_schema::event::SkipReason>, bool) {
-        let Some(live) = self.jobs.get(&id).and_then(|s| s.live.as_ref()) else { return (None, false) };
-        (self.state.paused(&live.tenant), live.gauge.queue_full() || self.directory.projector.is_full())
-    }
-
-    fn activate(&mut self, myself: &ActorRef<ShardMsg>, id: JobId) -> bool {
-        let Some(job) = self.materialize(id) else { return false };
-        self.spawn(myself, id, job, Vec::new(), VecDeque::new(), 0)
-    }
-
-    fn spawn(
+    /// One turn of an active job. Some = it panicked with this message.
+    fn turn(
         &mut self,
         myself: &ActorRef<ShardMsg>,
         id: JobId,
-        job: Job,
-        events: Vec<Event>,
-        in_flight: VecDeque<Arc<Envelope>>,
-        panics: u32,
-    ) -> bool {
-        let tenant: Arc<str> = job.def.tenant.as_str().into();
-        let gauge = self.directory.gauge(&tenant);
-        let Some(actor) = self.an_actor(myself) else { return false };
-        // One that failed meanwhile is noticed as a failure of this job.
-        let _ = actor.cast(JobMsg::Become(Box::new(job)));
-        self.actors.insert(actor.get_id(), id);
+        command: &Command,
+        reply: &mut Option<ReplyTo>,
+    ) -> Option<String> {
+        let count = command.ids_wanted();
+        let ids = Ids { first: self.state.counter + 1, count };
+        let now_ms = self.now_ms();
+        let live = self.jobs.get_mut(&id)?.live.as_mut()?;
+        live.used_ms = self.directory.time.boot_ms();
+        let context = Context {
+            now_ms,
+            ids,
+            epoch: self.directory.epoch,
+            paused: self.state.paused(&live.tenant),
+            queue_full: live.gauge.queue_full() || self.directory.projector.is_full(),
+            tzdb: self.directory.tzdb,
+        };
+        let turn = live.turn(command, &context);
+        let (after, wake) = (live.after(), live.job.wake_at(now_ms));
+        self.state.counter += count;
+        let reply = reply.take().unwrap_or_default();
+        let error = match turn {
+            Turn::Decided(decision) => {
+                self.accept(myself, decision, reply);
+                None
+            }
+            Turn::Rejected(rejection) => {
+                self.refuse(reply, rejection.into());
+                None
+            }
+            Turn::Panicked(error) => {
+                metrics::counter!("campanile_job_actor_panics_total").increment(1);
+                tracing::error!(job = %id, %error, "a job's turn failed; nothing of it was kept");
+                let told = format!("job {id} failed on this command; see the node's log");
+                self.refuse(reply, ApiError::new(ErrorCode::Internal, told));
+                Some(error)
+            }
+        };
+        match after {
+            // It stays, so that its panics are counted.
+            _ if error.is_some() => return error,
+            After::Busy => {}
+            After::Idle(hot) => self.passivate(id, hot),
+            After::Gone => {
+                self.drop_deleted(id);
+                return None;
+            }
+        }
+        self.schedule(id, wake);
+        None
+    }
+
+    fn activate(&mut self, id: JobId) -> bool {
+        match self.jobs.get(&id) {
+            None => return false,
+            Some(slot) if slot.live.is_some() => return true,
+            Some(_) => {}
+        }
+        let Some(job) = self.materialize(id) else { return false };
+        let tenant = job.def.tenant.as_str().into();
+        let gauge = self.directory.gauge(&job.def.tenant);
         crate::measure::hot().activations.increment(1);
+        self.active.insert(id);
         if let Some(slot) = self.jobs.get_mut(&id) {
-            let used_ms = self.directory.time.boot_ms();
-            slot.live = Some(Box::new(Live { actor, events, in_flight, used_ms, panics, tenant, gauge }));
+            slot.live = Some(Box::new(JobActor { job, used_ms: 0, panics: 0, tenant, gauge }));
         }
         true
-    }
-
-    /// One without a job.
-    fn an_actor(&mut self, myself: &ActorRef<ShardMsg>) -> Option<ActorRef<JobMsg>> {
-        let spare = self.spare.pop();
-        self.spare_unused = self.spare_unused.min(self.spare.len());
-        spare.or_else(|| {
-            let spawned = ActorRuntime::spawn_linked_instant(None, JobActor, myself.clone(), myself.get_cell());
-            spawned.ok().map(|(actor, _)| actor)
-        })
-    }
-
-    /// Its job is bytes, or gone.
-    pub(super) fn retire(&mut self, actor: ActorRef<JobMsg>) {
-        self.actors.remove(&actor.get_id());
-        self.spare.push(actor);
-    }
-
-    /// Once a second: half of the spare actors that nobody needed since the last time go. So there are as many as the load
-    /// needs, and those of a peak do not stay.
-    pub(super) fn thin_out_spare(&mut self) {
-        let unneeded = self.spare_unused.div_ceil(2);
-        for actor in self.spare.drain(..unneeded) {
-            actor.stop(None);
-        }
-        self.spare_unused = self.spare.len();
     }
 
     /// Jobs whose runs take long become bytes between commands; the others do when their last run has ended.
     pub(super) fn passivate_idle(&mut self) {
         let now = self.directory.time.boot_ms();
         // Over the limit the idlest go first; nearly all are idle after one round trip anyway.
-        let patience = if self.actors.len() > limits::ACTIVE_JOBS_PER_SHARD { 0 } else { limits::PASSIVATE_AFTER_MS };
-        let idle: Vec<JobId> = self
-            .actors
-            .values()
-            .copied()
-            .filter(|id| {
-                self.jobs.get(id).and_then(|s| s.live.as_ref()).is_some_and(|live| {
-                    live.in_flight.is_empty() && (now - live.used_ms >= patience || live.events.len() > EVENTS_KEPT)
-                })
+        let patience = if self.active.len() > limits::ACTIVE_JOBS_PER_SHARD { 0 } else { limits::PASSIVATE_AFTER_MS };
+        let idle: Vec<(JobId, Vec<u8>)> = self
+            .active
+            .iter()
+            .filter_map(|id| {
+                let live = self.jobs.get(id)?.live.as_ref()?;
+                (now - live.used_ms >= patience).then(|| (*id, live.job.encode_hot()))
             })
             .collect();
-        for id in idle {
-            if let Some(job) = self.materialize(id) {
-                self.passivate(id, job.encode_hot());
-            }
+        for (id, hot) in idle {
+            self.passivate(id, hot);
         }
     }
 
-    /// The job becomes its bytes (`hot`, as of its last decision), unless a command is on its way to it.
-    pub(super) fn passivate(&mut self, id: JobId, hot: Vec<u8>) {
+    /// The job becomes its bytes (`hot`, as of its last decision).
+    fn passivate(&mut self, id: JobId, hot: Vec<u8>) {
         let Some(slot) = self.jobs.get_mut(&id) else { return };
-        if let Some(live) = slot.live.take_if(|live| live.in_flight.is_empty()) {
-            slot.hot = hot.into_boxed_slice();
-            self.retire(live.actor);
-        }
+        slot.hot = hot.into_boxed_slice();
+        slot.live = None;
+        self.active.remove(&id);
     }
 
-    /// A job actor panicked: rebuild it, refuse the command that broke it, send the rest again.
-    pub(super) fn job_actor_failed(&mut self, myself: &ActorRef<ShardMsg>, actor: ActorId, error: &str) {
-        let Some(id) = self.actors.remove(&actor) else { return };
-        let Some(mut live) = self.jobs.get_mut(&id).and_then(|s| s.live.take()) else { return };
-        metrics::counter!("campanile_job_actor_panics_total").increment(1);
-        self.undecided -= live.in_flight.len();
-        let broken = live.in_flight.pop_front();
-        let panics = live.panics + 1;
-        tracing::error!(job = %id, %error, panics, "a job actor failed; the job is rebuilt from its journal");
-        let was_wake = broken.as_ref().is_some_and(|e| matches!(e.command, Command::Wake));
-        if let Some(broken) = &broken {
-            let reply = std::mem::take(&mut *broken.reply.lock());
-            self.refuse(
-                reply,
-                ApiError::new(ErrorCode::Internal, format!("job {id} failed on this command; see the node's log")),
-            );
+    /// A job that fails again and again is put aside, by the shard itself: the job's own code is what is broken.
+    fn quarantine_if_hopeless(&mut self, myself: &ActorRef<ShardMsg>, id: JobId, error: &str) -> bool {
+        let Some(live) = self.jobs.get_mut(&id).and_then(|s| s.live.as_mut()) else { return true };
+        if live.panics < limits::PANICS_BEFORE_QUARANTINE {
+            return false;
         }
-        let waiting = std::mem::take(&mut live.in_flight);
-        // Events first: they are part of the job.
-        if let Some(slot) = self.jobs.get_mut(&id) {
-            slot.live = Some(Box::new(Live { in_flight: VecDeque::new(), ..*live }));
-        }
-        let Some(job) = self.materialize(id) else { return };
-        let events = self.jobs.get_mut(&id).and_then(|s| s.live.take()).map(|l| l.events).unwrap_or_default();
-        self.spawn(myself, id, job, events, VecDeque::new(), panics);
-        if panics >= limits::PANICS_BEFORE_QUARANTINE {
-            let reason = format!("its actor failed {panics} times in a row: {}", first_line(error));
-            self.quarantine(myself, id, reason);
-        }
-        for envelope in waiting {
-            self.send_to_job(myself, envelope);
-        }
-        if was_wake && panics < limits::PANICS_BEFORE_QUARANTINE {
-            self.send_to_job(
-                myself,
-                Arc::new(Envelope { job: id, command: Command::Wake, reply: parking_lot::Mutex::new(ReplyTo::Nobody) }),
-            );
-        }
-    }
-
-    /// Written by the shard itself: the job's own code is what is broken.
-    fn quarantine(&mut self, myself: &ActorRef<ShardMsg>, id: JobId, reason: String) {
+        let reason = format!("its turns failed {} times in a row: {}", live.panics, first_line(error));
         tracing::error!(job = %id, %reason, "job put into quarantine");
-        let event = Event::JobQuarantined { job: id, at_ms: self.now_ms(), reason };
-        let Some(mut job) = self.materialize(id) else { return };
-        campanile_core::job::apply::apply(&mut job, &event);
-        if let Some(slot) = self.jobs.get_mut(&id) {
-            slot.hot = job.encode_hot().into_boxed_slice();
-            if let Some(live) = slot.live.take() {
-                self.retire(live.actor);
-            }
-        }
-        self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(campanile_core::job::Reply::Done));
+        let event = Event::JobQuarantined { job: id, at_ms: self.directory.time.now_ms(), reason };
+        campanile_core::job::apply::apply(&mut live.job, &event);
+        let hot = live.job.encode_hot();
+        self.passivate(id, hot);
+        self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+        true
     }
 }
 

@@ -1,16 +1,13 @@
 //! The end of the log: a decision's events are applied to memory at once and join the open frame, which goes to the journal
-//! when no job is deciding any more, or when it holds enough; what must happen outside waits here until it is durable.
+//! at the end of the shard's turn, or when it holds enough; what must happen outside waits here until it is durable.
 
-use super::{Forget, Shard, Slot};
+use super::{Forget, Shard};
 use crate::{
     directory::Directory,
-    messages::{Envelope, PoolMsg, QuotaMsg, ReplyTo, ShardMsg, Watched},
+    messages::{PoolMsg, QuotaMsg, ReplyTo, ShardMsg, Watched},
     ports::Position,
 };
-use campanile_core::{
-    job::{Assign, Decision, Effect, Reply, Waiting},
-    reject::Rejection,
-};
+use campanile_core::job::{Assign, Decision, Effect, Reply, Waiting};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::Event,
@@ -67,6 +64,7 @@ impl Shard {
         reply: ReplyTo,
         answer: Result<Reply, ApiError>,
     ) {
+        let effects = self.ask_at_once(&events, effects);
         let mut open = self.open.take().unwrap_or_else(|| self.open_frame());
         for event in &events {
             self.state.apply(event);
@@ -81,6 +79,21 @@ impl Shard {
         if full {
             self.seal(myself);
         }
+    }
+
+    /// A new run asks for its permit and its executor while its frame is on the way to the disk: both live in memory as the run
+    /// does, and its attempt's frame comes behind this one in the log, so nothing is sent before both are durable. Runs that
+    /// had an attempt wait, or their permit of before would come back behind the new one. Returns the other effects.
+    fn ask_at_once(&mut self, events: &[Event], mut effects: Vec<Effect>) -> Vec<Effect> {
+        let is_new = |id: RunId| events.iter().any(|e| matches!(e, Event::RunCreated { run, .. } if *run == id));
+        self.asking.extend(effects.extract_if(.., |e| matches!(e, Effect::Enqueue(waiting) if is_new(waiting.run))));
+        effects
+    }
+
+    /// After each message: what it decided is one frame, and its new runs ask together.
+    pub(super) fn end_of_turn(&mut self, myself: &ActorRef<ShardMsg>) {
+        self.seal(myself);
+        release_effects(&self.directory, std::mem::take(&mut self.asking));
     }
 
     fn open_frame(&mut self) -> OpenFrame {
@@ -100,13 +113,6 @@ impl Shard {
             self.unprojected.push_back((frame.seq, forget));
         }
         self.directory.journal.append(Arc::new(frame), bytes, myself.clone());
-    }
-
-    /// After each message: a frame waits only for jobs that are deciding, never for what may come.
-    pub(super) fn seal_when_quiet(&mut self, myself: &ActorRef<ShardMsg>) {
-        if self.undecided == 0 {
-            self.seal(myself);
-        }
     }
 
     /// Keeps the shard's own look-ups in step with an event.
@@ -178,46 +184,7 @@ impl Shard {
     }
 
     /// A job actor decided.
-    pub(super) fn decided(
-        &mut self,
-        myself: &ActorRef<ShardMsg>,
-        envelope: &Arc<Envelope>,
-        result: Result<Decision, Rejection>,
-        wake_ms: Option<i64>,
-        gone: bool,
-        idle: Option<Vec<u8>>,
-    ) {
-        let id = envelope.job;
-        let now = self.directory.time.boot_ms();
-        if let Some(live) = self.jobs.get_mut(&id).and_then(|s| s.live.as_mut()) {
-            // Decisions come in the order of the commands; one of a restarted actor is the first again.
-            if live.in_flight.front().is_none_or(|first| !Arc::ptr_eq(first, envelope)) {
-                return;
-            }
-            live.in_flight.pop_front();
-            self.undecided -= 1;
-            live.used_ms = now;
-            live.panics = 0;
-        } else {
-            return;
-        }
-        let reply = std::mem::take(&mut *envelope.reply.lock());
-        if let Some(hot) = idle {
-            // First: these bytes hold what was decided, so its events need not be kept beside them.
-            self.passivate(id, hot);
-        }
-        match result {
-            Ok(decision) => self.accept(myself, id, decision, reply),
-            Err(rejection) => self.refuse(reply, rejection.into()),
-        }
-        if gone {
-            self.drop_deleted(id);
-        } else {
-            self.schedule(id, wake_ms);
-        }
-    }
-
-    fn accept(&mut self, myself: &ActorRef<ShardMsg>, id: JobId, decision: Decision, reply: ReplyTo) {
+    pub(super) fn accept(&mut self, myself: &ActorRef<ShardMsg>, decision: Decision, reply: ReplyTo) {
         if decision.events.is_empty() {
             // Rests on what was enqueued before.
             let effects = decision.effects;
@@ -228,9 +195,6 @@ impl Shard {
                 reply.answer(Ok(answer));
             });
             return;
-        }
-        if let Some(live) = self.jobs.get_mut(&id).and_then(|s| s.live.as_mut()) {
-            live.events.extend(decision.events.iter().cloned());
         }
         self.append(myself, decision.events, decision.effects, reply, Ok(decision.reply));
     }
@@ -288,16 +252,11 @@ impl Shard {
         }
     }
 
-    /// A deleted job leaves memory with its last run, unless a command to it is still under way.
-    fn drop_deleted(&mut self, id: JobId) {
-        let idle = |slot: &Slot| slot.live.as_ref().is_none_or(|l| l.in_flight.is_empty());
-        if self.jobs.get(&id).is_some_and(idle)
-            && let Some(Slot { live: Some(live), .. }) = self.jobs.remove(&id)
-        {
-            self.retire(live.actor);
-            if self.order.len() > 2 * self.jobs.len() + ORDER_SLACK {
-                self.order.retain(|id| self.jobs.contains_key(id));
-            }
+    /// A deleted job leaves memory with its last run.
+    pub(super) fn drop_deleted(&mut self, id: JobId) {
+        self.active.remove(&id);
+        if self.jobs.remove(&id).is_some() && self.order.len() > 2 * self.jobs.len() + ORDER_SLACK {
+            self.order.retain(|id| self.jobs.contains_key(id));
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 fn envelope(job: JobId, command: Command, reply: ReplyTo) -> Envelope {
-    Envelope { job, command, reply: parking_lot::Mutex::new(reply) }
+    Envelope { job, command, reply }
 }
 
 impl Shard {
@@ -135,15 +135,9 @@ impl Shard {
             return self.submit(myself, envelope);
         };
         match self.run_of_key(envelope.job, key).await {
-            Ok(Some(run)) => {
-                let reply = std::mem::take(&mut *envelope.reply.lock());
-                self.answer_run(run, reply).await;
-            }
+            Ok(Some(run)) => self.answer_run(run, envelope.reply).await,
             Ok(None) => self.submit(myself, envelope),
-            Err(error) => {
-                let reply = std::mem::take(&mut *envelope.reply.lock());
-                self.refuse(reply, error);
-            }
+            Err(error) => self.refuse(envelope.reply, error),
         }
     }
 

@@ -18,7 +18,7 @@ use campanile_schema::{
     job::JobStatus,
     limits,
 };
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::Deserialize;
 use std::{
     collections::VecDeque,
@@ -193,11 +193,9 @@ impl Shard {
             keys: HashMap::new(),
             recent: HashMap::new(),
             wheel: Wheel::new(now),
-            actors: HashMap::new(),
-            spare: Vec::new(),
-            spare_unused: 0,
-            undecided: 0,
+            active: HashSet::new(),
             open: None,
+            asking: Vec::new(),
             awaiting: VecDeque::new(),
             unprojected: VecDeque::new(),
             durable_position,

@@ -1,5 +1,6 @@
 //! The shard actor: unit of ownership and recovery. It keeps its jobs (as bytes while they are passive), activates job
-//! actors, puts their decisions into the log in order, and lets replies and effects go when they are durable.
+//! actors and gives them their turns, puts their decisions into the log in order, and lets replies and effects go when they
+//! are durable.
 //!
 //! `append` the log end, `activate` job actors and panics, `commands` what arrives, `creates` new jobs, `queries` what is read, `snapshot` the
 //! way to disk, `keys` the dedup of callers' keys, `load` how it comes back.
@@ -13,46 +14,33 @@ pub mod load;
 mod queries;
 mod snapshot;
 
-use crate::{
-    directory::{Directory, TenantGauge},
-    messages::{Envelope, JobMsg, ShardMsg},
-    ports::Position,
-};
+use crate::{directory::Directory, job::JobActor, messages::ShardMsg, ports::Position};
 use append::{Awaiting, OpenFrame};
-use campanile_core::{job::Job, shard::ShardState, wheel::Wheel};
+use campanile_core::{
+    job::{Effect, Job},
+    shard::ShardState,
+    wheel::Wheel,
+};
 use campanile_schema::{
-    event::Event,
     ids::{JobId, RunId, ShardId, name_hash},
     record::RunRecord,
 };
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use load::Loaded;
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::{
     collections::VecDeque,
     sync::{Arc, atomic::Ordering},
 };
 use tokio::sync::oneshot;
 
-/// A job in its shard: bytes, and its actor while it is active.
+/// A job in its shard: bytes, and its actor while it is active. The bytes are of when it became active then.
 struct Slot {
     def: Box<[u8]>,
     hot: Box<[u8]>,
     /// Its entry in the wheel that counts, ms; others are stale. `i64::MAX` = none.
     wake_ms: i64,
-    live: Option<Box<Live>>,
-}
-
-/// The active part of a job.
-struct Live {
-    actor: ActorRef<JobMsg>,
-    /// Events since `Slot::hot` was encoded: bytes + events = the job now.
-    events: Vec<Event>,
-    in_flight: VecDeque<Arc<Envelope>>,
-    used_ms: i64,
-    panics: u32,
-    tenant: Arc<str>,
-    gauge: Arc<TenantGauge>,
+    live: Option<Box<JobActor>>,
 }
 
 /// State of the actor.
@@ -73,14 +61,11 @@ pub struct Shard {
     /// the view shows its first end.
     recent: HashMap<RunId, (u64, RunRecord)>,
     wheel: Wheel,
-    actors: HashMap<ActorId, JobId>,
-    /// Job actors without a job.
-    spare: Vec<ActorRef<JobMsg>>,
-    /// Fewest of them at any time since the last housekeeping.
-    spare_unused: usize,
-    /// Commands that job actors have not decided yet.
-    undecided: usize,
+    /// Jobs that have an actor.
+    active: HashSet<JobId>,
     open: Option<OpenFrame>,
+    /// New runs of this turn, to be enqueued at its end.
+    asking: Vec<Effect>,
     awaiting: VecDeque<Awaiting>,
     unprojected: VecDeque<(u64, Vec<Forget>)>,
     durable_seq: u64,
@@ -158,9 +143,6 @@ impl Actor for ShardActor {
             ShardMsg::Suspect(held) => shard.suspect(&myself, held),
             ShardMsg::Heard(held, session, port) => shard.heard(&myself, held, session, port),
             ShardMsg::Lost(held) => shard.lost(&myself, held),
-            ShardMsg::Decided { envelope, result, wake_ms, gone, idle } => {
-                shard.decided(&myself, &envelope, result, wake_ms, gone, idle);
-            }
             ShardMsg::Durable { seq, position } => shard.durable(seq, position),
             ShardMsg::Projected { seq } => shard.projected(seq),
             ShardMsg::Snapshotted { number, seq, position, definitions, ok } => {
@@ -183,28 +165,7 @@ impl Actor for ShardActor {
             ShardMsg::Flush(port) => shard.flush(&myself, port),
             ShardMsg::Watch(run, port) => shard.watch(run, port),
         }
-        shard.seal_when_quiet(&myself);
-        shard.publish_wake();
-        Ok(())
-    }
-
-    /// A job actor ended. The default would stop this shard and all its jobs.
-    async fn handle_supervisor_evt(
-        &self,
-        myself: ActorRef<ShardMsg>,
-        event: SupervisionEvent,
-        shard: &mut Shard,
-    ) -> Result<(), ActorProcessingErr> {
-        match event {
-            SupervisionEvent::ActorFailed(actor, error) => {
-                shard.job_actor_failed(&myself, actor.get_id(), &error.to_string());
-            }
-            SupervisionEvent::ActorTerminated(actor, _, _) => {
-                shard.actors.remove(&actor.get_id());
-            }
-            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
-        }
-        shard.seal_when_quiet(&myself);
+        shard.end_of_turn(&myself);
         shard.publish_wake();
         Ok(())
     }
@@ -226,7 +187,7 @@ impl Shard {
         self.directory.wakes[usize::from(self.id.0)].store(at, Ordering::Relaxed);
     }
 
-    /// The job as of the last decision: its bytes and the events since.
+    /// The job as of its last decision.
     pub(super) fn materialize(&self, id: JobId) -> Option<Job> {
         let slot = self.jobs.get(&id)?;
         match slot.materialize(id) {
@@ -283,10 +244,9 @@ impl Slot {
     }
 
     pub(super) fn materialize(&self, id: JobId) -> Result<Job, campanile_schema::frame::DecodeError> {
-        let mut job = Job::decode(id, &self.def, &self.hot)?;
-        for event in self.live.iter().flat_map(|l| &l.events) {
-            campanile_core::job::apply::apply(&mut job, event);
+        match &self.live {
+            Some(live) => Ok(live.job.clone()),
+            None => Job::decode(id, &self.def, &self.hot),
         }
-        Ok(job)
     }
 }

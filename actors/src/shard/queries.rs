@@ -88,7 +88,7 @@ impl Shard {
             shard: self.id,
             jobs: self.names.len() as u64 + self.name_collisions.len() as u64,
             open_runs: self.open_runs.len() as u64,
-            active: self.actors.len() as u64,
+            active: self.active.len() as u64,
             wheel: self.wheel.len() as u64,
             needs_after: self.needs_after(),
         }

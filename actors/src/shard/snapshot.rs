@@ -62,7 +62,6 @@ impl Shard {
     /// Once a second.
     pub(super) fn housekeep(&mut self, myself: &ActorRef<ShardMsg>) {
         self.passivate_idle();
-        self.thin_out_spare();
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
         let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.time.boot_ms() - t);
@@ -103,13 +102,12 @@ impl Shard {
         let mut state = self.state.clone();
         state.tzdb = self.directory.tzdb.to_owned();
         let header = Item(0, encode(&state));
-        let hot = chunks(std::iter::once(header).chain(self.jobs.iter().filter_map(|(id, slot)| {
+        let hot = chunks(std::iter::once(header).chain(self.jobs.iter().map(|(id, slot)| {
             let bytes = match &slot.live {
                 None => slot.hot.to_vec(),
-                Some(live) if live.events.is_empty() => slot.hot.to_vec(),
-                Some(_) => slot.materialize(*id).ok()?.encode_hot(),
+                Some(live) => live.job.encode_hot(),
             };
-            Some(Item(id.0, bytes))
+            Item(id.0, bytes)
         })));
         let changed = std::mem::take(&mut self.snapshots.changed);
         let definitions = chunks(

@@ -1,16 +1,15 @@
 //! Pages of runs and of a job's ledger. An entry of a list counts only if the run's own row agrees with it.
 
-use super::{Db, keys, ledger_from};
+use super::{Db, keys, ledger_from, staging::Table, write};
 use crate::store::tables::TenantList;
 use campanile_actors::ports::{LedgerRow, RunPage, StoreError};
 use campanile_schema::{ids::JobId, limits, record::RunRecord};
-use fjall::Iter;
 use std::ops::Bound;
 
 /// Final runs of a job, newest first.
 pub fn job_runs(db: &Db, job: JobId, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError> {
     let prefix = job.0.to_be_bytes();
-    page(db, range(&db.job_runs, &prefix, after), &prefix, limit, |key| {
+    page(db, Table::JobRuns, &prefix, after, limit, |key| {
         let Some(run) = keys::run_of_job_run(key) else {
             return Ok(None);
         };
@@ -27,7 +26,7 @@ pub fn tenant_runs(
     limit: usize,
 ) -> Result<RunPage, StoreError> {
     let prefix = keys::tenant(tenant);
-    page(db, range(db.list(list), &prefix, after), &prefix, limit, |key| {
+    page(db, write::list(list), &prefix, after, limit, |key| {
         let Some((ended, run)) = keys::of_tenant_run(key) else {
             return Ok(None);
         };
@@ -42,9 +41,9 @@ pub fn ledger(db: &Db, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> Re
     let first = keys::ledger_at(job, from_ms.max(hidden).saturating_add(1));
     let prefix = job.0.to_be_bytes();
     let mut rows = Vec::new();
-    for entry in db.ledger.range(first..) {
-        let (key, value) = entry.into_inner().map_err(|e| db.failure("read", &e))?;
-        if !key.starts_with(&prefix) || rows.len() >= limit.min(limits::PAGE_SIZE_MAX) {
+    for entry in db.scan(Table::Ledger, Bound::Included(first.to_vec()), &prefix) {
+        let (_, value) = entry?;
+        if rows.len() >= limit.min(limits::PAGE_SIZE_MAX) {
             break;
         }
         let row: LedgerRow = db.decode("ledger row", &value)?;
@@ -57,33 +56,23 @@ pub fn ledger(db: &Db, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> Re
 }
 
 /// Entries with `prefix` after the token of the page before. A token is what follows the prefix in the last key.
-fn range(keyspace: &fjall::Keyspace, prefix: &[u8], after: Option<&[u8]>) -> Iter {
-    let mut begin = prefix.to_vec();
-    let bound = match after {
-        Some(token) => {
-            begin.extend_from_slice(token);
-            Bound::Excluded(begin)
-        }
-        None => Bound::Included(begin),
-    };
-    keyspace.range((bound, Bound::Unbounded))
-}
-
 fn page(
     db: &Db,
-    entries: Iter,
+    table: Table,
     prefix: &[u8],
+    after: Option<&[u8]>,
     limit: usize,
     record: impl Fn(&[u8]) -> Result<Option<RunRecord>, StoreError>,
 ) -> Result<RunPage, StoreError> {
+    let from = match after {
+        Some(token) => Bound::Excluded([prefix, token].concat()),
+        None => Bound::Included(prefix.to_vec()),
+    };
     let limit = limit.clamp(1, limits::PAGE_SIZE_MAX);
     let mut page = RunPage::default();
     let mut last = Vec::new();
-    for entry in entries {
-        let key = entry.key().map_err(|e| db.failure("read", &e))?;
-        let Some(token) = key.strip_prefix(prefix) else {
-            break;
-        };
+    for entry in db.scan(table, from, prefix) {
+        let (key, _) = entry?;
         let Some(record) = record(&key)? else {
             continue;
         };
@@ -91,7 +80,7 @@ fn page(
             page.next = Some(last);
             break;
         }
-        last = token.to_vec();
+        last = key[prefix.len()..].to_vec();
         page.items.push(record);
     }
     Ok(page)

@@ -4,9 +4,8 @@
 //! because rows are applied again from the flushed position anyway) and `logs/` (output of attempts, which stands in no
 //! journal of ours, so there fjall's own is what survives a kill).
 //!
-//! Traps of fjall that are met here: it has no group commit, so there is one committer; it sleeps when four memtables wait
-//! for the disk, so nothing that must answer calls it; its journal shrinks only at a flush, so flushes are forced; without
-//! a journal file it forgets its sequence numbers, so an empty one is put there.
+//! Rows gather in memory (`staging`) and go to disk as whole table files. Traps of fjall that are met here: without a journal
+//! file it forgets its sequence numbers, so an empty one is put there.
 
 mod compaction;
 mod keys;
@@ -15,6 +14,7 @@ mod logs;
 mod open;
 mod points;
 mod retain;
+mod staging;
 mod write;
 
 pub use open::FjallSource;
@@ -29,6 +29,7 @@ use campanile_schema::{
     record::RunRecord,
 };
 use fjall::{Database, Keyspace, Slice};
+use staging::{Staging, Table};
 use std::{
     path::PathBuf,
     sync::{
@@ -49,14 +50,9 @@ pub struct FjallTables {
 /// Open databases and their keyspaces.
 struct Db {
     views: Database,
-    runs: Keyspace,
-    job_runs: Keyspace,
-    keys: Keyspace,
-    ledger: Keyspace,
-    dead_letters: Keyspace,
-    failed: Keyspace,
-    by_time: Keyspace,
-    meta: Keyspace,
+    /// In the order of [`Table::ALL`].
+    keyspaces: Vec<Keyspace>,
+    staging: Staging,
     logs: Database,
     chunks: Keyspace,
     /// Ledger rows that end before this are gone for readers; compaction removes them. After a restart those that are
@@ -68,29 +64,12 @@ struct Db {
 }
 
 impl Db {
-    fn list(&self, list: TenantList) -> &Keyspace {
-        match list {
-            TenantList::DeadLetters => &self.dead_letters,
-            TenantList::Failed => &self.failed,
-        }
-    }
-
-    /// Keyspaces of the read model.
-    fn view_keyspaces(&self) -> [&Keyspace; 8] {
-        [
-            &self.runs,
-            &self.job_runs,
-            &self.keys,
-            &self.ledger,
-            &self.dead_letters,
-            &self.failed,
-            &self.by_time,
-            &self.meta,
-        ]
+    fn keyspace(&self, table: Table) -> &Keyspace {
+        &self.keyspaces[table as usize]
     }
 
     fn record(&self, run: RunId) -> Result<Option<RunRecord>, StoreError> {
-        let value = self.runs.get(keys::run(run)).map_err(|e| self.failure("read", &e))?;
+        let value = self.get(Table::Runs, &keys::run(run))?;
         value.map(|v| self.decode("run record", &v)).transpose()
     }
 
@@ -124,7 +103,11 @@ impl FjallTables {
 
 impl Tables for FjallTables {
     fn apply(&self, rows: &[(u64, Row)], position: Position) -> Result<(), StoreError> {
-        write::apply(&*self.db()?, rows, position)
+        let db = self.db()?;
+        if db.staging.bytes() > self.settings.staged_bytes() {
+            self.flush()?;
+        }
+        write::apply(&db, rows, position)
     }
 
     fn position(&self) -> Result<Position, StoreError> {
@@ -132,7 +115,8 @@ impl Tables for FjallTables {
     }
 
     fn flush(&self) -> Result<(), StoreError> {
-        write::flush(&*self.db()?)
+        let db = self.db()?;
+        open::in_background(|| db.staging.flush(&db))
     }
 
     fn revive(&self) -> Result<(), StoreError> {

@@ -1,6 +1,11 @@
 //! Opens, begins and reopens the views' databases.
 
-use super::{Db, FjallTables, compaction::LedgerRetention, write};
+use super::{
+    Db, FjallTables,
+    compaction::LedgerRetention,
+    staging::{Staging, Table},
+    write,
+};
 use crate::store::{
     embedded::{EmbeddedOptions, history::TableSource},
     tables::Tables,
@@ -36,13 +41,18 @@ impl Settings {
             workers: options.views_workers.max(1),
         }
     }
+
+    /// Of rows that no flush has taken: with more the next rows wait for one.
+    pub(super) fn staged_bytes(&self) -> usize {
+        STAGED_MEMTABLES * self.memtable_bytes as usize
+    }
 }
 
-const KEYSPACES: [&str; 8] = ["runs", "job_runs", "keys", "ledger", "dead_letters", "failed", "by_time", "meta"];
-const LEDGER: &str = "ledger";
 const CHUNKS: &str = "chunks";
 
-/// Journal of the views' database, bytes; it is never read again.
+/// Rows wait in memory for a flush up to so many times the size of a memtable: there are as many tables of some size.
+const STAGED_MEMTABLES: usize = 4;
+/// Journal of the views' database, bytes; nothing is written to it.
 const JOURNAL_BYTES: u64 = 256 << 20;
 /// Memory for blocks of logs that were read, bytes.
 const LOGS_CACHE_BYTES: u64 = 4 << 20;
@@ -72,7 +82,7 @@ pub(super) fn begin(options: &EmbeddedOptions, position: Position) -> Result<Arc
     sync_dirs(&settings).map_err(|e| failed(format!("cannot sync: {e}")))?;
     if position > Position::default() {
         write::put_position(&db, position)?;
-        write::flush(&db)?;
+        db.staging.flush(&db)?;
     }
     Ok(FjallTables::shared(settings, db))
 }
@@ -82,11 +92,11 @@ impl FjallTables {
         Arc::new(Self { settings, db: RwLock::new(Some(Arc::new(db))), log_writer: Mutex::new(()) })
     }
 
-    /// After a failed write fjall refuses everything: opens the databases anew, as a restart would.
+    /// After a failed write: opens the databases anew, as a restart would.
     pub(super) fn reopen_if_poisoned(&self) -> Result<(), StoreError> {
         let mut slot = self.db.write().unwrap_or_else(PoisonError::into_inner);
         let healthy = |db: &Database| db.persist(fjall::PersistMode::Buffer).is_ok();
-        if slot.as_ref().is_some_and(|db| healthy(&db.views) && healthy(&db.logs)) {
+        if slot.as_ref().is_some_and(|db| healthy(&db.views) && healthy(&db.logs) && !db.staging.has_failed()) {
             return Ok(());
         }
         // fjall holds its directory until the last handle is gone; readers hold theirs only for a call.
@@ -108,8 +118,8 @@ fn open_existing(settings: &Settings) -> Result<Db, String> {
     }
     empty_journal(&settings.views).map_err(|e| format!("cannot empty their journal: {e}"))?;
     let opened = database(settings)?;
-    if let Some(missing) = KEYSPACES.iter().find(|name| !opened.database.keyspace_exists(name)) {
-        return Err(format!("the table {missing} is missing"));
+    if let Some(missing) = Table::ALL.iter().find(|t| !opened.database.keyspace_exists(t.name())) {
+        return Err(format!("the table {} is missing", missing.name()));
     }
     let db = assemble(settings, opened.database, opened.ledger_from_ms)?;
     sync_dirs(settings).map_err(|e| format!("cannot sync: {e}"))?;
@@ -150,41 +160,36 @@ fn database(settings: &Settings) -> Result<Opened, String> {
         .manual_journal_persist(true)
         .with_compaction_filter_factories(Arc::new(move |name| {
             let filter = LedgerRetention { from_ms: Arc::clone(&from_ms) };
-            (name == LEDGER).then(|| Arc::new(filter) as _)
+            (name == Table::Ledger.name()).then(|| Arc::new(filter) as _)
         }));
     let database = in_background(|| database.open()).map_err(|e| format!("cannot open: {e}"))?;
     Ok(Opened { database, ledger_from_ms })
 }
 
-/// Opens on a thread that gets only time that nobody else wants. The database's own threads, which flush and compact, are
+/// Opens, or flushes, on a thread that gets only time that nobody else wants. The database's own threads, which compact, are
 /// started there and inherit it: a thread of ours that wakes up never waits for one of them. Should there be no such time at
 /// all, rows pile up, new runs are refused as by a full queue, and so there is time again.
-fn in_background<T: Send>(open: impl FnOnce() -> T + Send) -> T {
+pub(super) fn in_background<T: Send>(work_itself: impl FnOnce() -> T + Send) -> T {
     use thread_priority::{NormalThreadSchedulePolicy::Idle, ThreadPriority, ThreadSchedulePolicy::Normal};
-    let opening = || {
+    let work = || {
         let me = thread_priority::thread_native_id();
         // Without it everything works, only less evenly.
         if let Err(error) = thread_priority::set_thread_priority_and_policy(me, ThreadPriority::Min, Normal(Idle)) {
             tracing::debug!(?error, "threads of the read model run at the usual priority");
         }
-        open()
+        work_itself()
     };
-    std::thread::scope(|scope| scope.spawn(opening).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn assemble(settings: &Settings, views: Database, ledger_from_ms: Arc<AtomicI64>) -> Result<Db, String> {
-    let keyspace = |name: &str, share: u64| keyspace(&views, name, settings.memtable_bytes / share);
+    let keyspaces =
+        Table::ALL.iter().map(|table| keyspace(&views, table.name(), settings)).collect::<Result<_, _>>()?;
     let logs = open_logs(settings)?;
     Ok(Db {
-        runs: keyspace("runs", 1)?,
-        job_runs: keyspace("job_runs", 2)?,
-        keys: keyspace("keys", 4)?,
-        ledger: keyspace(LEDGER, 1)?,
-        dead_letters: keyspace("dead_letters", 8)?,
-        failed: keyspace("failed", 8)?,
-        by_time: keyspace("by_time", 2)?,
-        meta: keyspace("meta", 8)?,
-        chunks: keyspace_of(&logs, CHUNKS, settings.memtable_bytes / 2, false)?,
+        keyspaces,
+        staging: Staging::default(),
+        chunks: keyspace(&logs, CHUNKS, settings)?,
         views,
         logs,
         ledger_from_ms,
@@ -193,14 +198,8 @@ fn assemble(settings: &Settings, views: Database, ledger_from_ms: Arc<AtomicI64>
     })
 }
 
-fn keyspace(database: &Database, name: &str, memtable_bytes: u64) -> Result<Keyspace, String> {
-    keyspace_of(database, name, memtable_bytes, true)
-}
-
-fn keyspace_of(database: &Database, name: &str, memtable_bytes: u64, manual: bool) -> Result<Keyspace, String> {
-    let options = || {
-        KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes.max(1 << 20)).manual_journal_persist(manual)
-    };
+fn keyspace(database: &Database, name: &str, settings: &Settings) -> Result<Keyspace, String> {
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(settings.memtable_bytes);
     database.keyspace(name, options).map_err(|e| format!("cannot open the table {name}: {e}"))
 }
 

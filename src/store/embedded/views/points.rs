@@ -1,12 +1,12 @@
 //! Look-ups of one row.
 
-use super::{Db, keys};
+use super::{Db, keys, staging::Table};
 use campanile_actors::ports::StoreError;
 use campanile_schema::ids::{JobId, RunId};
 
 /// The run of a caller's key.
 pub fn find_key(db: &Db, job: JobId, key: &str) -> Result<Option<RunId>, StoreError> {
-    let value = db.keys.get(keys::caller_key(job, key)).map_err(|e| db.failure("read", &e))?;
+    let value = db.get(Table::Keys, &keys::caller_key(job, key))?;
     value.map(|v| run_id(db, &v)).transpose()
 }
 

@@ -1,10 +1,16 @@
 //! Retention: what ended long ago goes, oldest first, a bounded number of rows a call.
 
-use super::{Db, keys, points};
+use super::{
+    Db, keys, points,
+    staging::{Table, Writes},
+    write,
+};
 use campanile_actors::ports::StoreError;
 use campanile_schema::{limits, record::RunRecord};
-use fjall::OwnedWriteBatch;
-use std::sync::{PoisonError, atomic::Ordering};
+use std::{
+    ops::Bound,
+    sync::{PoisonError, atomic::Ordering},
+};
 
 /// Removes runs that ended before `before_ms` with their keys, list entries and logs. Once they are all gone, ledger rows
 /// that ended before it vanish too: readers hide them at once, compaction removes them.
@@ -18,18 +24,21 @@ pub fn retain(db: &Db, before_ms: i64, max_rows: usize) -> Result<u64, StoreErro
     if cursor.as_slice() >= end.as_slice() {
         cursor.clear();
     }
-    let mut batch = db.views.batch();
+    let mut batch = Writes::default();
     let (mut gone, mut count, mut last) = (Vec::new(), 0, None);
-    for entry in db.by_time.range(cursor.as_slice()..end.as_slice()).take(max_rows) {
-        let (key, value) = entry.into_inner().map_err(|e| db.failure("read", &e))?;
+    for entry in db.scan(Table::ByTime, Bound::Included(cursor.clone()), &[]).take(max_rows) {
+        let (key, value) = entry?;
+        if *key >= end[..] {
+            break;
+        }
         let Some((ended, run)) = keys::of_by_time(&key) else { continue };
         let (lists, tenant) = keys::of_by_time_value(&value);
         for list in lists {
-            batch.remove(db.list(list), keys::tenant_run(tenant, ended, run));
+            batch.remove(write::list(list), keys::tenant_run(tenant, ended, run));
         }
         last = Some(key.clone());
         count += 1;
-        batch.remove(&db.by_time, key);
+        batch.remove(Table::ByTime, key);
         match db.record(run)? {
             // It was reopened meanwhile and has another row by now: only the stale entry goes.
             Some(record) if record.ended_ms != Some(ended) || !record.state.is_final() => continue,
@@ -38,7 +47,7 @@ pub fn retain(db: &Db, before_ms: i64, max_rows: usize) -> Result<u64, StoreErro
         }
         gone.push(run);
     }
-    batch.commit().map_err(|e| db.failure("write", &e))?;
+    db.staging.add(batch);
     for run in &gone {
         super::logs::remove(db, *run)?;
     }
@@ -52,13 +61,13 @@ pub fn retain(db: &Db, before_ms: i64, max_rows: usize) -> Result<u64, StoreErro
     Ok(count as u64)
 }
 
-fn remove_run(db: &Db, batch: &mut OwnedWriteBatch, record: &RunRecord) -> Result<(), StoreError> {
-    batch.remove(&db.runs, keys::run(record.run));
-    batch.remove(&db.job_runs, keys::job_run(record.job, record.run));
+fn remove_run(db: &Db, batch: &mut Writes, record: &RunRecord) -> Result<(), StoreError> {
+    batch.remove(Table::Runs, keys::run(record.run));
+    batch.remove(Table::JobRuns, keys::job_run(record.job, record.run));
     if let Some(key) = &record.key
         && points::find_key(db, record.job, key)? == Some(record.run)
     {
-        batch.remove(&db.keys, keys::caller_key(record.job, key));
+        batch.remove(Table::Keys, keys::caller_key(record.job, key));
     }
     Ok(())
 }
