@@ -216,6 +216,14 @@ impl ExecutorProcess {
         Ok(())
     }
 
+    /// Makes it stand still with its bodies, or go on.
+    pub fn freeze(&self, still: bool) -> io::Result<()> {
+        let event = if still { FaultEvent::ExecutorFrozen } else { FaultEvent::ExecutorThawed };
+        self.child.freeze(still)?;
+        self.faults.line(&FaultLine { executor: Some(self.name.clone()), ..fault(event, None) });
+        Ok(())
+    }
+
     /// Asks it to stop.
     pub fn stop(mut self, patience: Duration) -> io::Result<()> {
         self.child.end(patience).map(drop)
