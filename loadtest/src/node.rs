@@ -60,6 +60,8 @@ impl Node {
             .args(["--http", "127.0.0.1:0", "--rpc"])
             .arg(format!("127.0.0.1:{}", setup.rpc_port))
             .arg("--no-demo")
+            .arg("--with-parent")
+            .arg(std::process::id().to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log.try_clone()?);
