@@ -82,7 +82,7 @@ dev: ## Builds and runs a node with demo jobs on this machine; data in target/de
 	$(CARGO) build --bin campanile
 	exec target/debug/campanile dev --data target/dev-data
 
-test: ## Every test, with short forms of powercut and kill9
+test: ## Every test, with short forms of powercut and kill9, and all workloads in their short forms
 	@$(need)
 	need $(TEST_NEEDS)
 	$(rust)
@@ -99,7 +99,7 @@ test: ## Every test, with short forms of powercut and kill9
 	closing() {
 		echo "== time"; cat target/test.times
 		echo "== closing lines"
-		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: ' "$$log" || true
+		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED) ' "$$log" || true
 	}
 	trap closing EXIT
 	part "build" $(CARGO) build $(TESTED) --bins --tests
@@ -110,6 +110,8 @@ test: ## Every test, with short forms of powercut and kill9
 	part "foreign RPC programs (Python)" foreign
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
 	part "kill9 ($(SHORT_KILLS) kills)" kills
+	loads() { make load 2>&1 | tee -a "$$log"; }
+	part "load (short forms, checked)" loads
 	exit $$status
 
 lint: ## Format, clippy without and with faults, and dependency rules when cargo-deny is there (`make deny` installs it)
