@@ -18,6 +18,9 @@ POWERCUT_SEEDS ?= 1000
 KILLS ?= 20
 KILL_JOBS ?= 20000
 KILL_RATE ?= 2000
+MUTATIONS ?= skip_append ack_before_sync lost_ack reuse_token accept_stale forget_outcome double_fire fire_early forget_pause \
+	forget_policy quota_plus_one ledger_lie phantom_run
+MUTATION_KILLS ?= 3
 BENCH_JOBS ?= 100000
 BENCH_RATE ?= 20000
 BENCH_SECONDS ?= 60
@@ -79,7 +82,7 @@ dev: ## Builds and runs a node with demo jobs on this machine; data in target/de
 	$(CARGO) build --bin campanile
 	exec target/debug/campanile dev --data target/dev-data
 
-test: ## Every test, with short forms of powercut and kill9
+test: ## Every test, with short forms of powercut and kill9, and all workloads in their short forms
 	@$(need)
 	need $(TEST_NEEDS)
 	$(rust)
@@ -96,7 +99,7 @@ test: ## Every test, with short forms of powercut and kill9
 	closing() {
 		echo "== time"; cat target/test.times
 		echo "== closing lines"
-		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: ' "$$log" || true
+		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED) ' "$$log" || true
 	}
 	trap closing EXIT
 	part "build" $(CARGO) build $(TESTED) --bins --tests
@@ -107,6 +110,8 @@ test: ## Every test, with short forms of powercut and kill9
 	part "foreign RPC programs (Python)" foreign
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
 	part "kill9 ($(SHORT_KILLS) kills)" kills
+	loads() { make load 2>&1 | tee -a "$$log"; }
+	part "load (short forms, checked)" loads
 	exit $$status
 
 lint: ## Format, clippy without and with faults, and dependency rules when cargo-deny is there (`make deny` installs it)
@@ -152,15 +157,21 @@ kill9: ## Kills the node under load, KILLS=20 (KILL_JOBS, KILL_RATE, KILL_ARGS),
 	$(LOADTEST) kill9 --server-bin $(NODE) --dir $(RUNS)/kill9 --fail-points \
 		--kills $(KILLS) --jobs $(KILL_JOBS) --rate $(KILL_RATE) $(KILL_ARGS)
 
-mutations: ## Puts known defects into the node, one after the other; each must turn the verdict red
+mutations: ## Puts known defects (MUTATIONS) into the node, one after the other; each must turn the verdict red, for its own reason
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
 	$(CARGO) build $(TESTED) --bins --tests
-	for mutation in skip_append ack_before_sync reuse_token forget_outcome fire_early; do
+	table=$(RUNS)/mutations.txt; mkdir -p $(RUNS); : >$$table; status=0
+	for mutation in $(MUTATIONS); do
 		$(call fresh,mutation)
-		$(LOADTEST) kill9 --server-bin $(NODE) --dir $(RUNS)/mutation --kills 3 --jobs 4000 --rate 400 --mutation $$mutation
+		$(LOADTEST) kill9 --server-bin $(NODE) --dir $(RUNS)/mutation --kills $(MUTATION_KILLS) --jobs 4000 --rate 400 \
+			--mutation $$mutation 2>&1 | tee $(RUNS)/mutation.log || status=1
+		grep '^mutation ' $(RUNS)/mutation.log >>$$table || echo "mutation $$mutation: the run could not be made" >>$$table
 	done
+	echo "== mutations: each must be RED, and for its own reason"
+	cat $$table
+	exit $$status
 
 executor-loss: ## Kills an executor, then the node, while bodies run, and judges what becomes of them
 	@$(need)

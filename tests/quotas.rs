@@ -38,21 +38,11 @@ fn executor(node: &TestNode, slots: u32, body: impl Fn(Context) + Send + Sync + 
         .start()
 }
 
-fn manual(tenant: &str, name: &str) -> JobSpec {
-    let mut spec = JobSpec::new(tenant, name, Trigger::Manual {});
-    spec.concurrency_policy = ConcurrencyPolicy::Allow;
-    spec
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn concurrent_runs_never_exceed_the_permits() {
-    let node = TestNode::start().await;
-    let scheduler = node.scheduler();
-    let quota = TenantBody { max_concurrent_runs: 3, ..TenantBody::default() };
-    scheduler.set_tenant("acme", quota).await.unwrap();
+/// An executor with places for all, and how many bodies of 20 ms it had at once.
+fn counting(node: &TestNode) -> (ExecutorHandle, Arc<AtomicI64>) {
     let now = Arc::new(AtomicI64::new(0));
     let most = Arc::new(AtomicI64::new(0));
-    let (n, m) = (now.clone(), most.clone());
+    let (n, m) = (now, most.clone());
     let executor = Executor::builder(node.rpc(), support::TOKEN)
         .pool("default")
         .slots(50)
@@ -68,6 +58,22 @@ async fn concurrent_runs_never_exceed_the_permits() {
         .build()
         .unwrap()
         .start();
+    (executor, most)
+}
+
+fn manual(tenant: &str, name: &str) -> JobSpec {
+    let mut spec = JobSpec::new(tenant, name, Trigger::Manual {});
+    spec.concurrency_policy = ConcurrencyPolicy::Allow;
+    spec
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_runs_never_exceed_the_permits() {
+    let node = TestNode::start().await;
+    let scheduler = node.scheduler();
+    let quota = TenantBody { max_concurrent_runs: 3, ..TenantBody::default() };
+    scheduler.set_tenant("acme", quota).await.unwrap();
+    let (executor, most) = counting(&node);
     let job = scheduler.create_job(manual("acme", "many"), None).await.unwrap();
     let mut runs = Vec::new();
     for _ in 0..40 {
@@ -81,6 +87,27 @@ async fn concurrent_runs_never_exceed_the_permits() {
         assert_eq!(scheduler.wait_run(run, 30_000).await.unwrap().state, RunState::Success);
     }
     assert!((1..=3).contains(&most.load(Ordering::SeqCst)), "{most:?} at once");
+    executor.drain(Duration::from_secs(2)).await;
+    node.stop().await;
+}
+
+/// Shards start one after the other: some tell of waiting runs before another tells of the limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_gives_no_permit_before_it_knows_the_limit() {
+    let node = TestNode::start().await;
+    let quota = TenantBody { max_concurrent_runs: 2, ..TenantBody::default() };
+    node.scheduler().set_tenant("acme", quota).await.unwrap();
+    let mut runs = Vec::new();
+    for n in 0..40 {
+        let job = node.scheduler().create_job(manual("acme", &format!("job-{n}")), None).await.unwrap();
+        runs.push(node.scheduler().trigger(job.job_id, TriggerBody::default()).await.unwrap().run_id);
+    }
+    let node = node.restart().await;
+    let (executor, most) = counting(&node);
+    for run in runs {
+        assert_eq!(node.scheduler().wait_run(run, 30_000).await.unwrap().state, RunState::Success);
+    }
+    assert!((1..=2).contains(&most.load(Ordering::SeqCst)), "{most:?} at once");
     executor.drain(Duration::from_secs(2)).await;
     node.stop().await;
 }

@@ -83,6 +83,8 @@ pub struct Directory {
     tenants: RwLock<HashMap<String, Tenant>>,
     pub draining: AtomicBool,
     pub system_paused: AtomicBool,
+    /// Shards that have told quotas and pool all that they brought with them.
+    shards_up: AtomicU64,
 }
 
 impl Directory {
@@ -118,6 +120,7 @@ impl Directory {
             tenants: RwLock::new(HashMap::new()),
             draining: AtomicBool::new(false),
             system_paused: AtomicBool::new(false),
+            shards_up: AtomicU64::new(0),
         })
     }
 
@@ -139,6 +142,21 @@ impl Directory {
     }
     pub fn shard_of_run(&self, run: RunId) -> Option<&ActorRef<ShardMsg>> {
         self.shard(run.shard(self.shards))
+    }
+    /// A shard has sent all that it brought with it.
+    pub fn shard_is_up(&self) {
+        self.shards_up.fetch_add(1, Ordering::Release);
+    }
+    fn all_up(&self) -> bool {
+        self.shards_up.load(Ordering::Acquire) >= u64::from(self.shards)
+    }
+    /// Lets quotas grant what may go now; not before they know all limits, pauses and permits in use.
+    pub fn tick_quotas(&self) {
+        if self.all_up() {
+            for quota in self.quotas() {
+                let _ = quota.cast(QuotaMsg::Tick);
+            }
+        }
     }
     /// Sends to a shard without waiting; a stopping node loses nothing by it, since nothing was promised.
     pub fn to_shard(&self, shard: ShardId, message: ShardMsg) {
@@ -178,7 +196,8 @@ impl Directory {
         let mut tenants = self.tenants.write();
         let entry = tenants.entry_ref(tenant).or_insert_with(|| {
             let gauge = Arc::new(TenantGauge::default());
-            let start = crate::quota::QuotaStart { gauge: gauge.clone(), directory: Arc::downgrade(self) };
+            let (directory, open) = (Arc::downgrade(self), self.all_up());
+            let start = crate::quota::QuotaStart { gauge: gauge.clone(), directory, open };
             let (quota, _) = ractor::ActorRuntime::spawn_instant(None, QuotaActor, start)
                 .expect("an unnamed actor can always be spawned inside the runtime");
             Tenant { gauge, quota }

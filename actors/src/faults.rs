@@ -81,6 +81,12 @@ pub fn ack_before_sync() -> bool {
     *SET.get_or_init(|| mutation("ack_before_sync"))
 }
 
+/// Tenants get one permit more than their quota has.
+pub fn quota_plus_one() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| mutation("quota_plus_one"))
+}
+
 /// Jobs with the label `campanile.fault=panic` break their actor when they are woken.
 pub fn panic_if_poisoned(job: &Job, command: &Command) {
     if !matches!(command, Command::Wake) {

@@ -25,6 +25,8 @@ pub struct QuotaActor;
 pub struct QuotaStart {
     pub gauge: Arc<TenantGauge>,
     pub directory: Weak<Directory>,
+    /// All shards are up. Else it grants nothing before the first tick, which comes after all that they send at their start.
+    pub open: bool,
 }
 
 /// Order in which waiting runs get permits: live before backfill, higher priority first, then first come.
@@ -34,6 +36,9 @@ type Place = (bool, Reverse<u16>, u64);
 pub struct QuotaState {
     gauge: Arc<TenantGauge>,
     directory: Weak<Directory>,
+    /// All shards have said what they know of this tenant. Before that a limit may still be on its way, or a pause, or runs
+    /// that hold permits: nothing is granted.
+    open: bool,
     limit: TenantRecord,
     paused: bool,
     holders: HashSet<RunId>,
@@ -54,6 +59,7 @@ impl Actor for QuotaActor {
         Ok(QuotaState {
             gauge: start.gauge,
             directory: start.directory,
+            open: start.open,
             limit: TenantRecord::default(),
             paused: false,
             holders: HashSet::new(),
@@ -91,7 +97,7 @@ impl Actor for QuotaActor {
                 state.paused = paused;
                 state.gauge.paused.store(paused, Ordering::Relaxed);
             }
-            QuotaMsg::Tick => {}
+            QuotaMsg::Tick => state.open = true,
             QuotaMsg::WhyWaiting(run, port) => {
                 // Nobody may listen any more.
                 let _ = port.send(state.why(run, directory.system_paused.load(Ordering::Relaxed)));
@@ -130,7 +136,7 @@ impl QuotaState {
         self.refill(directory.time.boot_ms());
         let mut granted = Vec::new();
         let paused = self.paused || directory.system_paused.load(Ordering::Relaxed);
-        while !paused && self.has_room() {
+        while self.open && !paused && self.has_room() {
             let Some((_, run)) = self.waiting.pop_first() else { break };
             self.places.remove(&run.run);
             self.holders.insert(run.run);
@@ -147,6 +153,8 @@ impl QuotaState {
 
     fn has_room(&self) -> bool {
         let concurrency = self.limit.max_concurrent_runs;
+        #[cfg(feature = "faults")]
+        let concurrency = concurrency + u32::from(concurrency > 0 && crate::faults::quota_plus_one());
         (concurrency == 0 || self.holders.len() < concurrency as usize)
             && (self.limit.max_triggers_per_sec <= 0.0 || self.tokens >= 1.0)
     }

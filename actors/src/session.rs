@@ -5,7 +5,7 @@ use crate::{
     directory::Directory,
     journal::{JournalHandle, JournalOptions},
     maintenance,
-    messages::{PoolMsg, QuotaMsg, ShardMsg},
+    messages::{PoolMsg, ShardMsg},
     pool::PoolActor,
     ports::{Clock, Journal, Opened, Position, Secrets, Snapshots, StoreError, Views},
     projector::{ProjectorHandle, project_now},
@@ -175,9 +175,7 @@ async fn tick(directory: Arc<Directory>) {
             }
         }
         if ticks.is_multiple_of(QUOTA_TICKS) {
-            for quota in directory.quotas() {
-                let _ = quota.cast(QuotaMsg::Tick);
-            }
+            directory.tick_quotas();
         }
         if ticks.is_multiple_of(POOL_TICKS) {
             directory.to_pool(PoolMsg::Tick);

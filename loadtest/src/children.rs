@@ -47,6 +47,12 @@ impl OwnChild {
         Ok(status)
     }
 
+    /// Makes the whole group stand still, or go on.
+    pub fn freeze(&self, still: bool) -> io::Result<()> {
+        let signal = if still { Signal::STOP } else { Signal::CONT };
+        kill_process_group(self.group, signal).map_err(io::Error::from)
+    }
+
     /// Asks it to end, and kills it when it takes too long.
     pub fn end(&mut self, patience: Duration) -> io::Result<ExitStatus> {
         let _ = kill_process_group(self.group, Signal::TERM);

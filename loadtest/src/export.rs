@@ -12,7 +12,7 @@ use campanile_schema::{
     time::Timestamp,
     view::{LedgerBody, PageBody},
 };
-use std::{fs, io, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fs, io, path::Path, sync::Arc, time::Duration};
 use tokio::{
     sync::Semaphore,
     task::JoinSet,
@@ -55,12 +55,14 @@ async fn open_and_moving(client: &Client) -> Result<(u64, bool), ClientError> {
 }
 
 /// What to export, and up to when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Scope {
     pub from_ms: i64,
     pub until_ms: i64,
     /// Nothing was under way.
     pub drained: bool,
+    /// As in [`Meta`].
+    pub quotas: BTreeMap<String, u32>,
 }
 
 /// Writes `ledger.jsonl`, `runs.jsonl` and, last, `meta.json`. False: some read failed, and the history is not complete.
@@ -74,8 +76,9 @@ pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -
     for job in jobs.iter().copied() {
         let permit = Arc::clone(&in_flight).acquire_owned().await.map_err(io::Error::other)?;
         let (client, ledger, runs) = (client.clone(), Arc::clone(&ledger), Arc::clone(&runs));
+        let (from_ms, until_ms) = (scope.from_ms, scope.until_ms);
         reads.spawn(async move {
-            let told = export_ledger(&client, job, scope, &ledger).await;
+            let told = export_ledger(&client, job, (from_ms, until_ms), &ledger).await;
             let listed = export_runs(&client, job, &runs).await;
             drop(permit);
             told && listed
@@ -90,7 +93,8 @@ pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -
     for record in [ledger, runs] {
         Arc::into_inner(record).map_or(Ok(()), Record::close)?;
     }
-    let meta = Meta { until_ms: scope.until_ms, complete, drained: scope.drained, lease_ms: LEASE_MS };
+    let meta =
+        Meta { until_ms: scope.until_ms, complete, drained: scope.drained, lease_ms: LEASE_MS, quotas: scope.quotas };
     fs::write(dir.join("meta.json"), serde_json::to_vec_pretty(&meta)?)?;
     Ok(complete)
 }
@@ -109,10 +113,10 @@ async fn read<T, F: Future<Output = Result<T, ClientError>>>(ask: impl Fn() -> F
     }
 }
 
-async fn export_ledger(client: &Client, job: JobId, scope: Scope, record: &Record) -> bool {
-    let mut from = Timestamp(scope.from_ms);
+async fn export_ledger(client: &Client, job: JobId, (from_ms, until_ms): (i64, i64), record: &Record) -> bool {
+    let mut from = Timestamp(from_ms);
     loop {
-        let body = LedgerBody { from: Some(from), to: Some(Timestamp(scope.until_ms)), page_size: Some(PAGE_SIZE_MAX) };
+        let body = LedgerBody { from: Some(from), to: Some(Timestamp(until_ms)), page_size: Some(PAGE_SIZE_MAX) };
         match read(|| client.job_ledger(job, body.clone())).await {
             Ok(page) => {
                 // A page that does not go on would be asked for without end.

@@ -115,6 +115,12 @@ impl Fleet {
         }
     }
 
+    /// Makes the oldest executor stand still, or go on; its name.
+    pub fn freeze_executor(&self, still: bool) -> io::Result<String> {
+        let executor = self.executors.first().ok_or_else(|| io::Error::other("no executor is running"))?;
+        executor.freeze(still).map(|()| executor.name.clone())
+    }
+
     /// Stops executors and closes the caller's file, so that the directory can be checked.
     pub fn finish(self, caller: Caller) -> io::Result<()> {
         tokio::task::block_in_place(|| self.executors.into_iter().try_for_each(|e| e.stop(Duration::from_secs(10))))?;

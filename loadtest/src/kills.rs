@@ -10,6 +10,9 @@ const GAP_MS: (u64, u64) = (1_000, 5_000);
 /// What a restart takes in the plan, milliseconds.
 const RESTART_MS: u64 = 1_500;
 
+/// An executor stands still for so long, milliseconds: its lease, and then some time in which its runs go elsewhere.
+pub const FROZEN_MS: u64 = campanile_schema::limits::LEASE_MS.unsigned_abs() + 2_000;
+
 /// A place in the node where it can end itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Point {
@@ -150,6 +153,15 @@ fn kill_executor(n: u32, kills: u32, round: &Round<'_>, fleet: &mut Fleet, node:
         fleet.start_executor(node, "default", round.slots, round.fail_percent, 1)?;
         println!("    kill -9 of {victim}, and a new executor");
     }
+    Ok(())
+}
+
+/// An executor stands still for longer than its lease, so that it is taken for lost, and then hands in what it has.
+pub async fn freeze_executor(fleet: &Fleet) -> Result<(), Box<dyn Error>> {
+    let name = fleet.freeze_executor(true)?;
+    println!("{name} stands still for {} ms", FROZEN_MS);
+    sleep(Duration::from_millis(FROZEN_MS)).await;
+    fleet.freeze_executor(false)?;
     Ok(())
 }
 

@@ -17,6 +17,7 @@ pub mod limits;
 pub mod lines;
 pub mod load;
 pub mod loss;
+pub mod mutation;
 pub mod node;
 pub mod proc_stat;
 pub mod random;

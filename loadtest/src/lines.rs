@@ -17,7 +17,10 @@ use campanile_schema::{
     view::LedgerView,
 };
 use serde::{Deserialize, Serialize};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    collections::BTreeMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 /// Wall clock, microseconds since 1970 UTC.
 pub fn now_us() -> i64 {
@@ -156,6 +159,10 @@ pub enum FaultEvent {
     ExecutorStarted,
     /// kill -9 of an executor process.
     ExecutorKilled,
+    /// An executor process was made to stand still (SIGSTOP), as on a machine that hangs; its bodies stand still with it.
+    ExecutorFrozen,
+    /// It goes on.
+    ExecutorThawed,
 }
 
 /// A line of `faults.jsonl`.
@@ -192,4 +199,7 @@ pub struct Meta {
     pub drained: bool,
     /// Heartbeat lease of executors in force, milliseconds.
     pub lease_ms: i64,
+    /// Bodies at once that tenants were limited to before their first job was created, as the harness was told it is done.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quotas: BTreeMap<String, u32>,
 }

@@ -60,6 +60,8 @@ impl Node {
             .args(["--http", "127.0.0.1:0", "--rpc"])
             .arg(format!("127.0.0.1:{}", setup.rpc_port))
             .arg("--no-demo")
+            .arg("--with-parent")
+            .arg(std::process::id().to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log.try_clone()?);
@@ -213,6 +215,14 @@ impl ExecutorProcess {
         // Noted after, so that no line it wrote is later than its death.
         let line = FaultLine { executor: Some(self.name.clone()), ..fault(FaultEvent::ExecutorKilled, None) };
         self.faults.line(&line);
+        Ok(())
+    }
+
+    /// Makes it stand still with its bodies, or go on.
+    pub fn freeze(&self, still: bool) -> io::Result<()> {
+        let event = if still { FaultEvent::ExecutorFrozen } else { FaultEvent::ExecutorThawed };
+        self.child.freeze(still)?;
+        self.faults.line(&FaultLine { executor: Some(self.name.clone()), ..fault(event, None) });
         Ok(())
     }
 

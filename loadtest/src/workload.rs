@@ -88,11 +88,43 @@ pub fn even(plan: &Plan) -> Vec<JobSpec> {
     (0..plan.jobs)
         .map(|n| {
             let anchor = plan.start_ms + (n * every_sec * 1000 / plan.jobs.max(1)) as i64;
-            let mut spec = spec(plan, n, rate_at(plan, every_sec, anchor, MisfirePolicy::FireAllMissed, 60));
+            let mut spec = spec(plan, n, rate_at(window(plan), every_sec, anchor, CATCHES_UP));
             spec.concurrency_policy = ConcurrencyPolicy::Allow;
             spec
         })
         .collect()
+}
+
+/// Tenant of the jobs that [`watched`] puts under a quota, and how many of their bodies may run at once.
+pub const TIGHT: (&str, u32) = ("tight", 4);
+
+/// Few jobs that make policies decide all the time: a tenant that is near its quota always and over it after each outage, and jobs
+/// whose bodies last longer than their period under each policy that allows one body at once.
+pub fn watched(plan: &Plan) -> Vec<JobSpec> {
+    // Jobs, their period in seconds, their bodies in milliseconds: 3 of the quota's 4 on average.
+    const QUOTA: (u64, u64, u64) = (50, 5, 300);
+    const BUSY: (u64, u64, u64) = (12, 1, 1_700);
+    const ONE_AT_ONCE: [ConcurrencyPolicy; 3] =
+        [ConcurrencyPolicy::Forbid, ConcurrencyPolicy::QueueOne, ConcurrencyPolicy::Replace];
+    let mut random = Random::new(plan.seed ^ 0x7761_7463);
+    let mut jobs = |plan: &Plan, (count, every_sec, body_ms): (u64, u64, u64), policies: &[ConcurrencyPolicy]| {
+        (0..count)
+            .zip(policies.iter().copied().cycle())
+            .map(|(n, policy)| {
+                let anchor = plan.start_ms + random.below(every_sec * 1000) as i64;
+                let misfires = (*random.one_of(&[MisfirePolicy::Skip, MisfirePolicy::FireOnceNow]), 2);
+                let mut spec = spec(plan, n, rate_at(window(plan), every_sec, anchor, misfires));
+                spec.concurrency_policy = policy;
+                spec.params = Payload(format!("{{\"bodyMs\":{body_ms}}}"));
+                spec
+            })
+            .collect::<Vec<_>>()
+    };
+    let tight = Plan { tenant: TIGHT.0.to_owned(), prefix: format!("{}-tight", plan.prefix), ..plan.clone() };
+    let busy = Plan { prefix: format!("{}-busy", plan.prefix), ..plan.clone() };
+    let mut all = jobs(&tight, QUOTA, &[ConcurrencyPolicy::Allow]);
+    all.extend(jobs(&busy, BUSY, &ONE_AT_ONCE));
+    all
 }
 
 /// One FIXED_RATE job of the caller's choice, for what is created while the run is on.
@@ -147,18 +179,23 @@ fn vary(spec: &mut JobSpec, random: &mut Random) {
     }
 }
 
-fn window(plan: &Plan) -> (Option<Timestamp>, Option<Timestamp>) {
+/// When a schedule begins and ends.
+pub type Window = (Option<Timestamp>, Option<Timestamp>);
+
+/// Each instant fires, however late: what loads have whose every instant is counted.
+pub const CATCHES_UP: (MisfirePolicy, u32) = (MisfirePolicy::FireAllMissed, 60);
+
+fn window(plan: &Plan) -> Window {
     (Some(Timestamp(plan.start_ms)), Some(Timestamp(plan.end_ms)))
 }
 
-fn rate_at(
-    plan: &Plan,
+/// FIXED_RATE with its anchor in milliseconds since 1970 UTC; the misfire policy and its threshold, seconds.
+pub fn rate_at(
+    (start_at, end_at): Window,
     every_sec: u64,
     anchor: i64,
-    misfire_policy: MisfirePolicy,
-    misfire_threshold_sec: u32,
+    (misfire_policy, misfire_threshold_sec): (MisfirePolicy, u32),
 ) -> Trigger {
-    let (start_at, end_at) = window(plan);
     Trigger::FixedRate {
         every_sec,
         anchor_at: Some(Timestamp(anchor)),
@@ -172,7 +209,7 @@ fn rate_at(
 }
 
 fn fixed_rate(plan: &Plan, every_sec: u64, anchor: i64, random: &mut Random) -> Trigger {
-    rate_at(plan, every_sec, anchor, *random.one_of(&MISFIRES), *random.one_of(&THRESHOLDS))
+    rate_at(window(plan), every_sec, anchor, (*random.one_of(&MISFIRES), *random.one_of(&THRESHOLDS)))
 }
 
 fn fixed_delay(plan: &Plan, random: &mut Random) -> Trigger {

@@ -20,6 +20,8 @@ use tokio::{
 
 /// Nothing here takes longer, even beside builds.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// Processes whose parent was killed are gone within this time.
+const LEFT_ALONE: Duration = Duration::from_secs(20);
 /// Longer than any test needs: these runs are ended by the test.
 const ENDLESS: &str = "seconds = 600";
 
@@ -55,7 +57,7 @@ async fn ended(mut command: Command) -> (Option<i32>, String) {
     (output.status.code(), told)
 }
 
-/// A run with a node of its own. A test that fails asks it to end: killed, it could not take its node along.
+/// A run with a node of its own. A test that fails asks it to end, so that it takes its processes along.
 struct Running(Option<Child>);
 
 impl Running {
@@ -96,6 +98,12 @@ async fn in_the_middle(dir: &TempDir) {
         assert!(begin.elapsed() < PATIENCE, "no executor tells of bodies");
         sleep(Duration::from_millis(20)).await;
     }
+}
+
+fn kill_first_executor(dir: &TempDir) {
+    let dir = dir.path().canonicalize().unwrap();
+    let victims = processes(&format!("{}/runs/small/stats-executor-1.jsonl", dir.display()));
+    kill_process(victims[0], Signal::KILL).unwrap();
 }
 
 /// Exit code, report, and what was printed of a run that was started before.
@@ -169,14 +177,31 @@ async fn ctrl_c_keeps_the_report_and_leaves_nothing() {
     assert!(report["all"]["start"]["count"].as_u64().unwrap() > 0, "{told}");
 }
 
+/// Nobody is left to stop the node and the executors: they end by themselves.
+#[tokio::test]
+async fn a_killed_harness_leaves_nothing() {
+    let dir = workload(ENDLESS);
+    let mut child = own_node(&dir).await;
+    in_the_middle(&dir).await;
+    kill_process(child.pid().unwrap(), Signal::KILL).unwrap();
+    child.0.take().unwrap().wait().await.unwrap();
+    let begin = Instant::now();
+    while !processes(dir.path().to_str().unwrap()).is_empty() && begin.elapsed() < LEFT_ALONE {
+        sleep(Duration::from_millis(50)).await;
+    }
+    let left = processes(dir.path().to_str().unwrap());
+    for pid in &left {
+        let _ = kill_process(*pid, Signal::KILL);
+    }
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
 #[tokio::test]
 async fn a_dead_executor_is_reported_and_the_run_goes_on() {
     let dir = workload("seconds = 8\ndrain_s = 30");
     let child = own_node(&dir).await;
     in_the_middle(&dir).await;
-    let victims =
-        processes(&format!("{}/runs/small/stats-executor-1.jsonl", dir.path().canonicalize().unwrap().display()));
-    kill_process(victims[0], Signal::KILL).unwrap();
+    kill_first_executor(&dir);
     let (code, report, told) = outcome(child, &dir).await;
     assert!(report["stopped"].is_null() && code == Some(0), "{told}");
     assert!(report["happened"][0]["what"].as_str().unwrap().contains("executor-1"), "{told}");
@@ -187,9 +212,7 @@ async fn a_dead_executor_ends_the_run_where_the_workload_says_so() {
     let dir = workload(&format!("{ENDLESS}\n[executors]\non_death = \"stop\""));
     let child = own_node(&dir).await;
     in_the_middle(&dir).await;
-    let victims =
-        processes(&format!("{}/runs/small/stats-executor-1.jsonl", dir.path().canonicalize().unwrap().display()));
-    kill_process(victims[0], Signal::KILL).unwrap();
+    kill_first_executor(&dir);
     let (code, report, told) = outcome(child, &dir).await;
     let why = report["stopped"].as_str().unwrap();
     assert!(code == Some(1) && why.contains("executor-1") && why.contains("on_death"), "{told}");

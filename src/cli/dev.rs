@@ -24,6 +24,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 /// Attempts that the node's own executor runs at once.
@@ -49,7 +50,13 @@ pub(super) struct Args {
     /// No executor in the node; start one with `campanile executor`
     #[arg(long)]
     no_executor: bool,
+    /// End when this process, which started the node, is gone; for programs that start nodes
+    #[arg(long, value_name = "PID", hide = true)]
+    with_parent: Option<i32>,
 }
+
+/// How often the parent is looked for.
+const PARENT: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     for address in [args.http, args.rpc] {
@@ -143,7 +150,16 @@ async fn serve(node: &Node, file: &DevFile, args: &Args) -> Result<(), Failure> 
     output::text(&text);
     tokio::select! {
         stopped = told_to_stop() => stopped,
+        () = parent_gone(args.with_parent) => Ok(()),
         () = fires::show(&operations, &caller) => Ok(()),
+    }
+}
+
+/// Until the process that is named is not the parent any more; without one, never.
+async fn parent_gone(parent: Option<i32>) {
+    let Some(parent) = parent else { return std::future::pending().await };
+    while rustix::process::getppid().is_some_and(|now| now.as_raw_pid() == parent) {
+        tokio::time::sleep(PARENT).await;
     }
 }
 

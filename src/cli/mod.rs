@@ -5,6 +5,7 @@
 //!
 //! Never here: rules about jobs, or an operation that HTTP does not have.
 
+mod bench;
 mod credentials;
 mod cron;
 mod cron_compare;
@@ -103,6 +104,8 @@ enum Command {
     /// The data directory of a node that is not running
     #[command(subcommand)]
     Store(store::Command),
+    /// What this machine does: the short form of a workload on a node of its own (needs campanile-loadtest)
+    Bench(bench::Args),
     /// Credentials for the token file
     #[command(subcommand)]
     Token(credentials::TokenCommand),
@@ -159,6 +162,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Cron(command) => cron::run(command, format),
         Command::Config(command) => settings::run(command),
         Command::Store(command) => store::run(command, format),
+        Command::Bench(args) => bench::run(args),
         Command::Token(command) => credentials::token(command, format),
         Command::Secrets(command) => credentials::secrets(command),
         Command::Completions { shell } => {

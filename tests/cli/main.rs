@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod alone;
+mod bench;
 mod dev;
 mod program;
 mod zones;

@@ -18,11 +18,35 @@ pub enum Mutation {
     AcceptStale,
     /// Paused jobs, tenants and systems fire.
     ForgetPause,
+    /// Every concurrency policy lets in as ALLOW does.
+    ForgetPolicy,
+    /// Some instants make two runs.
+    DoubleFire,
+    /// Some triggers by hand are acknowledged and forgotten.
+    LostAck,
+    /// The ledger says that some instants were skipped, whose runs it made.
+    LedgerLie,
+    /// The ledger says that some instants fired, and names runs that never were.
+    PhantomRun,
 }
 
+/// Instants that [`Mutation::DoubleFire`], [`Mutation::LostAck`], [`Mutation::LedgerLie`] and [`Mutation::PhantomRun`] hit lie in
+/// one second of so many: rare enough to look like a bug, often enough for a short run.
+const ONE_SECOND_OF: i64 = 5;
+
 impl Mutation {
-    pub const ALL: [Self; 5] =
-        [Self::ForgetOutcome, Self::ReuseToken, Self::FireEarly, Self::AcceptStale, Self::ForgetPause];
+    pub const ALL: [Self; 10] = [
+        Self::ForgetOutcome,
+        Self::ReuseToken,
+        Self::FireEarly,
+        Self::AcceptStale,
+        Self::ForgetPause,
+        Self::ForgetPolicy,
+        Self::DoubleFire,
+        Self::LostAck,
+        Self::LedgerLie,
+        Self::PhantomRun,
+    ];
 
     /// As it is named in `CAMPANILE_FAULT=mutation:NAME`.
     pub fn name(self) -> &'static str {
@@ -32,6 +56,11 @@ impl Mutation {
             Self::FireEarly => "fire_early",
             Self::AcceptStale => "accept_stale",
             Self::ForgetPause => "forget_pause",
+            Self::ForgetPolicy => "forget_policy",
+            Self::DoubleFire => "double_fire",
+            Self::LostAck => "lost_ack",
+            Self::LedgerLie => "ledger_lie",
+            Self::PhantomRun => "phantom_run",
         }
     }
     pub fn parse(name: &str) -> Option<Self> {
@@ -56,4 +85,9 @@ pub fn set(mutation: Mutation, on: bool) {
 /// Whether a defect is switched on.
 pub fn active(mutation: Mutation) -> bool {
     ACTIVE.load(Ordering::Relaxed) & mutation.bit() != 0
+}
+
+/// Whether a defect that is not in force all the time strikes at this instant.
+pub fn strikes(mutation: Mutation, at_ms: i64) -> bool {
+    active(mutation) && at_ms.div_euclid(1000).rem_euclid(ONE_SECOND_OF) == 0
 }

@@ -24,6 +24,11 @@ fn every_defect_turns_its_checker_red() {
         (Mutation::ForgetPause, policy::check),
         (Mutation::ReuseToken, attempts::check),
         (Mutation::AcceptStale, attempts::check),
+        (Mutation::ForgetPolicy, policy::check),
+        (Mutation::DoubleFire, ledger::check),
+        (Mutation::LedgerLie, policy::check),
+        (Mutation::PhantomRun, ledger::check),
+        // Not `LostAck`: what is forgotten leaves no event. Callers know better: `make mutations`.
     ] {
         set(mutation, true);
         let found = red(check);

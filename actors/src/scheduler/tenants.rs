@@ -100,9 +100,7 @@ impl Scheduler {
             }
             PauseScope::System => {
                 directory.system_paused.store(paused, Ordering::Relaxed);
-                for quota in directory.quotas() {
-                    let _ = quota.cast(QuotaMsg::Tick);
-                }
+                directory.tick_quotas();
             }
         }
         Ok(())

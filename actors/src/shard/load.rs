@@ -246,6 +246,7 @@ impl Shard {
             }
         }
         release_effects(&self.directory, effects);
+        self.directory.shard_is_up();
         self.publish_wake();
     }
 }

@@ -107,6 +107,8 @@ pub struct Executor {
     /// Its file's name without `.jsonl`.
     pub name: String,
     pub killed_us: Option<i64>,
+    /// Times in which it stood still: from, to.
+    pub frozen_us: Vec<(i64, i64)>,
 }
 
 /// A time in which the node was down, or up and not yet answering.
@@ -141,7 +143,7 @@ impl History {
     /// The lines of one executor process, in the order of its file.
     pub fn add_executor(&mut self, name: &str, lines: Vec<ExecutorLine>) {
         let executor = self.executors.len();
-        self.executors.push(Executor { name: name.to_owned(), killed_us: None });
+        self.executors.push(Executor { name: name.to_owned(), killed_us: None, frozen_us: Vec::new() });
         for line in lines {
             match line.event {
                 ExecutorEvent::Up | ExecutorEvent::Refused => {}
@@ -204,10 +206,14 @@ impl History {
                         self.outages.push(Outage { from_us, to_us: fault.t_us });
                     }
                 }
-                FaultEvent::ExecutorKilled => {
-                    let killed = self.executors.iter_mut().find(|e| Some(e.name.as_str()) == fault.executor.as_deref());
-                    if let Some(executor) = killed {
-                        executor.killed_us = Some(fault.t_us);
+                FaultEvent::ExecutorKilled | FaultEvent::ExecutorFrozen | FaultEvent::ExecutorThawed => {
+                    let named = self.executors.iter_mut().find(|e| Some(e.name.as_str()) == fault.executor.as_deref());
+                    let Some(executor) = named else { continue };
+                    match (fault.event, executor.frozen_us.last_mut()) {
+                        (FaultEvent::ExecutorFrozen, _) => executor.frozen_us.push((fault.t_us, i64::MAX)),
+                        (FaultEvent::ExecutorThawed, Some(frozen)) => frozen.1 = fault.t_us,
+                        (FaultEvent::ExecutorThawed, None) => {}
+                        (_, _) => executor.killed_us = Some(fault.t_us),
                     }
                 }
                 FaultEvent::NodeStarted | FaultEvent::ExecutorStarted => {}

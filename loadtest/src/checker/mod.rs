@@ -39,5 +39,7 @@ pub fn check(history: &History) -> Verdict {
     rules::starts::check(history, &mut findings);
     rules::repeats::check(history, &mut findings);
     rules::overlap::check(history, &mut findings);
+    rules::quotas::check(history, &mut findings);
+    rules::ran::check(history, &mut findings);
     findings.into_verdict()
 }

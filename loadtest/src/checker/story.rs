@@ -69,6 +69,8 @@ pub fn tell(history: &History, violation: &Violation) -> Vec<String> {
                 FaultEvent::NodeKilled => "node killed".to_owned(),
                 FaultEvent::ExecutorStarted => format!("{who} started"),
                 FaultEvent::ExecutorKilled => format!("{who} killed"),
+                FaultEvent::ExecutorFrozen => format!("{who} stands still"),
+                FaultEvent::ExecutorThawed => format!("{who} goes on"),
             };
             events.push((
                 fault.t_us,

@@ -51,6 +51,9 @@ kinds! {
     LostWithoutCause = "a run was started again as lost although its executor lived and was heard",
     NotIdempotentAgain = "a run that is not idempotent was started again without a person's word",
     BodiesOverlap = "two bodies of one job ran at once against its concurrency policy",
+    QuotaExceeded = "more bodies of a tenant ran at once than its quota has",
+    StaleAccepted = "a result was accepted under a token that a later attempt had superseded",
+    SkippedYetRan = "a body ran for an instant that the ledger says did not fire",
 }
 
 impl fmt::Display for Kind {

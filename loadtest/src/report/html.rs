@@ -1,7 +1,7 @@
 //! The report as one page that needs nothing else: tables, and plots as inline SVG.
 
 use super::{
-    CallFigures, Figures, Report, Second,
+    CallFigures, Figures, Report, Second, Use,
     svg::{Curve, Plot, escaped, short},
 };
 use std::fmt::Write;
@@ -18,7 +18,7 @@ figure{margin:0 0 1.4rem}figcaption{font-weight:600}svg{width:100%;height:auto}.
 .legend span::before{content:'';display:inline-block;width:1.1rem;height:.2rem;margin:0 .4rem .2rem 0;background:currentColor}\
 svg text{font:11px system-ui,sans-serif;fill:var(--soft)}text.y{text-anchor:end}text.x{text-anchor:middle}.grid{stroke:var(--line)}\
 .event{stroke:#c0262d;stroke-dasharray:3 3;stroke-width:1.5}.phase0{fill:none}.phase1{fill:var(--tint)}\
-path{fill:none;stroke-width:1.6}.c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}\
+path{fill:none;stroke-width:1.4}.c0{stroke:var(--c0);stroke-width:3.6}.c1{stroke:var(--c1);stroke-width:2.4}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}\
 .k0{color:var(--c0)}.k1{color:var(--c1)}.k2{color:var(--c2)}.k3{color:var(--c3)}\
 pre{background:var(--tint);padding:.8rem;overflow-x:auto;border-radius:.4rem;font-size:.82rem}";
 
@@ -161,6 +161,11 @@ fn totals(r: &Report, page: &mut String) {
     page.push_str("</table></div>\n");
 }
 
+/// Processes without memory were not looked at in that second.
+fn seen(used: &Use) -> Option<&Use> {
+    (used.rss_mb > 0.0).then_some(used)
+}
+
 fn plots(r: &Report, page: &mut String) {
     let curve = |name: &'static str, of: fn(&Second) -> Option<f64>| Curve {
         name,
@@ -199,8 +204,8 @@ fn plots(r: &Report, page: &mut String) {
         false,
         vec![
             curve("node", |s| s.node.map(|u| u.cores)),
-            curve("executors", |s| Some(s.executors.cores)),
-            curve("harness", |s| Some(s.harness.cores)),
+            curve("executors", |s| seen(&s.executors).map(|u| u.cores)),
+            curve("harness", |s| seen(&s.harness).map(|u| u.cores)),
         ],
     );
     draw(
@@ -209,8 +214,8 @@ fn plots(r: &Report, page: &mut String) {
         false,
         vec![
             curve("node", |s| s.node.map(|u| u.rss_mb)),
-            curve("executors", |s| Some(s.executors.rss_mb)),
-            curve("harness", |s| Some(s.harness.rss_mb)),
+            curve("executors", |s| seen(&s.executors).map(|u| u.rss_mb)),
+            curve("harness", |s| seen(&s.harness).map(|u| u.rss_mb)),
         ],
     );
     draw(

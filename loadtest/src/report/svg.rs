@@ -7,9 +7,12 @@ use std::fmt::Write;
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 210.0;
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = 12.0;
-const TOP: f64 = 14.0;
+const RIGHT: f64 = 24.0;
+/// Names of phases stand above the frame, where no curve runs through them.
+const TOP: f64 = 20.0;
 const BOTTOM: f64 = 26.0;
+/// Width of a letter of a label, about.
+const LETTER: f64 = 6.2;
 /// Values of a logarithmic axis begin here.
 const LOG_LOW: f64 = 0.1;
 
@@ -46,7 +49,10 @@ pub(super) fn short(value: f64) -> String {
     } else if size >= 1.0 {
         format!("{value:.1}")
     } else {
-        format!("{value:.2}")
+        // Two digits that say something, and none that do not: 0.25, 0.1, 0.0012.
+        let decimals = (1.0 - size.log10().floor()).clamp(2.0, 9.0) as usize;
+        let text = format!("{value:.decimals$}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 }
 
@@ -73,7 +79,9 @@ impl Plot<'_> {
         }
         let xs = || curves.iter().flat_map(|(_, points)| points.iter().map(|(x, _)| *x));
         let (first, last) = (xs().fold(f64::MAX, f64::min), xs().fold(f64::MIN, f64::max).max(1.0));
-        let top = round_up(values().fold(0.0, f64::max).max(if self.log { 1.0 } else { 0.0 }));
+        let highest = values().fold(0.0, f64::max);
+        // A logarithmic axis ends at a power of ten, so that its end has a number too.
+        let top = if self.log { 10_f64.powf(highest.max(1.0).log10().ceil()) } else { round_up(highest) };
         let x = |second: f64| LEFT + (second - first) / (last - first).max(1.0) * (WIDTH - LEFT - RIGHT);
         let high = HEIGHT - TOP - BOTTOM;
         let share = |value: f64| {
@@ -89,15 +97,18 @@ impl Plot<'_> {
         let end = |stretch: &Stretch| x((stretch.to_s as f64).min(last)).max(LEFT);
         for (n, stretch) in self.stretches.iter().enumerate().filter(|_| self.stretches.len() > 1) {
             let begin = x(stretch.from_s as f64).max(LEFT);
+            let wide = (end(stretch) - begin).max(0.0);
+            let name = escaped(&stretch.name);
             let _ = write!(
                 svg,
-                "<rect class=\"phase{}\" x=\"{begin:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{high:.1}\"/><text class=\"phase\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                n % 2,
-                (end(stretch) - begin).max(0.0),
-                begin + 3.0,
-                TOP + 10.0,
-                escaped(&stretch.name)
+                "<rect class=\"phase{}\" x=\"{begin:.1}\" y=\"{TOP}\" width=\"{wide:.1}\" height=\"{high:.1}\"><title>{name}</title></rect>",
+                n % 2
             );
+            // A name that does not fit would run into the next one; the pointer still shows it.
+            if 3.0 + LETTER * stretch.name.chars().count() as f64 <= wide {
+                let at = (begin + 3.0, TOP - 6.0);
+                let _ = write!(svg, "<text class=\"phase\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>", at.0, at.1);
+            }
         }
         for level in self.levels(top) {
             let at = y(level);
@@ -155,7 +166,9 @@ impl Plot<'_> {
 
     fn levels(&self, top: f64) -> Vec<f64> {
         if !self.log {
-            return (0..=4).map(|n| top * f64::from(n) / 4.0).collect();
+            // The top is 1, 2 or 5 times a power of ten: so many steps are round numbers too.
+            let steps = if (top / 10_f64.powf(top.max(1e-9).log10().floor())).round() == 2.0 { 4 } else { 5 };
+            return (0..=steps).map(|n| top * f64::from(n) / f64::from(steps)).collect();
         }
         let mut levels = Vec::new();
         let mut level = LOG_LOW;
@@ -186,6 +199,20 @@ mod tests {
     }
 
     #[test]
+    fn names_of_short_phases_do_not_run_into_each_other() {
+        let stretch = |name: &str, from_s, to_s| Stretch { name: name.to_owned(), from_s, to_s };
+        let stretches =
+            [stretch("a-rather-long-name", 0, 1), stretch("long-enough-for-it", 1, 50), stretch("z", 50, 100)];
+        let curves = vec![Curve { name: "c", points: vec![(0.0, Some(1.0)), (100.0, Some(1.0))] }];
+        let svg = Plot { title: "t", unit: "ms", log: false, curves, stretches: &stretches, happened: &[] }.draw();
+        assert!(
+            svg.contains("<title>a-rather-long-name</title>") && !svg.contains(">a-rather-long-name</text>"),
+            "{svg}"
+        );
+        assert!(svg.contains(">long-enough-for-it</text>"), "{svg}");
+    }
+
+    #[test]
     fn long_runs_keep_their_peaks() {
         let mut points: Vec<_> = (0..100_000).map(|n| (f64::from(n), Some(1.0))).collect();
         points[54_321].1 = Some(9.0);
@@ -197,5 +224,11 @@ mod tests {
     fn axes_end_at_round_numbers() {
         assert_eq!([0.3, 1.0, 11.0, 499.0].map(round_up), [0.5, 1.0, 20.0, 500.0]);
         assert_eq!([0.25, 7.5, 120.4, 20_000.0, 3e6].map(short), ["0.25", "7.5", "120", "20k", "3.0M"]);
+        assert_eq!([0.1, 0.0012, 0.0, -0.25].map(short), ["0.1", "0.0012", "0", "-0.25"]);
+        let plot = Plot { title: "t", unit: "u", log: false, curves: Vec::new(), stretches: &[], happened: &[] };
+        let labels = |top: f64| plot.levels(top).into_iter().map(short).collect::<Vec<_>>().join(" ");
+        assert_eq!(labels(0.5), "0 0.1 0.2 0.3 0.4 0.5");
+        assert_eq!(labels(20_000.0), "0 5000 10k 15k 20k");
+        assert_eq!(labels(1.0), "0 0.2 0.4 0.6 0.8 1");
     }
 }

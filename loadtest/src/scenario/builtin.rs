@@ -1,13 +1,14 @@
 //! The workloads that come with the program, so that it runs without the repository.
 
 /// Names and texts, in the order in which `make load` runs them.
-pub const WORKLOADS: [(&str, &str); 10] = [
+pub const WORKLOADS: [(&str, &str); 11] = [
     ("steady", include_str!("../../workloads/steady.toml")),
     ("herd", include_str!("../../workloads/herd.toml")),
     ("scale", include_str!("../../workloads/scale.toml")),
     ("ceiling", include_str!("../../workloads/ceiling.toml")),
     ("retry-storm", include_str!("../../workloads/retry-storm.toml")),
     ("noisy", include_str!("../../workloads/noisy.toml")),
+    ("backfill", include_str!("../../workloads/backfill.toml")),
     ("executors", include_str!("../../workloads/executors.toml")),
     ("long", include_str!("../../workloads/long.toml")),
     ("api", include_str!("../../workloads/api.toml")),

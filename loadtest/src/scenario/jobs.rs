@@ -1,7 +1,10 @@
 //! The jobs of a load, and when they are due: known before the run, so that what was not started can be counted.
 
 use super::{Arrivals, Kind, Load, Phase, Scenario};
-use crate::random::mix;
+use crate::{
+    random::mix,
+    workload::{CATCHES_UP, rate_at},
+};
 use campanile_schema::{
     job::{Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, Overlap, RetryPolicy, Trigger},
     payload::Payload,
@@ -238,7 +241,7 @@ impl<'a> Jobs<'a> {
         match (self.load.kind, self.instants(n)) {
             (Kind::Rate | Kind::Ramp, Some((anchor, period, to_ms))) => {
                 let start_at = self.part_of(n).map(|(part, _)| Timestamp(part.from_ms));
-                rate(period / 1000, anchor, start_at, Some(Timestamp(to_ms - 1)))
+                rate_at((start_at, Some(Timestamp(to_ms - 1))), period / 1000, anchor, CATCHES_UP)
             }
             (Kind::Herd, Some((at, ..))) => Trigger::Once {
                 at: Some(Timestamp(at)),
@@ -256,7 +259,8 @@ impl<'a> Jobs<'a> {
         let after = self.frame.end_ms() + IDLE_AFTER_MS;
         let drawn = mix(self.frame.seed ^ mix(n));
         if n % 2 == 1 {
-            return rate(YEAR_S, after + (drawn % (YEAR_S * 1000)) as i64, Some(Timestamp(after)), None);
+            let anchor = after + (drawn % (YEAR_S * 1000)) as i64;
+            return rate_at((Some(Timestamp(after)), None), YEAR_S, anchor, CATCHES_UP);
         }
         Trigger::Cron {
             expr: format!("{} {} * * *", drawn % 60, drawn / 60 % 24),
@@ -271,19 +275,6 @@ impl<'a> Jobs<'a> {
             misfire_threshold_sec: 60,
             max_catch_up: 1000,
         }
-    }
-}
-
-fn rate(every_sec: u64, anchor: i64, start_at: Option<Timestamp>, end_at: Option<Timestamp>) -> Trigger {
-    Trigger::FixedRate {
-        every_sec,
-        anchor_at: Some(Timestamp(anchor)),
-        start_at,
-        end_at,
-        jitter_sec: 0,
-        misfire_policy: MisfirePolicy::FireAllMissed,
-        misfire_threshold_sec: 60,
-        max_catch_up: 1000,
     }
 }
 

@@ -5,6 +5,8 @@ pub mod export;
 pub mod justified;
 pub mod outcomes;
 pub mod overlap;
+pub mod quotas;
+pub mod ran;
 pub mod repeats;
 pub mod runs;
 pub mod starts;

@@ -84,10 +84,19 @@ fn lease_was_lost(history: &History, body: &Body, lost_ms: i64) -> bool {
         history.meta.as_ref().map_or(campanile_schema::limits::LEASE_MS, |m| m.lease_ms).saturating_sub(LEASE_SLACK_MS)
             * 1000;
     history.died_us(body.executor) <= lost_us
+        || stood_still(history, body, lost_us, lease_us)
         || history
             .outages
             .iter()
             .any(|o| o.to_us.saturating_sub(o.from_us) >= lease_us && o.from_us <= lost_us && o.to_us >= body.start_us)
+}
+
+/// The executor stood still for a lease before the attempt was given up.
+fn stood_still(history: &History, body: &Body, lost_us: i64, lease_us: i64) -> bool {
+    let frozen = history.executors.get(body.executor).map(|e| e.frozen_us.as_slice()).unwrap_or_default();
+    frozen
+        .iter()
+        .any(|(from, to)| to.saturating_sub(*from) >= lease_us && from + lease_us <= lost_us && *to >= body.start_us)
 }
 
 fn executor_name<'a>(history: &'a History, body: &Body) -> &'a str {

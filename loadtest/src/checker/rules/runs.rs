@@ -21,6 +21,7 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
         if let Some(job) = history.jobs.get(&run.job_id) {
             ended(history, run, found);
             attempts(job, run, found);
+            superseded(history, run, found);
         }
     }
 }
@@ -121,6 +122,32 @@ fn ended(history: &History, run: &Run, found: &mut Findings<'_>) {
 pub(super) fn waits_for_a_person(history: &History, job: u64) -> bool {
     let mut runs = history.runs_of.get(&job).into_iter().flatten().filter_map(|id| history.runs.get(id));
     runs.any(|run| run.state == RunState::NeedsConfirmation)
+}
+
+/// A result counts only while its attempt is the run's last: once an executor was told of a later one, the earlier token is void.
+fn superseded(history: &History, run: &Run, found: &mut Findings<'_>) {
+    let bodies = history.bodies.get(&run.run_id).map(Vec::as_slice).unwrap_or_default();
+    for attempt in &run.attempts {
+        let accepted = match attempt.state {
+            AttemptState::Success | AttemptState::Failed => attempt.ended_at,
+            AttemptState::Running
+            | AttemptState::Timeout
+            | AttemptState::Canceled
+            | AttemptState::Lost
+            | AttemptState::NotStarted => None,
+        };
+        let Some(accepted_us) = accepted.map(|at| at.0.saturating_mul(1000)) else { continue };
+        let began_us = attempt.started_at.0.saturating_mul(1000);
+        // A retry begins after the failure that it repeats.
+        let meanwhile = began_us..accepted_us;
+        if let Some(later) = bodies.iter().find(|b| b.token > attempt.token && meanwhile.contains(&b.start_us)) {
+            let text = format!(
+                "run {} took the result of token {} although token {} had started",
+                run.run_id, attempt.token, later.token
+            );
+            found.of_run(Kind::StaleAccepted, run.job_id, run.run_id, Some(accepted_us / 1000), text);
+        }
+    }
 }
 
 fn attempts(job: &Job, run: &Run, found: &mut Findings<'_>) {

@@ -17,7 +17,10 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
     for body in history.bodies.values().flatten() {
         match history.runs.get(&body.run) {
             None => unknown_run(history, body, found),
-            Some(run) => of_run(history, body, run, found),
+            Some(run) => {
+                of_run(history, body, run, found);
+                made_in_time(history, body, run, found);
+            }
         }
         if let Some(logical) = body.logical {
             instant(history, body, logical, found);
@@ -76,6 +79,29 @@ fn of_run(history: &History, body: &Body, run: &Run, found: &mut Findings<'_>) {
         let text =
             format!("attempt {} of run {} is {}, its body said {said}", attempt.attempt, body.run, attempt.state);
         found.of_run(Kind::ResultChanged, body.job, body.run, body.logical, text);
+    }
+}
+
+/// Whatever instant it is for: a run that was not there when the pause or the delete was acknowledged never starts. By hand a
+/// paused job is refused, which `acknowledged` judges.
+fn made_in_time(history: &History, body: &Body, run: &Run, found: &mut Findings<'_>) {
+    let Some(job) = history.jobs.get(&run.job_id) else { return };
+    // A whole millisecond, so never later than it was.
+    let made_us = run.created_at.0.saturating_mul(1000);
+    let after = |kind: Kind, what: &str, found: &mut Findings<'_>| {
+        let text =
+            format!("run {} was made at {} and started, after job {} was {what}", body.run, run.created_at, job.id);
+        found.of_run(kind, body.job, body.run, Some(run.created_at.0), text);
+    };
+    if job.deleted.and_then(|(_, ack_us)| ack_us).is_some_and(|ack_us| made_us > ack_us) {
+        after(Kind::StartedAfterDelete, "deleted", found);
+    }
+    let paused = job.pauses.iter().any(|pause| {
+        let resumed = pause.resume_sent_us.is_some_and(|sent_us| made_us + 1_000 > sent_us);
+        pause.ack_us.is_some_and(|ack_us| made_us > ack_us) && !resumed
+    });
+    if paused && run.source == Source::Schedule {
+        after(Kind::StartedWhilePaused, "paused", found);
     }
 }
 

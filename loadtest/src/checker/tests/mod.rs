@@ -4,5 +4,6 @@
 mod files;
 mod green;
 mod red_ledger;
+mod red_limits;
 mod red_runs;
 mod world;

@@ -102,9 +102,9 @@ fn a_manual_run_that_nobody_asked_for_is_found() {
 /// turn, they are forgotten.
 #[test]
 fn a_backlog_waits_for_a_person_and_for_nothing_else() {
-    let verdict = |policy, state, told: bool| {
+    let with = |misfires, policy, state, told: bool| {
         let mut w = story().world;
-        w.job(20, cron("*/20 * * * * *", "UTC", MisfirePolicy::FireAllMissed, 1), policy, |_| {});
+        w.job(20, cron("*/20 * * * * *", "UTC", misfires, 1), policy, |_| {});
         let run = w.fire(20, 0, 2);
         let waiting = w.run_mut(run);
         (waiting.state, waiting.ended_at) = (state, (state == RunState::Success).then_some(waiting.created_at));
@@ -116,12 +116,17 @@ fn a_backlog_waits_for_a_person_and_for_nothing_else() {
         page.to = Timestamp(T0 + if told { 60_000 } else { 0 });
         w.verdict()
     };
+    let verdict = |policy, state, told| with(MisfirePolicy::FireAllMissed, policy, state, told);
     let (held, forbid, allow) = (RunState::NeedsConfirmation, ConcurrencyPolicy::Forbid, ConcurrencyPolicy::Allow);
     let green = verdict(forbid, held, false);
     assert!(green.green, "{green}");
     red(&verdict(forbid, RunState::Success, false), Kind::OutcomeMissing);
     red(&verdict(allow, held, false), Kind::OutcomeMissing);
     red(&verdict(forbid, held, true), Kind::OutcomeMissing);
+    // Nothing is fired in order under the other misfire policies, so nothing is held back.
+    for misfires in [MisfirePolicy::FireOnceNow, MisfirePolicy::Skip] {
+        red(&with(misfires, forbid, held, false), Kind::OutcomeMissing);
+    }
 }
 
 #[test]

@@ -55,7 +55,13 @@ impl World {
         let up = |t: i64| ExecutorLine { t_us: (T0 + t) * 1000, ..ExecutorLine::up() };
         Self {
             executors: vec![("executor-a".into(), vec![up(-2000)]), ("executor-b".into(), vec![up(-2000)])],
-            meta: Some(Meta { until_ms: T0 + 65_000, complete: true, drained: true, lease_ms: 10_000 }),
+            meta: Some(Meta {
+                until_ms: T0 + 65_000,
+                complete: true,
+                drained: true,
+                lease_ms: 10_000,
+                quotas: [("tight".to_owned(), 2)].into(),
+            }),
             next_run: 1000,
             ..Self::default()
         }

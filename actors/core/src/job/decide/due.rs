@@ -3,8 +3,10 @@
 use super::{Draft, stop};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
+#[cfg(feature = "faults")]
+use crate::job::state::OpenRun;
 use campanile_schema::{
-    event::{Event, LedgerEntry, Outcome, SkipReason, StopReason},
+    event::{Event, Interval, LedgerEntry, Outcome, SkipReason, StopReason},
     ids::RunId,
     job::{ConcurrencyPolicy, MisfirePolicy},
     limits::{INSTANTS_PER_DECISION, LATE_MS, OPEN_RUNS_PER_JOB},
@@ -25,6 +27,10 @@ pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
         return Admission::No(SkipReason::QueueFull);
     }
     if !draft.job.is_active() {
+        return Admission::Start;
+    }
+    #[cfg(feature = "faults")]
+    if faults::active(Mutation::ForgetPolicy) {
         return Admission::Start;
     }
     match draft.job.def.concurrency {
@@ -149,6 +155,10 @@ fn create(draft: &mut Draft<'_>, due: i64, held: bool) {
 
 fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
     note_until(draft, due - 1, run);
+    #[cfg(feature = "faults")]
+    if spoilt(draft, run, due) {
+        return;
+    }
     let late = draft.ctx.now_ms - draft.job.due_with_jitter(due) > LATE_MS;
     let event = Event::RunCreated {
         job: draft.job.id,
@@ -160,7 +170,7 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         reason: None,
         held,
         at_ms: draft.ctx.now_ms,
-        interval: Some(draft.interval(due)),
+        interval: interval_told(draft, due),
         late,
         dag: None,
     };
@@ -168,6 +178,47 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
     if !held {
         draft.enqueue(run);
     }
+    #[cfg(feature = "faults")]
+    if faults::strikes(Mutation::DoubleFire, due)
+        && draft.ids_left() > 0
+        && draft.job.hot.runs.iter().all(|r| again(r, due, run))
+    {
+        create(draft, due, held);
+    }
+}
+
+/// The stretch of the ledger that ends with the run's instant.
+fn interval_told(draft: &mut Draft<'_>, due: i64) -> Option<Interval> {
+    #[cfg(feature = "faults")]
+    if faults::strikes(Mutation::LedgerLie, due) {
+        skip_until(draft, due, Outcome::Skipped, SkipReason::Misfire);
+        return None;
+    }
+    Some(draft.interval(due))
+}
+
+/// No other run than `run` was made for this instant: it is doubled once.
+#[cfg(feature = "faults")]
+fn again(open: &OpenRun, due: i64, run: RunId) -> bool {
+    open.id() == run || open.record.logical_ms != Some(due)
+}
+
+/// True: the run is not made, though the ledger names it.
+#[cfg(feature = "faults")]
+fn spoilt(draft: &mut Draft<'_>, run: RunId, due: i64) -> bool {
+    let phantom = faults::strikes(Mutation::PhantomRun, due);
+    if phantom {
+        let entry = LedgerEntry {
+            first_ms: due,
+            last_ms: due,
+            count: 1,
+            outcome: Outcome::Fired,
+            reason: None,
+            run: Some(run),
+        };
+        move_cursor(draft, due, vec![entry]);
+    }
+    phantom
 }
 
 /// FIRE_ONCE_NOW: one run carries the latest instant that is due, the ones before are coalesced into it.

@@ -127,7 +127,14 @@ pub fn decide_next(job: &Job, command: &Command, ctx: &Context) -> Result<(Decis
         Command::Resume => change::resume(&mut draft)?,
         Command::Delete => change::delete(&mut draft)?,
         Command::Quarantine { reason } => change::quarantine(&mut draft, reason.clone()),
-        Command::Trigger { key, params, reason } => trigger::trigger(&mut draft, key, params, reason)?,
+        Command::Trigger { key, params, reason } => {
+            let reply = trigger::trigger(&mut draft, key, params, reason)?;
+            #[cfg(feature = "faults")]
+            if faults::strikes(Mutation::LostAck, ctx.now_ms) {
+                draft = Draft::new(job, ctx);
+            }
+            reply
+        }
         Command::Start { run, executor, session, credit_stamp_ms } => {
             attempt::start(&mut draft, *run, executor, *session, *credit_stamp_ms)?
         }

@@ -1,0 +1,59 @@
+//! A tenant never has more bodies running at once than its quota, counted from the executors' own files.
+//!
+//! Left aside: bodies that ran across a restart of the node (taken back above the limit if need be), and those whose lease was
+//! lost or whose time was over (their permit went back; whether they still ran nobody could know). Rates are not judged: a run that waited for an executor starts later
+//! than its permit was given.
+
+use crate::checker::{Body, Findings, History, Kind};
+use campanile_schema::record::AttemptState;
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap},
+};
+
+pub fn check(history: &History, found: &mut Findings<'_>) {
+    let Some(meta) = &history.meta else { return };
+    let mut of_tenant: HashMap<&str, Vec<&Body>> = HashMap::new();
+    for body in history.bodies.values().flatten().filter(|body| !gave_back(history, body)) {
+        if let Some(job) = history.jobs.get(&body.job) {
+            of_tenant.entry(&job.spec.tenant_id).or_default().push(body);
+        }
+    }
+    for (tenant, limit) in meta.quotas.iter().filter(|(_, limit)| **limit > 0) {
+        let mut bodies = of_tenant.remove(tenant.as_str()).unwrap_or_default();
+        bodies.sort_by_key(|b| b.start_us);
+        at_once(history, tenant, *limit, &bodies, found);
+    }
+}
+
+/// `bodies` in order of their starts.
+fn at_once(history: &History, tenant: &str, limit: u32, bodies: &[&Body], found: &mut Findings<'_>) {
+    let mut outages = history.outages.iter().peekable();
+    // Ends of the bodies that run.
+    let mut running: BinaryHeap<Reverse<i64>> = BinaryHeap::new();
+    for body in bodies {
+        while outages.next_if(|outage| outage.from_us <= body.start_us).is_some() {
+            running.clear();
+        }
+        while running.peek().is_some_and(|Reverse(end_us)| *end_us <= body.start_us) {
+            running.pop();
+        }
+        let end_us = body.end.map_or_else(|| history.died_us(body.executor), |(at, _)| at);
+        running.push(Reverse(end_us));
+        if running.len() > limit as usize {
+            let text = format!(
+                "run {} of job {} started as body {} of tenant '{tenant}', which may have {limit}",
+                body.run,
+                body.job,
+                running.len()
+            );
+            found.of_run(Kind::QuotaExceeded, body.job, body.run, Some(body.start_us / 1000), text);
+        }
+    }
+}
+
+/// The node may have had its permit back before the body ended.
+fn gave_back(history: &History, body: &Body) -> bool {
+    let attempt = history.runs.get(&body.run).and_then(|run| run.attempt_of(body.token));
+    attempt.is_some_and(|a| matches!(a.state, AttemptState::Lost | AttemptState::Timeout))
+}
