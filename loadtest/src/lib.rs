@@ -18,6 +18,7 @@ pub mod lines;
 pub mod load;
 pub mod loss;
 pub mod node;
+pub mod peers;
 pub mod proc_stat;
 pub mod random;
 pub mod record;
