@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub enum PeerLine {
     /// First: what it is and how it is set.
     System { version: String, settings: String },
-    /// All jobs are stored and its workers run.
+    /// All jobs are stored, so many rows, and its workers run.
     Inserted { jobs: u64, ms: u64 },
     /// The window is over. `ran` bodies began since the window did; CPU is read now, and told so by a line on its input.
     Done { ran: u64 },

@@ -11,7 +11,7 @@ mod report;
 mod rival;
 mod step;
 
-use crate::report::machine::Machine;
+use crate::{proc_stat::machine_cpu_us, report::machine::Machine};
 use clap::Args;
 use ladder::{Kind, Ladders};
 use postgres::Cluster;
@@ -23,6 +23,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::Command,
+    time::{Duration, Instant},
 };
 use step::Step;
 use tokio::task::block_in_place;
@@ -50,7 +51,16 @@ pub struct PeersArgs {
     /// This file is locked while a window is measured, and free between two: others that measure on the machine can lock it too.
     #[arg(long)]
     pub lock: Option<PathBuf>,
+    /// Before each window, wait at most so long until others use little of the machine, seconds. Then it is measured anyhow; the
+    /// report tells what they used.
+    #[arg(long, default_value_t = 0)]
+    pub quiet_wait: u64,
 }
+
+/// Others use little when it is less than this, cores.
+const QUIET_CORES: f64 = 0.2;
+/// Looked at for so long.
+const QUIET_LOOK: Duration = Duration::from_secs(1);
 
 /// True: something was measured, and nothing ended early.
 pub async fn run(args: PeersArgs) -> Result<bool, Box<dyn Error>> {
@@ -237,13 +247,26 @@ impl Session {
         Ok(report)
     }
 
-    /// Held until it is dropped.
+    /// The lock, in a quiet moment when there is one; held until it is dropped.
     fn lock(&self) -> io::Result<Option<File>> {
-        let Some(path) = &self.args.lock else { return Ok(None) };
-        let file = open_for_lock(path)?;
-        file.lock()?;
-        Ok(Some(file))
+        let deadline = Instant::now() + Duration::from_secs(self.args.quiet_wait);
+        loop {
+            let file = self.args.lock.as_deref().map(open_for_lock).transpose()?;
+            file.as_ref().map(File::lock).transpose()?;
+            if Instant::now() >= deadline || busy_cores(QUIET_LOOK)? < QUIET_CORES {
+                return Ok(file);
+            }
+            drop(file);
+            std::thread::sleep(QUIET_LOOK);
+        }
     }
+}
+
+/// What the machine is busy with now; nothing of ours is.
+fn busy_cores(look: Duration) -> io::Result<f64> {
+    let (before, begin) = (machine_cpu_us()?, Instant::now());
+    std::thread::sleep(look);
+    Ok(machine_cpu_us()?.saturating_sub(before) as f64 / 1e6 / begin.elapsed().as_secs_f64())
 }
 
 fn open_for_lock(path: &Path) -> io::Result<File> {

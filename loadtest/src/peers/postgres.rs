@@ -122,8 +122,8 @@ impl Cluster {
 
 /// Debian keeps the programs of each version in a directory of its own; elsewhere they are in the path.
 fn programs() -> io::Result<PathBuf> {
-    let versions =
-        fs::read_dir("/usr/lib/postgresql").map(|dir| dir.filter_map(Result::ok).collect()).unwrap_or(Vec::new());
+    let versions: Vec<fs::DirEntry> =
+        fs::read_dir("/usr/lib/postgresql").map(|dir| dir.filter_map(Result::ok).collect()).unwrap_or_default();
     let number = |path: &Path| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
     let mut found: Vec<(u32, PathBuf)> =
         versions.iter().filter_map(|entry| Some((number(&entry.path())?, entry.path().join("bin")))).collect();

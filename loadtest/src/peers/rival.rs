@@ -111,15 +111,18 @@ impl Rung<'_> {
         let mut program = Program::start(&self.command(database, from_ms), &self.log)?;
         let (mut version, mut settings) = (String::new(), String::new());
         let deadline = Instant::now() + Duration::from_millis(lead_ms) + PATIENCE;
-        loop {
+        let stored = loop {
             match program.line(deadline)? {
                 PeerLine::System { version: v, settings: s } => (version, settings) = (v, s),
-                PeerLine::Inserted { .. } => break,
+                PeerLine::Inserted { jobs, .. } => break jobs,
                 other => return Err(unexpected(&other)),
             }
+        };
+        // As an autovacuum would have done by itself some time later; and no checkpoint of the insertion within the window. A table
+        // that is still empty would only be planned for as such.
+        if stored > 0 {
+            self.cluster.sql(database, "vacuum analyze")?;
         }
-        // As an autovacuum would have done by itself some time later; and no checkpoint of the insertion within the window.
-        self.cluster.sql(database, "vacuum analyze")?;
         self.cluster.sql(database, "checkpoint")?;
         if now_us() / 1000 + SPARE_MS > warm_from_ms {
             return Ok(None);
