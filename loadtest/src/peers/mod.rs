@@ -48,9 +48,12 @@ pub struct PeersArgs {
     /// Systems that are measured: campanile, graphile-worker, river, db-scheduler. Default: all.
     #[arg(long, num_args = 1..)]
     pub peers: Vec<String>,
-    /// This file is locked while a window is measured, and free between two: others that measure on the machine can lock it too.
+    /// This file is locked while windows are measured: others that measure on the machine can lock it too.
     #[arg(long)]
     pub lock: Option<PathBuf>,
+    /// The lock is free for a moment when it was held so long, seconds.
+    #[arg(long, default_value_t = 180)]
+    pub lock_seconds: u64,
     /// Before each window, wait at most so long until others use little of the machine, seconds. Then it is measured anyhow; the
     /// report tells what they used.
     #[arg(long, default_value_t = 0)]
@@ -93,6 +96,7 @@ struct Found {
     database: String,
     climbs: Vec<Climb>,
     left_out: Vec<LeftOut>,
+    lock: Option<(File, Instant)>,
 }
 
 struct Session {
@@ -129,10 +133,9 @@ impl Session {
             });
             let at = found.climbs.len() - 1;
             while let Some(rate) = ladder::next(rates, &found.climbs[at].tried()) {
-                let lock = block_in_place(|| self.lock())?;
+                block_in_place(|| self.lock(&mut found.lock))?;
                 let dir = self.dir.join("campanile");
                 let step = ours::measure_rung(&self.args.server_bin, &dir, kind, rate, self.args.seconds).await;
-                drop(lock);
                 if !self.note(found, step.map_err(|error| error.to_string()))? {
                     break;
                 }
@@ -190,11 +193,10 @@ impl Session {
         });
         let at = found.climbs.len() - 1;
         while let Some(rate) = ladder::next(rates, &found.climbs[at].tried()) {
-            let lock = self.lock()?;
+            self.lock(&mut found.lock)?;
             let log = self.dir.join(format!("{}.log", rival.name));
             let seconds = self.args.seconds;
             let measured = Rung { rival, kind, rate, seconds, built: &self.args.built, cluster, log }.measure();
-            drop(lock);
             let step = measured.map(|measured| {
                 (found.climbs[at].version, found.climbs[at].settings) = (measured.version, measured.settings);
                 measured.step
@@ -247,18 +249,21 @@ impl Session {
         Ok(report)
     }
 
-    /// The lock, in a quiet moment when there is one; held until it is dropped.
-    fn lock(&self) -> io::Result<Option<File>> {
+    /// Takes the lock, or keeps it when it was not held for long, and waits for a quiet moment.
+    fn lock(&self, held: &mut Option<(File, Instant)>) -> io::Result<()> {
         let deadline = Instant::now() + Duration::from_secs(self.args.quiet_wait);
-        loop {
-            let file = self.args.lock.as_deref().map(open_for_lock).transpose()?;
-            file.as_ref().map(File::lock).transpose()?;
-            if Instant::now() >= deadline || busy_cores(QUIET_LOOK)? < QUIET_CORES {
-                return Ok(file);
-            }
-            drop(file);
+        if held.as_ref().is_some_and(|(_, since)| since.elapsed().as_secs() >= self.args.lock_seconds) {
+            // Who waits for it gets it before we ask again.
+            *held = None;
             std::thread::sleep(QUIET_LOOK);
         }
+        if let (Some(path), None) = (&self.args.lock, &held) {
+            let file = open_for_lock(path)?;
+            file.lock()?;
+            *held = Some((file, Instant::now()));
+        }
+        while Instant::now() < deadline && busy_cores(QUIET_LOOK)? >= QUIET_CORES {}
+        Ok(())
     }
 }
 
