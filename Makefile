@@ -24,6 +24,9 @@ MUTATION_KILLS ?= 3
 BENCH_JOBS ?= 100000
 BENCH_RATE ?= 20000
 BENCH_SECONDS ?= 60
+# Systems of `make bench-peers`: ours and rivals; and the length of a window.
+PEERS ?= campanile graphile-worker river db-scheduler
+PEER_SECONDS ?= 10
 # Workload files, or names of workloads, of `make load` and `make load-full`.
 LOADS ?= $(sort $(wildcard loadtest/workloads/*.toml))
 # What `make test` takes of the long ones.
@@ -65,7 +68,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test lint deny audit needs powercut kill9 mutations executor-loss bench bench-core load load-full release clean-runs
+.PHONY: help dev test lint deny audit needs powercut kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -193,6 +196,19 @@ bench: release ## Triggers per second and lateness, end to end and durable: BENC
 	@$(call fresh,bench)
 	target/release/campanile-loadtest bench --server-bin target/release/campanile --dir $(RUNS)/bench \
 		--jobs $(BENCH_JOBS) --rate $(BENCH_RATE) --seconds $(BENCH_SECONDS) $(BENCH_ARGS)
+
+bench-peers: release ## Rivals side by side with ours: highest rates and CPU a job (PEERS, PEER_SECONDS, PEER_ARGS); < 20 min
+	@$(call fresh,bench-peers)
+	# What cannot be installed or built is left out, with the reason.
+	prepare() {
+		local out=target/peers/$$1
+		mkdir -p $$out; rm -f $$out/missing
+		bash loadtest/peers/prepare.sh "$$1" "$$PWD/$$out" 2>&1 | tee $$out/prepare.log || tail -n 1 $$out/prepare.log >$$out/missing
+		[ ! -e $$out/missing ] || echo "== $$1 is left out: $$(cat $$out/missing)"
+	}
+	for peer in $(filter-out campanile,$(PEERS)); do prepare postgresql; prepare "$$peer"; done
+	target/release/campanile-loadtest peers --server-bin target/release/campanile --dir $(RUNS)/bench-peers \
+		--built target/peers --ladder loadtest/peers/ladder.toml --seconds $(PEER_SECONDS) --peers $(PEERS) $(PEER_ARGS)
 
 load: ## Every workload in its short form, judged by its limits and the history checker (LOADS, LOAD_ARGS); < 5 min
 	@$(need)

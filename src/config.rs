@@ -9,6 +9,7 @@ use crate::{
     ops::{closest, explained},
     store::embedded::EmbeddedOptions,
 };
+use campanile_actors::maintenance::Retention;
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, TENANT_CHARS};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::SocketAddr, path::Path};
@@ -51,11 +52,14 @@ sections! {
     AuthSection { token_file: String = String::new() }
     /// Empty = none.
     SecretsSection { key_file: String = String::new() }
-    HistorySection { retention_days: u32 = 30, accept_loss: bool = false, cache_mb: u64 = 64, memtable_mb: u64 = 32 }
+    HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, accept_loss: bool = false, cache_mb: u64 = 64, memtable_mb: u64 = 32 }
     JournalSection { segment_mb: u64 = 64, linger_us: u64 = 500 }
     LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
     ExecutorSection { slots: u32 = 0, pool: String = "default".to_owned() }
 }
+
+/// Least `history.max_mb` but 0: below it a few rounds of compaction take as much.
+const HISTORY_LEAST_MB: u64 = 256;
 
 /// Form of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +144,11 @@ impl Config {
         store
     }
 
+    /// How much history is kept.
+    pub fn retention(&self) -> Retention {
+        Retention { days: self.history.retention_days, max_bytes: self.history.max_mb << 20 }
+    }
+
     /// Values outside their ranges.
     pub fn check(&self) -> Result<(), ConfigErrors> {
         let problems = self.problems();
@@ -168,6 +177,8 @@ impl Config {
         let shards = self.node.shards;
         need(shards.is_power_of_two() && shards <= 4096, "node.shards", "is a power of two, 1 to 4096".to_owned());
         need(self.history.retention_days <= 36_500, "history.retention_days", range(0, 36_500));
+        let max = self.history.max_mb;
+        need(max == 0 || max >= HISTORY_LEAST_MB, "history.max_mb", format!("is 0 or at least {HISTORY_LEAST_MB}"));
         need(in_range(self.history.cache_mb, 8, 65_536), "history.cache_mb", range(8, 65_536));
         need(in_range(self.history.memtable_mb, 4, 4_096), "history.memtable_mb", range(4, 4_096));
         need(in_range(self.journal.segment_mb, 32, 4_096), "journal.segment_mb", range(32, 4_096));

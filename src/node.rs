@@ -10,6 +10,7 @@ use crate::{
     store::embedded::{EmbeddedOptions, EmbeddedStore},
 };
 use campanile_actors::{
+    maintenance::Retention,
     ports::{Opened, Secrets, StoreError},
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
@@ -44,8 +45,7 @@ pub struct NodeOptions {
     /// `/metrics` without a token.
     pub open_metrics: bool,
     pub metrics: Option<PrometheusHandle>,
-    /// Days that history is kept; 0 = for ever.
-    pub retention_days: u32,
+    pub retention: Retention,
     /// How long a journal batch waits for more frames, microseconds.
     pub linger_us: u64,
 }
@@ -85,7 +85,7 @@ impl Node {
             dir,
             store,
             secrets: options.secrets,
-            retention_days: options.retention_days,
+            retention: options.retention,
             linger_us: options.linger_us,
             failures,
             scheduler: scheduler.clone(),
@@ -163,7 +163,7 @@ struct Sessions {
     dir: PathBuf,
     store: Arc<EmbeddedStore>,
     secrets: Arc<dyn Secrets>,
-    retention_days: u32,
+    retention: Retention,
     linger_us: u64,
     failures: mpsc::UnboundedSender<StoreError>,
     scheduler: Scheduler,
@@ -182,7 +182,7 @@ impl Sessions {
             boot_id: clock::boot_id(),
             saved_clock: clock::load(&self.dir),
             linger_us: self.linger_us,
-            retention_days: self.retention_days,
+            retention: self.retention,
             failures: self.failures.clone(),
         })
         .await?;

@@ -10,7 +10,7 @@ pub mod faults;
 pub mod filter;
 mod job;
 pub mod journal;
-mod maintenance;
+pub mod maintenance;
 pub mod measure;
 pub mod messages;
 mod pool;

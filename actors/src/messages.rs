@@ -261,6 +261,8 @@ pub enum PoolMsg {
     Heartbeat(ExecutorSession),
     /// The complete list of what the executor holds; answered with what it must stop.
     Announce(ExecutorSession, Vec<Held>, oneshot::Sender<Vec<Held>>),
+    /// Attempts that the executor announced and must stop.
+    NotHeld(ExecutorSession, Vec<Held>),
     Drain(ExecutorSession),
     Disconnected(ExecutorSession),
     Tick,

@@ -186,6 +186,9 @@ pub trait Views: Send + Sync + 'static {
     fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
     /// Deletes runs, ledger rows and logs that ended before `before_ms`; at most `max_rows` a call. Returns how many went.
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64>;
+    /// While history takes more than `max_bytes` on disk: lets the oldest of what ended before `before_ms` go, until about nine
+    /// tenths of that are left. Returns how many runs went. A store without a disk keeps everything.
+    fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64>;
 
     /// Appends to the log of an attempt (kept apart from metadata, not journaled, flushed in the background).
     fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()>;

@@ -45,8 +45,7 @@ pub struct SessionParts {
     pub saved_clock: Option<Saved>,
     /// See [`JournalOptions::linger_us`].
     pub linger_us: u64,
-    /// History kept, days; 0 = for ever.
-    pub retention_days: u32,
+    pub retention: maintenance::Retention,
     /// Told once when the journal or the read model cannot be written.
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
@@ -117,7 +116,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         "session started"
     );
     let ticking = tokio::spawn(tick(directory.clone()));
-    let maintaining = tokio::spawn(maintenance::run(directory.clone(), parts.journal.clone(), parts.retention_days));
+    let maintaining = tokio::spawn(maintenance::run(directory.clone(), parts.journal.clone(), parts.retention));
     Ok(Session { directory, journal: parts.journal, ticking, maintaining })
 }
 
@@ -211,7 +210,7 @@ impl Session {
     #[cfg(feature = "faults")]
     pub fn maintain(&self) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
         let (directory, journal) = (self.directory.clone(), self.journal.clone());
-        async move { maintenance::round(&directory, &*journal, 0).await }
+        async move { maintenance::round(&directory, &*journal, maintenance::Retention::default()).await }
     }
 
     /// Ends at once: what is not durable was never promised.

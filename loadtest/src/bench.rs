@@ -8,13 +8,17 @@ use crate::{
     fleet::Fleet,
     latency::{Lateness, lateness},
     lines::now_us,
-    proc_stat::{Usage, dir_bytes},
+    proc_stat::{Usage, dir_bytes, machine_cpu_us},
     workload::{self, Plan},
 };
 use campanile_schema::{ids::JobId, view::TenantBody};
 use clap::Args;
 use serde::Serialize;
-use std::{error::Error, path::PathBuf, time::Duration};
+use std::{
+    error::Error,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 use tokio::time::sleep;
 
 #[derive(Args, Clone, Debug)]
@@ -40,6 +44,13 @@ pub struct BenchArgs {
     /// Between the last create and the first instant, milliseconds.
     #[arg(long, default_value_t = 5_000)]
     pub lead_ms: i64,
+    /// ONCE jobs, one for each instant, instead of FIXED_RATE jobs; `--jobs` is not used then.
+    #[arg(long)]
+    pub once: bool,
+    /// First guess of what one create takes, microseconds: anchors are part of what is created, so the first instant is
+    /// chosen before the creates begin.
+    #[arg(long, default_value_t = 100)]
+    pub create_us: u64,
     /// Export and check the history afterwards.
     #[arg(long)]
     pub check: bool,
@@ -67,6 +78,10 @@ pub struct Report {
     pub server_rss_mb: u64,
     pub server_peak_rss_mb: u64,
     pub executors_cpu_us_per_trigger: f64,
+    /// Of this process, which created the jobs before and waits meanwhile.
+    pub harness_cpu_us_per_trigger: f64,
+    /// CPU of all others on the machine meanwhile, cores; the kernel's own threads are among them.
+    pub others_cores: f64,
     pub written_bytes_per_trigger: f64,
     pub disk_bytes_per_trigger: f64,
     pub disk_mb: u64,
@@ -75,6 +90,16 @@ pub struct Report {
 
 /// True: what was asked was reached.
 pub async fn run(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
+    let report = measure(&args).await?;
+    let text = serde_json::to_string_pretty(&report)?;
+    std::fs::write(args.dir.join("report.json"), &text)?;
+    println!("{text}\n\n{}", table(&report));
+    let in_time = args.p99_ms.is_none_or(|limit| report.lateness.start.p99_ms <= limit);
+    Ok(report.all_started && report.runs_left == 0 && in_time && report.verdict.as_deref() != Some("red"))
+}
+
+/// The run itself: starts a node and executors, and ends them.
+pub async fn measure(args: &BenchArgs) -> Result<Report, Box<dyn Error>> {
     let mut fleet = Fleet::new(&args.dir, &args.server_bin)?;
     let node = fleet.start_node(None)?;
     let caller = fleet.caller(&node).await?;
@@ -86,21 +111,29 @@ pub async fn run(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
     caller.client().tenant_set("default", TenantBody::default()).await?;
 
     let begin_ms = now_us() / 1000;
-    let (plan, jobs) = create(&args, &caller).await?;
+    let (plan, jobs) = create(args, &caller).await?;
     let create_ms = now_us() / 1000 - begin_ms;
     println!("{} jobs created in {create_ms} ms", jobs.len());
     let until = |ms: i64| sleep(Duration::from_millis((ms - now_us() / 1000).max(0).unsigned_abs()));
     until(plan.start_ms).await;
     let executors: Vec<u32> = fleet.executor_pids();
     let executor_cpu = || executors.iter().filter_map(|pid| Usage::of(*pid).ok()).map(|u| u.cpu_us).sum::<u64>();
+    let harness_cpu = || Usage::of(std::process::id()).map(|usage| usage.cpu_us);
     let (before, executors_before, disk_before) =
         (Usage::of(node.pid())?, executor_cpu(), dir_bytes(&fleet.dir.join("data")));
+    let (harness_before, machine_before, begin) = (harness_cpu()?, machine_cpu_us()?, Instant::now());
     until(plan.end_ms + 1).await;
     let at_end = Usage::of(node.pid())?;
     let left = drain(caller.client(), Duration::from_secs(120)).await?;
     let drain_ms = now_us() / 1000 - plan.end_ms;
     let (after, executors_after, disk_after) =
         (Usage::of(node.pid())?, executor_cpu(), dir_bytes(&fleet.dir.join("data")));
+    let harness_after = harness_cpu()?;
+    let used = (after.cpu_us - before.cpu_us)
+        + executors_after.saturating_sub(executors_before)
+        + harness_after.saturating_sub(harness_before);
+    let others = machine_cpu_us()?.saturating_sub(machine_before).saturating_sub(used);
+    let others_cores = others as f64 / 1e6 / begin.elapsed().as_secs_f64();
 
     let dir = fleet.dir.clone();
     if args.check {
@@ -124,8 +157,8 @@ pub async fn run(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
     };
     let instants = (args.rate * args.seconds as f64) as u64;
     let per_trigger = |n: u64| n as f64 / seen.start.count.max(1) as f64;
-    let report = Report {
-        jobs: args.jobs,
+    Ok(Report {
+        jobs: plan.jobs,
         seconds: args.seconds,
         rate_asked: args.rate,
         instants,
@@ -138,27 +171,25 @@ pub async fn run(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
         server_rss_mb: at_end.rss_kb / 1024,
         server_peak_rss_mb: after.peak_rss_kb / 1024,
         executors_cpu_us_per_trigger: per_trigger(executors_after.saturating_sub(executors_before)),
+        harness_cpu_us_per_trigger: per_trigger(harness_after.saturating_sub(harness_before)),
+        others_cores,
         written_bytes_per_trigger: per_trigger(after.write_bytes.saturating_sub(before.write_bytes)),
         disk_bytes_per_trigger: per_trigger(disk_after.saturating_sub(disk_before)),
         disk_mb: disk_after >> 20,
         verdict,
         lateness: seen,
-    };
-    let text = serde_json::to_string_pretty(&report)?;
-    std::fs::write(dir.join("report.json"), &text)?;
-    println!("{text}\n\n{}", table(&report));
-    let in_time = args.p99_ms.is_none_or(|limit| report.lateness.start.p99_ms <= limit);
-    Ok(report.all_started && report.runs_left == 0 && in_time && report.verdict.as_deref() != Some("red"))
+    })
 }
 
 /// Creates the jobs in the first half of the time given; the first instant is some time after the last create.
 async fn create(args: &BenchArgs, caller: &Caller) -> Result<(Plan, Vec<JobId>), Box<dyn Error>> {
-    // A first guess of 100 us a job, mended when it was too short: anchors are part of what is created.
-    let mut guess_ms = args.lead_ms + args.jobs as i64 / 10;
+    let asked = if args.once { (args.rate * args.seconds as f64) as u64 } else { args.jobs };
+    // Mended when it was too short.
+    let mut guess_ms = args.lead_ms + (asked * args.create_us / 1000) as i64;
     for round in 0..3 {
         let start_ms = now_us() / 1000 + guess_ms;
         let plan = Plan {
-            jobs: args.jobs,
+            jobs: asked,
             rate: args.rate,
             start_ms,
             // Both ends belong to the window.
@@ -168,9 +199,10 @@ async fn create(args: &BenchArgs, caller: &Caller) -> Result<(Plan, Vec<JobId>),
             prefix: format!("b{round}"),
             seed: 1,
         };
-        let jobs: Vec<JobId> = caller.create_many(&workload::even(&plan)).await.into_iter().flatten().collect();
-        if jobs.len() as u64 != args.jobs {
-            return Err(format!("only {} of {} jobs were created", jobs.len(), args.jobs).into());
+        let specs = if args.once { workload::even_once(&plan) } else { workload::even(&plan) };
+        let jobs: Vec<JobId> = caller.create_many(&specs).await.into_iter().flatten().collect();
+        if jobs.len() as u64 != asked {
+            return Err(format!("only {} of {asked} jobs were created", jobs.len()).into());
         }
         if now_us() / 1000 < start_ms - args.lead_ms / 2 {
             return Ok((plan, jobs));
@@ -192,7 +224,7 @@ fn table(r: &Report) -> String {
     };
     format!(
         "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}\n{}{}rate {:.0}/s (asked {:.0}/s, fewest in a second {}), {} jobs, {} s, drained {} ms after the last instant\n\
-         server: {:.1} us CPU per trigger ({:.2} cores), RSS {} MB (peak {} MB); executors {:.1} us CPU per trigger\n\
+         server: {:.1} us CPU per trigger ({:.2} cores), RSS {} MB (peak {} MB); executors {:.1}, harness {:.1} us CPU per trigger\n\
          disk: {:.0} bytes written and {:.0} bytes kept per trigger, {} MB in all",
         "lateness",
         "p50",
@@ -213,6 +245,7 @@ fn table(r: &Report) -> String {
         r.server_rss_mb,
         r.server_peak_rss_mb,
         r.executors_cpu_us_per_trigger,
+        r.harness_cpu_us_per_trigger,
         r.written_bytes_per_trigger,
         r.disk_bytes_per_trigger,
         r.disk_mb,

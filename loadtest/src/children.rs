@@ -1,7 +1,9 @@
 //! Processes that this program starts: each in a process group of its own, all of them killed when their handle is dropped, on an
 //! error, a panic or Ctrl-C. Nothing else is ever killed.
+//!
+//! A program whose children leave its group, as a database's do, is asked to end them itself before it is killed.
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 use std::{
     io,
     os::unix::process::CommandExt,
@@ -10,24 +12,44 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// A program that was asked to end with its children gets so long before it is killed.
+const ASKED: Duration = Duration::from_secs(10);
+
+/// A group, and the signal at which its first process ends all others, when kill -9 of the group would leave some.
+#[derive(Clone, Copy)]
+struct Alive {
+    group: Pid,
+    ask: Option<Signal>,
+}
+
 /// Groups that are alive, for the end of the program.
-static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+static ALIVE: Mutex<Vec<Alive>> = Mutex::new(Vec::new());
 
 /// A process with its group.
 pub struct OwnChild {
     child: Child,
     group: Pid,
+    ask: Option<Signal>,
 }
 
 impl OwnChild {
     pub fn start(command: &mut Command) -> io::Result<Self> {
+        Self::start_and_ask(command, None)
+    }
+
+    /// One that ends its own children, which have groups of their own, at this signal.
+    pub fn start_asked_by(command: &mut Command, signal: Signal) -> io::Result<Self> {
+        Self::start_and_ask(command, Some(signal))
+    }
+
+    fn start_and_ask(command: &mut Command, ask: Option<Signal>) -> io::Result<Self> {
         let mut child = command.process_group(0).spawn()?;
         let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
             let _ = child.kill();
             return Err(io::Error::other("the process has no id"));
         };
-        ALIVE.lock().unwrap_or_else(PoisonError::into_inner).push(group);
-        Ok(Self { child, group })
+        ALIVE.lock().unwrap_or_else(PoisonError::into_inner).push(Alive { group, ask });
+        Ok(Self { child, group, ask })
     }
 
     pub fn pid(&self) -> u32 {
@@ -40,6 +62,12 @@ impl OwnChild {
 
     /// kill -9 of the whole group, and waits until the process is gone.
     pub fn kill(&mut self) -> io::Result<ExitStatus> {
+        if let Some(signal) = self.ask {
+            let _ = kill_process_group(self.group, signal);
+            if let Some(status) = self.wait(ASKED)? {
+                return Ok(status);
+            }
+        }
         // One that is gone already is what we want.
         let _ = kill_process_group(self.group, Signal::KILL);
         let status = self.child.wait()?;
@@ -80,13 +108,13 @@ impl OwnChild {
     }
 
     fn forget(&self) {
-        ALIVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|group| *group != self.group);
+        ALIVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|alive| alive.group != self.group);
     }
 }
 
 impl Drop for OwnChild {
     fn drop(&mut self) {
-        if ALIVE.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.group) {
+        if ALIVE.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|alive| alive.group == self.group) {
             let _ = self.kill();
         }
     }
@@ -94,8 +122,17 @@ impl Drop for OwnChild {
 
 /// Before the program ends in a way that runs no destructors.
 pub fn kill_all() {
-    for group in ALIVE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        let _ = kill_process_group(group, Signal::KILL);
+    let alive: Vec<Alive> = ALIVE.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
+    for one in &alive {
+        let _ = kill_process_group(one.group, one.ask.unwrap_or(Signal::KILL));
+    }
+    let deadline = Instant::now() + ASKED;
+    for one in alive.iter().filter(|one| one.ask.is_some()) {
+        // An error means that somebody else waited for it: it is gone.
+        while matches!(waitpid(Some(one.group), WaitOptions::NOHANG), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = kill_process_group(one.group, Signal::KILL);
     }
 }
 
@@ -114,7 +151,22 @@ mod tests {
         assert!(test_kill_process(pid).is_ok());
         drop(child);
         assert!(test_kill_process(pid).is_err());
-        assert!(!ALIVE.lock().unwrap().contains(&pid));
+        assert!(!ALIVE.lock().unwrap().iter().any(|alive| alive.group == pid));
+    }
+
+    #[test]
+    fn one_that_is_asked_may_end_its_children_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ready, told) = (dir.path().join("ready"), dir.path().join("told"));
+        let script = "trap 'echo asked > \"$1\"; exit 0' QUIT; echo > \"$0\"; while :; do sleep 0.01; done";
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(script).arg(&ready).arg(&told);
+        let child = OwnChild::start_asked_by(&mut command, Signal::QUIT).unwrap();
+        while !ready.exists() {
+            std::thread::yield_now();
+        }
+        drop(child);
+        assert_eq!(std::fs::read_to_string(&told).unwrap(), "asked\n");
     }
 
     #[test]

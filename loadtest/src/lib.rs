@@ -19,6 +19,7 @@ pub mod load;
 pub mod loss;
 pub mod mutation;
 pub mod node;
+pub mod peers;
 pub mod proc_stat;
 pub mod random;
 pub mod record;

@@ -10,6 +10,7 @@ use campanile_loadtest::{
     fleet,
     kill9::{self, Kill9Args},
     loss::{self, LossArgs},
+    peers::{self, PeersArgs},
     run::{self, Outcome, RunArgs, WorkloadsArgs},
 };
 use clap::{Parser, Subcommand};
@@ -41,6 +42,8 @@ enum Mode {
     ExecutorLoss(LossArgs),
     /// Triggers per second and lateness, end to end.
     Bench(BenchArgs),
+    /// Rivals side by side with ours: the highest rates that hold, and what they cost.
+    Peers(PeersArgs),
     /// Workload files against a real system: figures second by second, a report and a verdict.
     Run(RunArgs),
     /// The workloads that come with the program; writes them as files to copy.
@@ -75,6 +78,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::Kill9(_)
         | Mode::ExecutorLoss(_)
         | Mode::Bench(_)
+        | Mode::Peers(_)
         | Mode::Run(_)
         | Mode::Workloads(_) => 2,
     };
@@ -87,6 +91,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::Kill9(args) => with_children(kill9::run(args)).await.map(green),
             Mode::ExecutorLoss(args) => with_children(loss::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
+            Mode::Peers(args) => with_children(peers::run(args)).await.map(green),
             Mode::Run(args) => Ok(run::run(args).await),
             Mode::Workloads(args) => Ok(run::workloads(&args).map(|()| Outcome::Green)?),
         }

@@ -37,6 +37,39 @@ impl Usage {
     }
 }
 
+/// CPU so far of a process and all that descend from it, those included that ended and were waited for.
+pub fn tree_cpu_us(root: u32) -> io::Result<u64> {
+    let mut seen: Vec<(u32, u32, u64)> = Vec::new();
+    for entry in fs::read_dir("/proc")?.filter_map(Result::ok) {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // One that ends meanwhile is in its parent's count.
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+        let number = |n: usize| fields.get(n).and_then(|f| f.parse::<u64>().ok()).unwrap_or(0);
+        let ticks: u64 = (11..=14).map(number).sum();
+        seen.push((pid, u32::try_from(number(1)).unwrap_or(0), ticks * (1_000_000 / TICKS_PER_SEC)));
+    }
+    if !seen.iter().any(|(pid, _, _)| *pid == root) {
+        return Err(io::Error::other(format!("no process {root}")));
+    }
+    let (mut family, mut at) = (vec![root], 0);
+    while let Some(parent) = family.get(at).copied() {
+        family.extend(seen.iter().filter(|(_, of, _)| *of == parent).map(|(pid, _, _)| *pid));
+        at += 1;
+    }
+    Ok(seen.iter().filter(|(pid, _, _)| family.contains(pid)).map(|(_, _, cpu)| cpu).sum())
+}
+
+/// CPU that the whole machine used so far, whoever used it.
+pub fn machine_cpu_us() -> io::Result<u64> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let line = stat.lines().next().unwrap_or_default();
+    // user, nice, system, then idle and waiting for disks, then interrupts; what guests use is in user already.
+    let busy = |(n, ticks): (usize, &str)| if matches!(n, 3 | 4) { 0 } else { ticks.parse::<u64>().unwrap_or(0) };
+    let ticks: u64 = line.split_whitespace().skip(1).take(7).enumerate().map(busy).sum();
+    Ok(ticks * (1_000_000 / TICKS_PER_SEC))
+}
+
 fn number_after(text: &str, name: &str) -> u64 {
     text.lines()
         .find_map(|line| line.strip_prefix(name))
@@ -70,5 +103,18 @@ mod tests {
         let usage = Usage::of(std::process::id()).unwrap();
         assert!(usage.rss_kb > 100 && usage.peak_rss_kb >= usage.rss_kb, "{usage:?}");
         assert!(Usage::of(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn a_family_uses_at_least_what_its_head_does() {
+        let here = std::process::id();
+        let head = Usage::of(here).unwrap().cpu_us;
+        // A child that burns some time and is waited for.
+        let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("/bin/sh").args(["-c", burn]).status().unwrap().success());
+        let all = tree_cpu_us(here).unwrap();
+        assert!(all > head, "{all} and {head}");
+        assert!(tree_cpu_us(u32::MAX).is_err());
+        assert!(machine_cpu_us().unwrap() >= all);
     }
 }

@@ -127,6 +127,25 @@ pub fn watched(plan: &Plan) -> Vec<JobSpec> {
     all
 }
 
+/// One ONCE job for each instant, the instants spread evenly over the window: `bench --once`.
+pub fn even_once(plan: &Plan) -> Vec<JobSpec> {
+    let window_us = (plan.end_ms - plan.start_ms + 1).unsigned_abs() * 1000;
+    (0..plan.jobs)
+        .map(|n| {
+            let at = plan.start_ms + (n * window_us / plan.jobs.max(1) / 1000) as i64;
+            let trigger = Trigger::Once {
+                at: Some(Timestamp(at)),
+                delay_sec: None,
+                misfire_policy: MisfirePolicy::FireOnceNow,
+                misfire_threshold_sec: 60,
+            };
+            let mut spec = spec(plan, n, trigger);
+            spec.concurrency_policy = ConcurrencyPolicy::Allow;
+            spec
+        })
+        .collect()
+}
+
 /// One FIXED_RATE job of the caller's choice, for what is created while the run is on.
 pub fn extra(plan: &Plan, n: u64, every_sec: u64, random: &mut Random) -> JobSpec {
     let anchor = plan.start_ms + random.below(every_sec * 1000) as i64;
@@ -331,6 +350,16 @@ mod tests {
         assert!((120_000..=120_002).contains(&all.len()), "{}", all.len());
         let mut in_ms = [0_u32; 1000];
         all.iter().filter(|t| **t < T0 + 60_000).for_each(|t| in_ms[(t - T0) as usize % 1000] += 1);
+        assert!(in_ms.iter().all(|n| *n == 120), "{:?}", in_ms.iter().max());
+    }
+
+    #[test]
+    fn an_even_once_plan_has_each_instant_of_the_window_once() {
+        let end_ms = T0 + 59_999;
+        let all = instants(&even_once(&Plan { end_ms, ..plan(120_000, 2_000.0) }));
+        assert_eq!((all.len(), all.iter().min(), all.iter().max()), (120_000, Some(&T0), Some(&end_ms)));
+        let mut in_ms = [0_u32; 1000];
+        all.iter().for_each(|t| in_ms[(t - T0) as usize % 1000] += 1);
         assert!(in_ms.iter().all(|n| *n == 120), "{:?}", in_ms.iter().max());
     }
 }

@@ -107,7 +107,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         open_to_loopback: Some(developer()),
         open_metrics: true,
         metrics: Some(metrics.clone()),
-        retention_days: config.history.retention_days,
+        retention: config.retention(),
         linger_us: config.journal.linger_us,
     };
     on_runtime(async move {

@@ -92,7 +92,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         open_to_loopback: None,
         open_metrics: config.http.open_metrics,
         metrics: Some(metrics.clone()),
-        retention_days: config.history.retention_days,
+        retention: config.retention(),
         linger_us: config.journal.linger_us,
     };
     on_runtime(async move {

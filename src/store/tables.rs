@@ -69,6 +69,10 @@ pub trait Tables: Send + Sync + 'static {
         limit: usize,
     ) -> Result<RunPage, StoreError>;
     fn retain(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError>;
+    /// Ended runs in the tables, roughly.
+    fn runs_stored(&self) -> u64;
+    /// Gives the room of what retention removed back to the disk. Takes long, and as much room as the largest table meanwhile.
+    fn compact(&self) -> Result<(), StoreError>;
 
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError>;
     fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> Result<Vec<u8>, StoreError>;

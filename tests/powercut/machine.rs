@@ -207,7 +207,7 @@ impl Machine {
             boot_id: self.boots.to_string(),
             saved_clock: None,
             linger_us: 0,
-            retention_days: 0,
+            retention: campanile_actors::maintenance::Retention::default(),
             failures: tell,
         })
         .await

@@ -92,7 +92,7 @@ impl Node {
             boot_id: "boot".to_owned(),
             saved_clock: None,
             linger_us: 0,
-            retention_days: 0,
+            retention: campanile_actors::maintenance::Retention::default(),
             failures,
         };
         let session = session::start(parts).await.unwrap();

@@ -60,7 +60,7 @@ pub fn options(dir: &Path) -> NodeOptions {
         open_to_loopback: None,
         open_metrics: true,
         metrics: None,
-        retention_days: 30,
+        retention: campanile_actors::maintenance::Retention { days: 30, max_bytes: 0 },
         linger_us: 500,
     }
 }

@@ -3,7 +3,7 @@
 use super::{PoolState, session::Session};
 use crate::{
     directory::Directory,
-    messages::{ShardMsg, Watched},
+    messages::{PoolMsg, ShardMsg, Watched},
     scheduler::ToExecutor,
 };
 use campanile_schema::{
@@ -107,6 +107,8 @@ impl PoolState {
                 directory.to_shard(shard, ShardMsg::Heard(held, id, Some(sender)));
                 stop.extend(receiver.await.unwrap_or_default());
             }
+            // The end of what is not its own any more is nobody's news: the places are given back now.
+            directory.to_pool(PoolMsg::NotHeld(id, stop.clone()));
             let _ = port.send(stop);
         });
     }

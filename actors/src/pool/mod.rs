@@ -148,6 +148,13 @@ impl Actor for PoolActor {
             }
             PoolMsg::Heartbeat(session) => state.heard(&directory, session),
             PoolMsg::Announce(session, held, port) => state.announce(&directory, session, held, port),
+            PoolMsg::NotHeld(session, held) => {
+                if let Some(session) = state.sessions.get_mut(&session) {
+                    for held in held {
+                        session.release(held.run, Some(held.token));
+                    }
+                }
+            }
             PoolMsg::Drain(session) => {
                 if let Some(session) = state.sessions.get_mut(&session) {
                     session.draining = true;

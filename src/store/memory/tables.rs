@@ -196,6 +196,14 @@ impl Tables for MemoryTables {
         Ok(gone.len() as u64)
     }
 
+    fn runs_stored(&self) -> u64 {
+        guard(&self.now).by_time.len() as u64
+    }
+
+    fn compact(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError> {
         let mut logs = guard(&self.logs);
         let log = logs.entry((run, attempt)).or_default();

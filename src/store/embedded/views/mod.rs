@@ -153,6 +153,20 @@ impl Tables for FjallTables {
         retain::retain(&*self.db()?, before_ms, max_rows)
     }
 
+    fn runs_stored(&self) -> u64 {
+        self.db().map_or(0, |db| db.keyspace(Table::ByTime).approximate_len() as u64)
+    }
+
+    fn compact(&self) -> Result<(), StoreError> {
+        let db = self.db()?;
+        open::in_background(|| {
+            for keyspace in db.keyspaces.iter().chain([&db.chunks]) {
+                keyspace.major_compact().map_err(|e| db.failure("compact", &e))?;
+            }
+            Ok(())
+        })
+    }
+
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError> {
         let _one_at_a_time = self.log_writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         logs::append(&*self.db()?, run, attempt, chunk)

@@ -12,8 +12,8 @@ use std::{
     sync::{PoisonError, atomic::Ordering},
 };
 
-/// Removes runs that ended before `before_ms` with their keys, list entries and logs. Once they are all gone, ledger rows
-/// that ended before it vanish too: readers hide them at once, compaction removes them.
+/// Removes runs that ended before `before_ms` with their keys, list entries and logs. Ledger rows that are older than all runs
+/// that are left vanish too: readers hide them at once, compaction removes them.
 pub fn retain(db: &Db, before_ms: i64, max_rows: usize) -> Result<u64, StoreError> {
     let max_rows = max_rows.min(limits::RETAIN_ROWS);
     if max_rows == 0 {
@@ -51,13 +51,17 @@ pub fn retain(db: &Db, before_ms: i64, max_rows: usize) -> Result<u64, StoreErro
     for run in &gone {
         super::logs::remove(db, *run)?;
     }
-    match last {
-        Some(key) if count == max_rows => *cursor = key.to_vec(),
+    let ledger_from_ms = match last {
+        Some(key) if count == max_rows => {
+            *cursor = key.to_vec();
+            keys::of_by_time(&key).map_or(i64::MIN, |(ended, _)| ended)
+        }
         Some(_) | None => {
             cursor.clear();
-            db.ledger_from_ms.fetch_max(before_ms, Ordering::Relaxed);
+            before_ms
         }
-    }
+    };
+    db.ledger_from_ms.fetch_max(ledger_from_ms, Ordering::Relaxed);
     Ok(count as u64)
 }
 
