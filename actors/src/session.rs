@@ -16,13 +16,14 @@ use campanile_core::clock::Saved;
 use campanile_schema::{
     frame::{Frame, decode_batch},
     ids::{Epoch, ShardId},
+    limits,
 };
 use ractor::Actor;
 use std::{
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
-use tokio::{sync::mpsc, sync::oneshot, task::JoinHandle, time::MissedTickBehavior};
+use tokio::{sync::mpsc, sync::oneshot, task::JoinHandle};
 
 /// Bytes of journal read at once during recovery.
 const REPLAY_BYTES: usize = 8 << 20;
@@ -152,13 +153,14 @@ async fn replay(parts: &SessionParts, loaded: &mut [Loaded]) -> Result<Position,
     }
 }
 
-/// One tick per node, every 10 ms; it wakes only shards with something due.
+/// One tick per node, at the beginning of each slot of the timing wheels: at any other moment of it, what is due then would wait
+/// twice. It wakes only shards with something due.
 async fn tick(directory: Arc<Directory>) {
-    let mut interval = tokio::time::interval(Duration::from_millis(10));
-    interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut ticks: u64 = 0;
     loop {
-        interval.tick().await;
+        const SLOT_US: i64 = limits::WHEEL_SLOT_MS * 1000;
+        let left_us = SLOT_US - directory.time.now_us().rem_euclid(SLOT_US);
+        tokio::time::sleep(Duration::from_micros(left_us.unsigned_abs())).await;
         ticks += 1;
         let fires = directory.time.tick();
         let now = directory.time.now_ms();
