@@ -243,6 +243,8 @@ pub enum QuotaMsg {
 /// To the node's pool actor.
 pub enum PoolMsg {
     Enqueue(Vec<Waiting>),
+    /// From itself: match what waits to executors with credit.
+    Bind,
     Dequeue {
         run: RunId,
         tenant: String,

@@ -58,6 +58,8 @@ pub struct PoolState {
     pub(super) sessions: HashMap<ExecutorSession, Session>,
     /// Of all time.
     binds: u64,
+    /// A [`PoolMsg::Bind`] is in the mailbox.
+    binding: bool,
     /// Bound, not yet assigned.
     bound: HashMap<RunId, Waiting>,
     /// Attempts of before the restart whose executor announced without them: lost when this time has come.
@@ -83,6 +85,7 @@ impl Actor for PoolActor {
             misfits: HashMap::new(),
             sessions: HashMap::new(),
             binds: 0,
+            binding: false,
             bound: HashMap::new(),
             lacking: Vec::new(),
             started_ms,
@@ -91,7 +94,7 @@ impl Actor for PoolActor {
 
     async fn handle(
         &self,
-        _: ActorRef<PoolMsg>,
+        myself: ActorRef<PoolMsg>,
         message: PoolMsg,
         state: &mut PoolState,
     ) -> Result<(), ActorProcessingErr> {
@@ -101,6 +104,10 @@ impl Actor for PoolActor {
                 for run in runs {
                     state.enqueue(run);
                 }
+                state.bind_soon(&myself);
+            }
+            PoolMsg::Bind => {
+                state.binding = false;
                 state.bind(&directory);
             }
             PoolMsg::Dequeue { run, tenant, pool } => state.dequeue(&directory, run, &tenant, &pool),
@@ -110,11 +117,11 @@ impl Actor for PoolActor {
                     session.used = session.used.saturating_sub(1);
                     session.release(run, None);
                 }
-                state.bind(&directory);
+                state.bind_soon(&myself);
             }
             PoolMsg::Assign(assigns) => {
                 state.assign(&directory, assigns);
-                state.bind(&directory);
+                state.bind_soon(&myself);
             }
             PoolMsg::Ended(runs) => {
                 for (run, token, session) in runs {
@@ -134,7 +141,7 @@ impl Actor for PoolActor {
             PoolMsg::Register(register, outbox, done) => {
                 state.register(&directory, *register, outbox);
                 let _ = done.send(());
-                state.bind(&directory);
+                state.bind_soon(&myself);
             }
             PoolMsg::Credit(session, credit) => {
                 let now = directory.time.boot_ms();
@@ -144,7 +151,7 @@ impl Actor for PoolActor {
                     session.credit_at_ms = now;
                     session.used = 0;
                 }
-                state.bind(&directory);
+                state.bind_soon(&myself);
             }
             PoolMsg::Heartbeat(session) => state.heard(&directory, session),
             PoolMsg::Announce(session, held, port) => state.announce(&directory, session, held, port),
@@ -163,7 +170,7 @@ impl Actor for PoolActor {
             PoolMsg::Disconnected(session) => state.disconnected(session),
             PoolMsg::Tick => {
                 state.check_leases(&directory);
-                state.bind(&directory);
+                state.bind_soon(&myself);
                 state.gauges();
             }
             PoolMsg::WhyWaiting(run, pool, port) => {
@@ -182,6 +189,15 @@ impl Actor for PoolActor {
 }
 
 impl PoolState {
+    /// Binds when what waits in the mailbox was taken: many quota actors grant at the same time, and runs that are bound together
+    /// cost one message and one frame of their shard.
+    fn bind_soon(&mut self, myself: &ActorRef<PoolMsg>) {
+        if !self.binding {
+            // It ends only with its session.
+            self.binding = myself.cast(PoolMsg::Bind).is_ok();
+        }
+    }
+
     fn enqueue(&mut self, run: Waiting) {
         if self.bound.contains_key(&run.run) || self.misfits.contains_key(&run.run) {
             return;
