@@ -319,6 +319,7 @@ mod tests {
             ("[http]\nlisten = \"here\"\n", &[], "FILE, line 2: invalid socket address syntax"),
             ("[http\n", &[], "FILE, line 1: "),
             ("# x\n[node]\nshards = 100\n", &[], "FILE, line 3: node.shards is a power of two, 1 to 4096"),
+            ("history.max_mb = 255\n", &[], "FILE, line 1: history.max_mb is 0 or at least 256"),
             ("history.retention_days = 99999\n", &[], "FILE, line 1: history.retention_days is 0 to 36500"),
             ("[log]\nlevel = \"loud\"\n", &[], "FILE, line 2: log.level is error, warn"),
             ("[log]\nformat = \"xml\"\n", &[], "FILE, line 2: unknown variant `xml`"),

@@ -77,6 +77,6 @@ pub trait Tables: Send + Sync + 'static {
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError>;
     fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> Result<Vec<u8>, StoreError>;
 
-    /// Bytes on disk, journal and tables.
+    /// Bytes of the tables' files.
     fn disk_bytes(&self) -> u64;
 }
