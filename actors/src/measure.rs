@@ -33,8 +33,8 @@ pub fn describe() {
     counter!("campanile_manual_triggers_total", "Accepted manual triggers, repeated ones included");
     counter!("campanile_assignments_total", "Assignments sent to executors");
     counter!("campanile_job_activations_total", "Jobs that became actors");
-    counter!("campanile_job_actor_panics_total", "Job actors that failed and were rebuilt");
-    gauge!("campanile_active_job_actors", "Job actors alive");
+    counter!("campanile_job_actor_panics_total", "Turns of jobs that failed; nothing of them was kept");
+    gauge!("campanile_active_job_actors", "Jobs that are actors now");
     gauge!("campanile_jobs", "Jobs, deleted ones left out");
     gauge!("campanile_open_runs", "Runs that are not final");
     gauge!("campanile_attempts_running", "Attempts that executors hold");

@@ -157,8 +157,6 @@ pub const STORE_SNAPSHOT_CALLS: usize = 2;
 pub const STORE_LOG_CALLS: usize = 1;
 /// Bytes that one read of a segment asks of the disk.
 pub const JOURNAL_READ_BYTES: usize = 1 << 20;
-/// Time in which the views' tables must reach the disk in one flush, milliseconds.
-pub const VIEWS_FLUSH_MS: u64 = 60_000;
 /// Longest bearer token, bytes.
 pub const TOKEN_BYTES: usize = 256;
 /// Tokens in a token file, count.

@@ -7,3 +7,16 @@ mod red_ledger;
 mod red_limits;
 mod red_runs;
 mod world;
+
+use super::{Kind, Verdict};
+
+/// The verdict names a violation of this kind, perhaps with others that follow from it.
+fn red(verdict: &Verdict, kind: Kind) {
+    assert!(!verdict.green && verdict.has(kind), "wanted {kind:?}\n{verdict}");
+}
+
+/// And it is the only one.
+fn only(verdict: &Verdict, kind: Kind) {
+    red(verdict, kind);
+    assert_eq!(verdict.found.len(), 1, "{verdict}");
+}

@@ -2,10 +2,11 @@
 
 use super::{
     green::story,
+    red,
     world::{T0, World, cron},
 };
 use crate::{
-    checker::{Kind, Verdict},
+    checker::Kind,
     lines::{CallEvent, CallerLine, Verb},
 };
 use campanile_schema::{
@@ -15,12 +16,6 @@ use campanile_schema::{
     record::{AttemptState, RunState},
     time::Timestamp,
 };
-
-fn red(verdict: &Verdict, kind: Kind) {
-    assert!(!verdict.green && verdict.has(kind), "wanted {kind:?}\n{verdict}");
-    let found = verdict.found.iter().find(|f| f.kind == kind).unwrap();
-    assert!(found.story.len() <= crate::limits::STORY_LINES);
-}
 
 fn remove_entry(w: &mut World, job: u64, at: i64) {
     w.items(job).retain(|e| e.logical_time.0 != T0 + at);

@@ -2,6 +2,7 @@
 
 use super::{
     green::story,
+    only, red,
     world::{T0, World, rate},
 };
 use crate::{
@@ -14,15 +15,6 @@ use campanile_schema::{
     record::{AttemptState, Source},
     time::Timestamp,
 };
-
-fn red(verdict: &Verdict, kind: Kind) {
-    assert!(!verdict.green && verdict.has(kind), "wanted {kind:?}\n{verdict}");
-}
-
-fn only(verdict: &Verdict, kind: Kind) {
-    red(verdict, kind);
-    assert_eq!(verdict.found.len(), 1, "{verdict}");
-}
 
 fn green(verdict: &Verdict) {
     assert!(verdict.green, "{verdict}");

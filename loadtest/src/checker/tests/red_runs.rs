@@ -2,25 +2,17 @@
 
 use super::{
     green::{Story, story},
+    only, red,
     world::T0,
 };
 use crate::{
-    checker::{Kind, Verdict},
+    checker::Kind,
     lines::{ExecutorEvent, FaultEvent},
 };
 use campanile_schema::{
     record::{AttemptState, RunState},
     time::Timestamp,
 };
-
-fn red(verdict: &Verdict, kind: Kind) {
-    assert!(!verdict.green && verdict.has(kind), "wanted {kind:?}\n{verdict}");
-}
-
-fn only(verdict: &Verdict, kind: Kind) {
-    red(verdict, kind);
-    assert_eq!(verdict.found.len(), 1, "{verdict}");
-}
 
 /// Moves one body line of a run in time, microseconds.
 fn shift(s: &mut Story, run: u64, event: ExecutorEvent, by_us: i64) {
