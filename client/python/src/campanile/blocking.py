@@ -1,0 +1,139 @@
+"""The same client for programs without asyncio: each call blocks its thread. Threads may share one client."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from campanile import client as _asyncio
+from campanile import limits
+from campanile.errors import ClosedError
+from campanile.views import Welcome
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Client:
+    """Connects when it is made; `with Client("127.0.0.1:7701", token=...) as client`. See `campanile.Client` for each call."""
+
+    def __init__(self, address: str, *, token: str, timeout_sec: float = limits.CALL_MS / 1000) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="campanile-client", daemon=True)
+        self._thread.start()
+        try:
+            self._client = self._wait(_connect(address, token, timeout_sec))
+        except BaseException:
+            self._end_loop()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection; calls of other threads raise ClosedError."""
+        if not self._loop.is_closed():
+            self._wait(self._client.close())
+            self._end_loop()
+
+    @property
+    def welcome(self) -> Welcome:
+        """What the node said at the latest hello."""
+        return self._client.welcome
+
+    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
+        if self._loop.is_closed():
+            call.close()
+            raise ClosedError("CLIENT_CLOSED", "this client was closed", advice="connect a new one")
+        future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # A thread that is interrupted while it waits does not want the answer any more.
+            future.cancel()
+            raise
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @staticmethod
+    def _blocking(
+        call: Callable[Concatenate[_asyncio.Client, P], Coroutine[Any, Any, T]],
+    ) -> Callable[Concatenate["Client", P], T]:
+        def blocking(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> T:
+            return self._wait(call(self._client, *args, **kwargs))
+
+        blocking.__doc__, blocking.__name__ = call.__doc__, call.__name__
+        return blocking
+
+    @staticmethod
+    def _iterating(
+        call: Callable[Concatenate[_asyncio.Client, P], AsyncIterator[T]],
+    ) -> Callable[Concatenate["Client", P], Iterator[T]]:
+        def iterating(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+            items = call(self._client, *args, **kwargs)
+            while True:
+                # Not StopAsyncIteration: a future cannot carry it.
+                found, item = self._wait(_next(items))
+                if not found:
+                    return
+                yield item[0]
+
+        iterating.__doc__, iterating.__name__ = call.__doc__, call.__name__
+        return iterating
+
+    call = _blocking(_asyncio.Client.call)
+    job_create = _blocking(_asyncio.Client.job_create)
+    job_create_many = _blocking(_asyncio.Client.job_create_many)
+    job_get = _blocking(_asyncio.Client.job_get)
+    job_list = _blocking(_asyncio.Client.job_list)
+    job_replace = _blocking(_asyncio.Client.job_replace)
+    job_delete = _blocking(_asyncio.Client.job_delete)
+    job_pause = _blocking(_asyncio.Client.job_pause)
+    job_resume = _blocking(_asyncio.Client.job_resume)
+    job_trigger = _blocking(_asyncio.Client.job_trigger)
+    job_runs = _blocking(_asyncio.Client.job_runs)
+    job_ledger = _blocking(_asyncio.Client.job_ledger)
+    run_get = _blocking(_asyncio.Client.run_get)
+    run_cancel = _blocking(_asyncio.Client.run_cancel)
+    run_retry = _blocking(_asyncio.Client.run_retry)
+    run_confirm = _blocking(_asyncio.Client.run_confirm)
+    run_log = _blocking(_asyncio.Client.run_log)
+    run_log_text = _blocking(_asyncio.Client.run_log_text)
+    run_wait = _blocking(_asyncio.Client.run_wait)
+    dlq_list = _blocking(_asyncio.Client.dlq_list)
+    dlq_redrive = _blocking(_asyncio.Client.dlq_redrive)
+    dlq_discard = _blocking(_asyncio.Client.dlq_discard)
+    schedule_preview = _blocking(_asyncio.Client.schedule_preview)
+    tenant_get = _blocking(_asyncio.Client.tenant_get)
+    tenant_list = _blocking(_asyncio.Client.tenant_list)
+    tenant_set = _blocking(_asyncio.Client.tenant_set)
+    tenant_pause = _blocking(_asyncio.Client.tenant_pause)
+    tenant_resume = _blocking(_asyncio.Client.tenant_resume)
+    system_pause = _blocking(_asyncio.Client.system_pause)
+    system_resume = _blocking(_asyncio.Client.system_resume)
+    system_info = _blocking(_asyncio.Client.system_info)
+    executor_list = _blocking(_asyncio.Client.executor_list)
+    pool_list = _blocking(_asyncio.Client.pool_list)
+    jobs = _iterating(_asyncio.Client.jobs)
+    runs = _iterating(_asyncio.Client.runs)
+    dead_letters = _iterating(_asyncio.Client.dead_letters)
+
+
+async def _connect(address: str, token: str, timeout_sec: float) -> _asyncio.Client:
+    return await _asyncio.Client.connect(address, token=token, timeout_sec=timeout_sec)
+
+
+async def _next(items: AsyncIterator[T]) -> tuple[bool, list[T]]:
+    try:
+        return True, [await anext(items)]
+    except StopAsyncIteration:
+        return False, []

@@ -1,0 +1,265 @@
+"""One method per method of the protocol, names as in the wire spec with `_` for the dot."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from campanile.enums import Decision, JobStatus
+from campanile.errors import ApiError, api_error, protocol_error
+from campanile.shapes import Json, read, to_ms, to_payload, write
+from campanile.spec import JobSpec, Trigger
+from campanile.views import (
+    Created,
+    DeadLetter,
+    ExecutorInfo,
+    Job,
+    Ledger,
+    NodeInfo,
+    Page,
+    Pool,
+    Preview,
+    Quota,
+    Run,
+    RunLog,
+    Tenant,
+)
+
+T = TypeVar("T")
+
+READS: Final = frozenset(
+    {
+        "job.get",
+        "job.list",
+        "job.runs",
+        "job.ledger",
+        "run.get",
+        "run.log",
+        "dlq.list",
+        "schedule.preview",
+        "tenant.get",
+        "tenant.list",
+        "system.info",
+        "executor.list",
+        "pool.list",
+    }
+)
+"""Methods that change nothing: sent again when their answer was lost."""
+KEYS: Final = {"job.create": "idempotencyKey", "job.trigger": "manualRunId"}
+"""Methods that are safe to repeat with this field set."""
+
+
+class Calls(ABC):
+    """Every call of the protocol. Each raises a CampanileError; `reason` is kept with the change, for people."""
+
+    @abstractmethod
+    async def call(self, method: str, params: dict[str, Any] | None = None, *, timeout_sec: float | None = None) -> Any:
+        """Any method by name with its map as the wire has it, for those that this release does not know yet."""
+
+    async def job_create(self, spec: JobSpec, *, idempotency_key: str | None = None) -> Created:
+        """Creates a job.
+
+        With a key (kept for 30 days) the call is safe to repeat, and is repeated when its answer is lost: the same key with
+        the same job answers with what was made. DuplicateNameError, InvalidScheduleError, QuotaError,
+        IdempotencyKeyReusedError.
+        """
+        key = {} if idempotency_key is None else {"idempotencyKey": idempotency_key}
+        return read(Created, await self.call("job.create", {**key, **write(spec)}))
+
+    async def job_create_many(self, specs: Iterable[JobSpec]) -> list[Created | ApiError]:
+        """Creates up to 10,000 jobs in one message, durable together; an answer per job, in order. It raises none of those."""
+        answer = await self.call("job.createMany", {"items": [write(spec) for spec in specs]})
+        return [_item(item) for item in _items(answer)]
+
+    async def job_get(self, job_id: int) -> Job:
+        """The job. NotFoundError."""
+        return read(Job, await self.call("job.get", {"jobId": job_id}))
+
+    async def job_list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        status: JobStatus | None = None,
+        labels: str | None = None,
+        text: str | None = None,
+        page_token: str | None = None,
+        page: int | None = None,
+        page_size: int | None = None,
+    ) -> Page[Job]:
+        """A page of jobs. `labels`: `key=value,key2!=value2,key3`; `text`: part of the name; `page_size` at most 1000."""
+        params = _given(tenantId=tenant_id, status=status, labels=labels, text=text)
+        return _page(Job, await self.call("job.list", {**params, **_paging(page_token, page, page_size)}))
+
+    async def job_replace(self, job_id: int, version: int, spec: JobSpec) -> Job:
+        """Replaces the definition that has `version`. StaleVersionError when that is not the current one."""
+        params = {"jobId": job_id, "version": version, "spec": write(spec)}
+        return read(Job, await self.call("job.replace", params))
+
+    async def job_delete(self, job_id: int, *, reason: str | None = None) -> None:
+        """Deletes the job; its history stays."""
+        await self.call("job.delete", {"jobId": job_id, **_given(reason=reason)})
+
+    async def job_pause(self, job_id: int, *, reason: str | None = None) -> Job:
+        """No due instant fires until it is resumed; the ledger records them as skipped."""
+        return read(Job, await self.call("job.pause", {"jobId": job_id, **_given(reason=reason)}))
+
+    async def job_resume(self, job_id: int, *, reason: str | None = None) -> Job:
+        """Ends a pause, or a quarantine."""
+        return read(Job, await self.call("job.resume", {"jobId": job_id, **_given(reason=reason)}))
+
+    async def job_trigger(
+        self, job_id: int, *, params: Json = None, manual_run_id: str | None = None, reason: str | None = None
+    ) -> Run:
+        """Runs the job now; `params` are merged over the job's.
+
+        With `manual_run_id` the call is safe to repeat, and is repeated when its answer is lost: the same id makes one run.
+        RunActiveError, JobPausedError, QuotaError.
+        """
+        given = _given(manualRunId=manual_run_id, reason=reason, params=None if params is None else to_payload(params))
+        return read(Run, await self.call("job.trigger", {"jobId": job_id, **given}))
+
+    async def job_runs(
+        self, job_id: int, *, page_token: str | None = None, page: int | None = None, page_size: int | None = None
+    ) -> Page[Run]:
+        """A page of the job's runs, newest first."""
+        return _page(Run, await self.call("job.runs", {"jobId": job_id, **_paging(page_token, page, page_size)}))
+
+    async def job_ledger(
+        self, job_id: int, *, start: datetime | None = None, to: datetime | None = None, page_size: int | None = None
+    ) -> Ledger:
+        """What became of the job's due instants in `(start, to]`; by default of the last day."""
+        given = _given(start=start, to=to, pageSize=page_size)
+        times = {
+            "from" if name == "start" else name: to_ms(v) if isinstance(v, datetime) else v for name, v in given.items()
+        }
+        return read(Ledger, await self.call("job.ledger", {"jobId": job_id, **times}))
+
+    async def run_get(self, run_id: int) -> Run:
+        """The run with its attempts. NotFoundError."""
+        return read(Run, await self.call("run.get", {"runId": run_id}))
+
+    async def run_cancel(self, run_id: int, *, reason: str | None = None) -> Run:
+        """Cancels the run; a body that runs is told to stop. IllegalStateError when the run is final."""
+        return read(Run, await self.call("run.cancel", {"runId": run_id, **_given(reason=reason)}))
+
+    async def run_retry(self, run_id: int, *, reason: str | None = None) -> Run:
+        """Runs a final run again, with a fresh budget of attempts and the next generation."""
+        return read(Run, await self.call("run.retry", {"runId": run_id, **_given(reason=reason)}))
+
+    async def run_confirm(self, run_id: int, decision: Decision, *, reason: str | None = None) -> Run:
+        """Decides about a run in NEEDS_CONFIRMATION, whose executor was lost."""
+        params = {"runId": run_id, "decision": Decision(decision).value, **_given(reason=reason)}
+        return read(Run, await self.call("run.confirm", params))
+
+    async def run_log(self, run_id: int, *, attempt: int | None = None, offset: int | None = None) -> RunLog:
+        """A piece of an attempt's log (by default the newest attempt's) from a byte offset."""
+        return read(RunLog, await self.call("run.log", {"runId": run_id, **_given(attempt=attempt, offset=offset)}))
+
+    async def dlq_list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        page_token: str | None = None,
+        page: int | None = None,
+        page_size: int | None = None,
+    ) -> Page[DeadLetter]:
+        """A page of dead letters."""
+        params = {**_given(tenantId=tenant_id), **_paging(page_token, page, page_size)}
+        return _page(DeadLetter, await self.call("dlq.list", params))
+
+    async def dlq_redrive(self, run_id: int, *, reason: str | None = None) -> Run:
+        """Runs a dead letter again."""
+        return read(Run, await self.call("dlq.redrive", {"runId": run_id, **_given(reason=reason)}))
+
+    async def dlq_discard(self, run_id: int, *, reason: str | None = None) -> None:
+        """Takes a dead letter off the list; the run stays in the history."""
+        await self.call("dlq.discard", {"runId": run_id, **_given(reason=reason)})
+
+    async def schedule_preview(
+        self, trigger: Trigger, *, after: datetime | None = None, count: int | None = None
+    ) -> Preview:
+        """The next instants of a schedule (5, at most 100) and what may surprise. InvalidScheduleError."""
+        given = _given(after=None if after is None else to_ms(after), count=count)
+        wire = trigger.fields if not hasattr(trigger, "KIND") else write(trigger)
+        return read(Preview, await self.call("schedule.preview", {"trigger": wire, **given}))
+
+    async def tenant_get(self, tenant_id: str) -> Tenant:
+        """The tenant's limits and use."""
+        return read(Tenant, await self.call("tenant.get", {"tenantId": tenant_id}))
+
+    async def tenant_list(self) -> list[Tenant]:
+        """All tenants that the token may see."""
+        return [read(Tenant, item) for item in _items(await self.call("tenant.list"))]
+
+    async def tenant_set(self, tenant_id: str, quota: Quota) -> Tenant:
+        """Sets all of a tenant's limits (operators)."""
+        return read(Tenant, await self.call("tenant.set", {"tenantId": tenant_id, **write(quota)}))
+
+    async def tenant_pause(self, tenant_id: str, *, reason: str | None = None) -> None:
+        """No job of the tenant fires until it is resumed (operators)."""
+        await self.call("tenant.pause", {"tenantId": tenant_id, **_given(reason=reason)})
+
+    async def tenant_resume(self, tenant_id: str, *, reason: str | None = None) -> None:
+        """Ends a tenant's pause (operators)."""
+        await self.call("tenant.resume", {"tenantId": tenant_id, **_given(reason=reason)})
+
+    async def system_pause(self, *, reason: str | None = None) -> None:
+        """No job at all fires until the system is resumed (operators)."""
+        await self.call("system.pause", _given(reason=reason))
+
+    async def system_resume(self, *, reason: str | None = None) -> None:
+        """Ends the system's pause (operators)."""
+        await self.call("system.resume", _given(reason=reason))
+
+    async def system_info(self) -> NodeInfo:
+        """Facts of the node."""
+        return read(NodeInfo, await self.call("system.info"))
+
+    async def executor_list(self) -> list[ExecutorInfo]:
+        """Executors that the node knows."""
+        return [read(ExecutorInfo, item) for item in _items(await self.call("executor.list"))]
+
+    async def pool_list(self) -> list[Pool]:
+        """Pools that the node knows."""
+        return [read(Pool, item) for item in _items(await self.call("pool.list"))]
+
+
+async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
+    """The items of all pages; `fetch` gets a page's token, first None."""
+    token: str | None = None
+    while True:
+        page = await fetch(token)
+        for item in page:
+            yield item
+        token = page.next_page_token
+        if token is None:
+            return
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _paging(page_token: str | None, page: int | None, page_size: int | None) -> dict[str, Any]:
+    return _given(pageToken=page_token, page=page, pageSize=page_size)
+
+
+def _items(answer: object) -> list[Any]:
+    if isinstance(answer, dict) and isinstance(answer.get("items"), list):
+        return list(answer["items"])
+    raise protocol_error("a list was expected: a map with `items`")
+
+
+def _page(shape: type[T], answer: object) -> Page[T]:
+    token = answer.get("nextPageToken") if isinstance(answer, dict) else None
+    return Page([read(shape, item) for item in _items(answer)], None if token is None else str(token))
+
+
+def _item(item: object) -> Created | ApiError:
+    match item:
+        case {"ok": ok} if ok is not None:
+            return read(Created, ok)
+        case {"error": error} if error is not None:
+            return api_error(error)
+        case _:
+            raise protocol_error("an item of a batch needs either `ok` or `error`")

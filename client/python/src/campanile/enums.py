@@ -1,0 +1,165 @@
+"""The protocol's words. A word of a newer node that this release does not know becomes a member with that word."""
+
+from enum import StrEnum
+from typing import Self
+
+
+class Word(StrEnum):
+    """An UPPER_SNAKE word. Unknown ones are kept as they came; they equal their text and nothing else."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, str):
+            return None
+        known = cls.__members__.get(value.upper())
+        if known is not None:
+            return known
+        other = str.__new__(cls, value)
+        other._name_ = other._value_ = value
+        return other
+
+
+class Dialect(Word):
+    """Which reading of a cron expression; AUTO chooses, and the answer names what it chose."""
+
+    AUTO = "AUTO"
+    UNIX = "UNIX"
+    QUARTZ = "QUARTZ"
+
+
+class Gap(Word):
+    """What a schedule does with an instant that daylight saving removes."""
+
+    SHIFT = "SHIFT"
+    SKIP = "SKIP"
+
+
+class Overlap(Word):
+    """What a schedule does with an instant that daylight saving repeats."""
+
+    FIRST = "FIRST"
+    SECOND = "SECOND"
+    BOTH = "BOTH"
+
+
+class MisfirePolicy(Word):
+    """What happens to instants that are older than the threshold when they can be decided."""
+
+    SKIP = "SKIP"
+    FIRE_ONCE_NOW = "FIRE_ONCE_NOW"
+    FIRE_ALL_MISSED = "FIRE_ALL_MISSED"
+
+
+class ConcurrencyPolicy(Word):
+    """What happens when an instant is due while a run of the job is active."""
+
+    ALLOW = "ALLOW"
+    FORBID = "FORBID"
+    REPLACE = "REPLACE"
+    QUEUE_ONE = "QUEUE_ONE"
+
+
+class Backoff(Word):
+    """How the delay between attempts grows."""
+
+    FIXED = "FIXED"
+    EXPONENTIAL = "EXPONENTIAL"
+
+
+class OnLostContact(Word):
+    """What an executor that hears from no node does with a running body."""
+
+    CONTINUE = "CONTINUE"
+    STOP = "STOP"
+
+
+class JobStatus(Word):
+    """State of a job."""
+
+    ENABLED = "ENABLED"
+    PAUSED = "PAUSED"
+    DELETED = "DELETED"
+
+
+class RunState(Word):
+    """State of a run. The last five are final."""
+
+    PENDING = "PENDING"
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    RETRY_WAIT = "RETRY_WAIT"
+    SUSPECTED_LOST = "SUSPECTED_LOST"
+    NEEDS_CONFIRMATION = "NEEDS_CONFIRMATION"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    TIMEOUT = "TIMEOUT"
+    CANCELED = "CANCELED"
+    SKIPPED = "SKIPPED"
+
+    @property
+    def is_final(self) -> bool:
+        """Nothing happens to the run any more, unless a person retries or redrives it."""
+        return self in _FINAL
+
+
+_FINAL = frozenset({RunState.SUCCESS, RunState.FAILED, RunState.TIMEOUT, RunState.CANCELED, RunState.SKIPPED})
+
+
+class AttemptState(Word):
+    """State of one attempt. NOT_STARTED: the executor refused it before the body began."""
+
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    TIMEOUT = "TIMEOUT"
+    CANCELED = "CANCELED"
+    LOST = "LOST"
+    NOT_STARTED = "NOT_STARTED"
+
+
+class Source(Word):
+    """Why a run exists."""
+
+    SCHEDULE = "SCHEDULE"
+    MANUAL = "MANUAL"
+    BACKFILL = "BACKFILL"
+    DAG = "DAG"
+    EVENT = "EVENT"
+    COMPENSATION = "COMPENSATION"
+    REPLAY = "REPLAY"
+
+
+class Outcome(Word):
+    """What became of due instants, in the fire ledger. FIRED_LATE: more than 1 s after the instant."""
+
+    FIRED = "FIRED"
+    FIRED_LATE = "FIRED_LATE"
+    COALESCED = "COALESCED"
+    SKIPPED = "SKIPPED"
+    MISSED = "MISSED"
+    DST_SKIPPED = "DST_SKIPPED"
+
+
+class SkipReason(Word):
+    """Why instants were skipped or missed."""
+
+    PAUSED = "PAUSED"
+    TENANT_PAUSED = "TENANT_PAUSED"
+    SYSTEM_PAUSED = "SYSTEM_PAUSED"
+    RUN_ACTIVE = "RUN_ACTIVE"
+    ONE_QUEUED = "ONE_QUEUED"
+    QUEUE_FULL = "QUEUE_FULL"
+    MISFIRE = "MISFIRE"
+    CATCH_UP_CAP = "CATCH_UP_CAP"
+    QUARANTINED = "QUARANTINED"
+    WINDOW = "WINDOW"
+    DELETED = "DELETED"
+    EDITED = "EDITED"
+
+
+class Decision(Word):
+    """What a person says of a run in NEEDS_CONFIRMATION: run it again, it did its work, or it did not."""
+
+    RERUN = "RERUN"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"

@@ -1,0 +1,402 @@
+"""Owns an executor's state: takes assignments, starts and stops bodies, hands in results.
+
+All of it runs on one event loop in a thread of its own, and it never waits for a connection: what does not fit now is sent on a
+later turn. Bodies run elsewhere and speak to it through `call_soon_threadsafe`.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from campanile import limits
+from campanile.clock import boot_ms, jittered_sec
+from campanile.errors import CampanileError, api_error, connection_lost
+from campanile.executor import assignment as wire
+from campanile.executor import bodies, failure
+from campanile.executor.assignment import Assignment, Held, Key
+from campanile.executor.attempts import Attempts, cut, log_chunk
+from campanile.executor.bodies import HandlerFunction, Report
+from campanile.executor.context import Context, StopReason
+from campanile.executor.fence import Fence, Refusal
+from campanile.executor.log import AttemptLog, LogBudget
+from campanile.executor.upstream import Asked, Stage, Upstream, What
+from campanile.wire import Answer, Connection, Message, open_connection
+
+_log = logging.getLogger("campanile.executor")
+
+_GOOD_SEC = 5.0
+"""A connection that lasted this long was a good one: the next attempt to connect does not wait long."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What an executor is doing.
+
+    `registered`: nodes that it is registered with; `unacknowledged`: results that no node has called durable or refused yet;
+    `ended`: bodies that have ended since the start; `last_error`: why the latest connection failed or was refused.
+    """
+
+    registered: int = 0
+    running: int = 0
+    unacknowledged: int = 0
+    ended: int = 0
+    last_error: str | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that does not change while an executor runs."""
+
+    addresses: list[str]
+    token: str = field(repr=False)
+    register: dict[str, Any]
+    handlers: Mapping[str, HandlerFunction]
+    any_handler: HandlerFunction | None
+    grace_ms: int
+    bodies_loop: asyncio.AbstractEventLoop
+
+
+class Session:
+    """See the module's text. Its methods are for its own loop."""
+
+    def __init__(self, config: Config, publish: Callable[[Status], None]) -> None:
+        self._config = config
+        self._publish = publish
+        self._slots: int = config.register["slots"]
+        self._upstreams = [Upstream() for _ in config.addresses]
+        self._attempts = Attempts(len(config.addresses), config.grace_ms)
+        self._fence = Fence()
+        self._budget = LogBudget()
+        self._log_queue: deque[Key] = deque()
+        self._announce_again = [False] * len(config.addresses)
+        self._draining_until_ms: int | None = None
+        self._forced = False
+        self._bodies_ended = 0
+        self._last_error: str | None = None
+        self._status = Status()
+        self._turn_is_due = False
+        self._done = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def run(self) -> Status:
+        """Until it is drained. Canceled, it goes at once, as a crash would."""
+        links = [asyncio.create_task(self._connect(link)) for link in range(len(self._upstreams))]
+        ticks = asyncio.create_task(self._tick_on())
+        try:
+            await self._done.wait()
+        finally:
+            for task in (*links, ticks):
+                task.cancel()
+            await asyncio.gather(*links, ticks, return_exceptions=True)
+            self._attempts.abort_all()
+        return self._status
+
+    async def _connect(self, link: int) -> None:
+        """Connects, and connects anew when the connection breaks."""
+        wait_ms: float = limits.RECONNECT_MIN_MS
+        while True:
+            begun = self._loop.time()
+            try:
+                connection, welcome = await open_connection(
+                    self._config.addresses[link], self._config.token, "EXECUTOR"
+                )
+                lost: asyncio.Future[CampanileError] = self._loop.create_future()
+                _log.info("connected to the node %s", welcome.node)
+                self._up(link, connection)
+                connection.listen(
+                    lambda message, c=connection: self._heard(link, c, message),  # type: ignore[misc]
+                    lambda error, lost=lost: lost.done() or lost.set_result(error),  # type: ignore[misc]
+                )
+                try:
+                    error = await lost
+                finally:
+                    connection.close(connection_lost(connection.address, "the executor ended"))
+            except CampanileError as why:
+                error = why
+            self._down(link, error)
+            if self._loop.time() - begun > _GOOD_SEC:
+                wait_ms = limits.RECONNECT_MIN_MS
+            await asyncio.sleep(jittered_sec(wait_ms))
+            wait_ms = min(wait_ms * 2, limits.RECONNECT_MAX_MS)
+
+    async def _tick_on(self) -> None:
+        while True:
+            self._tick()
+            self._turn()
+            await asyncio.sleep(limits.TICK_MS / 1000)
+
+    def _wake(self) -> None:
+        """Sends what there is, once for all that happens in this turn of the loop."""
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._turn_is_due = False
+        self._flush()
+        now = Status(
+            registered=sum(u.stage is Stage.READY for u in self._upstreams),
+            running=self._attempts.running,
+            unacknowledged=self._attempts.unacknowledged,
+            ended=self._bodies_ended,
+            last_error=self._last_error,
+        )
+        if now != self._status:
+            self._status = now
+            self._publish(now)
+        if self._is_drained():
+            self._done.set()
+
+    def _up(self, link: int, connection: Connection) -> None:
+        upstream = self._upstreams[link]
+        upstream.up(connection, boot_ms())
+        upstream.request("executor.register", self._config.register, Asked(What.REGISTER))
+
+    def _down(self, link: int, error: CampanileError) -> None:
+        _log.info("no connection to a node: %s", error)
+        self._last_error = str(error)
+        self._upstreams[link].down()
+        self._wake()
+
+    def _heard(self, link: int, connection: Connection, message: Message) -> None:
+        upstream = self._upstreams[link]
+        # Of a connection that is gone: the node counts its assignments as not delivered when we announce what we hold.
+        if not upstream.is_current(connection):
+            return
+        if isinstance(message, Answer):
+            asked = upstream.answered(message.ident)
+            if asked is not None:
+                self._answered(link, asked, message)
+        elif message.method == "executor.assign":
+            self._assign(link, message.params)
+        elif message.method == "executor.stop":
+            self._stop(message.params.get("items"))
+        self._wake()
+
+    def _assign(self, link: int, params: Mapping[str, Any]) -> None:
+        """An item that cannot be read is refused, not lost: the node believes that it runs."""
+        items = params.get("items")
+        now_ms = boot_ms()
+        for item in items if isinstance(items, list) else []:
+            self._upstreams[link].received(1)
+            try:
+                assignment = Assignment.read(item)
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as why:
+                _log.error("an assignment that this release cannot read: %r", why)
+                try:
+                    self._refuse(link, Held.read(item), failure.UNKNOWN_ASSIGNMENT, f"cannot be read: {why!r}")
+                except (KeyError, TypeError) as nameless:
+                    _log.error("it does not even name its run: %r", nameless)
+                continue
+            self._assigned(link, assignment, now_ms)
+
+    def _assigned(self, link: int, a: Assignment, now_ms: int) -> None:
+        held = a.held
+        # Delivered twice: the first one counts.
+        if self._attempts.holds(held.key):
+            return None
+        if self._draining_until_ms is not None:
+            return self._refuse(link, held, failure.DRAINING, "the executor drains")
+        if self._attempts.running >= self._slots:
+            return self._refuse(link, held, failure.NO_SLOT, "no free slot")
+        admitted = self._fence.admit(a, now_ms)
+        if isinstance(admitted, Refusal):
+            return self._refuse(link, held, admitted.code, admitted.message)
+        self._announce_again[link] |= admitted
+        before = self._attempts.failed_for_good(a.run_id, a.generation)
+        if before is not None:
+            message = f"failed for good in an earlier attempt: {before.message}"
+            return self._keep(link, held, wire.FAILED, before.code, message)
+        handler = self._handler_of(a.action)
+        if handler is None:
+            message = f"this executor cannot run {a.action.get('kind')} {a.action.get('name', '')}".rstrip()
+            return self._keep(link, held, wire.FAILED, failure.NO_HANDLER, message)
+        self._start(link, a, handler, now_ms)
+        return None
+
+    def _start(self, link: int, a: Assignment, handler: HandlerFunction, now_ms: int) -> None:
+        key = a.held.key
+        ctx = Context(a, AttemptLog(self._budget, lambda: self._call(self._log_is_ready, key)))
+        try:
+            body = bodies.start(
+                handler, ctx, self._config.bodies_loop, lambda report: self._call(self._body_ended, key, report)
+            )
+        except RuntimeError as error:
+            # The author's loop is closed, or the system has no thread left.
+            return self._keep(
+                link, a.held, wire.FAILED, failure.EXECUTOR_SHUTDOWN, f"the body could not start: {error}"
+            )
+        self._attempts.started(key, ctx, body, link, now_ms)
+        return None
+
+    def _handler_of(self, action: Mapping[str, Any]) -> HandlerFunction | None:
+        if action.get("kind") != "HANDLER":
+            return None
+        return self._config.handlers.get(str(action.get("name")), self._config.any_handler)
+
+    def _call(self, method: Callable[..., None], *args: Any) -> None:
+        """From a body's thread; nobody listens any more when the session has ended."""
+        try:
+            self._loop.call_soon_threadsafe(method, *args)
+        except RuntimeError:
+            _log.debug("the executor has ended")
+
+    def _body_ended(self, key: Key, report: Report) -> None:
+        self._bodies_ended += 1
+        self._attempts.ended(key, report)
+        self._wake()
+
+    def _log_is_ready(self, key: Key) -> None:
+        self._log_queue.append(key)
+        self._wake()
+
+    def _stop(self, items: object) -> None:
+        now_ms = boot_ms()
+        for item in items if isinstance(items, list) else []:
+            try:
+                key = Held.read(item).key
+            except (KeyError, TypeError):
+                continue
+            self._attempts.stop(key, StopReason.CANCELED, now_ms)
+
+    def _refuse(self, link: int, held: Held, code: str, message: str) -> None:
+        self._keep(link, held, wire.NOT_STARTED, code, message)
+
+    def _keep(self, link: int, held: Held, state: int, code: str, message: str) -> None:
+        if self._attempts.holds(held.key):
+            return
+        message = cut(message, limits.ERROR_MESSAGE_BYTES)
+        self._attempts.keep(held, wire.result(held, state, code=code, message=message), link)
+
+    def _answered(self, link: int, asked: Asked, answer: Answer) -> None:
+        upstream, now_ms = self._upstreams[link], boot_ms()
+        said: Mapping[str, Any] = answer.result if isinstance(answer.result, dict) else {}
+        error = None if answer.error is None else api_error(answer.error)
+        match asked.what:
+            case What.REGISTER if error is not None:
+                self._give_up(link, error, "registration refused")
+            case What.REGISTER:
+                self._fence.learn(int(said.get("clusterId", 0)), [(s, e) for s, e in said.get("epochs", [])])
+                upstream.stage = Stage.ANNOUNCING
+                self._announce(link)
+            case What.ANNOUNCE if error is not None:
+                self._give_up(link, error, "announcement refused")
+            case What.ANNOUNCE:
+                self._stop(said.get("stop"))
+                if asked.last and upstream.stage is Stage.ANNOUNCING:
+                    upstream.stage = Stage.READY
+                    self._attempts.resend(link)
+                    if self._draining_until_ms is not None:
+                        upstream.notify("executor.drain", {})
+                    self._give_credit(link, now_ms)
+            case What.FINISH:
+                if error is not None:
+                    _log.debug("results were not taken, sending them again: %s", error)
+                self._finished(asked.keys, said.get("outcomes", []), now_ms)
+            case What.HEARTBEAT | What.LOG:
+                pass
+
+    def _give_up(self, link: int, error: CampanileError, why: str) -> None:
+        _log.warning("the node does not take this executor: %s: %s", why, error)
+        self._upstreams[link].hang_up(f"{why}: {error}")
+
+    def _finished(self, keys: tuple[Key, ...], outcomes: list[str], now_ms: int) -> None:
+        """Results without an outcome are sent again."""
+        for n, key in enumerate(keys):
+            if n < len(outcomes) and outcomes[n] in ("d", "s"):
+                self._attempts.settled(key)
+            else:
+                self._attempts.again(key, now_ms)
+
+    def _tick(self) -> None:
+        now_ms = boot_ms()
+        self._attempts.expire(now_ms)
+        for link, upstream in enumerate(self._upstreams):
+            upstream.tick(self._attempts.running, now_ms)
+            silent = upstream.out_of_contact_ms(now_ms)
+            if silent is not None and silent > limits.LOST_CONTACT_MS:
+                self._attempts.stop_out_of_contact(link, now_ms)
+            if upstream.credit_is_due(now_ms):
+                self._give_credit(link, now_ms)
+        if self._draining_until_ms is not None and now_ms > self._draining_until_ms and not self._forced:
+            self._forced = True
+            self._attempts.stop_all(StopReason.SHUTDOWN, now_ms)
+            self._draining_until_ms = now_ms + self._config.grace_ms + limits.DRAIN_FLUSH_MS
+
+    def drain(self, limit_sec: float) -> None:
+        """Takes nothing new; ends when all is handed in, or `limit_sec` and a grace are over. A second call may shorten it."""
+        until_ms = boot_ms() + int(limit_sec * 1000)
+        if self._draining_until_ms is None or until_ms < self._draining_until_ms:
+            self._draining_until_ms = until_ms
+        for upstream in self._upstreams:
+            if upstream.stage is Stage.READY:
+                upstream.notify("executor.drain", {})
+        self._wake()
+
+    def _is_drained(self) -> bool:
+        if self._draining_until_ms is None:
+            return False
+        idle = self._attempts.running == 0 and self._attempts.unacknowledged == 0
+        flushed = all(upstream.is_flushed() for upstream in self._upstreams)
+        return (idle and flushed) or (self._forced and boot_ms() > self._draining_until_ms)
+
+    def _announce(self, link: int) -> None:
+        """The complete list of what is held, in parts."""
+        self._announce_again[link] = False
+        held = [item.write() for item in self._attempts.held()]
+        size = limits.EXECUTOR_BATCH
+        parts = [held[n : n + size] for n in range(0, len(held), size)] or [[]]
+        for n, part in enumerate(parts):
+            more = n + 1 < len(parts)
+            asked = Asked(What.ANNOUNCE, last=not more)
+            self._upstreams[link].request("executor.announce", {"held": part, "more": more}, asked)
+
+    def _share(self, link: int) -> int:
+        """This link's share of the free slots: equal parts, the rest to the first."""
+        if self._draining_until_ms is not None or self._attempts.unacknowledged > limits.RESULTS_WAITING:
+            return 0
+        free = max(self._slots - self._attempts.running, 0)
+        links = max(sum(u.stage is Stage.READY for u in self._upstreams), 1)
+        before = sum(u.stage is Stage.READY for u in self._upstreams[:link])
+        return free // links + (before < free % links)
+
+    def _credit(self, link: int, now_ms: int) -> dict[str, Any]:
+        return self._upstreams[link].credit(self._share(link), self._attempts.running / self._slots, now_ms)
+
+    def _give_credit(self, link: int, now_ms: int) -> None:
+        self._upstreams[link].notify("executor.credit", self._credit(link, now_ms))
+
+    def _flush(self) -> None:
+        """Sends what can be sent now."""
+        self._flush_logs()
+        for link, upstream in enumerate(self._upstreams):
+            if self._announce_again[link] and upstream.stage is Stage.READY:
+                self._announce(link)
+            while self._attempts.has_unsent(link) and upstream.can_finish():
+                batch = self._attempts.batch(link)
+                if not batch.keys:
+                    break
+                for chunk in batch.logs:
+                    upstream.notify("executor.log", chunk)
+                finish = {"items": batch.items, "credit": self._credit(link, boot_ms())}
+                upstream.request("executor.finish", finish, Asked(What.FINISH, keys=tuple(batch.keys)))
+
+    def _flush_logs(self) -> None:
+        for _ in range(len(self._log_queue)):
+            key = self._log_queue.popleft()
+            found = self._attempts.context(key)
+            # Of an attempt that has ended: its result takes the rest along.
+            if found is None:
+                continue
+            ctx, link = found
+            if not self._upstreams[link].can_log():
+                self._log_queue.append(key)
+                continue
+            piece = ctx.take_log(last=False)
+            if piece:
+                self._upstreams[link].request("executor.log", log_chunk(ctx, piece), Asked(What.LOG))
+            if len(piece) == limits.LOG_CHUNK_BYTES:
+                self._log_queue.append(key)

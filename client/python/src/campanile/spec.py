@@ -1,0 +1,189 @@
+"""A job as callers write it: its schedule, its policies, its action. Every default is the node's.
+
+Names are those of the HTTP API in snake_case; a field whose name ends in `_sec` is in seconds.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import ClassVar, Self
+
+from campanile.enums import Backoff, ConcurrencyPolicy, Dialect, Gap, MisfirePolicy, OnLostContact, Overlap
+from campanile.shapes import Json, Other, Tagged
+
+
+def _whole_seconds(time: float | timedelta) -> int:
+    seconds = time.total_seconds() if isinstance(time, timedelta) else time
+    if seconds != int(seconds) or seconds < 0:
+        raise ValueError(f"{time!r}: a schedule counts whole seconds, not below 0")
+    return int(seconds)
+
+
+class _Trigger(Tagged):
+    TAG: ClassVar[str] = "type"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cron(_Trigger):
+    """Due by a cron expression in a time zone: `Cron.of("0 2 * * *", timezone="Europe/Berlin")`.
+
+    `max_catch_up` bounds how many missed instants FIRE_ALL_MISSED makes up; `jitter_sec` spreads each due instant.
+    """
+
+    KIND: ClassVar[str] = "CRON"
+    expr: str
+    dialect: Dialect = Dialect.AUTO
+    timezone: str = "UTC"
+    gap: Gap = Gap.SHIFT
+    overlap: Overlap = Overlap.FIRST
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    jitter_sec: int = 0
+    misfire_policy: MisfirePolicy = MisfirePolicy.FIRE_ONCE_NOW
+    misfire_threshold_sec: int = 60
+    max_catch_up: int = 1000
+
+    @classmethod
+    def of(cls, expr: str, timezone: str = "UTC") -> Self:
+        """With the defaults for all else."""
+        return cls(expr=expr, timezone=timezone)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedRate(_Trigger):
+    """Due at anchor + n x every; without an anchor the node takes the time of creation. `FixedRate.every(30)`."""
+
+    KIND: ClassVar[str] = "FIXED_RATE"
+    every_sec: int
+    anchor_at: datetime | None = None
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    jitter_sec: int = 0
+    misfire_policy: MisfirePolicy = MisfirePolicy.FIRE_ONCE_NOW
+    misfire_threshold_sec: int = 60
+    max_catch_up: int = 1000
+
+    @classmethod
+    def every(cls, time: float | timedelta) -> Self:
+        """Whole seconds, or a timedelta of whole seconds."""
+        return cls(every_sec=_whole_seconds(time))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedDelay(_Trigger):
+    """Due `every_sec` after the last run became final. `FixedDelay.after(30)`."""
+
+    KIND: ClassVar[str] = "FIXED_DELAY"
+    every_sec: int
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    misfire_policy: MisfirePolicy = MisfirePolicy.FIRE_ONCE_NOW
+    misfire_threshold_sec: int = 60
+
+    @classmethod
+    def after(cls, time: float | timedelta) -> Self:
+        """Whole seconds, or a timedelta of whole seconds."""
+        return cls(every_sec=_whole_seconds(time))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Once(_Trigger):
+    """Due once: `Once(at=...)` with an aware datetime, or `Once.after(5)`. Exactly one of `at` and `delay_sec`."""
+
+    KIND: ClassVar[str] = "ONCE"
+    at: datetime | None = None
+    delay_sec: int | None = None
+    misfire_policy: MisfirePolicy = MisfirePolicy.FIRE_ONCE_NOW
+    misfire_threshold_sec: int = 60
+
+    @classmethod
+    def after(cls, time: float | timedelta) -> Self:
+        """Whole seconds, or a timedelta of whole seconds, counted from when the node takes the job."""
+        return cls(delay_sec=_whole_seconds(time))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manual(_Trigger):
+    """Only due when somebody triggers it."""
+
+    KIND: ClassVar[str] = "MANUAL"
+
+
+Trigger = Cron | FixedRate | FixedDelay | Once | Manual | Other
+
+
+class _Action(Tagged):
+    TAG: ClassVar[str] = "kind"
+
+
+@dataclass(frozen=True)
+class Handler(_Action):
+    """Calls the function that an executor registered under this name."""
+
+    KIND: ClassVar[str] = "HANDLER"
+    name: str
+
+
+@dataclass(frozen=True)
+class Command(_Action):
+    """Starts a process on the machine of an executor that runs commands (the node's own, or `campanile executor`)."""
+
+    KIND: ClassVar[str] = "COMMAND"
+    command: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    stdin: str | None = None
+    output_cap_kb: int = 256
+
+
+Action = Handler | Command | Other
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """`max_attempts` counts the first try.
+
+    Delay before try n+1: base (FIXED) or base x 2^(n-1) (EXPONENTIAL), at most max, times 1 +- jitter (a fraction 0..1).
+    """
+
+    max_attempts: int = 3
+    backoff: Backoff = Backoff.EXPONENTIAL
+    base_delay_sec: float = 10.0
+    max_delay_sec: float = 3600.0
+    jitter: float = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What a run needs of an executor: cores, MiB, MiB."""
+
+    cpu: float = 0.1
+    memory_mb: int = 64
+    storage_mb: int = 0
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A whole job.
+
+    `name`: 1..128 of letters, digits, `. _ - /`, unique per tenant. `timeout_sec` is per attempt. A job that is not
+    `idempotent` waits for a person after a lost executor. `executor_selector` is the pool's name. Without an `action` it calls
+    the handler named like the job. `secret_params` are stored encrypted and read back as `***`. `priority`: 0..1000, higher
+    first.
+    """
+
+    name: str
+    trigger: Trigger
+    tenant_id: str = "default"
+    concurrency_policy: ConcurrencyPolicy = ConcurrencyPolicy.FORBID
+    retry_policy: RetryPolicy = RetryPolicy()
+    timeout_sec: int = 3600
+    idempotent: bool = True
+    on_lost_contact: OnLostContact = OnLostContact.CONTINUE
+    dead_letter: bool = True
+    executor_selector: str = "default"
+    action: Action | None = None
+    params: Json = field(default_factory=dict)
+    secret_params: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    priority: int = 100
+    resources: Resources = Resources()

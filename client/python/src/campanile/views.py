@@ -1,0 +1,234 @@
+"""What calls answer with. Instants are aware datetimes in UTC; ids are numbers below 2^53."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from campanile.enums import AttemptState, JobStatus, Outcome, RunState, SkipReason, Source
+from campanile.shapes import FLAT, Json
+from campanile.spec import JobSpec, Trigger
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """What a node says to the hello. Times in milliseconds."""
+
+    protocol: int
+    server: str
+    cluster_id: int
+    node: str
+    max_frame_bytes: int
+    heartbeat_ms: int
+    lease_ms: int
+    credit_ms: int
+
+
+@dataclass(frozen=True)
+class Created:
+    """Answer of a create; `next_fire_at` is None for a job without an instant ahead."""
+
+    job_id: int
+    status: JobStatus
+    next_fire_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as read. `quarantine_reason` is set when it was put aside because its actor failed again and again."""
+
+    job_id: int
+    status: JobStatus
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    run_count: int
+    spec: JobSpec = field(metadata=FLAT)
+    next_fire_at: datetime | None = None
+    last_run_at: datetime | None = None
+    last_run_state: RunState | None = None
+    quarantine_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of a run. `token` is its fencing token; CPU in milliseconds, memory in KiB."""
+
+    attempt: int
+    generation: int
+    token: int
+    state: AttemptState
+    executor_id: str
+    started_at: datetime
+    ended_at: datetime | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    cpu_ms: int | None = None
+    max_rss_kb: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as read. `wait_reason` says why it is not running; `generation` rises with each redrive and retry by hand."""
+
+    run_id: int
+    job_id: int
+    tenant_id: str
+    state: RunState
+    source: Source
+    generation: int
+    attempt_count: int
+    created_at: datetime
+    dead_letter: bool
+    logical_time: datetime | None = None
+    key: str | None = None
+    next_retry_at: datetime | None = None
+    executor_id: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    last_error: str | None = None
+    wait_reason: str | None = None
+    params: Json = None
+    result: Json = None
+    reason: str | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """What became of a due instant, or of `count` instants from `logical_time` to `until` with one outcome."""
+
+    logical_time: datetime
+    count: int
+    outcome: Outcome
+    until: datetime | None = None
+    reason: SkipReason | None = None
+    run_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What became of every due instant in `(start, to]`, without gap or overlap.
+
+    `truncated`: more follows; ask again with `start` = this `to`.
+    """
+
+    job_id: int
+    start: datetime = field(metadata={"wire": "from"})
+    to: datetime
+    items: list[LedgerEntry]
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """A piece of an attempt's log. `end`: the attempt has ended and all of its log was returned."""
+
+    run_id: int
+    attempt: int
+    offset: int
+    text: str
+    next_offset: int
+    end: bool
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A run that ended badly and waits for somebody: redrive or discard it."""
+
+    run_id: int
+    job_id: int
+    tenant_id: str
+    reason: str
+    at: datetime
+    attempt_count: int
+    job_name: str | None = None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A schedule, resolved: its next instants, its meaning in words, and what may surprise."""
+
+    trigger: Trigger
+    next: list[datetime]
+    description: str
+    hazards: list[str]
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Limits of a tenant; 0 = none."""
+
+    max_concurrent_runs: int = 0
+    max_triggers_per_sec: float = 0.0
+    max_jobs: int = 0
+    max_queued_runs: int = 0
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A tenant with its limits and use."""
+
+    tenant_id: str
+    quota: Quota
+    version: int
+    paused: bool
+    jobs: int
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class ExecutorInfo:
+    """An executor as the node sees it; `credit` is how many assignments it takes now."""
+
+    executor_id: str
+    session: int
+    pools: list[str]
+    slots: int
+    running: int
+    credit: int
+    state: str
+    labels: dict[str, str]
+    last_heartbeat_at: datetime
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool as the node sees it."""
+
+    name: str
+    executors: int
+    credit: int
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class NodeInfo:
+    """Facts of a node."""
+
+    version: str
+    cluster_id: int
+    shards: int
+    epoch: int
+    tzdb: str
+    ready: bool
+    not_ready_reasons: list[str]
+    jobs: int
+    open_runs: int
+    executors: int
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """A list's page; `next_page_token` is None on the last."""
+
+    items: list[T]
+    next_page_token: str | None
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
