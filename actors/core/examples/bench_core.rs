@@ -1,7 +1,8 @@
 //! What the core costs by itself, one thread, nothing stored or sent:
 //! `cargo run --release -p campanile-core --example bench_core`.
 //!
-//! Per line the best of five rounds, in nanoseconds. Targets: decide + apply at most 1 us each, next fire at most 200 ns.
+//! Per line the best of five rounds, in nanoseconds. Targets: decide + apply at most 1 us each, next fire at most 200 ns,
+//! a placement of 1,024 shards on 50 nodes at most 5 ms.
 #![allow(clippy::unwrap_used)]
 
 use campanile_core::{
@@ -11,6 +12,7 @@ use campanile_core::{
         apply::{apply, created},
         decide_next,
     },
+    placement::{Member, NodeId, Owners, place, plan},
     schedule::Schedule,
     wheel::Wheel,
 };
@@ -193,6 +195,19 @@ fn bench_wheel() {
     line("wheel: pop, ticks and moves between levels", best_pop.as_nanos() as f64 / f64::from(ENTRIES));
 }
 
+fn bench_placement() {
+    let members: Vec<Member> = (1..=50).map(|node| Member::open(NodeId(node))).collect();
+    let none = Owners::new();
+    for (shards, nodes) in [(256, 3), (1_024, 12), (1_024, 50), (4_096, 50)] {
+        let nanos = best(20, |_| drop(black_box(place(shards, &members[..nodes], &none))));
+        line(&format!("place {shards} shards on {nodes} nodes"), nanos);
+    }
+    let before = place(1_024, &members[..49], &none);
+    let placement = place(1_024, &members, &none);
+    let nanos = best(20, |_| drop(black_box(plan(&placement, &members, &before, &none, 8))));
+    line("plan after a 50th node joined, 1024 shards", nanos);
+}
+
 fn main() {
     for (name, trigger) in triggers() {
         let def = definition(trigger);
@@ -200,4 +215,5 @@ fn main() {
         bench_next(name, &def);
     }
     bench_wheel();
+    bench_placement();
 }

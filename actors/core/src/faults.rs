@@ -2,7 +2,11 @@
 //!
 //! Process-wide: a node sets them at its start (`CAMPANILE_FAULT=mutation:NAME`), a test holds its own lock around them.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::ownership::Rule;
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 /// One defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,4 +94,18 @@ pub fn active(mutation: Mutation) -> bool {
 /// Whether a defect that is not in force all the time strikes at this instant.
 pub fn strikes(mutation: Mutation, at_ms: i64) -> bool {
     active(mutation) && at_ms.div_euclid(1000).rem_euclid(ONE_SECOND_OF) == 0
+}
+
+thread_local! {
+    static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+}
+
+/// Breaks one rule of ownership, for this thread only: tests of different rules run side by side.
+pub fn break_rule(rule: Option<Rule>) {
+    BROKEN.set(rule);
+}
+
+/// Whether this thread breaks a rule of ownership.
+pub fn is_broken(rule: Rule) -> bool {
+    BROKEN.get() == Some(rule)
 }

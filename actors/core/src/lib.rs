@@ -10,6 +10,9 @@ pub mod cron;
 #[cfg(feature = "faults")]
 pub mod faults;
 pub mod job;
+pub mod mix;
+pub mod ownership;
+pub mod placement;
 pub mod reject;
 pub mod retry;
 pub mod schedule;

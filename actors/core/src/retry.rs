@@ -1,5 +1,6 @@
 //! How long a failed run waits for its next attempt.
 
+use crate::mix::mix;
 use campanile_schema::{ids::RunId, job::Backoff, stored::StoredJob};
 
 /// Delay before the attempt after the `tried`-th counted one, ms. Fixed: base; exponential: base x 2^(tried-1); at most
@@ -26,12 +27,4 @@ pub fn instant_jitter_ms(jitter_sec: u32, job: u64, at_ms: i64, room_ms: i64) ->
         return 0;
     }
     (mix(job ^ (at_ms as u64).rotate_left(17)) % below as u64) as i64
-}
-
-/// splitmix64.
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

@@ -1,20 +1,14 @@
 //! `H` fields: a value that looks random but is fixed by the job, so that a thousand daily jobs do not all start at
 //! midnight. The numbers are part of the stored meaning of an expression and must never change.
 
+use crate::mix::mix;
+
 /// A value of `from..=to` for a field of a job.
 pub(super) fn spread(seed: u64, field: u64, from: u32, to: u32) -> u32 {
     let size = u64::from(to - from) + 1;
     // The high half of the product, so that all bits of the mix count (Lemire's reduction).
     let high = (u128::from(mix(seed ^ mix(field + 1))) * u128::from(size)) >> 64;
     from + high as u32
-}
-
-/// SplitMix64's finaliser (Steele, Lea and Flood).
-fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

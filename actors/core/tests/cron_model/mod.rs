@@ -5,6 +5,7 @@
 pub mod generate;
 pub mod oracle;
 
+use campanile_core::mix::{STEP, mix};
 use campanile_schema::job::Dialect;
 use jiff::civil::{Date, DateTime, Weekday};
 use std::collections::BTreeSet;
@@ -14,11 +15,9 @@ pub struct Rng(pub u64);
 
 impl Rng {
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let number = mix(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        number
     }
 
     /// A number of `from..=to`.

@@ -1,0 +1,13 @@
+//! A number from a number, as good as random and the same on every machine and in every release: what is stored, and what nodes must agree
+//! on, rests on it.
+
+/// From one number of [`mix`]'s sequence to the next.
+pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64 (Steele, Lea and Flood): `mix(seed + n * STEP)` is its n-th number.
+pub fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(STEP);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,322 @@
+//! Histories that are too rare for the random world, told step by step: each breaks the protocol once its rule is left out.
+#![allow(clippy::unwrap_used, dead_code)]
+
+mod ownership_model;
+
+use campanile_core::ownership::{
+    Hints, Output, Ownership, Settings, Transition,
+    session::Session,
+    store::{Answer, Batch, Statement, Ticket},
+    watch::{Seen, Watch},
+};
+use campanile_schema::ids::{SessionId, ShardId};
+use ownership_model::{
+    random::Random,
+    store::{REPLICAS, Store},
+};
+
+const LEASE_MS: u64 = 1_000;
+const KEEP_MS: u64 = 2_000;
+const A: usize = 0;
+const B: usize = 1;
+
+/// Two sessions and a store that answers at once, unless it is told not to.
+struct Desk {
+    store: Store,
+    now_ms: u64,
+    sessions: Vec<Ownership>,
+    took: Vec<(usize, Transition)>,
+    /// LWTs on this shard's row time out, and stay on their way.
+    late: Option<ShardId>,
+    on_their_way: Vec<Statement>,
+    timed_out: Vec<Ticket>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let settings = |session| Settings {
+            session: SessionId(session),
+            lease_ms: LEASE_MS,
+            beat_ms: 200,
+            watch_ms: 200,
+            reconcile_ms: 300,
+            keep_ended_ms: KEEP_MS,
+            window: 3,
+            lanes: 1,
+            predecessor: None,
+        };
+        let mut sessions: Vec<_> = [1, 2].map(|session| Ownership::new(settings(session), 0)).into();
+        for (watcher, other) in [(A, 2), (B, 1)] {
+            let watch = [SessionId(other)].into();
+            sessions[watcher].hint(Hints { watch, ..Hints::default() });
+        }
+        let store = Store::new(2, None);
+        Self {
+            store,
+            now_ms: 0,
+            sessions,
+            took: Vec::new(),
+            late: None,
+            on_their_way: Vec::new(),
+            timed_out: Vec::new(),
+        }
+    }
+
+    fn may_act(&self, session: usize) -> bool {
+        self.sessions[session].may_act(self.now_ms)
+    }
+
+    fn ever(&self, session: usize, transition: Transition) -> bool {
+        self.took.contains(&(session, transition))
+    }
+
+    /// One tick of a session; what it asks is executed and answered at once.
+    fn tick(&mut self, session: usize) {
+        self.sessions[session].tick(self.now_ms);
+        for timed_out in std::mem::take(&mut self.timed_out) {
+            self.sessions[session].answered(self.now_ms, timed_out, Answer::Unknown);
+        }
+        loop {
+            let asked = self.asked(session);
+            if asked.is_empty() {
+                return;
+            }
+            for (ticket, statement) in asked {
+                match self.execute(session, &statement) {
+                    // At the next tick: a timeout takes time.
+                    Answer::Unknown => self.timed_out.push(ticket),
+                    answer => self.sessions[session].answered(self.now_ms, ticket, answer),
+                }
+            }
+        }
+    }
+
+    /// Lets time pass for one session, tick by tick.
+    fn pass(&mut self, session: usize, ms: u64) {
+        for _ in 0..ms / 50 {
+            self.now_ms += 50;
+            self.tick(session);
+        }
+    }
+
+    fn execute(&mut self, session: usize, statement: &Statement) -> Answer {
+        let id = self.sessions[session].id();
+        match statement {
+            Statement::Append { lane, seq, batch } => {
+                self.store.write(id, *lane, *seq, batch, [0; REPLICAS]);
+                Answer::Done
+            }
+            Statement::ReadLane { .. } => Answer::Lane(Vec::new()),
+            Statement::PutShard { shard, .. } if self.late == Some(*shard) => {
+                self.on_their_way.push(statement.clone());
+                Answer::Unknown
+            }
+            other => self.store.execute(other),
+        }
+    }
+
+    /// The statements of a session; what else it puts out is noted.
+    fn asked(&mut self, session: usize) -> Vec<(Ticket, Statement)> {
+        let mut asked = Vec::new();
+        for output in self.sessions[session].outputs() {
+            match output {
+                Output::Store { ticket, statement } => asked.push((ticket, statement)),
+                Output::Took(transition) => self.took.push((session, transition)),
+                Output::Load { shard, epoch, .. } => self.sessions[session].loaded(shard, epoch, 0, Vec::new()),
+                Output::Acknowledge { .. }
+                | Output::Serve { .. }
+                | Output::Stop { .. }
+                | Output::Released { .. }
+                | Output::Lost { .. }
+                | Output::RowsRead
+                | Output::Over => {}
+            }
+        }
+        asked
+    }
+}
+
+/// The owner's clock is slow, the watcher's is fast, by a tenth between them; the lease is long, so that the take-over itself hides
+/// nothing. True: the owner may still act when it is fenced.
+fn clocks_that_differ() -> bool {
+    let (lease_ms, slow, fast) = (10_000, 955, 1_045);
+    let (mut owner, mut watch) = (Session::new(SessionId(1), lease_ms, 3, 1), Watch::default());
+    let Statement::PutSession { row, .. } = owner.beat(0, vec![0]) else { unreachable!("a heartbeat") };
+    owner.answered(&Answer::Done);
+    let mut now_ms = 0;
+    while watch.replied(now_ms * fast / 1_000, &row, lease_ms) != Seen::Silent {
+        now_ms += 10;
+    }
+    owner.may_act(now_ms * slow / 1_000)
+}
+
+/// The store stands still for everybody, for longer than every lease. The watcher hears from it first.
+/// True: a session that did nothing wrong is fenced.
+fn a_stalled_store() -> bool {
+    let mut desk = Desk::new();
+    for _ in 0..10 {
+        desk.now_ms += 100;
+        desk.tick(A);
+        desk.tick(B);
+    }
+    for _ in 0..50 {
+        desk.now_ms += 100;
+        for session in [A, B] {
+            desk.sessions[session].tick(desk.now_ms);
+            for (ticket, _) in desk.asked(session) {
+                desk.sessions[session].answered(desk.now_ms, ticket, Answer::Unknown);
+            }
+        }
+    }
+    desk.pass(B, 500);
+    desk.ever(B, Transition::FenceSent)
+}
+
+/// The insert of A is executed and times out; A stops. B sees it silent, ends it, and removes its row in time. A goes on.
+/// True: A acts, and B would take all of its shards at once, since it knows that A is over.
+fn an_insert_that_nobody_told_of() -> bool {
+    let mut desk = Desk::new();
+    desk.tick(B);
+    desk.sessions[A].tick(0);
+    let is_insert = |(_, statement): &(Ticket, Statement)| matches!(statement, Statement::PutSession { .. });
+    let (insert, statement) = desk.asked(A).into_iter().find(is_insert).unwrap();
+    assert_eq!(desk.store.execute(&statement), Answer::Done);
+    desk.pass(B, LEASE_MS + KEEP_MS + 1_000);
+    assert!(desk.ever(B, Transition::Sealed) && desk.ever(B, Transition::SessionDropped));
+    desk.sessions[A].answered(desk.now_ms, insert, Answer::Unknown);
+    desk.pass(A, 500);
+    desk.may_act(A)
+}
+
+/// The insert of A is executed, and on its way a second time; A stops. B sees it silent and ends it; then the second insert
+/// comes, and A goes on. True: A acts.
+fn a_doubled_insert() -> bool {
+    let mut desk = Desk::new();
+    desk.tick(B);
+    desk.sessions[A].tick(0);
+    let asked = desk.asked(A);
+    for (ticket, statement) in &asked {
+        let answer = desk.execute(A, statement);
+        desk.sessions[A].answered(0, *ticket, answer);
+    }
+    assert!(desk.may_act(A));
+    desk.pass(B, LEASE_MS + 1_000);
+    assert!(desk.ever(B, Transition::Sealed));
+    for (_, statement) in &asked {
+        desk.execute(A, statement);
+    }
+    desk.pass(A, 500);
+    desk.may_act(A)
+}
+
+/// A's claim of shard 1 is on its way. Meanwhile A serves shard 0, has a snapshot of it, and deletes what no span names. Then the
+/// claim comes, with a span that begins where the lane stood. True: it names a row that is gone.
+fn rows_under_a_late_claim() -> bool {
+    let mut desk = Desk::new();
+    let (served, late) = (ShardId(0), ShardId(1));
+    let wanted = [(served, SessionId(1)), (late, SessionId(1))].into();
+    let members = [SessionId(1), SessionId(2)].into();
+    desk.late = Some(late);
+    desk.sessions[A].hint(Hints { members, wanted, ..Hints::default() });
+    desk.tick(A);
+    desk.pass(A, 500);
+    assert!(desk.sessions[A].serves(served) && !desk.on_their_way.is_empty());
+    for frame in 1..=5 {
+        desk.sessions[A].append(desk.now_ms, 0, &[(served, frame)], Batch::from([0].as_slice())).unwrap();
+        desk.pass(A, 50);
+    }
+    desk.sessions[A].projected(served, 5);
+    desk.sessions[A].snapshot_written(desk.now_ms, served, 1, 5);
+    desk.pass(A, 1_000);
+    assert!(desk.ever(A, Transition::SpanTrimmed));
+    let claim = desk.on_their_way[0].clone();
+    assert_eq!(desk.store.execute(&claim), Answer::Done);
+    let span = desk.store.shards[&late].spans[0].clone();
+    let rows = desk.store.read(span.session, span.lane, span.from, span.from, desk.now_ms, &mut Random::new(0));
+    span.from <= 5 && rows.is_empty()
+}
+
+#[test]
+fn no_rows_are_deleted_under_a_claim_that_may_come() {
+    assert!(!rows_under_a_late_claim());
+}
+
+#[test]
+fn a_stalled_store_does_not_make_everybody_fence_everybody() {
+    assert!(!a_stalled_store());
+}
+
+#[test]
+fn a_slow_clock_is_waited_for() {
+    assert!(!clocks_that_differ());
+}
+
+#[test]
+fn a_session_that_others_took_for_over_does_not_begin() {
+    assert!(!an_insert_that_nobody_told_of());
+}
+
+#[test]
+fn a_doubled_insert_revives_nobody() {
+    assert!(!a_doubled_insert());
+}
+
+/// A shard is handed to a session in vain: the message is lost. The row says so.
+#[test]
+fn a_hand_over_is_found_in_the_row() {
+    let mut desk = Desk::new();
+    let shard = ShardId(0);
+    let members = [SessionId(1), SessionId(2)].into();
+    let wanted = [(shard, SessionId(1))].into();
+    desk.sessions[A].hint(Hints { members, wanted, ..Hints::default() });
+    desk.tick(B);
+    desk.pass(A, 500);
+    assert!(desk.sessions[A].serves(shard) && desk.may_act(A));
+    let members = [SessionId(1), SessionId(2)].into();
+    let wanted = [(shard, SessionId(2))].into();
+    desk.sessions[A].hint(Hints { members, wanted, ..Hints::default() });
+    desk.pass(A, 500);
+    desk.sessions[A].stopped(desk.now_ms, shard);
+    desk.pass(A, 100);
+    assert!(desk.ever(A, Transition::Released));
+    desk.pass(B, 500);
+    assert!(desk.sessions[B].serves(shard) && desk.ever(B, Transition::OwnNameClaimed));
+}
+
+#[cfg(feature = "faults")]
+mod broken {
+    use super::*;
+    use campanile_core::{faults::break_rule, ownership::Rule};
+
+    fn without(rule: Rule, history: fn() -> bool) -> bool {
+        break_rule(Some(rule));
+        let harm = history();
+        break_rule(None);
+        harm
+    }
+
+    #[test]
+    fn time_of_failed_reads_counts() {
+        assert!(without(Rule::FailedReadsDoNotCount, a_stalled_store));
+    }
+
+    #[test]
+    fn rows_are_deleted_while_a_claim_is_open() {
+        assert!(without(Rule::DeleteWhenQuiet, rows_under_a_late_claim));
+    }
+
+    #[test]
+    fn clocks_are_taken_for_equal() {
+        assert!(without(Rule::TenthForClocks, clocks_that_differ));
+    }
+
+    #[test]
+    fn an_insert_has_no_end() {
+        assert!(without(Rule::InsertWithinLease, an_insert_that_nobody_told_of));
+    }
+
+    #[test]
+    fn rows_of_ended_sessions_go_at_once() {
+        assert!(without(Rule::KeepEndedRows, a_doubled_insert));
+    }
+}
