@@ -15,6 +15,8 @@ TESTED := --workspace --features campanile/faults
 RUNS := target/runs
 
 POWERCUT_SEEDS ?= 1000
+OWNERSHIP_SEEDS ?= 5000
+OWNERSHIP_STEPS ?= 2000
 KILLS ?= 20
 KILL_JOBS ?= 20000
 KILL_RATE ?= 2000
@@ -61,14 +63,15 @@ endef
 
 # A C compiler and its headers: for linking, and for the allocator.
 BUILD_NEEDS := cc:gcc stdio.h:libc6-dev
-# Python calls the node over RPC with somebody else's client, from an environment of its own.
-TEST_NEEDS := $(BUILD_NEEDS) python3:python3 ensurepip.py:python3-venv
+# Python, for our client there and for somebody else's; each in an environment of its own.
+PYTHON_NEEDS := python3:python3 ensurepip.py:python3-venv
+TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS)
 
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test lint deny audit needs powercut kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
+.PHONY: help dev test test-python lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -102,7 +105,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	closing() {
 		echo "== time"; cat target/test.times
 		echo "== closing lines"
-		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED) ' "$$log" || true
+		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED) |^(FAILED|ERROR) .*\.py|^=+ .* in [0-9.]+s.* =+$$' \
+			"$$log" || true
 	}
 	trap closing EXIT
 	part "build" $(CARGO) build $(TESTED) --bins --tests
@@ -111,11 +115,37 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
 	foreign() { $(CARGO) test $(TESTED) --test rpc_foreign -- --ignored 2>&1 | tee -a "$$log"; }
 	part "foreign RPC programs (Python)" foreign
+	python() { make test-python 2>&1 | tee -a "$$log"; }
+	part "Python client and executor" python
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
 	part "kill9 ($(SHORT_KILLS) kills)" kills
 	loads() { make load 2>&1 | tee -a "$$log"; }
 	part "load (short forms, checked)" loads
 	exit $$status
+
+test-python: ## The Python client and executor (client/python): ruff, mypy --strict, and tests against real nodes (CAMPANILE_BIN)
+	@$(need)
+	need $(PYTHON_NEEDS)
+	if [ -z "$${CAMPANILE_BIN:-}" ]; then
+		need $(BUILD_NEEDS)
+		$(rust)
+		$(CARGO) build $(TESTED) --bins --tests
+		export CAMPANILE_BIN=$$PWD/$(NODE)
+	fi
+	venv=$$PWD/target/python bin=$$PWD/target/python/bin
+	export PYTHONPYCACHEPREFIX=$$venv/pycache RUFF_CACHE_DIR=$$venv/ruff PIP_DISABLE_PIP_VERSION_CHECK=1
+	# The tools come from the package index once; the package from the tree each time, as its users install it.
+	if [ client/python/pyproject.toml -nt $$venv/installed ]; then
+		python3 -m venv --clear $$venv
+		$$bin/pip install --quiet "./client/python[dev]"
+		touch $$venv/installed
+	fi
+	$$bin/pip install --quiet --no-deps --no-build-isolation --force-reinstall ./client/python
+	cd client/python
+	$$bin/ruff format --check .
+	$$bin/ruff check .
+	$$bin/mypy --cache-dir $$venv/mypy
+	$$bin/pytest --color=no -rfE $(PYTEST_ARGS)
 
 lint: ## Format, clippy without and with faults, and dependency rules when cargo-deny is there (`make deny` installs it)
 	@$(need)
@@ -145,6 +175,13 @@ powercut: ## Power cuts on a simulated disk, POWERCUT_SEEDS=1000
 	need $(BUILD_NEEDS)
 	$(rust)
 	POWERCUT_SEEDS=$(POWERCUT_SEEDS) $(CARGO) test $(TESTED) --test powercut -- --nocapture
+
+ownership: ## The ownership protocol in a simulated world: OWNERSHIP_SEEDS=5000 (OWNERSHIP_STEPS), and each of its rules broken on purpose
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	OWNERSHIP_SEEDS=$(OWNERSHIP_SEEDS) OWNERSHIP_STEPS=$(OWNERSHIP_STEPS) \
+		$(CARGO) test $(TESTED) --test ownership --test ownership_holes -- --nocapture
 
 # A new directory for a run; what an earlier run left goes.
 fresh = rm -rf $(RUNS)/$(1) && mkdir -p $(RUNS)

@@ -53,7 +53,7 @@ sections! {
     /// Empty = none.
     SecretsSection { key_file: String = String::new() }
     HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, accept_loss: bool = false, cache_mb: u64 = 64, memtable_mb: u64 = 32 }
-    JournalSection { segment_mb: u64 = 64, linger_us: u64 = 500 }
+    JournalSection { segment_mb: u64 = 64, linger_us: u64 = 2_000 }
     LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
     ExecutorSection { slots: u32 = 0, pool: String = "default".to_owned() }
 }

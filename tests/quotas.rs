@@ -81,7 +81,8 @@ async fn concurrent_runs_never_exceed_the_permits() {
     }
     let last = scheduler.run(*runs.last().unwrap()).await.unwrap();
     if last.state == RunState::Queued {
-        assert!(last.wait_reason.unwrap().starts_with("TENANT_CONCURRENCY"));
+        let why = last.wait_reason.unwrap();
+        assert!(why.starts_with("TENANT_CONCURRENCY"), "{why}");
     }
     for run in runs {
         assert_eq!(scheduler.wait_run(run, 30_000).await.unwrap().state, RunState::Success);

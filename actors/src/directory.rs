@@ -1,12 +1,11 @@
-//! Where everybody is: shards, the quota actor of each tenant, the pool, the journal, the projector, and the shared gauges
+//! Where everybody is: shards, the pool, the journal, the projector, and the shared gauges of tenants
 //! that let a shard see a full queue without asking.
 
 use crate::{
     journal::JournalHandle,
-    messages::{PoolMsg, QuotaMsg, ShardMsg},
+    messages::{PoolMsg, ShardMsg},
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
-    quota::QuotaActor,
     time::NodeTime,
 };
 use campanile_schema::{
@@ -56,9 +55,27 @@ impl TenantGauge {
     }
 }
 
-struct Tenant {
-    gauge: Arc<TenantGauge>,
-    quota: ActorRef<QuotaMsg>,
+/// What is known of tenants without asking.
+#[derive(Debug, Default)]
+pub struct Tenants {
+    gauges: RwLock<HashMap<String, Arc<TenantGauge>>>,
+    pub system_paused: AtomicBool,
+}
+
+impl Tenants {
+    /// Counts and limits of a tenant; made when first seen.
+    pub fn gauge(&self, tenant: &str) -> Arc<TenantGauge> {
+        if let Some(known) = self.gauges.read().get(tenant) {
+            return known.clone();
+        }
+        self.gauges.write().entry_ref(tenant).or_default().clone()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.gauges.read().keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
 }
 
 /// See the module's text. One per session (a restart in place makes a new one).
@@ -80,9 +97,8 @@ pub struct Directory {
     pub mailbox: Vec<AtomicI64>,
     shard_refs: OnceLock<Vec<ActorRef<ShardMsg>>>,
     pool: OnceLock<ActorRef<PoolMsg>>,
-    tenants: RwLock<HashMap<String, Tenant>>,
+    pub tenants: Arc<Tenants>,
     pub draining: AtomicBool,
-    pub system_paused: AtomicBool,
     /// Shards that have told quotas and pool all that they brought with them.
     shards_up: AtomicU64,
 }
@@ -117,9 +133,8 @@ impl Directory {
             mailbox: (0..shards).map(|_| AtomicI64::new(0)).collect(),
             shard_refs: OnceLock::new(),
             pool: OnceLock::new(),
-            tenants: RwLock::new(HashMap::new()),
+            tenants: Arc::default(),
             draining: AtomicBool::new(false),
-            system_paused: AtomicBool::new(false),
             shards_up: AtomicU64::new(0),
         })
     }
@@ -145,17 +160,14 @@ impl Directory {
     }
     /// A shard has sent all that it brought with it.
     pub fn shard_is_up(&self) {
-        self.shards_up.fetch_add(1, Ordering::Release);
-    }
-    fn all_up(&self) -> bool {
-        self.shards_up.load(Ordering::Acquire) >= u64::from(self.shards)
+        self.shards_up.fetch_add(1, Ordering::AcqRel);
+        // Behind the last of all that, permits may be lent.
+        self.tick_quotas();
     }
     /// Lets quotas grant what may go now; not before they know all limits, pauses and permits in use.
     pub fn tick_quotas(&self) {
-        if self.all_up() {
-            for quota in self.quotas() {
-                let _ = quota.cast(QuotaMsg::Tick);
-            }
+        if self.shards_up.load(Ordering::Acquire) >= u64::from(self.shards) {
+            self.to_pool(PoolMsg::QuotaTick);
         }
     }
     /// Sends to a shard without waiting; a stopping node loses nothing by it, since nothing was promised.
@@ -170,39 +182,9 @@ impl Directory {
         }
     }
 
-    /// Counts and limits of a tenant; made with its quota actor when first seen.
-    pub fn gauge(self: &Arc<Self>, tenant: &str) -> Arc<TenantGauge> {
-        if let Some(known) = self.tenants.read().get(tenant) {
-            return known.gauge.clone();
-        }
-        self.add_tenant(tenant).0
-    }
-    pub fn quota(self: &Arc<Self>, tenant: &str) -> ActorRef<QuotaMsg> {
-        if let Some(known) = self.tenants.read().get(tenant) {
-            return known.quota.clone();
-        }
-        self.add_tenant(tenant).1
-    }
-    pub fn tenant_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.tenants.read().keys().cloned().collect();
-        names.sort_unstable();
-        names
-    }
-    pub fn quotas(&self) -> Vec<ActorRef<QuotaMsg>> {
-        self.tenants.read().values().map(|t| t.quota.clone()).collect()
-    }
-
-    fn add_tenant(self: &Arc<Self>, tenant: &str) -> (Arc<TenantGauge>, ActorRef<QuotaMsg>) {
-        let mut tenants = self.tenants.write();
-        let entry = tenants.entry_ref(tenant).or_insert_with(|| {
-            let gauge = Arc::new(TenantGauge::default());
-            let (directory, open) = (Arc::downgrade(self), self.all_up());
-            let start = crate::quota::QuotaStart { gauge: gauge.clone(), directory, open };
-            let (quota, _) = ractor::ActorRuntime::spawn_instant(None, QuotaActor, start)
-                .expect("an unnamed actor can always be spawned inside the runtime");
-            Tenant { gauge, quota }
-        });
-        (entry.gauge.clone(), entry.quota.clone())
+    /// See [`Tenants::gauge`].
+    pub fn gauge(&self, tenant: &str) -> Arc<TenantGauge> {
+        self.tenants.gauge(tenant)
     }
 
     /// Queues are so full that callers must wait.
@@ -216,9 +198,6 @@ impl Directory {
     pub fn stop_actors(&self) {
         for shard in self.shard_list() {
             shard.stop(None);
-        }
-        for quota in self.quotas() {
-            quota.stop(None);
         }
         if let Some(pool) = self.pool.get() {
             pool.stop(None);

@@ -71,6 +71,7 @@ pub(crate) struct Hot {
     fires: Counter,
     misfires: Counter,
     pub activations: Counter,
+    pub assignments: Counter,
     ended: Vec<(RunState, Counter)>,
 }
 
@@ -83,6 +84,7 @@ impl Hot {
             fires: metrics::counter!("schedule_fires_total"),
             misfires: metrics::counter!("misfire_count"),
             activations: metrics::counter!("campanile_job_activations_total"),
+            assignments: metrics::counter!("campanile_assignments_total"),
             ended: RunState::ALL.iter().copied().filter(|s| s.is_final()).map(ended).collect(),
         }
     }

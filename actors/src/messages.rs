@@ -1,12 +1,12 @@
 //! What the actors say to each other. One place, so that the way of a trigger can be read here from top to bottom.
 
 use crate::{ports::Position, scheduler::ToExecutor};
-use campanile_core::job::{Assign, Command, Reply, Waiting};
+use campanile_core::job::{Command, Effect, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::PauseScope,
     frame::Frame,
-    ids::{Digest, ExecutorSession, JobId, RunId, ShardId, Token},
+    ids::{Digest, ExecutorSession, JobId, RunId, ShardId},
     job::JobView,
     record::RunRecord,
     rpc::executor::{Credit, Ended, FinishOutcome, Held, Register},
@@ -223,41 +223,20 @@ pub struct ShardFacts {
     pub needs_after: Option<Position>,
 }
 
-/// To a tenant's quota actor.
-#[derive(Debug)]
-pub enum QuotaMsg {
-    /// Runs that want a permit.
-    Want(Vec<Waiting>),
-    Dequeue(RunId),
-    /// The body ended or is given up.
-    Ended(Vec<RunId>),
-    /// After a restart: a body that runs already holds its permit, above the limit if need be.
-    Adopt(Vec<RunId>),
-    Set(TenantRecord),
-    Pause(bool),
-    /// Rate permits may have come.
-    Tick,
-    WhyWaiting(RunId, oneshot::Sender<Option<String>>),
-}
-
-/// To the node's pool actor.
+/// To the node's pool actor, in whose task the quota actors have their turns.
 pub enum PoolMsg {
-    Enqueue(Vec<Waiting>),
-    /// From itself: match what waits to executors with credit.
-    Bind,
-    Dequeue {
-        run: RunId,
-        tenant: String,
-        pool: String,
-    },
+    /// What decisions want, in their order: permits and executors, assignments to send, what ended.
+    Effects(Vec<Effect>),
+    /// From itself, while others that are ready have their turn; then `Settle`.
+    Gather,
+    /// From itself: grant permits, match what waits to executors with credit, send what is to be sent.
+    Settle,
     /// The job refused a bound run.
     Unbind(RunId, ExecutorSession),
-    /// Durable: send it.
-    Assign(Vec<Assign>),
-    Ended(Vec<(RunId, Token, Option<ExecutorSession>)>),
-    Stop(ExecutorSession, Held),
-    /// After a restart: attempts that run somewhere.
-    Watch(Vec<Watched>),
+    SetQuota(TenantRecord),
+    PauseTenant(String, bool),
+    /// Rate permits may have come.
+    QuotaTick,
     Register(Box<Register>, mpsc::Sender<ToExecutor>, oneshot::Sender<()>),
     Credit(ExecutorSession, Credit),
     Heartbeat(ExecutorSession),
@@ -268,18 +247,14 @@ pub enum PoolMsg {
     Drain(ExecutorSession),
     Disconnected(ExecutorSession),
     Tick,
-    WhyWaiting(RunId, String, oneshot::Sender<Option<String>>),
+    WhyWaiting {
+        run: RunId,
+        tenant: String,
+        pool: String,
+        port: oneshot::Sender<Option<String>>,
+    },
     Executors(oneshot::Sender<Vec<ExecutorView>>),
     Pools(oneshot::Sender<Vec<PoolView>>),
-}
-
-/// An attempt of before the restart.
-#[derive(Clone, Debug)]
-pub struct Watched {
-    pub session: ExecutorSession,
-    pub held: Held,
-    pub pool: String,
-    pub executor: String,
 }
 
 /// To the projector: a durable batch of the journal, whole, and its place. Batches come in the order of the log.

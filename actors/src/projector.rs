@@ -15,10 +15,13 @@ use campanile_schema::{
 };
 use hashbrown::HashMap;
 use ractor::ActorRef;
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
-    mpsc,
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+        mpsc,
+    },
+    time::Duration,
 };
 
 /// Events from which no further batch of the journal is taken into one of the read model.
@@ -32,14 +35,18 @@ pub struct ProjectorHandle {
 }
 
 impl ProjectorHandle {
-    /// Starts the thread; it ends when all handles are gone.
-    pub fn start(views: Arc<dyn Views>, on_failure: Box<dyn FnOnce(StoreError) + Send>) -> std::io::Result<Self> {
+    /// Starts the thread; it ends when all handles are gone. What is durable waits for more for the time `gather`.
+    pub fn start(
+        views: Arc<dyn Views>,
+        gather: Duration,
+        on_failure: Box<dyn FnOnce(StoreError) + Send>,
+    ) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
         let waiting = Arc::new(AtomicI64::new(0));
         let handle = Self { sender, waiting: waiting.clone() };
         std::thread::Builder::new()
             .name("projector".to_owned())
-            .spawn(move || run(&receiver, &*views, &waiting, on_failure))?;
+            .spawn(move || run(&receiver, &*views, &waiting, gather, on_failure))?;
         Ok(handle)
     }
     pub fn project(&self, batch: ToProject) {
@@ -63,6 +70,7 @@ fn run(
     receiver: &mpsc::Receiver<ToProject>,
     views: &dyn Views,
     waiting: &AtomicI64,
+    gather: Duration,
     on_failure: Box<dyn FnOnce(StoreError) + Send>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -70,6 +78,10 @@ fn run(
         Err(error) => return on_failure(StoreError::Unavailable(error.to_string())),
     };
     while let Ok(first) = receiver.recv() {
+        // Nobody waits for the read model, and a batch costs as much as many rows. With a batch full already there is nothing to wait for.
+        if waiting.load(Ordering::Relaxed) < BATCH_EVENTS as i64 {
+            std::thread::sleep(gather);
+        }
         let mut frames = first.frames;
         let mut taken = events(&frames);
         // Journal batches are taken whole: the position must cover all that it names.

@@ -1,44 +1,41 @@
-//! The quota actor of a tenant: lends permits to runs. A permit is held from the grant until the body has ended; rate
+//! Quota actors, one for each tenant: each lends permits to runs. A permit is held from the grant until the body has ended; rate
 //! permits are a token bucket. Without a permit a run waits here with a reason, and is woken by the grant: nothing spins.
 //!
-//! Its state is rebuilt from the shards after a restart (`Want` of queued runs, `Adopt` of running ones, above the limit if
+//! They are virtual: their turns run in the task of the node's pool actor, which is who asks for permits and who uses them
+//! (docs/adr/0012-permits-at-the-pool.md).
+//!
+//! Their state is rebuilt from the shards after a restart (wants of queued runs, `adopt` of running ones, above the limit if
 //! need be: a debt that stops admission until it is paid).
 
-use crate::{
-    directory::{Directory, TenantGauge},
-    messages::{PoolMsg, QuotaMsg},
-};
+use crate::directory::{TenantGauge, Tenants};
 use campanile_core::job::Waiting;
 use campanile_schema::{ids::RunId, stored::TenantRecord};
 use hashbrown::{HashMap, HashSet};
-use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
-    sync::{Arc, Weak, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
 };
 
-/// See the module's text.
-pub struct QuotaActor;
-
-/// What it is started with.
-pub struct QuotaStart {
-    pub gauge: Arc<TenantGauge>,
-    pub directory: Weak<Directory>,
-    /// All shards are up. Else it grants nothing before the first tick, which comes after all that they send at their start.
-    pub open: bool,
+/// The quota actors of all tenants.
+pub struct Quotas {
+    tenants: Arc<Tenants>,
+    quotas: Vec<Quota>,
+    index: HashMap<String, usize>,
+    /// Those that may grant something now.
+    touched: Vec<usize>,
+    /// All shards have said what they know. Before that a limit may still be on its way, or a pause, or runs that hold
+    /// permits: nothing is granted.
+    open: bool,
 }
 
 /// Order in which waiting runs get permits: live before backfill, higher priority first, then first come.
 type Place = (bool, Reverse<u16>, u64);
 
-/// State of the actor.
-pub struct QuotaState {
+/// The quota actor of a tenant.
+struct Quota {
     gauge: Arc<TenantGauge>,
-    directory: Weak<Directory>,
-    /// All shards have said what they know of this tenant. Before that a limit may still be on its way, or a pause, or runs
-    /// that hold permits: nothing is granted.
-    open: bool,
+    touched: bool,
     limit: TenantRecord,
     paused: bool,
     holders: HashSet<RunId>,
@@ -50,16 +47,106 @@ pub struct QuotaState {
     refilled_ms: i64,
 }
 
-impl Actor for QuotaActor {
-    type Msg = QuotaMsg;
-    type State = QuotaState;
-    type Arguments = QuotaStart;
+impl Quotas {
+    pub fn new(tenants: Arc<Tenants>) -> Self {
+        Self { tenants, quotas: Vec::new(), index: HashMap::new(), touched: Vec::new(), open: false }
+    }
 
-    async fn pre_start(&self, _: ActorRef<QuotaMsg>, start: QuotaStart) -> Result<QuotaState, ActorProcessingErr> {
-        Ok(QuotaState {
-            gauge: start.gauge,
-            directory: start.directory,
-            open: start.open,
+    /// A run wants a permit. Returns it when it has one at once: its tenant has no limits.
+    pub fn want(&mut self, run: Waiting) -> Option<Waiting> {
+        let index = self.of(&run.tenant);
+        let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
+        let quota = &mut self.quotas[index];
+        if granting && quota.lends_freely() && quota.waiting.is_empty() {
+            quota.gauge.waiting.fetch_add(1, Ordering::Relaxed);
+            quota.hold(run.run);
+            return Some(run);
+        }
+        quota.want(run);
+        self.touch(index);
+        None
+    }
+
+    /// The run was given up.
+    pub fn dequeue(&mut self, tenant: &str, run: RunId) {
+        let index = self.of(tenant);
+        let quota = &mut self.quotas[index];
+        if let Some(place) = quota.places.remove(&run) {
+            quota.waiting.remove(&place);
+            quota.gauge.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.give_back(index, run);
+    }
+
+    /// The body ended or is given up.
+    pub fn ended(&mut self, tenant: &str, run: RunId) {
+        let index = self.of(tenant);
+        self.give_back(index, run);
+    }
+
+    /// After a restart: a body that runs already holds its permit, above the limit if need be.
+    pub fn adopt(&mut self, tenant: &str, run: RunId) {
+        let index = self.of(tenant);
+        self.quotas[index].hold(run);
+    }
+
+    pub fn set(&mut self, limit: TenantRecord) {
+        let index = self.of(&limit.tenant);
+        let quota = &mut self.quotas[index];
+        quota.gauge.set_limits(&limit);
+        // A bucket starts full, so that the first second is not refused.
+        quota.tokens = limit.max_triggers_per_sec.max(1.0);
+        quota.limit = limit;
+        self.touch(index);
+    }
+
+    pub fn pause(&mut self, tenant: &str, paused: bool) {
+        let index = self.of(tenant);
+        let quota = &mut self.quotas[index];
+        quota.paused = paused;
+        quota.gauge.paused.store(paused, Ordering::Relaxed);
+        self.touch(index);
+    }
+
+    /// Rate permits may have come, or the system's pause is over. The first one opens: the node sends none before all shards are up.
+    pub fn tick(&mut self) {
+        self.open = true;
+        for index in 0..self.quotas.len() {
+            if !self.quotas[index].waiting.is_empty() {
+                self.touch(index);
+            }
+        }
+    }
+
+    /// Gives the runs that have a permit now; `now_ms` is CLOCK_BOOTTIME.
+    pub fn grant(&mut self, now_ms: i64) -> Vec<Waiting> {
+        let mut granted = Vec::new();
+        let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
+        for index in self.touched.drain(..) {
+            let quota = &mut self.quotas[index];
+            quota.touched = false;
+            quota.refill(now_ms);
+            if granting {
+                quota.grant(&mut granted);
+            }
+        }
+        granted
+    }
+
+    /// Why a run has no permit; None = it does not wait here.
+    pub fn why(&self, tenant: &str, run: RunId) -> Option<String> {
+        let why = self.quotas[*self.index.get(tenant)?].why(run, self.tenants.system_paused.load(Ordering::Relaxed))?;
+        Some(if self.open { why } else { "STARTING: the node does not know yet which permits are in use".to_owned() })
+    }
+
+    fn of(&mut self, tenant: &str) -> usize {
+        if let Some(index) = self.index.get(tenant) {
+            return *index;
+        }
+        let index = self.quotas.len();
+        self.quotas.push(Quota {
+            gauge: self.tenants.gauge(tenant),
+            touched: false,
             limit: TenantRecord::default(),
             paused: false,
             holders: HashSet::new(),
@@ -68,75 +155,57 @@ impl Actor for QuotaActor {
             arrivals: 0,
             tokens: 0.0,
             refilled_ms: 0,
-        })
+        });
+        self.index.insert(tenant.to_owned(), index);
+        index
     }
 
-    async fn handle(
-        &self,
-        _: ActorRef<QuotaMsg>,
-        message: QuotaMsg,
-        state: &mut QuotaState,
-    ) -> Result<(), ActorProcessingErr> {
-        let Some(directory) = state.directory.upgrade() else { return Ok(()) };
-        match message {
-            QuotaMsg::Want(runs) => state.want(runs),
-            QuotaMsg::Dequeue(run) => state.dequeue(run),
-            QuotaMsg::Ended(runs) => {
-                for run in runs {
-                    state.holders.remove(&run);
-                }
-            }
-            QuotaMsg::Adopt(runs) => state.holders.extend(runs),
-            QuotaMsg::Set(limit) => {
-                state.gauge.set_limits(&limit);
-                // A bucket starts full, so that the first second is not refused.
-                state.tokens = limit.max_triggers_per_sec.max(1.0);
-                state.limit = limit;
-            }
-            QuotaMsg::Pause(paused) => {
-                state.paused = paused;
-                state.gauge.paused.store(paused, Ordering::Relaxed);
-            }
-            QuotaMsg::Tick => state.open = true,
-            QuotaMsg::WhyWaiting(run, port) => {
-                // Nobody may listen any more.
-                let _ = port.send(state.why(run, directory.system_paused.load(Ordering::Relaxed)));
-            }
+    fn give_back(&mut self, index: usize, run: RunId) {
+        let quota = &mut self.quotas[index];
+        quota.holders.remove(&run);
+        quota.show_running();
+        if !quota.waiting.is_empty() {
+            self.touch(index);
         }
-        state.grant(&directory);
-        Ok(())
+    }
+
+    fn touch(&mut self, index: usize) {
+        if !std::mem::replace(&mut self.quotas[index].touched, true) {
+            self.touched.push(index);
+        }
     }
 }
 
-impl QuotaState {
-    fn want(&mut self, runs: Vec<Waiting>) {
-        for run in runs {
-            // A run that waits or holds a permit already asked before (an effect done twice).
-            if self.places.contains_key(&run.run) {
-                continue;
-            }
-            self.holders.remove(&run.run);
-            self.arrivals += 1;
-            let place = (run.backfill, Reverse(run.priority), self.arrivals);
-            self.places.insert(run.run, place);
-            self.waiting.insert(place, run);
-            self.gauge.waiting.fetch_add(1, Ordering::Relaxed);
-        }
+impl Quota {
+    /// Nothing limits it, so runs need not wait for each other.
+    fn lends_freely(&self) -> bool {
+        !self.paused && self.limit.max_concurrent_runs == 0 && self.limit.max_triggers_per_sec <= 0.0
     }
 
-    fn dequeue(&mut self, run: RunId) {
-        if let Some(place) = self.places.remove(&run) {
-            self.waiting.remove(&place);
-            self.gauge.waiting.fetch_sub(1, Ordering::Relaxed);
-        }
-        self.holders.remove(&run);
+    fn hold(&mut self, run: RunId) {
+        self.holders.insert(run);
+        self.show_running();
     }
 
-    fn grant(&mut self, directory: &Directory) {
-        self.refill(directory.time.boot_ms());
-        let mut granted = Vec::new();
-        let paused = self.paused || directory.system_paused.load(Ordering::Relaxed);
-        while self.open && !paused && self.has_room() {
+    fn show_running(&self) {
+        self.gauge.running.store(self.holders.len() as i64, Ordering::Relaxed);
+    }
+
+    fn want(&mut self, run: Waiting) {
+        // A run that waits asked before (an effect done twice).
+        if self.places.contains_key(&run.run) {
+            return;
+        }
+        self.holders.remove(&run.run);
+        self.arrivals += 1;
+        let place = (run.backfill, Reverse(run.priority), self.arrivals);
+        self.places.insert(run.run, place);
+        self.waiting.insert(place, run);
+        self.gauge.waiting.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn grant(&mut self, granted: &mut Vec<Waiting>) {
+        while !self.paused && self.has_room() {
             let Some((_, run)) = self.waiting.pop_first() else { break };
             self.places.remove(&run.run);
             self.holders.insert(run.run);
@@ -145,10 +214,7 @@ impl QuotaState {
             }
             granted.push(run);
         }
-        self.gauge.running.store(self.holders.len() as i64, Ordering::Relaxed);
-        if !granted.is_empty() {
-            directory.to_pool(PoolMsg::Enqueue(granted));
-        }
+        self.show_running();
     }
 
     fn has_room(&self) -> bool {
@@ -189,5 +255,101 @@ impl QuotaState {
                 self.waiting.len()
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campanile_core::job::Need;
+    use campanile_schema::ids::JobId;
+
+    const TENANT: &str = "t";
+
+    fn waiting(run: u64, priority: u16) -> Waiting {
+        Waiting {
+            run: RunId(run),
+            job: JobId(1),
+            tenant: TENANT.to_owned(),
+            pool: "p".to_owned(),
+            priority,
+            backfill: false,
+            need: Need::Command,
+            cpu: 0.0,
+            memory_mb: 0,
+            storage_mb: 0,
+            since_ms: 0,
+        }
+    }
+
+    fn limited(max_concurrent_runs: u32, max_triggers_per_sec: f64) -> TenantRecord {
+        TenantRecord { tenant: TENANT.to_owned(), max_concurrent_runs, max_triggers_per_sec, ..TenantRecord::default() }
+    }
+
+    fn ids(runs: &[Waiting]) -> Vec<u64> {
+        runs.iter().map(|w| w.run.0).collect()
+    }
+
+    #[test]
+    fn nothing_is_lent_before_all_shards_are_up_and_then_by_priority() {
+        let tenants = Arc::new(Tenants::default());
+        let mut quotas = Quotas::new(tenants.clone());
+        assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 9)).is_none());
+        assert!(quotas.grant(0).is_empty());
+        assert!(quotas.why(TENANT, RunId(1)).is_some_and(|why| why.starts_with("STARTING")));
+        quotas.tick();
+        assert_eq!(ids(&quotas.grant(0)), [2, 1]);
+        assert_eq!(tenants.gauge(TENANT).running.load(Ordering::Relaxed), 2);
+        // Without limits nobody waits for the next settling.
+        assert_eq!(quotas.want(waiting(3, 0)).map(|w| w.run.0), Some(3));
+    }
+
+    #[test]
+    fn a_limit_holds_also_over_adopted_runs_and_what_ends_makes_room() {
+        let mut quotas = Quotas::new(Arc::default());
+        quotas.set(limited(2, 0.0));
+        quotas.adopt(TENANT, RunId(1));
+        quotas.adopt(TENANT, RunId(2));
+        quotas.adopt(TENANT, RunId(3));
+        quotas.tick();
+        assert!(quotas.want(waiting(4, 0)).is_none() && quotas.want(waiting(5, 0)).is_none());
+        quotas.ended(TENANT, RunId(1));
+        assert!(quotas.grant(0).is_empty(), "above the limit: a debt comes first");
+        quotas.ended(TENANT, RunId(2));
+        assert_eq!(ids(&quotas.grant(0)), [4]);
+        assert!(quotas.why(TENANT, RunId(5)).is_some_and(|why| why.starts_with("TENANT_CONCURRENCY: 2 of 2")));
+    }
+
+    #[test]
+    fn a_run_that_is_made_and_given_up_in_one_go_takes_no_permit() {
+        let tenants = Arc::new(Tenants::default());
+        let mut quotas = Quotas::new(tenants.clone());
+        quotas.set(limited(1, 0.0));
+        quotas.tick();
+        assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 0)).is_none());
+        quotas.dequeue(TENANT, RunId(1));
+        assert_eq!(ids(&quotas.grant(0)), [2]);
+        // Given up first, wanted again later (a retry): it asks.
+        quotas.dequeue(TENANT, RunId(2));
+        assert!(quotas.want(waiting(2, 0)).is_none());
+        assert_eq!(ids(&quotas.grant(0)), [2]);
+        assert_eq!(tenants.gauge(TENANT).running.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn rate_permits_come_with_time_and_a_pause_keeps_them() {
+        let mut quotas = Quotas::new(Arc::default());
+        quotas.set(limited(0, 2.0));
+        quotas.tick();
+        assert!((1..=5).all(|run| quotas.want(waiting(run, 0)).is_none()));
+        assert_eq!(ids(&quotas.grant(1_000_000)), [1, 2]);
+        quotas.tick();
+        assert!(quotas.grant(1_000_100).is_empty());
+        assert!(quotas.why(TENANT, RunId(3)).is_some_and(|why| why.starts_with("TENANT_RATE")));
+        quotas.pause(TENANT, true);
+        assert!(quotas.grant(1_000_600).is_empty());
+        assert!(quotas.why(TENANT, RunId(3)).is_some_and(|why| why.starts_with("TENANT_PAUSED")));
+        quotas.pause(TENANT, false);
+        assert_eq!(ids(&quotas.grant(1_000_601)), [3]);
     }
 }

@@ -27,7 +27,9 @@ use tokio::{sync::mpsc, sync::oneshot, task::JoinHandle};
 
 /// Bytes of journal read at once during recovery.
 const REPLAY_BYTES: usize = 8 << 20;
-/// Ticks of 10 ms between two looks of the quota actors, of the pool, and of housekeeping.
+/// Batches of the journal that go to the read model together while there is much to do.
+const PROJECTED_BATCHES: u64 = 3;
+/// Ticks of 10 ms between two looks at quotas, at the pool, and between housekeeping.
 const QUOTA_TICKS: u64 = 10;
 const POOL_TICKS: u64 = 25;
 const HOUSEKEEP_TICKS: u64 = 100;
@@ -81,7 +83,9 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     };
     let threads = |e: std::io::Error| StoreError::Unavailable(format!("no thread: {e}"));
     let options = JournalOptions { session: parts.opened.session, linger_us: parts.linger_us };
-    let projector = ProjectorHandle::start(parts.views.clone(), failure(parts.failures.clone())).map_err(threads)?;
+    let gather = Duration::from_micros(parts.linger_us * PROJECTED_BATCHES);
+    let projector =
+        ProjectorHandle::start(parts.views.clone(), gather, failure(parts.failures.clone())).map_err(threads)?;
     let journal =
         JournalHandle::start(parts.journal.clone(), projector.clone(), options, failure(parts.failures.clone()))
             .map_err(threads)?;

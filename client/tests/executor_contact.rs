@@ -9,7 +9,7 @@ use campanile_client::{
     schema::{
         ids::{RunId, Token},
         job::OnLostContact,
-        limits::{CREDIT_MS, LEASE_MS, LOG_UNSENT_BYTES, LOST_CONTACT_MS},
+        limits::{CREDIT_MS, FINISH_GATHER_MS, LEASE_MS, LOG_UNSENT_BYTES, LOST_CONTACT_MS},
         record::AttemptState,
         rpc::{
             executor::{Announced, FinishOutcome, Held, LogChunk},
@@ -239,4 +239,31 @@ async fn a_dropped_handle_ends_bodies_and_connections() {
         }
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_of_short_bodies_share_messages_and_one_that_comes_alone_goes_at_once() {
+    const RUNS: u64 = 1_000;
+    let node = FakeNode::start().await;
+    let _executor = Executor::builder(node.address.to_string(), "token")
+        .slots(RUNS as u32)
+        .handler("now", |_: Context, _: serde_json::Value| async { Ok::<_, JobError>(()) })
+        .build()
+        .unwrap()
+        .start();
+    let mut link = node.executor(3).await;
+    link.assign(vec![assignment(1, 1, "now")]).await;
+    assert_eq!(link.finish(FinishOutcome::Durable).await.len(), 1);
+    let began = Instant::now();
+    for first in (2..RUNS).step_by(100) {
+        link.assign((first..first + 100).map(|run| assignment(run, 1, "now")).collect()).await;
+    }
+    let (mut ended, mut messages) = (0, 0);
+    while ended < RUNS as usize {
+        ended += link.finish(FinishOutcome::Durable).await.len();
+        messages += 1;
+    }
+    // At most one in a gathering time, however fast or slow the machine is.
+    let most = began.elapsed().as_millis() / u128::from(FINISH_GATHER_MS) + 2;
+    assert!(messages <= most, "{messages} messages in a time for {most}");
 }

@@ -184,6 +184,14 @@ pub async fn measure(args: &BenchArgs) -> Result<Report, Box<dyn Error>> {
 /// Creates the jobs in the first half of the time given; the first instant is some time after the last create.
 async fn create(args: &BenchArgs, caller: &Caller) -> Result<(Plan, Vec<JobId>), Box<dyn Error>> {
     let asked = if args.once { (args.rate * args.seconds as f64) as u64 } else { args.jobs };
+    let period_s = asked as f64 / args.rate;
+    if !args.once && period_s > args.seconds as f64 {
+        return Err(format!(
+            "each of {asked} jobs is due every {period_s:.0} s at {}/s: run for as long (--seconds) or with fewer --jobs",
+            args.rate
+        )
+        .into());
+    }
     // Mended when it was too short.
     let mut guess_ms = args.lead_ms + (asked * args.create_us / 1000) as i64;
     for round in 0..3 {

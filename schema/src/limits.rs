@@ -236,6 +236,9 @@ pub const STOP_GRACE_MS: u64 = 1_500;
 pub const CREDIT_AGAIN_MS: u64 = 500;
 /// A node that leaves a heartbeat unanswered this long is connected anew, milliseconds.
 pub const HEARTBEAT_ANSWER_MS: u64 = 5_000;
+/// An executor that has just sent results gathers the next ones this long, milliseconds: with many short bodies a message of its own for each
+/// would cost the node more than the runs.
+pub const FINISH_GATHER_MS: u64 = 1;
 /// Wait before a result that a node did not take now is sent again, milliseconds.
 pub const FINISH_AGAIN_MS: u64 = 200;
 /// Longest error code of an attempt that is kept, bytes.

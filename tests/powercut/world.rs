@@ -12,7 +12,7 @@ use crate::{
 use campanile::store::{embedded::EmbeddedStore, file::SyncSite};
 use campanile_actors::{
     directory::Directory,
-    messages::{PoolMsg, QuotaMsg, ShardMsg},
+    messages::{PoolMsg, ShardMsg},
     scheduler::Scheduler,
 };
 use campanile_schema::ids::ShardId;
@@ -268,9 +268,7 @@ impl World {
                 directory.to_shard(shard, ShardMsg::Flush(port));
             }
         }
-        for quota in directory.quotas() {
-            let _ = quota.cast(QuotaMsg::Tick);
-        }
+        directory.to_pool(PoolMsg::QuotaTick);
         directory.to_pool(PoolMsg::Tick);
         if self.random.one_in(3) {
             self.tally.trims += 1;

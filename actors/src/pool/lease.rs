@@ -3,7 +3,7 @@
 use super::{PoolState, session::Session};
 use crate::{
     directory::Directory,
-    messages::{PoolMsg, ShardMsg, Watched},
+    messages::{PoolMsg, ShardMsg},
     scheduler::ToExecutor,
 };
 use campanile_schema::{
@@ -65,13 +65,10 @@ impl PoolState {
         }
     }
 
-    /// Attempts that ran before the restart: their leases start anew now.
-    pub(super) fn watch(&mut self, directory: &Directory, watched: Vec<Watched>) {
+    /// An attempt that ran before the restart: its lease starts anew now.
+    pub(super) fn watch(&mut self, directory: &Directory, id: ExecutorSession, held: Held, executor: String) {
         let (now, wall) = (directory.time.boot_ms(), directory.time.now_ms());
-        for w in watched {
-            let session = self.sessions.entry(w.session).or_insert_with(|| Session::new(w.executor, now, wall));
-            session.hold(w.held, None);
-        }
+        self.sessions.entry(id).or_insert_with(|| Session::new(executor, now, wall)).hold(held, None);
     }
 
     /// The executor's complete list against what the shards believe: what it holds is adopted, what it lacks is lost (when

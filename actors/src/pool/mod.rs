@@ -1,4 +1,5 @@
-//! The pool actor: runs that have a permit on one side, executors with credit on the other. Executors pull: never more is
+//! The pool actor: runs that have a permit on one side, executors with credit on the other; the quota actors that lend the permits
+//! have their turns here. Executors pull: never more is
 //! sent than their credit allows. Filter (kind, handler, resources) -> score (load) -> reserve (credit) -> bind (ask the
 //! job to start the attempt; the assignment is sent when that is durable).
 //!
@@ -12,9 +13,10 @@ mod session;
 use crate::{
     directory::Directory,
     messages::{Bind, PoolMsg, ShardMsg},
+    quota::Quotas,
     scheduler::ToExecutor,
 };
-use campanile_core::job::{Assign, Need, Waiting};
+use campanile_core::job::{Assign, Effect, Need, Waiting};
 use campanile_schema::{
     ids::{ExecutorSession, RunId, ShardId, Token},
     limits,
@@ -58,8 +60,11 @@ pub struct PoolState {
     pub(super) sessions: HashMap<ExecutorSession, Session>,
     /// Of all time.
     binds: u64,
-    /// A [`PoolMsg::Bind`] is in the mailbox.
-    binding: bool,
+    /// A [`PoolMsg::Gather`] or [`PoolMsg::Settle`] is in the mailbox.
+    settling: bool,
+    quotas: Quotas,
+    /// Durable assignments, to be sent when it settles.
+    outgoing: HashMap<ExecutorSession, Vec<Assignment>>,
     /// Bound, not yet assigned.
     bound: HashMap<RunId, Waiting>,
     /// Attempts of before the restart whose executor announced without them: lost when this time has come.
@@ -78,14 +83,17 @@ impl Actor for PoolActor {
         _: ActorRef<PoolMsg>,
         directory: Weak<Directory>,
     ) -> Result<PoolState, ActorProcessingErr> {
-        let started_ms = directory.upgrade().map_or(0, |d| d.time.boot_ms());
+        let Some(known) = directory.upgrade() else { return Err("the session is over".into()) };
+        let (started_ms, quotas) = (known.time.boot_ms(), Quotas::new(known.tenants.clone()));
         Ok(PoolState {
             directory,
             queues: HashMap::new(),
             misfits: HashMap::new(),
             sessions: HashMap::new(),
             binds: 0,
-            binding: false,
+            settling: false,
+            quotas,
+            outgoing: HashMap::new(),
             bound: HashMap::new(),
             lacking: Vec::new(),
             started_ms,
@@ -100,48 +108,47 @@ impl Actor for PoolActor {
     ) -> Result<(), ActorProcessingErr> {
         let Some(directory) = state.directory.upgrade() else { return Ok(()) };
         match message {
-            PoolMsg::Enqueue(runs) => {
-                for run in runs {
-                    state.enqueue(run);
+            PoolMsg::Effects(effects) => {
+                for effect in effects {
+                    state.effect(&directory, effect);
                 }
-                state.bind_soon(&myself);
+                state.settle_soon(&myself);
             }
-            PoolMsg::Bind => {
-                state.binding = false;
-                state.bind(&directory);
+            PoolMsg::Gather => {
+                tokio::task::yield_now().await;
+                // It ends only with its session.
+                let _ = myself.cast(PoolMsg::Settle);
             }
-            PoolMsg::Dequeue { run, tenant, pool } => state.dequeue(&directory, run, &tenant, &pool),
+            PoolMsg::Settle => {
+                state.settling = false;
+                state.settle(&directory);
+            }
             PoolMsg::Unbind(run, session) => {
                 state.bound.remove(&run);
                 if let Some(session) = state.sessions.get_mut(&session) {
                     session.used = session.used.saturating_sub(1);
                     session.release(run, None);
                 }
-                state.bind_soon(&myself);
+                state.settle_soon(&myself);
             }
-            PoolMsg::Assign(assigns) => {
-                state.assign(&directory, assigns);
-                state.bind_soon(&myself);
+            PoolMsg::SetQuota(limit) => {
+                state.quotas.set(limit);
+                state.settle_soon(&myself);
             }
-            PoolMsg::Ended(runs) => {
-                for (run, token, session) in runs {
-                    state.bound.remove(&run);
-                    if let Some(session) = session.and_then(|s| state.sessions.get_mut(&s)) {
-                        session.release(run, Some(token));
-                    }
-                }
+            PoolMsg::PauseTenant(tenant, paused) => {
+                state.quotas.pause(&tenant, paused);
+                state.settle_soon(&myself);
             }
-            PoolMsg::Stop(session, held) => {
-                if let Some(outbox) = state.sessions.get(&session).and_then(|s| s.outbox.as_ref()) {
-                    // A lost stop is repeated when the executor announces itself.
-                    let _ = outbox.try_send(ToExecutor::Stop(vec![held]));
-                }
+            PoolMsg::QuotaTick => {
+                state.quotas.tick();
+                state.settle_soon(&myself);
             }
-            PoolMsg::Watch(watched) => state.watch(&directory, watched),
             PoolMsg::Register(register, outbox, done) => {
+                // What waits to be sent belongs to the connection of before.
+                state.send(&directory);
                 state.register(&directory, *register, outbox);
                 let _ = done.send(());
-                state.bind_soon(&myself);
+                state.settle_soon(&myself);
             }
             PoolMsg::Credit(session, credit) => {
                 let now = directory.time.boot_ms();
@@ -151,10 +158,13 @@ impl Actor for PoolActor {
                     session.credit_at_ms = now;
                     session.used = 0;
                 }
-                state.bind_soon(&myself);
+                state.settle_soon(&myself);
             }
             PoolMsg::Heartbeat(session) => state.heard(&directory, session),
-            PoolMsg::Announce(session, held, port) => state.announce(&directory, session, held, port),
+            PoolMsg::Announce(session, held, port) => {
+                state.send(&directory);
+                state.announce(&directory, session, held, port);
+            }
             PoolMsg::NotHeld(session, held) => {
                 if let Some(session) = state.sessions.get_mut(&session) {
                     for held in held {
@@ -167,14 +177,21 @@ impl Actor for PoolActor {
                     session.draining = true;
                 }
             }
-            PoolMsg::Disconnected(session) => state.disconnected(session),
+            PoolMsg::Disconnected(session) => {
+                state.send(&directory);
+                state.disconnected(session);
+            }
             PoolMsg::Tick => {
                 state.check_leases(&directory);
-                state.bind_soon(&myself);
+                state.settle_soon(&myself);
                 state.gauges();
             }
-            PoolMsg::WhyWaiting(run, pool, port) => {
-                let _ = port.send(state.why(&directory, run, &pool));
+            PoolMsg::WhyWaiting { run, tenant, pool, port } => {
+                // What ended just now is no reason any more.
+                state.settle(&directory);
+                let why = state.quotas.why(&tenant, run).or_else(|| state.why(&directory, run, &pool));
+                // Nobody may listen any more.
+                let _ = port.send(why);
             }
             PoolMsg::Executors(port) => {
                 let now = directory.time.boot_ms();
@@ -189,12 +206,53 @@ impl Actor for PoolActor {
 }
 
 impl PoolState {
-    /// Binds when what waits in the mailbox was taken: many quota actors grant at the same time, and runs that are bound together
-    /// cost one message and one frame of their shard.
-    fn bind_soon(&mut self, myself: &ActorRef<PoolMsg>) {
-        if !self.binding {
-            // It ends only with its session.
-            self.binding = myself.cast(PoolMsg::Bind).is_ok();
+    /// Settles when shards that are ready have had their turns and what they sent was taken: runs that are bound together cost one
+    /// message and one frame of their shard, and assignments that are sent together one message to their executor.
+    fn settle_soon(&mut self, myself: &ActorRef<PoolMsg>) {
+        if !self.settling {
+            self.settling = myself.cast(PoolMsg::Gather).is_ok();
+        }
+    }
+
+    fn settle(&mut self, directory: &Arc<Directory>) {
+        self.send(directory);
+        for run in self.quotas.grant(directory.time.boot_ms()) {
+            self.enqueue(run);
+        }
+        self.bind(directory);
+    }
+
+    fn effect(&mut self, directory: &Arc<Directory>, effect: Effect) {
+        match effect {
+            Effect::Enqueue(run) => {
+                if let Some(run) = self.quotas.want(run) {
+                    self.enqueue(run);
+                }
+            }
+            Effect::Dequeue { run, tenant, pool } => {
+                self.quotas.dequeue(&tenant, run);
+                self.dequeue(directory, run, &tenant, &pool);
+            }
+            Effect::Assign(assign) => self.assign(directory, *assign),
+            Effect::Ended { run, token, session, tenant } => {
+                self.quotas.ended(&tenant, run);
+                self.bound.remove(&run);
+                if let Some(session) = session.and_then(|s| self.sessions.get_mut(&s)) {
+                    session.release(run, Some(token));
+                }
+            }
+            Effect::Stop { session, held } => {
+                // The assignment comes first.
+                self.send(directory);
+                if let Some(outbox) = self.sessions.get(&session).and_then(|s| s.outbox.as_ref()) {
+                    // A lost stop is repeated when the executor announces itself.
+                    let _ = outbox.try_send(ToExecutor::Stop(vec![held]));
+                }
+            }
+            Effect::Watch { session, held, tenant, executor, .. } => {
+                self.quotas.adopt(&tenant, held.run);
+                self.watch(directory, session, held, executor);
+            }
         }
     }
 
@@ -294,35 +352,36 @@ impl PoolState {
         }
     }
 
-    /// Sends durable attempts to their executors, one message each.
-    fn assign(&mut self, directory: &Arc<Directory>, assigns: Vec<Assign>) {
-        let mut outgoing: HashMap<ExecutorSession, Vec<Assignment>> = HashMap::new();
-        for assign in assigns {
-            let Assign { session: id, mut assignment, secrets } = assign;
-            self.bound.remove(&assignment.run);
-            let held = Held { run: assignment.run, job: assignment.job, token: assignment.token };
-            if let Some(holding) = self.sessions.get_mut(&id).and_then(|s| s.running.get_mut(&assignment.run)) {
-                holding.held = held;
-            } else if let Some(session) = self.sessions.get_mut(&id) {
-                session.hold(held, None);
+    /// A durable attempt is to be sent to its executor.
+    fn assign(&mut self, directory: &Arc<Directory>, assign: Assign) {
+        let Assign { session: id, mut assignment, secrets } = assign;
+        self.bound.remove(&assignment.run);
+        let held = Held { run: assignment.run, job: assignment.job, token: assignment.token };
+        if let Some(session) = self.sessions.get_mut(&id) {
+            match session.running.get_mut(&assignment.run) {
+                Some(holding) => holding.held = held,
+                None => session.hold(held, None),
             }
-            if let Some(sealed) = secrets {
-                match directory.secrets.open(&sealed) {
-                    Ok(opened) => assignment.secrets = opened,
-                    Err(error) => {
-                        tracing::error!(run = %assignment.run, %error, "secret params cannot be opened");
-                        self.not_started(directory, id, vec![held], "SECRETS_UNREADABLE");
-                        continue;
-                    }
+        }
+        if let Some(sealed) = secrets {
+            match directory.secrets.open(&sealed) {
+                Ok(opened) => assignment.secrets = opened,
+                Err(error) => {
+                    tracing::error!(run = %assignment.run, %error, "secret params cannot be opened");
+                    return self.not_started(directory, id, vec![held], "SECRETS_UNREADABLE");
                 }
             }
-            assignment.shard = assignment.run.shard(directory.shards);
-            assignment.cluster_id = directory.cluster_id.0;
-            outgoing.entry(id).or_default().push(assignment);
         }
-        for (id, assignments) in outgoing {
+        assignment.shard = assignment.run.shard(directory.shards);
+        assignment.cluster_id = directory.cluster_id.0;
+        self.outgoing.entry(id).or_default().push(assignment);
+    }
+
+    /// Sends the assignments, one message to each executor.
+    fn send(&mut self, directory: &Directory) {
+        for (id, assignments) in std::mem::take(&mut self.outgoing) {
             let held: Vec<Held> = assignments.iter().map(|a| Held { run: a.run, job: a.job, token: a.token }).collect();
-            metrics::counter!("campanile_assignments_total").increment(assignments.len() as u64);
+            crate::measure::hot().assignments.increment(assignments.len() as u64);
             let sent = self
                 .sessions
                 .get(&id)

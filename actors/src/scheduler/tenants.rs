@@ -3,7 +3,7 @@
 use super::{Scheduler, ask, call};
 use crate::{
     maintenance,
-    messages::{Answer, PoolMsg, QuotaMsg, ShardMsg},
+    messages::{Answer, PoolMsg, ShardMsg},
 };
 use campanile_core::spec;
 use campanile_schema::{
@@ -24,7 +24,7 @@ impl Scheduler {
         let shard = shard_of_slot(slot_of(tenant, ""), directory.shards);
         let name = tenant.to_owned();
         let (record, paused) = ask(&directory, shard, |port| ShardMsg::GetTenant(name, port)).await?;
-        let known = record.is_some() || directory.tenant_names().iter().any(|t| t == tenant);
+        let known = record.is_some() || directory.tenants.names().iter().any(|t| t == tenant);
         if !known {
             return Err(super::no_such("tenant", format!("'{tenant}'")));
         }
@@ -49,7 +49,7 @@ impl Scheduler {
 
     pub async fn tenants(&self) -> Answer<Vec<TenantView>> {
         let mut views = Vec::new();
-        for tenant in self.directory()?.tenant_names() {
+        for tenant in self.directory()?.tenants.names() {
             views.push(self.tenant(&tenant).await?);
         }
         Ok(views)
@@ -96,10 +96,10 @@ impl Scheduler {
         }
         match scope {
             PauseScope::Tenant(tenant) => {
-                let _ = directory.quota(&tenant).cast(QuotaMsg::Pause(paused));
+                directory.to_pool(PoolMsg::PauseTenant(tenant, paused));
             }
             PauseScope::System => {
-                directory.system_paused.store(paused, Ordering::Relaxed);
+                directory.tenants.system_paused.store(paused, Ordering::Relaxed);
                 directory.tick_quotas();
             }
         }
@@ -125,14 +125,9 @@ impl Scheduler {
     /// Why a queued run waits: first its tenant's permits, then the pool.
     pub(super) async fn why_waiting(&self, run: &RunView) -> Option<String> {
         let directory = self.directory().ok()?;
-        let (port, answer) = oneshot::channel();
-        let _ = directory.quota(&run.tenant_id).cast(QuotaMsg::WhyWaiting(run.run_id, port));
-        if let Ok(Some(why)) = answer.await {
-            return Some(why);
-        }
         let pool = self.job(run.job_id).await.ok()?.spec.executor_selector;
         let (port, answer) = oneshot::channel();
-        directory.to_pool(PoolMsg::WhyWaiting(run.run_id, pool, port));
+        directory.to_pool(PoolMsg::WhyWaiting { run: run.run_id, tenant: run.tenant_id.clone(), pool, port });
         answer.await.ok().flatten()
     }
 

@@ -4,16 +4,15 @@
 use super::{Forget, Shard};
 use crate::{
     directory::Directory,
-    messages::{PoolMsg, QuotaMsg, ReplyTo, ShardMsg, Watched},
+    messages::{PoolMsg, ReplyTo, ShardMsg},
     ports::Position,
 };
-use campanile_core::job::{Assign, Decision, Effect, Reply, Waiting};
+use campanile_core::job::{Decision, Effect, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::Event,
     frame::{Frame, encode},
-    ids::{ExecutorSession, JobId, RunId, Token},
-    rpc::executor::Held,
+    ids::{JobId, RunId},
 };
 use ractor::ActorRef;
 use std::sync::{Arc, atomic::Ordering};
@@ -261,133 +260,14 @@ impl Shard {
     }
 }
 
-/// Durable effects, by who must hear of them.
-#[derive(Default)]
-struct Released {
-    wants: Vec<(String, Vec<Waiting>)>,
-    given_up: Vec<(RunId, String, String)>,
-    ended: Vec<(String, Vec<RunId>)>,
-    ends: Vec<(RunId, Token, Option<ExecutorSession>)>,
-    assigns: Vec<Assign>,
-    stops: Vec<(ExecutorSession, Held)>,
-    watched: Vec<(String, Watched)>,
-}
-
-impl Released {
-    fn of(effects: Vec<Effect>) -> Self {
-        let mut all = Self::default();
-        for effect in effects {
-            match effect {
-                Effect::Enqueue(run) => group(&mut all.wants, &run.tenant.clone()).push(run),
-                Effect::Dequeue { run, tenant, pool } => {
-                    // Asked for and given up in one go: a permit that is lent to nobody never comes back.
-                    for (_, runs) in &mut all.wants {
-                        runs.retain(|wanted| wanted.run != run);
-                    }
-                    all.given_up.push((run, tenant, pool));
-                }
-                Effect::Assign(assign) => all.assigns.push(*assign),
-                Effect::Ended { run, token, session, tenant } => {
-                    group(&mut all.ended, &tenant).push(run);
-                    all.ends.push((run, token, session));
-                }
-                Effect::Stop { session, held } => all.stops.push((session, held)),
-                Effect::Watch { session, held, tenant, pool, executor } => {
-                    all.watched.push((tenant, Watched { session, held, pool, executor }));
-                }
-            }
-        }
-        all
+/// Lets effects go. In their order: a permit that ended comes back before the next one is asked for.
+pub(super) fn release_effects(directory: &Directory, effects: Vec<Effect>) {
+    if !effects.is_empty() {
+        directory.to_pool(PoolMsg::Effects(effects));
     }
-}
-
-/// Lets durable effects go.
-pub(super) fn release_effects(directory: &Arc<Directory>, effects: Vec<Effect>) {
-    if effects.is_empty() {
-        return;
-    }
-    let Released { wants, given_up, ended, ends, assigns, stops, watched } = Released::of(effects);
-    for (run, tenant, pool) in given_up {
-        cast(&directory.quota(&tenant), QuotaMsg::Dequeue(run));
-        directory.to_pool(PoolMsg::Dequeue { run, tenant, pool });
-    }
-    for (session, held) in stops {
-        directory.to_pool(PoolMsg::Stop(session, held));
-    }
-    // Permits come back before new ones are asked for.
-    for (tenant, runs) in ended {
-        cast(&directory.quota(&tenant), QuotaMsg::Ended(runs));
-    }
-    if !ends.is_empty() {
-        directory.to_pool(PoolMsg::Ended(ends));
-    }
-    for (tenant, runs) in wants {
-        cast(&directory.quota(&tenant), QuotaMsg::Want(runs));
-    }
-    if !assigns.is_empty() {
-        directory.to_pool(PoolMsg::Assign(assigns));
-    }
-    if !watched.is_empty() {
-        for (tenant, watched) in &watched {
-            cast(&directory.quota(tenant), QuotaMsg::Adopt(vec![watched.held.run]));
-        }
-        directory.to_pool(PoolMsg::Watch(watched.into_iter().map(|(_, watched)| watched).collect()));
-    }
-}
-
-fn cast(quota: &ActorRef<QuotaMsg>, message: QuotaMsg) {
-    // A quota actor ends only with its session.
-    let _ = quota.cast(message);
-}
-
-fn group<'g, T>(groups: &'g mut Vec<(String, Vec<T>)>, tenant: &str) -> &'g mut Vec<T> {
-    let index = match groups.iter().position(|(name, _)| name == tenant) {
-        Some(index) => index,
-        None => {
-            groups.push((tenant.to_owned(), Vec::new()));
-            groups.len() - 1
-        }
-    };
-    &mut groups[index].1
 }
 
 /// Error of a call while the node cannot take it.
 pub(super) fn not_found(what: &str) -> ApiError {
     ApiError::new(ErrorCode::NotFound, format!("no such {what}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn waiting(run: u64) -> Effect {
-        Effect::Enqueue(Waiting {
-            run: RunId(run),
-            job: JobId(1),
-            tenant: "t".to_owned(),
-            pool: "p".to_owned(),
-            priority: 0,
-            backfill: false,
-            need: campanile_core::job::Need::Command,
-            cpu: 0.0,
-            memory_mb: 0,
-            storage_mb: 0,
-            since_ms: 0,
-        })
-    }
-
-    fn given_up(run: u64) -> Effect {
-        Effect::Dequeue { run: RunId(run), tenant: "t".to_owned(), pool: "p".to_owned() }
-    }
-
-    #[test]
-    fn a_run_that_is_made_and_given_up_in_one_go_asks_for_no_permit() {
-        let released = Released::of(vec![waiting(1), waiting(2), given_up(1)]);
-        let wanted: Vec<u64> = released.wants.iter().flat_map(|(_, runs)| runs).map(|w| w.run.0).collect();
-        assert_eq!(wanted, [2]);
-        assert_eq!(released.given_up.len(), 1);
-        // Given up first, wanted again later (a retry): it asks.
-        let released = Released::of(vec![given_up(1), waiting(1)]);
-        assert_eq!(released.wants.iter().map(|(_, runs)| runs.len()).sum::<usize>(), 1);
-    }
 }

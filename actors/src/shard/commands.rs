@@ -1,7 +1,7 @@
 //! What arrives at a shard and changes something.
 
 use super::{Shard, append::not_found};
-use crate::messages::{Bind, Envelope, FinalAction, FinishBatch, Port, ReplyTo, ShardMsg};
+use crate::messages::{Bind, Envelope, FinalAction, FinishBatch, PoolMsg, Port, ReplyTo, ShardMsg};
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -186,7 +186,7 @@ impl Shard {
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         let directory = self.directory.clone();
         self.when_durable(move || {
-            let _ = directory.quota(&tenant.tenant).cast(crate::messages::QuotaMsg::Set(tenant));
+            directory.to_pool(PoolMsg::SetQuota(tenant));
             let _ = port.send(Ok(()));
         });
     }

@@ -3,7 +3,7 @@
 use super::{Shard, Slot, append::release_effects, snapshot::Item, snapshot::Snapshotting};
 use crate::{
     directory::Directory,
-    messages::QuotaMsg,
+    messages::PoolMsg,
     ports::{Manifest, Part, Position, Snapshots, StoreError},
 };
 use campanile_core::{
@@ -235,14 +235,17 @@ impl Shard {
         }
         self.state.tzdb = self.directory.tzdb.to_owned();
         for tenant in self.state.tenants.values() {
-            let _ = self.directory.quota(&tenant.tenant).cast(QuotaMsg::Set(tenant.clone()));
+            // Known at once, and not when the pool has heard of it.
+            self.directory.gauge(&tenant.tenant).set_limits(tenant);
+            self.directory.to_pool(PoolMsg::SetQuota(tenant.clone()));
         }
         for (scope, (paused, _)) in &self.state.pauses {
             match scope {
                 PauseScope::Tenant(tenant) => {
-                    let _ = self.directory.quota(tenant).cast(QuotaMsg::Pause(*paused));
+                    self.directory.gauge(tenant).paused.store(*paused, Ordering::Relaxed);
+                    self.directory.to_pool(PoolMsg::PauseTenant(tenant.clone(), *paused));
                 }
-                PauseScope::System => self.directory.system_paused.store(*paused, Ordering::Relaxed),
+                PauseScope::System => self.directory.tenants.system_paused.store(*paused, Ordering::Relaxed),
             }
         }
         release_effects(&self.directory, effects);

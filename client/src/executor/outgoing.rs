@@ -7,13 +7,15 @@ use super::{
 };
 use crate::clock::boot_ms;
 use campanile_schema::{
-    limits::{EXECUTOR_BATCH, EXECUTOR_RESULTS_WAITING, LOG_CHUNK_BYTES},
+    limits::{EXECUTOR_BATCH, EXECUTOR_RESULTS_WAITING, FINISH_GATHER_MS, LOG_CHUNK_BYTES},
     rpc::{
         executor::{Announce, Credit, Ended, Held, LogChunk},
         method,
     },
 };
 use serde::Serialize;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// [`campanile_schema::rpc::executor::Finish`] without owning the results.
 #[derive(Serialize)]
@@ -63,14 +65,21 @@ impl Session {
         self.upstreams[link].notify(method::EXECUTOR_CREDIT, &credit);
     }
 
+    /// Results wait for others to join them.
+    pub(super) fn gathers(&self) -> bool {
+        (0..self.upstreams.len()).any(|link| self.attempts.has_unsent(link)) && Instant::now() < self.finish_from
+    }
+
     /// Sends what can be sent now.
     pub(super) fn flush(&mut self) {
         self.flush_logs();
+        let finishing = Instant::now() >= self.finish_from;
         for link in 0..self.upstreams.len() {
             if self.announce_again[link] && self.upstreams[link].stage() == Stage::Ready {
                 self.announce(link);
             }
-            while self.attempts.has_unsent(link) && self.upstreams[link].can_finish() {
+            while finishing && self.attempts.has_unsent(link) && self.upstreams[link].can_finish() {
+                self.finish_from = Instant::now() + Duration::from_millis(FINISH_GATHER_MS);
                 let (slots, load) = (self.share(link), self.load());
                 let batch = self.attempts.batch(link);
                 if batch.keys.is_empty() {

@@ -30,7 +30,7 @@ use campanile_schema::{
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
-    time::MissedTickBehavior,
+    time::{Instant, MissedTickBehavior},
 };
 
 /// Timeouts, heartbeats and credits are looked at this often.
@@ -48,6 +48,8 @@ pub(super) struct Session {
     pub(super) log_queue: VecDeque<Key>,
     /// Links whose node shall be told again what is held, since a shard has a new owner.
     pub(super) announce_again: Vec<bool>,
+    /// Results wait until then, so that they share a message.
+    pub(super) finish_from: Instant,
     /// When a drain's time is over.
     pub(super) draining_until_ms: Option<u64>,
     forced: bool,
@@ -89,6 +91,7 @@ pub(super) fn start(config: Config) -> ExecutorHandle {
         logs: LogsOut::new(logs_in),
         log_queue: VecDeque::new(),
         announce_again: vec![false; links],
+        finish_from: Instant::now(),
         draining_until_ms: None,
         forced: false,
         status: status_in,
@@ -115,6 +118,7 @@ impl Session {
                 }
                 Some(key) = inputs.logs.recv() => self.log_queue.push_back(key),
                 Some(Control::Drain { limit }) = inputs.control.recv() => self.drain(limit),
+                () = tokio::time::sleep_until(self.finish_from), if self.gathers() => {}
                 _ = tick.tick() => self.tick(),
             }
             self.flush();

@@ -104,8 +104,13 @@ impl FjallTables {
 impl Tables for FjallTables {
     fn apply(&self, rows: &[(u64, Row)], position: Position) -> Result<(), StoreError> {
         let db = self.db()?;
-        if db.staging.bytes() > self.settings.staged_bytes() {
-            self.flush()?;
+        let staged = db.staging.bytes();
+        if staged > self.settings.staged_bytes() / 2 {
+            db.staging.hurry();
+        }
+        if staged > self.settings.staged_bytes() {
+            // At this thread's priority: everybody waits for it.
+            db.staging.flush(&db)?;
         }
         write::apply(&db, rows, position)
     }
@@ -116,7 +121,7 @@ impl Tables for FjallTables {
 
     fn flush(&self) -> Result<(), StoreError> {
         let db = self.db()?;
-        open::in_background(|| db.staging.flush(&db))
+        db.staging.flush_idly(&db)
     }
 
     fn revive(&self) -> Result<(), StoreError> {

@@ -17,6 +17,12 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, RwLock, atomic::AtomicI64},
 };
+use thread_priority::{
+    NormalThreadSchedulePolicy::{self, Idle, Other},
+    ThreadId, ThreadPriority, ThreadPriorityValue,
+    ThreadSchedulePolicy::Normal,
+    set_thread_priority_and_policy, thread_native_id,
+};
 
 /// The tables of the operating system's files.
 pub struct FjallSource;
@@ -42,7 +48,7 @@ impl Settings {
         }
     }
 
-    /// Of rows that no flush has taken: with more the next rows wait for one.
+    /// Of rows that no flush has taken: with more the next rows wait for one, with half of it a flush under way hurries.
     pub(super) fn staged_bytes(&self) -> usize {
         STAGED_MEMTABLES * self.memtable_bytes as usize
     }
@@ -168,18 +174,29 @@ fn database(settings: &Settings) -> Result<Opened, String> {
 
 /// Opens, or flushes, on a thread that gets only time that nobody else wants. The database's own threads, which compact, are
 /// started there and inherit it: a thread of ours that wakes up never waits for one of them. Should there be no such time at
-/// all, rows pile up, new runs are refused as by a full queue, and so there is time again.
+/// all, rows pile up until a flush is in a hurry ([`Staging::hurry`]).
 pub(super) fn in_background<T: Send>(work_itself: impl FnOnce() -> T + Send) -> T {
-    use thread_priority::{NormalThreadSchedulePolicy::Idle, ThreadPriority, ThreadSchedulePolicy::Normal};
     let work = || {
-        let me = thread_priority::thread_native_id();
-        // Without it everything works, only less evenly.
-        if let Err(error) = thread_priority::set_thread_priority_and_policy(me, ThreadPriority::Min, Normal(Idle)) {
-            tracing::debug!(?error, "threads of the read model run at the usual priority");
-        }
+        set_policy(thread_native_id(), Idle, ThreadPriority::Min);
         work_itself()
     };
     std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Takes a thread out of the background.
+pub(super) fn to_foreground(thread: ThreadId) {
+    // A niceness of 0, which the crate gives to the caller, whose it is anyway; the thread kept its own.
+    const USUAL: u8 = 47;
+    if let Ok(usual) = ThreadPriorityValue::try_from(USUAL) {
+        set_policy(thread, Other, ThreadPriority::Crossplatform(usual));
+    }
+}
+
+fn set_policy(thread: ThreadId, policy: NormalThreadSchedulePolicy, priority: ThreadPriority) {
+    // Without it everything works, only less evenly.
+    if let Err(error) = set_thread_priority_and_policy(thread, priority, Normal(policy)) {
+        tracing::debug!(?error, ?policy, "a thread of the read model keeps its priority");
+    }
 }
 
 fn assemble(settings: &Settings, views: Database, ledger_from_ms: Arc<AtomicI64>) -> Result<Db, String> {
@@ -305,4 +322,31 @@ fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_thread_of_the_background_can_be_taken_out_and_the_caller_stays_as_it_is() {
+        let niceness = || rustix::process::getpriority_process(None).unwrap();
+        let policy = || thread_priority::thread_schedule_policy().unwrap();
+        let (mine, my_niceness) = (policy(), niceness());
+        let (tell, told) = mpsc::channel();
+        let (go, gone) = mpsc::channel();
+        let background = std::thread::spawn(move || {
+            in_background(move || {
+                tell.send(thread_native_id()).unwrap();
+                let before = policy();
+                gone.recv().unwrap();
+                (before, policy(), niceness())
+            })
+        });
+        to_foreground(told.recv().unwrap());
+        go.send(()).unwrap();
+        assert_eq!(background.join().unwrap(), (Normal(Idle), Normal(Other), my_niceness));
+        assert_eq!((policy(), niceness()), (mine, my_niceness));
+    }
 }

@@ -3,18 +3,23 @@
 //!
 //! A read sees three layers: what is filling, what is being flushed, and the files; the upper one counts.
 
-use super::Db;
+use super::{
+    Db,
+    open::{in_background, to_foreground},
+};
 use campanile_actors::ports::StoreError;
 use fjall::{Keyspace, Slice};
 use parking_lot::{Mutex, RwLock};
 use std::{
     collections::BTreeMap,
     ops::Bound,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
+use thread_priority::{ThreadId, thread_native_id};
 
 /// The tables of the read model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +94,8 @@ pub struct Staging {
     /// Rough size of the filling layer.
     bytes: AtomicUsize,
     flushing: Mutex<()>,
+    /// Thread of the flush under way.
+    flusher: Mutex<Option<ThreadId>>,
 }
 
 #[derive(Default)]
@@ -159,6 +166,26 @@ impl Staging {
             layer
         };
         self.write_files(db, &layer)
+    }
+
+    /// The flush under way gets its share of processor time from now on. With none to spare it would never end, and those who wait for
+    /// it would wait for ever.
+    pub fn hurry(&self) {
+        // Held, so that the thread cannot end meanwhile.
+        let flusher = self.flusher.lock();
+        if let Some(thread) = *flusher {
+            to_foreground(thread);
+        }
+    }
+
+    /// Flushes in time that nobody else wants, until somebody is in a hurry.
+    pub fn flush_idly(&self, db: &Db) -> Result<(), StoreError> {
+        in_background(|| {
+            *self.flusher.lock() = Some(thread_native_id());
+            let flushed = catch_unwind(AssertUnwindSafe(|| self.flush(db)));
+            *self.flusher.lock() = None;
+            flushed.unwrap_or_else(|panic| resume_unwind(panic))
+        })
     }
 
     /// A flush failed and none is under way.
