@@ -4,7 +4,7 @@
 use crate::{
     directory::Directory,
     messages::{ShardFacts, ShardMsg},
-    ports::Journal,
+    ports::{Journal, LocalViews},
 };
 use campanile_schema::limits;
 use std::{sync::Arc, time::Duration};
@@ -17,6 +17,13 @@ pub(crate) const FLUSH_SECONDS: u64 = 6;
 const RETAIN_CALLS: usize = 48;
 /// Runs younger than this never go for want of room, ms: somebody may be waiting for their result.
 const SHRINK_KEEPS_MS: i64 = 60_000;
+
+/// What of a directory is maintained.
+#[derive(Clone)]
+pub struct LocalStore {
+    pub journal: Arc<dyn Journal>,
+    pub views: Arc<dyn LocalViews>,
+}
 
 /// How much history is kept.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +39,7 @@ const GAUGE_SECONDS: u64 = 5;
 const DAY_MS: i64 = 86_400_000;
 
 /// Runs until it is aborted.
-pub async fn run(directory: Arc<Directory>, journal: Arc<dyn Journal>, retention: Retention) {
+pub async fn run(directory: Arc<Directory>, store: LocalStore, retention: Retention) {
     let mut rounds = tokio::time::interval(Duration::from_secs(FLUSH_SECONDS));
     let mut gauges = tokio::time::interval(Duration::from_secs(GAUGE_SECONDS));
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -44,7 +51,7 @@ pub async fn run(directory: Arc<Directory>, journal: Arc<dyn Journal>, retention
                 facts(&directory).await;
             }
             _ = rounds.tick() => {
-                if let Err(error) = round(&directory, &*journal, retention).await {
+                if let Err(error) = round(&directory, &store, retention).await {
                     tracing::warn!(%error, "maintenance of the store failed; it is tried again");
                 }
             }
@@ -55,10 +62,11 @@ pub async fn run(directory: Arc<Directory>, journal: Arc<dyn Journal>, retention
 /// Makes the read model durable, frees what the journal needs no more, deletes what is too old.
 pub(crate) async fn round(
     directory: &Arc<Directory>,
-    journal: &dyn Journal,
+    store: &LocalStore,
     retention: Retention,
 ) -> Result<(), crate::ports::StoreError> {
-    let flushed = directory.views.flush().await?;
+    let LocalStore { journal, views } = store;
+    let flushed = views.flush().await?;
     #[cfg(feature = "faults")]
     crate::faults::point("view_flush");
     // Taken before the shards are asked: a frame appended later stands behind it.
@@ -79,7 +87,7 @@ pub(crate) async fn round(
     if retention.days > 0 {
         let before = directory.time.now_ms() - i64::from(retention.days) * DAY_MS;
         for _ in 0..RETAIN_CALLS {
-            let removed = directory.views.retain(before, limits::RETAIN_ROWS).await?;
+            let removed = views.retain(before, limits::RETAIN_ROWS).await?;
             gone += removed;
             if removed < limits::RETAIN_ROWS as u64 {
                 break;
@@ -88,7 +96,7 @@ pub(crate) async fn round(
     }
     if retention.max_bytes > 0 {
         let before = directory.time.now_ms() - SHRINK_KEEPS_MS;
-        let removed = directory.views.shrink(retention.max_bytes, before).await?;
+        let removed = views.shrink(retention.max_bytes, before).await?;
         if removed > 0 {
             tracing::info!(
                 runs = removed,

@@ -1,8 +1,12 @@
-//! The ports: what the actors need of a store. Narrow traits; embedded, memory (and later CQL) implement them, and one
+//! The ports: what the actors need of a store. Narrow traits; embedded, CQL and memory implement them, and one
 //! conformance suite holds them to the same meaning.
+//!
+//! A node on its own directory needs [`Journal`], [`Snapshots`] and [`LocalViews`]; a cluster shares [`Leases`],
+//! [`Snapshots`] and [`Views`].
 //!
 //! What they never do: interpret frames, decide anything, or retry on their own.
 
+use campanile_core::ownership::store::{Answer, Statement};
 use campanile_schema::{
     event::LedgerEntry,
     format::FormatRow,
@@ -66,6 +70,24 @@ pub trait Journal: Send + Sync + 'static {
     fn stored_bytes(&self) -> u64;
 }
 
+/// What a cluster shares: the rows of ownership, changed by LWT only, and the lanes of all sessions.
+pub trait Leases: Send + Sync + 'static {
+    /// Executes one statement of the protocol once. Whatever is not certain is [`Answer::Unknown`].
+    fn execute(&self, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+    /// A number that no session has had, above all that were given before.
+    fn next_session(&self) -> PortFuture<'_, SessionId>;
+    /// Rows of a lane behind `after` up to and including `upto`, in order, up to the first one that is not there; at most about
+    /// `max_bytes` (at least one row when there is one).
+    fn read_lane(
+        &self,
+        session: SessionId,
+        lane: u16,
+        after: u64,
+        upto: u64,
+        max_bytes: usize,
+    ) -> PortFuture<'_, Vec<(u64, Vec<u8>)>>;
+}
+
 /// Which part of a shard's snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Part {
@@ -86,7 +108,7 @@ pub struct PartRef {
     pub crc: u32,
 }
 
-/// What makes a snapshot readable. Published atomically; the newest published one counts.
+/// What makes a snapshot readable. Its number is above those of all before it, of other owners too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub number: u64,
@@ -104,9 +126,13 @@ pub struct Manifest {
 pub trait Snapshots: Send + Sync + 'static {
     /// Writes and syncs one part. Chunks are at most `limits::SNAPSHOT_CHUNK_BYTES` unless one item alone is larger.
     fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef>;
-    /// Publishes; afterwards parts that the manifest does not name are deleted.
+    /// Makes the manifest readable. On a directory of one node it is from then on the one that counts; a cluster's counts when the
+    /// shard's row names it.
     fn publish(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()>;
-    fn load(&self, shard: ShardId) -> PortFuture<'_, Option<Manifest>>;
+    /// The manifest with this number; None: the one that counts, on a directory of one node.
+    fn load(&self, shard: ShardId, number: Option<u64>) -> PortFuture<'_, Option<Manifest>>;
+    /// `manifest` counts: older manifests, and parts that it does not name, are deleted. Newer ones are left alone.
+    fn forget(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()>;
     /// The chunks of a part, checked against length and checksum.
     fn read_part(&self, shard: ShardId, part: PartRef) -> PortFuture<'_, Vec<Vec<u8>>>;
 }
@@ -164,14 +190,11 @@ pub struct RunPage {
 
 /// The rebuildable read model.
 pub trait Views: Send + Sync + 'static {
-    /// Applies rows and positions in one atomic batch (not necessarily durable).
+    /// Applies rows and then the position that covers them: a reader who sees the position sees the rows. Embedded: one atomic
+    /// batch, not necessarily durable. A cluster: durable when it answers.
     fn apply(&self, batch: ViewBatch) -> PortFuture<'_, ()>;
     /// Applied frame seq of a shard; 0 = none.
     fn applied(&self, shard: ShardId) -> PortFuture<'_, u64>;
-    /// Makes what is applied durable without help of the view's own journal; returns the position that is covered.
-    fn flush(&self) -> PortFuture<'_, Position>;
-    /// What the last flush covered, also after a restart.
-    fn flushed(&self) -> Position;
 
     fn run(&self, run: RunId) -> PortFuture<'_, Option<RunRecord>>;
     /// Final runs of a job, newest first.
@@ -186,14 +209,22 @@ pub trait Views: Send + Sync + 'static {
     fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
     /// Deletes runs, ledger rows and logs that ended before `before_ms`; at most `max_rows` a call. Returns how many went.
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64>;
-    /// While history takes more than `max_bytes` on disk: lets the oldest of what ended before `before_ms` go, until about nine
-    /// tenths of that are left. Returns how many runs went. A store without a disk keeps everything.
-    fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64>;
 
     /// Appends to the log of an attempt (kept apart from metadata, not journaled, flushed in the background).
     fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()>;
     /// The log of an attempt from a byte offset, at most `max_bytes`.
     fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> PortFuture<'_, Vec<u8>>;
+}
+
+/// A read model in this node's directory. A cluster's is durable when [`Views::apply`] has answered.
+pub trait LocalViews: Views {
+    /// Makes what is applied durable without help of the view's own journal; returns the position that is covered.
+    fn flush(&self) -> PortFuture<'_, Position>;
+    /// What the last flush covered, also after a restart.
+    fn flushed(&self) -> Position;
+    /// While history takes more than `max_bytes` on disk: lets the oldest of what ended before `before_ms` go, until about nine
+    /// tenths of that are left. Returns how many runs went. A store without a disk keeps everything.
+    fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64>;
 }
 
 /// Time. Two clocks, so that the guard in the core can compare them.

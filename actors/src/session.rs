@@ -4,10 +4,10 @@
 use crate::{
     directory::Directory,
     journal::{JournalHandle, JournalOptions},
-    maintenance,
+    maintenance::{self, LocalStore},
     messages::{PoolMsg, ShardMsg},
     pool::PoolActor,
-    ports::{Clock, Journal, Opened, Position, Secrets, Snapshots, StoreError, Views},
+    ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError},
     projector::{ProjectorHandle, project_now},
     shard::{ShardActor, ShardStart, load::Loaded},
     time::NodeTime,
@@ -40,7 +40,7 @@ pub struct SessionParts {
     pub opened: Opened,
     pub journal: Arc<dyn Journal>,
     pub snapshots: Arc<dyn Snapshots>,
-    pub views: Arc<dyn Views>,
+    pub views: Arc<dyn LocalViews>,
     pub secrets: Arc<dyn Secrets>,
     pub clock: Arc<dyn Clock>,
     pub boot_id: String,
@@ -56,7 +56,8 @@ pub struct SessionParts {
 /// A running session.
 pub struct Session {
     pub directory: Arc<Directory>,
-    pub journal: Arc<dyn Journal>,
+    #[cfg(feature = "faults")]
+    store: LocalStore,
     ticking: JoinHandle<()>,
     maintaining: JoinHandle<()>,
 }
@@ -121,8 +122,15 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         "session started"
     );
     let ticking = tokio::spawn(tick(directory.clone()));
-    let maintaining = tokio::spawn(maintenance::run(directory.clone(), parts.journal.clone(), parts.retention));
-    Ok(Session { directory, journal: parts.journal, ticking, maintaining })
+    let store = LocalStore { journal: parts.journal, views: parts.views };
+    let maintaining = tokio::spawn(maintenance::run(directory.clone(), store.clone(), parts.retention));
+    Ok(Session {
+        directory,
+        #[cfg(feature = "faults")]
+        store,
+        ticking,
+        maintaining,
+    })
 }
 
 /// Applies the journal to the shards, and to the read model what its last flush does not cover. Gives the last position
@@ -215,8 +223,8 @@ impl Session {
     /// One round of what is otherwise done every [`maintenance::FLUSH_SECONDS`]: for proofs that cannot wait for it.
     #[cfg(feature = "faults")]
     pub fn maintain(&self) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
-        let (directory, journal) = (self.directory.clone(), self.journal.clone());
-        async move { maintenance::round(&directory, &*journal, maintenance::Retention::default()).await }
+        let (directory, store) = (self.directory.clone(), self.store.clone());
+        async move { maintenance::round(&directory, &store, maintenance::Retention::default()).await }
     }
 
     /// Ends at once: what is not durable was never promised.

@@ -63,7 +63,7 @@ impl Loaded {
             replay_after: Position::default(),
             frames: 0,
         };
-        if let Some(manifest) = store.load(id).await? {
+        if let Some(manifest) = store.load(id, None).await? {
             loaded.read(store, manifest).await?;
         }
         Ok(loaded)

@@ -16,13 +16,13 @@ use crate::store::{
     },
     tables::Tables,
 };
-use campanile_actors::ports::{Journal, Opened, Position, Snapshots, StoreError, Views};
+use campanile_actors::ports::{Journal, LocalViews, Opened, Position, Snapshots, StoreError};
 use campanile_schema::ids::ClusterId;
 use std::{path::Path, sync::Arc};
 
 /// All ports together.
-pub trait Store: Journal + Snapshots + Views {}
-impl<T: Journal + Snapshots + Views> Store for T {}
+pub trait Store: Journal + Snapshots + LocalViews {}
+impl<T: Journal + Snapshots + LocalViews> Store for T {}
 
 /// Tables in memory for an embedded store; they outlive it as files would.
 #[derive(Clone, Default)]

@@ -20,15 +20,15 @@ fn manifest(number: u64, parts: Vec<PartRef>) -> Manifest {
 fn what_is_published_is_read_after_a_restart() {
     for mut bench in benches() {
         let store = bench.store();
-        assert_eq!(wait(store.load(SHARD)).unwrap(), None, "{}", bench.name);
+        assert_eq!(wait(store.load(SHARD, None)).unwrap(), None, "{}", bench.name);
         let parts = vec![write(store.as_ref(), 1, Part::Definitions, 1), write(store.as_ref(), 1, Part::Hot, 2)];
-        assert_eq!(wait(store.load(SHARD)).unwrap(), None, "{}: not published yet", bench.name);
+        assert_eq!(wait(store.load(SHARD, None)).unwrap(), None, "{}: not published yet", bench.name);
         let published = manifest(1, parts);
         wait(store.publish(SHARD, published.clone())).unwrap();
         drop(store);
         let store = bench.restart();
-        assert_eq!(wait(store.load(SHARD)).unwrap(), Some(published.clone()), "{}", bench.name);
-        assert_eq!(wait(store.load(ShardId(2))).unwrap(), None, "{}", bench.name);
+        assert_eq!(wait(store.load(SHARD, None)).unwrap(), Some(published.clone()), "{}", bench.name);
+        assert_eq!(wait(store.load(ShardId(2), None)).unwrap(), None, "{}", bench.name);
         let chunks = wait(store.read_part(SHARD, published.parts[1].clone())).unwrap();
         assert_eq!(chunks, [vec![2; 5_000], Vec::new(), vec![2; 17]], "{}", bench.name);
     }
@@ -60,7 +60,7 @@ fn a_snapshot_is_published_once_and_never_goes_back() {
         assert!(matches!(rewritten, Err(StoreError::Refused(_))), "{}: it is published", bench.name);
         let four = manifest(4, vec![write(store.as_ref(), 4, Part::Hot, 4)]);
         assert!(matches!(wait(store.publish(SHARD, four)), Err(StoreError::Refused(_))), "{}", bench.name);
-        assert_eq!(wait(store.load(SHARD)).unwrap(), Some(five), "{}", bench.name);
+        assert_eq!(wait(store.load(SHARD, None)).unwrap(), Some(five), "{}", bench.name);
     }
 }
 

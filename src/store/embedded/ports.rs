@@ -3,7 +3,8 @@
 use super::{EmbeddedStore, guard, history, position_of};
 use crate::store::tables::TenantList;
 use campanile_actors::ports::{
-    Journal, LedgerRow, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots, StoreError, ViewBatch, Views,
+    Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots, StoreError,
+    ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -62,9 +63,17 @@ impl Snapshots for EmbeddedStore {
         self.snapshot_calls.run(move || snapshots.publish(shard, &manifest))
     }
 
-    fn load(&self, shard: ShardId) -> PortFuture<'_, Option<Manifest>> {
+    fn load(&self, shard: ShardId, number: Option<u64>) -> PortFuture<'_, Option<Manifest>> {
         let snapshots = self.inner.snapshots.clone();
-        self.snapshot_calls.run(move || snapshots.load(shard))
+        self.snapshot_calls.run(move || {
+            let counts = snapshots.load(shard)?;
+            Ok(counts.filter(|manifest| number.is_none_or(|wanted| wanted == manifest.number)))
+        })
+    }
+
+    fn forget(&self, _: ShardId, _: Manifest) -> PortFuture<'_, ()> {
+        // It counts since it was published, and the others went then.
+        Box::pin(async { Ok(()) })
     }
 
     fn read_part(&self, shard: ShardId, part: PartRef) -> PortFuture<'_, Vec<Vec<u8>>> {
@@ -86,27 +95,6 @@ impl Views for EmbeddedStore {
 
     fn applied(&self, shard: ShardId) -> PortFuture<'_, u64> {
         Box::pin(async move { Ok(guard(&self.inner.progress).of(shard)) })
-    }
-
-    fn flush(&self) -> PortFuture<'_, Position> {
-        let inner = Arc::clone(&self.inner);
-        self.view_calls.run(move || {
-            let _one_at_a_time = guard(&inner.flusher);
-            // Taken before the flush: everything up to here is in the tables already.
-            let covered = guard(&inner.progress).clone();
-            if covered == *guard(&inner.flushed) {
-                return Ok(covered.position);
-            }
-            inner.tables.flush()?;
-            history::write_mark(inner.files.as_ref(), &inner.dir, &covered)
-                .map_err(|e| StoreError::Unavailable(format!("{}: cannot write FLUSHED: {e}", inner.dir.display())))?;
-            *guard(&inner.flushed) = covered.clone();
-            Ok(covered.position)
-        })
-    }
-
-    fn flushed(&self) -> Position {
-        position_of(&self.inner.flushed)
     }
 
     // Points are read where they are asked for: mostly from memory, at most one block from disk.
@@ -145,6 +133,39 @@ impl Views for EmbeddedStore {
         })
     }
 
+    fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {
+        let tables = Arc::clone(&self.inner.tables);
+        self.log_calls.run(move || tables.append_log(run, attempt, &chunk))
+    }
+
+    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> PortFuture<'_, Vec<u8>> {
+        let tables = Arc::clone(&self.inner.tables);
+        self.reads.run(move || tables.read_log(run, attempt, offset, max_bytes))
+    }
+}
+
+impl LocalViews for EmbeddedStore {
+    fn flush(&self) -> PortFuture<'_, Position> {
+        let inner = Arc::clone(&self.inner);
+        self.view_calls.run(move || {
+            let _one_at_a_time = guard(&inner.flusher);
+            // Taken before the flush: everything up to here is in the tables already.
+            let covered = guard(&inner.progress).clone();
+            if covered == *guard(&inner.flushed) {
+                return Ok(covered.position);
+            }
+            inner.tables.flush()?;
+            history::write_mark(inner.files.as_ref(), &inner.dir, &covered)
+                .map_err(|e| StoreError::Unavailable(format!("{}: cannot write FLUSHED: {e}", inner.dir.display())))?;
+            *guard(&inner.flushed) = covered.clone();
+            Ok(covered.position)
+        })
+    }
+
+    fn flushed(&self) -> Position {
+        position_of(&self.inner.flushed)
+    }
+
     fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64> {
         let inner = Arc::clone(&self.inner);
         self.view_calls.run(move || {
@@ -171,16 +192,6 @@ impl Views for EmbeddedStore {
             inner.tables.compact()?;
             Ok(gone)
         })
-    }
-
-    fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {
-        let tables = Arc::clone(&self.inner.tables);
-        self.log_calls.run(move || tables.append_log(run, attempt, &chunk))
-    }
-
-    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> PortFuture<'_, Vec<u8>> {
-        let tables = Arc::clone(&self.inner.tables);
-        self.reads.run(move || tables.read_log(run, attempt, offset, max_bytes))
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{MemoryStore, faults::Op};
 use crate::store::tables::{Tables, TenantList};
 use campanile_actors::ports::{
-    Journal, LedgerRow, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots, StoreError, ViewBatch, Views,
+    Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots, StoreError,
+    ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -89,10 +90,16 @@ impl Snapshots for MemoryStore {
         }))
     }
 
-    fn load(&self, shard: ShardId) -> PortFuture<'_, Option<Manifest>> {
-        let now = || Ok(self.state().manifests.get(&shard).map(|(_, current)| current.clone()));
-        let before = || Ok(self.state().manifests.get(&shard).and_then(|(before, _)| before.clone()));
+    fn load(&self, shard: ShardId, number: Option<u64>) -> PortFuture<'_, Option<Manifest>> {
+        let wanted = |manifest: &Manifest| number.is_none_or(|number| number == manifest.number);
+        let now = || Ok(self.state().manifests.get(&shard).map(|(_, current)| current.clone()).filter(wanted));
+        let before = || Ok(self.state().manifests.get(&shard).and_then(|(before, _)| before.clone()).filter(wanted));
         ready(self.play(Op::Load, now, before))
+    }
+
+    fn forget(&self, _: ShardId, _: Manifest) -> PortFuture<'_, ()> {
+        // It counts since it was published, and the others went then.
+        ready(Ok(()))
     }
 
     fn read_part(&self, shard: ShardId, part: PartRef) -> PortFuture<'_, Vec<Vec<u8>>> {
@@ -118,19 +125,6 @@ impl Views for MemoryStore {
 
     fn applied(&self, shard: ShardId) -> PortFuture<'_, u64> {
         ready(self.play(Op::Read, || Ok(self.state().progress.of(shard)), || Ok(self.state().flushed.of(shard))))
-    }
-
-    fn flush(&self) -> PortFuture<'_, Position> {
-        ready(self.write(Op::Flush, || {
-            let mut state = self.state();
-            self.tables.flush()?;
-            state.flushed = state.progress.clone();
-            Ok(state.flushed.position)
-        }))
-    }
-
-    fn flushed(&self) -> Position {
-        self.state().flushed.position
     }
 
     fn run(&self, run: RunId) -> PortFuture<'_, Option<RunRecord>> {
@@ -161,15 +155,30 @@ impl Views for MemoryStore {
         ready(self.write(Op::Retain, || self.tables.retain(before_ms, max_rows)))
     }
 
-    fn shrink(&self, _max_bytes: u64, _before_ms: i64) -> PortFuture<'_, u64> {
-        ready(Ok(0))
-    }
-
     fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {
         ready(self.write(Op::AppendLog, || self.tables.append_log(run, attempt, &chunk)))
     }
 
     fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> PortFuture<'_, Vec<u8>> {
         ready(self.view(|tables| tables.read_log(run, attempt, offset, max_bytes)))
+    }
+}
+
+impl LocalViews for MemoryStore {
+    fn flush(&self) -> PortFuture<'_, Position> {
+        ready(self.write(Op::Flush, || {
+            let mut state = self.state();
+            self.tables.flush()?;
+            state.flushed = state.progress.clone();
+            Ok(state.flushed.position)
+        }))
+    }
+
+    fn flushed(&self) -> Position {
+        self.state().flushed.position
+    }
+
+    fn shrink(&self, _max_bytes: u64, _before_ms: i64) -> PortFuture<'_, u64> {
+        ready(Ok(0))
     }
 }

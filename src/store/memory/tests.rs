@@ -6,7 +6,7 @@ use super::{
     faults::{Fault, Op},
 };
 use crate::store::samples::{at, batch, run, wait};
-use campanile_actors::ports::{Journal, Manifest, Position, Row, Snapshots, StoreError, Views};
+use campanile_actors::ports::{Journal, LocalViews, Manifest, Position, Row, Snapshots, StoreError, Views};
 use campanile_schema::{
     ids::{ClusterId, Epoch, RunId, ShardId},
     record::RunState,
@@ -80,6 +80,6 @@ fn a_stale_read_answers_what_was() {
     store.inject(Op::Publish, 0, Fault::AppliedUnknown);
     assert!(wait(store.publish(ShardId(1), manifest(2))).is_err());
     store.inject(Op::Load, 0, Fault::Stale);
-    assert_eq!(wait(store.load(ShardId(1))).unwrap(), Some(manifest(1)));
-    assert_eq!(wait(store.load(ShardId(1))).unwrap(), Some(manifest(2)));
+    assert_eq!(wait(store.load(ShardId(1), None)).unwrap(), Some(manifest(1)));
+    assert_eq!(wait(store.load(ShardId(1), None)).unwrap(), Some(manifest(2)));
 }

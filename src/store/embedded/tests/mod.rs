@@ -9,7 +9,7 @@ mod world;
 
 use super::*;
 use crate::store::samples::{at, batch, journal_batch, run, wait};
-use campanile_actors::ports::{Journal, Row, Views};
+use campanile_actors::ports::{Journal, LocalViews, Row, Views};
 use campanile_schema::record::RunState;
 
 fn options(dir: &Path) -> EmbeddedOptions {

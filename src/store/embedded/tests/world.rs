@@ -10,7 +10,7 @@ use crate::store::{
     file::{SyncSite, crash::CrashFiles},
     samples::{batch, wait},
 };
-use campanile_actors::ports::{Journal, Manifest, Part, Position, Snapshots, StoreError, Views};
+use campanile_actors::ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -319,7 +319,7 @@ impl World {
         let shards: Vec<ShardId> = self.manifests.keys().copied().collect();
         for shard in shards {
             let error = |e: StoreError| format!("snapshot of shard {shard}: {e}");
-            let loaded = wait(store.load(shard)).map_err(error)?;
+            let loaded = wait(store.load(shard, None)).map_err(error)?;
             let known = self.manifests.entry(shard).or_default();
             if loaded != known.0 && !loaded.as_ref().is_some_and(|m| known.1.contains(m)) {
                 return Err(format!("shard {shard} has the manifest {loaded:?} where {known:?} are possible"));
