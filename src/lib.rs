@@ -9,6 +9,7 @@ pub mod command;
 pub mod config;
 pub mod crontab;
 pub mod executor;
+pub mod home;
 pub mod node;
 pub mod ops;
 pub mod rpc;

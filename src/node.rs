@@ -1,22 +1,22 @@
-//! One node: opens its store, starts a session, serves HTTP and RPC, and stops in order. When the store cannot be written
-//! it drops its session, reopens the store at its last durable position and goes on by itself when it can.
+//! One node: opens its home, starts a session, serves HTTP and RPC, and stops in order. When a session is over, because the store
+//! cannot be written or another node has fenced it, the node drops it and goes on by itself with a new one.
 
 use crate::{
     api::{self, Api},
     auth::{Authenticator, Caller},
-    clock::{self, SystemClock},
+    clock,
+    home::{Furnishing, Home, HomeOptions},
     ops::Operations,
     rpc,
-    store::embedded::{EmbeddedOptions, EmbeddedStore},
 };
 use campanile_actors::{
     maintenance::Retention,
-    ports::{Opened, Secrets, StoreError},
+    ports::{Secrets, StoreError},
     scheduler::Scheduler,
-    session::{self, Session, SessionParts},
+    session::Session,
 };
 use metrics_exporter_prometheus::PrometheusHandle;
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     net::TcpListener,
     sync::{mpsc, watch},
@@ -28,14 +28,11 @@ const REOPEN_PAUSE: Duration = Duration::from_millis(500);
 /// Between two saved clock readings.
 const CLOCK_PAUSE: Duration = Duration::from_secs(5);
 
-/// Longest wait for actors and threads at the end.
-const LET_GO: Duration = Duration::from_secs(2);
-
 /// What a node is started with. Every field of the configuration that it needs, checked.
 pub struct NodeOptions {
     /// Name of this node, told to executors and in logs.
     pub name: String,
-    pub store: EmbeddedOptions,
+    pub home: HomeOptions,
     pub http: SocketAddr,
     pub rpc: SocketAddr,
     pub authenticator: Authenticator,
@@ -55,7 +52,11 @@ pub struct Node {
     http: SocketAddr,
     rpc: SocketAddr,
     scheduler: Scheduler,
+    /// Calls and connections.
     stop: watch::Sender<bool>,
+    /// Sessions.
+    leave: watch::Sender<bool>,
+    is_member: bool,
     serving: Vec<JoinHandle<()>>,
     supervising: JoinHandle<()>,
 }
@@ -71,27 +72,22 @@ impl Node {
         let http = bind("HTTP", options.http).await?;
         let rpc_listener = bind("RPC", options.rpc).await?;
         let addresses = (local(&http)?, local(&rpc_listener)?);
-        let dir = options.store.dir.clone();
-        let store_options = options.store.clone();
-        let (store, opened) = tokio::task::spawn_blocking(move || EmbeddedStore::open(store_options))
-            .await
-            .map_err(|e| e.to_string())?
-            .map_err(|e| e.to_string())?;
+        let home = Home::open(options.home).await?;
         let scheduler = Scheduler::new();
         let (failures, failed) = mpsc::unbounded_channel();
-        let cluster_id = opened.format.cluster_id.0;
-        let sessions = Sessions {
+        let cluster_id = home.cluster_id();
+        let with = Furnishing {
             name: options.name.clone(),
-            dir,
-            store,
             secrets: options.secrets,
             retention: options.retention,
             linger_us: options.linger_us,
             failures,
-            scheduler: scheduler.clone(),
         };
-        let session = sessions.start(opened).await.map_err(|e| e.to_string())?;
+        let sessions = Sessions { home, with, scheduler: scheduler.clone() };
+        let session = sessions.start().await.map_err(|e| e.to_string())?;
         let (stop, stopped) = watch::channel(false);
+        let (leave, left) = watch::channel(false);
+        let is_member = sessions.home.is_member();
         let operations = Operations::new(scheduler.clone());
         let api = Api {
             operations: operations.clone(),
@@ -117,8 +113,8 @@ impl Node {
                 stopped.clone(),
             )),
         ];
-        let supervising = tokio::spawn(sessions.supervise(session, failed, stopped));
-        Ok(Self { http: addresses.0, rpc: addresses.1, scheduler, stop, serving, supervising })
+        let supervising = tokio::spawn(sessions.supervise(session, failed, left));
+        Ok(Self { http: addresses.0, rpc: addresses.1, scheduler, stop, leave, is_member, serving, supervising })
     }
 
     pub fn http_addr(&self) -> SocketAddr {
@@ -131,13 +127,25 @@ impl Node {
         &self.scheduler
     }
 
-    /// In order: no new calls, no more fires, snapshots, actors. Bounded in time by its parts.
+    /// In order: no new calls, no more fires, snapshots, actors; a node of a cluster gives its shards away first. Bounded in time by
+    /// its parts.
     pub async fn stop(self) {
         // Nobody listens when everything ended before.
+        if self.is_member {
+            // As long as it owns a shard its executors work for it.
+            let _ = self.leave.send(true);
+            let _ = self.supervising.await;
+            let _ = self.stop.send(true);
+            for part in self.serving {
+                let _ = part.await;
+            }
+            return;
+        }
         let _ = self.stop.send(true);
         for part in self.serving {
             let _ = part.await;
         }
+        let _ = self.leave.send(true);
         let _ = self.supervising.await;
     }
 }
@@ -157,35 +165,16 @@ async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|s| *s).await;
 }
 
-/// Starts sessions on one store, one after the other.
+/// Starts sessions in one home, one after the other.
 struct Sessions {
-    name: String,
-    dir: PathBuf,
-    store: Arc<EmbeddedStore>,
-    secrets: Arc<dyn Secrets>,
-    retention: Retention,
-    linger_us: u64,
-    failures: mpsc::UnboundedSender<StoreError>,
+    home: Home,
+    with: Furnishing,
     scheduler: Scheduler,
 }
 
 impl Sessions {
-    async fn start(&self, opened: Opened) -> Result<Session, StoreError> {
-        let session = session::start(SessionParts {
-            node: self.name.clone(),
-            opened,
-            journal: self.store.clone(),
-            snapshots: self.store.clone(),
-            views: self.store.clone(),
-            secrets: self.secrets.clone(),
-            clock: Arc::new(SystemClock),
-            boot_id: clock::boot_id(),
-            saved_clock: clock::load(&self.dir),
-            linger_us: self.linger_us,
-            retention: self.retention,
-            failures: self.failures.clone(),
-        })
-        .await?;
+    async fn start(&self) -> Result<Session, StoreError> {
+        let session = self.home.start(&self.with).await?;
         self.scheduler.set_session(Ok(session.directory.clone()));
         Ok(session)
     }
@@ -219,34 +208,29 @@ impl Sessions {
                 }
             }
         }
-        self.scheduler.set_session(Err("the node is stopping".to_owned()));
         if let Some(session) = current {
             self.save_clock(&session);
-            session.drain().await;
+            // While its shards are given away a node of a cluster still answers.
+            if !self.home.is_member() {
+                self.scheduler.set_session(Err("the node is stopping".to_owned()));
+            }
+            self.home.leave(session).await;
         }
-        self.let_go().await;
-    }
-
-    /// Waits until actors and threads have let the store go, so that its lock is free when the node has stopped.
-    async fn let_go(self) {
-        let deadline = tokio::time::Instant::now() + LET_GO;
-        // One is ours.
-        while Arc::strong_count(&self.store) > 1 && tokio::time::Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        self.scheduler.set_session(Err("the node is stopping".to_owned()));
+        self.home.let_go().await;
     }
 
     fn save_clock(&self, session: &Session) {
         // A clock that is not believed must not be what the next start believes.
         if session.directory.time.halted().is_none()
-            && let Err(error) = clock::save(&self.dir, &session.directory.time.reading(&clock::boot_id()))
+            && let Err(error) = clock::save(self.home.dir(), &session.directory.time.reading(&clock::boot_id()))
         {
             tracing::debug!(%error, "the clock reading was not saved");
         }
     }
 
     fn leave(&self, session: Option<Session>, error: &StoreError) {
-        let reason = format!("the store cannot be written ({error}); it is reopened as soon as it can");
+        let reason = self.home.left(error);
         tracing::error!(%reason, "session left");
         self.scheduler.set_session(Err(reason));
         if let Some(session) = session {
@@ -257,20 +241,11 @@ impl Sessions {
     async fn reopen(&self) -> Session {
         loop {
             tokio::time::sleep(REOPEN_PAUSE).await;
-            let store = self.store.clone();
-            let reopened = tokio::task::spawn_blocking(move || store.reopen()).await;
-            let started = match reopened {
-                Ok(Ok(opened)) => self.start(opened).await,
-                Ok(Err(error)) => Err(error),
-                Err(error) => Err(StoreError::Unavailable(error.to_string())),
-            };
-            match started {
+            match self.start().await {
                 Ok(session) => return session,
                 Err(error) => {
-                    tracing::warn!(%error, "the store is still not writable");
-                    self.scheduler.set_session(Err(format!(
-                        "the store cannot be written ({error}); it is reopened as soon as it can"
-                    )));
+                    tracing::warn!(%error, "no new session yet");
+                    self.scheduler.set_session(Err(self.home.left(&error)));
                 }
             }
         }

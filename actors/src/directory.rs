@@ -1,15 +1,17 @@
-//! Where everybody is: shards, the pool, the journal, the projector, and the shared gauges of tenants
+//! Where everybody is: the shards that are served here, the pool, the journal, the projector, and the shared gauges of tenants
 //! that let a shard see a full queue without asking.
 
 use crate::{
+    calls::Peers,
     journal::JournalHandle,
     messages::{PoolMsg, ShardMsg},
+    owner::OwnerHandle,
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
     time::NodeTime,
 };
 use campanile_schema::{
-    ids::{ClusterId, Epoch, JobId, RunId, ShardId},
+    ids::{ClusterId, Epoch, SessionId, ShardId},
     limits,
     stored::TenantRecord,
 };
@@ -78,11 +80,50 @@ impl Tenants {
     }
 }
 
+/// A shard that is served here.
+struct Served {
+    actor: ActorRef<ShardMsg>,
+    epoch: Epoch,
+}
+
+/// Where a shard is served.
+pub enum Place {
+    Here,
+    /// On another node, as far as is known.
+    Elsewhere { owner: SessionId, peers: Arc<dyn Peers> },
+    /// On none that is known.
+    TakenOver,
+    /// This node is alone, and is starting or stopping.
+    Nowhere,
+}
+
+/// What makes a session one of a cluster.
+pub struct Membership {
+    pub owner: OwnerHandle,
+    pub peers: Arc<dyn Peers>,
+}
+
+/// What a directory is made of.
+pub struct DirectoryParts {
+    pub node: Arc<str>,
+    pub cluster_id: ClusterId,
+    pub session: SessionId,
+    pub shards: u16,
+    pub time: Arc<NodeTime>,
+    pub journal: JournalHandle,
+    pub projector: ProjectorHandle,
+    pub views: Arc<dyn Views>,
+    pub snapshots: Arc<dyn Snapshots>,
+    pub secrets: Arc<dyn Secrets>,
+    /// None: the node is alone on its own directory.
+    pub membership: Option<Membership>,
+}
+
 /// See the module's text. One per session (a restart in place makes a new one).
 pub struct Directory {
     pub node: Arc<str>,
     pub cluster_id: ClusterId,
-    pub epoch: Epoch,
+    pub session: SessionId,
     pub shards: u16,
     pub tzdb: &'static str,
     pub time: Arc<NodeTime>,
@@ -91,36 +132,28 @@ pub struct Directory {
     pub views: Arc<dyn Views>,
     pub snapshots: Arc<dyn Snapshots>,
     pub secrets: Arc<dyn Secrets>,
+    pub membership: Option<Membership>,
     /// Next wake per shard, ms; the tick looks here before it wakes a shard.
     pub wakes: Vec<AtomicI64>,
     /// Commands handed to each shard and not yet taken; bounds its mailbox.
     pub mailbox: Vec<AtomicI64>,
-    shard_refs: OnceLock<Vec<ActorRef<ShardMsg>>>,
+    served: Vec<RwLock<Option<Served>>>,
     pool: OnceLock<ActorRef<PoolMsg>>,
     pub tenants: Arc<Tenants>,
     pub draining: AtomicBool,
-    /// Shards that have told quotas and pool all that they brought with them.
-    shards_up: AtomicU64,
+    /// Nothing of this session counts any more.
+    pub ended: AtomicBool,
+    /// Shards of the start that have not yet told quotas and pool all that they bring with them.
+    starting: AtomicI64,
 }
 
 impl Directory {
-    #[allow(clippy::too_many_arguments)]
-    pub fn new(
-        node: &str,
-        cluster_id: ClusterId,
-        epoch: Epoch,
-        shards: u16,
-        time: Arc<NodeTime>,
-        journal: JournalHandle,
-        projector: ProjectorHandle,
-        views: Arc<dyn Views>,
-        snapshots: Arc<dyn Snapshots>,
-        secrets: Arc<dyn Secrets>,
-    ) -> Arc<Self> {
+    pub fn new(parts: DirectoryParts) -> Arc<Self> {
+        let DirectoryParts { node, cluster_id, session, shards, time, journal, projector, views, snapshots, .. } = parts;
         Arc::new(Self {
-            node: node.into(),
+            node,
             cluster_id,
-            epoch,
+            session,
             shards,
             tzdb: campanile_core::cron::tzdb_version(),
             time,
@@ -128,52 +161,88 @@ impl Directory {
             projector,
             views,
             snapshots,
-            secrets,
+            secrets: parts.secrets,
+            membership: parts.membership,
             wakes: (0..shards).map(|_| AtomicI64::new(i64::MAX)).collect(),
             mailbox: (0..shards).map(|_| AtomicI64::new(0)).collect(),
-            shard_refs: OnceLock::new(),
+            served: (0..shards).map(|_| RwLock::new(None)).collect(),
             pool: OnceLock::new(),
             tenants: Arc::default(),
             draining: AtomicBool::new(false),
-            shards_up: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            starting: AtomicI64::new(0),
         })
     }
 
-    pub fn set_shards(&self, refs: Vec<ActorRef<ShardMsg>>) {
-        // Set once per session, at its start.
-        let _ = self.shard_refs.set(refs);
+    /// So many shards are about to be served: until all of them are up, no permit is lent.
+    pub fn expect_shards(&self, count: usize) {
+        self.starting.fetch_add(count as i64, Ordering::AcqRel);
+    }
+    /// A shard is served here from now on.
+    pub fn serve(&self, shard: ShardId, epoch: Epoch, actor: ActorRef<ShardMsg>) {
+        self.mailbox[usize::from(shard.0)].store(0, Ordering::Relaxed);
+        *self.served[usize::from(shard.0)].write() = Some(Served { actor, epoch });
+    }
+    /// A shard is served at another epoch now; false: it is not here.
+    pub fn raise(&self, shard: ShardId, epoch: Epoch) -> bool {
+        match &mut *self.served[usize::from(shard.0)].write() {
+            Some(served) => {
+                served.epoch = epoch;
+                true
+            }
+            None => false,
+        }
+    }
+    /// A shard is not served here any more; gives its actor.
+    pub fn leave(&self, shard: ShardId) -> Option<ActorRef<ShardMsg>> {
+        self.wakes[usize::from(shard.0)].store(i64::MAX, Ordering::Relaxed);
+        self.served[usize::from(shard.0)].write().take().map(|served| served.actor)
     }
     pub fn set_pool(&self, pool: ActorRef<PoolMsg>) {
         let _ = self.pool.set(pool);
     }
-    pub fn shard_list(&self) -> &[ActorRef<ShardMsg>] {
-        self.shard_refs.get().map_or(&[], Vec::as_slice)
+    /// The shards that are served here.
+    pub fn shard_list(&self) -> Vec<ActorRef<ShardMsg>> {
+        self.served.iter().filter_map(|served| served.read().as_ref().map(|served| served.actor.clone())).collect()
     }
-    pub fn shard(&self, shard: ShardId) -> Option<&ActorRef<ShardMsg>> {
-        self.shard_list().get(usize::from(shard.0))
+    /// The shards that are served here, with their epochs.
+    pub fn epochs(&self) -> Vec<(ShardId, Epoch)> {
+        let epoch = |(index, served): (usize, &RwLock<Option<Served>>)| {
+            served.read().as_ref().map(|served| (ShardId(index as u16), served.epoch))
+        };
+        self.served.iter().enumerate().filter_map(epoch).collect()
     }
-    pub fn shard_of_job(&self, job: JobId) -> Option<&ActorRef<ShardMsg>> {
-        self.shard(job.shard(self.shards))
+    /// Where a shard is served. A node whose lease has ended serves nothing.
+    pub fn place(&self, shard: ShardId) -> Place {
+        let here = self.served.get(usize::from(shard.0)).is_some_and(|served| served.read().is_some());
+        match &self.membership {
+            None if here => Place::Here,
+            None => Place::Nowhere,
+            Some(membership) if here && membership.owner.may_act() => Place::Here,
+            Some(membership) => match membership.owner.owner_of(shard) {
+                Some(owner) if owner != self.session => Place::Elsewhere { owner, peers: membership.peers.clone() },
+                Some(_) | None => Place::TakenOver,
+            },
+        }
     }
-    pub fn shard_of_run(&self, run: RunId) -> Option<&ActorRef<ShardMsg>> {
-        self.shard(run.shard(self.shards))
-    }
-    /// A shard has sent all that it brought with it.
+    /// A shard of the start has sent all that it brought with it.
     pub fn shard_is_up(&self) {
-        self.shards_up.fetch_add(1, Ordering::AcqRel);
+        self.starting.fetch_sub(1, Ordering::AcqRel);
         // Behind the last of all that, permits may be lent.
         self.tick_quotas();
     }
     /// Lets quotas grant what may go now; not before they know all limits, pauses and permits in use.
     pub fn tick_quotas(&self) {
-        if self.shards_up.load(Ordering::Acquire) >= u64::from(self.shards) {
+        if self.starting.load(Ordering::Acquire) <= 0 {
             self.to_pool(PoolMsg::QuotaTick);
         }
     }
-    /// Sends to a shard without waiting; a stopping node loses nothing by it, since nothing was promised.
+    /// Sends to a shard of this node without waiting; a stopping node loses nothing by it, since nothing was promised.
     pub fn to_shard(&self, shard: ShardId, message: ShardMsg) {
-        if let Some(actor) = self.shard(shard) {
-            let _ = actor.cast(message);
+        if let Some(served) = self.served.get(usize::from(shard.0))
+            && let Some(served) = &*served.read()
+        {
+            let _ = served.actor.cast(message);
         }
     }
     pub fn to_pool(&self, message: PoolMsg) {
@@ -196,6 +265,7 @@ impl Directory {
 
     /// Ends every actor of this session; nothing more is decided.
     pub fn stop_actors(&self) {
+        self.ended.store(true, Ordering::Release);
         for shard in self.shard_list() {
             shard.stop(None);
         }

@@ -28,17 +28,29 @@ use std::{
 /// A frame that comes alone waits this long for those that the same event makes other shards write.
 const GATHER: Duration = Duration::from_micros(200);
 
-/// One frame on its way to the disk.
-struct Pending {
-    frame: Arc<Frame>,
-    bytes: Vec<u8>,
-    from: ActorRef<ShardMsg>,
+/// One frame on its way to the store.
+pub struct Pending {
+    pub frame: Arc<Frame>,
+    pub bytes: Vec<u8>,
+    pub from: ActorRef<ShardMsg>,
+}
+
+/// To the thread that writes.
+pub enum ToWriter {
+    Frame(Pending),
+    /// To the lanes of a cluster's session: every row of the lane up to here counts.
+    Acknowledged {
+        lane: u16,
+        upto: u64,
+    },
+    /// To the lanes of a cluster's session: nothing more can be written.
+    Over,
 }
 
 /// The shards' end of the writer.
 #[derive(Clone)]
 pub struct JournalHandle {
-    sender: mpsc::Sender<Pending>,
+    sender: mpsc::Sender<ToWriter>,
     in_flight: Arc<AtomicI64>,
     failed: Arc<AtomicBool>,
     durable: Arc<parking_lot::Mutex<Position>>,
@@ -54,6 +66,18 @@ pub struct JournalOptions {
 }
 
 impl JournalHandle {
+    /// The handle of a writer that somebody else runs ([`crate::owner::lanes`]), and what it hears.
+    pub fn new(session: SessionId) -> (Self, mpsc::Sender<ToWriter>, mpsc::Receiver<ToWriter>) {
+        let (sender, receiver) = mpsc::channel();
+        let handle = Self {
+            sender: sender.clone(),
+            in_flight: Arc::new(AtomicI64::new(0)),
+            failed: Arc::new(AtomicBool::new(false)),
+            durable: Arc::new(parking_lot::Mutex::new(Position { session, lane: 0, seq: 0 })),
+        };
+        (handle, sender, receiver)
+    }
+
     /// Starts the thread. `on_failure` is called once when an append failed for good.
     pub fn start(
         journal: Arc<dyn Journal>,
@@ -61,13 +85,7 @@ impl JournalHandle {
         options: JournalOptions,
         on_failure: Box<dyn FnOnce(StoreError) + Send>,
     ) -> std::io::Result<Self> {
-        let (sender, receiver) = mpsc::channel();
-        let handle = Self {
-            sender,
-            in_flight: Arc::new(AtomicI64::new(0)),
-            failed: Arc::new(AtomicBool::new(false)),
-            durable: Arc::new(parking_lot::Mutex::new(Position { session: options.session, lane: 0, seq: 0 })),
-        };
+        let (handle, _, receiver) = Self::new(options.session);
         let writer = Writer {
             receiver,
             journal,
@@ -85,10 +103,13 @@ impl JournalHandle {
     pub fn append(&self, frame: Arc<Frame>, bytes: Vec<u8>, from: ActorRef<ShardMsg>) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         // The thread ends only after a failure; then nothing is promised any more.
-        let _ = self.sender.send(Pending { frame, bytes, from });
+        let _ = self.sender.send(ToWriter::Frame(Pending { frame, bytes, from }));
     }
     pub fn is_full(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) > limits::JOURNAL_IN_FLIGHT_FRAMES as i64
+    }
+    pub(crate) fn counter(&self) -> Arc<AtomicI64> {
+        self.in_flight.clone()
     }
     pub fn in_flight(&self) -> i64 {
         self.in_flight.load(Ordering::Relaxed)
@@ -103,7 +124,7 @@ impl JournalHandle {
 }
 
 struct Writer {
-    receiver: mpsc::Receiver<Pending>,
+    receiver: mpsc::Receiver<ToWriter>,
     journal: Arc<dyn Journal>,
     projector: ProjectorHandle,
     options: JournalOptions,
@@ -121,7 +142,7 @@ impl Writer {
         let mut seq = 0;
         let linger = Duration::from_micros(self.options.linger_us);
         let (mut before, mut more) = (Instant::now(), false);
-        while let Ok(first) = self.receiver.recv() {
+        while let Ok(ToWriter::Frame(first)) = self.receiver.recv() {
             seq += 1;
             // Asleep, and not woken by each frame that comes: at 20,000 triggers/s that took more processor time than the writes. What a full
             // batch left has waited already.
@@ -137,7 +158,7 @@ impl Writer {
             }
             #[cfg(feature = "faults")]
             if crate::faults::ack_before_sync() {
-                self.tell(&batch, Position { session: self.options.session, lane: 0, seq });
+                tell(&batch, Position { session: self.options.session, lane: 0, seq });
                 std::thread::sleep(crate::faults::HEARD_EARLY);
                 crate::faults::point("before_append");
             }
@@ -163,7 +184,7 @@ impl Writer {
             #[cfg(feature = "faults")]
             crate::faults::point("after_append");
             // Told twice after a fault is told once.
-            self.tell(&batch, position);
+            tell(&batch, position);
             let frames: Vec<_> = batch.into_iter().map(|p| (p.frame, p.from)).collect();
             let count = frames.len() as i64;
             self.projector.project(ToProject { frames, position });
@@ -177,21 +198,21 @@ impl Writer {
         let mut bytes = first.bytes.len();
         let mut batch = vec![first];
         while batch.len() < limits::JOURNAL_BATCH_FRAMES && bytes < limits::JOURNAL_BATCH_BYTES {
-            let Ok(next) = self.receiver.try_recv() else { return (batch, false) };
+            let Ok(ToWriter::Frame(next)) = self.receiver.try_recv() else { return (batch, false) };
             bytes += next.bytes.len();
             batch.push(next);
         }
         (batch, true)
     }
+}
 
-    /// One message per shard with its highest durable seq.
-    fn tell(&self, batch: &[Pending], position: Position) {
-        let mut highest: hashbrown::HashMap<ShardId, &Pending> = hashbrown::HashMap::new();
-        for pending in batch {
-            highest.insert(pending.frame.shard, pending);
-        }
-        for pending in highest.into_values() {
-            let _ = pending.from.cast(ShardMsg::Durable { seq: pending.frame.seq, position });
-        }
+/// One message per shard with its highest durable seq.
+pub(crate) fn tell(batch: &[Pending], position: Position) {
+    let mut highest: hashbrown::HashMap<ShardId, &Pending> = hashbrown::HashMap::new();
+    for pending in batch {
+        highest.insert(pending.frame.shard, pending);
+    }
+    for pending in highest.into_values() {
+        let _ = pending.from.cast(ShardMsg::Durable { seq: pending.frame.seq, position });
     }
 }

@@ -4,6 +4,8 @@
 //! -> effects -> `quota` -> `pool` -> `job` (start) -> executor -> `scheduler` (finish) -> `job` -> `projector`.
 #![forbid(unsafe_code)]
 
+pub mod calls;
+pub mod cluster;
 pub mod directory;
 #[cfg(feature = "faults")]
 pub mod faults;
@@ -13,6 +15,7 @@ pub mod journal;
 pub mod maintenance;
 pub mod measure;
 pub mod messages;
+pub mod owner;
 mod pool;
 pub mod ports;
 pub mod projector;

@@ -41,21 +41,23 @@ const DAY_MS: i64 = 86_400_000;
 /// Runs until it is aborted.
 pub async fn run(directory: Arc<Directory>, store: LocalStore, retention: Retention) {
     let mut rounds = tokio::time::interval(Duration::from_secs(FLUSH_SECONDS));
-    let mut gauges = tokio::time::interval(Duration::from_secs(GAUGE_SECONDS));
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    gauges.set_missed_tick_behavior(MissedTickBehavior::Delay);
     rounds.tick().await;
     loop {
-        tokio::select! {
-            _ = gauges.tick() => {
-                facts(&directory).await;
-            }
-            _ = rounds.tick() => {
-                if let Err(error) = round(&directory, &store, retention).await {
-                    tracing::warn!(%error, "maintenance of the store failed; it is tried again");
-                }
-            }
+        rounds.tick().await;
+        if let Err(error) = round(&directory, &store, retention).await {
+            tracing::warn!(%error, "maintenance of the store failed; it is tried again");
         }
+    }
+}
+
+/// Keeps the gauges up to date until it is aborted.
+pub async fn gauges(directory: Arc<Directory>) {
+    let mut gauges = tokio::time::interval(Duration::from_secs(GAUGE_SECONDS));
+    gauges.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        gauges.tick().await;
+        facts(&directory).await;
     }
 }
 

@@ -1,17 +1,19 @@
 //! What the actors say to each other. One place, so that the way of a trigger can be read here from top to bottom.
 
-use crate::{ports::Position, scheduler::ToExecutor};
+use crate::{
+    calls::{Port, ShardAnswer, ShardCall},
+    ports::Position,
+    scheduler::ToExecutor,
+};
 use campanile_core::job::{Command, Effect, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    event::PauseScope,
     frame::Frame,
-    ids::{Digest, ExecutorSession, JobId, RunId, ShardId},
-    job::JobView,
+    ids::{Epoch, ExecutorSession, JobId, RunId, ShardId},
     record::RunRecord,
     rpc::executor::{Credit, Ended, FinishOutcome, Held, Register},
-    stored::{StoredJob, TenantRecord},
-    view::{Created, ExecutorView, JobFilter, PoolView, RunView},
+    stored::TenantRecord,
+    view::{ExecutorView, PoolView},
 };
 use parking_lot::Mutex;
 use std::sync::{
@@ -22,8 +24,6 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Answer of a call into the actors.
 pub type Answer<T> = Result<T, ApiError>;
-/// Where an answer goes.
-pub type Port<T> = oneshot::Sender<Answer<T>>;
 
 /// One command on its way to a job.
 #[derive(Debug)]
@@ -80,8 +80,7 @@ impl ReplyTo {
         match self {
             Self::Nobody | Self::Pool { .. } => {}
             Self::Caller(port) => {
-                // A caller that went away needs no answer.
-                let _ = port.send(result);
+                port.send(result);
             }
             Self::Finish(batch, index) => batch.set(
                 index,
@@ -108,49 +107,14 @@ pub struct Bind {
     pub credit_stamp_ms: u64,
 }
 
-/// A create that comes with a caller's key.
-#[derive(Clone, Copy, Debug)]
-pub struct Once {
-    /// Of tenant and key.
-    pub key: Digest,
-    /// Of the request.
-    pub print: Digest,
-}
-
 /// To a shard.
 pub enum ShardMsg {
     /// Something in the wheel may be due.
     Tick,
     /// Once a second: passivate, snapshot.
     Housekeep,
-    Create {
-        spec: Box<StoredJob>,
-        once: Option<Once>,
-        port: Port<Created>,
-    },
-    /// What a create with this key made; None = nothing yet.
-    Created {
-        once: Once,
-        port: Port<Option<Created>>,
-    },
-    /// To the key's shard: the key belongs to this request from now on.
-    KeepCreate {
-        once: Once,
-        port: Port<()>,
-    },
-    CreateMany {
-        specs: Vec<(usize, StoredJob)>,
-        port: oneshot::Sender<Vec<(usize, Answer<Created>)>>,
-    },
-    Command(Envelope),
-    /// A manual trigger: the key is looked up first.
-    Trigger(Envelope),
-    /// Retry, redrive, discard: the record is looked up first.
-    OnFinal {
-        run: RunId,
-        action: FinalAction,
-        port: Port<Reply>,
-    },
+    /// Something is asked of it.
+    Call(ShardCall, oneshot::Sender<Answer<ShardAnswer>>),
     Start(Vec<Bind>),
     Finish(Vec<(Ended, usize)>, Arc<FinishBatch>),
     /// The executor refused or could not be reached: the attempt did not start.
@@ -174,41 +138,15 @@ pub enum ShardMsg {
         definitions: Vec<crate::ports::PartRef>,
         ok: bool,
     },
-    SetTenant {
-        tenant: TenantRecord,
-        port: Port<()>,
-    },
-    SetPause {
-        scope: PauseScope,
-        paused: bool,
-        version: u64,
-        port: Port<()>,
-    },
-    GetJob(JobId, Port<JobView>),
-    GetJobByName(String, String, Port<JobView>),
-    GetRun(RunId, Port<Option<RunView>>),
-    OpenRuns(JobId, Port<Vec<RunView>>),
-    TenantOfJob(JobId, Port<String>),
-    /// Its record, and whether it is paused.
-    GetTenant(String, Port<(Option<TenantRecord>, bool)>),
-    ListJobs {
-        filter: Arc<JobFilter>,
-        after: u64,
-        limit: usize,
-        port: Port<Vec<JobView>>,
-    },
     Facts(oneshot::Sender<ShardFacts>),
     /// Drain: snapshot now if needed and answer when published.
     Flush(oneshot::Sender<()>),
     /// A live or recently ended run of this shard ended: used by `wait`.
     Watch(RunId, oneshot::Sender<()>),
-}
-
-/// What to do with a run that has ended.
-#[derive(Debug)]
-pub enum FinalAction {
-    Reopen { redrive: bool, reason: Option<String> },
-    Discard,
+    /// The shard is to be another node's: nothing new from now on. Answered when all that was decided is with the journal.
+    Stop(oneshot::Sender<()>),
+    /// It stays after all, or it has just been taken: at this epoch.
+    Serve(Epoch),
 }
 
 /// What the node wants to know of a shard.
@@ -235,6 +173,8 @@ pub enum PoolMsg {
     Unbind(RunId, ExecutorSession),
     SetQuota(TenantRecord),
     PauseTenant(String, bool),
+    /// The shard is not served here any more: its runs are another node's.
+    ShardGone(ShardId),
     /// Rate permits may have come.
     QuotaTick,
     Register(Box<Register>, mpsc::Sender<ToExecutor>, oneshot::Sender<()>),

@@ -72,8 +72,8 @@ pub trait Journal: Send + Sync + 'static {
 
 /// What a cluster shares: the rows of ownership, changed by LWT only, and the lanes of all sessions.
 pub trait Leases: Send + Sync + 'static {
-    /// Executes one statement of the protocol once. Whatever is not certain is [`Answer::Unknown`].
-    fn execute(&self, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+    /// Executes one statement of a session once. Whatever is not certain is [`Answer::Unknown`].
+    fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
     /// A number that no session has had, above all that were given before.
     fn next_session(&self) -> PortFuture<'_, SessionId>;
     /// Rows of a lane behind `after` up to and including `upto`, in order, up to the first one that is not there; at most about

@@ -27,6 +27,26 @@ use std::{
 /// Events from which no further batch of the journal is taken into one of the read model.
 const BATCH_EVENTS: usize = 8_192;
 
+/// Before rows that could not be written are written again.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// What is done when the read model cannot be written.
+pub enum OnFailure {
+    /// The session ends.
+    Tell(Box<dyn FnOnce(StoreError) + Send>),
+    /// It is tried again until it can be, or nobody is left who waits for it.
+    TryAgain,
+}
+
+impl OnFailure {
+    fn tell(self, error: StoreError) {
+        match self {
+            Self::Tell(tell) => tell(error),
+            Self::TryAgain => tracing::error!(%error, "the projector cannot run"),
+        }
+    }
+}
+
 /// The shards' end of the projector.
 #[derive(Clone)]
 pub struct ProjectorHandle {
@@ -39,14 +59,14 @@ impl ProjectorHandle {
     pub fn start(
         views: Arc<dyn Views>,
         gather: Duration,
-        on_failure: Box<dyn FnOnce(StoreError) + Send>,
+        on_failure: OnFailure,
     ) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
         let waiting = Arc::new(AtomicI64::new(0));
         let handle = Self { sender, waiting: waiting.clone() };
         std::thread::Builder::new()
             .name("projector".to_owned())
-            .spawn(move || run(&receiver, &*views, &waiting, gather, on_failure))?;
+            .spawn(move || run(&receiver, &*views, waiting, gather, on_failure))?;
         Ok(handle)
     }
     pub fn project(&self, batch: ToProject) {
@@ -69,13 +89,13 @@ fn events(frames: &[(Arc<Frame>, ActorRef<ShardMsg>)]) -> usize {
 fn run(
     receiver: &mpsc::Receiver<ToProject>,
     views: &dyn Views,
-    waiting: &AtomicI64,
+    waiting: Arc<AtomicI64>,
     gather: Duration,
-    on_failure: Box<dyn FnOnce(StoreError) + Send>,
+    on_failure: OnFailure,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return on_failure(StoreError::Unavailable(error.to_string())),
+        Err(error) => return on_failure.tell(StoreError::Unavailable(error.to_string())),
     };
     while let Ok(first) = receiver.recv() {
         // Nobody waits for the read model, and a batch costs as much as many rows. With a batch full already there is nothing to wait for.
@@ -101,9 +121,22 @@ fn run(
         }
         batch.applied = shards.iter().map(|(shard, (seq, _))| (*shard, *seq)).collect();
         let rows = batch.rows.len() as u64;
-        if let Err(error) = runtime.block_on(views.apply(batch)) {
-            tracing::error!(%error, "the read model cannot be written; this session ends");
-            return on_failure(error);
+        // Kept only where it may be written again.
+        let again = match &on_failure {
+            OnFailure::Tell(_) => None,
+            OnFailure::TryAgain => Some(batch.clone()),
+        };
+        let mut written = runtime.block_on(views.apply(batch));
+        while let Err(error) = written {
+            // With the count known to nobody else, all handles are gone.
+            let Some(batch) = again.clone().filter(|_| Arc::strong_count(&waiting) > 1) else {
+                tracing::error!(%error, "the read model cannot be written; this session ends");
+                return on_failure.tell(error);
+            };
+            metrics::counter!("campanile_projection_failures_total").increment(1);
+            tracing::warn!(%error, "the read model cannot be written; it is tried again");
+            std::thread::sleep(AGAIN);
+            written = runtime.block_on(views.apply(batch));
         }
         metrics::counter!("campanile_projected_rows_total").increment(rows);
         waiting.fetch_sub(taken as i64, Ordering::Relaxed);

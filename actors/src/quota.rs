@@ -133,6 +133,23 @@ impl Quotas {
         granted
     }
 
+    /// Only these runs stay: the others are another node's.
+    pub fn retain(&mut self, stays: impl Fn(RunId) -> bool) {
+        for index in 0..self.quotas.len() {
+            let quota = &mut self.quotas[index];
+            quota.holders.retain(|run| stays(*run));
+            let gone: Vec<RunId> = quota.places.keys().copied().filter(|run| !stays(*run)).collect();
+            for run in gone {
+                if let Some(place) = quota.places.remove(&run) {
+                    quota.waiting.remove(&place);
+                    quota.gauge.waiting.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+            quota.show_running();
+            self.touch(index);
+        }
+    }
+
     /// Why a run has no permit; None = it does not wait here.
     pub fn why(&self, tenant: &str, run: RunId) -> Option<String> {
         let why = self.quotas[*self.index.get(tenant)?].why(run, self.tenants.system_paused.load(Ordering::Relaxed))?;

@@ -1,14 +1,14 @@
-//! A session: from the moment the store is opened to the moment it is left. Recovery first (snapshots, then the journal,
+//! A session of a node alone: from the moment the store is opened to the moment it is left. Recovery first (snapshots, then the journal,
 //! then the read model), then the actors, then the ticking.
 
 use crate::{
-    directory::Directory,
+    directory::{Directory, DirectoryParts},
     journal::{JournalHandle, JournalOptions},
     maintenance::{self, LocalStore},
     messages::{PoolMsg, ShardMsg},
     pool::PoolActor,
     ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError},
-    projector::{ProjectorHandle, project_now},
+    projector::{OnFailure, ProjectorHandle, project_now},
     shard::{ShardActor, ShardStart, load::Loaded},
     time::NodeTime,
 };
@@ -28,7 +28,7 @@ use tokio::{sync::mpsc, sync::oneshot, task::JoinHandle};
 /// Bytes of journal read at once during recovery.
 const REPLAY_BYTES: usize = 8 << 20;
 /// Batches of the journal that go to the read model together while there is much to do.
-const PROJECTED_BATCHES: u64 = 3;
+pub(crate) const PROJECTED_BATCHES: u64 = 3;
 /// Ticks of 10 ms between two looks at quotas, at the pool, and between housekeeping.
 const QUOTA_TICKS: u64 = 10;
 const POOL_TICKS: u64 = 25;
@@ -53,13 +53,13 @@ pub struct SessionParts {
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
 
-/// A running session.
+/// A running session, of a node alone or of one of a cluster.
 pub struct Session {
     pub directory: Arc<Directory>,
+    /// None: the store is shared.
     #[cfg(feature = "faults")]
-    store: LocalStore,
-    ticking: JoinHandle<()>,
-    maintaining: JoinHandle<()>,
+    store: Option<LocalStore>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 /// Recovers and starts.
@@ -86,34 +86,36 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     let options = JournalOptions { session: parts.opened.session, linger_us: parts.linger_us };
     let gather = Duration::from_micros(parts.linger_us * PROJECTED_BATCHES);
     let projector =
-        ProjectorHandle::start(parts.views.clone(), gather, failure(parts.failures.clone())).map_err(threads)?;
+        ProjectorHandle::start(parts.views.clone(), gather, OnFailure::Tell(failure(parts.failures.clone())))
+            .map_err(threads)?;
     let journal =
         JournalHandle::start(parts.journal.clone(), projector.clone(), options, failure(parts.failures.clone()))
             .map_err(threads)?;
-    let directory = Directory::new(
-        &parts.node,
-        parts.opened.format.cluster_id,
-        Epoch(parts.opened.session.0),
+    let directory = Directory::new(DirectoryParts {
+        node: parts.node.into(),
+        cluster_id: parts.opened.format.cluster_id,
+        session: parts.opened.session,
         shards,
         time,
         journal,
         projector,
-        parts.views.clone(),
-        parts.snapshots.clone(),
-        parts.secrets.clone(),
-    );
-    let spawned = |e: ractor::SpawnErr| StoreError::Unavailable(format!("an actor did not start: {e}"));
+        views: parts.views.clone(),
+        snapshots: parts.snapshots.clone(),
+        secrets: parts.secrets.clone(),
+        membership: None,
+    });
     // The shards add what they bring.
     metrics::gauge!("retry_queue_depth").set(0.0);
     let (pool, _) = Actor::spawn(None, PoolActor, Arc::downgrade(&directory)).await.map_err(spawned)?;
     directory.set_pool(pool);
-    let mut refs = Vec::with_capacity(loaded.len());
+    let epoch = Epoch(parts.opened.session.0);
+    directory.expect_shards(loaded.len());
     for loaded in loaded {
-        let start = ShardStart { directory: directory.clone(), loaded };
+        let shard = loaded.id;
+        let start = ShardStart { directory: directory.clone(), epoch, loaded };
         let (actor, _) = Actor::spawn(None, ShardActor, start).await.map_err(spawned)?;
-        refs.push(actor);
+        directory.serve(shard, epoch, actor);
     }
-    directory.set_shards(refs);
     tracing::info!(
         session = parts.opened.session.0,
         shards,
@@ -121,16 +123,22 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         seconds = began.elapsed().as_secs_f64(),
         "session started"
     );
-    let ticking = tokio::spawn(tick(directory.clone()));
     let store = LocalStore { journal: parts.journal, views: parts.views };
-    let maintaining = tokio::spawn(maintenance::run(directory.clone(), store.clone(), parts.retention));
+    let tasks = vec![
+        tokio::spawn(tick(directory.clone())),
+        tokio::spawn(maintenance::gauges(directory.clone())),
+        tokio::spawn(maintenance::run(directory.clone(), store.clone(), parts.retention)),
+    ];
     Ok(Session {
         directory,
         #[cfg(feature = "faults")]
-        store,
-        ticking,
-        maintaining,
+        store: Some(store),
+        tasks,
     })
+}
+
+pub(crate) fn spawned(error: ractor::SpawnErr) -> StoreError {
+    StoreError::Unavailable(format!("an actor did not start: {error}"))
 }
 
 /// Applies the journal to the shards, and to the read model what its last flush does not cover. Gives the last position
@@ -167,7 +175,7 @@ async fn replay(parts: &SessionParts, loaded: &mut [Loaded]) -> Result<Position,
 
 /// One tick per node, at the beginning of each slot of the timing wheels: at any other moment of it, what is due then would wait
 /// twice. It wakes only shards with something due.
-async fn tick(directory: Arc<Directory>) {
+pub(crate) async fn tick(directory: Arc<Directory>) {
     let mut ticks: u64 = 0;
     loop {
         const SLOT_US: i64 = limits::WHEEL_SLOT_MS * 1000;
@@ -197,10 +205,37 @@ async fn tick(directory: Arc<Directory>) {
 }
 
 impl Session {
-    /// Ends in order: no more fires, snapshots of what has none, then the actors. Everything durable stays.
+    pub(crate) fn of_cluster(directory: Arc<Directory>, tasks: Vec<JoinHandle<()>>) -> Self {
+        Self {
+            directory,
+            #[cfg(feature = "faults")]
+            store: None,
+            tasks,
+        }
+    }
+
+    /// Ends in order: no more fires, snapshots of what has none, then the actors. Everything durable stays. A node of a cluster that is
+    /// to give its shards away does that before ([`Session::hand_over`]).
     pub async fn drain(self) {
         self.directory.draining.store(true, Ordering::Relaxed);
-        self.maintaining.abort();
+        self.snapshot_all().await;
+        self.stop();
+    }
+
+    /// Gives all shards to other nodes: those that live, as soon as membership tells everybody that this one leaves. Returns when
+    /// nothing is owned any more, or after `limit`.
+    pub async fn hand_over(&self, limit: Duration) {
+        let Some(membership) = &self.directory.membership else { return };
+        let until = tokio::time::Instant::now() + limit;
+        // So that the others have little to read.
+        self.snapshot_all().await;
+        membership.owner.drain();
+        while !membership.owner.is_over() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn snapshot_all(&self) {
         let mut flushes = Vec::new();
         for shard in self.directory.shard_list() {
             let (port, done) = oneshot::channel();
@@ -217,20 +252,28 @@ impl Session {
         if tokio::time::timeout(Duration::from_millis(1_200), all).await.is_err() {
             tracing::warn!("not every shard was snapshotted in time; the next start replays more");
         }
-        self.stop();
     }
 
     /// One round of what is otherwise done every [`maintenance::FLUSH_SECONDS`]: for proofs that cannot wait for it.
     #[cfg(feature = "faults")]
     pub fn maintain(&self) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
         let (directory, store) = (self.directory.clone(), self.store.clone());
-        async move { maintenance::round(&directory, &store, maintenance::Retention::default()).await }
+        async move {
+            match store {
+                Some(store) => maintenance::round(&directory, &store, maintenance::Retention::default()).await,
+                None => Ok(()),
+            }
+        }
     }
 
     /// Ends at once: what is not durable was never promised.
     pub fn stop(self) {
-        self.ticking.abort();
-        self.maintaining.abort();
+        for task in &self.tasks {
+            task.abort();
+        }
+        if let Some(membership) = &self.directory.membership {
+            membership.owner.stop();
+        }
         self.directory.stop_actors();
     }
 }

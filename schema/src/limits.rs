@@ -94,6 +94,8 @@ pub const PAGE_DEPTH: usize = 10_000;
 pub const JOURNAL_BATCH_FRAMES: usize = 16_384;
 /// Bytes of one journal batch.
 pub const JOURNAL_BATCH_BYTES: usize = 4 << 20;
+/// Bytes of frames in one row of a lane of a cluster's journal; a larger frame has a row of its own.
+pub const LANE_ROW_BYTES: usize = 64 << 10;
 /// Frames handed to the journal and not yet durable, count per node; over it shards wait.
 pub const JOURNAL_IN_FLIGHT_FRAMES: usize = 32_768;
 /// Durable events that wait for the projector, count; over it new runs are refused as by a full queue.

@@ -88,7 +88,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let executor_token = new_token().map_err(Failure::here)?;
     let options = NodeOptions {
         name: "dev".to_owned(),
-        store,
+        home: store.into(),
         http: args.http,
         rpc: args.rpc,
         authenticator: Authenticator::fixed(vec![

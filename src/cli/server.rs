@@ -84,7 +84,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let metrics = record_metrics()?;
     let options = NodeOptions {
         name: config.node.name.clone(),
-        store: config.store(),
+        home: config.store().into(),
         http: config.http.listen,
         rpc: config.rpc.listen,
         authenticator,

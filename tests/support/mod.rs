@@ -52,7 +52,7 @@ pub fn options(dir: &Path) -> NodeOptions {
     store.shards = 16;
     NodeOptions {
         name: "test".to_owned(),
-        store,
+        home: store.into(),
         http: any,
         rpc: any,
         authenticator: Authenticator::single(TOKEN, operator),

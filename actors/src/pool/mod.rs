@@ -139,6 +139,7 @@ impl Actor for PoolActor {
                 state.quotas.pause(&tenant, paused);
                 state.settle_soon(&myself);
             }
+            PoolMsg::ShardGone(shard) => state.shard_gone(&directory, shard),
             PoolMsg::QuotaTick => {
                 state.quotas.tick();
                 state.settle_soon(&myself);
@@ -270,6 +271,33 @@ impl PoolState {
         });
         if self.misfits.remove(&run).is_some() || queued {
             directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Another node has the shard, and its runs with it.
+    fn shard_gone(&mut self, directory: &Directory, shard: ShardId) {
+        let stays = |run: RunId| run.shard(directory.shards) != shard;
+        self.quotas.retain(stays);
+        for queue in self.queues.values_mut() {
+            queue.retain(stays, |tenant| {
+                directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+        self.misfits.retain(|run, waiting| {
+            let stay = stays(*run);
+            if !stay {
+                directory.gauge(&waiting.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            stay
+        });
+        self.bound.retain(|run, _| stays(*run));
+        for assignments in self.outgoing.values_mut() {
+            assignments.retain(|assignment| stays(assignment.run));
+        }
+        self.lacking.retain(|(_, held)| stays(held.run));
+        for session in self.sessions.values_mut() {
+            session.running.retain(|run, _| stays(*run));
+            session.to_confirm.retain(|held| stays(held.run));
         }
     }
 

@@ -86,6 +86,23 @@ impl Queue {
         None
     }
 
+    /// Only these runs stay; `gone` hears the tenant of each other one.
+    pub fn retain(&mut self, stays: impl Fn(RunId) -> bool, mut gone: impl FnMut(&str)) {
+        for turns in self.classes.values_mut() {
+            for (tenant, runs) in &mut turns.runs {
+                runs.retain(|run| {
+                    let stay = stays(run.run);
+                    if !stay && self.members.remove(&run.run) {
+                        gone(tenant);
+                    }
+                    stay
+                });
+            }
+            turns.runs.retain(|_, runs| !runs.is_empty());
+            turns.order.retain(|tenant| turns.runs.contains_key(tenant));
+        }
+    }
+
     /// True when it waited here.
     pub fn remove(&mut self, run: RunId) -> bool {
         self.members.remove(&run)

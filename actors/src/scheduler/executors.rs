@@ -1,7 +1,10 @@
 //! What executors say. The connection is the RPC server's; here it is only a bounded outbox.
 
 use super::{Scheduler, ToExecutor};
-use crate::messages::{Answer, FinishBatch, PoolMsg, ShardMsg};
+use crate::{
+    calls::gone,
+    messages::{Answer, FinishBatch, PoolMsg, ShardMsg},
+};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{ExecutorSession, ShardId},
@@ -33,9 +36,8 @@ impl Scheduler {
         }
         let (done, registered) = oneshot::channel();
         directory.to_pool(PoolMsg::Register(Box::new(register), outbox, done));
-        registered.await.map_err(|_| super::gone())?;
-        let epochs = (0..directory.shards).map(|s| (ShardId(s), directory.epoch)).collect();
-        Ok(Registered { cluster_id: directory.cluster_id.0, epochs })
+        registered.await.map_err(|_| gone())?;
+        Ok(Registered { cluster_id: directory.cluster_id.0, epochs: directory.epochs() })
     }
 
     pub fn executor_credit(&self, session: ExecutorSession, credit: Credit) {
@@ -75,7 +77,7 @@ impl Scheduler {
         };
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Announce(session, held, port));
-        answer.await.map(|stop| Announced { stop }).map_err(|_| super::gone())
+        answer.await.map(|stop| Announced { stop }).map_err(|_| gone())
     }
 
     /// Resolves when every outcome is durable or refused.

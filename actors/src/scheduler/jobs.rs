@@ -1,7 +1,10 @@
 //! Calls about jobs.
 
-use super::{Scheduler, ask, call, gone, no_such};
-use crate::messages::{Answer, Envelope, Once, ReplyTo, ShardMsg};
+use super::{Scheduler, no_such};
+use crate::{
+    calls::{Once, ShardCall, ask, gone},
+    messages::Answer,
+};
 use campanile_core::{
     cron,
     job::{Command, Reply},
@@ -19,8 +22,7 @@ use campanile_schema::{
     view::{Created, Preview, PreviewBody},
 };
 use sha2::{Digest as _, Sha256};
-use std::{collections::HashMap, sync::atomic::Ordering};
-use tokio::sync::oneshot;
+use std::collections::HashMap;
 
 impl Scheduler {
     /// Checks, seals secrets, resolves.
@@ -47,7 +49,7 @@ impl Scheduler {
         let shard = shard_of_slot(slot_of(&spec.tenant_id, &spec.name), directory.shards);
         let once = idempotency_key.map(|key| once(&spec, &key));
         if let Some(once) = once
-            && let Some(made) = ask(&directory, shard, |port| ShardMsg::Created { once, port }).await?
+            && let Some(made) = ask::<Option<Created>>(&directory, shard, ShardCall::Created(once)).await?
         {
             return Ok(made);
         }
@@ -55,9 +57,9 @@ impl Scheduler {
         let stored = Box::new(self.stored(&spec, None)?);
         if let Some(once) = once {
             let keeper = shard_of_slot(once.key.slot(), directory.shards);
-            call(&directory, keeper, |port| ShardMsg::KeepCreate { once, port }).await?;
+            ask::<()>(&directory, keeper, ShardCall::KeepCreate(once)).await?;
         }
-        call(&directory, shard, |port| ShardMsg::Create { spec: stored, once, port }).await
+        ask(&directory, shard, ShardCall::Create { spec: stored, once }).await
     }
 
     /// Creates many in one go; an answer per item, each given when it is durable.
@@ -79,21 +81,17 @@ impl Scheduler {
         }
         let mut asked = Vec::new();
         for (shard, specs) in groups {
-            if directory.overloaded(shard) {
-                let error = ApiError::new(ErrorCode::Overloaded, "the node's queues are full; try again later");
-                for (index, _) in specs {
-                    answers[index] = Err(error.clone().retry_after(1.0));
-                }
-                continue;
-            }
-            let (port, answer) = oneshot::channel();
-            directory.mailbox[usize::from(shard.0)].fetch_add(1, Ordering::Relaxed);
-            directory.to_shard(shard, ShardMsg::CreateMany { specs, port });
-            asked.push(answer);
+            let places: Vec<usize> = specs.iter().map(|(index, _)| *index).collect();
+            let directory = directory.clone();
+            let answer = async move {
+                ask::<Vec<(usize, Answer<Created>)>>(&directory, shard, ShardCall::CreateMany(specs)).await
+            };
+            asked.push((places, tokio::spawn(answer)));
         }
-        for answer in asked {
-            for (index, view) in answer.await.unwrap_or_default() {
-                answers[index] = view;
+        for (places, answer) in asked {
+            match answer.await.unwrap_or_else(|_| Err(gone())) {
+                Ok(made) => made.into_iter().for_each(|(index, made)| answers[index] = made),
+                Err(error) => places.into_iter().for_each(|index| answers[index] = Err(error.clone())),
             }
         }
         answers
@@ -101,9 +99,10 @@ impl Scheduler {
 
     pub async fn job(&self, job: JobId) -> Answer<JobView> {
         let directory = self.directory()?;
-        ask(&directory, job.shard(directory.shards), |port| ShardMsg::GetJob(job, port))
+        let view: Box<JobView> = ask(&directory, job.shard(directory.shards), ShardCall::GetJob(job))
             .await
-            .map_err(|e| named(e, "job", job))
+            .map_err(|e| named(e, "job", job))?;
+        Ok(*view)
     }
 
     /// By name; used by the CLI (`NAME` or id).
@@ -111,7 +110,8 @@ impl Scheduler {
         let directory = self.directory()?;
         let shard = shard_of_slot(slot_of(tenant, name), directory.shards);
         let (tenant, name) = (tenant.to_owned(), name.to_owned());
-        ask(&directory, shard, |port| ShardMsg::GetJobByName(tenant, name, port)).await
+        let view: Box<JobView> = ask(&directory, shard, ShardCall::GetJobByName { tenant, name }).await?;
+        Ok(*view)
     }
 
     pub async fn replace_job(&self, job: JobId, version: u64, spec: JobSpec) -> Answer<JobView> {
@@ -142,7 +142,7 @@ impl Scheduler {
     /// Tenant of a job, for permission checks of callers that name only an id (no store access).
     pub async fn tenant_of_job(&self, job: JobId) -> Answer<String> {
         let directory = self.directory()?;
-        ask(&directory, job.shard(directory.shards), |port| ShardMsg::TenantOfJob(job, port))
+        ask(&directory, job.shard(directory.shards), ShardCall::TenantOfJob(job))
             .await
             .map_err(|e| named(e, "job", job))
     }
@@ -150,11 +150,9 @@ impl Scheduler {
     /// Gives a job a command and waits until its outcome is durable.
     pub(super) async fn command(&self, job: JobId, command: Command) -> Answer<Reply> {
         let directory = self.directory()?;
-        call(&directory, job.shard(directory.shards), |port| {
-            ShardMsg::Command(Envelope { job, command, reply: ReplyTo::Caller(port) })
-        })
-        .await
-        .map_err(|e| named(e, "job", job))
+        ask(&directory, job.shard(directory.shards), ShardCall::Command { job, command })
+            .await
+            .map_err(|e| named(e, "job", job))
     }
 
     /// Next instants of a trigger, without creating anything.

@@ -1,12 +1,15 @@
 //! Lists: jobs by scatter and gather over the shards, dead letters and failed runs from the view, ledgers.
 
 use super::{
-    Scheduler, ask,
+    Scheduler,
     jobs::clamp_page,
     runs::{parse_token, token},
     unavailable,
 };
-use crate::messages::{Answer, ShardMsg};
+use crate::{
+    calls::{ShardCall, ask, gone},
+    messages::Answer,
+};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, ShardId},
@@ -37,12 +40,12 @@ impl Scheduler {
             .map(|shard| {
                 let (directory, filter) = (directory.clone(), filter.clone());
                 tokio::spawn(async move {
-                    ask(&directory, ShardId(shard), |port| ShardMsg::ListJobs { filter, after, limit, port }).await
+                    ask::<Vec<JobView>>(&directory, ShardId(shard), ShardCall::ListJobs { filter, after, limit }).await
                 })
             })
             .collect();
         for answer in asked {
-            all.extend(answer.await.map_err(|_| super::gone())??);
+            all.extend(answer.await.map_err(|_| gone())??);
         }
         all.sort_by_key(|j: &JobView| j.job_id);
         let mut items: Vec<JobView> = all.into_iter().skip(skip).take(size + 1).collect();

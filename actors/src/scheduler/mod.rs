@@ -10,12 +10,13 @@ mod runs;
 mod tenants;
 
 use crate::{
-    directory::Directory,
-    messages::{Answer, Port, ShardMsg},
+    calls::{ShardAnswer, ShardCall, ask_here, nowhere},
+    directory::{Directory, Place},
+    messages::Answer,
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    ids::{ExecutorSession, ShardId},
+    ids::{ExecutorSession, SessionId, ShardId},
     rpc::executor::{Assignment, Held},
 };
 use parking_lot::{Mutex, RwLock};
@@ -23,7 +24,6 @@ use std::{
     collections::HashMap,
     sync::{Arc, atomic::Ordering},
 };
-use tokio::sync::oneshot;
 
 /// What a node pushes to an executor's connection.
 #[derive(Debug)]
@@ -91,6 +91,24 @@ impl Scheduler {
         }
     }
 
+    /// What another node asks of a shard that it takes for ours. If it is not, nothing is done: the asker looks again.
+    pub async fn answer_peer(&self, shard: ShardId, call: ShardCall) -> Answer<ShardAnswer> {
+        let Ok(directory) = self.directory() else { return Err(nowhere()) };
+        match directory.place(shard) {
+            Place::Here => ask_here(&directory, shard, call).await,
+            Place::Elsewhere { .. } | Place::TakenOver | Place::Nowhere => Err(nowhere()),
+        }
+    }
+
+    /// Another node has released a shard to this session.
+    pub fn released_to(&self, session: SessionId, shard: ShardId) {
+        if let Ok(directory) = self.directory()
+            && let Some(membership) = directory.membership.as_ref().filter(|_| directory.session == session)
+        {
+            membership.owner.told(shard);
+        }
+    }
+
     /// The node's time, ms: the wall clock while it is believed.
     pub fn now_ms(&self) -> Answer<i64> {
         Ok(self.directory()?.time.now_ms())
@@ -101,38 +119,6 @@ impl Scheduler {
         self.directory()?.time.accept();
         Ok(())
     }
-}
-
-/// Asks a shard and waits; refuses when its queues are full. Counted in the shard's mailbox (it takes the count off).
-pub(crate) async fn call<T: Send + 'static>(
-    directory: &Directory,
-    shard: ShardId,
-    message: impl FnOnce(Port<T>) -> ShardMsg,
-) -> Answer<T> {
-    if directory.overloaded(shard) {
-        metrics::counter!("campanile_overloaded_total").increment(1);
-        return Err(
-            ApiError::new(ErrorCode::Overloaded, "the node's queues are full; try again later").retry_after(1.0)
-        );
-    }
-    directory.mailbox[usize::from(shard.0)].fetch_add(1, Ordering::Relaxed);
-    ask(directory, shard, message).await
-}
-
-/// Asks a shard and waits: for reads and for what must never be refused.
-pub(crate) async fn ask<T: Send + 'static>(
-    directory: &Directory,
-    shard: ShardId,
-    message: impl FnOnce(Port<T>) -> ShardMsg,
-) -> Answer<T> {
-    let (port, answer) = oneshot::channel();
-    directory.to_shard(shard, message(port));
-    answer.await.unwrap_or_else(|_| Err(gone()))
-}
-
-/// The shard went away before it answered: what was asked may or may not have been done.
-pub(crate) fn gone() -> ApiError {
-    ApiError::new(ErrorCode::NotReady, "the node is restarting its session; read before you ask again").retry_after(1.0)
 }
 
 pub(crate) fn unavailable(error: &crate::ports::StoreError) -> ApiError {

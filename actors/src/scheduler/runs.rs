@@ -1,11 +1,15 @@
 //! Calls about runs.
 
 use super::{
-    Scheduler, ask, call,
+    Scheduler,
     jobs::{clamp_page, named},
     no_such, unavailable,
 };
-use crate::messages::{Answer, Envelope, FinalAction, ReplyTo, ShardMsg};
+use crate::{
+    calls::{FinalAction, ShardCall, ask},
+    directory::Place,
+    messages::{Answer, ShardMsg},
+};
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -16,6 +20,9 @@ use campanile_schema::{
 };
 use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// Between two looks at a run of another node whose end is waited for.
+const REMOTE_WAIT: Duration = Duration::from_millis(100);
 
 impl Scheduler {
     /// The run; the same caller's key again answers with the same run.
@@ -34,11 +41,9 @@ impl Scheduler {
         }
         let directory = self.directory()?;
         let command = Command::Trigger { key: body.manual_run_id, params: body.params, reason: body.reason };
-        let reply = call(&directory, job.shard(directory.shards), |port| {
-            ShardMsg::Trigger(Envelope { job, command, reply: ReplyTo::Caller(port) })
-        })
-        .await
-        .map_err(|e| named(e, "job", job))?;
+        let reply = ask(&directory, job.shard(directory.shards), ShardCall::Trigger { job, command })
+            .await
+            .map_err(|e| named(e, "job", job))?;
         metrics::counter!("campanile_manual_triggers_total").increment(1);
         run_view(reply)
     }
@@ -50,7 +55,7 @@ impl Scheduler {
         let after = page_token.as_deref().map(parse_token).transpose()?;
         let first = after.is_none();
         let mut open: Vec<RunView> = if first {
-            match ask(&directory, job.shard(directory.shards), |port| ShardMsg::OpenRuns(job, port)).await {
+            match ask(&directory, job.shard(directory.shards), ShardCall::OpenRuns(job)).await {
                 Ok(runs) => runs,
                 // A deleted job keeps its history.
                 Err(error) if error.known() == ErrorCode::NotFound => Vec::new(),
@@ -69,9 +74,10 @@ impl Scheduler {
 
     pub async fn run(&self, run: RunId) -> Answer<RunView> {
         let directory = self.directory()?;
-        let live = ask(&directory, run.shard(directory.shards), |port| ShardMsg::GetRun(run, port)).await?;
+        let live: Option<Box<RunView>> =
+            ask(&directory, run.shard(directory.shards), ShardCall::GetRun(run)).await?;
         let mut view = match live {
-            Some(view) => view,
+            Some(view) => *view,
             None => directory
                 .views
                 .run(run)
@@ -109,7 +115,7 @@ impl Scheduler {
 
     async fn on_final(&self, run: RunId, action: FinalAction) -> Answer<Reply> {
         let directory = self.directory()?;
-        call(&directory, run.shard(directory.shards), |port| ShardMsg::OnFinal { run, action, port }).await
+        ask(&directory, run.shard(directory.shards), ShardCall::OnFinal { run, action }).await
     }
 
     pub async fn confirm_run(&self, run: RunId, decision: ConfirmDecision, reason: Option<String>) -> Answer<RunView> {
@@ -120,11 +126,23 @@ impl Scheduler {
     /// Returns as soon as the run is final, or its view as it is after `timeout_ms`.
     pub async fn wait_run(&self, run: RunId, timeout_ms: u64) -> Answer<RunView> {
         let directory = self.directory()?;
-        let (port, ended) = oneshot::channel();
-        directory.to_shard(run.shard(directory.shards), ShardMsg::Watch(run, port));
-        // Too late is no error: the caller sees the state.
-        let _ = tokio::time::timeout(Duration::from_millis(timeout_ms), ended).await;
-        self.run(run).await
+        let shard = run.shard(directory.shards);
+        let until = tokio::time::Instant::now() + Duration::from_millis(timeout_ms);
+        if let Place::Here = directory.place(shard) {
+            let (port, ended) = oneshot::channel();
+            directory.to_shard(shard, ShardMsg::Watch(run, port));
+            // Too late is no error: the caller sees the state.
+            let _ = tokio::time::timeout_at(until, ended).await;
+            return self.run(run).await;
+        }
+        loop {
+            let view = self.run(run).await?;
+            if view.state.is_final() || tokio::time::Instant::now() >= until {
+                return Ok(view);
+            }
+            // A call that is held open for so long would stand in the way of others between the two nodes.
+            tokio::time::sleep_until(until.min(tokio::time::Instant::now() + REMOTE_WAIT)).await;
+        }
     }
 
     /// `attempt` None = the newest.

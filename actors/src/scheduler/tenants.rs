@@ -1,9 +1,10 @@
 //! Calls about tenants, pools and the node; pauses of many.
 
-use super::{Scheduler, ask, call};
+use super::Scheduler;
 use crate::{
+    calls::{ShardCall, ask, gone},
     maintenance,
-    messages::{Answer, PoolMsg, ShardMsg},
+    messages::{Answer, PoolMsg},
 };
 use campanile_core::spec;
 use campanile_schema::{
@@ -23,7 +24,7 @@ impl Scheduler {
         spec::check_tenant("tenantId", tenant)?;
         let shard = shard_of_slot(slot_of(tenant, ""), directory.shards);
         let name = tenant.to_owned();
-        let (record, paused) = ask(&directory, shard, |port| ShardMsg::GetTenant(name, port)).await?;
+        let (record, paused): (Option<TenantRecord>, bool) = ask(&directory, shard, ShardCall::GetTenant(name)).await?;
         let known = record.is_some() || directory.tenants.names().iter().any(|t| t == tenant);
         if !known {
             return Err(super::no_such("tenant", format!("'{tenant}'")));
@@ -74,7 +75,7 @@ impl Scheduler {
             version: 0,
         };
         let shard = shard_of_slot(slot_of(tenant, ""), directory.shards);
-        call(&directory, shard, |port| ShardMsg::SetTenant { tenant: record, port }).await?;
+        ask::<()>(&directory, shard, ShardCall::SetTenant(record)).await?;
         self.tenant(tenant).await
     }
 
@@ -92,7 +93,7 @@ impl Scheduler {
         let version = directory.time.now_us().max(0) as u64;
         for shard in 0..directory.shards {
             let scope = scope.clone();
-            ask(&directory, ShardId(shard), |port| ShardMsg::SetPause { scope, paused, version, port }).await?;
+            ask::<()>(&directory, ShardId(shard), ShardCall::SetPause { scope, paused, version }).await?;
         }
         match scope {
             PauseScope::Tenant(tenant) => {
@@ -110,7 +111,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Executors(port));
-        let mut views = answer.await.map_err(|_| super::gone())?;
+        let mut views = answer.await.map_err(|_| gone())?;
         views.sort_by(|a, b| (&a.executor_id, a.session).cmp(&(&b.executor_id, b.session)));
         Ok(views)
     }
@@ -119,7 +120,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Pools(port));
-        answer.await.map_err(|_| super::gone())
+        answer.await.map_err(|_| gone())
     }
 
     /// Why a queued run waits: first its tenant's permits, then the pool.
@@ -139,7 +140,7 @@ impl Scheduler {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             cluster_id: directory.cluster_id.0,
             shards: directory.shards,
-            epoch: directory.epoch.0,
+            epoch: directory.session.0,
             tzdb: directory.tzdb.to_owned(),
             ready: reasons.is_empty(),
             not_ready_reasons: reasons,

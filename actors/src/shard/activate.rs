@@ -54,7 +54,7 @@ impl Shard {
         let context = Context {
             now_ms,
             ids,
-            epoch: self.directory.epoch,
+            epoch: self.epoch,
             paused: self.state.paused(&live.tenant),
             queue_full: live.gauge.queue_full() || self.directory.projector.is_full(),
             tzdb: self.directory.tzdb,

@@ -98,7 +98,7 @@ impl Shard {
     fn open_frame(&mut self) -> OpenFrame {
         let hlc = self.state.next_hlc(self.directory.time.now_us());
         self.state.seq += 1;
-        let frame = Frame { shard: self.id, epoch: self.directory.epoch, seq: self.state.seq, hlc, events: Vec::new() };
+        let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events: Vec::new() };
         OpenFrame { frame, decisions: 0, forget: Vec::new() }
     }
 
@@ -231,6 +231,9 @@ impl Shard {
 
     /// The view shows everything up to `seq`: what was kept for readers and for dedup may go.
     pub(super) fn projected(&mut self, seq: u64) {
+        if let Some(membership) = &self.directory.membership {
+            membership.owner.projected(self.id, seq);
+        }
         while self.unprojected.front().is_some_and(|(s, _)| *s <= seq) {
             let Some((_, forget)) = self.unprojected.pop_front() else { break };
             for item in forget {

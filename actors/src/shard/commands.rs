@@ -1,7 +1,10 @@
 //! What arrives at a shard and changes something.
 
 use super::{Shard, append::not_found};
-use crate::messages::{Bind, Envelope, FinalAction, FinishBatch, PoolMsg, Port, ReplyTo, ShardMsg};
+use crate::{
+    calls::{FinalAction, Port, ShardAnswer, ShardCall, nowhere},
+    messages::{Answer, Bind, Envelope, FinishBatch, PoolMsg, ReplyTo, ShardMsg},
+};
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -20,8 +23,48 @@ fn envelope(job: JobId, command: Command, reply: ReplyTo) -> Envelope {
 }
 
 impl Shard {
+    /// Something is asked, from this node or another one.
+    pub(super) async fn answer(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        call: ShardCall,
+        port: oneshot::Sender<Answer<ShardAnswer>>,
+    ) {
+        if call.is_counted() {
+            self.taken();
+        }
+        if self.stopping {
+            let _ = port.send(Err(nowhere()));
+            return;
+        }
+        let command = |job, command, port| envelope(job, command, ReplyTo::Caller(Port::new(port)));
+        match call {
+            ShardCall::Create { spec, once } => self.create(myself, *spec, once, Port::new(port)),
+            ShardCall::Created(once) => self.created_before(once, Port::new(port)),
+            ShardCall::KeepCreate(once) => self.keep_create(myself, once, Port::new(port)),
+            ShardCall::CreateMany(specs) => self.create_many(myself, specs, Port::new(port)),
+            ShardCall::Command { job, command: what } => self.submit(myself, command(job, what, port)),
+            ShardCall::Trigger { job, command: what } => self.trigger(myself, command(job, what, port)).await,
+            ShardCall::OnFinal { run, action } => self.on_final(myself, run, action, Port::new(port)).await,
+            ShardCall::SetTenant(tenant) => self.set_tenant(myself, tenant, Port::new(port)),
+            ShardCall::SetPause { scope, paused, version } => {
+                self.set_pause(myself, scope, paused, version, Port::new(port));
+            }
+            ShardCall::GetJob(job) => self.get_job(job, Port::new(port)),
+            ShardCall::GetJobByName { tenant, name } => self.get_job_by_name(&tenant, &name, Port::new(port)),
+            ShardCall::GetRun(run) => self.get_run(run, Port::new(port)),
+            ShardCall::OpenRuns(job) => self.get_open_runs(job, Port::new(port)),
+            ShardCall::TenantOfJob(job) => self.get_tenant_of_job(job, Port::new(port)),
+            ShardCall::GetTenant(tenant) => self.get_tenant(&tenant, Port::new(port)),
+            ShardCall::ListJobs { filter, after, limit } => self.list_jobs(&filter, after, limit, Port::new(port)),
+        }
+    }
+
     /// Wakes the jobs whose time has come.
     pub(super) fn tick(&mut self, myself: &ActorRef<ShardMsg>) {
+        if self.stopping {
+            return;
+        }
         let now = self.now_ms();
         let mut due = Vec::new();
         self.wheel.advance(now, |job| due.push(job));
@@ -38,6 +81,10 @@ impl Shard {
 
     pub(super) fn start_bound(&mut self, myself: &ActorRef<ShardMsg>, binds: Vec<Bind>) {
         for bind in binds {
+            if self.stopping {
+                self.directory.to_pool(PoolMsg::Unbind(bind.run, bind.session));
+                continue;
+            }
             let command = Command::Start {
                 run: bind.run,
                 executor: bind.executor.to_string(),
@@ -51,6 +98,11 @@ impl Shard {
 
     pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, items: Vec<(Ended, usize)>, batch: &Arc<FinishBatch>) {
         for (ended, index) in items {
+            if self.stopping {
+                // The next owner takes it.
+                batch.set(index, FinishOutcome::Again);
+                continue;
+            }
             let job = ended.job;
             if !self.jobs.contains_key(&job) {
                 let batch = batch.clone();
@@ -99,6 +151,10 @@ impl Shard {
         session: ExecutorSession,
         port: Option<oneshot::Sender<Vec<Held>>>,
     ) {
+        if self.stopping {
+            // Nothing is known to be stale.
+            return;
+        }
         let known: Vec<Held> = held.iter().copied().filter(|h| self.jobs.contains_key(&h.job)).collect();
         let mut stale: Vec<Held> = held.iter().copied().filter(|h| !self.jobs.contains_key(&h.job)).collect();
         let Some(port) = port else {
@@ -116,12 +172,12 @@ impl Shard {
         for h in known {
             let (sender, receiver) = oneshot::channel();
             let command = Command::Heard { run: h.run, token: h.token, session };
-            self.submit(myself, envelope(h.job, command, ReplyTo::Caller(sender)));
+            self.submit(myself, envelope(h.job, command, ReplyTo::Caller(Port::new(sender))));
             answers.push((h, receiver));
         }
         tokio::spawn(async move {
             for (held, receiver) in answers {
-                if let Ok(Ok(Reply::Stale)) = receiver.await {
+                if let Ok(Ok(ShardAnswer::Reply(Reply::Stale))) = receiver.await {
                     stale.push(held);
                 }
             }
@@ -187,7 +243,7 @@ impl Shard {
         let directory = self.directory.clone();
         self.when_durable(move || {
             directory.to_pool(PoolMsg::SetQuota(tenant));
-            let _ = port.send(Ok(()));
+            port.send(Ok(()));
         });
     }
 
@@ -202,7 +258,7 @@ impl Shard {
         let event = Event::PauseSet { scope, paused, version };
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         self.when_durable(move || {
-            let _ = port.send(Ok(()));
+            port.send(Ok(()));
         });
     }
 

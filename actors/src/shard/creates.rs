@@ -5,7 +5,10 @@
 //! it was edited or deleted since.
 
 use super::{Shard, Slot};
-use crate::messages::{Answer, Once, Port, ReplyTo, ShardMsg};
+use crate::{
+    calls::{Once, Port},
+    messages::{Answer, ReplyTo, ShardMsg},
+};
 use campanile_core::{
     job::{Context, Ids, Reply, decide_create},
     shard::KeptCreate,
@@ -22,7 +25,6 @@ use campanile_schema::{
 };
 use ractor::ActorRef;
 use std::sync::atomic::Ordering;
-use tokio::sync::oneshot;
 
 impl Shard {
     pub(super) fn create(
@@ -34,7 +36,7 @@ impl Shard {
     ) {
         let answer = self.create_one(myself, spec, once);
         self.when_durable(move || {
-            let _ = port.send(answer);
+            port.send(answer);
         });
     }
 
@@ -42,12 +44,12 @@ impl Shard {
         &mut self,
         myself: &ActorRef<ShardMsg>,
         specs: Vec<(usize, StoredJob)>,
-        port: oneshot::Sender<Vec<(usize, Answer<Created>)>>,
+        port: Port<Vec<(usize, Answer<Created>)>>,
     ) {
         let made: Vec<_> =
             specs.into_iter().map(|(index, spec)| (index, self.create_one(myself, spec, None))).collect();
         self.when_durable(move || {
-            let _ = port.send(made);
+            port.send(Ok(made));
         });
     }
 
@@ -55,7 +57,7 @@ impl Shard {
     pub(super) fn created_before(&mut self, once: Once, port: Port<Option<Created>>) {
         let answer = self.made_by(once);
         self.when_durable(move || {
-            let _ = port.send(answer);
+            port.send(answer);
         });
     }
 
@@ -70,7 +72,7 @@ impl Shard {
             Err(error) => Err(error),
         };
         self.when_durable(move || {
-            let _ = port.send(answer);
+            port.send(answer);
         });
     }
 
@@ -136,7 +138,7 @@ impl Shard {
         let context = Context {
             now_ms: self.now_ms(),
             ids: Ids::default(),
-            epoch: self.directory.epoch,
+            epoch: self.epoch,
             paused: None,
             queue_full: false,
             tzdb: self.directory.tzdb,

@@ -14,7 +14,7 @@ use campanile_core::{
 use campanile_schema::{
     event::{Event, PauseScope},
     frame::{Frame, decode, encode},
-    ids::{JobId, ShardId},
+    ids::{Epoch, JobId, ShardId},
     job::JobStatus,
     limits,
 };
@@ -54,6 +54,19 @@ fn items(chunk: &[u8]) -> Result<Vec<Item>, StoreError> {
 impl Loaded {
     /// Reads the newest snapshot of a shard.
     pub async fn from_snapshot(store: &dyn Snapshots, id: ShardId) -> Result<Self, StoreError> {
+        let counts = store.load(id, None).await?;
+        Self::from_manifest(store, id, counts).await
+    }
+
+    /// Reads the snapshot that a cluster's row names, if it names one.
+    pub async fn of_cluster(store: &dyn Snapshots, id: ShardId, number: Option<u64>) -> Result<Self, StoreError> {
+        let Some(number) = number else { return Self::from_manifest(store, id, None).await };
+        let manifest = store.load(id, Some(number)).await?;
+        let manifest = manifest.ok_or_else(|| corrupt(format!("shard {id}: snapshot {number} is missing")))?;
+        Self::from_manifest(store, id, Some(manifest)).await
+    }
+
+    async fn from_manifest(store: &dyn Snapshots, id: ShardId, counts: Option<Manifest>) -> Result<Self, StoreError> {
         let mut loaded = Self {
             id,
             state: ShardState::default(),
@@ -63,7 +76,7 @@ impl Loaded {
             replay_after: Position::default(),
             frames: 0,
         };
-        if let Some(manifest) = store.load(id, None).await? {
+        if let Some(manifest) = counts {
             loaded.read(store, manifest).await?;
         }
         Ok(loaded)
@@ -170,7 +183,7 @@ impl Loaded {
 }
 
 impl Shard {
-    pub(super) fn start(directory: Arc<Directory>, loaded: Loaded) -> Self {
+    pub(super) fn start(directory: Arc<Directory>, epoch: Epoch, loaded: Loaded) -> Self {
         let now = directory.time.now_ms();
         let durable_position = loaded.replay_after;
         let mut snapshots = loaded.snapshots;
@@ -183,6 +196,8 @@ impl Shard {
         snapshots.bytes_since = limits::SNAPSHOT_AFTER_BYTES / usize::from(directory.shards) * usize::from(loaded.id.0);
         Self {
             id: loaded.id,
+            epoch,
+            stopping: false,
             durable_seq: loaded.state.seq,
             state: loaded.state,
             jobs: loaded.slots,

@@ -3,7 +3,7 @@
 //! are durable.
 //!
 //! `append` the log end, `activate` job actors and panics, `commands` what arrives, `creates` new jobs, `queries` what is read, `snapshot` the
-//! way to disk, `keys` the dedup of callers' keys, `load` how it comes back.
+//! way to disk, `keys` the dedup of callers' keys, `load` how it comes back, `moving` how it leaves for another node.
 
 mod activate;
 mod append;
@@ -11,6 +11,7 @@ mod commands;
 mod creates;
 mod keys;
 pub mod load;
+mod moving;
 mod queries;
 mod snapshot;
 
@@ -22,7 +23,7 @@ use campanile_core::{
     wheel::Wheel,
 };
 use campanile_schema::{
-    ids::{JobId, RunId, ShardId, name_hash},
+    ids::{Epoch, JobId, RunId, ShardId, name_hash},
     record::RunRecord,
 };
 use hashbrown::{HashMap, HashSet};
@@ -47,6 +48,9 @@ struct Slot {
 pub struct Shard {
     id: ShardId,
     directory: Arc<Directory>,
+    epoch: Epoch,
+    /// It is to be another node's.
+    stopping: bool,
     state: ShardState,
     jobs: HashMap<JobId, Slot>,
     /// Their ids in order, for lists; some may be gone.
@@ -86,6 +90,7 @@ pub struct ShardActor;
 /// What it is started with.
 pub struct ShardStart {
     pub directory: Arc<Directory>,
+    pub epoch: Epoch,
     pub loaded: Loaded,
 }
 
@@ -95,7 +100,7 @@ impl Actor for ShardActor {
     type Arguments = ShardStart;
 
     async fn pre_start(&self, _: ActorRef<ShardMsg>, start: ShardStart) -> Result<Shard, ActorProcessingErr> {
-        Ok(Shard::start(start.directory, start.loaded))
+        Ok(Shard::start(start.directory, start.epoch, start.loaded))
     }
 
     async fn post_start(&self, _: ActorRef<ShardMsg>, shard: &mut Shard) -> Result<(), ActorProcessingErr> {
@@ -112,31 +117,7 @@ impl Actor for ShardActor {
         match message {
             ShardMsg::Tick => shard.tick(&myself),
             ShardMsg::Housekeep => shard.housekeep(&myself),
-            ShardMsg::Create { spec, once, port } => {
-                shard.taken();
-                shard.create(&myself, *spec, once, port);
-            }
-            ShardMsg::Created { once, port } => shard.created_before(once, port),
-            ShardMsg::KeepCreate { once, port } => {
-                shard.taken();
-                shard.keep_create(&myself, once, port);
-            }
-            ShardMsg::CreateMany { specs, port } => {
-                shard.taken();
-                shard.create_many(&myself, specs, port);
-            }
-            ShardMsg::Command(envelope) => {
-                shard.taken();
-                shard.submit(&myself, envelope);
-            }
-            ShardMsg::Trigger(envelope) => {
-                shard.taken();
-                shard.trigger(&myself, envelope).await;
-            }
-            ShardMsg::OnFinal { run, action, port } => {
-                shard.taken();
-                shard.on_final(&myself, run, action, port).await;
-            }
+            ShardMsg::Call(call, port) => shard.answer(&myself, call, port).await,
             ShardMsg::Start(binds) => shard.start_bound(&myself, binds),
             ShardMsg::Finish(items, batch) => shard.finish(&myself, items, &batch),
             ShardMsg::NotStarted(held, why) => shard.not_started(&myself, held, why),
@@ -148,25 +129,21 @@ impl Actor for ShardActor {
             ShardMsg::Snapshotted { number, seq, position, definitions, ok } => {
                 shard.snapshotted(number, seq, position, definitions, ok);
             }
-            ShardMsg::SetTenant { tenant, port } => shard.set_tenant(&myself, tenant, port),
-            ShardMsg::SetPause { scope, paused, version, port } => {
-                shard.set_pause(&myself, scope, paused, version, port);
-            }
-            ShardMsg::GetJob(job, port) => shard.get_job(job, port),
-            ShardMsg::GetJobByName(tenant, name, port) => shard.get_job_by_name(&tenant, &name, port),
-            ShardMsg::GetRun(run, port) => shard.get_run(run, port),
-            ShardMsg::OpenRuns(job, port) => shard.get_open_runs(job, port),
-            ShardMsg::TenantOfJob(job, port) => shard.get_tenant_of_job(job, port),
-            ShardMsg::GetTenant(tenant, port) => shard.get_tenant(&tenant, port),
-            ShardMsg::ListJobs { filter, after, limit, port } => shard.list_jobs(&filter, after, limit, port),
             ShardMsg::Facts(port) => {
                 let _ = port.send(shard.facts());
             }
             ShardMsg::Flush(port) => shard.flush(&myself, port),
             ShardMsg::Watch(run, port) => shard.watch(run, port),
+            ShardMsg::Stop(port) => shard.stop(port),
+            ShardMsg::Serve(epoch) => shard.serve(epoch),
         }
         shard.end_of_turn(&myself);
         shard.publish_wake();
+        Ok(())
+    }
+
+    async fn post_stop(&self, _: ActorRef<ShardMsg>, shard: &mut Shard) -> Result<(), ActorProcessingErr> {
+        shard.hand_back();
         Ok(())
     }
 }
@@ -183,6 +160,9 @@ impl Shard {
 
     /// Tells the node's tick when to come.
     fn publish_wake(&self) {
+        if self.stopping {
+            return;
+        }
         let at = self.wheel.next_ms().unwrap_or(i64::MAX);
         self.directory.wakes[usize::from(self.id.0)].store(at, Ordering::Relaxed);
     }

@@ -2,8 +2,9 @@
 
 use super::{Shard, append::not_found};
 use crate::{
+    calls::Port,
     filter::JobMatcher,
-    messages::{Port, ShardFacts},
+    messages::ShardFacts,
 };
 use campanile_schema::{
     ids::{JobId, RunId},
@@ -17,55 +18,55 @@ impl Shard {
         self.materialize(id).filter(|j| j.hot.status != JobStatus::Deleted).map(|j| j.view())
     }
 
-    pub(super) fn get_job(&mut self, id: JobId, port: Port<JobView>) {
-        let answer = self.visible(id).ok_or_else(|| not_found("job"));
+    pub(super) fn get_job(&mut self, id: JobId, port: Port<Box<JobView>>) {
+        let answer = self.visible(id).map(Box::new).ok_or_else(|| not_found("job"));
         self.when_durable(move || {
-            let _ = port.send(answer);
+            port.send(answer);
         });
     }
 
-    pub(super) fn get_job_by_name(&mut self, tenant: &str, name: &str, port: Port<JobView>) {
-        let answer = self.find_name(tenant, name).and_then(|id| self.visible(id)).ok_or_else(|| not_found("job"));
+    pub(super) fn get_job_by_name(&mut self, tenant: &str, name: &str, port: Port<Box<JobView>>) {
+        let answer = self.find_name(tenant, name).and_then(|id| self.visible(id)).map(Box::new).ok_or_else(|| not_found("job"));
         self.when_durable(move || {
-            let _ = port.send(answer);
+            port.send(answer);
         });
     }
 
     pub(super) fn get_tenant_of_job(&mut self, id: JobId, port: Port<String>) {
         let answer = self.materialize(id).map(|j| j.def.tenant.clone()).ok_or_else(|| not_found("job"));
-        let _ = port.send(answer);
+        port.send(answer);
     }
 
     pub(super) fn get_tenant(&mut self, tenant: &str, port: Port<(Option<TenantRecord>, bool)>) {
         let record = self.state.tenants.get(tenant).cloned();
         let paused = self.state.paused(tenant).is_some();
         self.when_durable(move || {
-            let _ = port.send(Ok((record, paused)));
+            port.send(Ok((record, paused)));
         });
     }
 
     /// None: not here (any more); the view may have it.
-    pub(super) fn get_run(&mut self, run: RunId, port: Port<Option<RunView>>) {
+    pub(super) fn get_run(&mut self, run: RunId, port: Port<Option<Box<RunView>>>) {
         let open = self.open_runs.get(&run).copied().and_then(|job| self.materialize(job));
         let view = open
             .as_ref()
             .and_then(|job| job.run(run).map(|r| job.run_view(r)))
             .or_else(|| self.recent.get(&run).map(|(_, record)| RunView::from(record)));
         self.when_durable(move || {
-            let _ = port.send(Ok(view));
+            port.send(Ok(view.map(Box::new)));
         });
     }
 
     /// Runs of a job that the view does not show: open ones, and ended ones on their way.
     pub(super) fn get_open_runs(&mut self, id: JobId, port: Port<Vec<RunView>>) {
         let Some(job) = self.materialize(id) else {
-            let _ = port.send(Err(not_found("job")));
+            port.send(Err(not_found("job")));
             return;
         };
         let mut runs: Vec<RunView> = job.hot.runs.iter().map(|r| job.run_view(r)).collect();
         runs.extend(self.recent.values().map(|(_, record)| record).filter(|r| r.job == id).map(RunView::from));
         self.when_durable(move || {
-            let _ = port.send(Ok(runs));
+            port.send(Ok(runs));
         });
     }
 
@@ -79,7 +80,7 @@ impl Shard {
             .take(limit)
             .collect();
         self.when_durable(move || {
-            let _ = port.send(Ok(views));
+            port.send(Ok(views));
         });
     }
 

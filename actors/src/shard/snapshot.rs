@@ -20,6 +20,9 @@ use tokio::sync::oneshot;
 /// Definition parts after which all definitions are written anew.
 const DEFINITION_PARTS: usize = 8;
 
+/// So many snapshots an owner can write, as a power of two.
+const NUMBERS_PER_EPOCH_BITS: u32 = 20;
+
 /// Where a shard's snapshots stand.
 #[derive(Default)]
 pub(super) struct Snapshotting {
@@ -35,6 +38,8 @@ pub(super) struct Snapshotting {
     /// CLOCK_BOOTTIME ms of the oldest frame not covered.
     pub oldest_ms: Option<i64>,
     pub under_way: bool,
+    /// In a cluster: what is older than this one was deleted.
+    pub forgotten: u64,
     pub waiting: Vec<oneshot::Sender<()>>,
 }
 
@@ -92,7 +97,8 @@ impl Shard {
         self.snapshots.under_way = true;
         // Its seq is captured, so all of it must be.
         self.seal(myself);
-        let number = self.snapshots.number + 1;
+        // Above those of other owners too, which may have been writing one when they lost the shard.
+        let number = (self.snapshots.number + 1).max(self.epoch.0 << NUMBERS_PER_EPOCH_BITS);
         let seq = self.state.seq;
         // No frame of ours above `seq` can stand at or before what is durable now.
         let replay_after = self.durable_position;
@@ -119,8 +125,9 @@ impl Shard {
         self.snapshots.bytes_since = 0;
         self.snapshots.oldest_ms = None;
         let before = if full { Vec::new() } else { self.snapshots.definitions.clone() };
-        let (shard, epoch, last_hlc) = (self.id, self.directory.epoch, self.state.hlc);
+        let (shard, epoch, last_hlc) = (self.id, self.epoch, self.state.hlc);
         let store = self.directory.snapshots.clone();
+        let old = self.superseded();
         let myself = myself.clone();
         let (durable, when_durable) = oneshot::channel();
         self.when_durable(move || {
@@ -142,6 +149,11 @@ impl Shard {
                 parts.push(store.write_part(shard, number, Part::Hot, hot).await?);
                 let manifest = Manifest { number, epoch, shard_seq: seq, replay_after, last_hlc, parts };
                 store.publish(shard, manifest).await?;
+                if let Some(manifest) = old
+                    && let Some(manifest) = store.load(shard, Some(manifest)).await?
+                {
+                    store.forget(shard, manifest).await?;
+                }
                 Ok::<_, crate::ports::StoreError>(definitions)
             });
             let (definitions, ok) = match written {
@@ -154,6 +166,16 @@ impl Shard {
             };
             let _ = myself.cast(ShardMsg::Snapshotted { number, seq, position: replay_after, definitions, ok });
         });
+    }
+
+    /// In a cluster: the published snapshot, if older ones may lie about.
+    fn superseded(&mut self) -> Option<u64> {
+        let published = self.directory.membership.as_ref()?.owner.published(self.id)?;
+        if self.snapshots.forgotten == published {
+            return None;
+        }
+        self.snapshots.forgotten = published;
+        Some(published)
     }
 
     pub(super) fn snapshotted(
@@ -169,6 +191,10 @@ impl Shard {
         self.snapshots.number = number;
         if ok {
             metrics::counter!("campanile_snapshots_total").increment(1);
+            if let Some(membership) = &self.directory.membership {
+                // It counts when the shard's row names it.
+                membership.owner.snapshot_written(self.id, number, seq);
+            }
             self.snapshots.seq = seq;
             self.snapshots.replay_after = position;
             self.snapshots.definitions = definitions;

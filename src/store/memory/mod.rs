@@ -5,6 +5,7 @@
 
 pub mod faults;
 mod ports;
+pub mod shared;
 pub mod tables;
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use campanile_schema::{
     stored::StoredJob,
     view::ConfirmDecision,
 };
+use serde::{Deserialize, Serialize};
 
 /// Ids reserved for one decision: `first .. first + count` of the shard's counter. Unused ones stay gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub struct Context {
 }
 
 /// A command to a job that exists.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Command {
     /// Time passed: due instants, retries, timeouts.
     Wake,

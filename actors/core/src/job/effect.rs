@@ -8,6 +8,7 @@ use campanile_schema::{
     stored::Sealed,
 };
 use campanile_schema::{rpc::executor::Assignment, view::RunView};
+use serde::{Deserialize, Serialize};
 
 /// What a run needs of an executor.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +69,7 @@ pub enum Effect {
 }
 
 /// The answer to a command.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
     #[default]
     Done,

@@ -78,6 +78,11 @@ impl Session {
         !self.over && now_ms < self.until_ms
     }
 
+    /// End of the right to act as it is known now; 0: it may not act.
+    pub fn acts_until_ms(&self) -> u64 {
+        if self.over { 0 } else { self.until_ms }
+    }
+
     pub fn is_over(&self) -> bool {
         self.over
     }

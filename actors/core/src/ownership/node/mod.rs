@@ -143,6 +143,11 @@ impl Ownership {
         self.session.may_act(now_ms)
     }
 
+    /// CLOCK_BOOTTIME, milliseconds, until which [`Ownership::may_act`] holds if nothing else happens; 0: it does not.
+    pub fn acts_until_ms(&self) -> u64 {
+        self.session.acts_until_ms()
+    }
+
     pub fn is_over(&self) -> bool {
         self.session.is_over()
     }
@@ -155,6 +160,22 @@ impl Ownership {
     /// The epoch at which a shard is held here.
     pub fn epoch(&self, shard: ShardId) -> Option<Epoch> {
         self.holds.get(&shard).map(Hold::epoch)
+    }
+
+    /// Number of the snapshot that a held shard's row names.
+    pub fn published(&self, shard: ShardId) -> Option<u64> {
+        self.holds.get(&shard)?.row.snapshot.map(|pointer| pointer.number)
+    }
+
+    /// Shards that are being given to another session.
+    pub fn leaving(&self) -> Vec<(ShardId, SessionId)> {
+        let to = |(shard, hold): (&ShardId, &Hold)| match hold.phase {
+            Phase::Stopping { successor, .. } | Phase::Checking { successor } | Phase::Releasing { successor } => {
+                Some((*shard, successor))
+            }
+            Phase::Claiming | Phase::Loading | Phase::Serving | Phase::Reclaiming => None,
+        };
+        self.holds.iter().filter_map(to).collect()
     }
 
     /// All shard rows as they were read last, and the sessions that were known to be over before that read was sent.

@@ -7,6 +7,9 @@ macro_rules! transitions {
         pub enum Transition { $($(#[$doc])* $name,)* }
         impl Transition {
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
         }
     };
 }

@@ -1,0 +1,250 @@
+//! What is asked of a shard, and what it answers: the same whether who asks is on this node or on another one.
+
+use crate::{
+    directory::{Directory, Place},
+    messages::{Answer, ShardMsg},
+};
+use campanile_core::job::{Command, Reply};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    event::PauseScope,
+    ids::{Digest, JobId, RunId, SessionId, ShardId},
+    job::JobView,
+    stored::{StoredJob, TenantRecord},
+    view::{Created, JobFilter, RunView},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    marker::PhantomData,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+use tokio::sync::oneshot;
+
+/// Marks [`nowhere`].
+const NOWHERE: &str = "takeOver";
+/// How long a call waits for a shard that is on its way from one node to another: somewhat longer than a take-over.
+const TAKE_OVER: Duration = Duration::from_secs(5);
+/// Between two looks for its owner.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// A create that comes with a caller's key.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Once {
+    /// Of tenant and key.
+    pub key: Digest,
+    /// Of the request.
+    pub print: Digest,
+}
+
+/// What to do with a run that has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum FinalAction {
+    Reopen { redrive: bool, reason: Option<String> },
+    Discard,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ShardCall {
+    Create {
+        spec: Box<StoredJob>,
+        once: Option<Once>,
+    },
+    /// What a create with this key made; None = nothing yet.
+    Created(Once),
+    /// To the key's shard: the key belongs to this request from now on.
+    KeepCreate(Once),
+    /// Each with its place in the caller's list.
+    CreateMany(Vec<(usize, StoredJob)>),
+    Command {
+        job: JobId,
+        command: Command,
+    },
+    /// A manual trigger: the key is looked up first.
+    Trigger {
+        job: JobId,
+        command: Command,
+    },
+    /// Retry, redrive, discard: the record is looked up first.
+    OnFinal {
+        run: RunId,
+        action: FinalAction,
+    },
+    SetTenant(TenantRecord),
+    SetPause {
+        scope: PauseScope,
+        paused: bool,
+        version: u64,
+    },
+    GetJob(JobId),
+    GetJobByName {
+        tenant: String,
+        name: String,
+    },
+    /// None: not here (any more); the view may have it.
+    GetRun(RunId),
+    OpenRuns(JobId),
+    TenantOfJob(JobId),
+    /// Its record, and whether it is paused.
+    GetTenant(String),
+    ListJobs {
+        filter: Arc<JobFilter>,
+        after: u64,
+        limit: usize,
+    },
+}
+
+impl ShardCall {
+    /// Whether it is refused when queues are full, and counts in the shard's mailbox until it is taken. Reads, and what must never
+    /// be refused, are not.
+    pub fn is_counted(&self) -> bool {
+        match self {
+            Self::Create { .. }
+            | Self::KeepCreate(_)
+            | Self::CreateMany(_)
+            | Self::Command { .. }
+            | Self::Trigger { .. }
+            | Self::OnFinal { .. }
+            | Self::SetTenant(_) => true,
+            Self::Created(_)
+            | Self::SetPause { .. }
+            | Self::GetJob(_)
+            | Self::GetJobByName { .. }
+            | Self::GetRun(_)
+            | Self::OpenRuns(_)
+            | Self::TenantOfJob(_)
+            | Self::GetTenant(_)
+            | Self::ListJobs { .. } => false,
+        }
+    }
+}
+
+macro_rules! answers {
+    ($($name:ident($type:ty)),+ $(,)?) => {
+        /// What a shard answers.
+        #[derive(Debug, Serialize, Deserialize)]
+        pub enum ShardAnswer { $($name($type)),+ }
+        $(
+            impl From<$type> for ShardAnswer {
+                fn from(value: $type) -> Self { Self::$name(value) }
+            }
+            impl TryFrom<ShardAnswer> for $type {
+                type Error = ApiError;
+                fn try_from(answer: ShardAnswer) -> Answer<Self> {
+                    match answer {
+                        ShardAnswer::$name(value) => Ok(value),
+                        other => Err(ApiError::new(ErrorCode::Internal, format!("a shard gave an answer to another question: {other:?}"))),
+                    }
+                }
+            }
+        )+
+    };
+}
+
+answers! {
+    Done(()),
+    Created(Created),
+    CreatedBefore(Option<Created>),
+    CreatedMany(Vec<(usize, Answer<Created>)>),
+    Reply(Reply),
+    Job(Box<JobView>),
+    Jobs(Vec<JobView>),
+    Run(Option<Box<RunView>>),
+    Runs(Vec<RunView>),
+    Name(String),
+    Tenant((Option<TenantRecord>, bool)),
+}
+
+/// Where an answer of one kind goes.
+#[derive(Debug)]
+pub struct Port<T> {
+    to: oneshot::Sender<Answer<ShardAnswer>>,
+    kind: PhantomData<fn(T)>,
+}
+
+impl<T: Into<ShardAnswer>> Port<T> {
+    pub fn new(to: oneshot::Sender<Answer<ShardAnswer>>) -> Self {
+        Self { to, kind: PhantomData }
+    }
+
+    /// A caller that went away needs no answer.
+    pub fn send(self, answer: Answer<T>) {
+        let _ = self.to.send(answer.map(Into::into));
+    }
+}
+
+/// The other nodes.
+pub trait Peers: Send + Sync + 'static {
+    /// Asks the node of a session that should own the shard. Its answer, or why it was not asked or did not answer: [`nowhere`] if
+    /// nothing was done, [`gone`] if nobody knows.
+    fn ask(
+        &self,
+        owner: SessionId,
+        shard: ShardId,
+        call: ShardCall,
+    ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>>;
+    /// A shard was given to this session.
+    fn tell_released(&self, shard: ShardId, successor: SessionId);
+}
+
+/// Asks a shard, wherever it is, and waits.
+pub(crate) async fn ask<T>(directory: &Directory, shard: ShardId, call: ShardCall) -> Answer<T>
+where
+    T: TryFrom<ShardAnswer, Error = ApiError>,
+{
+    let until = tokio::time::Instant::now() + TAKE_OVER;
+    loop {
+        let answer = match directory.place(shard) {
+            // It may begin to leave before it has answered.
+            Place::Here if directory.membership.is_some() => ask_here(directory, shard, call.clone()).await,
+            Place::Here => return ask_here(directory, shard, call).await.and_then(T::try_from),
+            Place::Elsewhere { owner, peers } => peers.ask(owner, shard, call.clone()).await,
+            Place::TakenOver => Err(nowhere()),
+            Place::Nowhere => return Err(gone()),
+        };
+        match answer {
+            Err(error) if is_nowhere(&error) && tokio::time::Instant::now() < until => {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            answer => return answer.and_then(T::try_from),
+        }
+    }
+}
+
+/// Asks a shard of this node: what came from elsewhere is not sent on.
+pub async fn ask_here(directory: &Directory, shard: ShardId, call: ShardCall) -> Answer<ShardAnswer> {
+    let counted = call.is_counted();
+    if counted && directory.overloaded(shard) {
+        metrics::counter!("campanile_overloaded_total").increment(1);
+        return Err(overloaded());
+    }
+    if counted {
+        directory.mailbox[usize::from(shard.0)].fetch_add(1, Ordering::Relaxed);
+    }
+    let (port, answer) = oneshot::channel();
+    directory.to_shard(shard, ShardMsg::Call(call, port));
+    answer.await.unwrap_or_else(|_| Err(gone()))
+}
+
+/// A shard is full, or what is behind it.
+pub(crate) fn overloaded() -> ApiError {
+    ApiError::new(ErrorCode::Overloaded, "the node's queues are full; try again later").retry_after(1.0)
+}
+
+/// The shard went away before it answered: what was asked may or may not have been done.
+pub fn gone() -> ApiError {
+    ApiError::new(ErrorCode::NotReady, "the node is restarting its session; read before you ask again").retry_after(1.0)
+}
+
+/// Nobody serves the shard; nothing was done.
+pub fn nowhere() -> ApiError {
+    ApiError::new(ErrorCode::NotReady, "nobody serves this shard at the moment; it is being taken over")
+        .with_detail(serde_json::json!({ NOWHERE: true }))
+        .retry_after(1.0)
+}
+
+fn is_nowhere(error: &ApiError) -> bool {
+    error.detail.as_ref().is_some_and(|detail| detail.get(NOWHERE).is_some())
+}

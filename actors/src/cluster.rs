@@ -1,0 +1,106 @@
+//! A session of a node of a cluster: it owns no shard at first. The protocol takes shards and gives them away ([`crate::owner`]); what
+//! runs on them is the same as on a node that is alone.
+
+use crate::{
+    calls::Peers,
+    directory::{Directory, DirectoryParts, Membership},
+    journal::JournalHandle,
+    maintenance,
+    owner::{
+        ClusterMember, Keeper, KeeperParts, OwnerHandle, OwnerParts,
+        lanes::{self, LaneOptions},
+    },
+    pool::PoolActor,
+    ports::{Clock, Leases, Secrets, Snapshots, StoreError, Views},
+    projector::{OnFailure, ProjectorHandle},
+    session::{self, Session},
+    time::NodeTime,
+};
+use campanile_core::{clock::Saved, ownership::Settings};
+use campanile_schema::format::FormatRow;
+use ractor::Actor;
+use std::{sync::Arc, time::Duration};
+use tokio::sync::{mpsc, watch};
+
+/// What the nodes of a cluster share.
+#[derive(Clone)]
+pub struct SharedStore {
+    pub leases: Arc<dyn Leases>,
+    pub snapshots: Arc<dyn Snapshots>,
+    pub views: Arc<dyn Views>,
+}
+
+/// What a session is made of.
+pub struct ClusterParts {
+    pub node: String,
+    pub format: FormatRow,
+    pub settings: Settings,
+    pub store: SharedStore,
+    pub secrets: Arc<dyn Secrets>,
+    pub clock: Arc<dyn Clock>,
+    pub boot_id: String,
+    /// Clock reading of an earlier start.
+    pub saved_clock: Option<Saved>,
+    /// From one round of rows to the next at the least, microseconds.
+    pub linger_us: u64,
+    /// Living members, this node with its current session among them.
+    pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    pub peers: Arc<dyn Peers>,
+    /// Told when the session is over: a new one is to be started.
+    pub failures: mpsc::UnboundedSender<StoreError>,
+}
+
+/// Starts a session. It serves nothing until the protocol says so.
+pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
+    let threads = |e: std::io::Error| StoreError::Unavailable(format!("no thread: {e}"));
+    let SharedStore { leases, snapshots, views } = parts.store.clone();
+    let (id, shards, lane_count) = (parts.settings.session, parts.format.shards, parts.settings.lanes);
+    let time = NodeTime::start(parts.clock.clone(), &parts.boot_id, None, parts.saved_clock.as_ref());
+    let gather = Duration::from_micros(parts.linger_us * session::PROJECTED_BATCHES);
+    // A store that is away for a while costs the session nothing: what is not shown yet is shown later.
+    let projector = ProjectorHandle::start(views.clone(), gather, OnFailure::TryAgain).map_err(threads)?;
+    let (journal, to_lanes, frames) = JournalHandle::new(id);
+    let (to_keeper, orders) = mpsc::unbounded_channel();
+    let owner = OwnerHandle::start(OwnerParts {
+        settings: parts.settings,
+        shards,
+        clock: parts.clock,
+        store: leases,
+        to_lanes,
+        to_keeper,
+    })
+    .map_err(threads)?;
+    let options = LaneOptions { session: id, lanes: lane_count, linger_us: parts.linger_us };
+    lanes::start(&journal, frames, owner.clone(), projector.clone(), options).map_err(threads)?;
+    let directory = Directory::new(DirectoryParts {
+        node: parts.node.into(),
+        cluster_id: parts.format.cluster_id,
+        session: id,
+        shards,
+        time,
+        journal,
+        projector,
+        views,
+        snapshots,
+        secrets: parts.secrets,
+        membership: Some(Membership { owner: owner.clone(), peers: parts.peers }),
+    });
+    metrics::gauge!("retry_queue_depth").set(0.0);
+    let (pool, _) = Actor::spawn(None, PoolActor, Arc::downgrade(&directory)).await.map_err(session::spawned)?;
+    directory.set_pool(pool);
+    let keeper = Keeper::new(KeeperParts {
+        directory: directory.clone(),
+        owner,
+        store: parts.store,
+        orders,
+        members: parts.members,
+        failures: parts.failures,
+    });
+    tracing::info!(session = id.0, shards, "session of a cluster started");
+    let tasks = vec![
+        tokio::spawn(session::tick(directory.clone())),
+        tokio::spawn(maintenance::gauges(directory.clone())),
+        tokio::spawn(keeper.run()),
+    ];
+    Ok(Session::of_cluster(directory, tasks))
+}

@@ -1,0 +1,122 @@
+//! What membership and placement say, put together for the protocol: whom to watch, and who should own what. All of it may be
+//! wrong; the rows decide.
+
+use campanile_core::{
+    ownership::Hints,
+    ownership::rows::ShardRow,
+    placement::{Member, NodeId, Owners, Standing, place, plan, wanted},
+};
+use campanile_schema::ids::{SessionId, ShardId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Hand-overs under way at once, in the whole cluster: each keeps a shard from its work for a moment.
+const MOVES_AT_ONCE: usize = 8;
+/// Members that a node watches all the time: those that follow it in the order of node ids.
+const WATCHED_SUCCESSORS: usize = 2;
+
+/// A living node of the cluster, as membership tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterMember {
+    pub node: NodeId,
+    /// Its current one.
+    pub session: SessionId,
+    pub standing: Standing,
+    /// It did not answer of late.
+    pub suspected: bool,
+}
+
+/// Remembers the last placement: it changes only with the members.
+#[derive(Default)]
+pub(super) struct Planner {
+    of: Vec<Member>,
+    placement: Owners,
+}
+
+impl Planner {
+    /// `rows` as they were read, without those of sessions in `over`; `leaving`: own hand-overs that have begun.
+    pub fn hints(
+        &mut self,
+        me: SessionId,
+        shards: u16,
+        members: &[ClusterMember],
+        rows: &[(ShardId, ShardRow)],
+        over: &[SessionId],
+        leaving: &[(ShardId, SessionId)],
+    ) -> Hints {
+        let by_session: BTreeMap<SessionId, NodeId> = members.iter().map(|m| (m.session, m.node)).collect();
+        let by_node: BTreeMap<NodeId, SessionId> = members.iter().map(|m| (m.node, m.session)).collect();
+        let living = |session: &SessionId| by_session.get(session).copied().filter(|_| !over.contains(session));
+        let owners: Owners =
+            rows.iter().filter_map(|(shard, row)| Some((*shard, living(row.owner.as_ref()?)?))).collect();
+        let underway: Owners = leaving.iter().filter_map(|(shard, to)| Some((*shard, living(to)?))).collect();
+        let placed: Vec<Member> =
+            members.iter().map(|m| Member { standing: m.standing, ..Member::open(m.node) }).collect();
+        let cordoned = placed.iter().any(|m| m.standing == Standing::Cordoned);
+        if placed != self.of || cordoned {
+            self.placement = place(shards, &placed, &owners);
+            self.of = placed.clone();
+        }
+        let moves = plan(&self.placement, &placed, &owners, &underway, MOVES_AT_ONCE);
+        let wanted = wanted(&owners, &moves);
+        Hints {
+            members: by_session.keys().copied().collect(),
+            watch: watched(me, members),
+            borrowers: BTreeSet::new(),
+            wanted: wanted.into_iter().filter_map(|(shard, node)| Some((shard, *by_node.get(&node)?))).collect(),
+        }
+    }
+}
+
+fn watched(me: SessionId, members: &[ClusterMember]) -> BTreeSet<SessionId> {
+    let mut ring: Vec<&ClusterMember> = members.iter().collect();
+    ring.sort_by_key(|m| m.node);
+    let at = ring.iter().position(|m| m.session == me).unwrap_or(0);
+    let successors = (1..=WATCHED_SUCCESSORS).filter_map(|n| ring.get((at + n) % ring.len().max(1)).copied());
+    let suspects = members.iter().filter(|m| m.suspected);
+    successors.chain(suspects).map(|m| m.session).filter(|session| *session != me).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(node: u64, session: u64) -> ClusterMember {
+        ClusterMember {
+            node: NodeId(node),
+            session: SessionId(session),
+            standing: Standing::Open,
+            suspected: false,
+        }
+    }
+
+    fn row(owner: u64) -> ShardRow {
+        ShardRow { owner: Some(SessionId(owner)), ..ShardRow::default() }
+    }
+
+    #[test]
+    fn shards_of_no_living_session_are_wanted_at_once_and_others_a_few_at_a_time() {
+        let members = [member(1, 11), member(2, 12)];
+        // Session 10 was node 1's before its restart, session 12 is fenced without knowing it.
+        let rows: Vec<(ShardId, ShardRow)> =
+            (0..64).map(|n| (ShardId(n), row(if n < 32 { 10 } else { 11 }))).collect();
+        let mut planner = Planner::default();
+        let hints = planner.hints(SessionId(11), 64, &members, &rows, &[], &[]);
+        assert_eq!(hints.wanted.len(), 64);
+        let moved = hints.wanted.iter().filter(|(shard, to)| shard.0 >= 32 && **to == SessionId(12)).count();
+        assert!((1..=MOVES_AT_ONCE).contains(&moved), "{moved}");
+        let orphans = hints.wanted.iter().filter(|(shard, to)| shard.0 < 32 && **to == SessionId(12)).count();
+        assert!(orphans > MOVES_AT_ONCE, "{orphans}: what has no owner does not wait");
+        let over = planner.hints(SessionId(11), 64, &members[..1], &rows, &[SessionId(12)], &[]);
+        assert!(over.wanted.values().all(|to| *to == SessionId(11)));
+    }
+
+    #[test]
+    fn a_node_watches_its_successors_and_whoever_is_suspected() {
+        let mut members: Vec<_> = (1..=5).map(|n| member(n, 10 + n)).collect();
+        members[1].suspected = true;
+        let sessions = |me| watched(SessionId(me), &members).into_iter().map(|s| s.0).collect::<Vec<_>>();
+        assert_eq!(sessions(14), [11, 12, 15]);
+        assert_eq!(sessions(11), [12, 13]);
+        assert!(watched(SessionId(11), &members[..1]).is_empty());
+    }
+}

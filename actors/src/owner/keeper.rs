@@ -1,0 +1,211 @@
+//! Does with shards what the protocol says: loads them, serves them, stops them, lets them go. One task of a session; it also gives
+//! the protocol its hints, whenever the rows were read or the members changed.
+
+use super::{
+    OwnerHandle,
+    hints::{ClusterMember, Planner},
+    load::{Found, Loader, Wanted},
+};
+use crate::{
+    cluster::SharedStore,
+    directory::Directory,
+    messages::ShardMsg,
+    ports::StoreError,
+    shard::{ShardActor, ShardStart},
+};
+use campanile_core::ownership::Output;
+use campanile_schema::ids::{Epoch, ShardId};
+use ractor::Actor;
+use std::{collections::HashMap, sync::Arc, time::Duration};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Claims are answered at about the same time; shards of a lane that are loaded together read its rows once.
+const GATHER: Duration = Duration::from_millis(10);
+/// Before a load that failed is tried again.
+const LOAD_AGAIN: Duration = Duration::from_millis(300);
+
+/// What the keeper works with.
+pub struct KeeperParts {
+    pub directory: Arc<Directory>,
+    pub owner: OwnerHandle,
+    pub store: SharedStore,
+    pub orders: mpsc::UnboundedReceiver<Output>,
+    pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    /// Told once when the session is over.
+    pub failures: mpsc::UnboundedSender<StoreError>,
+}
+
+/// See the module's text.
+pub struct Keeper {
+    directory: Arc<Directory>,
+    owner: OwnerHandle,
+    loader: Loader,
+    orders: mpsc::UnboundedReceiver<Output>,
+    members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    failures: mpsc::UnboundedSender<StoreError>,
+    planner: Planner,
+    /// To be loaded as soon as no more come.
+    wanted: Vec<Wanted>,
+    /// In memory, until the protocol says that they are served.
+    found: HashMap<ShardId, Found>,
+    loads: mpsc::UnboundedSender<(Wanted, Result<Found, StoreError>)>,
+    loads_done: mpsc::UnboundedReceiver<(Wanted, Result<Found, StoreError>)>,
+}
+
+impl Keeper {
+    pub fn new(parts: KeeperParts) -> Self {
+        let KeeperParts { directory, owner, store, orders, members, failures } = parts;
+        let (loads, loads_done) = mpsc::unbounded_channel();
+        Self {
+            directory,
+            owner,
+            loader: Loader { store },
+            orders,
+            members,
+            failures,
+            planner: Planner::default(),
+            wanted: Vec::new(),
+            found: HashMap::new(),
+            loads,
+            loads_done,
+        }
+    }
+
+    /// Until the session is over.
+    pub async fn run(mut self) {
+        self.hint();
+        loop {
+            let gathering = !self.wanted.is_empty();
+            tokio::select! {
+                biased;
+                order = self.orders.recv() => match order {
+                    None => return,
+                    Some(Output::Over) => return self.over(),
+                    Some(order) => self.obey(order).await,
+                },
+                Some((wanted, result)) = self.loads_done.recv() => self.loaded(wanted, result),
+                Ok(()) = self.members.changed() => self.hint(),
+                () = tokio::time::sleep(GATHER), if gathering => self.load(),
+            }
+        }
+    }
+
+    async fn obey(&mut self, order: Output) {
+        match order {
+            Output::Load { shard, epoch, spans, snapshot } => {
+                self.wanted.push(Wanted { shard, epoch, spans, snapshot });
+            }
+            Output::Serve { shard, epoch } => self.serve(shard, epoch).await,
+            Output::Stop { shard } => self.stop(shard),
+            Output::Released { shard, successor } => {
+                self.forget(shard);
+                tracing::info!(%shard, to = successor.0, "shard handed over");
+                if let Some(membership) = &self.directory.membership {
+                    membership.peers.tell_released(shard, successor);
+                }
+            }
+            Output::Lost { shard } => {
+                tracing::warn!(%shard, "shard lost: another session owns it");
+                self.forget(shard);
+            }
+            Output::RowsRead => self.hint(),
+            // Done where they are made.
+            Output::Store { .. } | Output::Acknowledge { .. } | Output::Took(_) | Output::Over => {}
+        }
+    }
+
+    fn load(&mut self) {
+        let (loader, loads) = (self.loader.clone(), self.loads.clone());
+        let wanted = std::mem::take(&mut self.wanted);
+        tokio::spawn(async move {
+            for (wanted, result) in loader.load(wanted).await {
+                let _ = loads.send((wanted, result));
+            }
+        });
+    }
+
+    fn loaded(&mut self, wanted: Wanted, result: Result<Found, StoreError>) {
+        match result {
+            Ok(mut found) => {
+                let (last, ends) = (found.last, std::mem::take(&mut found.ends));
+                self.found.insert(wanted.shard, found);
+                self.owner.loaded(wanted.shard, wanted.epoch, last, ends);
+            }
+            Err(error) => {
+                if !self.owner.holds(wanted.shard, wanted.epoch) {
+                    return;
+                }
+                metrics::counter!("campanile_shard_load_failures_total").increment(1);
+                tracing::error!(shard = %wanted.shard, %error, "a shard cannot be loaded; it is tried again");
+                let loads = self.loads.clone();
+                let loader = self.loader.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(LOAD_AGAIN).await;
+                    for (wanted, result) in loader.load(vec![wanted]).await {
+                        let _ = loads.send((wanted, result));
+                    }
+                });
+            }
+        }
+    }
+
+    async fn serve(&mut self, shard: ShardId, epoch: Epoch) {
+        if self.directory.raise(shard, epoch) {
+            return self.directory.to_shard(shard, ShardMsg::Serve(epoch));
+        }
+        let Some(found) = self.found.remove(&shard).filter(|found| found.epoch == epoch) else {
+            tracing::error!(%shard, "a shard is to be served that was not loaded");
+            return;
+        };
+        let (frames, directory) = (found.loaded.replayed(), self.directory.clone());
+        let start = ShardStart { directory: directory.clone(), epoch, loaded: found.loaded };
+        self.directory.expect_shards(1);
+        match Actor::spawn(None, ShardActor, start).await {
+            Ok((actor, _)) => {
+                directory.serve(shard, epoch, actor.clone());
+                // Its first wake, published before it was here.
+                let _ = actor.cast(ShardMsg::Tick);
+                metrics::counter!("campanile_shards_taken_total").increment(1);
+                metrics::counter!("campanile_replayed_frames_total").increment(frames);
+                tracing::info!(%shard, epoch = epoch.0, frames, "shard served");
+            }
+            Err(error) => {
+                self.directory.shard_is_up();
+                tracing::error!(%shard, %error, "a shard's actor did not start; the session ends");
+                self.over();
+            }
+        }
+    }
+
+    fn stop(&mut self, shard: ShardId) {
+        let (port, stopped) = oneshot::channel();
+        self.directory.to_shard(shard, ShardMsg::Stop(port));
+        let owner = self.owner.clone();
+        tokio::spawn(async move {
+            // Its actor ended: the session has, or the shard was lost.
+            if stopped.await.is_ok() {
+                owner.stopped(shard);
+            }
+        });
+    }
+
+    fn forget(&mut self, shard: ShardId) {
+        self.wanted.retain(|wanted| wanted.shard != shard);
+        self.found.remove(&shard);
+        if let Some(actor) = self.directory.leave(shard) {
+            actor.stop(None);
+        }
+    }
+
+    fn hint(&mut self) {
+        let members = self.members.borrow_and_update().clone();
+        let (me, shards) = (self.owner.session(), self.directory.shards);
+        let planner = &mut self.planner;
+        self.owner.hint_by(|rows, over, leaving| planner.hints(me, shards, &members, rows, over, leaving));
+    }
+
+    fn over(&mut self) {
+        self.owner.stop();
+        let _ = self.failures.send(StoreError::Unavailable("this node's session is over".to_owned()));
+    }
+}

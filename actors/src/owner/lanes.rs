@@ -1,0 +1,169 @@
+//! The journal of a session of a cluster: one thread that gathers frames of all shards into rows of the session's lanes, keeps as
+//! many of them in flight as the window allows, and tells shards and projector when the protocol acknowledges them. Rows are
+//! written again by the protocol, never here; frames of a shard that was lost meanwhile are nobody's and are dropped.
+
+use super::{Appending, OwnerHandle};
+use crate::{
+    journal::{JournalHandle, Pending, ToWriter, tell},
+    messages::ToProject,
+    ports::Position,
+    projector::ProjectorHandle,
+};
+use campanile_core::ownership::rows::lane_of;
+use campanile_schema::{
+    ids::{Epoch, SessionId, ShardId},
+    limits,
+};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
+
+/// Between two tries to append what was refused: the window was full, or the lease had run out.
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// How the lanes are written.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneOptions {
+    pub session: SessionId,
+    pub lanes: u16,
+    /// From one round of rows to the next at the least, microseconds.
+    pub linger_us: u64,
+}
+
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Pending>,
+    /// Rows that are not acknowledged, by seq.
+    flying: VecDeque<(u64, Vec<Pending>)>,
+}
+
+struct Writer {
+    receiver: mpsc::Receiver<ToWriter>,
+    owner: OwnerHandle,
+    projector: ProjectorHandle,
+    options: LaneOptions,
+    lanes: Vec<Lane>,
+    in_flight: Arc<AtomicI64>,
+}
+
+/// Starts the thread behind a handle; it ends with the handles.
+pub fn start(
+    handle: &JournalHandle,
+    receiver: mpsc::Receiver<ToWriter>,
+    owner: OwnerHandle,
+    projector: ProjectorHandle,
+    options: LaneOptions,
+) -> std::io::Result<()> {
+    let lanes = (0..options.lanes).map(|_| Lane::default()).collect();
+    let writer = Writer { receiver, owner, projector, options, lanes, in_flight: handle.counter() };
+    std::thread::Builder::new().name("lanes".to_owned()).spawn(move || writer.run())?;
+    Ok(())
+}
+
+impl Writer {
+    fn run(mut self) {
+        let linger = Duration::from_micros(self.options.linger_us);
+        let mut round = Instant::now();
+        while self.hear() {
+            std::thread::sleep((round + linger).saturating_duration_since(Instant::now()));
+            round = Instant::now();
+            while let Ok(message) = self.receiver.try_recv() {
+                if !self.take(message) {
+                    return;
+                }
+            }
+            for lane in 0..self.lanes.len() {
+                self.write(lane);
+            }
+        }
+    }
+
+    /// Waits until there is something to do; false: the session is over.
+    fn hear(&mut self) -> bool {
+        let message = if self.lanes.iter().all(|lane| lane.waiting.is_empty()) {
+            self.receiver.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
+        } else {
+            self.receiver.recv_timeout(AGAIN)
+        };
+        match message {
+            Ok(message) => self.take(message),
+            Err(mpsc::RecvTimeoutError::Timeout) => true,
+            Err(mpsc::RecvTimeoutError::Disconnected) => false,
+        }
+    }
+
+    fn take(&mut self, message: ToWriter) -> bool {
+        match message {
+            ToWriter::Frame(pending) => {
+                let lane = lane_of(pending.frame.shard, self.options.lanes);
+                self.lanes[usize::from(lane)].waiting.push_back(pending);
+            }
+            ToWriter::Acknowledged { lane, upto } => self.acknowledged(lane, upto),
+            ToWriter::Over => return false,
+        }
+        true
+    }
+
+    /// Rows of what waits, until the window is full.
+    fn write(&mut self, index: usize) {
+        loop {
+            let lane = &mut self.lanes[index];
+            let mut bytes = 0;
+            let fits = |pending: &&Pending| {
+                let first = bytes == 0;
+                bytes += pending.bytes.len();
+                first || bytes <= limits::LANE_ROW_BYTES
+            };
+            let frames: Vec<(ShardId, Epoch, u64)> = lane
+                .waiting
+                .iter()
+                .take_while(fits)
+                .map(|pending| (pending.frame.shard, pending.frame.epoch, pending.frame.seq))
+                .collect();
+            if frames.is_empty() {
+                return;
+            }
+            let waiting = &lane.waiting;
+            let row = || {
+                let parts: Vec<&[u8]> = waiting.iter().take(frames.len()).map(|pending| &*pending.bytes).collect();
+                parts.concat().into()
+            };
+            match self.owner.append(index as u16, &frames, row) {
+                Ok(seq) => {
+                    let row: Vec<Pending> = lane.waiting.drain(..frames.len()).collect();
+                    metrics::counter!("campanile_journal_frames_total").increment(row.len() as u64);
+                    metrics::counter!("campanile_journal_bytes_total")
+                        .increment(row.iter().map(|pending| pending.bytes.len() as u64).sum());
+                    metrics::counter!("campanile_journal_batches_total").increment(1);
+                    lane.flying.push_back((seq, row));
+                }
+                Err(Appending::Later) => return,
+                Err(Appending::Strange(indexes)) => {
+                    for index in indexes.iter().rev() {
+                        lane.waiting.remove(*index);
+                    }
+                    self.in_flight.fetch_sub(indexes.len() as i64, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    fn acknowledged(&mut self, index: u16, upto: u64) {
+        loop {
+            let flying = &mut self.lanes[usize::from(index)].flying;
+            let Some((seq, row)) = flying.pop_front_if(|(seq, _)| *seq <= upto) else { return };
+            let position = Position { session: self.options.session, lane: index, seq };
+            tell(&row, position);
+            let frames: Vec<_> = row.into_iter().map(|pending| (pending.frame, pending.from)).collect();
+            let count = frames.len() as i64;
+            self.projector.project(ToProject { frames, position });
+            self.in_flight.fetch_sub(count, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A shard that leaves for another node, or stays after all.
+
+use super::Shard;
+use crate::messages::PoolMsg;
+use campanile_schema::{ids::Epoch, job::JobStatus};
+use std::sync::atomic::Ordering;
+use tokio::sync::oneshot;
+
+impl Shard {
+    /// Nothing new is decided; answered when all that was is durable.
+    pub(super) fn stop(&mut self, port: oneshot::Sender<()>) {
+        self.stopping = true;
+        self.directory.wakes[usize::from(self.id.0)].store(i64::MAX, Ordering::Relaxed);
+        self.when_durable(move || {
+            let _ = port.send(());
+        });
+    }
+
+    /// It is ours, at this epoch.
+    pub(super) fn serve(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+        self.stopping = false;
+    }
+
+    /// The actor ends: what the node counts of its jobs and runs goes.
+    pub(super) fn hand_back(&mut self) {
+        if self.directory.ended.load(Ordering::Acquire) {
+            return;
+        }
+        let ids: Vec<_> = self.jobs.keys().copied().collect();
+        for id in ids {
+            let Some(job) = self.materialize(id) else { continue };
+            metrics::gauge!("retry_queue_depth").decrement(crate::measure::retries(&job));
+            if job.hot.status != JobStatus::Deleted {
+                self.directory.gauge(&job.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        // Behind all that the shard ever sent there.
+        self.directory.to_pool(PoolMsg::ShardGone(self.id));
+    }
+}

@@ -1,0 +1,257 @@
+//! Where a node's sessions live: in a directory that is its own, or in the store that a cluster shares. Both start a session, and
+//! another one when that has ended.
+
+use crate::{
+    clock::{self, SystemClock},
+    store::embedded::{EmbeddedOptions, EmbeddedStore},
+};
+use campanile_actors::{
+    calls::Peers,
+    cluster::{self, ClusterParts, SharedStore},
+    maintenance::Retention,
+    owner::ClusterMember,
+    ports::{Opened, Secrets, StoreError},
+    session::{self, Session, SessionParts},
+};
+use campanile_core::ownership::Settings;
+use campanile_schema::{format::FormatRow, ids::SessionId};
+use parking_lot::Mutex;
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::{mpsc, watch};
+
+/// Longest wait for actors and threads at the end.
+const LET_GO: Duration = Duration::from_secs(2);
+/// File of the session that a node had last, and of the boot it had it in.
+const SESSION_FILE: &str = "SESSION";
+const LOCK_FILE: &str = "LOCK";
+
+/// What a node is to live in.
+pub enum HomeOptions {
+    Alone(EmbeddedOptions),
+    Cluster(ClusterOptions),
+}
+
+impl From<EmbeddedOptions> for HomeOptions {
+    fn from(options: EmbeddedOptions) -> Self {
+        Self::Alone(options)
+    }
+}
+
+/// A cluster, as a node needs it.
+pub struct ClusterOptions {
+    /// Of this node: its lock, its last session, its clock.
+    pub dir: PathBuf,
+    pub format: FormatRow,
+    pub store: SharedStore,
+    /// Without a session and a predecessor: those come with each start.
+    pub settings: Settings,
+    /// Living members, this node among them once it was announced.
+    pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    pub announce: Arc<dyn Announce>,
+    pub peers: Arc<dyn Peers>,
+    /// Longest time in which shards are given away when the node stops.
+    pub drain: Duration,
+}
+
+/// Tells the other members of this node.
+pub trait Announce: Send + Sync + 'static {
+    /// Its session from now on.
+    fn session(&self, session: SessionId);
+    /// It gives its shards away and leaves.
+    fn draining(&self);
+}
+
+/// What every session of a node gets, wherever it lives.
+pub struct Furnishing {
+    pub name: String,
+    pub secrets: Arc<dyn Secrets>,
+    pub retention: Retention,
+    pub linger_us: u64,
+    pub failures: mpsc::UnboundedSender<StoreError>,
+}
+
+/// See the module's text.
+pub enum Home {
+    Alone(Alone),
+    Cluster(Box<Member>),
+}
+
+/// A directory of its own, locked.
+pub struct Alone {
+    dir: PathBuf,
+    store: Arc<EmbeddedStore>,
+    /// What opening gave, for the first session.
+    opened: Mutex<Option<Opened>>,
+}
+
+/// A node of a cluster. Its directory holds no jobs.
+pub struct Member {
+    options: ClusterOptions,
+    _lock: File,
+}
+
+impl Home {
+    /// Errors are sentences for the operator.
+    pub async fn open(options: HomeOptions) -> Result<Self, String> {
+        match options {
+            HomeOptions::Alone(options) => {
+                let dir = options.dir.clone();
+                let (store, opened) = tokio::task::spawn_blocking(move || EmbeddedStore::open(options))
+                    .await
+                    .map_err(|e| e.to_string())?
+                    .map_err(|e| e.to_string())?;
+                Ok(Self::Alone(Alone { dir, store, opened: Mutex::new(Some(opened)) }))
+            }
+            HomeOptions::Cluster(options) => {
+                let lock = lock(&options.dir)?;
+                Ok(Self::Cluster(Box::new(Member { options, _lock: lock })))
+            }
+        }
+    }
+
+    pub fn dir(&self) -> &Path {
+        match self {
+            Self::Alone(alone) => &alone.dir,
+            Self::Cluster(member) => &member.options.dir,
+        }
+    }
+
+    pub fn is_member(&self) -> bool {
+        match self {
+            Self::Alone(_) => false,
+            Self::Cluster(_) => true,
+        }
+    }
+
+    /// What callers are told while there is no session.
+    pub fn left(&self, error: &StoreError) -> String {
+        match self {
+            Self::Alone(_) => format!("the store cannot be written ({error}); it is reopened as soon as it can"),
+            Self::Cluster(_) => format!("the node has no session ({error}); it begins a new one as soon as it can"),
+        }
+    }
+
+    pub fn cluster_id(&self) -> u64 {
+        match self {
+            Self::Alone(alone) => alone.opened.lock().as_ref().map_or(0, |opened| opened.format.cluster_id.0),
+            Self::Cluster(member) => member.options.format.cluster_id.0,
+        }
+    }
+
+    /// The first session, or the next one.
+    pub async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
+        match self {
+            Self::Alone(alone) => alone.start(with).await,
+            Self::Cluster(member) => member.start(with).await,
+        }
+    }
+
+    /// Ends the last session in order.
+    pub async fn leave(&self, session: Session) {
+        if let Self::Cluster(member) = self {
+            member.options.announce.draining();
+            session.hand_over(member.options.drain).await;
+        }
+        session.drain().await;
+    }
+
+    /// Waits until actors and threads have let the store go, so that its lock is free when the node has stopped.
+    pub async fn let_go(self) {
+        let Self::Alone(alone) = self else { return };
+        let deadline = tokio::time::Instant::now() + LET_GO;
+        // One is ours.
+        while Arc::strong_count(&alone.store) > 1 && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl Alone {
+    async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
+        let first = self.opened.lock().take();
+        let opened = match first {
+            Some(opened) => opened,
+            None => {
+                let store = self.store.clone();
+                tokio::task::spawn_blocking(move || store.reopen())
+                    .await
+                    .map_err(|e| StoreError::Unavailable(e.to_string()))??
+            }
+        };
+        session::start(SessionParts {
+            node: with.name.clone(),
+            opened,
+            journal: self.store.clone(),
+            snapshots: self.store.clone(),
+            views: self.store.clone(),
+            secrets: with.secrets.clone(),
+            clock: Arc::new(SystemClock),
+            boot_id: clock::boot_id(),
+            saved_clock: clock::load(&self.dir),
+            linger_us: with.linger_us,
+            retention: with.retention,
+            failures: with.failures.clone(),
+        })
+        .await
+    }
+}
+
+impl Member {
+    async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
+        let options = &self.options;
+        let session = options.store.leases.next_session().await?;
+        let boot = clock::boot_id();
+        // With the lock in hand, whoever had it before on this boot is gone: nobody need wait for its lease.
+        let predecessor = last_session(&options.dir, &boot);
+        keep_session(&options.dir, session, &boot)
+            .map_err(|e| StoreError::Unavailable(format!("cannot write {SESSION_FILE}: {e}")))?;
+        options.announce.session(session);
+        cluster::start(ClusterParts {
+            node: with.name.clone(),
+            format: options.format.clone(),
+            settings: Settings { session, predecessor, ..options.settings.clone() },
+            store: options.store.clone(),
+            secrets: with.secrets.clone(),
+            clock: Arc::new(SystemClock),
+            boot_id: boot,
+            saved_clock: clock::load(&options.dir),
+            linger_us: with.linger_us,
+            members: options.members.clone(),
+            peers: options.peers.clone(),
+            failures: with.failures.clone(),
+        })
+        .await
+    }
+}
+
+fn lock(dir: &Path) -> Result<File, String> {
+    fs::create_dir_all(dir).map_err(|e| format!("{}: cannot be made: {e}", dir.display()))?;
+    let path = dir.join(LOCK_FILE);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|e| format!("{}: cannot be opened: {e}", path.display()))?;
+    file.try_lock().map_err(|_| {
+        format!("{}: another process uses this directory; every node needs a directory of its own", dir.display())
+    })?;
+    Ok(file)
+}
+
+fn last_session(dir: &Path, boot: &str) -> Option<SessionId> {
+    let text = fs::read_to_string(dir.join(SESSION_FILE)).ok()?;
+    let (number, on) = text.trim().split_once(' ')?;
+    (on == boot).then(|| number.parse().ok().map(SessionId)).flatten()
+}
+
+fn keep_session(dir: &Path, session: SessionId, boot: &str) -> std::io::Result<()> {
+    let partial = dir.join("SESSION.new");
+    fs::write(&partial, format!("{} {boot}\n", session.0))?;
+    fs::rename(partial, dir.join(SESSION_FILE))
+}

@@ -1,0 +1,308 @@
+//! The store that nodes of a cluster share, in memory: for tests with several nodes in one process. A node sees it through a
+//! [`SharedEnd`], which can be cut off, stalled, or made to lose answers.
+
+use super::tables::MemoryTables;
+use crate::store::{
+    progress::Progress,
+    tables::{Tables, TenantList},
+};
+use campanile_actors::ports::{
+    Leases, LedgerRow, Manifest, Part, PartRef, PortFuture, RunPage, Snapshots, StoreError, ViewBatch, Views,
+};
+use campanile_core::ownership::{
+    rows::{SessionRow, ShardRow},
+    store::{Answer, Batch, Statement},
+};
+use campanile_schema::{
+    ids::{JobId, RunId, SessionId, ShardId},
+    record::RunRecord,
+};
+use parking_lot::Mutex;
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// How long a cut-off node waits for an answer.
+const TIMEOUT: Duration = Duration::from_millis(200);
+
+/// See the module's text.
+pub struct SharedMemory {
+    shards: u16,
+    rows: Mutex<Rows>,
+    parts: Mutex<BTreeMap<(ShardId, u64, Part), Vec<Vec<u8>>>>,
+    manifests: Mutex<BTreeMap<(ShardId, u64), Manifest>>,
+    tables: MemoryTables,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Default)]
+struct Rows {
+    last_session: u64,
+    sessions: BTreeMap<SessionId, SessionRow>,
+    shards: BTreeMap<ShardId, ShardRow>,
+    lanes: BTreeMap<(SessionId, u16), BTreeMap<u64, Batch>>,
+}
+
+/// A node's way to the store.
+#[derive(Clone)]
+pub struct SharedEnd {
+    store: Arc<SharedMemory>,
+    weather: Arc<Weather>,
+}
+
+/// What a node's way to the store is like.
+#[derive(Default)]
+pub struct Weather {
+    /// Nothing comes through.
+    pub cut: AtomicBool,
+    /// Every nth LWT and append happens, and its answer is lost; 0 = none.
+    pub lose_every: AtomicU64,
+    statements: AtomicU64,
+}
+
+impl SharedMemory {
+    pub fn new(shards: u16) -> Arc<Self> {
+        Arc::new(Self {
+            shards,
+            rows: Mutex::default(),
+            parts: Mutex::default(),
+            manifests: Mutex::default(),
+            tables: MemoryTables::default(),
+            progress: Mutex::default(),
+        })
+    }
+
+    pub fn end(self: &Arc<Self>) -> SharedEnd {
+        SharedEnd { store: self.clone(), weather: Arc::default() }
+    }
+
+    /// Who owns each shard.
+    pub fn owners(&self) -> BTreeMap<ShardId, SessionId> {
+        self.rows.lock().shards.iter().filter_map(|(shard, row)| Some((*shard, row.owner?))).collect()
+    }
+
+    fn execute(&self, statement: Statement) -> Answer {
+        let mut rows = self.rows.lock();
+        match statement {
+            Statement::PutSession { session, expected, row } => {
+                let stands = rows.sessions.get(&session);
+                if stands.map(|row| row.version) != expected {
+                    return Answer::Session(stands.cloned());
+                }
+                rows.sessions.insert(session, row);
+                Answer::Done
+            }
+            Statement::DropSession { session, expected } => {
+                let stands = rows.sessions.get(&session);
+                if stands.map(|row| row.version) != Some(expected) {
+                    return Answer::Session(stands.cloned());
+                }
+                rows.sessions.remove(&session);
+                Answer::Done
+            }
+            Statement::PutShard { shard, expected, row } => {
+                let stands = rows.shards.entry(shard).or_default();
+                if stands.version != expected {
+                    return Answer::Shard(stands.clone());
+                }
+                *stands = row;
+                Answer::Done
+            }
+            Statement::ReadSession { session } => Answer::Session(rows.sessions.get(&session).cloned()),
+            Statement::ReadShard { shard } => Answer::Shard(rows.shards.entry(shard).or_default().clone()),
+            Statement::ReadShards => {
+                let row = |shard| (shard, rows.shards.get(&shard).cloned().unwrap_or_default());
+                Answer::Shards((0..self.shards).map(ShardId).map(row).collect())
+            }
+            Statement::Append { .. } => Answer::Unknown,
+            Statement::Rewrite { session, lane, rows: again } => {
+                rows.lanes.entry((session, lane)).or_default().extend(again);
+                Answer::Done
+            }
+            Statement::ReadLane { session, lane, after } => {
+                let known = rows.lanes.entry((session, lane)).or_default();
+                let mut next = after;
+                let contiguous = known.range(after + 1..).map_while(|(seq, batch)| {
+                    next += 1;
+                    (*seq == next).then(|| (*seq, batch.clone()))
+                });
+                Answer::Lane(contiguous.collect())
+            }
+            Statement::DeleteRows { session, lane, upto } => {
+                let known = rows.lanes.entry((session, lane)).or_default();
+                known.retain(|seq, _| *seq > upto);
+                Answer::Done
+            }
+        }
+    }
+}
+
+impl SharedEnd {
+    pub fn weather(&self) -> &Weather {
+        &self.weather
+    }
+
+    /// The same store, for a session whose appends are its own.
+    fn append(&self, session: SessionId, lane: u16, seq: u64, batch: Batch) -> Answer {
+        self.store.rows.lock().lanes.entry((session, lane)).or_default().insert(seq, batch);
+        Answer::Done
+    }
+
+    async fn through(&self) -> Result<(), StoreError> {
+        if self.weather.cut.load(Ordering::Acquire) {
+            tokio::time::sleep(TIMEOUT).await;
+            return Err(StoreError::Unavailable("cut off".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        call: impl FnOnce(&SharedMemory) -> Result<T, StoreError> + Send + 'a,
+    ) -> PortFuture<'a, T> {
+        Box::pin(async move {
+            self.through().await?;
+            call(&self.store)
+        })
+    }
+}
+
+impl Leases for SharedEnd {
+    fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        Box::pin(async move {
+            if self.through().await.is_err() {
+                return Answer::Unknown;
+            }
+            let nth = self.weather.statements.fetch_add(1, Ordering::Relaxed) + 1;
+            let every = self.weather.lose_every.load(Ordering::Relaxed);
+            let answer = match statement {
+                Statement::Append { lane, seq, batch } => self.append(own, lane, seq, batch),
+                other => self.store.execute(other),
+            };
+            if every > 0 && nth.is_multiple_of(every) { Answer::Unknown } else { answer }
+        })
+    }
+
+    fn next_session(&self) -> PortFuture<'_, SessionId> {
+        self.call(|store| {
+            let mut rows = store.rows.lock();
+            rows.last_session += 1;
+            Ok(SessionId(rows.last_session))
+        })
+    }
+
+    fn read_lane(
+        &self,
+        session: SessionId,
+        lane: u16,
+        after: u64,
+        upto: u64,
+        max_bytes: usize,
+    ) -> PortFuture<'_, Vec<(u64, Vec<u8>)>> {
+        self.call(move |store| {
+            let rows = store.rows.lock();
+            let Some(lane) = rows.lanes.get(&(session, lane)) else { return Ok(Vec::new()) };
+            let (mut next, mut bytes) = (after, 0);
+            let page = lane.range(after + 1..=upto).map_while(|(seq, batch)| {
+                next += 1;
+                let more = *seq == next && (bytes == 0 || bytes + batch.len() <= max_bytes);
+                bytes += batch.len();
+                more.then(|| (*seq, batch.to_vec()))
+            });
+            Ok(page.collect())
+        })
+    }
+}
+
+impl Snapshots for SharedEnd {
+    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef> {
+        self.call(move |store| {
+            let crc = chunks.iter().fold(0, |crc, chunk| crc32c::crc32c_append(crc, chunk));
+            let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+            let reference = PartRef { number, part, chunks: chunks.len() as u32, bytes, crc };
+            store.parts.lock().insert((shard, number, part), chunks);
+            Ok(reference)
+        })
+    }
+
+    fn publish(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()> {
+        self.call(move |store| {
+            store.manifests.lock().insert((shard, manifest.number), manifest);
+            Ok(())
+        })
+    }
+
+    fn load(&self, shard: ShardId, number: Option<u64>) -> PortFuture<'_, Option<Manifest>> {
+        self.call(move |store| Ok(number.and_then(|number| store.manifests.lock().get(&(shard, number)).cloned())))
+    }
+
+    fn read_part(&self, shard: ShardId, part: PartRef) -> PortFuture<'_, Vec<Vec<u8>>> {
+        self.call(move |store| {
+            let parts = store.parts.lock();
+            let chunks = parts.get(&(shard, part.number, part.part)).cloned();
+            chunks.ok_or_else(|| StoreError::Corrupt(format!("shard {shard}: part {} is missing", part.number)))
+        })
+    }
+
+    fn forget(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()> {
+        self.call(move |store| {
+            store.manifests.lock().retain(|(of, number), _| *of != shard || *number >= manifest.number);
+            let named = |number: u64, part: Part| manifest.parts.iter().any(|p| p.number == number && p.part == part);
+            store
+                .parts
+                .lock()
+                .retain(|(of, number, part), _| *of != shard || *number > manifest.number || named(*number, *part));
+            Ok(())
+        })
+    }
+}
+
+impl Views for SharedEnd {
+    fn apply(&self, batch: ViewBatch) -> PortFuture<'_, ()> {
+        self.call(move |store| {
+            store.tables.apply(&batch.rows, batch.position)?;
+            store.progress.lock().note(&batch);
+            Ok(())
+        })
+    }
+    fn applied(&self, shard: ShardId) -> PortFuture<'_, u64> {
+        self.call(move |store| Ok(store.progress.lock().of(shard)))
+    }
+    fn run(&self, run: RunId) -> PortFuture<'_, Option<RunRecord>> {
+        self.call(move |store| store.tables.run(run))
+    }
+    fn job_runs(&self, job: JobId, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        self.call(move |store| store.tables.job_runs(job, after.as_deref(), limit))
+    }
+    fn find_key(&self, job: JobId, key: &str) -> PortFuture<'_, Option<RunId>> {
+        let key = key.to_owned();
+        self.call(move |store| store.tables.find_key(job, &key))
+    }
+    fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> PortFuture<'_, Vec<LedgerRow>> {
+        self.call(move |store| store.tables.ledger(job, from_ms, to_ms, limit))
+    }
+    fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        let tenant = tenant.to_owned();
+        self.call(move |store| store.tables.tenant_runs(TenantList::DeadLetters, &tenant, after.as_deref(), limit))
+    }
+    fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        let tenant = tenant.to_owned();
+        self.call(move |store| store.tables.tenant_runs(TenantList::Failed, &tenant, after.as_deref(), limit))
+    }
+    fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
+        self.call(move |store| store.tables.retain(before_ms, max_rows))
+    }
+    fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {
+        self.call(move |store| store.tables.append_log(run, attempt, &chunk))
+    }
+    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> PortFuture<'_, Vec<u8>> {
+        self.call(move |store| store.tables.read_log(run, attempt, offset, max_bytes))
+    }
+}

@@ -1,0 +1,209 @@
+//! Several nodes in this process on one store in memory, with membership and peers that are never wrong unless told to be.
+
+use super::support;
+use campanile::{
+    home::{Announce, ClusterOptions, HomeOptions},
+    node::{Node, NodeOptions},
+    store::memory::shared::{SharedEnd, SharedMemory},
+};
+use campanile_actors::{
+    calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
+    cluster::SharedStore,
+    messages::Answer,
+    owner::ClusterMember,
+    scheduler::Scheduler,
+};
+use campanile_core::{
+    ownership::Settings,
+    placement::{NodeId, Standing},
+};
+use campanile_schema::{
+    format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
+    ids::{ClusterId, SessionId, ShardId},
+};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+use tokio::sync::watch;
+
+pub const SHARDS: u16 = 16;
+/// Short, so that a take-over takes little of a test; long enough for a busy machine.
+const LEASE_MS: u64 = 1_500;
+
+/// See the module's text.
+pub struct Town {
+    store: Arc<SharedMemory>,
+    members: watch::Sender<Arc<Vec<ClusterMember>>>,
+    roads: Arc<Roads>,
+    nodes: BTreeMap<u64, House>,
+}
+
+/// A node and what it is made of.
+struct House {
+    node: Node,
+    dir: tempfile::TempDir,
+    end: SharedEnd,
+}
+
+/// The way to each node's scheduler.
+#[derive(Default)]
+struct Roads {
+    schedulers: Mutex<BTreeMap<NodeId, Scheduler>>,
+    sessions: Mutex<BTreeMap<SessionId, NodeId>>,
+}
+
+struct Crier {
+    node: NodeId,
+    members: watch::Sender<Arc<Vec<ClusterMember>>>,
+    roads: Arc<Roads>,
+}
+
+impl Crier {
+    fn change(&self, change: impl Fn(&mut ClusterMember)) {
+        self.members.send_modify(|members| {
+            let mut list = members.to_vec();
+            list.iter_mut().filter(|member| member.node == self.node).for_each(change);
+            *members = Arc::new(list);
+        });
+    }
+}
+
+impl Announce for Crier {
+    fn session(&self, session: SessionId) {
+        self.roads.sessions.lock().insert(session, self.node);
+        self.members.send_modify(|members| {
+            let mut list: Vec<_> = members.iter().filter(|member| member.node != self.node).cloned().collect();
+            list.push(ClusterMember { node: self.node, session, standing: Standing::Open, suspected: false });
+            *members = Arc::new(list);
+        });
+    }
+    fn draining(&self) {
+        self.change(|member| member.standing = Standing::Draining);
+    }
+}
+
+impl Peers for Roads {
+    fn ask(
+        &self,
+        owner: SessionId,
+        shard: ShardId,
+        call: ShardCall,
+    ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>> {
+        let node = self.sessions.lock().get(&owner).copied();
+        let scheduler = node.and_then(|node| self.schedulers.lock().get(&node).cloned());
+        Box::pin(async move {
+            let Some(scheduler) = scheduler else { return Err(nowhere()) };
+            // As over a wire.
+            let call = rmp_serde::from_slice(&rmp_serde::to_vec_named(&call).unwrap()).unwrap();
+            let answer = scheduler.answer_peer(shard, call).await;
+            let answer: Answer<ShardAnswer> =
+                rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone())?;
+            answer
+        })
+    }
+
+    fn tell_released(&self, shard: ShardId, successor: SessionId) {
+        let node = self.sessions.lock().get(&successor).copied();
+        if let Some(scheduler) = node.and_then(|node| self.schedulers.lock().get(&node).cloned()) {
+            scheduler.released_to(successor, shard);
+        }
+    }
+}
+
+impl Town {
+    pub fn new() -> Self {
+        let (members, _) = watch::channel(Arc::default());
+        Self { store: SharedMemory::new(SHARDS), members, roads: Arc::default(), nodes: BTreeMap::new() }
+    }
+
+    pub async fn start(&mut self, node: u64) {
+        self.start_in(node, tempfile::tempdir().unwrap()).await;
+    }
+
+    async fn start_in(&mut self, node: u64, dir: tempfile::TempDir) {
+        let end = self.store.end();
+        let port = Arc::new(end.clone());
+        let home = HomeOptions::Cluster(ClusterOptions {
+            dir: dir.path().to_owned(),
+            format: FormatRow {
+                event_format: EVENT_FORMAT,
+                wire_format: WIRE_FORMAT,
+                cluster_id: ClusterId(77),
+                shards: SHARDS,
+                created_ms: 0,
+            },
+            store: SharedStore { leases: port.clone(), snapshots: port.clone(), views: port },
+            settings: Settings {
+                session: SessionId(0),
+                lease_ms: LEASE_MS,
+                beat_ms: 250,
+                watch_ms: 100,
+                reconcile_ms: 300,
+                keep_ended_ms: 86_400_000,
+                window: 16,
+                lanes: 2,
+                predecessor: None,
+            },
+            members: self.members.subscribe(),
+            announce: Arc::new(Crier {
+                node: NodeId(node),
+                members: self.members.clone(),
+                roads: self.roads.clone(),
+            }),
+            peers: self.roads.clone(),
+            drain: Duration::from_secs(20),
+        });
+        let options = NodeOptions { name: format!("n{node}"), home, ..support::options(dir.path()) };
+        let started = Node::start(options).await.unwrap();
+        self.roads.schedulers.lock().insert(NodeId(node), started.scheduler().clone());
+        self.nodes.insert(node, House { node: started, dir, end });
+    }
+
+    pub fn scheduler(&self, node: u64) -> &Scheduler {
+        self.nodes[&node].node.scheduler()
+    }
+
+    pub fn rpc(&self, node: u64) -> String {
+        self.nodes[&node].node.rpc_addr().to_string()
+    }
+
+    /// How many shards each node owns, as the rows say.
+    pub fn owned(&self) -> BTreeMap<u64, usize> {
+        let mut owned = BTreeMap::new();
+        for session in self.store.owners().values() {
+            if let Some(node) = self.roads.sessions.lock().get(session) {
+                *owned.entry(node.0).or_default() += 1;
+            }
+        }
+        owned
+    }
+
+    /// Stops in order: its shards are given away first.
+    pub async fn stop(&mut self, node: u64) {
+        let house = self.nodes.remove(&node).unwrap();
+        house.node.stop().await;
+        self.gone(node);
+    }
+
+    /// The others take it for dead, and it cannot reach the store.
+    pub fn cut_off(&self, node: u64) {
+        self.nodes[&node].end.weather().cut.store(true, std::sync::atomic::Ordering::Release);
+        self.roads.schedulers.lock().remove(&NodeId(node));
+        self.gone(node);
+    }
+
+    /// The store answers it again; the others will hear of its next session.
+    pub fn reconnect(&self, node: u64) {
+        self.roads.schedulers.lock().insert(NodeId(node), self.scheduler(node).clone());
+        self.nodes[&node].end.weather().cut.store(false, std::sync::atomic::Ordering::Release);
+    }
+
+    fn gone(&self, node: u64) {
+        self.members.send_modify(|members| {
+            *members = Arc::new(members.iter().filter(|member| member.node != NodeId(node)).cloned().collect());
+        });
+    }
+
+    pub fn lose_every(&self, node: u64, every: u64) {
+        self.nodes[&node].end.weather().lose_every.store(every, std::sync::atomic::Ordering::Release);
+    }
+}
