@@ -13,7 +13,7 @@ use campanile_actors::{
     ports::{Opened, Secrets, StoreError},
     session::{self, Session, SessionParts},
 };
-use campanile_core::ownership::Settings;
+use campanile_core::{ownership::Settings, placement::Standing};
 use campanile_schema::{format::FormatRow, ids::SessionId};
 use parking_lot::Mutex;
 use std::{
@@ -154,8 +154,11 @@ impl Home {
     /// Ends the last session in order.
     pub async fn leave(&self, session: Session) {
         if let Self::Cluster(member) = self {
-            member.options.announce.draining();
-            session.hand_over(member.options.drain).await;
+            // The last one has nobody to give them to: they wait for whoever comes.
+            if member.has_successors(&session) {
+                member.options.announce.draining();
+                session.hand_over(member.options.drain).await;
+            }
         }
         session.drain().await;
     }
@@ -202,6 +205,11 @@ impl Alone {
 }
 
 impl Member {
+    fn has_successors(&self, session: &Session) -> bool {
+        let own = session.directory.session;
+        self.options.members.borrow().iter().any(|m| m.session != own && m.standing == Standing::Open)
+    }
+
     async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
         let options = &self.options;
         let session = options.store.leases.next_session().await?;

@@ -10,6 +10,7 @@ use campanile_schema::{
     event::PauseScope,
     ids::{Digest, JobId, RunId, SessionId, ShardId},
     job::JobView,
+    rpc::executor::{Ended, FinishOutcome},
     stored::{StoredJob, TenantRecord},
     view::{Created, JobFilter, RunView},
 };
@@ -72,6 +73,8 @@ pub enum ShardCall {
         run: RunId,
         action: FinalAction,
     },
+    /// Results of attempts that came to a node that is not their owner.
+    Finish(Vec<Ended>),
     SetTenant(TenantRecord),
     SetPause {
         scope: PauseScope,
@@ -116,6 +119,7 @@ impl ShardCall {
             | Self::OpenRuns(_)
             | Self::TenantOfJob(_)
             | Self::GetTenant(_)
+            | Self::Finish(_)
             | Self::ListJobs { .. } => false,
         }
     }
@@ -155,6 +159,7 @@ answers! {
     Runs(Vec<RunView>),
     Name(String),
     Tenant((Option<TenantRecord>, bool)),
+    Finished(Vec<FinishOutcome>),
 }
 
 /// Where an answer of one kind goes.

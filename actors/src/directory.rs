@@ -90,7 +90,10 @@ struct Served {
 pub enum Place {
     Here,
     /// On another node, as far as is known.
-    Elsewhere { owner: SessionId, peers: Arc<dyn Peers> },
+    Elsewhere {
+        owner: SessionId,
+        peers: Arc<dyn Peers>,
+    },
     /// On none that is known.
     TakenOver,
     /// This node is alone, and is starting or stopping.
@@ -149,7 +152,8 @@ pub struct Directory {
 
 impl Directory {
     pub fn new(parts: DirectoryParts) -> Arc<Self> {
-        let DirectoryParts { node, cluster_id, session, shards, time, journal, projector, views, snapshots, .. } = parts;
+        let DirectoryParts { node, cluster_id, session, shards, time, journal, projector, views, snapshots, .. } =
+            parts;
         Arc::new(Self {
             node,
             cluster_id,
@@ -212,9 +216,17 @@ impl Directory {
         };
         self.served.iter().enumerate().filter_map(epoch).collect()
     }
+    /// Whether a shard is served here.
+    pub fn serves(&self, shard: ShardId) -> bool {
+        self.served.get(usize::from(shard.0)).is_some_and(|served| served.read().is_some())
+    }
+    /// Whether anything decided here may be acted on: always, on a node that is alone.
+    pub fn may_act(&self) -> bool {
+        self.membership.as_ref().is_none_or(|membership| membership.owner.may_act())
+    }
     /// Where a shard is served. A node whose lease has ended serves nothing.
     pub fn place(&self, shard: ShardId) -> Place {
-        let here = self.served.get(usize::from(shard.0)).is_some_and(|served| served.read().is_some());
+        let here = self.serves(shard);
         match &self.membership {
             None if here => Place::Here,
             None => Place::Nowhere,

@@ -173,6 +173,8 @@ pub enum PoolMsg {
     Unbind(RunId, ExecutorSession),
     SetQuota(TenantRecord),
     PauseTenant(String, bool),
+    /// The shard was taken over, at this epoch: executors are to say what they hold of it.
+    ShardServed(ShardId, Epoch),
     /// The shard is not served here any more: its runs are another node's.
     ShardGone(ShardId),
     /// Rate permits may have come.
@@ -186,6 +188,8 @@ pub enum PoolMsg {
     NotHeld(ExecutorSession, Vec<Held>),
     Drain(ExecutorSession),
     Disconnected(ExecutorSession),
+    /// The node may decide nothing for the moment: executors are to work for other nodes.
+    LeaseLost,
     Tick,
     WhyWaiting {
         run: RunId,

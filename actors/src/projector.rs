@@ -56,11 +56,7 @@ pub struct ProjectorHandle {
 
 impl ProjectorHandle {
     /// Starts the thread; it ends when all handles are gone. What is durable waits for more for the time `gather`.
-    pub fn start(
-        views: Arc<dyn Views>,
-        gather: Duration,
-        on_failure: OnFailure,
-    ) -> std::io::Result<Self> {
+    pub fn start(views: Arc<dyn Views>, gather: Duration, on_failure: OnFailure) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
         let waiting = Arc::new(AtomicI64::new(0));
         let handle = Self { sender, waiting: waiting.clone() };

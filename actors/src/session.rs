@@ -177,12 +177,19 @@ async fn replay(parts: &SessionParts, loaded: &mut [Loaded]) -> Result<Position,
 /// twice. It wakes only shards with something due.
 pub(crate) async fn tick(directory: Arc<Directory>) {
     let mut ticks: u64 = 0;
+    let mut acted = false;
     loop {
         const SLOT_US: i64 = limits::WHEEL_SLOT_MS * 1000;
         let left_us = SLOT_US - directory.time.now_us().rem_euclid(SLOT_US);
         tokio::time::sleep(Duration::from_micros(left_us.unsigned_abs())).await;
         ticks += 1;
-        let fires = directory.time.tick();
+        let acts = directory.may_act();
+        if acted && !acts {
+            tracing::warn!("the lease has run out: nothing is decided until the store answers again");
+            directory.to_pool(PoolMsg::LeaseLost);
+        }
+        acted = acts;
+        let fires = directory.time.tick() && acts;
         let now = directory.time.now_ms();
         for (index, wake) in directory.wakes.iter().enumerate() {
             let shard = ShardId(index as u16);

@@ -288,6 +288,8 @@ fn of_executors(golden: &mut Golden) {
         &Finish { items: vec![success, failed], credit: Some(credit) },
     );
     golden.answer("finish_answer", 5, &Finished { outcomes: vec![FinishOutcome::Durable, FinishOutcome::Stale] });
+    let taken = Registered { cluster_id: 7, epochs: vec![(ShardId(3), Epoch(9))] };
+    golden.notification("epochs", method::EPOCHS, &taken);
     golden.notification("stop", method::STOP, &Stop { items: vec![held()] });
     golden.notification("drain", method::EXECUTOR_DRAIN, &Drain {});
 }

@@ -111,6 +111,7 @@ impl Outbox {
             Some(ToExecutor::Stop(held)) => held.chunks(EXECUTOR_BATCH).try_for_each(|part| {
                 encode::notification(&mut self.buffer, method::STOP, &Stop { items: part.to_vec() })
             }),
+            Some(ToExecutor::Epochs(taken)) => encode::notification(&mut self.buffer, method::EPOCHS, &taken),
             // The pool dropped its end: the session is on another connection now, or did not keep up.
             None => {
                 self.closing = true;

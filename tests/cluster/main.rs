@@ -7,24 +7,42 @@ mod town;
 
 use campanile_client::{Context, Executor, ExecutorHandle, JobError};
 use campanile_schema::{
-    ids::JobId,
-    job::{JobSpec, Trigger},
+    event::Outcome,
+    ids::{JobId, RunId},
+    job::{ConcurrencyPolicy, JobSpec, Trigger},
     record::RunState,
     view::{JobFilter, TriggerBody},
 };
-use std::time::Duration;
+use parking_lot::Mutex;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use support::eventually;
 use town::{SHARDS, Town};
 
-fn executor(town: &Town, nodes: &[u64]) -> ExecutorHandle {
+/// How often each run's body ran.
+type Bodies = Arc<Mutex<BTreeMap<RunId, u32>>>;
+
+fn executor(town: &Town, nodes: &[u64]) -> (ExecutorHandle, Bodies) {
+    let bodies = Bodies::default();
+    let ran = bodies.clone();
     let addresses: Vec<String> = nodes.iter().map(|node| town.rpc(*node)).collect();
-    Executor::builder(addresses.join(","), support::TOKEN)
+    let executor = Executor::builder(addresses.join(","), support::TOKEN)
         .pool("default")
         .slots(8)
-        .any_handler(|_: Context, _: campanile_schema::payload::Payload| async move { Ok::<_, JobError>(None) })
+        .any_handler(move |context: Context, _: campanile_schema::payload::Payload| {
+            *ran.lock().entry(context.run_id()).or_default() += 1;
+            async move { Ok::<_, JobError>(None) }
+        })
         .build()
         .unwrap()
-        .start()
+        .start();
+    (executor, bodies)
 }
 
 async fn spread(town: &Town, nodes: usize) {
@@ -64,7 +82,7 @@ async fn shards_spread_and_any_node_takes_any_call() {
     town.start(2).await;
     town.start(3).await;
     spread(&town, 3).await;
-    let executor = executor(&town, &[1, 2, 3]);
+    let (executor, _) = executor(&town, &[1, 2, 3]);
     for node in [1, 2, 3] {
         run_each(&town, node, &jobs[..10], &format!("by {node}")).await;
         let page = town.scheduler(node).jobs(JobFilter { page_size: Some(100), ..JobFilter::default() }).await.unwrap();
@@ -72,6 +90,145 @@ async fn shards_spread_and_any_node_takes_any_call() {
     }
     executor.drain(Duration::from_secs(2)).await;
     for node in [3, 2, 1] {
+        town.stop(node).await;
+    }
+}
+
+/// Jobs that fire each second, and what must be true of them at the end.
+async fn every_second(town: &Town, node: u64, count: usize) -> Vec<JobId> {
+    let trigger: Trigger = serde_json::from_str(r#"{"type":"CRON","expr":"* * * * * *","dialect":"UNIX"}"#).unwrap();
+    let mut jobs = Vec::new();
+    for n in 0..count {
+        let mut spec = JobSpec::new("default", &format!("tick-{n}"), trigger.clone());
+        spec.concurrency_policy = ConcurrencyPolicy::Allow;
+        jobs.push(town.scheduler(node).create_job(spec, None).await.unwrap().job_id);
+    }
+    jobs
+}
+
+async fn nothing_missed_and_nothing_doubled(town: &Town, node: u64, jobs: &[JobId], bodies: &Bodies, least: usize) {
+    for job in jobs {
+        let lines = eventually("every fired run has succeeded", || async {
+            let ledger = town.scheduler(node).ledger(*job, 0, i64::MAX / 2, 1000).await.unwrap();
+            let page = town.scheduler(node).job_runs(*job, None, 1000).await.unwrap();
+            let open = page.items.iter().filter(|run| run.state != RunState::Success).count();
+            // The newest ones are on their way.
+            (ledger.items.len() >= least && open <= 2).then_some(ledger.items)
+        })
+        .await;
+        for pair in lines.windows(2) {
+            let from = pair[0].until.unwrap_or(pair[0].logical_time).0;
+            assert_eq!(pair[1].logical_time.0 - from, 1000, "missing or twice: {pair:?}");
+        }
+        for line in &lines {
+            assert!(matches!(line.outcome, Outcome::Fired | Outcome::FiredLate), "{line:?}");
+            let run = line.run_id.unwrap();
+            let times = bodies.lock().get(&run).copied().unwrap_or(0);
+            assert!(times <= 1, "run {run} of {line:?} ran {times} times");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_cut_off_node_owned_fires_on_others_and_it_comes_back_with_a_new_session() {
+    let mut town = Town::new();
+    for node in [1, 2, 3] {
+        town.start(node).await;
+    }
+    spread(&town, 3).await;
+    let (executor, bodies) = executor(&town, &[1, 2, 3]);
+    let jobs = every_second(&town, 1, 12).await;
+    town.cut_off(2);
+    eventually("two nodes own everything", || async {
+        let owned = town.owned();
+        (owned.get(&2).is_none() && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
+    })
+    .await;
+    nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 5).await;
+    let reasons = town.scheduler(2).not_ready_reasons();
+    assert!(reasons.iter().any(|reason| reason.contains("without a lease")), "{reasons:?}");
+    town.reconnect(2);
+    spread(&town, 3).await;
+    run_each(&town, 2, &manual_jobs(&town, 2, 5).await, "again").await;
+    nothing_missed_and_nothing_doubled(&town, 2, &jobs, &bodies, 10).await;
+    executor.drain(Duration::from_secs(2)).await;
+    for node in [1, 2, 3] {
+        town.stop(node).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rolling_restart_misses_nothing_although_answers_of_the_store_are_lost() {
+    let mut town = Town::new();
+    for node in [1, 2] {
+        town.start(node).await;
+        town.lose_every(node, 7);
+    }
+    spread(&town, 2).await;
+    let (executor, bodies) = executor(&town, &[1, 2]);
+    let jobs = every_second(&town, 1, 12).await;
+    for node in [1, 2] {
+        town.restart(node).await;
+        spread(&town, 2).await;
+    }
+    nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 5).await;
+    executor.drain(Duration::from_secs(2)).await;
+    for node in [1, 2] {
+        town.stop(node).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attempts_outlive_their_owner_and_run_once() {
+    let mut town = Town::new();
+    for node in [1, 2, 3] {
+        town.start(node).await;
+    }
+    spread(&town, 3).await;
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let (started, bodies) = (Arc::new(AtomicUsize::new(0)), Bodies::default());
+    let executor = {
+        let (gate, started, bodies) = (gate.clone(), started.clone(), bodies.clone());
+        let addresses: Vec<String> = [1, 2, 3].iter().map(|node| town.rpc(*node)).collect();
+        Executor::builder(addresses.join(","), support::TOKEN)
+            .pool("default")
+            .slots(64)
+            .any_handler(move |context: Context, _: campanile_schema::payload::Payload| {
+                *bodies.lock().entry(context.run_id()).or_default() += 1;
+                started.fetch_add(1, Ordering::SeqCst);
+                let gate = gate.clone();
+                async move {
+                    gate.acquire().await.unwrap().forget();
+                    Ok::<_, JobError>(None)
+                }
+            })
+            .build()
+            .unwrap()
+            .start()
+    };
+    let jobs = manual_jobs(&town, 1, 30).await;
+    let mut runs = Vec::new();
+    for job in &jobs {
+        let body = TriggerBody { manual_run_id: Some("once".to_owned()), params: None, reason: None };
+        runs.push(town.scheduler(1).trigger(*job, body).await.unwrap().run_id);
+    }
+    eventually("all bodies run", || async { (started.load(Ordering::SeqCst) == 30).then_some(()) }).await;
+    town.cut_off(2);
+    // Half of them end while nobody owns what node 2 had.
+    gate.add_permits(15);
+    eventually("two nodes own everything", || async {
+        let owned = town.owned();
+        (owned.get(&2).is_none() && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
+    })
+    .await;
+    gate.add_permits(15);
+    for run in runs {
+        let ended = town.scheduler(3).wait_run(run, 30_000).await.unwrap();
+        assert_eq!((ended.state, ended.attempts.len()), (RunState::Success, 1), "{ended:?}");
+    }
+    assert!(bodies.lock().values().all(|times| *times == 1), "{bodies:?}");
+    executor.drain(Duration::from_secs(2)).await;
+    for node in [1, 3] {
         town.stop(node).await;
     }
 }

@@ -22,7 +22,7 @@ use campanile_schema::{
     ids::{ClusterId, SessionId, ShardId},
 };
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, future::Future, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 use tokio::sync::watch;
 
 pub const SHARDS: u16 = 16;
@@ -39,7 +39,8 @@ pub struct Town {
 
 /// A node and what it is made of.
 struct House {
-    node: Node,
+    node: Option<Node>,
+    addresses: (SocketAddr, SocketAddr),
     dir: tempfile::TempDir,
     end: SharedEnd,
 }
@@ -116,10 +117,10 @@ impl Town {
     }
 
     pub async fn start(&mut self, node: u64) {
-        self.start_in(node, tempfile::tempdir().unwrap()).await;
+        self.start_in(node, tempfile::tempdir().unwrap(), None).await;
     }
 
-    async fn start_in(&mut self, node: u64, dir: tempfile::TempDir) {
+    async fn start_in(&mut self, node: u64, dir: tempfile::TempDir, addresses: Option<(SocketAddr, SocketAddr)>) {
         let end = self.store.end();
         let port = Arc::new(end.clone());
         let home = HomeOptions::Cluster(ClusterOptions {
@@ -144,26 +145,26 @@ impl Town {
                 predecessor: None,
             },
             members: self.members.subscribe(),
-            announce: Arc::new(Crier {
-                node: NodeId(node),
-                members: self.members.clone(),
-                roads: self.roads.clone(),
-            }),
+            announce: Arc::new(Crier { node: NodeId(node), members: self.members.clone(), roads: self.roads.clone() }),
             peers: self.roads.clone(),
             drain: Duration::from_secs(20),
         });
-        let options = NodeOptions { name: format!("n{node}"), home, ..support::options(dir.path()) };
+        let mut options = NodeOptions { name: format!("n{node}"), home, ..support::options(dir.path()) };
+        if let Some((http, rpc)) = addresses {
+            (options.http, options.rpc) = (http, rpc);
+        }
         let started = Node::start(options).await.unwrap();
         self.roads.schedulers.lock().insert(NodeId(node), started.scheduler().clone());
-        self.nodes.insert(node, House { node: started, dir, end });
+        let addresses = (started.http_addr(), started.rpc_addr());
+        self.nodes.insert(node, House { node: Some(started), addresses, dir, end });
     }
 
     pub fn scheduler(&self, node: u64) -> &Scheduler {
-        self.nodes[&node].node.scheduler()
+        self.nodes[&node].node.as_ref().unwrap().scheduler()
     }
 
     pub fn rpc(&self, node: u64) -> String {
-        self.nodes[&node].node.rpc_addr().to_string()
+        self.nodes[&node].addresses.1.to_string()
     }
 
     /// How many shards each node owns, as the rows say.
@@ -179,9 +180,20 @@ impl Town {
 
     /// Stops in order: its shards are given away first.
     pub async fn stop(&mut self, node: u64) {
-        let house = self.nodes.remove(&node).unwrap();
-        house.node.stop().await;
+        self.leave(node).await;
+    }
+
+    /// Stops in order and starts again, at the same addresses.
+    pub async fn restart(&mut self, node: u64) {
+        let house = self.leave(node).await;
+        self.start_in(node, house.dir, Some(house.addresses)).await;
+    }
+
+    async fn leave(&mut self, node: u64) -> House {
+        let mut house = self.nodes.remove(&node).unwrap();
+        house.node.take().unwrap().stop().await;
         self.gone(node);
+        house
     }
 
     /// The others take it for dead, and it cannot reach the store.

@@ -206,6 +206,7 @@ impl Executor {
                     }
                 }
             }
+            ToExecutor::Epochs(_) => {}
             ToExecutor::Stop(stop) => {
                 for held in stop {
                     if self.held.contains(&held) {

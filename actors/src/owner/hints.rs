@@ -81,12 +81,7 @@ mod tests {
     use super::*;
 
     fn member(node: u64, session: u64) -> ClusterMember {
-        ClusterMember {
-            node: NodeId(node),
-            session: SessionId(session),
-            standing: Standing::Open,
-            suspected: false,
-        }
+        ClusterMember { node: NodeId(node), session: SessionId(session), standing: Standing::Open, suspected: false }
     }
 
     fn row(owner: u64) -> ShardRow {
@@ -97,8 +92,7 @@ mod tests {
     fn shards_of_no_living_session_are_wanted_at_once_and_others_a_few_at_a_time() {
         let members = [member(1, 11), member(2, 12)];
         // Session 10 was node 1's before its restart, session 12 is fenced without knowing it.
-        let rows: Vec<(ShardId, ShardRow)> =
-            (0..64).map(|n| (ShardId(n), row(if n < 32 { 10 } else { 11 }))).collect();
+        let rows: Vec<(ShardId, ShardRow)> = (0..64).map(|n| (ShardId(n), row(if n < 32 { 10 } else { 11 }))).collect();
         let mut planner = Planner::default();
         let hints = planner.hints(SessionId(11), 64, &members, &rows, &[], &[]);
         assert_eq!(hints.wanted.len(), 64);

@@ -184,10 +184,7 @@ impl OwnerHandle {
     }
 
     /// Hints from all shard rows as they were read last, the sessions that were over by then, and the own hand-overs.
-    fn hint_by(
-        &self,
-        hints: impl FnOnce(&[(ShardId, ShardRow)], &[SessionId], &[(ShardId, SessionId)]) -> Hints,
-    ) {
+    fn hint_by(&self, hints: impl FnOnce(&[(ShardId, ShardRow)], &[SessionId], &[(ShardId, SessionId)]) -> Hints) {
         self.inner.drive(|protocol, _| {
             let leaving = protocol.leaving();
             let (rows, over) = protocol.rows();
@@ -259,13 +256,7 @@ impl Inner {
 }
 
 /// Once, and gives the answer back.
-async fn execute(
-    inner: Weak<Inner>,
-    store: Arc<dyn Leases>,
-    session: SessionId,
-    ticket: Ticket,
-    statement: Statement,
-) {
+async fn execute(inner: Weak<Inner>, store: Arc<dyn Leases>, session: SessionId, ticket: Ticket, statement: Statement) {
     let answer = store.execute(session, statement).await;
     if answer == Answer::Unknown {
         metrics::counter!("campanile_ownership_unknown_answers_total").increment(1);

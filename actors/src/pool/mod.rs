@@ -18,12 +18,13 @@ use crate::{
 };
 use campanile_core::job::{Assign, Effect, Need, Waiting};
 use campanile_schema::{
-    ids::{ExecutorSession, RunId, ShardId, Token},
+    ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
     limits,
     rpc::executor::{Assignment, Held},
     view::PoolView,
 };
 use hashbrown::HashMap;
+use lease::OLD_CREDIT_VOID_MS;
 use queue::Queue;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use session::Session;
@@ -71,6 +72,8 @@ pub struct PoolState {
     pub(super) lacking: Vec<(i64, Held)>,
     /// When this session of the node took its shards, CLOCK_BOOTTIME ms.
     pub(super) started_ms: i64,
+    /// Shards that were taken over, and when executors are to be asked what they hold of them.
+    pub(super) taken_over: Vec<(i64, ShardId, Epoch)>,
 }
 
 impl Actor for PoolActor {
@@ -97,6 +100,7 @@ impl Actor for PoolActor {
             bound: HashMap::new(),
             lacking: Vec::new(),
             started_ms,
+            taken_over: Vec::new(),
         })
     }
 
@@ -138,6 +142,9 @@ impl Actor for PoolActor {
             PoolMsg::PauseTenant(tenant, paused) => {
                 state.quotas.pause(&tenant, paused);
                 state.settle_soon(&myself);
+            }
+            PoolMsg::ShardServed(shard, epoch) => {
+                state.taken_over.push((directory.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
             }
             PoolMsg::ShardGone(shard) => state.shard_gone(&directory, shard),
             PoolMsg::QuotaTick => {
@@ -182,8 +189,13 @@ impl Actor for PoolActor {
                 state.send(&directory);
                 state.disconnected(session);
             }
+            PoolMsg::LeaseLost => state.sessions.values_mut().for_each(|session| {
+                session.outbox = None;
+                session.credit.slots = 0;
+            }),
             PoolMsg::Tick => {
                 state.check_leases(&directory);
+                state.tell_epochs(&directory);
                 state.settle_soon(&myself);
                 state.gauges();
             }
@@ -295,6 +307,7 @@ impl PoolState {
             assignments.retain(|assignment| stays(assignment.run));
         }
         self.lacking.retain(|(_, held)| stays(held.run));
+        self.taken_over.retain(|(_, of, _)| *of != shard);
         for session in self.sessions.values_mut() {
             session.running.retain(|run, _| stays(*run));
             session.to_confirm.retain(|held| stays(held.run));

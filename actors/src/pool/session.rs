@@ -3,7 +3,7 @@
 use crate::scheduler::ToExecutor;
 use campanile_core::job::{Need, Waiting};
 use campanile_schema::{
-    ids::{RunId, Token},
+    ids::{Epoch, RunId, ShardId, Token},
     limits,
     rpc::executor::{Credit, Held, Register},
     time::Timestamp,
@@ -42,6 +42,8 @@ pub struct Session {
     pub draining: bool,
     /// Attempts held when it registered (again); its announcement must name them.
     pub to_confirm: Vec<Held>,
+    /// Shards that were taken over and of which it has not been told.
+    pub untold: Vec<(ShardId, Epoch)>,
 }
 
 impl Session {
@@ -60,6 +62,7 @@ impl Session {
             suspected: false,
             draining: false,
             to_confirm: Vec::new(),
+            untold: Vec::new(),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::{Scheduler, ToExecutor};
 use crate::{
-    calls::gone,
+    calls::{ShardCall, ask, gone},
+    directory::Directory,
     messages::{Answer, FinishBatch, PoolMsg, ShardMsg},
 };
 use campanile_schema::{
@@ -13,8 +14,22 @@ use campanile_schema::{
         Announce, Announced, Credit, Ended, Finish, FinishOutcome, Finished, LogChunk, Register, Registered,
     },
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
+
+/// Results for a shard of another node. Those that it does not take are sent again.
+async fn finish_elsewhere(
+    directory: Arc<Directory>,
+    shard: ShardId,
+    items: Vec<(Ended, usize)>,
+    batch: Arc<FinishBatch>,
+) {
+    let (ended, indexes): (Vec<Ended>, Vec<usize>) = items.into_iter().unzip();
+    let outcomes: Vec<FinishOutcome> = ask(&directory, shard, ShardCall::Finish(ended)).await.unwrap_or_default();
+    for (n, index) in indexes.into_iter().enumerate() {
+        batch.set(index, outcomes.get(n).copied().unwrap_or(FinishOutcome::Again));
+    }
+}
 
 fn invalid(message: String) -> ApiError {
     ApiError::new(ErrorCode::InvalidArgument, message)
@@ -25,6 +40,10 @@ impl Scheduler {
     /// sent, and its attempts end as NOT_STARTED. Registering a session that is known moves it to this connection.
     pub async fn executor_register(&self, register: Register, outbox: mpsc::Sender<ToExecutor>) -> Answer<Registered> {
         let directory = self.directory()?;
+        if !directory.may_act() {
+            let error = "this node has no lease at the moment; register with another one, and here again later";
+            return Err(ApiError::new(ErrorCode::NotReady, error).retry_after(1.0));
+        }
         if register.executor_id.is_empty() || register.executor_id.len() > limits::NAME_CHARS {
             return Err(invalid(format!("executorId takes 1 to {} bytes", limits::NAME_CHARS)));
         }
@@ -86,7 +105,7 @@ impl Scheduler {
             return Err(invalid(format!("at most {} finishes in one message", limits::EXECUTOR_BATCH)));
         }
         let count = finish.items.len();
-        let Ok(directory) = self.directory() else {
+        let Some(directory) = self.directory().ok().filter(|directory| directory.may_act()) else {
             return Ok(Finished { outcomes: vec![FinishOutcome::Again; count] });
         };
         if let Some(credit) = finish.credit {
@@ -102,6 +121,10 @@ impl Scheduler {
             groups.entry(ended.run.shard(directory.shards)).or_default().push((ended, index));
         }
         for (shard, items) in groups {
+            if directory.membership.is_some() && !directory.serves(shard) {
+                tokio::spawn(finish_elsewhere(directory.clone(), shard, items, batch.clone()));
+                continue;
+            }
             directory.to_shard(shard, ShardMsg::Finish(items, batch.clone()));
         }
         drop(batch);

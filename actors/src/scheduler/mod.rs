@@ -17,7 +17,7 @@ use crate::{
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{ExecutorSession, SessionId, ShardId},
-    rpc::executor::{Assignment, Held},
+    rpc::executor::{Assignment, Held, Registered},
 };
 use parking_lot::{Mutex, RwLock};
 use std::{
@@ -30,6 +30,8 @@ use std::{
 pub enum ToExecutor {
     Assign(Vec<Assignment>),
     Stop(Vec<Held>),
+    /// Shards that the node has taken over.
+    Epochs(Registered),
 }
 
 /// See the module's text.
@@ -75,6 +77,11 @@ impl Scheduler {
                 reasons.extend(directory.time.halted());
                 if directory.journal.has_failed() {
                     reasons.push("the journal cannot be written; the node reopens its store".to_owned());
+                }
+                if !directory.may_act() {
+                    reasons.push(
+                        "the cluster's store does not answer: without a lease the node decides nothing".to_owned(),
+                    );
                 }
                 if directory.draining.load(Ordering::Relaxed) {
                     reasons.push("the node is stopping".to_owned());

@@ -74,8 +74,7 @@ impl Scheduler {
 
     pub async fn run(&self, run: RunId) -> Answer<RunView> {
         let directory = self.directory()?;
-        let live: Option<Box<RunView>> =
-            ask(&directory, run.shard(directory.shards), ShardCall::GetRun(run)).await?;
+        let live: Option<Box<RunView>> = ask(&directory, run.shard(directory.shards), ShardCall::GetRun(run)).await?;
         let mut view = match live {
             Some(view) => *view,
             None => directory

@@ -2,7 +2,7 @@
 
 use super::{Shard, append::not_found};
 use crate::{
-    calls::{FinalAction, Port, ShardAnswer, ShardCall, nowhere},
+    calls::{FinalAction, Port, ShardAnswer, ShardCall, gone, nowhere},
     messages::{Answer, Bind, Envelope, FinishBatch, PoolMsg, ReplyTo, ShardMsg},
 };
 use campanile_core::job::{Command, Reply};
@@ -46,6 +46,14 @@ impl Shard {
             ShardCall::Command { job, command: what } => self.submit(myself, command(job, what, port)),
             ShardCall::Trigger { job, command: what } => self.trigger(myself, command(job, what, port)).await,
             ShardCall::OnFinal { run, action } => self.on_final(myself, run, action, Port::new(port)).await,
+            ShardCall::Finish(items) => {
+                let (done, outcomes) = oneshot::channel();
+                let batch = FinishBatch::new(items.len(), done);
+                let items = items.into_iter().enumerate().map(|(index, ended)| (ended, index)).collect();
+                self.finish(myself, items, &batch);
+                let port = Port::new(port);
+                tokio::spawn(async move { port.send(outcomes.await.map_err(|_| gone())) });
+            }
             ShardCall::SetTenant(tenant) => self.set_tenant(myself, tenant, Port::new(port)),
             ShardCall::SetPause { scope, paused, version } => {
                 self.set_pause(myself, scope, paused, version, Port::new(port));

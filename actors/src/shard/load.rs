@@ -265,6 +265,9 @@ impl Shard {
         }
         release_effects(&self.directory, effects);
         self.directory.shard_is_up();
+        if self.directory.membership.is_some() {
+            self.directory.to_pool(PoolMsg::ShardServed(self.id, self.epoch));
+        }
         self.publish_wake();
     }
 }

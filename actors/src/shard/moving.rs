@@ -20,6 +20,7 @@ impl Shard {
     pub(super) fn serve(&mut self, epoch: Epoch) {
         self.epoch = epoch;
         self.stopping = false;
+        self.directory.to_pool(PoolMsg::ShardServed(self.id, epoch));
     }
 
     /// The actor ends: what the node counts of its jobs and runs goes.

@@ -1,11 +1,7 @@
 //! What is read from a shard. Answers rest on what was decided before, so they wait until that is durable.
 
 use super::{Shard, append::not_found};
-use crate::{
-    calls::Port,
-    filter::JobMatcher,
-    messages::ShardFacts,
-};
+use crate::{calls::Port, filter::JobMatcher, messages::ShardFacts};
 use campanile_schema::{
     ids::{JobId, RunId},
     job::{JobStatus, JobView},
@@ -26,7 +22,8 @@ impl Shard {
     }
 
     pub(super) fn get_job_by_name(&mut self, tenant: &str, name: &str, port: Port<Box<JobView>>) {
-        let answer = self.find_name(tenant, name).and_then(|id| self.visible(id)).map(Box::new).ok_or_else(|| not_found("job"));
+        let answer =
+            self.find_name(tenant, name).and_then(|id| self.visible(id)).map(Box::new).ok_or_else(|| not_found("job"));
         self.when_durable(move || {
             port.send(answer);
         });

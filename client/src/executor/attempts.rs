@@ -218,6 +218,24 @@ impl Attempts {
         self.again.push_back((now_ms + FINISH_AGAIN_MS, key));
     }
 
+    /// What came over a connection that is gone is told over another one of the same cluster: any node passes it on.
+    pub(super) fn rehome(&mut self, from: usize, to: usize) {
+        self.running.values_mut().filter(|r| r.link == from).for_each(|r| r.link = to);
+        let mut moved = Vec::new();
+        for (key, outcome) in self.results.iter_mut().filter(|(_, o)| o.link == from) {
+            outcome.link = to;
+            moved.push(*key);
+        }
+        self.unsent[from].clear();
+        self.again.retain(|(_, key)| !moved.contains(key));
+        self.unsent[to].extend(moved);
+    }
+
+    /// Whether anything is to be told over a connection.
+    pub(super) fn is_home(&self, link: usize) -> bool {
+        self.running.values().any(|r| r.link == link) || self.results.values().any(|o| o.link == link)
+    }
+
     /// A connection came back: all its results are sent again, since nobody knows which arrived.
     pub(super) fn resend(&mut self, link: usize) {
         self.unsent[link].clear();

@@ -11,7 +11,7 @@ use campanile_schema::{
     limits::{RECONNECT_MAX_MS, RECONNECT_MIN_MS, RPC_UNSENT_BYTES},
     rpc::{
         codec::{Message, Params},
-        executor::{Assign, Assignment, Held, Stop},
+        executor::{Assign, Assignment, Held, Registered, Stop},
         hello::{ConnectionRole, Welcome},
         method,
     },
@@ -45,6 +45,8 @@ pub(super) enum What {
     /// Assignments that this release cannot read, by what it can read of them.
     Unreadable(Vec<Held>, String),
     Stop(Vec<Held>),
+    /// The node has taken shards over.
+    Epochs(Registered),
     Answer(u32, Result<Vec<u8>, ApiError>),
 }
 
@@ -202,6 +204,7 @@ fn event(message: Message<'_>) -> Option<What> {
         Message::Notification { method: method::STOP, params } => {
             params.read::<Stop>().ok().map(|stop| What::Stop(stop.items))
         }
+        Message::Notification { method: method::EPOCHS, params } => params.read::<Registered>().ok().map(What::Epochs),
         Message::Notification { method: method::SESSION_ERROR, params } => {
             Some(What::Down(ClientError::Api(params.read().unwrap_or_else(|e| e))))
         }

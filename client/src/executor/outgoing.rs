@@ -17,6 +17,9 @@ use serde::Serialize;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// For so long the slots that cannot be shared out evenly are one node's, ms.
+const REST_TURN_MS: u64 = 500;
+
 /// [`campanile_schema::rpc::executor::Finish`] without owning the results.
 #[derive(Serialize)]
 struct FinishRef<'a> {
@@ -43,8 +46,8 @@ impl Session {
         }
     }
 
-    /// This link's share of the free slots: equal parts, the rest to the first.
-    fn share(&self, link: usize) -> u32 {
+    /// This link's share of the free slots: equal parts, the rest to each in turn, so that a single slot serves all nodes.
+    fn share(&self, link: usize, now_ms: u64) -> u32 {
         if self.draining_until_ms.is_some() || self.attempts.unacknowledged() > EXECUTOR_RESULTS_WAITING {
             return 0;
         }
@@ -52,7 +55,8 @@ impl Session {
         let ready = |u: &Upstream| u.stage() == Stage::Ready;
         let links = self.upstreams.iter().filter(|u| ready(u)).count().max(1);
         let before = self.upstreams[..link].iter().filter(|u| ready(u)).count();
-        (free / links + usize::from(before < free % links)) as u32
+        let place = (before + (now_ms / REST_TURN_MS) as usize) % links;
+        (free / links + usize::from(place < free % links)) as u32
     }
 
     fn load(&self) -> f32 {
@@ -60,7 +64,7 @@ impl Session {
     }
 
     pub(super) fn give_credit(&mut self, link: usize, now_ms: u64) {
-        let (slots, load) = (self.share(link), self.load());
+        let (slots, load) = (self.share(link, now_ms), self.load());
         let credit = self.upstreams[link].credit(slots, load, now_ms);
         self.upstreams[link].notify(method::EXECUTOR_CREDIT, &credit);
     }
@@ -80,7 +84,7 @@ impl Session {
             }
             while finishing && self.attempts.has_unsent(link) && self.upstreams[link].can_finish() {
                 self.finish_from = Instant::now() + Duration::from_millis(FINISH_GATHER_MS);
-                let (slots, load) = (self.share(link), self.load());
+                let (slots, load) = (self.share(link, boot_ms()), self.load());
                 let batch = self.attempts.batch(link);
                 if batch.keys.is_empty() {
                     break;

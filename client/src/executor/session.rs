@@ -33,6 +33,9 @@ use tokio::{
     time::{Instant, MissedTickBehavior},
 };
 
+/// After so long without its connection, what came over it is told to another node of the cluster, ms.
+const REHOME_MS: u64 = 300;
+
 /// Timeouts, heartbeats and credits are looked at this often.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -48,6 +51,8 @@ pub(super) struct Session {
     pub(super) log_queue: VecDeque<Key>,
     /// Links whose node shall be told again what is held, since a shard has a new owner.
     pub(super) announce_again: Vec<bool>,
+    /// By link: since when it has not been ready.
+    down_since_ms: Vec<Option<u64>>,
     /// Results wait until then, so that they share a message.
     pub(super) finish_from: Instant,
     /// When a drain's time is over.
@@ -91,6 +96,7 @@ pub(super) fn start(config: Config) -> ExecutorHandle {
         logs: LogsOut::new(logs_in),
         log_queue: VecDeque::new(),
         announce_again: vec![false; links],
+        down_since_ms: vec![None; links],
         finish_from: Instant::now(),
         draining_until_ms: None,
         forced: false,
@@ -161,6 +167,10 @@ impl Session {
                     self.attempts.stop(held.into(), StopReason::Canceled, now_ms);
                 }
             }
+            What::Epochs(taken) => {
+                self.fence.learn(&taken);
+                self.announce_again[link] = true;
+            }
             What::Answer(id, answer) if self.upstreams[link].is_current(connection) => {
                 if let Some(asked) = self.upstreams[link].answered(id) {
                     self.answered(link, asked, answer, now_ms);
@@ -228,6 +238,7 @@ impl Session {
             Asked::Register => match read::<Registered>(answer) {
                 Ok(registered) => {
                     self.fence.learn(&registered);
+                    self.upstreams[link].set_cluster(registered.cluster_id);
                     self.upstreams[link].set_stage(Stage::Announcing);
                     self.announce(link);
                 }
@@ -286,6 +297,7 @@ impl Session {
         let now_ms = boot_ms();
         self.attempts.expire(now_ms);
         let running = self.attempts.running() as u32;
+        self.rehome(now_ms);
         for link in 0..self.upstreams.len() {
             self.upstreams[link].tick(running, now_ms);
             if self.upstreams[link].out_of_contact_ms(now_ms).is_some_and(|silent| silent > LOST_CONTACT_MS) {
@@ -302,6 +314,25 @@ impl Session {
             self.forced = true;
             self.attempts.stop_all(StopReason::Shutdown, now_ms);
             self.draining_until_ms = Some(now_ms + self.config.grace.as_millis() as u64 + DRAIN_FLUSH_MS);
+        }
+    }
+
+    /// A node that does not come back at once may be dead, and its shards on other nodes by now.
+    fn rehome(&mut self, now_ms: u64) {
+        for from in 0..self.upstreams.len() {
+            let ready = self.upstreams[from].stage() == Stage::Ready;
+            let down_ms = self.down_since_ms[from].get_or_insert(now_ms);
+            if ready {
+                self.down_since_ms[from] = None;
+            } else if now_ms.saturating_sub(*down_ms) > REHOME_MS && self.attempts.is_home(from) {
+                let cluster = self.upstreams[from].cluster();
+                let same = |u: &Upstream| u.stage() == Stage::Ready && u.cluster().is_some() && u.cluster() == cluster;
+                if let Some(to) = self.upstreams.iter().position(same) {
+                    tracing::info!(from, to, "what came over a lost connection is told over another one");
+                    self.attempts.rehome(from, to);
+                    self.announce_again[to] = true;
+                }
+            }
         }
     }
 

@@ -42,6 +42,8 @@ pub(super) enum Asked {
 pub(super) struct Upstream {
     outlet: Arc<Outlet>,
     connection: u64,
+    /// That it said it is of, when it took the registration last.
+    cluster: Option<u64>,
     stage: Stage,
     last_id: u32,
     asked: HashMap<u32, Asked>,
@@ -64,6 +66,7 @@ impl Upstream {
         Self {
             outlet,
             connection: 0,
+            cluster: None,
             stage: Stage::Down,
             last_id: 0,
             asked: HashMap::new(),
@@ -80,6 +83,12 @@ impl Upstream {
 
     pub(super) fn stage(&self) -> Stage {
         self.stage
+    }
+    pub(super) fn cluster(&self) -> Option<u64> {
+        self.cluster
+    }
+    pub(super) fn set_cluster(&mut self, cluster: u64) {
+        self.cluster = Some(cluster);
     }
     pub(super) fn set_stage(&mut self, stage: Stage) {
         self.stage = stage;

@@ -42,7 +42,8 @@ pub struct Register {
     pub storage_mb: u64,
 }
 
-/// Answer: the epochs that the executor must honour.
+/// Answer: the epochs that the executor must honour. Also `executor.epochs` from the node, when it has taken shards over: honour
+/// these too, and announce again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Registered {

@@ -60,6 +60,8 @@ pub mod method {
     pub const ASSIGN: &str = "executor.assign";
     /// Notification from the node: [`super::executor::Stop`].
     pub const STOP: &str = "executor.stop";
+    /// Notification from the node: [`super::executor::Registered`], with shards that it serves since then.
+    pub const EPOCHS: &str = "executor.epochs";
     /// Notification from the node before it closes a connection: the [`crate::error::ApiError`] that says why.
     pub const SESSION_ERROR: &str = "session.error";
 

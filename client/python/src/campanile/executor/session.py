@@ -174,7 +174,17 @@ class Session:
             self._assign(link, message.params)
         elif message.method == "executor.stop":
             self._stop(message.params.get("items"))
+        elif message.method == "executor.epochs":
+            self._taken_over(link, message.params)
         self._wake()
+
+    def _learn(self, said: Mapping[str, Any]) -> None:
+        self._fence.learn(int(said.get("clusterId", 0)), [(s, e) for s, e in said.get("epochs", [])])
+
+    def _taken_over(self, link: int, said: Mapping[str, Any]) -> None:
+        """The node has other nodes' shards now: it wants to be told what is held of them."""
+        self._learn(said)
+        self._announce_again[link] = True
 
     def _assign(self, link: int, params: Mapping[str, Any]) -> None:
         """An item that cannot be read is refused, not lost: the node believes that it runs."""
@@ -279,7 +289,7 @@ class Session:
             case What.REGISTER if error is not None:
                 self._give_up(link, error, "registration refused")
             case What.REGISTER:
-                self._fence.learn(int(said.get("clusterId", 0)), [(s, e) for s, e in said.get("epochs", [])])
+                self._learn(said)
                 upstream.stage = Stage.ANNOUNCING
                 self._announce(link)
             case What.ANNOUNCE if error is not None:
