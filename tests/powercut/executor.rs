@@ -229,6 +229,7 @@ impl Executor {
             result: None,
             cpu_ms: None,
             max_rss_kb: None,
+            permanent: false,
         });
     }
 
