@@ -203,6 +203,19 @@ async fn errors_name_the_field_and_what_was_meant() {
         ("job.get", serde_json::json!({}), "jobId"),
         ("job.get", serde_json::json!({"jobId":1,"why":2}), "why"),
         ("job.trigger", serde_json::json!({"jobId":1,"reson":"x"}), "did you mean `reason`"),
+        // The call's own field, which is none of its body's.
+        ("job.get", serde_json::json!({"jobid":1}), "unknown field `jobid`, expected `jobId`; did you mean `jobId`?"),
+        ("run.get", serde_json::json!({"run":1}), "did you mean `runId`?"),
+        ("tenant.get", serde_json::json!({"tenant":"a"}), "did you mean `tenantId`?"),
+        ("job.pause", serde_json::json!({"job_id":1}), "expected `jobId` or `reason`; did you mean `jobId`?"),
+        ("run.log", serde_json::json!({"runid":1}), "did you mean `runId`?"),
+        ("job.create", serde_json::json!({"name":"a","idempotencykey":"k"}), "did you mean `idempotencyKey`?"),
+        // In a value, the names are the value's.
+        (
+            "job.create",
+            serde_json::json!({"name":"a","trigger":{"type":"MANUAL"},"retryPolicy":{"idempotencyKey":1}}),
+            "unknown field `idempotencyKey`, expected one of `maxAttempts`",
+        ),
     ];
     for (method, params, text) in cases {
         let (code, message) = refused(method, params).await;

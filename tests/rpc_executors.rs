@@ -8,6 +8,7 @@ use campanile_schema::{
     error::ErrorCode,
     ids::{ExecutorSession, JobId},
     job::{JobSpec, Trigger},
+    limits::ERROR_CODE_BYTES,
     payload::Payload,
     record::{AttemptState, RunState},
     rpc::{
@@ -116,6 +117,30 @@ async fn many_runs_through_few_slots_and_none_is_sent_in_vain() {
     assert!(refused <= RUNS / 100, "{refused} assignments were sent in vain");
     let status = executor.drain(rpc_support::PATIENCE).await;
     assert_eq!((status.unacknowledged, status.running), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_permanent_failure_has_no_retry_and_its_code_is_kept_up_to_its_limit() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let code = "C".repeat(ERROR_CODE_BYTES);
+    let said = format!("{code}and more");
+    let executor = node
+        .executor()
+        .handler("hopeless", move |_: Context, _: serde_json::Value| {
+            let error = JobError::permanent(said.clone(), "there is no such customer");
+            async move { Err::<(), _>(error) }
+        })
+        .build()
+        .unwrap()
+        .start();
+    let job = job(&client, "hopeless", |spec| spec.retry_policy.max_attempts = 5).await;
+    let run = trigger(&client, job).await;
+    let run = until(&client, &run, |run| run.state.is_final()).await;
+    assert_eq!((run.state, run.attempt_count, run.dead_letter), (RunState::Failed, 1, true));
+    assert!(run.attempts[0].permanent);
+    assert_eq!(run.attempts[0].error_code.as_deref(), Some(code.as_str()));
+    executor.drain(rpc_support::PATIENCE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,5 @@
-//! Every reason for which a call can be refused or fail, in one table: code, HTTP status, CLI exit code.
+//! Every reason for which a call can be refused or fail, in one table: code (RPC's too), HTTP status, CLI exit code, what it
+//! means and what to do. `docs/errors.md` has a section for each; `tests/errors` walks the table.
 //!
 //! Three kinds: *rejected* (the caller's doing; nothing changed), *failed* (try again later; nothing changed unless the
 //! text says so), *bug* (500; please report).
@@ -6,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $status:literal $text:literal exit $exit:literal),+ $(,)?) => {
+    ($($(#[$doc:meta])* $name:ident = $status:literal $text:literal exit $exit:literal
+        title $title:literal advice $advice:literal),+ $(,)?) => {
         /// A stable code of an error, e.g. `423_JOB_PAUSED`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorCode { $($(#[$doc])* $name),+ }
@@ -18,6 +20,10 @@ macro_rules! codes {
             pub fn as_str(self) -> &'static str { match self { $(Self::$name => concat!(stringify!($status), "_", $text)),+ } }
             /// Exit code of the CLI.
             pub fn exit_code(self) -> u8 { match self { $(Self::$name => $exit),+ } }
+            /// What it means, in one line, whatever the call was.
+            pub fn title(self) -> &'static str { match self { $(Self::$name => $title),+ } }
+            /// What to do, in one line. The section of `docs/errors.md` says more.
+            pub fn advice(self) -> &'static str { match self { $(Self::$name => $advice),+ } }
             pub fn parse(text: &str) -> Option<Self> { Self::ALL.iter().copied().find(|c| c.as_str() == text) }
         }
     };
@@ -25,50 +31,104 @@ macro_rules! codes {
 
 codes! {
     /// A field has a wrong value, type or name; the message names it.
-    InvalidArgument = 400 "INVALID_ARGUMENT" exit 2,
+    InvalidArgument = 400 "INVALID_ARGUMENT" exit 2
+        title "A field or parameter has a wrong value, type or name"
+        advice "Correct the field that the message names",
     /// The body is not JSON, MessagePack or UTF-8.
-    MalformedBody = 400 "MALFORMED_BODY" exit 2,
+    MalformedBody = 400 "MALFORMED_BODY" exit 2
+        title "The body is not JSON, MessagePack or UTF-8"
+        advice "Send one value of JSON (RPC: MessagePack) in UTF-8; the message says where it breaks",
     /// A cron expression, with position and suggestion.
-    InvalidSchedule = 400 "INVALID_SCHEDULE" exit 2,
+    InvalidSchedule = 400 "INVALID_SCHEDULE" exit 2
+        title "The cron expression cannot be understood"
+        advice "Try the expression with `campanile cron explain` or the schedule preview until it shows the instants you mean",
     /// A schedule without any instant in the future.
-    ScheduleNeverFires = 400 "SCHEDULE_NEVER_FIRES" exit 2,
-    UnknownTimezone = 400 "UNKNOWN_TIMEZONE" exit 2,
+    ScheduleNeverFires = 400 "SCHEDULE_NEVER_FIRES" exit 2
+        title "The schedule has no instant in the future"
+        advice "Give the schedule at least one instant in the future",
+    UnknownTimezone = 400 "UNKNOWN_TIMEZONE" exit 2
+        title "The time zone is not in the database"
+        advice "Use a name of the time zone database, such as Europe/Berlin",
     /// Secret params without a key in the configuration.
-    NoSecretKey = 400 "NO_SECRET_KEY" exit 2,
-    Unauthenticated = 401 "UNAUTHENTICATED" exit 4,
-    Forbidden = 403 "FORBIDDEN" exit 4,
-    NotFound = 404 "NOT_FOUND" exit 3,
+    NoSecretKey = 400 "NO_SECRET_KEY" exit 2
+        title "Secret params need a key in the configuration ([secrets] key_file)"
+        advice "Have the node's operator set [secrets] key_file, or leave secretParams out",
+    Unauthenticated = 401 "UNAUTHENTICATED" exit 4
+        title "No token, or one that is not known"
+        advice "Send a token of the node's token file; `campanile token new` makes one",
+    Forbidden = 403 "FORBIDDEN" exit 4
+        title "This credential may not do that"
+        advice "Use a credential of the role, tenant and pools that this needs",
+    NotFound = 404 "NOT_FOUND" exit 3
+        title "There is no such thing, or it belongs to another tenant"
+        advice "Check the id or name, and that the token's tenant owns it",
     /// RPC: no such method. HTTP: no such path.
-    UnknownMethod = 404 "UNKNOWN_METHOD" exit 3,
-    MethodNotAllowed = 405 "METHOD_NOT_ALLOWED" exit 2,
+    UnknownMethod = 404 "UNKNOWN_METHOD" exit 3
+        title "There is no such path or RPC method"
+        advice "Check the name, and that the node is not older than what calls it",
+    MethodNotAllowed = 405 "METHOD_NOT_ALLOWED" exit 2
+        title "The path exists, but not with this method"
+        advice "Use a method of the Allow header",
     /// The name is taken.
-    DuplicateName = 409 "DUPLICATE_NAME" exit 5,
+    DuplicateName = 409 "DUPLICATE_NAME" exit 5
+        title "The tenant has a job of this name"
+        advice "Choose another name, replace the job that has it, or create with an Idempotency-Key",
     /// The key of this create came with another body before.
-    IdempotencyKeyReused = 409 "IDEMPOTENCY_KEY_REUSED" exit 5,
+    IdempotencyKeyReused = 409 "IDEMPOTENCY_KEY_REUSED" exit 5
+        title "The Idempotency-Key came with another body before"
+        advice "Use a new key for a different job",
     /// The version is not the current one.
-    StaleVersion = 409 "STALE_VERSION" exit 5,
+    StaleVersion = 409 "STALE_VERSION" exit 5
+        title "Somebody else changed it meanwhile: read it again"
+        advice "Read it again and repeat the change with the version that it has then",
     /// The state does not allow it (cancel of a final run, retry of an active one).
-    IllegalState = 409 "ILLEGAL_STATE" exit 5,
+    IllegalState = 409 "ILLEGAL_STATE" exit 5
+        title "Its state does not allow this"
+        advice "Read it again: its state decides what can be done",
     /// A manual trigger under FORBID or QUEUE_ONE while a run is active.
-    RunActive = 409 "RUN_ACTIVE" exit 5,
+    RunActive = 409 "RUN_ACTIVE" exit 5
+        title "A run of the job is active and its concurrency policy allows one"
+        advice "Wait for the active run or cancel it, or set concurrencyPolicy to ALLOW",
     /// An outcome with a token that is not the newest.
-    StaleToken = 409 "STALE_TOKEN" exit 5,
-    DagCycle = 409 "DAG_CYCLE_DETECTED" exit 5,
-    BodyTooLarge = 413 "BODY_TOO_LARGE" exit 2,
+    StaleToken = 409 "STALE_TOKEN" exit 5
+        title "The result belongs to an attempt that is not the newest"
+        advice "Forget this result: a newer attempt counts",
+    DagCycle = 409 "DAG_CYCLE_DETECTED" exit 5
+        title "The edges of the DAG make a cycle"
+        advice "Take one of the edges of the cycle out",
+    BodyTooLarge = 413 "BODY_TOO_LARGE" exit 2
+        title "The body is larger than allowed"
+        advice "Send less at once, and keep large data outside of params",
     /// HTTP: the body is declared as something else than JSON.
-    UnsupportedMediaType = 415 "UNSUPPORTED_MEDIA_TYPE" exit 2,
-    JobPaused = 423 "JOB_PAUSED" exit 5,
-    TenantQuota = 429 "TENANT_QUOTA_EXCEEDED" exit 6,
+    UnsupportedMediaType = 415 "UNSUPPORTED_MEDIA_TYPE" exit 2
+        title "The body is not declared as JSON"
+        advice "Declare the body as the message says, for most calls application/json",
+    JobPaused = 423 "JOB_PAUSED" exit 5
+        title "The job, its tenant or the system is paused"
+        advice "Resume the job, its tenant or the system first",
+    TenantQuota = 429 "TENANT_QUOTA_EXCEEDED" exit 6
+        title "A limit of the tenant is reached"
+        advice "Ask for less, wait, or have an operator raise the tenant's limits",
     /// Too many open runs of one job.
-    JobQueueFull = 429 "JOB_QUEUE_FULL" exit 6,
+    JobQueueFull = 429 "JOB_QUEUE_FULL" exit 6
+        title "The job has too many open runs"
+        advice "Wait until open runs of the job have ended",
     /// A bug; the message has the id to report.
-    Internal = 500 "INTERNAL" exit 1,
+    Internal = 500 "INTERNAL" exit 1
+        title "A bug: please report it with the request id"
+        advice "Report it with the request id, and read what became of the call before you repeat it",
     /// A queue of the node is full.
-    Overloaded = 503 "DISPATCHER_OVERLOADED" exit 7,
+    Overloaded = 503 "DISPATCHER_OVERLOADED" exit 7
+        title "The node has too much to do: try again"
+        advice "Repeat the call after retryAfterSec, and send fewer at once",
     /// The store cannot be written, the clock is halted, or the node is starting or stopping.
-    NotReady = 503 "NOT_READY" exit 7,
+    NotReady = 503 "NOT_READY" exit 7
+        title "The node is starting, stopping, or cannot write or tell the time"
+        advice "Repeat the call later; /readyz says what the node waits for",
     /// No answer in time; the call may or may not have been carried out.
-    Timeout = 504 "TIMEOUT" exit 7,
+    Timeout = 504 "TIMEOUT" exit 7
+        title "No answer in time: the call may or may not have been carried out"
+        advice "Read what became of the call before you repeat it",
 }
 
 /// An error as RPC sends it (`{code, message, detail}`) and, with the status added, as HTTP does (problem+json).

@@ -79,6 +79,9 @@ pub struct AttemptRecord {
     pub cpu_ms: Option<u64>,
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub max_rss_kb: Option<u64>,
+    /// Its executor said that no further attempt would succeed: why the run ended with attempts left.
+    #[serde(rename = "p", default, skip_serializing_if = "std::ops::Not::not")]
+    pub permanent: bool,
 }
 
 /// A run with all its attempts. Stored in the event that ends it, so that the projection needs no state.

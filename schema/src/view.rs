@@ -173,6 +173,9 @@ pub struct AttemptView {
     pub error_message: Option<String>,
     pub cpu_ms: Option<u64>,
     pub max_rss_kb: Option<u64>,
+    /// Its executor said that no further attempt would succeed: the run ended with attempts left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub permanent: bool,
 }
 
 impl From<&AttemptRecord> for AttemptView {
@@ -189,6 +192,7 @@ impl From<&AttemptRecord> for AttemptView {
             error_message: a.error_message.clone(),
             cpu_ms: a.cpu_ms,
             max_rss_kb: a.max_rss_kb,
+            permanent: a.permanent,
         }
     }
 }

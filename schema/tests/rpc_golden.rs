@@ -137,6 +137,7 @@ fn run() -> RunView {
             error_message: None,
             cpu_ms: None,
             max_rss_kb: None,
+            permanent: false,
         }],
     }
 }
@@ -271,6 +272,7 @@ fn of_executors(golden: &mut Golden) {
         result: Some(Payload("42".to_owned())),
         cpu_ms: None,
         max_rss_kb: None,
+        permanent: false,
     };
     let failed = Ended {
         token: Token(2),
@@ -285,7 +287,19 @@ fn of_executors(golden: &mut Golden) {
         "finish_request",
         5,
         method::EXECUTOR_FINISH,
-        &Finish { items: vec![success, failed], credit: Some(credit) },
+        &Finish { items: vec![success, failed.clone()], credit: Some(credit) },
+    );
+    let permanent = Ended {
+        error_code: Some("NO_CUSTOMER".to_owned()),
+        error_message: Some("there is no customer 7".to_owned()),
+        permanent: true,
+        ..failed.clone()
+    };
+    golden.request(
+        "finish_permanent_request",
+        6,
+        method::EXECUTOR_FINISH,
+        &Finish { items: vec![permanent], credit: None },
     );
     golden.answer("finish_answer", 5, &Finished { outcomes: vec![FinishOutcome::Durable, FinishOutcome::Stale] });
     let taken = Registered { cluster_id: 7, epochs: vec![(ShardId(3), Epoch(9))] };

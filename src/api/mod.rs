@@ -11,6 +11,7 @@
 mod access;
 mod body;
 mod listener;
+mod markdown;
 mod openapi;
 mod pages;
 mod problem;
@@ -23,7 +24,7 @@ mod routes_system;
 
 pub use body::parse_json;
 pub use openapi::document as openapi_document;
-pub use problem::{Problem, title};
+pub use problem::Problem;
 
 use crate::{
     auth::{Authenticator, Caller},

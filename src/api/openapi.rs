@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document, from the table of routes.
 
 use super::{
-    problem::{Problem, title},
+    problem::Problem,
     route::{Handler, Route},
     routes,
 };
@@ -133,7 +133,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
         by_status.entry(code.status()).or_default().push(*code);
     }
     for (status, codes) in by_status {
-        let lines: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), title(*code))).collect();
+        let lines: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.title())).collect();
         responses.insert(
             status.to_string(),
             json!({"description": lines.join("\n"), "content": {"application/problem+json": {"schema": problem}}}),

@@ -1,7 +1,7 @@
 //! The pages beside the API: what this is, what the codes mean, health, metrics, the OpenAPI document.
 
 use super::{
-    Api, openapi, problem,
+    Api, markdown, openapi,
     route::{Answered, page},
     routes,
 };
@@ -67,17 +67,18 @@ fn root_text() -> String {
     text
 }
 
+/// `docs/errors.md`, so that the link of every problem leads to what there is to say about it.
 fn errors_text() -> String {
     let mut text = format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Campanile: error codes</title>{STYLE}\
-         <h1>Error codes</h1><p>Stable; the same in HTTP, RPC and the CLI. Up to 499: refused, nothing changed. \
-         503: try again. 504: ask what happened before trying again.</p><table>\
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Campanile: error codes</title>{STYLE}<table>\
          <tr><th align=left>code<th align=left>meaning<th align=left>exit code of the CLI"
     );
     for code in ErrorCode::ALL {
-        let (name, title) = (code.as_str(), problem::title(*code));
-        let _ = write!(text, "<tr id={name}><td><code>{name}</code><td>{title}<td>{}", code.exit_code());
+        let (name, title, exit) = (code.as_str(), code.title(), code.exit_code());
+        let _ = write!(text, "<tr><td><a href=#{name}><code>{name}</code></a><td>{title}<td>{exit}");
     }
-    text.push_str("</table></html>\n");
+    text.push_str("</table>");
+    markdown::to_html(include_str!("../../docs/errors.md"), &mut text);
+    text.push_str("</html>\n");
     text
 }

@@ -1,4 +1,4 @@
-//! Errors as `application/problem+json` (RFC 9457), and the one-line title of every code.
+//! Errors as `application/problem+json` (RFC 9457).
 
 use axum::{
     body::Body,
@@ -21,8 +21,11 @@ pub struct Problem {
     pub status: u16,
     /// Stable code, e.g. `423_JOB_PAUSED`.
     pub code: String,
-    /// What is wrong here and what to do.
+    /// What is wrong here.
     pub detail: String,
+    /// What to do about such a problem.
+    #[serde(default)]
+    pub advice: String,
     /// More about it: the field, the position, the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<serde_json::Value>,
@@ -39,10 +42,11 @@ impl Problem {
         let code = error.known();
         Self {
             kind: format!("/errors#{}", code.as_str()),
-            title: title(code).to_owned(),
+            title: code.title().to_owned(),
             status: code.status(),
             code: code.as_str().to_owned(),
             detail: error.message,
+            advice: code.advice().to_owned(),
             context: error.detail,
             retry_after_sec: error.retry_after_sec,
             request_id,
@@ -72,39 +76,6 @@ pub(super) fn response(error: ApiError, request_id: Option<String>) -> Response<
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"campanile\""));
     }
     response
-}
-
-/// What a code means, in one line.
-pub fn title(code: ErrorCode) -> &'static str {
-    match code {
-        ErrorCode::InvalidArgument => "A field or parameter has a wrong value, type or name",
-        ErrorCode::MalformedBody => "The body is not JSON, MessagePack or UTF-8",
-        ErrorCode::InvalidSchedule => "The cron expression cannot be understood",
-        ErrorCode::ScheduleNeverFires => "The schedule has no instant in the future",
-        ErrorCode::UnknownTimezone => "The time zone is not in the database",
-        ErrorCode::NoSecretKey => "Secret params need a key in the configuration ([secrets] key_file)",
-        ErrorCode::Unauthenticated => "No token, or one that is not known",
-        ErrorCode::Forbidden => "This credential may not do that",
-        ErrorCode::NotFound => "There is no such thing, or it belongs to another tenant",
-        ErrorCode::UnknownMethod => "There is no such path or RPC method",
-        ErrorCode::MethodNotAllowed => "The path exists, but not with this method",
-        ErrorCode::DuplicateName => "The tenant has a job of this name",
-        ErrorCode::IdempotencyKeyReused => "The Idempotency-Key came with another body before",
-        ErrorCode::StaleVersion => "Somebody else changed it meanwhile: read it again",
-        ErrorCode::IllegalState => "Its state does not allow this",
-        ErrorCode::RunActive => "A run of the job is active and its concurrency policy allows one",
-        ErrorCode::StaleToken => "The result belongs to an attempt that is not the newest",
-        ErrorCode::DagCycle => "The edges of the DAG make a cycle",
-        ErrorCode::BodyTooLarge => "The body is larger than allowed",
-        ErrorCode::UnsupportedMediaType => "The body is not declared as JSON",
-        ErrorCode::JobPaused => "The job, its tenant or the system is paused",
-        ErrorCode::TenantQuota => "A limit of the tenant is reached",
-        ErrorCode::JobQueueFull => "The job has too many open runs",
-        ErrorCode::Internal => "A bug: please report it with the request id",
-        ErrorCode::Overloaded => "The node has too much to do: try again",
-        ErrorCode::NotReady => "The node is starting, stopping, or cannot write or tell the time",
-        ErrorCode::Timeout => "No answer in time: the call may or may not have been carried out",
-    }
 }
 
 #[cfg(test)]

@@ -136,6 +136,9 @@ pub fn main() -> ExitCode {
             if !failure.message.is_empty() {
                 eprintln!("campanile: {}", failure.message);
             }
+            if !failure.advice.is_empty() {
+                eprintln!("  what to do: {}", failure.advice);
+            }
             ExitCode::from(failure.code)
         }
     }

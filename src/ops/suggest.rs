@@ -9,7 +9,7 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|candidate| {
             (distance(&wanted, &plain(candidate)).min(distance(&plain(word), &plain(candidate))), candidate)
         })
-        .filter(|(edits, candidate)| *edits <= allowed || word.len() > 3 && plain(candidate).contains(&plain(word)))
+        .filter(|(edits, candidate)| *edits <= allowed || word.len() >= 3 && plain(candidate).contains(&plain(word)))
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, candidate)| candidate)
 }

@@ -8,8 +8,8 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::ExecutorSession,
     limits::{
-        ERROR_MESSAGE_BYTES, EXECUTOR_BATCH, EXECUTOR_NAMES, EXECUTOR_SLOTS_MAX, LABEL_BYTES, LOG_CHUNK_BYTES,
-        NAME_CHARS, RPC_OUTBOX_FRAMES, TENANT_CHARS,
+        ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, EXECUTOR_BATCH, EXECUTOR_NAMES, EXECUTOR_SLOTS_MAX, LABEL_BYTES,
+        LOG_CHUNK_BYTES, NAME_CHARS, RPC_OUTBOX_FRAMES, TENANT_CHARS,
     },
     rpc::{
         calls::NoBody,
@@ -20,9 +20,6 @@ use campanile_schema::{
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
-
-/// Longest error code of an attempt that is kept, bytes.
-const ERROR_CODE_BYTES: usize = 64;
 
 /// Whether a method is one of executors.
 pub(super) fn is_executors(method: &str) -> bool {

@@ -72,6 +72,7 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
             error_message: None,
             cpu_ms: Some(3),
             max_rss_kb: None,
+            permanent: false,
         }],
         dag: None,
     }

@@ -18,7 +18,7 @@ fn pages_for_everybody() {
     assert!(root.text().contains("href=/openapi.json") && root.text().contains("/api/v1/jobs/{jobId}/trigger"));
     let errors = plain(&server, "/errors").text();
     for code in campanile_schema::error::ErrorCode::ALL {
-        assert!(errors.contains(&format!("id={}>", code.as_str())), "{code:?}");
+        assert!(errors.contains(&format!("<h2 id=\"{}\">", code.as_str())), "{code:?}");
     }
     // What a halted clock's message tells the operator to call is there.
     assert_eq!(server.post("/api/v1/cluster/clock/accept", &serde_json::json!({"reason": "it is right"})).status, 204);

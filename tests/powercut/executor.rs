@@ -230,6 +230,7 @@ impl Executor {
             result: None,
             cpu_ms: None,
             max_rss_kb: None,
+            permanent: false,
         });
     }
 

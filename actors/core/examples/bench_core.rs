@@ -108,6 +108,7 @@ fn life(def: &StoredJob) -> Life {
         result: None,
         cpu_ms: Some(3),
         max_rss_kb: None,
+        permanent: false,
     };
     step(&mut job, "finish", Command::Finish(Box::new(ended)), due + 20, 300);
     Life { steps, last: job }

@@ -15,6 +15,7 @@ use campanile_schema::{
     limits::{ATTEMPTS_KEPT, ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, RESULT_BYTES},
     payload::Payload,
     record::{AttemptState, RunRecord, RunState},
+    rpc::executor::Ended,
     stored::{StoredJob, StoredTrigger},
     view::ConfirmDecision,
 };
@@ -151,6 +152,35 @@ fn not_started_does_not_count_and_does_not_spin() {
     assert_eq!((waited, state(&sim, run)), (7, RunState::Queued));
     attempt(&mut sim, run, AttemptState::Failed);
     assert_eq!(state(&sim, run), RunState::Failed);
+}
+
+/// Its executor knows that trying again is in vain: neither a retry nor a question, whatever is left of the budget.
+#[test]
+fn a_permanent_failure_ends_the_run() {
+    for not_idempotent in [false, true] {
+        let (mut sim, run) = one_run(|def| (def.not_idempotent, def.max_attempts) = (not_idempotent, 5));
+        let token = start(&mut sim, run);
+        let permanent = Ended { permanent: true, ..ended(sim.job.id, run, token, AttemptState::Failed) };
+        assert_eq!(sim.command(&Command::Finish(Box::new(permanent))).unwrap(), Reply::Done);
+        assert_eq!((state(&sim, run), last(&sim).dead_letter), (RunState::Failed, true));
+        assert!(last(&sim).attempts[0].permanent, "the record says why");
+        // A retry by hand has a fresh budget.
+        reopen(&mut sim, true).unwrap();
+        attempt(&mut sim, run, AttemptState::Success);
+        assert_eq!((state(&sim, run), judge(&sim)), (RunState::Success, Ok(())));
+    }
+}
+
+/// What was stopped from outside says nothing about the next attempt.
+#[test]
+fn only_a_failure_of_the_body_can_be_permanent() {
+    for how in [AttemptState::Timeout, AttemptState::Canceled, AttemptState::NotStarted] {
+        let (mut sim, run) = one_run(|def| def.max_attempts = 5);
+        let token = start(&mut sim, run);
+        let stopped = Ended { permanent: true, ..ended(sim.job.id, run, token, how) };
+        sim.command(&Command::Finish(Box::new(stopped))).unwrap();
+        assert!(!state(&sim, run).is_final(), "{how:?}");
+    }
 }
 
 #[test]

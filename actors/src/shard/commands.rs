@@ -134,6 +134,7 @@ impl Shard {
                 result: None,
                 cpu_ms: None,
                 max_rss_kb: None,
+                permanent: false,
             };
             self.submit(myself, envelope(held.job, Command::Finish(Box::new(ended)), ReplyTo::Nobody));
         }

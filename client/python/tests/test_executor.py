@@ -163,7 +163,7 @@ async def test_failures_without_end_are_a_dead_letter(client: Client, shared_nod
     assert len(message) == 2048
 
 
-async def test_a_permanent_failure_does_not_run_the_body_again(client: Client, shared_node: Node) -> None:
+async def test_a_permanent_failure_ends_the_run(client: Client, shared_node: Node) -> None:
     ran: list[int] = []
 
     async def work(ctx: Context, params: Json) -> None:
@@ -172,7 +172,7 @@ async def test_a_permanent_failure_does_not_run_the_body_again(client: Client, s
 
     async with serving(shared_node, work) as (pool, _):
         run = await client.run_wait(await trigger(client, pool))
-        assert (run.state, ran) == (RunState.FAILED, [1])
+        assert (run.state, run.attempt_count, run.dead_letter, ran) == (RunState.FAILED, 1, True, [1])
         assert {attempt.error_code for attempt in run.attempts} == {"NO_CUSTOMER"}
         # A retry by hand is a new invocation.
         await client.run_retry(run.run_id)

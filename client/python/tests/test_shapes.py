@@ -70,6 +70,10 @@ def test_executors_messages_are_what_the_node_expects() -> None:
         wire.result(Held(4194305, 8193, 2), wire.FAILED, code="DISK_FULL", message="no space left"),
     ]
     assert unpacked(golden("finish_request"))[3][0]["items"] == items
+    permanent = wire.result(
+        Held(4194305, 8193, 2), wire.FAILED, code="NO_CUSTOMER", message="there is no customer 7", permanent=True
+    )
+    assert unpacked(golden("finish_permanent_request"))[3][0]["items"] == [permanent]
     stop = unpacked(golden("stop"))[2][0]["items"]
     assert [Held.read(item).write() for item in stop] == stop
     drain = notification("executor.drain", {})

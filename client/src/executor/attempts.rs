@@ -269,6 +269,8 @@ fn weight(ended: &Ended) -> usize {
 fn conclude(key: Key, running: &Running, report: Option<Report>) -> Ended {
     let used = report.as_ref().map(|r| (r.cpu_ms, r.max_rss_kb)).unwrap_or_default();
     let said = report.as_ref().and_then(|r| r.outcome.as_ref().err()).map(|e| format!(" ({e})")).unwrap_or_default();
+    let permanent = running.stopping.is_none()
+        && report.as_ref().is_some_and(|r| r.outcome.as_ref().is_err_and(|error| error.permanent));
     let stopped = |code: &str, why: &str| (Some(code.to_owned()), Some(format!("{why}{said}")), None);
     let (state, (error_code, error_message, result)) = match (running.stopping, report) {
         (None, Some(Report { outcome: Ok(result), .. })) => (AttemptState::Success, (None, None, result)),
@@ -298,6 +300,7 @@ fn conclude(key: Key, running: &Running, report: Option<Report>) -> Ended {
         result,
         cpu_ms: used.0,
         max_rss_kb: used.1,
+        permanent,
     };
     // Here already, and not only at the node: a frame would be lost over it.
     if ended.drop_large_result() {

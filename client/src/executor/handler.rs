@@ -37,11 +37,17 @@ pub mod code {
 pub struct JobError {
     pub code: String,
     pub message: String,
+    /// Trying again would be in vain: the run ends, however many attempts its policy has left.
+    pub permanent: bool,
 }
 
 impl JobError {
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into() }
+        Self { code: code.into(), message: message.into(), permanent: false }
+    }
+    /// A failure that no further attempt would change: no retry, the run is FAILED now.
+    pub fn permanent(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { permanent: true, ..Self::new(code, message) }
     }
     pub fn message(message: impl Into<String>) -> Self {
         Self::new(code::HANDLER_ERROR, message)

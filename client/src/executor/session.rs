@@ -229,6 +229,7 @@ impl Session {
             result: None,
             cpu_ms: None,
             max_rss_kb: None,
+            permanent: false,
         };
         self.attempts.refused(ended, link);
     }

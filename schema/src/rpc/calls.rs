@@ -114,9 +114,10 @@ impl<'de, F: CallField, B: Deserialize<'de>> de::Visitor<'de> for CallVisitor<F,
         write!(f, "a map with the call's fields, `{}` among them", F::NAME)
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Call<F, B>, A::Error> {
-        let mut field = None;
-        let others = Others::<F, A> { map, field: &mut field };
-        let body = B::deserialize(de::value::MapAccessDeserializer::new(others))?;
+        let (mut field, mut in_value) = (None, false);
+        let others = Others::<F, A> { map, field: &mut field, in_value: &mut in_value };
+        let body = B::deserialize(de::value::MapAccessDeserializer::new(others));
+        let body = body.map_err(|why| if in_value { why } else { with_own_field::<F, A::Error>(why) })?;
         if field.is_none() && F::REQUIRED {
             return Err(de::Error::missing_field(F::NAME));
         }
@@ -128,6 +129,24 @@ impl<'de, F: CallField, B: Deserialize<'de>> de::Visitor<'de> for CallVisitor<F,
 struct Others<'a, F: CallField, A> {
     map: A,
     field: &'a mut Option<F::Value>,
+    /// A value is being read: what is wrong then is not a name of this map.
+    in_value: &'a mut bool,
+}
+
+/// The body's type refuses a wrong name by naming those that it knows; a caller may as well have meant the call's own.
+fn with_own_field<F: CallField, E: de::Error>(why: E) -> E {
+    let text = why.to_string();
+    let Some((unknown, known)) = text.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, ")) else {
+        return why;
+    };
+    let known: Vec<String> =
+        [F::NAME].into_iter().chain(known.split('`').skip(1).step_by(2)).map(|name| format!("`{name}`")).collect();
+    let expected = match known.as_slice() {
+        [one] => one.clone(),
+        [one, two] => format!("{one} or {two}"),
+        many => format!("one of {}", many.join(", ")),
+    };
+    de::Error::custom(format!("unknown field `{unknown}`, expected {expected}"))
 }
 
 impl<'de, F: CallField, A: MapAccess<'de>> MapAccess<'de> for Others<'_, F, A> {
@@ -145,6 +164,9 @@ impl<'de, F: CallField, A: MapAccess<'de>> MapAccess<'de> for Others<'_, F, A> {
         Ok(None)
     }
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        self.map.next_value_seed(seed)
+        *self.in_value = true;
+        let value = self.map.next_value_seed(seed)?;
+        *self.in_value = false;
+        Ok(value)
     }
 }

@@ -185,6 +185,9 @@ pub struct Ended {
     pub cpu_ms: Option<u64>,
     #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
     pub max_rss_kb: Option<u64>,
+    /// With FAILED: trying again would be in vain, so the run ends now, however many attempts its policy has left.
+    #[serde(rename = "p", default, skip_serializing_if = "std::ops::Not::not")]
+    pub permanent: bool,
 }
 
 /// Error code of a SUCCESS whose result was not kept.

@@ -123,6 +123,7 @@ fn attempt(number: u32, state: AttemptState) -> AttemptRecord {
         error_message: None,
         cpu_ms: None,
         max_rss_kb: None,
+        permanent: false,
     }
 }
 
@@ -164,7 +165,9 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         dag: Some((3, 4)),
         ..short.clone()
     };
-    vec![("running", short), ("every field", full)]
+    let mut hopeless = full.clone();
+    hopeless.attempts[1].permanent = true;
+    vec![("running", short), ("every field", full), ("failed for good", hopeless)]
 }
 
 fn interval() -> Interval {

@@ -146,6 +146,7 @@ pub fn apply(job: &mut Job, event: &Event) {
                     error_message: None,
                     cpu_ms: None,
                     max_rss_kb: None,
+                    permanent: false,
                 });
             }
         }

@@ -6,7 +6,7 @@
 //! | one outcome | a run ends at most once in a generation; what ends an attempt carries the token of the one that runs |
 //! | tokens | rise with every attempt of the shard |
 //! | numbers | attempts of a run count 1, 2, 3 ... over all generations; generations rise by one |
-//! | budget | a run goes on by itself only below `maxAttempts` of its generation; NOT_STARTED does not count |
+//! | budget | a run goes on by itself only below `maxAttempts` of its generation; NOT_STARTED does not count; it fails with attempts left only when its executor called the failure permanent |
 //! | backoff | a retry waits base (x 2^(n-1), at most max) times 1 ± jitter and is queued no earlier |
 //! | not idempotent | after LOST always, after FAILED or TIMEOUT while attempts are left, a person is asked |
 //! | dead letter | exactly beside FAILED and TIMEOUT, unless switched off |
@@ -183,7 +183,7 @@ impl Run {
             must(last.state != AttemptState::Running, "the running attempt has not ended")?;
             self.ended(token, last.state);
             let asked = def.not_idempotent && last.state == AttemptState::Lost;
-            let spent = self.tried >= def.max_attempts;
+            let spent = self.tried >= def.max_attempts || last.permanent && last.state == AttemptState::Failed;
             must(!failed || (spent && !asked), "failed for good with attempts left")?;
             let stopped = matches!(self.stopping, Some(StopReason::Cancel | StopReason::Replace));
             must((record.state == RunState::Canceled) == (stopped && last.state != AttemptState::Success), "canceled")?;

@@ -301,6 +301,7 @@ pub fn ended(job: campanile_schema::ids::JobId, run: RunId, token: Token, state:
         result: (!failed).then(|| Payload(r#"{"rows":3}"#.to_owned())),
         cpu_ms: Some(12),
         max_rss_kb: None,
+        permanent: false,
     }
 }
 

@@ -63,8 +63,6 @@ LOGS_IN_FLIGHT: Final = 16
 """`executor.log` requests of one connection under way at once, count."""
 RESULTS_WAITING: Final = 65_536
 """Results that no node has called durable, count; over it the executor gives no credit."""
-PERMANENT_FAILURES: Final = 65_536
-"""Invocations remembered as failed for good, count; the oldest are forgotten."""
 NAME_CHARS: Final = 128
 """Longest executor id, characters."""
 LOG_CHUNK_BYTES: Final = 32 << 10
@@ -81,7 +79,7 @@ RESULT_BYTES: Final = 16 << 10
 """Largest result that is kept, bytes of JSON."""
 ERROR_MESSAGE_BYTES: Final = 2 << 10
 """Longest error message of an attempt, bytes."""
-ERROR_CODE_BYTES: Final = 64
+ERROR_CODE_BYTES: Final = 128
 """Longest error code of an attempt, bytes."""
 PAGE_SIZE_MAX: Final = 1_000
 """Items of one page, count."""

@@ -54,7 +54,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of a run. `token` is its fencing token; CPU in milliseconds, memory in KiB."""
+    """One try of a run. `token` is its fencing token; CPU in milliseconds, memory in KiB. `permanent`: its executor said that
+    no further attempt would succeed."""
 
     attempt: int
     generation: int
@@ -67,6 +68,7 @@ class Attempt:
     error_message: str | None = None
     cpu_ms: int | None = None
     max_rss_kb: int | None = None
+    permanent: bool = False
 
 
 @dataclass(frozen=True)

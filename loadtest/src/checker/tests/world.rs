@@ -210,6 +210,7 @@ impl World {
             error_message: None,
             cpu_ms: None,
             max_rss_kb: None,
+            permanent: false,
         };
         view.attempts.push((&record).into());
         view.attempt_count = attempt;

@@ -67,6 +67,7 @@ pub(super) fn lost(draft: &mut Draft<'_>, run: RunId, token: Token) -> Reply {
         result: None,
         cpu_ms: None,
         max_rss_kb: None,
+        permanent: false,
     };
     let why = draft.job.run(run).and_then(OpenRun::stop_reason);
     match why {
@@ -99,11 +100,13 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: Run
     let Some(open) = draft.job.run(ended.run) else { return };
     // The attempt at hand counts too: it is in the record as RUNNING.
     let tried = open.counted_attempts();
+    let budget = draft.job.def.max_attempts.max(1);
+    let spent = tried >= budget || permanent(ended);
     // Whether a lost body did its work nobody knows: a person says so, however many attempts are left.
     let ask = draft.job.def.not_idempotent;
     if ask && attempt == AttemptState::Lost {
         go_on(draft, ended, attempt, Next::Confirm);
-    } else if tried >= draft.job.def.max_attempts.max(1) {
+    } else if spent {
         end(draft, ended, attempt, last);
     } else if ask {
         go_on(draft, ended, attempt, Next::Confirm);
@@ -113,6 +116,11 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: Run
         let at = draft.ctx.now_ms + retry::delay_ms(&draft.job.def, ended.run, tried);
         go_on(draft, ended, attempt, Next::RetryAt(at));
     }
+}
+
+/// Only a body that failed by itself knows that the next one would too: one that was stopped or lost may well succeed.
+fn permanent(ended: &Ended) -> bool {
+    ended.permanent && ended.state == AttemptState::Failed
 }
 
 fn release(draft: &mut Draft<'_>, ended: &Ended) {
@@ -161,6 +169,7 @@ fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptState, state:
         attempt.error_message = clipped(ended.error_message.as_deref(), ERROR_MESSAGE_BYTES);
         attempt.cpu_ms = ended.cpu_ms;
         attempt.max_rss_kb = ended.max_rss_kb;
+        attempt.permanent = permanent(ended);
     }
     record.result.clone_from(&ended.result);
     close(draft, record, state, dead_letter);

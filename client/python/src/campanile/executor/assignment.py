@@ -111,10 +111,16 @@ class Assignment:
 
 
 def result(
-    held: Held, state: int, *, code: str | None = None, message: str | None = None, payload: bytes | None = None
+    held: Held,
+    state: int,
+    *,
+    code: str | None = None,
+    message: str | None = None,
+    payload: bytes | None = None,
+    permanent: bool = False,
 ) -> dict[str, Any]:
-    """The map of a result."""
-    ended = {**held.write(), "s": state, "c": code, "m": message, "w": payload}
+    """The map of a result. `permanent` goes with FAILED: no retry."""
+    ended = {**held.write(), "s": state, "c": code, "m": message, "w": payload, "p": permanent or None}
     return {name: value for name, value in ended.items() if value is not None}
 
 

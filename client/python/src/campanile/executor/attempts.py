@@ -4,7 +4,7 @@ Clocks are arguments, and what to send is asked for.
 """
 
 import heapq
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,7 +57,6 @@ class Attempts:
         self._unsent: list[deque[Key]] = [deque() for _ in range(links)]
         self._again: deque[tuple[int, Key]] = deque()
         self._grace_ms = grace_ms
-        self._permanent: OrderedDict[tuple[int, int], PermanentError] = OrderedDict()
 
     @property
     def running(self) -> int:
@@ -77,10 +76,6 @@ class Attempts:
         """The attempt and its link, while it runs."""
         running = self._running.get(key)
         return None if running is None else (running.ctx, running.link)
-
-    def failed_for_good(self, run_id: int, generation: int) -> PermanentError | None:
-        """The error that this invocation has ended with for good."""
-        return self._permanent.get((run_id, generation))
 
     def started(self, key: Key, ctx: Context, body: Body, link: int, now_ms: int) -> None:
         """A body runs."""
@@ -136,11 +131,6 @@ class Attempts:
         running = self._running.pop(key, None)
         if running is None:
             return
-        if isinstance(report.error, PermanentError):
-            assignment = running.ctx.assignment
-            self._permanent[(assignment.run_id, assignment.generation)] = report.error
-            while len(self._permanent) > limits.PERMANENT_FAILURES:
-                self._permanent.popitem(last=False)
         held = running.ctx.assignment.held
         ended = _conclude(held, running.stopping, running.ctx.assignment.timeout_sec, report)
         self._results[key] = _Outcome(held, ended, running.link, running.ctx)
@@ -235,7 +225,8 @@ def _conclude(held: Held, stopping: StopReason | None, timeout_sec: int, report:
     if report.error is not None:
         code = cut(report.error.code, limits.ERROR_CODE_BYTES)
         message = cut(report.error.message, limits.ERROR_MESSAGE_BYTES)
-        return wire.result(held, wire.FAILED, code=code, message=message)
+        permanent = isinstance(report.error, PermanentError)
+        return wire.result(held, wire.FAILED, code=code, message=message, permanent=permanent)
     if report.aborted:
         return wire.result(held, wire.FAILED, code=failure.BODY_ABORTED, message="the body was canceled")
     if report.payload is not None and len(report.payload) > limits.RESULT_BYTES:

@@ -27,7 +27,7 @@ UNKNOWN_ASSIGNMENT: Final = "UNKNOWN_ASSIGNMENT"
 class JobError(Exception):
     """Raised by a handler: the attempt failed; the job's retry policy decides whether there is another.
 
-    `code` is short and stable (up to 64 bytes), `message` a sentence (up to 2 KiB). Any other exception fails the attempt too,
+    `code` is short and stable (up to 128 bytes), `message` a sentence (up to 2 KiB). Any other exception fails the attempt too,
     with the code `HANDLER_ERROR`.
     """
 
@@ -40,7 +40,5 @@ class JobError(Exception):
 class PermanentError(JobError):
     """Raised by a handler: trying again would be in vain.
 
-    This executor process does not run the body again for the same invocation (run and generation): further attempts of it fail
-    at once with the same code and message. The protocol has no word for it yet, so the attempts that the retry policy has left
-    are still counted down, and another executor of the pool may run the body.
+    The run ends as FAILED now, however many attempts its retry policy has left. A retry by hand or a redrive runs it again.
     """

@@ -216,10 +216,6 @@ class Session:
         if isinstance(admitted, Refusal):
             return self._refuse(link, held, admitted.code, admitted.message)
         self._announce_again[link] |= admitted
-        before = self._attempts.failed_for_good(a.run_id, a.generation)
-        if before is not None:
-            message = f"failed for good in an earlier attempt: {before.message}"
-            return self._keep(link, held, wire.FAILED, before.code, message)
         handler = self._handler_of(a.action)
         if handler is None:
             message = f"this executor cannot run {a.action.get('kind')} {a.action.get('name', '')}".rstrip()
