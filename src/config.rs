@@ -5,6 +5,8 @@
 //!
 //! Never here: reading the files that settings name.
 
+mod cluster;
+
 use crate::{
     ops::{closest, explained},
     store::embedded::EmbeddedOptions,
@@ -43,6 +45,7 @@ sections! {
         journal: JournalSection = JournalSection::default(),
         log: LogSection = LogSection::default(),
         executor: ExecutorSection = ExecutorSection::default(),
+        cluster: ClusterSection = ClusterSection::default(),
     }
     /// `tzdb_dir`: empty = the bundled time zones.
     NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256, tzdb_dir: String = String::new() }
@@ -56,6 +59,23 @@ sections! {
     JournalSection { segment_mb: u64 = 64, linger_us: u64 = 2_000 }
     LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
     ExecutorSection { slots: u32 = 0, pool: String = "default".to_owned() }
+    /// No name: a node alone.
+    ClusterSection {
+        name: String = String::new(),
+        seeds: Vec<String> = Vec::new(),
+        key_file: String = String::new(),
+        gossip_listen: SocketAddr = loopback(7702),
+        gossip_advertise: String = String::new(),
+        gateway_listen: SocketAddr = loopback(7703),
+        gateway_advertise: String = String::new(),
+        tls_cert_file: String = String::new(),
+        tls_key_file: String = String::new(),
+        tls_ca_file: String = String::new(),
+        lease_ms: u32 = 2_500,
+        beat_ms: u32 = 400,
+        lanes: u16 = 4,
+        window: u32 = 64,
+    }
 }
 
 /// Least `history.max_mb` but 0: below it a few rounds of compaction take as much.
@@ -188,6 +208,9 @@ impl Config {
         need(name(&self.executor.pool), "executor.pool", name_rule());
         let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
+        for (kept, setting, rule) in self.cluster.rules() {
+            need(kept, setting, rule);
+        }
         found
     }
 }
@@ -222,9 +245,12 @@ fn typed(known: &Value, text: &str) -> Result<Value, String> {
         Value::Boolean(_) => {
             text.trim().parse().map(Value::Boolean).map_err(|_| format!("'{text}' is not true or false"))
         }
-        Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
-            Ok(Value::String(text.to_owned()))
+        // A list, separated by commas.
+        Value::Array(_) => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            Ok(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
         }
+        Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Table(_) => Ok(Value::String(text.to_owned())),
     }
 }
 
@@ -300,8 +326,15 @@ mod tests {
             ("PATH", "y"),
             ("CAMPANILE_NODE__DATA_DIR", "/d"),
             ("CAMPANILE_HTTP__OPEN_METRICS", "true"),
+            ("CAMPANILE_CLUSTER__SEEDS", "a:1, b:2"),
+            ("CAMPANILE_CLUSTER__NAME", "bells"),
+            ("CAMPANILE_CLUSTER__KEY_FILE", "k"),
+            ("CAMPANILE_CLUSTER__TLS_CERT_FILE", "c"),
+            ("CAMPANILE_CLUSTER__TLS_KEY_FILE", "d"),
+            ("CAMPANILE_CLUSTER__TLS_CA_FILE", "e"),
         ];
         let config = load("", &other).unwrap();
+        assert_eq!(config.cluster.seeds, ["a:1", "b:2"]);
         assert_eq!((config.node.data_dir.as_str(), config.http.open_metrics), ("/d", true));
     }
 
@@ -335,6 +368,13 @@ mod tests {
             ),
             ("", &[("CAMPANILE_NODE__SHARDS", "70000")], "environment variable CAMPANILE_NODE__SHARDS: node.shards: "),
             ("", &[("CAMPANILE_NODE__SHARDS", "3")], "node.shards is a power of two"),
+            ("[cluster]\nseeds = [\"a:1\"]\n", &[], "FILE, line 2: cluster.seeds needs cluster.name"),
+            ("[cluster]\nname = \"b\"\n", &[], "FILE: cluster.key_file is needed when cluster.name is set"),
+            (
+                "[cluster]\n\nbeat_ms = 1000\n",
+                &[],
+                "FILE, line 3: cluster.beat_ms is 50 to a 3rd of cluster.lease_ms (833)",
+            ),
         ];
         for (text, environment, told) in cases {
             let errors = load(text, environment).unwrap_err().to_string();

@@ -5,6 +5,7 @@ pub mod api;
 pub mod auth;
 pub mod cli;
 pub mod clock;
+pub mod cluster;
 pub mod command;
 pub mod config;
 pub mod crontab;

@@ -43,7 +43,22 @@ impl KeyRing {
         Ok(ring)
     }
 
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
+    /// The key that seals, with its id.
+    pub(crate) fn sealing(&self) -> Option<(&str, &XChaCha20Poly1305)> {
+        self.keys.first().map(|(id, cipher)| (id.as_str(), cipher))
+    }
+
+    /// The key with that id.
+    pub(crate) fn opening(&self, id: &str) -> Option<&XChaCha20Poly1305> {
+        self.keys.iter().find(|(known, _)| known == id).map(|(_, cipher)| cipher)
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(|(id, _)| id.as_str())
+    }
+
+    /// The text of a key file; an error has the number of its line.
+    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut ring = Self::default();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -105,17 +120,17 @@ fn authenticated(key_id: &str, names: &[String]) -> Vec<u8> {
 
 impl Secrets for KeyRing {
     fn seal(&self, secrets: &BTreeMap<String, String>) -> Option<Sealed> {
-        let (key_id, cipher) = self.keys.first()?;
+        let (key_id, cipher) = self.sealing()?;
         let names: Vec<String> = secrets.keys().cloned().collect();
         let plain = serde_json::to_vec(secrets).ok()?;
         let nonce = random::<NONCE_BYTES>().ok()?;
         let aad = authenticated(key_id, &names);
         let ciphertext = cipher.encrypt(XNonce::from_slice(&nonce), Payload { msg: &plain, aad: &aad }).ok()?;
-        Some(Sealed { names, key_id: key_id.clone(), nonce: nonce.to_vec(), ciphertext })
+        Some(Sealed { names, key_id: key_id.to_owned(), nonce: nonce.to_vec(), ciphertext })
     }
 
     fn open(&self, sealed: &Sealed) -> Result<BTreeMap<String, String>, String> {
-        let Some((_, cipher)) = self.keys.iter().find(|(id, _)| *id == sealed.key_id) else {
+        let Some(cipher) = self.opening(&sealed.key_id) else {
             return Err(format!("the key '{}' is not in the key file; put it back", sealed.key_id));
         };
         if sealed.nonce.len() != NONCE_BYTES {

@@ -61,6 +61,12 @@ pub fn describe() {
     gauge!("campanile_rpc_connections", "RPC connections");
     counter!("campanile_rpc_calls_total", "RPC requests and notifications after the hello");
     counter!("campanile_rpc_hellos_refused_total", "RPC connections refused at the hello");
+    gauge!("campanile_members", "Members of the cluster that live, this node included");
+    gauge!("campanile_members_suspect", "Members that did not answer and are not given up yet");
+    counter!("campanile_membership_packets_total", "Packets of membership, by way");
+    counter!("campanile_membership_refused_total", "Packets of membership that were refused, by reason");
+    counter!("campanile_membership_downs_total", "Members that were seen to go, restarts included");
+    counter!("campanile_membership_rejoins_total", "Times that others took this node for down");
     counter!("campanile_log_bytes_refused_total", "Bytes of output that came faster than they could be stored");
 }
 

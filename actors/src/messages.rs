@@ -161,6 +161,10 @@ pub struct ShardFacts {
     pub needs_after: Option<Position>,
 }
 
+// Said by hand, and never serializable: a message that could be sent elsewhere would make every peer of the node mirror the actor.
+impl ractor::Message for ShardMsg {}
+impl ractor::Message for PoolMsg {}
+
 /// To the node's pool actor, in whose task the quota actors have their turns.
 pub enum PoolMsg {
     /// What decisions want, in their order: permits and executors, assignments to send, what ended.

@@ -282,3 +282,27 @@ pub const TZDB_FILE_BYTES: u64 = 1 << 20;
 pub const TZDB_FILES: usize = 20_000;
 /// Levels of folders in `[node] tzdb_dir`, count; `America/Argentina/Ushuaia` has three.
 pub const TZDB_DEPTH: usize = 4;
+/// Longest name of a cluster, characters: a label of the DNS.
+pub const CLUSTER_NAME_CHARS: usize = 63;
+/// Addresses in `cluster.seeds`, count.
+pub const CLUSTER_SEEDS: usize = 64;
+/// Largest packet of membership, bytes: it must fit into one frame of any network.
+pub const GOSSIP_PACKET_BYTES: usize = 1_400;
+/// What a node says of itself in each packet, bytes.
+pub const GOSSIP_CARD_BYTES: usize = 320;
+/// Longest id of a gossip key, bytes.
+pub const GOSSIP_KEY_ID_BYTES: usize = 32;
+/// A packet whose sender's clock differs by more from ours is refused, milliseconds.
+pub const GOSSIP_CLOCK_MS: i64 = 30_000;
+/// Processes of which a node knows what they say of themselves, count.
+pub const GOSSIP_CARDS: usize = 1_024;
+/// Processes whose packets are told from repeated ones, count.
+pub const GOSSIP_REPLAY_SENDERS: usize = 1_024;
+/// Packets of one process behind its newest that are told from repeated ones, count; older ones are refused.
+pub const GOSSIP_REPLAY_WINDOW: usize = 1_024;
+/// Answers to packets that could not be opened, count a second.
+pub const GOSSIP_NOTICES_PER_SEC: u32 = 5;
+/// The same complaint about packets is told again after this long, milliseconds.
+pub const GOSSIP_LOG_EVERY_MS: u64 = 30_000;
+/// Packets of membership that are read before timers have their turn, count.
+pub const GOSSIP_PACKETS_A_TURN: usize = 256;
