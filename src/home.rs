@@ -11,6 +11,7 @@ use campanile_actors::{
     maintenance::Retention,
     owner::ClusterMember,
     ports::{Opened, Secrets, StoreError},
+    scheduler::Scheduler,
     session::{self, Session, SessionParts},
 };
 use campanile_core::{ownership::Settings, placement::Standing};
@@ -19,6 +20,7 @@ use parking_lot::Mutex;
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
+    pin::Pin,
     sync::Arc,
     time::Duration,
 };
@@ -33,7 +35,7 @@ const LOCK_FILE: &str = "LOCK";
 /// What a node is to live in.
 pub enum HomeOptions {
     Alone(EmbeddedOptions),
-    Cluster(ClusterOptions),
+    Cluster(Box<ClusterOptions>),
 }
 
 impl From<EmbeddedOptions> for HomeOptions {
@@ -54,16 +56,23 @@ pub struct ClusterOptions {
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     pub announce: Arc<dyn Announce>,
     pub peers: Arc<dyn Peers>,
+    /// Lets other nodes ask this one's scheduler; called once, before the first session.
+    pub connect: Connect,
     /// Longest time in which shards are given away when the node stops.
     pub drain: Duration,
 }
+
+/// See [`ClusterOptions::connect`].
+pub type Connect = Box<dyn FnOnce(Scheduler) -> Result<(), String> + Send>;
 
 /// Tells the other members of this node.
 pub trait Announce: Send + Sync + 'static {
     /// Its session from now on.
     fn session(&self, session: SessionId);
-    /// It gives its shards away and leaves.
+    /// It gives its shards away.
     fn draining(&self);
+    /// It goes: nobody has to find out.
+    fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
 /// What every session of a node gets, wherever it lives.
@@ -91,13 +100,20 @@ pub struct Alone {
 
 /// A node of a cluster. Its directory holds no jobs.
 pub struct Member {
-    options: ClusterOptions,
+    dir: PathBuf,
+    format: FormatRow,
+    store: SharedStore,
+    settings: Settings,
+    members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    announce: Arc<dyn Announce>,
+    peers: Arc<dyn Peers>,
+    drain: Duration,
     _lock: File,
 }
 
 impl Home {
     /// Errors are sentences for the operator.
-    pub async fn open(options: HomeOptions) -> Result<Self, String> {
+    pub async fn open(options: HomeOptions, scheduler: &Scheduler) -> Result<Self, String> {
         match options {
             HomeOptions::Alone(options) => {
                 let dir = options.dir.clone();
@@ -109,7 +125,11 @@ impl Home {
             }
             HomeOptions::Cluster(options) => {
                 let lock = lock(&options.dir)?;
-                Ok(Self::Cluster(Box::new(Member { options, _lock: lock })))
+                let ClusterOptions { dir, format, store, settings, members, announce, peers, connect, drain } =
+                    *options;
+                connect(scheduler.clone())?;
+                let member = Member { dir, format, store, settings, members, announce, peers, drain, _lock: lock };
+                Ok(Self::Cluster(Box::new(member)))
             }
         }
     }
@@ -117,7 +137,7 @@ impl Home {
     pub fn dir(&self) -> &Path {
         match self {
             Self::Alone(alone) => &alone.dir,
-            Self::Cluster(member) => &member.options.dir,
+            Self::Cluster(member) => &member.dir,
         }
     }
 
@@ -139,7 +159,7 @@ impl Home {
     pub fn cluster_id(&self) -> u64 {
         match self {
             Self::Alone(alone) => alone.opened.lock().as_ref().map_or(0, |opened| opened.format.cluster_id.0),
-            Self::Cluster(member) => member.options.format.cluster_id.0,
+            Self::Cluster(member) => member.format.cluster_id.0,
         }
     }
 
@@ -156,8 +176,8 @@ impl Home {
         if let Self::Cluster(member) = self {
             // The last one has nobody to give them to: they wait for whoever comes.
             if member.has_successors(&session) {
-                member.options.announce.draining();
-                session.hand_over(member.options.drain).await;
+                member.announce.draining();
+                session.hand_over(member.drain).await;
             }
         }
         session.drain().await;
@@ -165,7 +185,10 @@ impl Home {
 
     /// Waits until actors and threads have let the store go, so that its lock is free when the node has stopped.
     pub async fn let_go(self) {
-        let Self::Alone(alone) = self else { return };
+        let alone = match self {
+            Self::Alone(alone) => alone,
+            Self::Cluster(member) => return member.announce.leave().await,
+        };
         let deadline = tokio::time::Instant::now() + LET_GO;
         // One is ours.
         while Arc::strong_count(&alone.store) > 1 && tokio::time::Instant::now() < deadline {
@@ -207,30 +230,29 @@ impl Alone {
 impl Member {
     fn has_successors(&self, session: &Session) -> bool {
         let own = session.directory.session;
-        self.options.members.borrow().iter().any(|m| m.session != own && m.standing == Standing::Open)
+        self.members.borrow().iter().any(|m| m.session != own && m.standing == Standing::Open)
     }
 
     async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
-        let options = &self.options;
-        let session = options.store.leases.next_session().await?;
+        let session = self.store.leases.next_session().await?;
         let boot = clock::boot_id();
         // With the lock in hand, whoever had it before on this boot is gone: nobody need wait for its lease.
-        let predecessor = last_session(&options.dir, &boot);
-        keep_session(&options.dir, session, &boot)
+        let predecessor = last_session(&self.dir, &boot);
+        keep_session(&self.dir, session, &boot)
             .map_err(|e| StoreError::Unavailable(format!("cannot write {SESSION_FILE}: {e}")))?;
-        options.announce.session(session);
+        self.announce.session(session);
         cluster::start(ClusterParts {
             node: with.name.clone(),
-            format: options.format.clone(),
-            settings: Settings { session, predecessor, ..options.settings.clone() },
-            store: options.store.clone(),
+            format: self.format.clone(),
+            settings: Settings { session, predecessor, ..self.settings.clone() },
+            store: self.store.clone(),
             secrets: with.secrets.clone(),
             clock: Arc::new(SystemClock),
             boot_id: boot,
-            saved_clock: clock::load(&options.dir),
+            saved_clock: clock::load(&self.dir),
             linger_us: with.linger_us,
-            members: options.members.clone(),
-            peers: options.peers.clone(),
+            members: self.members.clone(),
+            peers: self.peers.clone(),
             failures: with.failures.clone(),
         })
         .await

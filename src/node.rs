@@ -72,8 +72,8 @@ impl Node {
         let http = bind("HTTP", options.http).await?;
         let rpc_listener = bind("RPC", options.rpc).await?;
         let addresses = (local(&http)?, local(&rpc_listener)?);
-        let home = Home::open(options.home).await?;
         let scheduler = Scheduler::new();
+        let home = Home::open(options.home, &scheduler).await?;
         let (failures, failed) = mpsc::unbounded_channel();
         let cluster_id = home.cluster_id();
         let with = Furnishing {

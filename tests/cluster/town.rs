@@ -80,6 +80,9 @@ impl Announce for Crier {
     fn draining(&self) {
         self.change(|member| member.standing = Standing::Draining);
     }
+    fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {})
+    }
 }
 
 impl Peers for Roads {
@@ -123,7 +126,7 @@ impl Town {
     async fn start_in(&mut self, node: u64, dir: tempfile::TempDir, addresses: Option<(SocketAddr, SocketAddr)>) {
         let end = self.store.end();
         let port = Arc::new(end.clone());
-        let home = HomeOptions::Cluster(ClusterOptions {
+        let home = HomeOptions::Cluster(Box::new(ClusterOptions {
             dir: dir.path().to_owned(),
             format: FormatRow {
                 event_format: EVENT_FORMAT,
@@ -147,8 +150,9 @@ impl Town {
             members: self.members.subscribe(),
             announce: Arc::new(Crier { node: NodeId(node), members: self.members.clone(), roads: self.roads.clone() }),
             peers: self.roads.clone(),
+            connect: Box::new(|_| Ok(())),
             drain: Duration::from_secs(20),
-        });
+        }));
         let mut options = NodeOptions { name: format!("n{node}"), home, ..support::options(dir.path()) };
         if let Some((http, rpc)) = addresses {
             (options.http, options.rpc) = (http, rpc);
