@@ -46,8 +46,10 @@ impl From<EmbeddedOptions> for HomeOptions {
 
 /// A cluster, as a node needs it.
 pub struct ClusterOptions {
-    /// Of this node: its lock, its last session, its clock.
+    /// Of this node: its last session, its clock, and what membership keeps.
     pub dir: PathBuf,
+    /// See [`lock`].
+    pub lock: File,
     pub format: FormatRow,
     pub store: SharedStore,
     /// Without a session and a predecessor: those come with each start.
@@ -63,7 +65,7 @@ pub struct ClusterOptions {
 }
 
 /// See [`ClusterOptions::connect`].
-pub type Connect = Box<dyn FnOnce(Scheduler) -> Result<(), String> + Send>;
+pub type Connect = Box<dyn FnOnce(Scheduler) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send>;
 
 /// Tells the other members of this node.
 pub trait Announce: Send + Sync + 'static {
@@ -124,10 +126,9 @@ impl Home {
                 Ok(Self::Alone(Alone { dir, store, opened: Mutex::new(Some(opened)) }))
             }
             HomeOptions::Cluster(options) => {
-                let lock = lock(&options.dir)?;
-                let ClusterOptions { dir, format, store, settings, members, announce, peers, connect, drain } =
+                let ClusterOptions { dir, lock, format, store, settings, members, announce, peers, connect, drain } =
                     *options;
-                connect(scheduler.clone())?;
+                connect(scheduler.clone()).await?;
                 let member = Member { dir, format, store, settings, members, announce, peers, drain, _lock: lock };
                 Ok(Self::Cluster(Box::new(member)))
             }
@@ -259,7 +260,8 @@ impl Member {
     }
 }
 
-fn lock(dir: &Path) -> Result<File, String> {
+/// Makes the directory of a node of a cluster, and keeps other processes out of it for as long as the file is open.
+pub fn lock(dir: &Path) -> Result<File, String> {
     fs::create_dir_all(dir).map_err(|e| format!("{}: cannot be made: {e}", dir.display()))?;
     let path = dir.join(LOCK_FILE);
     let file = File::options()

@@ -27,11 +27,16 @@ const STUCK: Duration = Duration::from_secs(20);
 /// Waits until no run is open, or nothing has run or waited for an executor for long: what is open then is stuck, or waits
 /// for a person; how many were left.
 pub async fn drain(client: &Client, patience: Duration) -> Result<u64, ClientError> {
+    drain_all(std::slice::from_ref(client), patience).await
+}
+
+/// [`drain`] of a cluster: a client of each node.
+pub async fn drain_all(nodes: &[Client], patience: Duration) -> Result<u64, ClientError> {
     let deadline = Instant::now() + patience;
     // Since when nothing moves, and the number of open runs then.
     let mut still = (Instant::now(), u64::MAX);
     loop {
-        match open_and_moving(client).await {
+        match open_and_moving(nodes).await {
             Ok((0, _)) => return Ok(0),
             Ok((open, moving)) => {
                 if moving || open != still.1 {
@@ -48,10 +53,13 @@ pub async fn drain(client: &Client, patience: Duration) -> Result<u64, ClientErr
     }
 }
 
-async fn open_and_moving(client: &Client) -> Result<(u64, bool), ClientError> {
-    let open = client.system_info().await?.open_runs;
-    let pools = client.pool_list().await?;
-    Ok((open, pools.iter().any(|pool| pool.running + pool.waiting > 0)))
+async fn open_and_moving(nodes: &[Client]) -> Result<(u64, bool), ClientError> {
+    let (mut open, mut moving) = (0, false);
+    for client in nodes {
+        open += client.system_info().await?.open_runs;
+        moving |= client.pool_list().await?.iter().any(|pool| pool.running + pool.waiting > 0);
+    }
+    Ok((open, moving))
 }
 
 /// What to export, and up to when.

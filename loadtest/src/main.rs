@@ -3,6 +3,7 @@
 
 use campanile_loadtest::{
     bench::{self, BenchArgs},
+    chaos::{self, ChaosArgs},
     checker::check_dir,
     children,
     drive::{self, DriveArgs},
@@ -38,6 +39,8 @@ enum Mode {
     Drive(DriveArgs),
     /// Kill the node again and again under load, then judge.
     Kill9(Kill9Args),
+    /// A cluster of three nodes on a real CQL server, with something that goes wrong, then judge.
+    Chaos(ChaosArgs),
     /// Kill an executor, then the node, while bodies run.
     ExecutorLoss(LossArgs),
     /// Triggers per second and lateness, end to end.
@@ -76,6 +79,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         Mode::Check { .. }
         | Mode::Drive(_)
         | Mode::Kill9(_)
+        | Mode::Chaos(_)
         | Mode::ExecutorLoss(_)
         | Mode::Bench(_)
         | Mode::Peers(_)
@@ -89,6 +93,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::Executor(args) => executor::run(args).await.map(|()| Outcome::Green),
             Mode::Drive(args) => drive::run(args).await.map(green),
             Mode::Kill9(args) => with_children(kill9::run(args)).await.map(green),
+            Mode::Chaos(args) => with_children(chaos::run(args)).await.map(green),
             Mode::ExecutorLoss(args) => with_children(loss::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
             Mode::Peers(args) => with_children(peers::run(args)).await.map(green),

@@ -8,7 +8,7 @@ use super::{
     failure::Failure,
     fires, logging, output,
     remote::{DevFile, default_dev_dir},
-    server::{EXECUTOR_GRACE, environment, keep_metrics, on_runtime, record_metrics, told_to_stop},
+    server::{EXECUTOR_GRACE, environment, keep_metrics, on_runtime, parent_gone, record_metrics, told_to_stop},
 };
 use crate::{
     auth::{Authenticator, Caller, Role, new_token},
@@ -24,7 +24,6 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 /// Attempts that the node's own executor runs at once.
@@ -54,9 +53,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<i32>,
 }
-
-/// How often the parent is looked for.
-const PARENT: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     for address in [args.http, args.rpc] {
@@ -152,14 +148,6 @@ async fn serve(node: &Node, file: &DevFile, args: &Args) -> Result<(), Failure> 
         stopped = told_to_stop() => stopped,
         () = parent_gone(args.with_parent) => Ok(()),
         () = fires::show(&operations, &caller) => Ok(()),
-    }
-}
-
-/// Until the process that is named is not the parent any more; without one, never.
-async fn parent_gone(parent: Option<i32>) {
-    let Some(parent) = parent else { return std::future::pending().await };
-    while rustix::process::getppid().is_some_and(|now| now.as_raw_pid() == parent) {
-        tokio::time::sleep(PARENT).await;
     }
 }
 

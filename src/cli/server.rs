@@ -3,8 +3,10 @@
 use super::{failure::Failure, logging, output};
 use crate::{
     auth::{Authenticator, Caller, Role, new_token},
+    cluster,
     config::Config,
     executor,
+    home::HomeOptions,
     node::{Node, NodeOptions},
     secrets::KeyRing,
     zones,
@@ -22,6 +24,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Old samples of the metrics' summaries are dropped this often.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
+/// How often the parent is looked for.
+const PARENT: Duration = Duration::from_millis(200);
 /// What runs in the node's own executor gets this long when the node stops.
 pub(super) const EXECUTOR_GRACE: Duration = Duration::from_secs(5);
 
@@ -45,6 +49,9 @@ pub(super) struct Args {
     /// [secrets] key_file
     #[arg(long, value_name = "FILE")]
     key_file: Option<String>,
+    /// Stop when this process is not the parent any more: for programs that start a node
+    #[arg(long, value_name = "PID", hide = true)]
+    with_parent: Option<i32>,
 }
 
 const NO_TOKEN_FILE: &str = "\
@@ -54,6 +61,7 @@ no token file is configured, so nobody could call this node. Make a credential a
 To try things on this machine without any of that: campanile dev";
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
+    let with_parent = args.with_parent;
     let config = configured(args)?;
     if config.auth.token_file.is_empty() {
         return Err(Failure::usage(NO_TOKEN_FILE));
@@ -82,9 +90,9 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         file => KeyRing::from_file(Path::new(file)).map_err(Failure::usage)?,
     };
     let metrics = record_metrics()?;
-    let options = NodeOptions {
+    let options = |home| NodeOptions {
         name: config.node.name.clone(),
-        home: config.store().into(),
+        home,
         http: config.http.listen,
         rpc: config.rpc.listen,
         authenticator,
@@ -95,8 +103,13 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         retention: config.retention(),
         linger_us: config.journal.linger_us,
     };
-    on_runtime(async move {
-        let node = Node::start(options).await.map_err(Failure::here)?;
+    on_runtime(async {
+        let home = if config.cluster.is_on() {
+            HomeOptions::Cluster(Box::new(cluster::join(&config).await.map_err(Failure::here)?))
+        } else {
+            config.store().into()
+        };
+        let node = Node::start(options(home)).await.map_err(Failure::here)?;
         tokio::spawn(keep_metrics(metrics));
         output::text(&format!("http={}\nrpc={}\n", node.http_addr(), node.rpc_addr()));
         let own = match own_executor {
@@ -107,13 +120,24 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
                 Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
             }
         };
-        told_to_stop().await?;
+        tokio::select! {
+            stopped = told_to_stop() => stopped?,
+            () = parent_gone(with_parent) => {}
+        }
         if let Some(own) = own {
             own.drain(EXECUTOR_GRACE).await;
         }
         node.stop().await;
         Ok(())
     })
+}
+
+/// Until the process that is named is not the parent any more; without one, never.
+pub(super) async fn parent_gone(parent: Option<i32>) {
+    let Some(parent) = parent else { return std::future::pending().await };
+    while rustix::process::getppid().is_some_and(|now| now.as_raw_pid() == parent) {
+        tokio::time::sleep(PARENT).await;
+    }
 }
 
 fn configured(args: Args) -> Result<Config, Failure> {

@@ -2,7 +2,12 @@
 //!
 //! Never here: who owns a shard. That is the store's rows ([`campanile_core::ownership`]); what is here are hints and a way to ask.
 
+pub mod gateway;
+mod join;
 pub mod membership;
+mod peers;
+
+pub use join::join;
 
 use campanile_core::placement::NodeId;
 use sha2::{Digest, Sha256};

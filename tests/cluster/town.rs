@@ -128,6 +128,7 @@ impl Town {
         let port = Arc::new(end.clone());
         let home = HomeOptions::Cluster(Box::new(ClusterOptions {
             dir: dir.path().to_owned(),
+            lock: campanile::home::lock(dir.path()).unwrap(),
             format: FormatRow {
                 event_format: EVENT_FORMAT,
                 wire_format: WIRE_FORMAT,
@@ -150,7 +151,7 @@ impl Town {
             members: self.members.subscribe(),
             announce: Arc::new(Crier { node: NodeId(node), members: self.members.clone(), roads: self.roads.clone() }),
             peers: self.roads.clone(),
-            connect: Box::new(|_| Ok(())),
+            connect: Box::new(|_| Box::pin(async { Ok(()) })),
             drain: Duration::from_secs(20),
         }));
         let mut options = NodeOptions { name: format!("n{node}"), home, ..support::options(dir.path()) };

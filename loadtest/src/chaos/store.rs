@@ -1,0 +1,79 @@
+//! The store of a run: Apache Cassandra on loopback, by the script that also starts it for demonstrations. It ends with its handle.
+
+use crate::children::OwnChild;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Write},
+    path::Path,
+    process::{ChildStdin, Command, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+/// A server that is fetched, started and joined must answer within this time.
+const READY: Duration = Duration::from_secs(600);
+/// An order to the script, a start of a killed node among them.
+const ANSWER: Duration = Duration::from_secs(180);
+
+/// See the module's text.
+pub struct Store {
+    child: OwnChild,
+    orders: ChildStdin,
+    lines: mpsc::Receiver<String>,
+    /// `host:port` of each node.
+    pub contact_points: Vec<String>,
+}
+
+impl Store {
+    pub fn start(script: &Path, dir: &Path, nodes: u16) -> io::Result<Self> {
+        let log = File::create(dir.join("store.log"))?;
+        let mut command = Command::new(script);
+        command.arg("run").arg(dir.join("store")).arg(nodes.to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        // Its servers are in its group.
+        let mut child = OwnChild::start(&mut command)?;
+        let (stdin, stdout) = (child.child().stdin.take(), child.child().stdout.take());
+        let (Some(orders), Some(stdout)) = (stdin, stdout) else { return Err(io::Error::other("no pipes")) };
+        let (send, lines) = mpsc::channel();
+        std::thread::Builder::new().name("store output".into()).spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+        })?;
+        let mut store = Self { child, orders, lines, contact_points: Vec::new() };
+        loop {
+            let line = store.line(READY)?;
+            let words: Vec<&str> = line.split(' ').collect();
+            match words.as_slice() {
+                ["ready"] => return Ok(store),
+                ["node", _, address, _] => store.contact_points.push((*address).to_owned()),
+                _ => {}
+            }
+        }
+    }
+
+    /// `kill 1`, `start 1`, `pause 1`, `resume 1`: done when it returns.
+    pub fn order(&mut self, order: &str) -> io::Result<()> {
+        writeln!(self.orders, "{order}")?;
+        self.orders.flush()?;
+        loop {
+            // A start says the new process first.
+            let line = self.line(ANSWER)?;
+            if !line.starts_with("node ") {
+                return Ok(());
+            }
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    fn line(&self, patience: Duration) -> io::Result<String> {
+        self.lines
+            .recv_timeout(patience)
+            .map_err(|_| io::Error::other("the store's script did not answer; see store.log and store/*/log"))
+    }
+}

@@ -1,0 +1,222 @@
+//! A node joins its cluster: the store that all share, who is there, and the way to the others, from the configuration.
+
+use super::{
+    gateway::{self, Gateway, TlsFiles},
+    membership::{self, Addresses, Me, Members, Membership},
+    node_id,
+    peers::{self, GatewayPeers},
+};
+use crate::{
+    clock::SystemClock,
+    config::Config,
+    home::{self, Announce, ClusterOptions, Connect},
+    secrets::KeyRing,
+    store::cql::CqlStore,
+};
+use campanile_actors::{cluster::SharedStore, owner::ClusterMember, ports::StoreError};
+use campanile_core::{ownership::Settings, placement::Standing};
+use campanile_schema::ids::SessionId;
+use parking_lot::Mutex;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{runtime::Runtime, sync::watch};
+
+/// Longest time in which a node that stops gives its shards away.
+const DRAIN: Duration = Duration::from_secs(30);
+/// Milliseconds between two reads of a session that is watched, and of all shard rows.
+const WATCH_MS: u64 = 250;
+const RECONCILE_MS: u64 = 1_000;
+/// Milliseconds for which the row of a session that is over stays: no statement is late for so long.
+const KEEP_ENDED_MS: u64 = 86_400_000;
+/// Threads of the store's own runtime: what beats must not wait for what the node computes.
+const STORE_THREADS: usize = 2;
+const GENERATION_FILE: &str = "GENERATION";
+
+/// Runs the store's requests. Not dropped but let go: whoever lets it go may be a task of another runtime.
+struct StoreRuntime(Mutex<Option<Runtime>>);
+
+impl Drop for StoreRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.lock().take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// This node as the others hear of it.
+struct Herald {
+    membership: Mutex<Option<Membership>>,
+    _store: StoreRuntime,
+}
+
+impl Announce for Herald {
+    fn session(&self, session: SessionId) {
+        if let Some(membership) = &*self.membership.lock() {
+            membership.set_session(session);
+        }
+    }
+
+    fn draining(&self) {
+        if let Some(membership) = &*self.membership.lock() {
+            membership.set_draining(true);
+        }
+    }
+
+    fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let membership = self.membership.lock().take();
+        Box::pin(async move {
+            if let Some(membership) = membership {
+                membership.leave().await;
+            }
+        })
+    }
+}
+
+/// Connects to the store, then says that this node is there. Errors are sentences for the operator.
+pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
+    let dir = PathBuf::from(&config.node.data_dir);
+    let lock = home::lock(&dir)?;
+    let cluster = &config.cluster;
+    let keys = KeyRing::from_file(Path::new(&cluster.key_file))?;
+    let options = config.cql().ok_or("a cluster needs a store that its nodes share: set cql.contact_points")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(STORE_THREADS)
+        .thread_name("store")
+        .enable_all()
+        .build()
+        .map_err(|e| format!("no threads for the store: {e}"))?;
+    let connected = runtime.spawn(async move { CqlStore::connect(&options).await });
+    let (store, format) = connected.await.map_err(|e| e.to_string())?.map_err(|e: StoreError| e.to_string())?;
+    let generation = next_generation(&dir).map_err(|e| format!("{}: cannot count its starts: {e}", dir.display()))?;
+    let node = node_id(&config.node.name);
+    let advertised = (!cluster.gossip_advertise.is_empty()).then(|| cluster.gossip_at());
+    let membership = Membership::start(
+        membership::Options {
+            cluster: cluster.name.clone(),
+            keys,
+            listen: cluster.gossip_listen,
+            advertised,
+            seeds: cluster.seeds.clone(),
+            clock: Arc::new(SystemClock),
+        },
+        Me {
+            node,
+            name: config.node.name.clone(),
+            generation,
+            session: SessionId::default(),
+            addresses: Addresses {
+                gateway: cluster.gateway_at(),
+                rpc: cluster.reached_at(config.rpc.listen),
+                http: cluster.reached_at(config.http.listen),
+            },
+            build: env!("CARGO_PKG_VERSION").to_owned(),
+            event_format: membership::event_formats(),
+            wire_format: membership::wire_formats(),
+            shards: format.shards,
+        },
+    )?;
+    let known = membership.members();
+    let peers = GatewayPeers::new(known.clone());
+    let (mirror, members) = watch::channel(Arc::default());
+    tokio::spawn(keep_mirror(known.clone(), mirror));
+    let gateway = gateway::Options {
+        cluster: cluster.name.clone(),
+        node,
+        name: config.node.name.clone(),
+        listen: cluster.gateway_listen,
+        tls: TlsFiles {
+            certificate: PathBuf::from(&cluster.tls_cert_file),
+            key: PathBuf::from(&cluster.tls_key_file),
+            ca: PathBuf::from(&cluster.tls_ca_file),
+        },
+    };
+    let connect = connect(gateway, peers.clone(), known);
+    Ok(ClusterOptions {
+        dir,
+        lock,
+        format,
+        store: SharedStore { leases: store.clone(), snapshots: store.clone(), views: store },
+        settings: Settings {
+            session: SessionId::default(),
+            lease_ms: cluster.lease_ms.into(),
+            beat_ms: cluster.beat_ms.into(),
+            watch_ms: WATCH_MS,
+            reconcile_ms: RECONCILE_MS,
+            keep_ended_ms: KEEP_ENDED_MS,
+            window: cluster.window.into(),
+            lanes: cluster.lanes,
+            predecessor: None,
+        },
+        members,
+        announce: Arc::new(Herald {
+            membership: Mutex::new(Some(membership)),
+            _store: StoreRuntime(Mutex::new(Some(runtime))),
+        }),
+        peers: Arc::new(peers),
+        connect,
+        drain: DRAIN,
+    })
+}
+
+/// Other nodes may ask this one, and it may ask them.
+fn connect(options: gateway::Options, peers: GatewayPeers, known: watch::Receiver<Arc<Members>>) -> Connect {
+    Box::new(move |scheduler| {
+        Box::pin(async move {
+            let handler: gateway::Handler =
+                Arc::new(move |_, question| Box::pin(peers::answer(scheduler.clone(), question)));
+            let gateway = Arc::new(Gateway::start(options, handler).await?);
+            tokio::spawn(keep_peers(known, gateway.clone()));
+            peers.connect(gateway);
+            Ok(())
+        })
+    })
+}
+
+/// What ownership wants to know of the members.
+async fn keep_mirror(mut known: watch::Receiver<Arc<Members>>, mirror: watch::Sender<Arc<Vec<ClusterMember>>>) {
+    loop {
+        let members = known.borrow_and_update().clone();
+        // One without a session has only just begun.
+        let living = members.all.iter().filter(|member| member.session != SessionId::default());
+        let list = living.map(|member| ClusterMember {
+            node: member.node,
+            session: member.session,
+            standing: if member.draining { Standing::Draining } else { Standing::Open },
+            suspected: member.suspect,
+        });
+        mirror.send_replace(Arc::new(list.collect()));
+        if known.changed().await.is_err() || mirror.is_closed() {
+            return;
+        }
+    }
+}
+
+async fn keep_peers(mut known: watch::Receiver<Arc<Members>>, gateway: Arc<Gateway>) {
+    loop {
+        let members = known.borrow_and_update().clone();
+        gateway.set_peers(&members);
+        if known.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Rises with each start. Kept in a file, since clocks go back.
+fn next_generation(dir: &Path) -> io::Result<u64> {
+    let path = dir.join(GENERATION_FILE);
+    let before = match fs::read_to_string(&path) {
+        Ok(text) => text.trim().parse().map_err(|_| io::Error::other(format!("{} is no number", path.display())))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(error),
+    };
+    let partial = dir.join("GENERATION.new");
+    fs::write(&partial, format!("{}\n", before + 1))?;
+    fs::File::open(&partial)?.sync_all()?;
+    fs::rename(partial, path)?;
+    Ok(before + 1)
+}

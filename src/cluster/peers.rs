@@ -1,0 +1,125 @@
+//! What nodes ask of each other about shards, over the gateway. A call goes one hop: who is asked answers or says that the shard is
+//! not its own, and the asker looks again.
+
+use super::{gateway::Gateway, membership::Members};
+use campanile_actors::{
+    calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
+    messages::Answer,
+    scheduler::Scheduler,
+};
+use campanile_core::placement::NodeId;
+use campanile_schema::ids::{SessionId, ShardId};
+use serde::{Deserialize, Serialize};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+use tokio::sync::watch;
+
+/// Longest wait for another node's answer: its shard may wait for the store.
+const ANSWER: Duration = Duration::from_secs(10);
+/// A notice is of use at once or never.
+const NOTICE: Duration = Duration::from_secs(1);
+
+/// From node to node.
+#[derive(Debug, Serialize, Deserialize)]
+enum Question {
+    Ask {
+        shard: ShardId,
+        call: ShardCall,
+    },
+    /// The shard was released to this session.
+    Released {
+        session: SessionId,
+        shard: ShardId,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Reply {
+    Asked(Answer<ShardAnswer>),
+    Heard,
+    /// Of another release of the protocol, or damaged.
+    NotUnderstood(String),
+}
+
+/// The other nodes, over the gateway.
+#[derive(Clone)]
+pub struct GatewayPeers {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    members: watch::Receiver<Arc<Members>>,
+    /// Set when it listens: it needs who answers, who needs the peers.
+    gateway: OnceLock<Arc<Gateway>>,
+}
+
+impl GatewayPeers {
+    pub fn new(members: watch::Receiver<Arc<Members>>) -> Self {
+        Self { inner: Arc::new(Inner { members, gateway: OnceLock::new() }) }
+    }
+
+    pub fn connect(&self, gateway: Arc<Gateway>) {
+        let _ = self.inner.gateway.set(gateway);
+    }
+}
+
+impl Inner {
+    fn node_of(&self, session: SessionId) -> Option<NodeId> {
+        self.members.borrow().others().find(|member| member.session == session).map(|member| member.node)
+    }
+
+    async fn send(&self, session: SessionId, question: &Question, wait: Duration) -> Answer<Reply> {
+        let (Some(gateway), Some(node)) = (self.gateway.get(), self.node_of(session)) else { return Err(nowhere()) };
+        let bytes = rmp_serde::to_vec_named(question).map_err(|_| nowhere())?;
+        let answer = gateway.call(node, bytes, wait).await.map_err(|error| {
+            tracing::debug!(%error, session = session.0, "another node did not answer");
+            if error.may_have_run() { gone() } else { nowhere() }
+        })?;
+        rmp_serde::from_slice(&answer).map_err(|error| {
+            tracing::warn!(%error, "another node's answer cannot be read");
+            gone()
+        })
+    }
+}
+
+impl Peers for GatewayPeers {
+    fn ask(
+        &self,
+        owner: SessionId,
+        shard: ShardId,
+        call: ShardCall,
+    ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>> {
+        Box::pin(async move {
+            match self.inner.send(owner, &Question::Ask { shard, call }, ANSWER).await? {
+                Reply::Asked(answer) => answer,
+                Reply::Heard | Reply::NotUnderstood(_) => Err(nowhere()),
+            }
+        })
+    }
+
+    fn tell_released(&self, shard: ShardId, successor: SessionId) {
+        let inner = self.inner.clone();
+        // A notice that is lost costs the time until the rows are read.
+        tokio::spawn(async move {
+            let _ = inner.send(successor, &Question::Released { session: successor, shard }, NOTICE).await;
+        });
+    }
+}
+
+/// Answers what other nodes ask.
+pub async fn answer(scheduler: Scheduler, question: Vec<u8>) -> Vec<u8> {
+    let reply = match rmp_serde::from_slice(&question) {
+        Ok(Question::Ask { shard, call }) => Reply::Asked(scheduler.answer_peer(shard, call).await),
+        Ok(Question::Released { session, shard }) => {
+            scheduler.released_to(session, shard);
+            Reply::Heard
+        }
+        Err(error) => Reply::NotUnderstood(error.to_string()),
+    };
+    // Our own types: they have no form that cannot be written.
+    rmp_serde::to_vec_named(&reply).unwrap_or_default()
+}
