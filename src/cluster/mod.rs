@@ -2,6 +2,8 @@
 //!
 //! Never here: who owns a shard. That is the store's rows ([`campanile_core::ownership`]); what is here are hints and a way to ask.
 
+pub mod gateway;
+pub mod keys;
 pub mod membership;
 
 use campanile_core::placement::NodeId;
