@@ -306,3 +306,25 @@ pub const GOSSIP_NOTICES_PER_SEC: u32 = 5;
 pub const GOSSIP_LOG_EVERY_MS: u64 = 30_000;
 /// Packets of membership that are read before timers have their turn, count.
 pub const GOSSIP_PACKETS_A_TURN: usize = 256;
+/// Largest request or answer between nodes, bytes.
+pub const GATEWAY_MESSAGE_BYTES: usize = 1 << 20;
+/// Requests and answers that travel together between nodes, bytes; a larger one travels alone.
+pub const GATEWAY_BATCH_BYTES: usize = 64 << 10;
+/// Batches to one node without a receipt, count.
+pub const GATEWAY_WINDOW: usize = 4;
+/// A node that gives no receipt for a batch within this time has its connection closed, milliseconds.
+pub const GATEWAY_ACK_MS: u64 = 3_000;
+/// Requests and answers that wait to be sent to one node, count; over it callers get an error.
+pub const GATEWAY_OUTBOX_REQUESTS: usize = 4_096;
+/// Requests that wait for one node or its receipt, bytes; as many of answers.
+pub const GATEWAY_OUTBOX_BYTES: usize = 4 << 20;
+/// Requests of one node under way at another, count; over it they are refused.
+pub const GATEWAY_INBOX_REQUESTS: usize = 1_024;
+/// Connections of other nodes that are being made at once, count; further ones wait in the listen queue of the system.
+pub const GATEWAY_HANDSHAKES: usize = 64;
+/// Time in which a connection between nodes must be made, milliseconds.
+pub const GATEWAY_HANDSHAKE_MS: u64 = 3_000;
+/// What is sent to another node and not acknowledged by its system ends the connection after this long, milliseconds.
+pub const GATEWAY_USER_TIMEOUT_MS: u64 = 3_000;
+/// What two nodes say before a connection is made, bytes.
+pub const GATEWAY_HELLO_BYTES: usize = 1_024;

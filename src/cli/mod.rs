@@ -6,6 +6,7 @@
 //! Never here: rules about jobs, or an operation that HTTP does not have.
 
 mod bench;
+mod cluster;
 mod credentials;
 mod cron;
 mod cron_compare;
@@ -112,6 +113,9 @@ enum Command {
     /// Keys for secret params
     #[command(subcommand)]
     Secrets(credentials::SecretsCommand),
+    /// Files that the nodes of a cluster need
+    #[command(subcommand)]
+    Cluster(cluster::Command),
     /// Completions for a shell: `source <(campanile completions bash)`
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -168,6 +172,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Token(command) => credentials::token(command, format),
         Command::Secrets(command) => credentials::secrets(command),
+        Command::Cluster(command) => cluster::run(command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "campanile", &mut script);

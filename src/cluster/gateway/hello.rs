@@ -1,0 +1,49 @@
+//! What two gateways say before their connection is handed over: who they are, and in words why not.
+
+use campanile_schema::limits::GATEWAY_HELLO_BYTES;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// Rises when what gateways say to each other is not understood by earlier ones.
+pub(super) const VERSION: u32 = 1;
+
+/// By the one that dials.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub version: u32,
+    pub cluster: String,
+    pub node: u64,
+    pub name: String,
+    /// Whom it wants: addresses change owners.
+    pub wants: u64,
+    /// Number of its gateway actor.
+    pub actor: u64,
+}
+
+/// The answer.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Welcome {
+    /// Why there will be no connection.
+    pub refused: Option<String>,
+    pub name: String,
+    pub actor: u64,
+}
+
+pub(super) async fn say(stream: &mut (impl AsyncWrite + Unpin), message: &impl Serialize) -> io::Result<()> {
+    let bytes = rmp_serde::to_vec(message).map_err(io::Error::other)?;
+    let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
+    stream.write_all(&[&length.to_be_bytes(), bytes.as_slice()].concat()).await?;
+    stream.flush().await
+}
+
+/// Reads not one byte more: what follows is another's.
+pub(super) async fn hear<T: DeserializeOwned>(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<T> {
+    let length = usize::from(stream.read_u16().await?);
+    if length > GATEWAY_HELLO_BYTES {
+        return Err(io::Error::other("it says more than a gateway does"));
+    }
+    let mut bytes = vec![0; length];
+    stream.read_exact(&mut bytes).await?;
+    rmp_serde::from_slice(&bytes).map_err(|_| io::Error::other("it is no gateway, or one of another release"))
+}

@@ -1,0 +1,6 @@
+//! Gateways over loopback.
+#![allow(clippy::unwrap_used)]
+
+mod calls;
+mod connections;
+mod nodes;
