@@ -280,3 +280,11 @@ pub const TZDB_FILE_BYTES: u64 = 1 << 20;
 pub const TZDB_FILES: usize = 20_000;
 /// Levels of folders in `[node] tzdb_dir`, count; `America/Argentina/Ushuaia` has three.
 pub const TZDB_DEPTH: usize = 4;
+/// Requests for rows of ownership under way at a CQL store, count; more wait.
+pub const CQL_LEASES_IN_FLIGHT: usize = 64;
+/// Requests for rows of lanes under way at a CQL store, count; more wait.
+pub const CQL_JOURNAL_IN_FLIGHT: usize = 128;
+/// Rows of the read model that one request to a CQL store writes, bytes; a larger row goes alone.
+pub const CQL_BATCH_BYTES: usize = 64 << 10;
+/// Rows of the read model that one request to a CQL store writes, count.
+pub const CQL_BATCH_ROWS: usize = 256;
