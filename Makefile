@@ -65,13 +65,15 @@ endef
 BUILD_NEEDS := cc:gcc stdio.h:libc6-dev
 # Python, for our client there and for somebody else's; each in an environment of its own.
 PYTHON_NEEDS := python3:python3 ensurepip.py:python3-venv
-TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS)
+# A CQL server: deploy/cassandra fetches Apache Cassandra with Maven.
+CQL_NEEDS := java:openjdk-17-jdk-headless mvn:maven setpriv:util-linux
+TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS)
 
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
+.PHONY: help dev test test-python test-cql lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -115,6 +117,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
 	foreign() { $(CARGO) test $(TESTED) --test rpc_foreign -- --ignored 2>&1 | tee -a "$$log"; }
 	part "foreign RPC programs (Python)" foreign
+	cql() { make test-cql 2>&1 | tee -a "$$log"; }
+	part "CQL store (Apache Cassandra)" cql
 	python() { make test-python 2>&1 | tee -a "$$log"; }
 	part "Python client and executor" python
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
@@ -146,6 +150,13 @@ test-python: ## The Python client and executor (client/python): ruff, mypy --str
 	$$bin/ruff check .
 	$$bin/mypy --cache-dir $$venv/mypy
 	$$bin/pytest --color=no -rfE $(PYTEST_ARGS)
+
+test-cql: ## The CQL store on a real server: Apache Cassandra, which is installed when missing (CQL_TESTS=a part of a test's name)
+	@$(need)
+	need $(BUILD_NEEDS) $(CQL_NEEDS)
+	$(rust)
+	deploy/cassandra/cassandra.sh prepare
+	$(CARGO) test $(TESTED) --lib cql -- --ignored $(CQL_TESTS)
 
 lint: ## Format, clippy without and with faults, and dependency rules when cargo-deny is there (`make deny` installs it)
 	@$(need)

@@ -9,12 +9,15 @@ mod cluster;
 
 use crate::{
     ops::{closest, explained},
-    store::embedded::EmbeddedOptions,
+    store::{
+        cql::options::{CqlOptions, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
+        embedded::EmbeddedOptions,
+    },
 };
 use campanile_actors::maintenance::Retention;
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, TENANT_CHARS};
 use serde::{Deserialize, Serialize};
-use std::{fmt, net::SocketAddr, path::Path};
+use std::{fmt, net::SocketAddr, path::Path, time::Duration};
 use toml::{Table, Value};
 
 /// The commented file with every default.
@@ -43,6 +46,7 @@ sections! {
         secrets: SecretsSection = SecretsSection::default(),
         history: HistorySection = HistorySection::default(),
         journal: JournalSection = JournalSection::default(),
+        cql: CqlSection = CqlSection::default(),
         log: LogSection = LogSection::default(),
         executor: ExecutorSection = ExecutorSection::default(),
         cluster: ClusterSection = ClusterSection::default(),
@@ -57,6 +61,17 @@ sections! {
     SecretsSection { key_file: String = String::new() }
     HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, accept_loss: bool = false, cache_mb: u64 = 64, memtable_mb: u64 = 32 }
     JournalSection { segment_mb: u64 = 64, linger_us: u64 = 2_000 }
+    /// `contact_points`: with commas between them; empty = the embedded store.
+    CqlSection {
+        contact_points: String = String::new(),
+        data_center: String = "datacenter1".to_owned(),
+        keyspace: String = "campanile".to_owned(),
+        replication: u32 = 3,
+        user: String = String::new(),
+        password_file: String = String::new(),
+        max_in_flight: u32 = 128,
+        request_timeout_ms: u64 = 1_000,
+    }
     LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
     ExecutorSection { slots: u32 = 0, pool: String = "default".to_owned() }
     /// No name: a node alone.
@@ -164,6 +179,27 @@ impl Config {
         store
     }
 
+    /// Options of the store that a cluster shares; None: the node has its own directory.
+    pub fn cql(&self) -> Option<CqlOptions> {
+        let cql = &self.cql;
+        let points = cql.contact_points.split(',').map(str::trim).filter(|point| !point.is_empty());
+        let contact_points: Vec<String> = points.map(str::to_owned).collect();
+        (!contact_points.is_empty()).then(|| CqlOptions {
+            contact_points,
+            data_center: cql.data_center.clone(),
+            keyspace: cql.keyspace.clone(),
+            replication: cql.replication,
+            user: cql.user.clone(),
+            password_file: cql.password_file.clone(),
+            max_in_flight: cql.max_in_flight as usize,
+            request_timeout: Duration::from_millis(cql.request_timeout_ms),
+            retention_days: self.history.retention_days,
+            cluster: self.cluster.name.clone(),
+            shards: self.node.shards,
+            node: self.node.name.clone(),
+        })
+    }
+
     /// How much history is kept.
     pub fn retention(&self) -> Retention {
         Retention { days: self.history.retention_days, max_bytes: self.history.max_mb << 20 }
@@ -203,6 +239,20 @@ impl Config {
         need(in_range(self.history.memtable_mb, 4, 4_096), "history.memtable_mb", range(4, 4_096));
         need(in_range(self.journal.segment_mb, 32, 4_096), "journal.segment_mb", range(32, 4_096));
         need(self.journal.linger_us <= 100_000, "journal.linger_us", range(0, 100_000));
+        let cql = &self.cql;
+        let both = self.cluster.is_on() != cql.contact_points.is_empty();
+        need(both, "cql.contact_points", "is needed with cluster.name, and only then".to_owned());
+        need(is_data_center(&cql.data_center), "cql.data_center", "is letters, digits, '.', '_', '-'".to_owned());
+        let keyspace_rule = "is a letter, then letters, digits, '_', all small, at most 40";
+        need(is_keyspace(&cql.keyspace), "cql.keyspace", keyspace_rule.to_owned());
+        need(in_range(cql.replication.into(), 1, 9), "cql.replication", range(1, 9));
+        let password_rule = "is needed with cql.user, and only then";
+        need(cql.user.is_empty() == cql.password_file.is_empty(), "cql.password_file", password_rule.to_owned());
+        need(in_range(cql.max_in_flight.into(), 8, 4_096), "cql.max_in_flight", range(8, 4_096));
+        need(in_range(cql.request_timeout_ms, 100, 30_000), "cql.request_timeout_ms", range(100, 30_000));
+        let kept = cql.contact_points.is_empty() || self.history.retention_days <= RETENTION_DAYS_MAX;
+        let kept_rule = format!("is 0 to {RETENTION_DAYS_MAX} with cql.contact_points: servers expire nothing later");
+        need(kept, "history.retention_days", kept_rule);
         let slots = u64::from(EXECUTOR_SLOTS_MAX);
         need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
         need(name(&self.executor.pool), "executor.pool", name_rule());
@@ -328,6 +378,7 @@ mod tests {
             ("CAMPANILE_HTTP__OPEN_METRICS", "true"),
             ("CAMPANILE_CLUSTER__SEEDS", "a:1, b:2"),
             ("CAMPANILE_CLUSTER__NAME", "bells"),
+            ("CAMPANILE_CQL__CONTACT_POINTS", "db:9042"),
             ("CAMPANILE_CLUSTER__KEY_FILE", "k"),
             ("CAMPANILE_CLUSTER__TLS_CERT_FILE", "c"),
             ("CAMPANILE_CLUSTER__TLS_KEY_FILE", "d"),
@@ -354,6 +405,13 @@ mod tests {
             ("# x\n[node]\nshards = 100\n", &[], "FILE, line 3: node.shards is a power of two, 1 to 4096"),
             ("history.max_mb = 255\n", &[], "FILE, line 1: history.max_mb is 0 or at least 256"),
             ("history.retention_days = 99999\n", &[], "FILE, line 1: history.retention_days is 0 to 36500"),
+            ("cql.keyspace = \"Jobs\"\n", &[], "FILE, line 1: cql.keyspace is a letter, then letters"),
+            ("[cql]\nuser = \"me\"\n", &[], "FILE: cql.password_file is needed with cql.user"),
+            (
+                "history.retention_days = 4000\n",
+                &[("CAMPANILE_CQL__CONTACT_POINTS", "db:9042")],
+                "history.retention_days is 0 to 3650 with cql.contact_points",
+            ),
             ("[log]\nlevel = \"loud\"\n", &[], "FILE, line 2: log.level is error, warn"),
             ("[log]\nformat = \"xml\"\n", &[], "FILE, line 2: unknown variant `xml`"),
             (
@@ -380,6 +438,7 @@ mod tests {
             let errors = load(text, environment).unwrap_err().to_string();
             assert!(errors.contains(told), "{text} {environment:?}\n  told: {errors}\n  not: {told}");
         }
+        assert_eq!(load("", &[]).unwrap().cql(), None, "the embedded store");
         let two = load("[node]\nshards = 3\n[journal]\nsegment_mb = 1\n", &[]).unwrap_err();
         assert_eq!(two.0.len(), 2);
     }

@@ -328,3 +328,11 @@ pub const GATEWAY_HANDSHAKE_MS: u64 = 3_000;
 pub const GATEWAY_USER_TIMEOUT_MS: u64 = 3_000;
 /// What two nodes say before a connection is made, bytes.
 pub const GATEWAY_HELLO_BYTES: usize = 1_024;
+/// Requests for rows of ownership under way at a CQL store, count; more wait.
+pub const CQL_LEASES_IN_FLIGHT: usize = 64;
+/// Requests for rows of lanes under way at a CQL store, count; more wait.
+pub const CQL_JOURNAL_IN_FLIGHT: usize = 128;
+/// Rows of the read model that one request to a CQL store writes, bytes; a larger row goes alone.
+pub const CQL_BATCH_BYTES: usize = 64 << 10;
+/// Rows of the read model that one request to a CQL store writes, count.
+pub const CQL_BATCH_ROWS: usize = 256;

@@ -27,6 +27,7 @@ fn new_keys(dir: &Path, name: &str) -> Result<(), Failure> {
     let mut config = Config::default();
     name.clone_into(&mut config.cluster.name);
     for file in [
+        &mut config.cql.contact_points,
         &mut config.cluster.key_file,
         &mut config.cluster.tls_cert_file,
         &mut config.cluster.tls_key_file,

@@ -25,6 +25,7 @@ mod logging;
 mod output;
 mod remote;
 mod run;
+mod schema;
 mod server;
 mod settings;
 mod store;
@@ -105,6 +106,9 @@ enum Command {
     /// The data directory of a node that is not running
     #[command(subcommand)]
     Store(store::Command),
+    /// The tables of the CQL store that a cluster shares
+    #[command(subcommand)]
+    Schema(schema::Command),
     /// What this machine does: the short form of a workload on a node of its own (needs campanile-loadtest)
     Bench(bench::Args),
     /// Credentials for the token file
@@ -169,6 +173,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Cron(command) => cron::run(command, format),
         Command::Config(command) => settings::run(command),
         Command::Store(command) => store::run(command, format),
+        Command::Schema(command) => schema::run(command, format),
         Command::Bench(args) => bench::run(args),
         Command::Token(command) => credentials::token(command, format),
         Command::Secrets(command) => credentials::secrets(command),

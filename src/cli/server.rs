@@ -110,7 +110,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             config.store().into()
         };
         let node = Node::start(options(home)).await.map_err(Failure::here)?;
-        tokio::spawn(keep_metrics(metrics));
+        tokio::spawn(keep_metrics(metrics.clone()));
         output::text(&format!("http={}\nrpc={}\n", node.http_addr(), node.rpc_addr()));
         let own = match own_executor {
             None => None,

@@ -3,13 +3,8 @@
 //! Never here: who owns a shard. That is the store's rows ([`campanile_core::ownership`]); what is here are hints and a way to ask.
 
 pub mod gateway;
-pub mod gateway;
 mod join;
 pub mod keys;
-pub mod membership;
-mod peers;
-
-pub use join::join;
 pub mod membership;
 mod peers;
 

@@ -107,9 +107,11 @@ pub fn ledger(job: u64, from_ms: i64, to_ms: i64) -> LedgerRow {
     }
 }
 
+/// Hybrid times rise from batch to batch, as those of events do.
 pub fn batch(position: Position, applied: &[(u16, u64)], rows: Vec<Row>) -> ViewBatch {
+    let begin = position.seq * 1_000;
     ViewBatch {
-        rows: rows.into_iter().enumerate().map(|(i, r)| (i as u64, r)).collect(),
+        rows: (begin..).zip(rows).collect(),
         applied: applied.iter().map(|(shard, seq)| (ShardId(*shard), *seq)).collect(),
         position,
     }

@@ -17,7 +17,8 @@ const ANSWER: Duration = Duration::from_secs(180);
 
 /// See the module's text.
 pub struct Store {
-    child: OwnChild,
+    /// Its end is the servers' end.
+    _child: OwnChild,
     orders: ChildStdin,
     lines: mpsc::Receiver<String>,
     /// `host:port` of each node.
@@ -42,7 +43,7 @@ impl Store {
                 }
             }
         })?;
-        let mut store = Self { child, orders, lines, contact_points: Vec::new() };
+        let mut store = Self { _child: child, orders, lines, contact_points: Vec::new() };
         loop {
             let line = store.line(READY)?;
             let words: Vec<&str> = line.split(' ').collect();
@@ -65,10 +66,6 @@ impl Store {
                 return Ok(());
             }
         }
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.child.pid()
     }
 
     fn line(&self, patience: Duration) -> io::Result<String> {

@@ -1,8 +1,34 @@
-//! One suite for all stores: the same calls must mean the same on memory, on the embedded store with real files, and on
-//! the embedded store with the crash disk.
+//! One suite for all stores: the same calls must mean the same on memory, on the embedded store with real files, on the embedded
+//! store with the crash disk, and, where a cluster has the port too, on a CQL server (`make test-cql`).
 #![allow(clippy::unwrap_used)]
 
+/// Tests of a port that every kind of store has. The one on a CQL server needs it, and is left out by default.
+macro_rules! every_store {
+    ($(fn $name:ident($store:ident: &dyn $port:ident, $on:ident: &str) $body:block)+) => {$(
+        mod $name {
+            use super::*;
+
+            fn check($store: &dyn $port, $on: &str) $body
+
+            #[test]
+            fn local() {
+                for bench in benches() {
+                    check(bench.store().as_ref(), bench.name);
+                }
+            }
+
+            #[test]
+            #[ignore = "needs a CQL server: make test-cql"]
+            fn cql() {
+                check(&crate::store::conformance::apart::Apart::new(), "cql");
+            }
+        }
+    )+};
+}
+
+mod apart;
 mod journal;
+mod leases;
 mod snapshots;
 mod views;
 

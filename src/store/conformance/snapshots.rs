@@ -1,13 +1,13 @@
 //! What every store of snapshots must do.
 
-use super::{Store, benches};
+use super::benches;
 use crate::store::samples::{at, wait};
-use campanile_actors::ports::{Manifest, Part, PartRef, StoreError};
+use campanile_actors::ports::{Manifest, Part, PartRef, Snapshots, StoreError};
 use campanile_schema::ids::{Epoch, ShardId};
 
 const SHARD: ShardId = ShardId(3);
 
-fn write(store: &dyn Store, number: u64, part: Part, fill: u8) -> PartRef {
+fn write(store: &dyn Snapshots, number: u64, part: Part, fill: u8) -> PartRef {
     let chunks = vec![vec![fill; 5_000], Vec::new(), vec![fill; 17]];
     wait(store.write_part(SHARD, number, part, chunks)).unwrap()
 }
@@ -64,13 +64,58 @@ fn a_snapshot_is_published_once_and_never_goes_back() {
     }
 }
 
-#[test]
-fn a_part_may_be_written_again_before_it_is_published() {
-    for bench in benches() {
-        let store = bench.store();
-        write(store.as_ref(), 1, Part::Hot, 1);
-        let again = write(store.as_ref(), 1, Part::Hot, 9);
+every_store! {
+    fn a_part_may_be_written_again_before_it_is_published(store: &dyn Snapshots, on: &str) {
+        let longer = vec![vec![1; 40]; 7];
+        wait(store.write_part(SHARD, 1, Part::Hot, longer)).unwrap();
+        let again = write(store, 1, Part::Hot, 9);
         wait(store.publish(SHARD, manifest(1, vec![again.clone()]))).unwrap();
-        assert_eq!(wait(store.read_part(SHARD, again)).unwrap()[2], [9; 17], "{}", bench.name);
+        assert_eq!(wait(store.read_part(SHARD, again)).unwrap()[2], [9; 17], "{on}");
+    }
+
+    fn what_is_published_is_read_by_its_number_and_stays_as_it_is(store: &dyn Snapshots, on: &str) {
+        let parts = vec![write(store, 5, Part::Definitions, 1), write(store, 5, Part::Hot, 2)];
+        assert_eq!(wait(store.load(SHARD, Some(5))).unwrap(), None, "{on}: not published yet");
+        let five = manifest(5, parts);
+        wait(store.publish(SHARD, five.clone())).unwrap();
+        wait(store.publish(SHARD, five.clone())).unwrap();
+        assert_eq!(wait(store.load(SHARD, Some(5))).unwrap(), Some(five.clone()), "{on}");
+        assert_eq!(wait(store.load(SHARD, Some(4))).unwrap(), None, "{on}");
+        assert_eq!(wait(store.load(ShardId(2), Some(5))).unwrap(), None, "{on}");
+        let chunks = wait(store.read_part(SHARD, five.parts[1].clone())).unwrap();
+        assert_eq!(chunks, [vec![2; 5_000], Vec::new(), vec![2; 17]], "{on}");
+        let rewritten = wait(store.write_part(SHARD, 5, Part::Hot, Vec::new()));
+        assert!(matches!(rewritten, Err(StoreError::Refused(_))), "{on}: the part is published");
+        let other = wait(store.publish(SHARD, Manifest { shard_seq: 1, ..five.clone() }));
+        assert!(matches!(other, Err(StoreError::Refused(_))), "{on}: another one with its number");
+        assert_eq!(wait(store.load(SHARD, Some(5))).unwrap(), Some(five), "{on}");
+    }
+
+    fn what_the_manifest_that_counts_does_not_name_goes(store: &dyn Snapshots, on: &str) {
+        let defs = write(store, 1, Part::Definitions, 1);
+        let old = write(store, 1, Part::Hot, 2);
+        wait(store.publish(SHARD, manifest(1, vec![defs.clone(), old.clone()]))).unwrap();
+        let abandoned = write(store, 2, Part::Hot, 9);
+        let new = write(store, 3, Part::Hot, 3);
+        let three = manifest(3, vec![defs.clone(), new.clone()]);
+        wait(store.publish(SHARD, three.clone())).unwrap();
+        wait(store.forget(SHARD, three.clone())).unwrap();
+        assert_eq!(wait(store.load(SHARD, Some(1))).unwrap(), None, "{on}");
+        assert_eq!(wait(store.load(SHARD, Some(3))).unwrap(), Some(three.clone()), "{on}");
+        for kept in [defs, new] {
+            assert!(wait(store.read_part(SHARD, kept)).is_ok(), "{on}: it is named");
+        }
+        for gone in [old, abandoned] {
+            assert!(matches!(wait(store.read_part(SHARD, gone)), Err(StoreError::Corrupt(_))), "{on}");
+        }
+        wait(store.forget(SHARD, three)).unwrap();
+    }
+
+    fn a_large_part_comes_back_whole(store: &dyn Snapshots, on: &str) {
+        let chunks: Vec<Vec<u8>> = (0..600_u32).map(|n| n.to_le_bytes().repeat(1 + n as usize)).collect();
+        let part = wait(store.write_part(SHARD, 1, Part::Definitions, chunks.clone())).unwrap();
+        assert_eq!(wait(store.read_part(SHARD, part.clone())).unwrap(), chunks, "{on}");
+        let other = PartRef { crc: part.crc ^ 1, ..part };
+        assert!(matches!(wait(store.read_part(SHARD, other)), Err(StoreError::Corrupt(_))), "{on}");
     }
 }

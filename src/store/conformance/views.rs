@@ -1,8 +1,8 @@
 //! What every read model must do.
 
-use super::{Store, benches};
+use super::benches;
 use crate::store::samples::{at, batch, ledger, reopened, run, wait};
-use campanile_actors::ports::{Row, RunPage};
+use campanile_actors::ports::{Row, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     limits,
@@ -11,7 +11,7 @@ use campanile_schema::{
 
 const JOB: JobId = JobId(4);
 
-fn apply(store: &dyn Store, seq: u64, rows: Vec<Row>) {
+fn apply(store: &dyn Views, seq: u64, rows: Vec<Row>) {
     wait(store.apply(batch(at(1, seq), &[(0, seq * 10)], rows))).unwrap();
 }
 
@@ -33,15 +33,15 @@ fn pages(read: impl Fn(Option<Vec<u8>>) -> RunPage) -> Vec<u64> {
     }
 }
 
-fn dead_letters(store: &dyn Store) -> Vec<u64> {
+fn dead_letters(store: &dyn Views) -> Vec<u64> {
     pages(|after| wait(store.dead_letters("finance", after, 2)).unwrap())
 }
 
-fn failed_runs(store: &dyn Store) -> Vec<u64> {
+fn failed_runs(store: &dyn Views) -> Vec<u64> {
     pages(|after| wait(store.failed_runs("finance", after, 2)).unwrap())
 }
 
-fn job_runs(store: &dyn Store) -> Vec<u64> {
+fn job_runs(store: &dyn Views) -> Vec<u64> {
     pages(|after| wait(store.job_runs(JOB, after, 2)).unwrap())
 }
 
@@ -60,88 +60,109 @@ fn rows(records: &[RunRecord]) -> Vec<Row> {
     records.iter().cloned().map(Row::Run).collect()
 }
 
-#[test]
-fn runs_are_found_by_id_by_job_by_key_and_in_the_lists() {
-    for bench in benches() {
-        let store = bench.store();
-        let store = store.as_ref();
+every_store! {
+    fn runs_are_found_by_id_by_job_by_key_and_in_the_lists(store: &dyn Views, on: &str) {
         let mut all = rows(&five());
         all.push(Row::Run(RunRecord { tenant: "fin".into(), ..run(5, 60, RunState::Failed, 2_500) }));
         apply(store, 1, all);
-        assert_eq!(wait(store.run(RunId(30))).unwrap(), Some(five()[2].clone()), "{}", bench.name);
-        assert_eq!(wait(store.run(RunId(31))).unwrap(), None, "{}", bench.name);
-        assert_eq!(job_runs(store), [50, 40, 30, 20, 10], "{}", bench.name);
-        assert_eq!(failed_runs(store), [50, 30, 20], "{}", bench.name);
-        assert_eq!(dead_letters(store), [50, 20], "{}", bench.name);
-        assert_eq!(wait(store.find_key(JOB, "key-40")).unwrap(), Some(RunId(40)), "{}", bench.name);
-        assert_eq!(wait(store.find_key(JOB, "key-4")).unwrap(), None, "{}", bench.name);
-        assert_eq!(wait(store.find_key(JobId(5), "key-40")).unwrap(), None, "{}", bench.name);
-        assert_eq!(ids(&wait(store.dead_letters("fin", None, 9)).unwrap()), [60], "{}", bench.name);
-        assert_eq!(ids(&wait(store.dead_letters("f", None, 9)).unwrap()), [0; 0], "{}", bench.name);
+        assert_eq!(wait(store.run(RunId(30))).unwrap(), Some(five()[2].clone()), "{on}");
+        assert_eq!(wait(store.run(RunId(31))).unwrap(), None, "{on}");
+        assert_eq!(job_runs(store), [50, 40, 30, 20, 10], "{on}");
+        assert_eq!(failed_runs(store), [50, 30, 20], "{on}");
+        assert_eq!(dead_letters(store), [50, 20], "{on}");
+        assert_eq!(wait(store.find_key(JOB, "key-40")).unwrap(), Some(RunId(40)), "{on}");
+        assert_eq!(wait(store.find_key(JOB, "key-4")).unwrap(), None, "{on}");
+        assert_eq!(wait(store.find_key(JobId(5), "key-40")).unwrap(), None, "{on}");
+        assert_eq!(ids(&wait(store.dead_letters("fin", None, 9)).unwrap()), [60], "{on}");
+        assert_eq!(ids(&wait(store.dead_letters("f", None, 9)).unwrap()), [0; 0], "{on}");
     }
-}
 
-#[test]
-fn a_reopened_run_leaves_the_lists_until_it_ends_again() {
-    for bench in benches() {
-        let store = bench.store();
-        let store = store.as_ref();
+    fn a_reopened_run_leaves_the_lists_until_it_ends_again(store: &dyn Views, on: &str) {
         apply(store, 1, rows(&five()));
         let active = reopened(&five()[1]);
         apply(store, 2, vec![Row::Reopened(active.clone())]);
-        assert_eq!(dead_letters(store), [50], "{}", bench.name);
-        assert_eq!(failed_runs(store), [50, 30], "{}", bench.name);
-        assert_eq!(job_runs(store), [50, 40, 30, 10], "{}: final runs only", bench.name);
-        assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(active.clone()), "{}", bench.name);
-        assert_eq!(wait(store.find_key(JOB, "key-20")).unwrap(), Some(RunId(20)), "{}", bench.name);
+        assert_eq!(dead_letters(store), [50], "{on}");
+        assert_eq!(failed_runs(store), [50, 30], "{on}");
+        assert_eq!(job_runs(store), [50, 40, 30, 10], "{on}: final runs only");
+        assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(active.clone()), "{on}");
+        assert_eq!(wait(store.find_key(JOB, "key-20")).unwrap(), Some(RunId(20)), "{on}");
         let ended = RunRecord { generation: 2, ..run(4, 20, RunState::Failed, 9_000) };
         apply(store, 3, vec![Row::Run(ended.clone())]);
-        assert_eq!(dead_letters(store), [20, 50], "{}", bench.name);
-        assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(ended), "{}", bench.name);
+        assert_eq!(dead_letters(store), [20, 50], "{on}");
+        assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(ended), "{on}");
     }
-}
 
-#[test]
-fn a_run_that_ends_is_reopened_and_ends_within_one_batch_stands_in_the_lists_once() {
-    for bench in benches() {
-        let store = bench.store();
-        let store = store.as_ref();
+    fn a_run_that_ends_is_reopened_and_ends_within_one_batch_stands_in_the_lists_once(store: &dyn Views, on: &str) {
         let first = run(4, 20, RunState::Failed, 2_000);
         let again = RunRecord { generation: 2, ..run(4, 20, RunState::Timeout, 9_000) };
         apply(store, 1, vec![Row::Run(first.clone()), Row::Reopened(reopened(&first)), Row::Run(again)]);
-        assert_eq!(failed_runs(store), [20], "{}", bench.name);
-        assert_eq!(dead_letters(store), [0; 0], "{}", bench.name);
+        assert_eq!(failed_runs(store), [20], "{on}");
+        assert_eq!(dead_letters(store), [0; 0], "{on}");
     }
-}
 
-#[test]
-fn a_discarded_dead_letter_stays_a_failed_run() {
-    for bench in benches() {
-        let store = bench.store();
-        let store = store.as_ref();
+    fn a_discarded_dead_letter_stays_a_failed_run(store: &dyn Views, on: &str) {
         apply(store, 1, rows(&five()));
         apply(store, 2, vec![Row::DeadLetterDiscarded(five()[4].clone())]);
-        assert_eq!(dead_letters(store), [20], "{}", bench.name);
-        assert_eq!(failed_runs(store), [50, 30, 20], "{}", bench.name);
-        assert!(!wait(store.run(RunId(50))).unwrap().unwrap().dead_letter, "{}", bench.name);
+        assert_eq!(dead_letters(store), [20], "{on}");
+        assert_eq!(failed_runs(store), [50, 30, 20], "{on}");
+        assert!(!wait(store.run(RunId(50))).unwrap().unwrap().dead_letter, "{on}");
     }
-}
 
-#[test]
-fn the_ledger_gives_intervals_that_touch_oldest_first() {
-    for bench in benches() {
-        let store = bench.store();
-        let store = store.as_ref();
+    fn the_ledger_gives_intervals_that_touch_oldest_first(store: &dyn Views, on: &str) {
         let rows = [(-50, 0), (0, 100), (100, 200), (200, 300)].map(|(from, to)| Row::Ledger(ledger(4, from, to)));
         apply(store, 1, [rows.to_vec(), vec![Row::Ledger(ledger(5, 0, 100))]].concat());
         let read = |from, to, limit| -> Vec<i64> {
             wait(store.ledger(JOB, from, to, limit)).unwrap().iter().map(|r| r.to_ms).collect()
         };
-        assert_eq!(read(i64::MIN, i64::MAX, 9), [0, 100, 200, 300], "{}", bench.name);
-        assert_eq!(read(100, 200, 9), [200], "{}: (100, 200] touches one", bench.name);
-        assert_eq!(read(99, 201, 9), [100, 200, 300], "{}", bench.name);
-        assert_eq!(read(-50, 300, 2), [0, 100], "{}", bench.name);
-        assert_eq!(wait(store.ledger(JOB, 150, 160, 9)).unwrap(), [ledger(4, 100, 200)], "{}", bench.name);
+        assert_eq!(read(i64::MIN, i64::MAX, 9), [0, 100, 200, 300], "{on}");
+        assert_eq!(read(100, 200, 9), [200], "{on}: (100, 200] touches one");
+        assert_eq!(read(99, 201, 9), [100, 200, 300], "{on}");
+        assert_eq!(read(-50, 300, 2), [0, 100], "{on}");
+        assert_eq!(wait(store.ledger(JOB, 150, 160, 9)).unwrap(), [ledger(4, 100, 200)], "{on}");
+    }
+
+    fn logs_are_read_from_any_byte_and_end_at_their_limit(store: &dyn Views, on: &str) {
+        for chunk in [&b"hello "[..], b"", b"wide ", b"world"] {
+            wait(store.append_log(RunId(9), 2, chunk.to_vec())).unwrap();
+        }
+        let read = |attempt, offset, max| wait(store.read_log(RunId(9), attempt, offset, max)).unwrap();
+        assert_eq!(read(2, 0, 99), b"hello wide world", "{on}");
+        assert_eq!(read(2, 4, 5), b"o wid", "{on}");
+        assert_eq!(read(2, 16, 5), b"", "{on}");
+        assert_eq!(read(1, 0, 99), b"", "{on}");
+        wait(store.append_log(RunId(9), 3, vec![7; limits::LOG_BYTES_PER_ATTEMPT - 1])).unwrap();
+        wait(store.append_log(RunId(9), 3, vec![8; 5])).unwrap();
+        assert_eq!(read(3, limits::LOG_BYTES_PER_ATTEMPT as u64 - 2, 99), [7, 8], "{on}");
+    }
+
+    fn positions_are_kept_by_shard(store: &dyn Views, on: &str) {
+        assert_eq!(wait(store.applied(ShardId(1))).unwrap(), 0, "{on}");
+        wait(store.apply(batch(at(1, 1), &[(0, 10), (1, 7)], Vec::new()))).unwrap();
+        wait(store.apply(batch(at(1, 2), &[(1, 9)], rows(&five())))).unwrap();
+        let applied = [0, 1, 2].map(|shard| wait(store.applied(ShardId(shard))).unwrap());
+        assert_eq!(applied, [10, 9, 0], "{on}");
+    }
+
+    fn rows_that_are_applied_again_change_nothing(store: &dyn Views, on: &str) {
+        let again = RunRecord { generation: 2, ..run(4, 20, RunState::Success, 9_000) };
+        let mut history = rows(&five());
+        history.push(Row::Reopened(reopened(&five()[1])));
+        history.push(Row::Run(again));
+        history.push(Row::DeadLetterDiscarded(five()[4].clone()));
+        history.push(Row::Ledger(ledger(4, 0, 9)));
+        history.push(Row::JobDeleted(JOB));
+        let history: Vec<(u64, Row)> = (1_000..).zip(history).collect();
+        let apply = |rows: &[(u64, Row)]| {
+            let batch = ViewBatch { rows: rows.to_vec(), applied: vec![(ShardId(0), 10)], position: at(1, 1) };
+            wait(store.apply(batch)).unwrap();
+        };
+        apply(&history);
+        let expected = (job_runs(store), failed_runs(store), dead_letters(store));
+        assert_eq!(expected, (vec![50, 40, 30, 20, 10], vec![50, 30], vec![]), "{on}");
+        for from in 0..history.len() {
+            apply(&history[from..]);
+            assert_eq!((job_runs(store), failed_runs(store), dead_letters(store)), expected, "{on} {from}");
+        }
     }
 }
 
@@ -173,24 +194,6 @@ fn retention_removes_the_oldest_with_keys_ledger_and_logs() {
 }
 
 #[test]
-fn logs_are_read_from_any_byte_and_end_at_their_limit() {
-    for bench in benches() {
-        let store = bench.store();
-        for chunk in [&b"hello "[..], b"", b"wide ", b"world"] {
-            wait(store.append_log(RunId(9), 2, chunk.to_vec())).unwrap();
-        }
-        let read = |attempt, offset, max| wait(store.read_log(RunId(9), attempt, offset, max)).unwrap();
-        assert_eq!(read(2, 0, 99), b"hello wide world", "{}", bench.name);
-        assert_eq!(read(2, 4, 5), b"o wid", "{}", bench.name);
-        assert_eq!(read(2, 16, 5), b"", "{}", bench.name);
-        assert_eq!(read(1, 0, 99), b"", "{}", bench.name);
-        wait(store.append_log(RunId(9), 3, vec![7; limits::LOG_BYTES_PER_ATTEMPT - 1])).unwrap();
-        wait(store.append_log(RunId(9), 3, vec![8; 5])).unwrap();
-        assert_eq!(read(3, limits::LOG_BYTES_PER_ATTEMPT as u64 - 2, 99), [7, 8], "{}", bench.name);
-    }
-}
-
-#[test]
 fn after_a_restart_only_what_a_flush_covered_counts_as_applied() {
     for mut bench in benches() {
         let store = bench.store();
@@ -210,27 +213,5 @@ fn after_a_restart_only_what_a_flush_covered_counts_as_applied() {
         apply(store.as_ref(), 2, rows(&five()[2..]));
         assert_eq!(job_runs(store.as_ref()), [50, 40, 30, 20, 10], "{}", bench.name);
         assert_eq!(failed_runs(store.as_ref()), [50, 30, 20], "{}", bench.name);
-    }
-}
-
-#[test]
-fn rows_that_are_applied_again_change_nothing() {
-    for bench in benches() {
-        let store = bench.store();
-        let store = store.as_ref();
-        let again = RunRecord { generation: 2, ..run(4, 20, RunState::Success, 9_000) };
-        let mut history = rows(&five());
-        history.push(Row::Reopened(reopened(&five()[1])));
-        history.push(Row::Run(again));
-        history.push(Row::DeadLetterDiscarded(five()[4].clone()));
-        history.push(Row::Ledger(ledger(4, 0, 9)));
-        history.push(Row::JobDeleted(JOB));
-        apply(store, 1, history.clone());
-        let expected = (job_runs(store), failed_runs(store), dead_letters(store));
-        assert_eq!(expected, (vec![50, 40, 30, 20, 10], vec![50, 30], vec![]), "{}", bench.name);
-        for from in 0..history.len() {
-            apply(store, 1, history[from..].to_vec());
-            assert_eq!((job_runs(store), failed_runs(store), dead_letters(store)), expected, "{} {from}", bench.name);
-        }
     }
 }

@@ -1,0 +1,136 @@
+//! The CQL store that all tests share, as if each test had one of its own: ids, shards and tenants are moved to where no other test is.
+
+use crate::store::cql::{CqlStore, tests::shared};
+use campanile_actors::ports::{
+    LedgerRow, Manifest, Part, PartRef, PortFuture, Row, RunPage, Snapshots, ViewBatch, Views,
+};
+use campanile_schema::{
+    ids::{JobId, RunId, ShardId},
+    record::RunRecord,
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// Ids of one test: a multiple of the slots, so that everything keeps its shard.
+const IDS: u64 = 1 << 36;
+/// Shards that a test names at most.
+const SHARDS: u16 = 8;
+
+pub struct Apart {
+    store: Arc<CqlStore>,
+    test: u64,
+}
+
+impl Apart {
+    pub fn new() -> Self {
+        static TESTS: AtomicU64 = AtomicU64::new(1);
+        Self { store: shared().store.clone(), test: TESTS.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    fn job(&self, job: JobId) -> JobId {
+        JobId(job.0 + self.test * IDS)
+    }
+
+    fn id(&self, run: RunId) -> RunId {
+        RunId(run.0 + self.test * IDS)
+    }
+
+    fn shard(&self, shard: ShardId) -> ShardId {
+        assert!(shard.0 < SHARDS);
+        ShardId(shard.0 + self.test as u16 * SHARDS)
+    }
+
+    fn tenant(&self, tenant: &str) -> String {
+        format!("{}/{tenant}", self.test)
+    }
+
+    fn there(&self, record: RunRecord) -> RunRecord {
+        let tenant = self.tenant(&record.tenant);
+        RunRecord { job: self.job(record.job), run: self.id(record.run), tenant, ..record }
+    }
+
+    fn here(&self, record: RunRecord) -> RunRecord {
+        let tenant = record.tenant.split_once('/').unwrap().1.to_owned();
+        let (job, run) = (record.job.0 - self.test * IDS, record.run.0 - self.test * IDS);
+        RunRecord { job: JobId(job), run: RunId(run), tenant, ..record }
+    }
+
+    fn page<'a>(&'a self, page: PortFuture<'a, RunPage>) -> PortFuture<'a, RunPage> {
+        Box::pin(async move {
+            let page = page.await?;
+            let items = page.items.into_iter().map(|record| self.here(record)).collect();
+            Ok(RunPage { items, next: page.next })
+        })
+    }
+}
+
+impl Snapshots for Apart {
+    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef> {
+        self.store.write_part(self.shard(shard), number, part, chunks)
+    }
+    fn publish(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()> {
+        self.store.publish(self.shard(shard), manifest)
+    }
+    fn load(&self, shard: ShardId, number: Option<u64>) -> PortFuture<'_, Option<Manifest>> {
+        self.store.load(self.shard(shard), number)
+    }
+    fn forget(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()> {
+        self.store.forget(self.shard(shard), manifest)
+    }
+    fn read_part(&self, shard: ShardId, part: PartRef) -> PortFuture<'_, Vec<Vec<u8>>> {
+        self.store.read_part(self.shard(shard), part)
+    }
+}
+
+impl Views for Apart {
+    fn apply(&self, batch: ViewBatch) -> PortFuture<'_, ()> {
+        let row = |row| match row {
+            Row::Run(record) => Row::Run(self.there(record)),
+            Row::Reopened(record) => Row::Reopened(self.there(record)),
+            Row::DeadLetterDiscarded(record) => Row::DeadLetterDiscarded(self.there(record)),
+            Row::Ledger(row) => Row::Ledger(LedgerRow { job: self.job(row.job), ..row }),
+            Row::JobDeleted(job) => Row::JobDeleted(self.job(job)),
+        };
+        self.store.apply(ViewBatch {
+            rows: batch.rows.into_iter().map(|(hlc, r)| (hlc, row(r))).collect(),
+            applied: batch.applied.into_iter().map(|(shard, seq)| (self.shard(shard), seq)).collect(),
+            position: batch.position,
+        })
+    }
+    fn applied(&self, shard: ShardId) -> PortFuture<'_, u64> {
+        self.store.applied(self.shard(shard))
+    }
+    fn run(&self, run: RunId) -> PortFuture<'_, Option<RunRecord>> {
+        let found = self.store.run(self.id(run));
+        Box::pin(async move { Ok(found.await?.map(|record| self.here(record))) })
+    }
+    fn job_runs(&self, job: JobId, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        self.page(self.store.job_runs(self.job(job), after, limit))
+    }
+    fn find_key(&self, job: JobId, key: &str) -> PortFuture<'_, Option<RunId>> {
+        let found = self.store.find_key(self.job(job), key);
+        Box::pin(async move { Ok(found.await?.map(|run| RunId(run.0 - self.test * IDS))) })
+    }
+    fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> PortFuture<'_, Vec<LedgerRow>> {
+        let found = self.store.ledger(self.job(job), from_ms, to_ms, limit);
+        let here = move |row: LedgerRow| LedgerRow { job: JobId(row.job.0 - self.test * IDS), ..row };
+        Box::pin(async move { Ok(found.await?.into_iter().map(here).collect()) })
+    }
+    fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        self.page(self.store.dead_letters(&self.tenant(tenant), after, limit))
+    }
+    fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        self.page(self.store.failed_runs(&self.tenant(tenant), after, limit))
+    }
+    fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
+        self.store.retain(before_ms, max_rows)
+    }
+    fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {
+        self.store.append_log(self.id(run), attempt, chunk)
+    }
+    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> PortFuture<'_, Vec<u8>> {
+        self.store.read_log(self.id(run), attempt, offset, max_bytes)
+    }
+}

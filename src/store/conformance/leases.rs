@@ -1,0 +1,224 @@
+//! What every store that a cluster shares must do with the rows of ownership and with lanes. Sessions and shards are the tests' own.
+
+use crate::store::{
+    cql::{
+        CqlStore,
+        tests::{another, shared},
+    },
+    samples::wait,
+};
+use campanile_actors::ports::Leases;
+use campanile_core::ownership::{
+    rows::{Nonce, SessionRow, SessionState, ShardRow, SnapshotPointer, Span},
+    store::{Answer, Batch, Statement},
+};
+use campanile_schema::ids::{Epoch, SessionId, ShardId};
+use std::sync::Arc;
+
+fn store() -> &'static dyn Leases {
+    shared().store.as_ref()
+}
+
+fn ask(statement: Statement) -> Answer {
+    let answer = store().execute(SessionId::default(), statement);
+    wait(Box::pin(async move { Ok(answer.await) })).unwrap()
+}
+
+fn session_row(session: SessionId, version: u64, state: SessionState) -> SessionRow {
+    SessionRow {
+        version,
+        nonce: Nonce { session, count: version + 7 },
+        lease_ms: 2_500,
+        window: 64,
+        state,
+        durable: vec![version, u64::MAX >> 1, 0, 4],
+        sealed: state.is_over().then(|| vec![version, 1, 2, 3]),
+    }
+}
+
+fn put(session: SessionId, expected: Option<u64>, row: &SessionRow) -> Answer {
+    ask(Statement::PutSession { session, expected, row: row.clone() })
+}
+
+fn read(session: SessionId) -> Option<SessionRow> {
+    match ask(Statement::ReadSession { session }) {
+        Answer::Session(row) => row,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn begin() -> SessionId {
+    wait(store().next_session()).unwrap()
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn a_session_is_inserted_once_and_changed_at_its_version_only_cql() {
+    let session = begin();
+    let first = session_row(session, 1, SessionState::Active);
+    assert_eq!(read(session), None);
+    assert_eq!(put(session, Some(1), &first), Answer::Session(None), "there is none to change");
+    assert_eq!(put(session, None, &first), Answer::Done);
+    assert_eq!(read(session), Some(first.clone()));
+    let other = session_row(session, 1, SessionState::Draining);
+    assert_eq!(put(session, None, &other), Answer::Session(Some(first.clone())), "it is there");
+    let fenced = session_row(session, 2, SessionState::Fenced);
+    assert_eq!(put(session, Some(1), &fenced), Answer::Done);
+    let late = session_row(session, 2, SessionState::Active);
+    assert_eq!(put(session, Some(1), &late), Answer::Session(Some(fenced.clone())), "a heartbeat that comes late");
+    assert_eq!(read(session), Some(fenced.clone()));
+    let drop = |expected| ask(Statement::DropSession { session, expected });
+    assert_eq!(drop(1), Answer::Session(Some(fenced)));
+    assert_eq!(drop(2), Answer::Done);
+    assert_eq!(drop(2), Answer::Session(None), "it is gone");
+    assert_eq!(read(session), None);
+}
+
+fn shard_row(version: u64, owner: u64) -> ShardRow {
+    let span = |from, to| Span { session: SessionId(owner), lane: 3, from, to };
+    ShardRow {
+        version,
+        nonce: Nonce { session: SessionId(owner), count: version },
+        owner: Some(SessionId(owner)),
+        epoch: Epoch(version),
+        spans: vec![span(1, Some(9)), span(10, None)],
+        snapshot: (version > 1).then_some(SnapshotPointer { epoch: Epoch(1), number: version, seq: 77 }),
+    }
+}
+
+fn put_shard(shard: ShardId, expected: u64, row: &ShardRow) -> Answer {
+    ask(Statement::PutShard { shard, expected, row: row.clone() })
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn a_shard_that_nobody_has_owned_is_claimed_once_and_changed_at_its_version_only_cql() {
+    let shard = ShardId(200);
+    assert_eq!(ask(Statement::ReadShard { shard }), Answer::Shard(ShardRow::default()));
+    let first = shard_row(1, 4);
+    assert_eq!(put_shard(shard, 1, &first), Answer::Shard(ShardRow::default()), "there is no version 1");
+    assert_eq!(put_shard(shard, 0, &first), Answer::Done);
+    assert_eq!(put_shard(shard, 0, &shard_row(1, 5)), Answer::Shard(first.clone()), "the second claims too late");
+    let second = ShardRow { spans: Vec::new(), owner: None, ..shard_row(2, 5) };
+    assert_eq!(put_shard(shard, 1, &second), Answer::Done);
+    assert_eq!(put_shard(shard, 1, &shard_row(2, 6)), Answer::Shard(second.clone()));
+    assert_eq!(ask(Statement::ReadShard { shard }), Answer::Shard(second.clone()));
+    let third = ShardRow { snapshot: None, ..shard_row(3, 6) };
+    assert_eq!(put_shard(shard, 2, &third), Answer::Done);
+    let Answer::Shards(all) = ask(Statement::ReadShards) else { panic!("no rows") };
+    assert_eq!(all.len(), 256);
+    assert!(all.iter().zip(0..).all(|((shard, _), number)| shard.0 == number), "each once, in order");
+    assert_eq!(all[200].1, third);
+    assert_eq!(all[201].1, ShardRow::default());
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn of_many_who_claim_at_once_one_wins_cql() {
+    let shard = ShardId(100);
+    let claims: Vec<_> = (1..=8)
+        .map(|owner| store().execute(SessionId::default(), Statement::PutShard { shard, expected: 0, row: shard_row(1, owner) }))
+        .collect();
+    let mut answers = Vec::new();
+    for claim in claims {
+        answers.push(wait(Box::pin(async move { Ok(claim.await) })).unwrap());
+    }
+    let Answer::Shard(stands) = ask(Statement::ReadShard { shard }) else { panic!("no row") };
+    assert_eq!(answers.iter().filter(|answer| **answer == Answer::Done).count(), 1, "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| **answer == Answer::Shard(stands.clone())).count(), 7, "{answers:?}");
+}
+
+fn batch(seq: u64) -> Batch {
+    format!("row {seq}").into_bytes().into()
+}
+
+/// A session with a way to the store of its own.
+struct Appending {
+    store: Arc<CqlStore>,
+    session: SessionId,
+}
+
+impl Appending {
+    fn begin() -> Self {
+        let (store, session) = (another(), begin());
+        let new = Self { store, session };
+        let row = session_row(session, 1, SessionState::Active);
+        assert_eq!(new.ask(Statement::PutSession { session, expected: None, row }), Answer::Done);
+        new
+    }
+
+    fn ask(&self, statement: Statement) -> Answer {
+        let answer = self.store.execute(self.session, statement);
+        wait(Box::pin(async move { Ok(answer.await) })).unwrap()
+    }
+
+    fn append(&self, lane: u16, seq: u64) {
+        assert_eq!(self.ask(Statement::Append { lane, seq, batch: batch(seq) }), Answer::Done);
+    }
+
+    fn rewrite(&self, lane: u16, rows: impl Iterator<Item = u64>) {
+        let rows = rows.map(|seq| (seq, batch(seq))).collect();
+        assert_eq!(self.ask(Statement::Rewrite { session: self.session, lane, rows }), Answer::Done);
+    }
+
+    fn lane(&self, lane: u16, after: u64) -> Vec<u64> {
+        let read = Statement::ReadLane { session: self.session, lane, after };
+        let Answer::Lane(rows) = self.ask(read) else { panic!("no lane") };
+        assert!(rows.iter().all(|(seq, bytes)| *bytes == batch(*seq)));
+        rows.into_iter().map(|(seq, _)| seq).collect()
+    }
+
+    fn delete(&self, lane: u16, upto: u64) {
+        assert_eq!(self.ask(Statement::DeleteRows { session: self.session, lane, upto }), Answer::Done);
+    }
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn a_lane_is_read_up_to_its_first_gap_cql() {
+    let node = Appending::begin();
+    assert_eq!(node.lane(0, 0), [0; 0]);
+    for seq in [1, 2, 3, 5, 6] {
+        node.append(0, seq);
+    }
+    node.append(1, 1);
+    assert_eq!(node.lane(0, 0), [1, 2, 3]);
+    assert_eq!(node.lane(0, 2), [3]);
+    assert_eq!(node.lane(0, 3), [0; 0]);
+    assert_eq!(node.lane(0, 4), [5, 6]);
+    assert_eq!(node.lane(1, 0), [1]);
+    node.rewrite(0, 4..=5);
+    assert_eq!(node.lane(0, 0), [1, 2, 3, 4, 5, 6]);
+    let read = |after, upto, bytes| -> Vec<u64> {
+        let rows = wait(store().read_lane(node.session, 0, after, upto, bytes)).unwrap();
+        rows.into_iter().map(|(seq, _)| seq).collect()
+    };
+    assert_eq!(read(0, 4, 1 << 20), [1, 2, 3, 4], "by another node");
+    assert_eq!(read(1, 99, 1), [2], "one row at least");
+    assert_eq!(read(1, 99, 6), [2, 3]);
+    assert_eq!(read(5, 5, 9), [0; 0]);
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn whole_buckets_are_deleted_and_the_lane_goes_on_cql() {
+    let node = Appending::begin();
+    node.rewrite(2, 1..=8_200);
+    assert_eq!(node.lane(2, 0), (1..=8_200).collect::<Vec<u64>>(), "over partitions and pages");
+    node.delete(2, 4_094);
+    assert_eq!(node.lane(2, 0).len(), 8_200, "the bucket is not whole yet");
+    node.delete(2, 4_095);
+    assert_eq!(node.lane(2, 0), [0; 0]);
+    assert_eq!(node.lane(2, 4_095).len(), 8_200 - 4_095);
+    node.rewrite(2, 1..=1);
+    assert_eq!(node.lane(2, 0), [0; 0], "a write that arrives late does not bring the row back");
+    let before = node.store.requests();
+    node.delete(2, 4_096);
+    assert_eq!(node.store.requests(), before, "nothing more is whole");
+    node.delete(2, 8_195);
+    assert_eq!(node.lane(2, 8_191), (8_192..=8_200).collect::<Vec<u64>>());
+    // Who removes it need not be who deleted before.
+    let answer = store().execute(node.session, Statement::DeleteRows { session: node.session, lane: 2, upto: u64::MAX });
+    assert_eq!(wait(Box::pin(async move { Ok(answer.await) })).unwrap(), Answer::Done);
+    assert_eq!(node.lane(2, 8_191), [0; 0], "the session is over");
+}

@@ -1,0 +1,110 @@
+//! The store of a cluster: ScyllaDB or Apache Cassandra by CQL. It implements the ports [`Leases`], [`Snapshots`] and [`Views`]; tables are
+//! in `schema/cql`.
+//!
+//! **What a trigger costs.** Requests, not rows, are what a server feels (about 150 us of its CPU each here), so what belongs together goes
+//! together. The journal has one for each row of a lane, which holds some hundred frames. Of the read model, what one `apply` brings for a
+//! partition is one request: a request for the runs of a shard that ended, and one for both the entries of its jobs' lists and of their
+//! ledgers, whose tables share their partition keys. With `s` shards, `r` triggers/s and an apply each `t` seconds that is `2 s / (r t)` requests
+//! a trigger: 0.4 at 256 shards, 5,000 triggers/s and 0.25 s. Not packed: a caller's key (one more), and a failed run's lists (one a tenant
+//! and apply).
+//!
+//! **What is never mixed.** Tables of LWTs are never written plainly. Plain writes carry a timestamp that is part of what they say (the
+//! event's hybrid clock, the position itself, or a constant), so no client's clock decides anything.
+//!
+//! Requests run on the runtime that connected, to their end, whoever stops waiting for them. Never here: a retry, a decision, or a scan
+//! over a table.
+//!
+//! [`Leases`]: campanile_actors::ports::Leases
+//! [`Snapshots`]: campanile_actors::ports::Snapshots
+//! [`Views`]: campanile_actors::ports::Views
+
+pub mod connection;
+mod dialect;
+mod error;
+mod format;
+mod lanes;
+mod leases;
+pub mod options;
+mod rows;
+pub mod schema;
+mod snapshots;
+mod statements;
+mod views;
+
+#[cfg(test)]
+pub mod tests;
+
+pub use options::CqlOptions;
+
+use campanile_actors::ports::{PortFuture, StoreError};
+use campanile_schema::format::FormatRow;
+use connection::Connection;
+use std::{
+    future::Future,
+    sync::Arc,
+};
+use tokio::{runtime::Handle, sync::Mutex};
+
+/// The store of a cluster.
+pub struct CqlStore {
+    core: Arc<Core>,
+    /// Where requests run: callers may have other runtimes, or none.
+    runtime: Handle,
+}
+
+/// What requests need.
+struct Core {
+    link: Connection,
+    node: String,
+    shards: u16,
+    /// Seconds that history is kept; 0 = for ever.
+    history_ttl_s: i32,
+    /// By partition of the shards' rows.
+    shard_turns: Vec<Mutex<()>>,
+    deleted: lanes::Deleted,
+    known: views::Known,
+    logs: views::Logs,
+}
+
+impl CqlStore {
+    /// Connects to a cluster whose schema is there, and refuses one that this node does not belong to.
+    pub async fn connect(options: &CqlOptions) -> Result<(Arc<Self>, FormatRow), StoreError> {
+        options.check()?;
+        let session = connection::open(options).await?;
+        schema::require(&session, options).await?;
+        let format = format::read(&session, options).await?;
+        for warning in dialect::warnings(&session).await {
+            tracing::warn!("{warning}");
+        }
+        let link = Connection::new(session, options).await?;
+        let core = Core {
+            link,
+            node: options.node.clone(),
+            shards: format.shards,
+            history_ttl_s: options.history_ttl_s(),
+            shard_turns: (0..format.shards.div_ceil(leases::SHARDS_PER_BUCKET)).map(|_| Mutex::default()).collect(),
+            deleted: lanes::Deleted::default(),
+            known: views::Known::default(),
+            logs: views::Logs::default(),
+        };
+        Ok((Arc::new(Self { core: Arc::new(core), runtime: Handle::current() }), format))
+    }
+
+    /// Requests made since the start; a batch is one.
+    pub fn requests(&self) -> u64 {
+        self.core.link.sent()
+    }
+
+    /// Runs a call to its end, even when its caller goes away.
+    fn spawn<T, F>(&self, call: impl FnOnce(Arc<Core>) -> F) -> PortFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let task = self.runtime.spawn(call(self.core.clone()));
+        Box::pin(async move {
+            let ended = task.await;
+            ended.unwrap_or_else(|error| Err(StoreError::Unknown(format!("a call of the store broke off: {error}"))))
+        })
+    }
+}

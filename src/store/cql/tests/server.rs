@@ -1,0 +1,57 @@
+//! A CQL server of the tests' own: `deploy/cassandra/cassandra.sh`, which ends with this process, however that ends.
+
+use std::{
+    io::{BufRead, BufReader, Lines, Write},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+/// Who holds it holds the server: the script ends when its stdin does.
+pub struct Server {
+    _script: Child,
+    commands: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+    /// `host:port` of each node.
+    pub addresses: Vec<String>,
+}
+
+impl Server {
+    /// Starts nodes with empty data and waits until they are ready.
+    pub fn start(nodes: usize) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/cassandra/cassandra.sh");
+        // The script removes it in the end.
+        let dir = tempfile::tempdir().unwrap().keep();
+        let mut script = Command::new(script)
+            .args(["run".as_ref(), dir.as_os_str(), nodes.to_string().as_ref()])
+            .env("REMOVE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let commands = script.stdin.take().unwrap();
+        let answers = BufReader::new(script.stdout.take().unwrap()).lines();
+        let mut server = Self { _script: script, commands, answers, addresses: Vec::new() };
+        let told = server.until("ready");
+        server.addresses =
+            told.iter().filter_map(|l| Some(l.strip_prefix("node ")?.split(' ').nth(1)?.to_owned())).collect();
+        server
+    }
+
+    /// `kill 1`, `start 1`, `pause 1`, `resume 1`: done when it returns.
+    pub fn tell(&mut self, command: &str, answer: &str) {
+        writeln!(self.commands, "{command}").unwrap();
+        self.until(answer);
+    }
+
+    /// Lines up to the one that is waited for.
+    fn until(&mut self, last: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.answers.next().expect("the server ended; its script says why on stderr").unwrap();
+            if line == last {
+                return lines;
+            }
+            lines.push(line);
+        }
+    }
+}

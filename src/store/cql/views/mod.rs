@@ -1,0 +1,115 @@
+//! The port `Views`: the read model, as rows that are only ever written. Retention is their TTL.
+
+mod logs;
+mod places;
+mod read;
+mod write;
+
+pub use logs::Logs;
+
+use super::CqlStore;
+use super::{connection::Kind, error};
+use crate::store::tables::TenantList;
+use campanile_actors::ports::{LedgerRow, PortFuture, RunPage, ViewBatch, Views};
+use campanile_schema::{
+    ids::{JobId, RunId, ShardId},
+    record::RunRecord,
+};
+use places::{Place, applied_bucket, shard_column};
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+/// Buckets that are remembered as noted; with more all are forgotten, and noted again.
+const REMEMBERED: usize = 65_536;
+
+/// Buckets that this process has noted in the store.
+#[derive(Default)]
+pub struct Known(Mutex<BTreeSet<Place>>);
+
+impl Known {
+    fn is_new(&self, place: &Place) -> bool {
+        match place {
+            Place::History(..) | Place::Tenant(..) => {
+                !self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(place)
+            }
+            Place::Runs(..) | Place::Key(..) | Place::Applied(_) => false,
+        }
+    }
+
+    fn add(&self, places: Vec<Place>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.extend(places);
+    }
+}
+
+impl Views for CqlStore {
+    fn apply(&self, batch: ViewBatch) -> PortFuture<'_, ()> {
+        self.spawn(|core| async move { write::apply(&core, &batch).await })
+    }
+
+    fn applied(&self, shard: ShardId) -> PortFuture<'_, u64> {
+        const DOING: &str = "how far a shard is projected is read";
+        self.spawn(move |core| async move {
+            let values = (applied_bucket(shard), shard_column(shard));
+            let rows = core.link.rows(Kind::Bulk, &core.link.statements.read_applied, values, DOING).await?;
+            let seq = rows.maybe_first_row::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
+            Ok(seq.map_or(0, |(seq,)| seq.cast_unsigned()))
+        })
+    }
+
+    fn run(&self, run: RunId) -> PortFuture<'_, Option<RunRecord>> {
+        self.spawn(move |core| async move { read::run(&core, run).await })
+    }
+
+    fn job_runs(&self, job: JobId, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        self.spawn(move |core| async move { read::job_runs(&core, job, after.as_deref(), limit).await })
+    }
+
+    fn find_key(&self, job: JobId, key: &str) -> PortFuture<'_, Option<RunId>> {
+        let key = key.to_owned();
+        self.spawn(move |core| async move { read::find_key(&core, job, &key).await })
+    }
+
+    fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> PortFuture<'_, Vec<LedgerRow>> {
+        self.spawn(move |core| async move { read::ledger(&core, job, from_ms, to_ms, limit).await })
+    }
+
+    fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        self.tenant_list(TenantList::DeadLetters, tenant, after, limit)
+    }
+
+    fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
+        self.tenant_list(TenantList::Failed, tenant, after, limit)
+    }
+
+    /// Rows go by their TTL.
+    fn retain(&self, _before_ms: i64, _max_rows: usize) -> PortFuture<'_, u64> {
+        Box::pin(async { Ok(0) })
+    }
+
+    fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {
+        self.spawn(move |core| async move { logs::append(&core, run, attempt, chunk).await })
+    }
+
+    fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> PortFuture<'_, Vec<u8>> {
+        self.spawn(move |core| async move { logs::read(&core.link, run, attempt, offset, max_bytes).await })
+    }
+}
+
+impl CqlStore {
+    fn tenant_list(
+        &self,
+        list: TenantList,
+        tenant: &str,
+        after: Option<Vec<u8>>,
+        limit: usize,
+    ) -> PortFuture<'_, RunPage> {
+        let tenant = tenant.to_owned();
+        self.spawn(move |core| async move { read::tenant_runs(&core, list, &tenant, after.as_deref(), limit).await })
+    }
+}

@@ -1,0 +1,208 @@
+//! One `apply`: rows gathered by partition, a request for each, and then the positions.
+//!
+//! Nothing is read: an entry that a later event made stale stays until its TTL, and readers check every entry against the run's own row. So
+//! rows may be applied again, in any order, by anybody: the newest event wins by its timestamp.
+
+use super::{
+    super::{Core, connection::Kind, error},
+    places::{Place, applied_bucket, history_bucket, range_of, shard_column, tenant_bucket},
+};
+use crate::store::tables::{TenantList, discarded, failed};
+use campanile_actors::ports::{LedgerRow, Row, StoreError, ViewBatch};
+use campanile_schema::{
+    frame,
+    ids::{JobId, RunId, ShardId},
+    limits,
+    record::RunRecord,
+};
+use futures_util::future::try_join_all;
+use scylla::{statement::prepared::PreparedStatement, value::CqlValue};
+use std::collections::BTreeMap;
+
+type Write<'a> = (&'a PreparedStatement, Vec<CqlValue>);
+
+pub fn list_name(list: TenantList) -> &'static str {
+    match list {
+        TenantList::DeadLetters => "DEAD",
+        TenantList::Failed => "FAILED",
+    }
+}
+
+/// Applies rows, and when all are there the positions.
+pub async fn apply(core: &Core, batch: &ViewBatch) -> Result<(), StoreError> {
+    let mut gathered = Gathered { core, places: BTreeMap::new() };
+    for (hlc, row) in &batch.rows {
+        gathered.row(hlc.cast_signed(), row);
+    }
+    let new: Vec<Place> = gathered.places.keys().filter(|place| core.known.is_new(place)).cloned().collect();
+    for place in &new {
+        gathered.note_bucket(place);
+    }
+    gathered.send().await?;
+    core.known.add(new);
+    let mut positions = Gathered { core, places: BTreeMap::new() };
+    for (shard, seq) in &batch.applied {
+        positions.applied(*shard, *seq);
+    }
+    positions.send().await
+}
+
+struct Gathered<'a> {
+    core: &'a Core,
+    places: BTreeMap<Place, Vec<Write<'a>>>,
+}
+
+fn long(number: u64) -> CqlValue {
+    CqlValue::BigInt(number.cast_signed())
+}
+
+impl<'a> Gathered<'a> {
+    fn put(&mut self, place: Place, statement: &'a PreparedStatement, values: Vec<CqlValue>) {
+        self.places.entry(place).or_default().push((statement, values));
+    }
+
+    fn row(&mut self, hlc: i64, row: &Row) {
+        match row {
+            Row::Run(record) => self.run(hlc, record),
+            Row::Reopened(record) => self.record(hlc, record),
+            Row::DeadLetterDiscarded(record) => self.run(hlc, &discarded(record)),
+            Row::Ledger(row) => self.ledger(hlc, row),
+            // Its history stays until retention.
+            Row::JobDeleted(_) => {}
+        }
+    }
+
+    /// A final run: its record, and where it stands in lists.
+    fn run(&mut self, hlc: i64, record: &RunRecord) {
+        self.record(hlc, record);
+        if let Some(key) = &record.key {
+            let job = record.job.0.cast_signed();
+            let values = vec![long(record.job.0), CqlValue::Text(key.clone()), long(record.run.0)];
+            self.put_history(Place::Key(job, key.clone()), &self.core.link.statements.put_key, values, hlc);
+        }
+        let Some(ended) = record.ended_ms else { return };
+        let lists = [(TenantList::DeadLetters, record.dead_letter), (TenantList::Failed, failed(record.state))];
+        for (list, _) in lists.into_iter().filter(|(_, stands)| *stands) {
+            let bucket = tenant_bucket(ended);
+            let values = vec![
+                CqlValue::Text(record.tenant.clone()),
+                CqlValue::BigInt(bucket),
+                CqlValue::Text(list_name(list).to_owned()),
+                CqlValue::BigInt(ended),
+                long(record.run.0),
+            ];
+            let place = Place::Tenant(record.tenant.clone(), bucket);
+            self.put_history(place, &self.core.link.statements.put_tenant_run, values, hlc);
+        }
+    }
+
+    fn record(&mut self, hlc: i64, record: &RunRecord) {
+        let statements = &self.core.link.statements;
+        let (shard, range) = self.core.place_of(record.run);
+        let values = vec![
+            CqlValue::Int(shard),
+            CqlValue::BigInt(range),
+            long(record.run.0),
+            CqlValue::Blob(frame::encode(record)),
+        ];
+        self.put_history(Place::Runs(shard, range), &statements.put_run, values, hlc);
+        let (shard, bucket) = (self.core.shard_of(record.job), history_bucket(record.created_ms));
+        let values = vec![CqlValue::Int(shard), CqlValue::BigInt(bucket), long(record.job.0), long(record.run.0)];
+        self.put_history(Place::History(shard, bucket), &statements.put_job_run, values, hlc);
+    }
+
+    fn ledger(&mut self, hlc: i64, row: &LedgerRow) {
+        let (shard, bucket) = (self.core.shard_of(row.job), history_bucket(row.to_ms));
+        let values = vec![
+            CqlValue::Int(shard),
+            CqlValue::BigInt(bucket),
+            long(row.job.0),
+            CqlValue::BigInt(row.to_ms),
+            CqlValue::BigInt(row.from_ms),
+            CqlValue::Blob(frame::encode(row)),
+        ];
+        self.put_history(Place::History(shard, bucket), &self.core.link.statements.put_ledger, values, hlc);
+    }
+
+    /// With the event's time and the retention.
+    fn put_history(&mut self, place: Place, statement: &'a PreparedStatement, mut values: Vec<CqlValue>, hlc: i64) {
+        values.extend([CqlValue::BigInt(hlc), CqlValue::Int(self.core.history_ttl_s)]);
+        self.put(place, statement, values);
+    }
+
+    /// Says that a shard or a tenant has the bucket; once a process and bucket, so it is not worth a place of its own.
+    fn note_bucket(&mut self, place: &Place) {
+        let (statements, ttl) = (&self.core.link.statements, self.core.bucket_ttl());
+        match place {
+            Place::History(shard, bucket) => {
+                let values = vec![CqlValue::Int(*shard), CqlValue::BigInt(*bucket), ttl];
+                self.put(Place::Runs(*shard, i64::MIN), &statements.put_history_bucket, values);
+            }
+            Place::Tenant(tenant, bucket) => {
+                let values = vec![CqlValue::Text(tenant.clone()), CqlValue::BigInt(*bucket), ttl];
+                self.put(Place::Tenant(tenant.clone(), i64::MIN), &statements.put_tenant_bucket, values);
+            }
+            Place::Runs(..) | Place::Key(..) | Place::Applied(_) => {}
+        }
+    }
+
+    fn applied(&mut self, shard: ShardId, seq: u64) {
+        let bucket = applied_bucket(shard);
+        let values = vec![CqlValue::Int(bucket), CqlValue::Int(shard_column(shard)), long(seq), long(seq)];
+        self.put(Place::Applied(bucket), &self.core.link.statements.put_applied, values);
+    }
+
+    async fn send(self) -> Result<(), StoreError> {
+        let link = &self.core.link;
+        let requests = self.places.into_values().flat_map(bounded);
+        let sent = requests.map(|writes| link.batch(Kind::Bulk, writes));
+        try_join_all(sent).await.map_err(|e| error::written("the read model is written", &e))?;
+        Ok(())
+    }
+}
+
+/// Writes of a partition as requests that no server calls too large.
+fn bounded(writes: Vec<Write<'_>>) -> Vec<Vec<Write<'_>>> {
+    let mut requests: Vec<Vec<Write<'_>>> = vec![Vec::new()];
+    let mut bytes = 0;
+    for write in writes {
+        let size = write.1.iter().map(value_bytes).sum::<usize>();
+        let full = requests.last().is_some_and(|r| {
+            !r.is_empty() && (bytes + size > limits::CQL_BATCH_BYTES || r.len() >= limits::CQL_BATCH_ROWS)
+        });
+        if full {
+            requests.push(Vec::new());
+            bytes = 0;
+        }
+        bytes += size;
+        if let Some(request) = requests.last_mut() {
+            request.push(write);
+        }
+    }
+    requests
+}
+
+fn value_bytes(value: &CqlValue) -> usize {
+    match value {
+        CqlValue::Blob(bytes) => bytes.len() + 8,
+        CqlValue::Text(text) => text.len() + 8,
+        _ => 12,
+    }
+}
+
+impl Core {
+    /// Shard and range of a run.
+    pub fn place_of(&self, run: RunId) -> (i32, i64) {
+        (shard_column(run.shard(self.shards)), range_of(run))
+    }
+
+    pub fn shard_of(&self, job: JobId) -> i32 {
+        shard_column(job.shard(self.shards))
+    }
+
+    /// A bucket's own row stays longer than the rows in it.
+    fn bucket_ttl(&self) -> CqlValue {
+        const DAY_S: i32 = 24 * 3_600;
+        CqlValue::Int(if self.history_ttl_s == 0 { 0 } else { self.history_ttl_s.saturating_add(DAY_S) })
+    }
+}
