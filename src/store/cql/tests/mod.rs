@@ -2,6 +2,10 @@
 //! `store/conformance`.
 #![allow(clippy::unwrap_used)]
 
+mod bench;
+mod faults;
+mod history;
+mod refused;
 mod server;
 mod session_numbers;
 

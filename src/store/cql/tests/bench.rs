@@ -1,0 +1,159 @@
+//! Figures, not checks: `make bench-cql`. One server and one client share the machine, so they are lower bounds.
+
+use super::{another, runtime};
+use crate::store::{
+    cql::CqlStore,
+    samples::{at, ledger, run},
+};
+use campanile_actors::ports::{Leases, Part, Row, Snapshots, ViewBatch, Views};
+use campanile_core::ownership::{
+    rows::{Nonce, SessionRow, SessionState},
+    store::{Answer, Statement},
+};
+use campanile_schema::{
+    ids::{SLOTS, SessionId, ShardId},
+    record::{RunRecord, RunState},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+const LENGTH: Duration = Duration::from_secs(8);
+
+fn view(round: u64, each: u64) -> ViewBatch {
+    let now_ms = 1_790_000_000_000;
+    let mut rows = Vec::new();
+    for shard in 0..256 {
+        for n in 0..each {
+            let id = shard + SLOTS * (9_000_000 + round * each + n);
+            let record = RunRecord { key: None, logical_ms: Some(now_ms), ..run(id, id, RunState::Success, now_ms) };
+            rows.push((round * 1_000 + n, Row::Run(record)));
+            rows.push((round * 1_000 + n, Row::Ledger(ledger(id, now_ms - 1_000, now_ms))));
+        }
+    }
+    ViewBatch { rows, applied: (0..256).map(|shard| (ShardId(shard), round)).collect(), position: at(1, round) }
+}
+
+async fn views(store: &Arc<CqlStore>, each: u64, rounds: &mut u64) {
+    let (begin, before, mut triggers) = (Instant::now(), store.requests(), 0);
+    while begin.elapsed() < LENGTH {
+        *rounds += 1;
+        store.apply(view(*rounds, each)).await.unwrap();
+        triggers += 256 * each;
+    }
+    let (seconds, requests) = (begin.elapsed().as_secs_f64(), store.requests() - before);
+    println!(
+        "views, {each} a shard and apply: {:.0} triggers/s, {:.0} rows/s, {:.2} requests a trigger",
+        triggers as f64 / seconds,
+        3.0 * triggers as f64 / seconds,
+        requests as f64 / triggers as f64
+    );
+}
+
+/// Appends `callers` rows at a time.
+async fn lanes(store: &Arc<CqlStore>, callers: u64, bytes: usize) {
+    let begin = Instant::now();
+    let tasks: Vec<_> = (0..callers)
+        .map(|lane| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let (mut seq, batch) = (0, vec![7; bytes].into());
+                while begin.elapsed() < LENGTH {
+                    seq += 1;
+                    let append = Statement::Append { lane: lane as u16, seq, batch: Arc::clone(&batch) };
+                    assert_eq!(store.execute(append).await, Answer::Done);
+                }
+                seq
+            })
+        })
+        .collect();
+    let mut rows = 0;
+    for task in tasks {
+        rows += task.await.unwrap();
+    }
+    println!(
+        "lanes, {callers} at a time of {} KiB: {:.0} rows/s",
+        bytes >> 10,
+        rows as f64 / begin.elapsed().as_secs_f64()
+    );
+}
+
+/// Heartbeats of one session, one after the other.
+async fn heartbeats(store: &Arc<CqlStore>, session: SessionId) {
+    let (begin, mut count, mut slowest) = (Instant::now(), 0, Duration::ZERO);
+    while begin.elapsed() < LENGTH {
+        let sent = Instant::now();
+        count += 1;
+        let row = row(session, count + 1);
+        assert_eq!(store.execute(Statement::PutSession { session, expected: Some(count), row }).await, Answer::Done);
+        slowest = slowest.max(sent.elapsed());
+    }
+    println!("heartbeats: {:.1} ms each, {slowest:.1?} at most", begin.elapsed().as_secs_f64() * 1e3 / count as f64);
+}
+
+/// All shards claimed at once by one node.
+async fn claims(store: &Arc<CqlStore>, session: SessionId) {
+    let Answer::Shards(rows) = store.execute(Statement::ReadShards).await else { panic!("no rows") };
+    let begin = Instant::now();
+    let claims: Vec<_> = rows
+        .into_iter()
+        .map(|(shard, mut row)| {
+            let expected = row.version;
+            row.version += 1;
+            row.owner = Some(session);
+            let store = store.clone();
+            tokio::spawn(async move { store.execute(Statement::PutShard { shard, expected, row }).await })
+        })
+        .collect();
+    for claim in claims {
+        assert_eq!(claim.await.unwrap(), Answer::Done);
+    }
+    println!("256 shards claimed in {:.2?}", begin.elapsed());
+    let begin = Instant::now();
+    for _ in 0..20 {
+        store.execute(Statement::ReadShards).await;
+    }
+    println!("all shards read in {:.1?}", begin.elapsed() / 20);
+}
+
+async fn snapshots(store: &Arc<CqlStore>) {
+    let chunks = vec![vec![3; 64 << 10]; 128];
+    let begin = Instant::now();
+    let part = store.write_part(ShardId(1), 1, Part::Definitions, chunks).await.unwrap();
+    let written = begin.elapsed();
+    store.read_part(ShardId(1), part).await.unwrap();
+    println!("8 MiB of a snapshot: written in {written:.2?}, read in {:.2?}", begin.elapsed() - written);
+}
+
+fn row(session: SessionId, version: u64) -> SessionRow {
+    SessionRow {
+        version,
+        nonce: Nonce { session, count: version },
+        lease_ms: 2_500,
+        window: 64,
+        state: SessionState::Active,
+        durable: vec![version; 4],
+        sealed: None,
+    }
+}
+
+#[test]
+#[ignore = "figures: make bench-cql"]
+fn bench_on_one_server() {
+    let store = another();
+    runtime().block_on(async move {
+        let session = store.next_session().await.unwrap();
+        let insert = Statement::PutSession { session, expected: None, row: row(session, 1) };
+        assert_eq!(store.execute(insert).await, Answer::Done);
+        heartbeats(&store, session).await;
+        claims(&store, session).await;
+        snapshots(&store).await;
+        lanes(&store, 4, 16 << 10).await;
+        lanes(&store, 64, 16 << 10).await;
+        let mut rounds = 0;
+        for each in [1, 2, 5, 20] {
+            views(&store, each, &mut rounds).await;
+        }
+    });
+}

@@ -1,0 +1,157 @@
+//! What becomes of requests when the server stops, is stopped, or comes back. These tests have a server of their own, one at a time.
+
+use super::{CqlStore, on_runtime, open, options, server::Server};
+use crate::store::samples::{at, batch, run};
+use campanile_actors::ports::{Leases, Row, StoreError, Views};
+use campanile_core::ownership::{
+    rows::{Nonce, SessionRow, SessionState},
+    store::{Answer, Statement},
+};
+use campanile_schema::{
+    ids::{RunId, SessionId},
+    record::RunState,
+};
+use std::{
+    sync::{Arc, LazyLock, Mutex},
+    time::{Duration, Instant},
+};
+
+struct Faulty {
+    server: Server,
+    store: Arc<CqlStore>,
+}
+
+/// Gives up soon, so that a stopped server is a timeout.
+fn faulty() -> &'static Mutex<Faulty> {
+    static FAULTY: LazyLock<Mutex<Faulty>> = LazyLock::new(|| {
+        let server = Server::start(1);
+        open(options(&server, "faulty"));
+        let mut options = options(&server, "faulty");
+        options.request_timeout = Duration::from_millis(400);
+        let store = on_runtime(async move { CqlStore::connect(&options).await.unwrap().0 });
+        Mutex::new(Faulty { server, store })
+    });
+    &FAULTY
+}
+
+fn row(session: SessionId, count: u64) -> SessionRow {
+    SessionRow {
+        version: 1,
+        nonce: Nonce { session, count },
+        lease_ms: 2_500,
+        window: 8,
+        state: SessionState::Active,
+        durable: vec![0],
+        sealed: None,
+    }
+}
+
+async fn ask(store: Arc<CqlStore>, statement: Statement) -> Answer {
+    store.execute(statement).await
+}
+
+/// Asks until there is an answer.
+async fn answered(store: &Arc<CqlStore>, statement: &Statement) -> Answer {
+    let begin = Instant::now();
+    loop {
+        match ask(store.clone(), statement.clone()).await {
+            Answer::Unknown => assert!(begin.elapsed() < Duration::from_secs(90), "no answer to {statement:?}"),
+            answer => return answer,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// What a node does after `Unknown`: it reads, and sends the same LWT again while the row lacks.
+async fn pursued(store: &Arc<CqlStore>, session: SessionId, count: u64) -> SessionRow {
+    let insert = Statement::PutSession { session, expected: None, row: row(session, count) };
+    loop {
+        if let Answer::Session(Some(row)) = answered(store, &Statement::ReadSession { session }).await {
+            return row;
+        }
+        answered(store, &insert).await;
+    }
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn an_lwt_that_a_stopped_server_does_not_answer_is_unknown_and_a_read_tells() {
+    let mut faulty = faulty().lock().unwrap();
+    let store = faulty.store.clone();
+    faulty.server.tell("pause 1", "paused 1");
+    let answers = on_runtime({
+        let store = store.clone();
+        async move {
+            let mut answers = Vec::new();
+            for number in 1..=4 {
+                let session = SessionId(10_000 + number);
+                let insert = Statement::PutSession { session, expected: None, row: row(session, 1) };
+                answers.push(ask(store.clone(), insert).await);
+            }
+            answers.push(ask(store.clone(), Statement::ReadShards).await);
+            answers.push(ask(store.clone(), Statement::Append { lane: 0, seq: 1, batch: (*b"x").into() }).await);
+            (answers, store.next_session().await, store.run(RunId(1)).await)
+        }
+    });
+    faulty.server.tell("resume 1", "resumed 1");
+    let (answers, number, run) = answers;
+    assert!(answers.iter().all(|answer| *answer == Answer::Unknown), "{answers:?}");
+    assert!(matches!(number, Err(StoreError::Unavailable(_))), "{number:?}");
+    assert!(matches!(run, Err(StoreError::Unavailable(_))), "{run:?}");
+    on_runtime(async move {
+        for number in 1..=4 {
+            let session = SessionId(10_000 + number);
+            assert_eq!(pursued(&store, session, 1).await, row(session, 1), "whichever of the two was executed");
+            let again = Statement::PutSession { session, expected: None, row: row(session, 2) };
+            assert_eq!(answered(&store, &again).await, Answer::Session(Some(row(session, 1))), "one of them was");
+        }
+        assert!(matches!(answered(&store, &Statement::ReadShards).await, Answer::Shards(rows) if rows.len() == 256));
+    });
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
+    let mut faulty = faulty().lock().unwrap();
+    let store = faulty.store.clone();
+    let view = |seq: u64| batch(at(1, seq), &[(7, seq)], vec![Row::Run(run(7, 7 + 4_096 * seq, RunState::Failed, 9))]);
+    on_runtime({
+        let (store, view) = (store.clone(), view(1));
+        async move {
+            let session = SessionId(20_000);
+            let insert = Statement::PutSession { session, expected: None, row: row(session, 1) };
+            answered(&store, &insert).await;
+            for seq in 1..=20 {
+                let append = Statement::Append { lane: 1, seq, batch: [seq as u8; 100].into() };
+                assert_eq!(answered(&store, &append).await, Answer::Done);
+            }
+            store.apply(view).await.unwrap();
+        }
+    });
+    faulty.server.tell("kill 1", "killed 1");
+    on_runtime({
+        let (store, view) = (store.clone(), view(2));
+        async move {
+            let session = SessionId(20_000);
+            assert_eq!(ask(store.clone(), Statement::ReadSession { session }).await, Answer::Unknown);
+            let append = Statement::Append { lane: 1, seq: 21, batch: [21; 100].into() };
+            assert_eq!(ask(store.clone(), append).await, Answer::Unknown);
+            let applied = store.apply(view).await;
+            assert!(matches!(applied, Err(StoreError::Unavailable(_) | StoreError::Unknown(_))), "{applied:?}");
+        }
+    });
+    faulty.server.tell("start 1", "ready 1");
+    on_runtime(async move {
+        let session = SessionId(20_000);
+        let read = Statement::ReadSession { session };
+        assert_eq!(answered(&store, &read).await, Answer::Session(Some(row(session, 1))));
+        let append = Statement::Append { lane: 1, seq: 21, batch: [21; 100].into() };
+        assert_eq!(answered(&store, &append).await, Answer::Done, "the same row again");
+        let lane = answered(&store, &Statement::ReadLane { session, lane: 1, after: 0 }).await;
+        let Answer::Lane(rows) = lane else { panic!("{lane:?}") };
+        assert_eq!(rows, (1..=21).map(|seq| (seq, [seq as u8; 100].into())).collect::<Vec<_>>());
+        assert!(store.run(RunId(7 + 4_096)).await.unwrap().is_some());
+        while store.apply(view(2)).await.is_err() {}
+        assert_eq!(store.applied(campanile_schema::ids::ShardId(7)).await.unwrap(), 2);
+    });
+}
