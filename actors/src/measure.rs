@@ -72,7 +72,7 @@ pub fn describe() {
     counter!("campanile_membership_rejoins_total", "Times that others took this node for down");
     gauge!("campanile_gateway_links", "Nodes to which calls can be sent");
     counter!("campanile_gateway_calls_total", "Calls to other nodes, by result");
-    counter!("campanile_gateway_batches_total", "Batches of requests and answers sent to other nodes");
+    counter!("campanile_gateway_parcels_total", "Parcels of requests and answers sent to other nodes");
     counter!("campanile_gateway_items_total", "Requests and answers sent to other nodes");
     counter!("campanile_gateway_refused_total", "Requests of other nodes refused because too many were under way");
     counter!("campanile_gateway_handshakes_refused_total", "Connections of other nodes that were refused");

@@ -309,10 +309,10 @@ pub const GOSSIP_PACKETS_A_TURN: usize = 256;
 /// Largest request or answer between nodes, bytes.
 pub const GATEWAY_MESSAGE_BYTES: usize = 1 << 20;
 /// Requests and answers that travel together between nodes, bytes; a larger one travels alone.
-pub const GATEWAY_BATCH_BYTES: usize = 64 << 10;
-/// Batches to one node without a receipt, count.
+pub const GATEWAY_PARCEL_BYTES: usize = 64 << 10;
+/// Parcels to one node without a receipt, count.
 pub const GATEWAY_WINDOW: usize = 4;
-/// A node that gives no receipt for a batch within this time has its connection closed, milliseconds.
+/// A node that gives no receipt for a parcel within this time has its connection closed, milliseconds.
 pub const GATEWAY_ACK_MS: u64 = 3_000;
 /// Requests and answers that wait to be sent to one node, count; over it callers get an error.
 pub const GATEWAY_OUTBOX_REQUESTS: usize = 4_096;

@@ -101,6 +101,28 @@ fn credentials_are_made_and_a_server_without_them_does_not_start() {
 }
 
 #[test]
+fn files_of_a_cluster_are_made_once_and_fit_the_configuration() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let keys = dir.path().join("keys");
+    let args = ["cluster", "new-keys", keys.to_str().unwrap(), "--name", "bells"];
+    let lines = run(&args).ok();
+    for file in ["gossip.keys", "node.pem", "node-key.pem", "ca.pem", "ca-key.pem"] {
+        let mode = fs::metadata(keys.join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    let file = dir.path().join("campanile.toml");
+    fs::write(&file, &lines).unwrap();
+    run(&["config", "check", file.to_str().unwrap()]).ok();
+    let before = fs::read(keys.join("ca.pem")).unwrap();
+    assert!(run(&args).refused(2).contains("is there already"));
+    assert_eq!(fs::read(keys.join("ca.pem")).unwrap(), before);
+    let slip = run(&["cluster", "new-keys", dir.path().join("x").to_str().unwrap(), "--name", "Bells"]).refused(2);
+    assert!(slip.contains("cluster.name is empty"), "{slip}");
+    assert!(!dir.path().join("x").exists());
+}
+
+#[test]
 fn a_node_that_is_not_there_is_said_to_be_so() {
     let refused = run(&["--server", "http://127.0.0.1:1", "job", "list"]).refused(7);
     assert!(refused.contains("http://127.0.0.1:1") && refused.contains("is it running?"), "{refused}");

@@ -3,9 +3,9 @@
 //! No other actor may have a message that can be serialized: it would be mirrored on every peer.
 
 use super::{
-    batch::{Batch, Item, Receipt, encode},
     error::GatewayError,
     link::Link,
+    parcel::{Item, Parcel, Receipt, encode},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::limits::{GATEWAY_INBOX_REQUESTS, GATEWAY_MESSAGE_BYTES};
@@ -29,10 +29,10 @@ pub(super) type Links = HashMap<NodeId, Arc<Link>>;
 pub(super) enum GatewayMsg {
     /// Answered at once with what was not taken. Work and answers take their own way.
     #[rpc]
-    Batch(Vec<u8>, RpcReplyPort<Vec<u8>>),
+    Parcel(Vec<u8>, RpcReplyPort<Vec<u8>>),
 }
 
-/// Takes batches.
+/// Takes parcels.
 pub(super) struct GatewayActor {
     pub handler: Handler,
     pub links: watch::Receiver<Links>,
@@ -56,23 +56,23 @@ impl Actor for GatewayActor {
         message: GatewayMsg,
         inboxes: &mut Inboxes,
     ) -> Result<(), ActorProcessingErr> {
-        let GatewayMsg::Batch(bytes, receipt) = message;
+        let GatewayMsg::Parcel(bytes, receipt) = message;
         // An error here would end the actor, and with it every connection: what cannot be read is dropped, and its sender notices.
-        match rmp_serde::from_slice::<Batch>(&bytes) {
-            Ok(batch) => {
-                let refused = self.take(batch, inboxes);
+        match rmp_serde::from_slice::<Parcel>(&bytes) {
+            Ok(parcel) => {
+                let refused = self.take(parcel, inboxes);
                 // A sender that is gone needs no receipt.
                 let _ = receipt.send(encode(&refused));
             }
-            Err(error) => tracing::warn!(%error, "gateway: a batch cannot be read; is a node of another release?"),
+            Err(error) => tracing::warn!(%error, "gateway: a parcel cannot be read; is a node of another release?"),
         }
         Ok(())
     }
 }
 
 impl GatewayActor {
-    fn take(&self, batch: Batch, inboxes: &mut Inboxes) -> Receipt {
-        let from = NodeId(batch.from);
+    fn take(&self, parcel: Parcel, inboxes: &mut Inboxes) -> Receipt {
+        let from = NodeId(parcel.from);
         let link = self.links.borrow().get(&from).cloned();
         let name = || link.as_ref().map_or_else(String::new, |link| link.peer.name.clone());
         let complete = |number, result| {
@@ -83,7 +83,7 @@ impl GatewayActor {
         };
         let inbox = inboxes.get_mut().entry(from).or_insert_with(|| Arc::new(Semaphore::new(GATEWAY_INBOX_REQUESTS)));
         let mut refused = Receipt::new();
-        for item in batch.items {
+        for item in parcel.items {
             match item {
                 Item::Request(number, left_ms, bytes) => match inbox.clone().try_acquire_owned() {
                     Ok(place) => {

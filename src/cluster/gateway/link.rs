@@ -2,12 +2,12 @@
 
 use super::{
     actor::GatewayMsg,
-    batch::{Batch, ITEM_BYTES, Item, Receipt, encode},
     error::GatewayError,
+    parcel::{ITEM_BYTES, Item, Parcel, Receipt, encode},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::limits::{
-    GATEWAY_ACK_MS, GATEWAY_BATCH_BYTES, GATEWAY_MESSAGE_BYTES, GATEWAY_OUTBOX_BYTES, GATEWAY_OUTBOX_REQUESTS,
+    GATEWAY_ACK_MS, GATEWAY_MESSAGE_BYTES, GATEWAY_OUTBOX_BYTES, GATEWAY_OUTBOX_REQUESTS, GATEWAY_PARCEL_BYTES,
     GATEWAY_WINDOW,
 };
 use parking_lot::Mutex;
@@ -187,7 +187,7 @@ fn length(item: &Item) -> usize {
         }
 }
 
-/// Takes what waits in batches, a few under way at a time: what comes while they are full travels together.
+/// Takes what waits in parcels, a few under way at a time: what comes while they are full travels together.
 async fn send(link: Arc<Link>, from: NodeId, mut waiting: mpsc::Receiver<Waiting>) {
     let window = Arc::new(Semaphore::new(GATEWAY_WINDOW));
     let mut closed = link.closed.subscribe();
@@ -217,7 +217,7 @@ async fn send(link: Arc<Link>, from: NodeId, mut waiting: mpsc::Receiver<Waiting
                 rooms.push(room);
             }
             match waiting.try_recv() {
-                Ok(more) if bytes + length(&more.item) <= GATEWAY_BATCH_BYTES => candidate = Some(more),
+                Ok(more) if bytes + length(&more.item) <= GATEWAY_PARCEL_BYTES => candidate = Some(more),
                 Ok(more) => next = Some(more),
                 Err(_) => {}
             }
@@ -244,12 +244,12 @@ fn ready(link: &Link, item: Item, deadline: Option<Instant>) -> Option<Item> {
     }
 }
 
-/// One batch. Without a receipt nobody knows what became of it, and the connection is not trusted any more.
+/// One parcel. Without a receipt nobody knows what became of it, and the connection is not trusted any more.
 async fn deliver(link: &Link, from: NodeId, items: Vec<Item>) {
-    metrics::counter!("campanile_gateway_batches_total").increment(1);
+    metrics::counter!("campanile_gateway_parcels_total").increment(1);
     metrics::counter!("campanile_gateway_items_total").increment(items.len() as u64);
-    let batch = encode(&Batch { from: from.0, items });
-    match ractor::call_t!(link.actor, GatewayMsg::Batch, GATEWAY_ACK_MS, batch) {
+    let parcel = encode(&Parcel { from: from.0, items });
+    match ractor::call_t!(link.actor, GatewayMsg::Parcel, GATEWAY_ACK_MS, parcel) {
         Ok(receipt) => {
             let refused: Receipt = rmp_serde::from_slice(&receipt).unwrap_or_default();
             for number in refused {
@@ -258,7 +258,7 @@ async fn deliver(link: &Link, from: NodeId, items: Vec<Item>) {
         }
         Err(error) => {
             if !*link.closed.borrow() {
-                tracing::warn!(%error, "gateway: node '{}' took no batch; its connection is closed", link.peer.name);
+                tracing::warn!(%error, "gateway: node '{}' took no parcel; its connection is closed", link.peer.name);
                 link.close();
             }
         }

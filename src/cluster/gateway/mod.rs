@@ -5,11 +5,11 @@
 //! a connection that is slow or gone must not decide about those. A call is made once at most; who repeats it is its caller.
 
 mod actor;
-mod batch;
 mod connect;
 mod error;
 mod hello;
 mod link;
+mod parcel;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ pub use tls::TlsFiles;
 use super::membership::Members;
 use actor::{GatewayActor, GatewayMsg, Links};
 use campanile_core::placement::NodeId;
-use campanile_schema::limits::{GATEWAY_BATCH_BYTES, GATEWAY_MESSAGE_BYTES};
+use campanile_schema::limits::{GATEWAY_MESSAGE_BYTES, GATEWAY_PARCEL_BYTES};
 use link::Peer;
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef};
@@ -42,7 +42,7 @@ use tokio::{
 
 /// ractor's own authentication has nothing to add to certificates that both sides have checked.
 const COOKIE: &str = "campanile";
-/// What a frame has beside a batch, bytes.
+/// What a frame has beside a parcel, bytes.
 const FRAME_BYTES: usize = 4 << 10;
 /// Longest wait for actors at the end.
 const STOP_WAIT: Duration = Duration::from_secs(2);
@@ -109,7 +109,7 @@ impl Gateway {
         let isolated = NodeConnectionMode::Isolated;
         let server = NodeServer::new(0, COOKIE.to_owned(), id.clone(), id, Some(own), Some(isolated))
             .with_listen_addr(IpAddr::V4(Ipv4Addr::LOCALHOST))
-            .with_max_inbound_frame_size((GATEWAY_MESSAGE_BYTES + GATEWAY_BATCH_BYTES + FRAME_BYTES) as u64);
+            .with_max_inbound_frame_size((GATEWAY_MESSAGE_BYTES + GATEWAY_PARCEL_BYTES + FRAME_BYTES) as u64);
         let (server, _) = Actor::spawn(None, server, ()).await.map_err(failed)?;
         let inner = Arc::new(Inner {
             cluster: options.cluster,

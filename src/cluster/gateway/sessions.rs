@@ -62,6 +62,9 @@ impl Inner {
         let cell = session.actor.get_children().into_iter().find(|cell| mirrored(cell.get_id()));
         let cell = cell.ok_or("it has no gateway actor")?;
         let peer = Peer { node, name };
+        if let Some(known) = self.peers.lock().get_mut(&node) {
+            known.failed = None;
+        }
         tracing::info!("gateway: connected with node '{}' at {}", peer.name, session.peer_addr);
         let link = Link::open(peer, self.node, ActorRef::<GatewayMsg>::from(cell), session.actor.clone());
         self.links.send_modify(|links| {
@@ -80,6 +83,7 @@ impl Inner {
             if ours && let Some(link) = links.remove(&node) {
                 tracing::info!("gateway: the connection with node '{}' has ended", link.peer.name);
                 link.close();
+                self.greetings.lock().remove(&node);
             }
             ours
         });

@@ -177,7 +177,7 @@ fn another_node_may_have_the_address_of_one_that_is_gone() {
     let mut world = World::of(30, 4);
     world.kill(3);
     let mut start = Start::named("heir", address(3));
-    start.me.generation = 1;
+    start.me.generation = 0;
     world.start(3, start);
     world.until(10_000, "all see all", World::all_see_all);
 }

@@ -74,13 +74,17 @@ fn a_healed_partition_ends_with_everybody_seeing_everybody() {
 }
 
 #[test]
-fn a_part_without_anybody_else_joins_again_by_itself() {
-    let mut world = World::of(6, 5);
-    world.cut = Box::new(|from, to| (from == 4) != (to == 4));
-    world.run(10_000);
-    assert_eq!((world.sees(4).len(), world.sees(0).len()), (1, 4));
-    world.cut = Box::new(|_, _| false);
-    world.until(5_000, "it is back", World::all_see_all);
+fn who_is_alone_joins_again_by_itself() {
+    // One of many is found by the others; of two each is alone, and foca sends nothing.
+    for members in [5, 2] {
+        let mut world = World::of(6, members);
+        let last = members - 1;
+        world.cut = Box::new(move |from, to| (from == last) != (to == last));
+        world.run(10_000);
+        assert_eq!((world.sees(last).len(), world.sees(0).len()), (1, members - 1));
+        world.cut = Box::new(|_, _| false);
+        world.until(5_000, "it is back", World::all_see_all);
+    }
 }
 
 #[test]
@@ -188,6 +192,23 @@ fn a_process_that_slept_disturbs_nobody() {
     for place in world.living().into_iter().filter(|place| !(2..6).contains(place)) {
         let rejoins = world.places[place].as_ref().unwrap().counters().rejoins;
         assert_eq!(rejoins, 0, "{place} never slept\n{}", world.story());
+    }
+}
+
+#[test]
+fn a_process_that_slept_over_its_suspicions_takes_nobody_for_down() {
+    let mut world = World::of(15, 12);
+    world.cut = Box::new(|from, to| (from == 2) != (to == 2));
+    let suspects = |world: &World| world.members(2).all.iter().any(|member| member.suspect);
+    world.until(5_000, "it suspects somebody", suspects);
+    world.stopped.insert(2);
+    world.cut = Box::new(|_, _| false);
+    world.run(5_000);
+    world.stopped.remove(&2);
+    world.run(10_000);
+    assert!(world.all_see_all(), "{}", world.story());
+    for place in world.living().into_iter().filter(|place| *place != 2) {
+        assert_eq!(world.places[place].as_ref().unwrap().counters().rejoins, 0, "{place}\n{}", world.story());
     }
 }
 

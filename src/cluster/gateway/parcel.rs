@@ -8,7 +8,7 @@ pub(super) const ITEM_BYTES: usize = 32;
 
 /// One way, from one node to another.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Batch {
+pub(super) struct Parcel {
     /// Node id of the sender.
     pub from: u64,
     pub items: Vec<Item>,
