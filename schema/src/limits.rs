@@ -175,7 +175,7 @@ pub const HTTP_IDLE_MS: u64 = 120_000;
 pub const HTTP_WAIT_MS: u64 = 60_000;
 /// Longest `X-Request-Id` that is taken over, bytes.
 pub const REQUEST_ID_BYTES: usize = 128;
-/// Jobs in one `job.createMany`, count.
+/// Jobs in one `job.createMany`, lines in one bulk create over HTTP; count.
 pub const CREATE_MANY_JOBS: usize = 10_000;
 /// Longest label selector, bytes.
 pub const LABEL_SELECTOR_BYTES: usize = 4 << 10;
@@ -280,3 +280,21 @@ pub const TZDB_FILE_BYTES: u64 = 1 << 20;
 pub const TZDB_FILES: usize = 20_000;
 /// Levels of folders in `[node] tzdb_dir`, count; `America/Argentina/Ushuaia` has three.
 pub const TZDB_DEPTH: usize = 4;
+/// A line of a bulk create, bytes.
+pub const BULK_LINE_BYTES: usize = 256 << 10;
+/// Lines of a bulk create that are made durable together at most, count.
+pub const BULK_BATCH_LINES: usize = 256;
+/// Such batches of one call under way at once, count; with more the node stops reading the body.
+pub const BULK_BATCHES_IN_FLIGHT: usize = 4;
+/// Bulk creates at once, count per node; over it 503_DISPATCHER_OVERLOADED.
+pub const BULK_CALLS: usize = 8;
+/// Followers of logs (server-sent events) at once, count per node; over it 503_DISPATCHER_OVERLOADED.
+pub const HTTP_FOLLOWERS: usize = 256;
+/// Text of one event of a log that is followed, bytes.
+pub const FOLLOW_PIECE_BYTES: usize = 64 << 10;
+/// Between two looks at a log that is followed and does not grow, milliseconds.
+pub const FOLLOW_LOOK_MS: u64 = 250;
+/// A follower who hears nothing else hears a comment at this interval, milliseconds. Below `HTTP_IDLE_MS`.
+pub const FOLLOW_BEAT_MS: u64 = 15_000;
+/// A follower connects anew after this, milliseconds, so that its token is looked at.
+pub const FOLLOW_MS: u64 = 3_600_000;

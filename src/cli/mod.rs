@@ -6,6 +6,7 @@
 //! Never here: rules about jobs, or an operation that HTTP does not have.
 
 mod bench;
+mod bulk;
 mod credentials;
 mod cron;
 mod cron_compare;
