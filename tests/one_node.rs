@@ -47,7 +47,7 @@ async fn a_cron_job_fires_runs_and_is_in_the_history_and_the_ledger() {
     assert_eq!(run.attempts.len(), 1);
     assert_eq!(run.logical_time.unwrap().0 % 1000, 0);
     let log = eventually("the log", || async {
-        let log = scheduler.run_log(run.run_id, None, 0).await.unwrap();
+        let log = scheduler.run_log(run.run_id, None, 0, usize::MAX).await.unwrap();
         (!log.text.is_empty()).then_some(log)
     })
     .await;

@@ -177,7 +177,7 @@ pub const HTTP_IDLE_MS: u64 = 120_000;
 pub const HTTP_WAIT_MS: u64 = 60_000;
 /// Longest `X-Request-Id` that is taken over, bytes.
 pub const REQUEST_ID_BYTES: usize = 128;
-/// Jobs in one `job.createMany`, count.
+/// Jobs in one `job.createMany`, lines in one bulk create over HTTP; count.
 pub const CREATE_MANY_JOBS: usize = 10_000;
 /// Longest label selector, bytes.
 pub const LABEL_SELECTOR_BYTES: usize = 4 << 10;
@@ -336,3 +336,21 @@ pub const CQL_JOURNAL_IN_FLIGHT: usize = 128;
 pub const CQL_BATCH_BYTES: usize = 64 << 10;
 /// Rows of the read model that one request to a CQL store writes, count.
 pub const CQL_BATCH_ROWS: usize = 256;
+/// A line of a bulk create, bytes.
+pub const BULK_LINE_BYTES: usize = 256 << 10;
+/// Lines of a bulk create that are made durable together at most, count.
+pub const BULK_BATCH_LINES: usize = 256;
+/// Such batches of one call under way at once, count; with more the node stops reading the body.
+pub const BULK_BATCHES_IN_FLIGHT: usize = 4;
+/// Bulk creates at once, count per node; over it 503_DISPATCHER_OVERLOADED.
+pub const BULK_CALLS: usize = 8;
+/// Followers of logs (server-sent events) at once, count per node; over it 503_DISPATCHER_OVERLOADED.
+pub const HTTP_FOLLOWERS: usize = 256;
+/// Text of one event of a log that is followed, bytes.
+pub const FOLLOW_PIECE_BYTES: usize = 64 << 10;
+/// Between two looks at a log that is followed and does not grow, milliseconds.
+pub const FOLLOW_LOOK_MS: u64 = 250;
+/// A follower who hears nothing else hears a comment at this interval, milliseconds. Below `HTTP_IDLE_MS`.
+pub const FOLLOW_BEAT_MS: u64 = 15_000;
+/// A follower connects anew after this, milliseconds, so that its token is looked at.
+pub const FOLLOW_MS: u64 = 3_600_000;

@@ -56,6 +56,21 @@ async fn read_within(mut body: Body) -> Result<Bytes, ApiError> {
     Ok(first.unwrap_or_else(|| all.into()))
 }
 
+/// Reads away what is not wanted any more, for a while.
+pub(super) async fn drain(mut body: Body) {
+    let away = async {
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+            bytes += frame.into_data().map_or(0, |data| data.len());
+            if bytes > HTTP_BODY_DRAIN_BYTES {
+                return;
+            }
+        }
+    };
+    // What has not come by then is not waited for.
+    let _ = tokio::time::timeout(Duration::from_millis(HTTP_BODY_MS), away).await;
+}
+
 /// Refuses a body that is declared as something else than JSON. Not declared at all counts as JSON.
 pub(super) fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), ApiError> {
     let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("?"));

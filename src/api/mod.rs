@@ -10,6 +10,10 @@
 
 mod access;
 mod body;
+mod bulk;
+mod examples;
+mod follow;
+mod lines;
 mod listener;
 mod markdown;
 mod openapi;
@@ -21,6 +25,7 @@ mod routes;
 mod routes_jobs;
 mod routes_runs;
 mod routes_system;
+mod stream;
 
 pub use body::parse_json;
 pub use openapi::document as openapi_document;
@@ -34,12 +39,15 @@ use axum::{
     Router, middleware,
     routing::{MethodFilter, MethodRouter, on},
 };
-use campanile_schema::limits::HTTP_STOP_MS;
+use campanile_schema::limits::{BULK_CALLS, HTTP_FOLLOWERS, HTTP_STOP_MS};
 use listener::{BoundedListener, Peer};
 use metrics_exporter_prometheus::PrometheusHandle;
 use route::Route;
 use std::{collections::BTreeMap, future::Future, io, sync::Arc, time::Duration};
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
 
 /// What the HTTP side needs of a node.
 #[derive(Clone)]
@@ -54,9 +62,21 @@ pub struct Api {
     pub open_metrics: bool,
 }
 
+/// What all requests share.
+struct Shared {
+    api: Api,
+    /// Places for bulk creates.
+    bulk: Arc<Semaphore>,
+    /// Places for followers of logs.
+    follows: Arc<Semaphore>,
+    /// Turns true when the node stops: what is sent without end ends.
+    stopping: watch::Receiver<bool>,
+}
+
 /// Every route of the table, with request ids and problem answers around it.
-pub fn router(api: Api) -> Router {
-    let api = Arc::new(api);
+fn router(api: Api, stopping: watch::Receiver<bool>) -> Router {
+    let places = |count| Arc::new(Semaphore::new(count));
+    let shared = Arc::new(Shared { api, bulk: places(BULK_CALLS), follows: places(HTTP_FOLLOWERS), stopping });
     let mut paths: BTreeMap<&'static str, Vec<Arc<Route>>> = BTreeMap::new();
     for route in routes::table() {
         paths.entry(route.path).or_default().push(Arc::new(route));
@@ -72,8 +92,8 @@ pub fn router(api: Api) -> Router {
                 route::Verb::Put => MethodFilter::PUT,
                 route::Verb::Delete => MethodFilter::DELETE,
             };
-            let api = api.clone();
-            let answer = move |request| request::answer(api.clone(), route.clone(), request);
+            let shared = shared.clone();
+            let answer = move |request| request::answer(shared.clone(), route.clone(), request);
             methods = methods.merge(on(filter, answer));
         }
         router = router.route(path, methods.fallback(move |request| request::wrong_method(allowed.clone(), request)));
@@ -83,8 +103,8 @@ pub fn router(api: Api) -> Router {
 
 /// Serves until `stop` is done; then lets what is under way end, for a bounded time.
 pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-    let app = router(api).into_make_service_with_connect_info::<Peer>();
     let (stopping, mut stopped) = watch::channel(false);
+    let app = router(api, stopped.clone()).into_make_service_with_connect_info::<Peer>();
     let drained = async move {
         stop.await;
         stopping.send_replace(true);

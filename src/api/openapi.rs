@@ -1,6 +1,7 @@
 //! The OpenAPI 3.1 document, from the table of routes.
 
 use super::{
+    examples,
     problem::Problem,
     route::{Handler, Route},
     routes,
@@ -66,14 +67,21 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     if let Some(body) = route.body {
         operation["requestBody"] = json!({
             "required": !body.optional,
-            "content": {"application/json": {"schema": (body.schema)(schemas)}},
+            "content": {body.media: media(&(body.schema)(schemas).to_value(), examples::body(route.operation))},
         });
     }
     match route.handler {
         Handler::Page(_) => operation["security"] = json!([]),
-        Handler::Operation(_) | Handler::Metrics(_) => {}
+        Handler::Operation(_) | Handler::Streamed(_) | Handler::Metrics(_) => {}
     }
     operation
+}
+
+fn media(schema: &Value, example: Option<Value>) -> Value {
+    match example {
+        Some(example) => json!({"schema": schema, "example": example}),
+        None => json!({"schema": schema}),
+    }
 }
 
 fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Vec<Value> {
@@ -109,6 +117,11 @@ fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Vec<Value> {
                 key is kept for 30 days; a create whose key came with another body before is refused.",
         }));
     }
+    for parameter in &mut parameters {
+        if let Some(example) = parameter["name"].as_str().and_then(examples::parameter) {
+            parameter["example"] = example;
+        }
+    }
     parameters
 }
 
@@ -117,15 +130,23 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     let mut good = json!({"description": route.summary});
     match (route.answer, &route.handler) {
         (Some(answer), _) if route.status != 204 => {
-            good["content"] = json!({"application/json": {"schema": answer(schemas)}});
+            let schema = answer(schemas).to_value();
+            good["content"] = json!({route.media: media(&schema, examples::answer(route.operation))});
+            for form in route.also {
+                let text = json!(examples::text(form));
+                good["content"][form] = media(&json!({"type": "string"}), Some(text));
+            }
         }
-        (_, Handler::Page(_) | Handler::Metrics(_)) => good["content"] = json!({route.media: {}}),
-        (_, Handler::Operation(_)) => {}
+        (_, Handler::Page(_) | Handler::Metrics(_)) => {
+            let kind = if route.media == "application/json" { "object" } else { "string" };
+            good["content"] = json!({route.media: media(&json!({"type": kind}), examples::answer(route.operation))});
+        }
+        (_, Handler::Operation(_) | Handler::Streamed(_)) => {}
     }
     responses.insert(route.status.to_string(), good);
     let problem = schemas.subschema_for::<Problem>().to_value();
     let common = match route.handler {
-        Handler::Operation(_) => ANY_TIME,
+        Handler::Operation(_) | Handler::Streamed(_) => ANY_TIME,
         Handler::Page(_) | Handler::Metrics(_) => &[],
     };
     let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
@@ -133,10 +154,12 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
         by_status.entry(code.status()).or_default().push(*code);
     }
     for (status, codes) in by_status {
+        let said = codes.iter().map(|code| (code.as_str().to_owned(), json!({"value": examples::problem(*code)})));
+        let said: Map<String, Value> = said.collect();
         let lines: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.title())).collect();
         responses.insert(
             status.to_string(),
-            json!({"description": lines.join("\n"), "content": {"application/problem+json": {"schema": problem}}}),
+            json!({"description": lines.join("\n"), "content": {"application/problem+json": {"schema": problem, "examples": said}}}),
         );
     }
     Value::Object(responses)
@@ -185,6 +208,24 @@ mod tests {
         }
         let count: usize = document["paths"].as_object().unwrap().values().map(|p| p.as_object().unwrap().len()).sum();
         assert_eq!(count, ids.len());
+    }
+
+    #[test]
+    fn every_operation_has_examples_that_are_taken() {
+        let document = document();
+        for route in routes::table() {
+            let operation = &document["paths"][route.path][route.method.as_str().to_ascii_lowercase()];
+            let shown =
+                |content: &Value| content.as_object().unwrap().values().all(|media| !media["example"].is_null());
+            let good = &operation["responses"][route.status.to_string()];
+            assert!(route.status == 204 || shown(&good["content"]), "{}: no example of the answer", route.operation);
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                assert!(!parameter["example"].is_null(), "{}: {}", route.operation, parameter["name"]);
+            }
+            let Some(body) = route.body else { continue };
+            let example = &operation["requestBody"]["content"][body.media]["example"];
+            assert_eq!((body.check)(example.to_string().as_bytes()), Ok(()), "{}: {example}", route.operation);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The way of one request: id, route, token, path, body, operation, answer.
 
 use super::{
-    Api, access, body,
+    Shared, access, body,
     listener::Peer,
     problem,
     route::{Answered, Call, Handler, Route, Verb},
@@ -77,10 +77,10 @@ fn id_of(request: &Request) -> Option<String> {
 }
 
 /// Answers a request that belongs to a route.
-pub(super) async fn answer(api: Arc<Api>, route: Arc<Route>, request: Request) -> Response<Body> {
+pub(super) async fn answer(shared: Arc<Shared>, route: Arc<Route>, request: Request) -> Response<Body> {
     let id = id_of(&request);
     let shown = id.clone().unwrap_or_default();
-    let answered = match whole(handle(&api, &route, request)).await {
+    let answered = match whole(handle(&shared, &route, request)).await {
         Ok(answered) => answered,
         Err(what) => {
             tracing::error!(operation = route.operation, request = %shown, "bug: the handler panicked: {what}");
@@ -114,7 +114,8 @@ fn good(route: &Route, mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-async fn handle(api: &Api, route: &Route, mut request: Request) -> Answered {
+async fn handle(shared: &Arc<Shared>, route: &Route, mut request: Request) -> Answered {
+    let api = &shared.api;
     let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| *peer);
     match &route.handler {
         Handler::Page(page) => page(api, request.uri()),
@@ -128,25 +129,43 @@ async fn handle(api: &Api, route: &Route, mut request: Request) -> Answered {
             page(api)
         }
         Handler::Operation(operation) => {
-            // Before the body: nobody unknown makes the node read megabytes.
-            let caller = access::caller(api, request.headers(), peer)?;
-            let path = path_of(&mut request).await?;
-            let idempotency_key = if route.idempotent_by_key { key(request.headers())? } else { None };
-            let (parts, body) = request.into_parts();
-            let body = match route.method {
+            let (mut call, body) = call_of(shared, route, &mut request, peer).await?;
+            call.body = match route.method {
                 Verb::Get | Verb::Delete => Bytes::new(),
                 Verb::Post | Verb::Put => body::read(body).await?,
             };
-            body::check_type(&parts.headers, &body)?;
-            let ops = api.operations.clone();
-            let answering = operation(Call { ops, caller, path, uri: parts.uri, idempotency_key, body });
-            let limit = Duration::from_millis(HTTP_CALL_MS);
-            tokio::time::timeout(limit, answering).await.unwrap_or_else(|_| {
-                let message = format!("no answer within {} s; read before you ask again", limit.as_secs());
-                Err(ApiError::new(ErrorCode::Timeout, message))
-            })
+            body::check_type(&call.headers, &call.body)?;
+            within_time(operation(call)).await
+        }
+        Handler::Streamed(operation) => {
+            let (call, body) = call_of(shared, route, &mut request, peer).await?;
+            within_time(operation(call, body)).await
         }
     }
+}
+
+/// What a request is, before its body: nobody unknown makes the node read megabytes.
+async fn call_of(
+    shared: &Arc<Shared>,
+    route: &Route,
+    request: &mut Request,
+    peer: Option<Peer>,
+) -> Result<(Call, Body), ApiError> {
+    let caller = access::caller(&shared.api, request.headers(), peer)?;
+    let path = path_of(request).await?;
+    let idempotency_key = if route.idempotent_by_key { key(request.headers())? } else { None };
+    let (parts, body) = std::mem::take(request).into_parts();
+    let (shared, ops) = (shared.clone(), shared.api.operations.clone());
+    let (uri, headers) = (parts.uri, parts.headers);
+    Ok((Call { shared, ops, caller, path, uri, headers, idempotency_key, body: Bytes::new() }, body))
+}
+
+async fn within_time(answering: impl Future<Output = Answered>) -> Answered {
+    let limit = Duration::from_millis(HTTP_CALL_MS);
+    tokio::time::timeout(limit, answering).await.unwrap_or_else(|_| {
+        let message = format!("no answer within {} s; read before you ask again", limit.as_secs());
+        Err(ApiError::new(ErrorCode::Timeout, message))
+    })
 }
 
 async fn path_of(request: &mut Request) -> Result<Vec<(String, String)>, ApiError> {

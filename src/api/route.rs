@@ -1,20 +1,21 @@
 //! A route: method, path, operation, types and handler in one value. The router calls the handler, the OpenAPI document
 //! reads the rest; the types of both come from the same function, so that they cannot differ.
 
-use super::{Api, body::parse_json};
+use super::{Api, Shared, body::parse_json};
 use crate::{auth::Caller, ops::Operations, ops::explained};
 use axum::{
     body::{Body, Bytes},
     extract::Query,
-    http::{HeaderName, HeaderValue, Response, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Response, Uri, header},
 };
 use campanile_schema::error::{ApiError, ErrorCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 pub(super) type Answered = Result<Response<Body>, ApiError>;
 type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+const JSON: &str = "application/json";
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// Methods in use.
@@ -39,11 +40,13 @@ impl Verb {
 
 /// A request of a known caller, ready to be handled.
 pub(super) struct Call {
+    pub shared: Arc<Shared>,
     pub ops: Operations,
     pub caller: Caller,
     /// Decoded path parameters.
     pub path: Vec<(String, String)>,
     pub uri: Uri,
+    pub headers: HeaderMap,
     pub idempotency_key: Option<String>,
     pub body: Bytes,
 }
@@ -54,12 +57,19 @@ pub(super) struct BodyForm {
     pub schema: SchemaOf,
     /// An empty body counts as `{}`.
     pub optional: bool,
+    /// Content type; of lines, the schema is that of each.
+    pub media: &'static str,
+    /// Whether such a body would be taken, as far as its type says.
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples are checked by it"))]
+    pub check: fn(&[u8]) -> Result<(), ApiError>,
 }
 
 /// What a route gives.
 pub(super) enum Handler {
     /// An operation of a caller with a token.
     Operation(Box<dyn Fn(Call) -> Answering + Send + Sync>),
+    /// The same, with a body that is read while the answer is written.
+    Streamed(Box<dyn Fn(Call, Body) -> Answering + Send + Sync>),
     /// A page for everybody.
     Page(fn(&Api, &Uri) -> Answered),
     /// `/metrics`: an operator, unless the configuration opens it.
@@ -78,6 +88,8 @@ pub(super) struct Route {
     pub answer: Option<SchemaOf>,
     /// Content type of the answer.
     pub media: &'static str,
+    /// Other forms that the caller can ask for, which are text.
+    pub also: &'static [&'static str],
     pub idempotent_by_key: bool,
     /// Besides those that every operation can have.
     pub errors: &'static [ErrorCode],
@@ -93,6 +105,8 @@ struct NoQuery {}
 pub(super) enum Reply<A> {
     Json(A),
     Text(String, Vec<(&'static str, String)>),
+    /// Whole, or sent while it is made.
+    Other(Response<Body>),
 }
 
 impl Route {
@@ -106,7 +120,8 @@ impl Route {
             query: None,
             body: None,
             answer: None,
-            media: "application/json",
+            media: JSON,
+            also: &[],
             idempotent_by_key: false,
             errors: &[],
             handler: Handler::Page(|_, _| Err(ApiError::new(ErrorCode::Internal, "the route has no handler"))),
@@ -181,7 +196,8 @@ impl Route {
         A: Serialize + JsonSchema + 'static,
         F: Future<Output = Result<A, ApiError>> + Send + 'static,
     {
-        self.body = Some(BodyForm { schema: SchemaGenerator::subschema_for::<B>, optional });
+        let check = |body: &[u8]| parse_json::<B>(body).map(drop);
+        self.body = Some(BodyForm { schema: SchemaGenerator::subschema_for::<B>, optional, media: JSON, check });
         self.answer = Some(SchemaGenerator::subschema_for::<A>);
         self.handled(move |call| {
             no_query(&call)?;
@@ -189,6 +205,29 @@ impl Route {
             let body = parse_json(if empty { b"{}" } else { &call.body })?;
             Ok(handle(call, body))
         })
+    }
+
+    /// Lines in, lines out.
+    pub fn lines<B, A, F>(mut self, media: &'static str, handle: fn(Call, Body) -> F) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: JsonSchema,
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        let schema = SchemaGenerator::subschema_for::<B>;
+        let check = |body: &[u8]| parse_json::<B>(body).map(drop);
+        self.body = Some(BodyForm { schema, optional: false, media, check });
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.media = media;
+        self.handler = Handler::Streamed(Box::new(move |call, body| {
+            let refused = no_query(&call);
+            let answering = handle(call, body);
+            Box::pin(async move {
+                refused?;
+                answering.await
+            })
+        }));
+        self
     }
 
     /// Parameters in the query.
@@ -207,19 +246,21 @@ impl Route {
     }
 
     /// Parameters in the query, and an answer that can be text.
-    pub fn query_or_text<Q, A, F>(mut self, handle: fn(Call, Q) -> F) -> Self
+    pub fn query_or_text<Q, A, F>(mut self, also: &'static [&'static str], handle: fn(Call, Q) -> F) -> Self
     where
         Q: DeserializeOwned + JsonSchema + 'static,
         A: Serialize + JsonSchema + 'static,
         F: Future<Output = Result<Reply<A>, ApiError>> + Send + 'static,
     {
         self.query = Some(Q::json_schema);
+        self.also = also;
         self.answer = Some(SchemaGenerator::subschema_for::<A>);
         self.handler = Handler::Operation(Box::new(move |call| {
             let answering = parse_query(&call.uri).map(|query| handle(call, query));
             Box::pin(async move {
                 match answering?.await? {
                     Reply::Json(answer) => json(&answer),
+                    Reply::Other(response) => Ok(response),
                     Reply::Text(text, headers) => Ok(with_headers(page("text/plain; charset=utf-8", text), headers)),
                 }
             })

@@ -1,6 +1,10 @@
 //! Routes of jobs and schedules.
 
-use super::route::{Call, Route};
+use super::{
+    bulk,
+    route::{Call, Route},
+};
+use crate::auth::Caller;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     job::{JobSpec, JobView},
@@ -71,6 +75,14 @@ pub(super) fn routes() -> Vec<Route> {
             .errors(BAD_SPEC),
         Route::get("/api/v1/jobs", "job.list", "Jobs, in order of their id").query(list).errors(BAD_LIST),
         Route::get("/api/v1/jobs/by-name", "job.find", "The job of a name").query(find).errors(BAD_LIST),
+        Route::post(
+            "/api/v1/jobs/bulk",
+            "job.createLines",
+            "Create many jobs: one in each line, an answer for each line",
+        )
+        .lines::<JobSpec, bulk::BulkLine, _>(bulk::MEDIA, bulk::create)
+        .idempotent_by_key()
+        .errors(&[ErrorCode::UnsupportedMediaType]),
         Route::get("/api/v1/jobs/{jobId}", "job.get", "A job").plain(get).errors(&[ErrorCode::NotFound]),
         Route::put("/api/v1/jobs/{jobId}", "job.replace", "Replace a job's definition, given the version it replaces")
             .body(replace)
@@ -107,33 +119,31 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-impl Call {
-    /// A tenant's caller who wrote another tenant's name, the form's default too, is refused. The typed spec cannot
-    /// tell the default from what was written, so the text is asked.
-    fn check_written_tenant(&self) -> Answer<()> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Written {
-            tenant_id: Option<String>,
-            spec: Option<Box<Written>>,
-        }
-        let Some(own) = &self.caller.tenant else {
-            return Ok(());
-        };
-        let written = serde_json::from_slice::<Written>(&self.body).ok();
-        let written = written.and_then(|w| w.tenant_id.or_else(|| w.spec.and_then(|spec| spec.tenant_id)));
-        match written {
-            Some(written) if written != *own => Err(ApiError::new(
-                ErrorCode::Forbidden,
-                format!("tenantId: this credential is for tenant '{own}', not '{}'", written.escape_debug()),
-            )),
-            Some(_) | None => Ok(()),
-        }
+/// A tenant's caller who wrote another tenant's name, the form's default too, is refused. The typed spec cannot tell the
+/// default from what was written, so the text is asked.
+pub(super) fn check_written_tenant(caller: &Caller, body: &[u8]) -> Answer<()> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Written {
+        tenant_id: Option<String>,
+        spec: Option<Box<Written>>,
+    }
+    let Some(own) = &caller.tenant else {
+        return Ok(());
+    };
+    let written = serde_json::from_slice::<Written>(body).ok();
+    let written = written.and_then(|w| w.tenant_id.or_else(|| w.spec.and_then(|spec| spec.tenant_id)));
+    match written {
+        Some(written) if written != *own => Err(ApiError::new(
+            ErrorCode::Forbidden,
+            format!("tenantId: this credential is for tenant '{own}', not '{}'", written.escape_debug()),
+        )),
+        Some(_) | None => Ok(()),
     }
 }
 
 async fn create(call: Call, spec: JobSpec) -> Answer<Created> {
-    call.check_written_tenant()?;
+    check_written_tenant(&call.caller, &call.body)?;
     call.ops.job_create(&call.caller, spec, call.idempotency_key).await
 }
 async fn list(call: Call, filter: JobFilter) -> Answer<Page<JobView>> {
@@ -146,7 +156,7 @@ async fn get(call: Call) -> Answer<JobView> {
     call.ops.job_get(&call.caller, call.job()?).await
 }
 async fn replace(call: Call, body: ReplaceBody) -> Answer<JobView> {
-    call.check_written_tenant()?;
+    check_written_tenant(&call.caller, &call.body)?;
     call.ops.job_replace(&call.caller, call.job()?, body).await
 }
 async fn delete(call: Call, body: ReasonBody) -> Answer<()> {

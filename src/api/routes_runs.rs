@@ -1,6 +1,9 @@
 //! Routes of runs, their logs, and dead letters.
 
-use super::route::{Call, Reply, Route};
+use super::{
+    follow,
+    route::{Call, Reply, Route},
+};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::LOG_BYTES_PER_ATTEMPT,
@@ -60,6 +63,10 @@ struct LogQuery {
     /// `text`: all that there is from the offset on, as it was written, with X-Next-Offset and X-Log-End.
     #[serde(default)]
     format: LogFormat,
+    /// Server-sent events while it grows, over all attempts to come unless one is named: `log` with what was written, `end` when no
+    /// more will be. `Last-Event-ID` goes on where a connection broke.
+    #[serde(default)]
+    follow: bool,
 }
 
 const BAD_LIST: &[ErrorCode] = &[ErrorCode::InvalidArgument, ErrorCode::NotFound];
@@ -92,7 +99,7 @@ pub(super) fn routes() -> Vec<Route> {
             .body(confirm)
             .errors(BAD_CHANGE),
         Route::get("/api/v1/runs/{runId}/log", "run.log", "The output of an attempt")
-            .query_or_text(log)
+            .query_or_text(&["text/plain", follow::MEDIA], log)
             .errors(BAD_LIST),
         Route::get("/api/v1/dead-letters", "dlq.list", "Dead letters, newest first")
             .query(dead_letters)
@@ -133,7 +140,10 @@ async fn confirm(call: Call, body: ConfirmBody) -> Answer<RunView> {
 }
 async fn log(call: Call, query: LogQuery) -> Answer<Reply<LogView>> {
     let run = call.run()?;
-    let LogQuery { attempt, offset, format } = query;
+    let LogQuery { attempt, offset, format, follow } = query;
+    if follow {
+        return follow::follow(call, run, LogBody { attempt, offset }).await.map(Reply::Other);
+    }
     let mut view = call.ops.run_log(&call.caller, run, LogBody { attempt, offset }).await?;
     if format == LogFormat::Json {
         return Ok(Reply::Json(view));

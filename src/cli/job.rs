@@ -1,6 +1,7 @@
 //! `campanile job ...`.
 
 use super::{
+    bulk,
     failure::Failure,
     job_flags::{self, JobFlags},
     job_ref::JobRef,
@@ -23,6 +24,9 @@ pub(super) enum Command {
         /// The same key with the same spec again answers with the job that it made, for 30 days
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
+        /// Many jobs: a file with one spec (JSON) in each line, - for stdin. What one line gets does not depend on the others
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "name"])]
+        bulk: Option<PathBuf>,
     },
     /// A job with its whole definition
     Get {
@@ -164,7 +168,12 @@ const LEDGER: &[Column] = &[
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::Create { file, flags, idempotency_key } => create(file, flags, idempotency_key, remote, format),
+        Command::Create { bulk: Some(file), idempotency_key, .. } => {
+            bulk::create(&file, idempotency_key, remote, format)
+        }
+        Command::Create { file, flags, idempotency_key, bulk: None } => {
+            create(file, flags, idempotency_key, remote, format)
+        }
         Command::Get { job } => output::one(format, &remote.get(&job.path(remote)?, &[])?),
         Command::List { tenant, status, labels, text, page } => {
             let query = [("tenantId", tenant), ("status", status), ("labels", labels), ("text", text)];

@@ -7,6 +7,7 @@
 
 mod bench;
 mod cluster;
+mod bulk;
 mod credentials;
 mod cron;
 mod cron_compare;

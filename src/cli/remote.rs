@@ -9,6 +9,7 @@ use campanile_schema::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -68,6 +69,14 @@ impl DevFile {
             let _ = file.write(dir);
         }
     }
+}
+
+/// One event of a node's.
+#[derive(Default)]
+pub(super) struct ServerEvent {
+    pub id: Option<String>,
+    pub name: String,
+    pub data: String,
 }
 
 /// A node.
@@ -135,6 +144,57 @@ impl Remote {
         }
     }
 
+    /// Server-sent events, one after the other, until they end or `hear` wants no more.
+    pub fn events(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+        last: Option<&str>,
+        mut hear: impl FnMut(ServerEvent) -> bool,
+    ) -> Result<(), Failure> {
+        let mut request = http::Request::builder().uri(self.url(path, query)).header("Accept", "text/event-stream");
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        if let Some(last) = last {
+            request = request.header("Last-Event-ID", last);
+        }
+        let request = request.body(()).map_err(|error| Failure::usage(format!("{}{path}: {error}", self.server)))?;
+        // It lasts as long as there is something to hear.
+        let request = self.agent.configure_request(request).timeout_global(None).build();
+        let mut answer = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
+        if !answer.status().is_success() {
+            let status = answer.status();
+            let bytes = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
+            return Err(self.refused(status, &bytes.map_err(|error| self.unreachable(&error))?));
+        }
+        let mut event = ServerEvent::default();
+        for line in BufReader::new(answer.body_mut().as_reader()).lines() {
+            let line = line.map_err(|error| Failure::unreachable(format!("{}: {error}", self.server)))?;
+            match line.split_once(": ") {
+                Some(("id", id)) => event.id = Some(id.to_owned()),
+                Some(("event", name)) => name.clone_into(&mut event.name),
+                Some(("data", data)) => data.clone_into(&mut event.data),
+                Some(_) => {}
+                None => {
+                    let whole = line.is_empty() && !event.name.is_empty();
+                    if whole && !hear(std::mem::take(&mut event)) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lines of JSON, and the answer of each.
+    pub fn post_lines(&self, path: &str, lines: String, key: Option<&str>) -> Result<Vec<Value>, Failure> {
+        let body = Some(("application/x-ndjson", lines));
+        let answer = self.call("POST", path, &[], body, key)?;
+        let unreadable = |error| Failure::here(format!("{}: not a node's answer: {error}", self.server));
+        serde_json::Deserializer::from_slice(&answer).into_iter().collect::<Result<_, _>>().map_err(unreadable)
+    }
+
     fn json(
         &self,
         method: &str,
@@ -143,6 +203,7 @@ impl Remote {
         body: Option<&Value>,
         key: Option<&str>,
     ) -> Result<Value, Failure> {
+        let body = body.map(|body| ("application/json", body.to_string()));
         let answer = self.call(method, path, query, body, key)?;
         if answer.is_empty() {
             return Ok(Value::Null);
@@ -157,7 +218,7 @@ impl Remote {
         method: &str,
         path: &str,
         query: &[(&str, Option<String>)],
-        body: Option<&Value>,
+        body: Option<(&str, String)>,
         key: Option<&str>,
     ) -> Result<Vec<u8>, Failure> {
         let mut request = http::Request::builder().method(method).uri(self.url(path, query));
@@ -169,11 +230,7 @@ impl Remote {
         }
         let unusable = |error: http::Error| Failure::usage(format!("{}{path}: {error}", self.server));
         let answer = match body {
-            Some(body) => {
-                let request =
-                    request.header("Content-Type", "application/json").body(body.to_string()).map_err(unusable)?;
-                self.agent.run(request)
-            }
+            Some((kind, body)) => self.agent.run(request.header("Content-Type", kind).body(body).map_err(unusable)?),
             None => self.agent.run(request.body(()).map_err(unusable)?),
         };
         let mut answer = answer.map_err(|error| self.unreachable(&error))?;
@@ -183,13 +240,18 @@ impl Remote {
         if status.is_success() {
             return Ok(bytes);
         }
-        Err(match serde_json::from_slice::<Problem>(&bytes) {
+        Err(self.refused(status, &bytes))
+    }
+
+    /// The failure that an answer tells of.
+    fn refused(&self, status: http::StatusCode, body: &[u8]) -> Failure {
+        match serde_json::from_slice::<Problem>(body) {
             Ok(problem) => problem.into_error().into(),
             Err(_) => {
                 let message = format!("{} answered {status} without a reason; is it a Campanile node?", self.server);
                 ApiError::new(ErrorCode::Internal, message).into()
             }
-        })
+        }
     }
 
     fn url(&self, path: &str, query: &[(&str, Option<String>)]) -> String {

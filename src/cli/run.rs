@@ -7,7 +7,8 @@ use super::{
     output::{self, Column, Format},
     remote::Remote,
 };
-use campanile_schema::{limits::HTTP_WAIT_MS, record::RunState};
+use crate::api::Problem;
+use campanile_schema::{error::ErrorCode, limits::HTTP_WAIT_MS, record::RunState};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,7 @@ pub(super) enum Command {
         /// [default: the newest]
         #[arg(long)]
         attempt: Option<u32>,
-        /// Go on as it grows, until the attempt has ended
+        /// Go on as it grows, until the run (with --attempt: the attempt) has ended
         #[arg(short, long)]
         follow: bool,
     },
@@ -72,8 +73,10 @@ pub(super) const RUNS: &[Column] = &[
     ("ENDED", "endedAt"),
     ("ERROR", "lastError"),
 ];
-/// Between two looks at a growing log.
+/// Pause before a log that broke off is followed again.
 const FOLLOW: Duration = Duration::from_millis(500);
+/// A node that was heard may be away so long.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
@@ -130,24 +133,65 @@ pub(super) fn wait(remote: &Remote, format: Format, run: u64, timeout: Option<u6
 
 fn log(remote: &Remote, format: Format, run: u64, attempt: Option<u32>, follow: bool) -> Result<(), Failure> {
     let path = format!("{}/log", path(run));
+    if follow {
+        return follow_log(remote, format, &path, attempt);
+    }
     let mut attempt = attempt;
     let mut offset = 0;
     loop {
         let query = [("attempt", attempt.map(|n| n.to_string())), ("offset", Some(offset.to_string()))];
         let part = remote.get(&path, &query)?;
         let next = part["nextOffset"].as_u64().unwrap_or(offset);
-        match format {
-            Format::Table => output::text(part["text"].as_str().unwrap_or_default()),
-            Format::Json | Format::Yaml => output::one(format, &part)?,
-        }
+        show(format, &part)?;
         let stands = next == offset;
         offset = next;
         attempt = part["attempt"].as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0).or(attempt);
-        if part["end"] == true || stands && !follow {
+        if part["end"] == true || stands {
             return Ok(());
         }
-        if stands {
-            std::thread::sleep(FOLLOW);
+    }
+}
+
+fn show(format: Format, part: &Value) -> Result<(), Failure> {
+    match format {
+        Format::Table => output::text(part["text"].as_str().unwrap_or_default()),
+        Format::Json | Format::Yaml => output::one(format, part)?,
+    }
+    Ok(())
+}
+
+/// As it grows, over all attempts to come. A broken connection is made again where it broke, for a while.
+fn follow_log(remote: &Remote, format: Format, path: &str, attempt: Option<u32>) -> Result<(), Failure> {
+    let query = [("follow", Some("true".to_owned())), ("attempt", attempt.map(|n| n.to_string()))];
+    let (mut last, mut heard) = (None, None);
+    loop {
+        let (mut ended, mut failed) = (false, None);
+        let came = remote.events(path, &query, last.clone().as_deref(), |event| {
+            heard = Some(Instant::now());
+            let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
+            match event.name.as_str() {
+                "log" => {
+                    last = event.id;
+                    if let Err(failure) = show(format, &data) {
+                        failed = Some(failure);
+                    }
+                }
+                "end" => ended = true,
+                "problem" => failed = serde_json::from_value::<Problem>(data).ok().map(|p| p.into_error().into()),
+                _ => {}
+            }
+            !ended && failed.is_none()
+        });
+        let failure = match (ended, failed, came) {
+            (true, None, _) => return Ok(()),
+            (_, Some(failure), _) | (_, None, Err(failure)) => failure,
+            (false, None, Ok(())) => Failure::unreachable("the log broke off"),
+        };
+        // What a node that comes back can make good; never at first, when the call itself may be wrong.
+        let passing = failure.code == ErrorCode::NotReady.exit_code();
+        if !passing || heard.is_none_or(|at: Instant| at.elapsed() > PATIENCE) {
+            return Err(failure);
         }
+        std::thread::sleep(FOLLOW);
     }
 }

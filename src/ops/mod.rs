@@ -8,6 +8,7 @@
 //! Never here: decisions about jobs and runs (the core), names and defaults of a spec (the core), or transport.
 
 mod access;
+mod bulk;
 mod dead_letters;
 mod jobs;
 mod labels;

@@ -4,7 +4,7 @@ use super::{Answer, Operations, access, audit, check_reason, invalid};
 use crate::auth::Caller;
 use campanile_schema::{
     ids::RunId,
-    limits::HTTP_WAIT_MS,
+    limits::{HTTP_WAIT_MS, LOG_BYTES_PER_ATTEMPT},
     view::{ConfirmBody, LogBody, LogView, ReasonBody, RunView},
 };
 
@@ -49,11 +49,16 @@ impl Operations {
     }
 
     pub async fn run_log(&self, caller: &Caller, run: RunId, body: LogBody) -> Answer<LogView> {
+        self.run_log_part(caller, run, body, LOG_BYTES_PER_ATTEMPT).await
+    }
+
+    /// At most so many bytes of it.
+    pub async fn run_log_part(&self, caller: &Caller, run: RunId, body: LogBody, most: usize) -> Answer<LogView> {
         if body.attempt == Some(0) {
             return Err(invalid("attempt: counts from 1"));
         }
         self.own_run(caller, run).await?;
-        self.scheduler.run_log(run, body.attempt, body.offset.unwrap_or(0)).await
+        self.scheduler.run_log(run, body.attempt, body.offset.unwrap_or(0), most).await
     }
 
     /// Retry and redrive: the second takes only dead letters.

@@ -3,6 +3,7 @@
 
 mod alone;
 mod bench;
+mod bulk;
 mod dev;
 mod program;
 mod zones;

@@ -2,7 +2,9 @@
 //! document against what is served.
 #![allow(clippy::unwrap_used)]
 
+mod bulk;
 mod errors;
+mod follow;
 mod jobs;
 mod pages;
 mod raw;

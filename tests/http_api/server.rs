@@ -48,6 +48,16 @@ impl Server {
         Self { runtime: Some(runtime), node: Some(node), _dir: dir, address }
     }
 
+    /// Where executors connect.
+    pub fn rpc(&self) -> String {
+        self.node.as_ref().unwrap().rpc_addr().to_string()
+    }
+
+    /// What is spawned while this lives runs beside the node.
+    pub fn runtime(&self) -> tokio::runtime::EnterGuard<'_> {
+        self.runtime.as_ref().unwrap().enter()
+    }
+
     /// A call with a token, JSON in and out.
     pub fn call(&self, token: &str, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let authorization = format!("Bearer {token}");

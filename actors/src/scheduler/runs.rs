@@ -144,8 +144,8 @@ impl Scheduler {
         }
     }
 
-    /// `attempt` None = the newest.
-    pub async fn run_log(&self, run: RunId, attempt: Option<u32>, offset: u64) -> Answer<LogView> {
+    /// `attempt` None = the newest. At most `most` bytes, and of a log that grows only whole characters.
+    pub async fn run_log(&self, run: RunId, attempt: Option<u32>, offset: u64, most: usize) -> Answer<LogView> {
         let view = self.run(run).await?;
         let Some(newest) = view.attempts.last() else {
             return Ok(LogView {
@@ -161,19 +161,30 @@ impl Scheduler {
         let known = view.attempts.iter().find(|a| a.attempt == attempt);
         let ended = known.is_none_or(|a| a.ended_at.is_some());
         let directory = self.directory()?;
-        let bytes = directory
-            .views
-            .read_log(run, attempt, offset, limits::LOG_BYTES_PER_ATTEMPT)
-            .await
-            .map_err(|e| unavailable(&e))?;
+        let most = most.min(limits::LOG_BYTES_PER_ATTEMPT);
+        let mut bytes = directory.views.read_log(run, attempt, offset, most).await.map_err(|e| unavailable(&e))?;
+        let end = ended && bytes.len() < limits::LOG_BYTES_PER_ATTEMPT.min(most);
+        if !end {
+            bytes.truncate(whole_characters(&bytes));
+        }
         Ok(LogView {
             run_id: run,
             attempt,
             offset,
             next_offset: offset + bytes.len() as u64,
-            end: ended,
+            end,
             text: String::from_utf8_lossy(&bytes).into_owned(),
         })
+    }
+}
+
+/// How much of it is there without a character at its end that is still to come. What is no UTF-8 at all counts as it is.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let last = bytes.len().saturating_sub(4);
+    let begun = bytes[last..].iter().rposition(|byte| byte & 0xc0 != 0x80).map_or(bytes.len(), |at| last + at);
+    match std::str::from_utf8(&bytes[begun..]) {
+        Err(error) if error.error_len().is_none() && begun > 0 => begun,
+        Ok(_) | Err(_) => bytes.len(),
     }
 }
 

@@ -1,0 +1,187 @@
+//! An example of every call and every answer, for the OpenAPI document. Tests parse the bodies with the types that they are of, and
+//! judge the answers by their schemas.
+
+use campanile_schema::error::{ApiError, ErrorCode};
+use serde_json::{Value, json};
+
+const CREATED: &str = "2026-02-24T08:00:00.000Z";
+const AT: &str = "2026-02-25T01:00:00.000Z";
+const ENDED: &str = "2026-02-25T01:00:41.250Z";
+
+fn cron() -> Value {
+    json!({"type": "CRON", "expr": "0 2 * * *", "timezone": "Europe/Berlin"})
+}
+
+/// A trigger as it is read: with everything that was left out.
+fn resolved() -> Value {
+    json!({
+        "type": "CRON", "expr": "0 2 * * *", "dialect": "UNIX", "timezone": "Europe/Berlin", "gap": "SHIFT",
+        "overlap": "FIRST", "startAt": null, "endAt": null, "jitterSec": 0, "misfirePolicy": "FIRE_ONCE_NOW",
+        "misfireThresholdSec": 60, "maxCatchUp": 1000,
+    })
+}
+
+fn spec() -> Value {
+    json!({
+        "name": "daily_billing", "tenantId": "default", "trigger": cron(),
+        "action": {"kind": "HANDLER", "name": "daily_billing"}, "params": {"customer": 7}, "labels": {"team": "pay"},
+    })
+}
+
+fn created() -> Value {
+    json!({"jobId": 8193, "status": "ENABLED", "nextFireAt": AT})
+}
+
+fn job(status: &str) -> Value {
+    json!({
+        "jobId": 8193, "name": "daily_billing", "tenantId": "default", "status": status, "version": 1,
+        "createdAt": CREATED, "updatedAt": CREATED, "nextFireAt": if status == "ENABLED" { Some(AT) } else { None },
+        "lastRunAt": null, "lastRunState": null, "runCount": 0, "trigger": resolved(),
+        "concurrencyPolicy": "FORBID", "timeoutSec": 3600, "idempotent": true, "onLostContact": "CONTINUE",
+        "retryPolicy": {
+            "maxAttempts": 3, "backoff": "EXPONENTIAL", "baseDelaySec": 10.0, "maxDelaySec": 3600.0, "jitter": 0.2,
+        },
+        "deadLetter": true, "executorSelector": "default", "action": {"kind": "HANDLER", "name": "daily_billing"},
+        "params": {"customer": 7}, "secretParams": {}, "labels": {"team": "pay"}, "priority": 100,
+        "resources": {"cpu": 0.1, "memoryMb": 64, "storageMb": 0},
+    })
+}
+
+fn run(state: &str) -> Value {
+    let ended = matches!(state, "SUCCESS" | "FAILED" | "CANCELED").then_some(ENDED);
+    let error = (state == "FAILED").then_some("no space left");
+    let attempt = json!({
+        "attempt": 1, "generation": 1, "token": 1, "state": state, "executorId": "billing-1",
+        "startedAt": AT, "endedAt": ended, "errorCode": error.map(|_| "DISK_FULL"), "errorMessage": error,
+        "cpuMs": 1200, "maxRssKb": 34567,
+    });
+    let attempts = if state == "QUEUED" { Vec::new() } else { vec![attempt] };
+    json!({
+        "runId": 4194305, "jobId": 8193, "tenantId": "default", "state": state, "source": "SCHEDULE",
+        "logicalTime": AT, "key": null, "generation": 1, "attemptCount": attempts.len(), "nextRetryAt": null,
+        "executorId": null, "createdAt": AT, "startedAt": AT, "endedAt": ended, "lastError": error,
+        "waitReason": null, "deadLetter": state == "FAILED", "reason": null, "result": null, "attempts": attempts,
+    })
+}
+
+fn page(items: Value) -> Value {
+    json!({"items": [items], "nextPageToken": null})
+}
+
+fn tenant() -> Value {
+    json!({
+        "tenantId": "finance", "quota": limits(), "version": 1, "paused": false, "jobs": 12, "running": 1, "waiting": 0,
+    })
+}
+
+fn limits() -> Value {
+    json!({"maxConcurrentRuns": 50, "maxTriggersPerSec": 100.0, "maxJobs": 1000, "maxQueuedRuns": 0})
+}
+
+/// The body of a call.
+pub(super) fn body(operation: &str) -> Option<Value> {
+    Some(match operation {
+        "job.create" | "job.createLines" => spec(),
+        "job.replace" => json!({"version": 1, "spec": spec()}),
+        "job.trigger" => json!({"manualRunId": "manual_1", "params": {"customer": 8}, "reason": "asked by support"}),
+        "run.confirm" => json!({"decision": "RERUN", "reason": "it had not begun"}),
+        "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
+        "tenant.set" => limits(),
+        "job.pause" | "job.resume" | "run.cancel" | "run.retry" | "dlq.redrive" | "dlq.discard" | "tenant.pause"
+        | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept" => json!({"reason": "maintenance"}),
+        _ => return None,
+    })
+}
+
+/// A good answer.
+pub(super) fn answer(operation: &str) -> Option<Value> {
+    Some(match operation {
+        "job.create" => created(),
+        "job.createLines" => json!({"line": 1, "ok": created()}),
+        "job.list" => page(job("ENABLED")),
+        "job.find" | "job.get" | "job.replace" | "job.resume" => job("ENABLED"),
+        "job.pause" => job("PAUSED"),
+        "job.trigger" | "run.retry" | "dlq.redrive" => run("QUEUED"),
+        "job.runs" => page(run("SUCCESS")),
+        "job.ledger" => json!({
+            "jobId": 8193, "from": CREATED, "to": ENDED, "truncated": false,
+            "items": [{"logicalTime": AT, "count": 1, "outcome": "FIRED", "runId": 4194305}],
+        }),
+        "schedule.preview" => json!({
+            "trigger": resolved(), "next": [AT, "2026-02-26T01:00:00.000Z", "2026-02-27T01:00:00.000Z"],
+            "description": "at 02:00", "hazards": ["2026-03-29 02:00 does not exist in Europe/Berlin: it fires at 03:00"],
+        }),
+        "run.failed" => page(run("FAILED")),
+        "run.get" | "run.confirm" => run("SUCCESS"),
+        "run.cancel" => run("CANCELED"),
+        "run.log" => json!({
+            "runId": 4194305, "attempt": 1, "offset": 0, "text": "billing 7\n", "nextOffset": 10, "end": true,
+        }),
+        "dlq.list" => page(json!({
+            "runId": 4194305, "jobId": 8193, "jobName": "daily_billing", "tenantId": "default",
+            "reason": "no space left", "at": ENDED, "attemptCount": 3,
+        })),
+        "tenant.list" => json!({"items": [tenant()]}),
+        "tenant.get" | "tenant.set" => tenant(),
+        "executor.list" => json!({"items": [{
+            "executorId": "billing-1", "session": 1234567890, "pools": ["default"], "slots": 8, "running": 1, "credit": 7,
+            "state": "READY", "labels": {"zone": "a"}, "lastHeartbeatAt": AT,
+        }]}),
+        "pool.list" => {
+            json!({"items": [{"name": "default", "executors": 1, "credit": 7, "running": 1, "waiting": 0}]})
+        }
+        "system.info" => json!({
+            "version": env!("CARGO_PKG_VERSION"), "clusterId": 77, "shards": 256, "epoch": 3, "tzdb": "2026b",
+            "ready": true, "notReadyReasons": [], "jobs": 12, "openRuns": 1, "executors": 1, "now": AT,
+        }),
+        "page.readyz" => json!({"ready": true}),
+        "page.openapi" => json!({"openapi": "3.1.0", "info": {"title": "Campanile"}, "paths": {}}),
+        "page.healthz" => json!("ok\n"),
+        "page.metrics" => json!("campanile_http_requests_total{operation=\"job.get\",status=\"200\"} 1\n"),
+        "page.root" | "page.errors" => json!("<!doctype html>..."),
+        _ => return None,
+    })
+}
+
+/// Another form of a good answer.
+pub(super) fn text(media: &str) -> &'static str {
+    match media {
+        "text/event-stream" => {
+            "retry: 1000\n\nid: 1-10\nevent: log\ndata: {\"runId\":4194305,\"attempt\":1,\"offset\":0,\"text\":\"billing 7\\n\",\
+             \"nextOffset\":10,\"end\":true}\n\nevent: end\ndata: {\"runId\":4194305,\"runState\":\"SUCCESS\",\"attempt\":1,\
+             \"attemptState\":\"SUCCESS\"}\n\n"
+        }
+        _ => "billing 7\n",
+    }
+}
+
+/// A parameter of a path, query or header.
+pub(super) fn parameter(name: &str) -> Option<Value> {
+    Some(match name {
+        "jobId" => json!(8193),
+        "runId" => json!(4194305),
+        "tenantId" => json!("default"),
+        "name" | "text" => json!("daily_billing"),
+        "labels" => json!("team=pay"),
+        "status" => json!("ENABLED"),
+        "state" => json!("FAILED"),
+        "format" => json!("json"),
+        "follow" => json!(false),
+        "from" => json!(CREATED),
+        "to" => json!(ENDED),
+        "reason" => json!("not needed any more"),
+        "attempt" | "page" => json!(1),
+        "offset" | "waitSec" => json!(0),
+        "pageSize" => json!(50),
+        "pageToken" => json!(""),
+        "Idempotency-Key" => json!("request-1"),
+        "X-Request-Id" | "Last-Event-ID" => json!("1-10"),
+        _ => return None,
+    })
+}
+
+/// What such a refusal says.
+pub(super) fn problem(code: ErrorCode) -> Value {
+    let error = ApiError::new(code, code.title());
+    json!(super::Problem::new(error, Some("6f1c2a90-17".to_owned())))
+}

@@ -1,0 +1,155 @@
+//! `campanile job create --bulk FILE`: a job a line, some calls of a thousand lines each, however long the file is.
+
+use super::{
+    failure::Failure,
+    output::{self, Format},
+    remote::Remote,
+};
+use crate::api::Problem;
+use campanile_schema::{error::ErrorCode, limits::BULK_LINE_BYTES};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufRead, BufReader, IsTerminal, Read},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// Lines of one call: its answers fit what the node lets wait while a call is still being sent.
+const CALL_LINES: usize = 1_000;
+/// Bytes of one call, about.
+const CALL_BYTES: usize = 4 << 20;
+/// Lines that an overloaded node refused are sent again so long, without one more being taken.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Pause before that, when the node names none.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Between two words about how far it is.
+const PROGRESS: Duration = Duration::from_secs(1);
+
+/// Number in the file, from 1, and text.
+type Lines = Vec<(u64, String)>;
+
+struct Bulk<'a> {
+    remote: &'a Remote,
+    format: Format,
+    key: Option<String>,
+    created: u64,
+    refused: u64,
+    /// The first line that was refused, and why.
+    first: Option<(u64, Problem)>,
+    told: Instant,
+}
+
+pub(super) fn create(file: &Path, key: Option<String>, remote: &Remote, format: Format) -> Result<(), Failure> {
+    if format == Format::Yaml {
+        return Err(Failure::usage("--bulk answers with a line for each line: -o table or -o json"));
+    }
+    let unreadable = |error| Failure::usage(format!("{}: {error}", file.display()));
+    let input: Box<dyn BufRead> = if file.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(BufReader::new(File::open(file).map_err(unreadable)?))
+    };
+    let mut bulk = Bulk { remote, format, key, created: 0, refused: 0, first: None, told: Instant::now() };
+    let mut input = input;
+    let mut number = 0;
+    loop {
+        let lines = some_lines(&mut input, &mut number).map_err(unreadable)?;
+        if lines.is_empty() {
+            return bulk.end();
+        }
+        bulk.send(lines).map_err(|failure| {
+            let message = format!("{} ({} jobs before it were created)", failure.message, bulk.created);
+            Failure { message, ..failure }
+        })?;
+    }
+}
+
+/// The lines of the next call that are not blank.
+fn some_lines(mut input: impl BufRead, number: &mut u64) -> std::io::Result<Lines> {
+    let (mut lines, mut bytes) = (Lines::new(), 0);
+    while lines.len() < CALL_LINES && bytes < CALL_BYTES {
+        let mut line = String::new();
+        // Over its limit it is refused, but not read into memory whole.
+        if input.by_ref().take(BULK_LINE_BYTES as u64 + 2).read_line(&mut line)? == 0 {
+            break;
+        }
+        *number += 1;
+        if line.len() > BULK_LINE_BYTES && !line.ends_with('\n') {
+            let told = format!("line {number} has more than {BULK_LINE_BYTES} bytes");
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, told));
+        }
+        if !line.trim().is_empty() {
+            bytes += line.len();
+            lines.push((*number, line.trim_end().to_owned()));
+        }
+    }
+    Ok(lines)
+}
+
+impl Bulk<'_> {
+    /// One call; what an overloaded node did not take is sent again after a while. With a key the whole call is: the numbers of
+    /// its lines belong to the key, and what was made is only answered once more.
+    fn send(&mut self, mut lines: Lines) -> Result<(), Failure> {
+        let key = self.key.as_ref().map(|key| format!("{key}/{}", lines[0].0));
+        let mut answered: BTreeMap<u64, Value> = BTreeMap::new();
+        let mut progressed = Instant::now();
+        loop {
+            let text: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
+            let answers = self.remote.post_lines("/api/v1/jobs/bulk", text, key.as_deref())?;
+            let (mut left, mut pause) = (Lines::new(), AGAIN);
+            for (mut answer, (number, line)) in answers.into_iter().zip(&lines) {
+                answer["line"] = json!(number);
+                let overloaded = answer["error"]["code"] == ErrorCode::Overloaded.as_str();
+                if overloaded && progressed.elapsed() < PATIENCE {
+                    left.push((*number, line.clone()));
+                    let seconds = answer["error"]["retryAfterSec"].as_f64().unwrap_or_default().clamp(0.0, 60.0);
+                    pause = pause.max(Duration::from_secs_f64(seconds));
+                } else if answered.insert(*number, answer).is_none() {
+                    progressed = Instant::now();
+                }
+            }
+            if left.is_empty() {
+                break;
+            }
+            if key.is_none() {
+                lines = left;
+            }
+            std::thread::sleep(pause);
+        }
+        answered.into_values().for_each(|answer| self.tell(&answer));
+        Ok(())
+    }
+
+    fn tell(&mut self, answer: &Value) {
+        if self.format == Format::Json {
+            output::text(&format!("{answer}\n"));
+        }
+        match serde_json::from_value::<Problem>(answer["error"].clone()) {
+            Err(_) => self.created += 1,
+            Ok(problem) => {
+                let number = answer["line"].as_u64().unwrap_or_default();
+                if self.format == Format::Table {
+                    eprintln!("line {number}: {}: {}", problem.code, problem.detail);
+                }
+                self.refused += 1;
+                self.first.get_or_insert((number, problem));
+            }
+        }
+        if self.told.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
+            self.told = Instant::now();
+            eprintln!("{} created, {} refused ...", self.created, self.refused);
+        }
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        if self.format == Format::Table {
+            output::text(&format!("{} jobs created\n", self.created));
+        }
+        let Some((number, problem)) = self.first else { return Ok(()) };
+        let failure = Failure::from(problem.into_error());
+        let message = format!("{} lines were refused; the first is line {number}: {}", self.refused, failure.message);
+        Err(Failure { message, ..failure })
+    }
+}
