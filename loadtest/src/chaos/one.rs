@@ -11,7 +11,7 @@ use crate::{
     caller::Caller,
     checker::{Verdict, check_dir},
     export::{Scope, drain_all, export},
-    lines::now_us,
+    lines::{FaultEvent, FaultLine, now_us},
     load,
     node::{ExecutorProcess, ExecutorSetup},
     record::Record,
@@ -42,6 +42,8 @@ const READY: Duration = Duration::from_secs(60);
 /// Before the first instant, and after the last act, milliseconds.
 const LEAD_MS: i64 = 4_000;
 const TAIL_MS: i64 = 3_000;
+/// After the last act everything must be served again within this time, milliseconds.
+const SETTLE_MS: u64 = 8_000;
 /// Load before the first act, milliseconds.
 const QUIET_MS: u64 = 3_000;
 /// Take-over is looked for among instants that were due so long after the first act, milliseconds.
@@ -92,7 +94,7 @@ pub async fn run(
         jobs: args.jobs,
         rate: args.rate,
         start_ms,
-        end_ms: start_ms + QUIET_MS as i64 + scenario.lasts_ms() + TAIL_MS,
+        end_ms: start_ms + QUIET_MS as i64 + scenario.lasts_ms() + SETTLE_MS as i64 + TAIL_MS,
         pool: "default".to_owned(),
         tenant: "default".to_owned(),
         prefix: "c".to_owned(),
@@ -111,10 +113,14 @@ pub async fn run(
     let probing = probe::start(nodes.clone());
     sleep(Duration::from_millis((start_ms - now_us() / 1000).max(0).unsigned_abs() + QUIET_MS)).await;
     let acted_ms = now_us() / 1000;
+    // From here on a shard may be nobody's for a while, and what is due then is a matter of its job's misfire policy.
+    trouble(&faults, FaultEvent::NodeKilled, "trouble begins");
     for act in scenario.acts {
         println!("    {:>6} ms: {act:?}", now_us() / 1000 - acted_ms);
         carry_out(*act, &mut town, store, &mut executors, args, dir, &faults).await?;
     }
+    sleep(Duration::from_millis(SETTLE_MS)).await;
+    trouble(&faults, FaultEvent::NodeReady, "trouble is over");
     sleep(Duration::from_millis((plan.end_ms + 1_000 - now_us() / 1000).max(0).unsigned_abs())).await;
     while load.join_next().await.is_some() {}
     let availability = probing.end().await;
@@ -139,6 +145,10 @@ pub async fn run(
     fs::write(dir.join("verdict.json"), serde_json::to_vec_pretty(&verdict)?)?;
     let lateness_ms = probe::lateness(dir, acted_ms, acted_ms + TAKE_OVER_MS)?;
     Ok(Shown { verdict, lateness_ms, availability, open })
+}
+
+fn trouble(faults: &Record, event: FaultEvent, what: &str) {
+    faults.line(&FaultLine { event, t_us: now_us(), executor: None, detail: Some(what.to_owned()) });
 }
 
 fn executor(town: &Town, dir: &Path, n: usize, faults: &Arc<Record>) -> std::io::Result<ExecutorProcess> {

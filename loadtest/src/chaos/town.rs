@@ -142,7 +142,9 @@ impl Town {
         self.nodes[n].child.is_some()
     }
 
-    fn note(&self, event: FaultEvent, detail: String) {
+    /// For the stories of what went wrong. When instants may be missed by policy is not a single node's question: see `one.rs`.
+    fn note(&self, detail: String) {
+        let event = FaultEvent::NodeStarted;
         self.faults.line(&FaultLine { event, t_us: now_us(), executor: None, detail: Some(detail) });
     }
 
@@ -153,7 +155,6 @@ impl Town {
         let mut command = self.command(n);
         command.args(["server", "--with-parent", &std::process::id().to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
-        self.note(FaultEvent::NodeStarted, name.clone());
         let mut child = OwnChild::start(&mut command)?;
         let stdout = child.child().stdout.take().ok_or_else(|| io::Error::other("no output of the node"))?;
         let (send, lines) = mpsc::channel();
@@ -170,14 +171,14 @@ impl Town {
                 break;
             }
         }
-        self.note(FaultEvent::NodeReady, name);
+        self.note(format!("{name} started"));
         self.nodes[n].child = Some(child);
         Ok(())
     }
 
     /// kill -9.
     pub fn kill(&mut self, n: usize) -> io::Result<()> {
-        self.note(FaultEvent::NodeKilled, format!("n{}", n + 1));
+        self.note(format!("n{} killed", n + 1));
         match self.nodes[n].child.take() {
             Some(mut child) => child.kill().map(drop),
             None => Ok(()),
@@ -186,11 +187,13 @@ impl Town {
 
     /// Makes it stand still, or go on.
     pub fn freeze(&self, n: usize, still: bool) -> io::Result<()> {
+        self.note(format!("n{} {}", n + 1, if still { "frozen" } else { "thawed" }));
         self.nodes[n].child.as_ref().map_or(Ok(()), |child| child.freeze(still))
     }
 
     /// As an operator stops it.
     pub fn stop(&mut self, n: usize) -> io::Result<()> {
+        self.note(format!("n{} stopped", n + 1));
         match self.nodes[n].child.take() {
             Some(mut child) => child.end(STOPPED).map(drop),
             None => Ok(()),

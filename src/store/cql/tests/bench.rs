@@ -52,7 +52,7 @@ async fn views(store: &Arc<CqlStore>, each: u64, rounds: &mut u64) {
 }
 
 /// Appends `callers` rows at a time.
-async fn lanes(store: &Arc<CqlStore>, callers: u64, bytes: usize) {
+async fn lanes(store: &Arc<CqlStore>, session: SessionId, callers: u64, bytes: usize) {
     let begin = Instant::now();
     let tasks: Vec<_> = (0..callers)
         .map(|lane| {
@@ -62,7 +62,7 @@ async fn lanes(store: &Arc<CqlStore>, callers: u64, bytes: usize) {
                 while begin.elapsed() < LENGTH {
                     seq += 1;
                     let append = Statement::Append { lane: lane as u16, seq, batch: Arc::clone(&batch) };
-                    assert_eq!(store.execute(append).await, Answer::Done);
+                    assert_eq!(store.execute(session, append).await, Answer::Done);
                 }
                 seq
             })
@@ -86,7 +86,7 @@ async fn heartbeats(store: &Arc<CqlStore>, session: SessionId) {
         let sent = Instant::now();
         count += 1;
         let row = row(session, count + 1);
-        assert_eq!(store.execute(Statement::PutSession { session, expected: Some(count), row }).await, Answer::Done);
+        assert_eq!(store.execute(session, Statement::PutSession { session, expected: Some(count), row }).await, Answer::Done);
         slowest = slowest.max(sent.elapsed());
     }
     println!("heartbeats: {:.1} ms each, {slowest:.1?} at most", begin.elapsed().as_secs_f64() * 1e3 / count as f64);
@@ -94,7 +94,7 @@ async fn heartbeats(store: &Arc<CqlStore>, session: SessionId) {
 
 /// All shards claimed at once by one node.
 async fn claims(store: &Arc<CqlStore>, session: SessionId) {
-    let Answer::Shards(rows) = store.execute(Statement::ReadShards).await else { panic!("no rows") };
+    let Answer::Shards(rows) = store.execute(session, Statement::ReadShards).await else { panic!("no rows") };
     let begin = Instant::now();
     let claims: Vec<_> = rows
         .into_iter()
@@ -103,7 +103,7 @@ async fn claims(store: &Arc<CqlStore>, session: SessionId) {
             row.version += 1;
             row.owner = Some(session);
             let store = store.clone();
-            tokio::spawn(async move { store.execute(Statement::PutShard { shard, expected, row }).await })
+            tokio::spawn(async move { store.execute(session, Statement::PutShard { shard, expected, row }).await })
         })
         .collect();
     for claim in claims {
@@ -112,7 +112,7 @@ async fn claims(store: &Arc<CqlStore>, session: SessionId) {
     println!("256 shards claimed in {:.2?}", begin.elapsed());
     let begin = Instant::now();
     for _ in 0..20 {
-        store.execute(Statement::ReadShards).await;
+        store.execute(session, Statement::ReadShards).await;
     }
     println!("all shards read in {:.1?}", begin.elapsed() / 20);
 }
@@ -145,12 +145,12 @@ fn bench_on_one_server() {
     runtime().block_on(async move {
         let session = store.next_session().await.unwrap();
         let insert = Statement::PutSession { session, expected: None, row: row(session, 1) };
-        assert_eq!(store.execute(insert).await, Answer::Done);
+        assert_eq!(store.execute(session, insert).await, Answer::Done);
         heartbeats(&store, session).await;
         claims(&store, session).await;
         snapshots(&store).await;
-        lanes(&store, 4, 16 << 10).await;
-        lanes(&store, 64, 16 << 10).await;
+        lanes(&store, session, 4, 16 << 10).await;
+        lanes(&store, session, 64, 16 << 10).await;
         let mut rounds = 0;
         for each in [1, 2, 5, 20] {
             views(&store, each, &mut rounds).await;

@@ -47,7 +47,7 @@ fn row(session: SessionId, count: u64) -> SessionRow {
 }
 
 async fn ask(store: Arc<CqlStore>, statement: Statement) -> Answer {
-    store.execute(statement).await
+    store.execute(SessionId::default(), statement).await
 }
 
 /// Asks until there is an answer.
