@@ -17,6 +17,7 @@ RUNS := target/runs
 POWERCUT_SEEDS ?= 1000
 OWNERSHIP_SEEDS ?= 5000
 OWNERSHIP_STEPS ?= 2000
+CHAOS_ARGS ?=
 KILLS ?= 20
 KILL_JOBS ?= 20000
 KILL_RATE ?= 2000
@@ -77,7 +78,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
+.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -219,6 +220,30 @@ deny: ## Licenses, banned crates and sources of what we depend on (installs carg
 audit: ## Known vulnerabilities of what we depend on (fetches the advisory database)
 	@make deny
 	$(CARGO) deny --locked check advisories
+
+# Three nodes, one CQL server, callers and executors on this machine.
+define chaos
+	$(need)
+	need $(BUILD_NEEDS) $(CQL_NEEDS)
+	$(rust)
+	$(CARGO) build $(TESTED) --bins --tests
+	$(call fresh,chaos)
+	deploy/cassandra/cassandra.sh prepare
+	$(LOADTEST) chaos --server-bin $(NODE) --store deploy/cassandra/cassandra.sh --dir $(RUNS)/chaos $(1)
+endef
+
+chaos: ## A cluster of three nodes on Apache Cassandra: kills, stops, stalls, and the history checker after each (CHAOS_ARGS='--only NAME')
+	@$(call chaos,$(CHAOS_ARGS))
+
+chaos-short: ## The scenarios of chaos that are part of make test
+	@$(call chaos,--short)
+
+dev-cluster: ## A cluster to look at: Apache Cassandra, three nodes, two executors and demo jobs on loopback; says how to kill a node
+	@$(need)
+	need $(BUILD_NEEDS) $(CQL_NEEDS)
+	$(rust)
+	$(CARGO) build $(TESTED) --bins --tests
+	deploy/dev-cluster.sh $(NODE) target/dev-cluster
 
 powercut: ## Power cuts on a simulated disk, POWERCUT_SEEDS=1000
 	@$(need)

@@ -91,6 +91,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         .build()
         .map_err(|e| format!("no threads for the store: {e}"))?;
     let connected = runtime.spawn(async move { CqlStore::connect(&options).await });
+    let runtime = StoreRuntime(Mutex::new(Some(runtime)));
     let (store, format) = connected.await.map_err(|e| e.to_string())?.map_err(|e: StoreError| e.to_string())?;
     let generation = next_generation(&dir).map_err(|e| format!("{}: cannot count its starts: {e}", dir.display()))?;
     let node = node_id(&config.node.name);
@@ -155,7 +156,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         members,
         announce: Arc::new(Herald {
             membership: Mutex::new(Some(membership)),
-            _store: StoreRuntime(Mutex::new(Some(runtime))),
+            _store: runtime,
         }),
         peers: Arc::new(peers),
         connect,
