@@ -11,6 +11,7 @@ use campanile_core::ownership::{
     store::{Answer, Statement},
 };
 use campanile_schema::{
+    frame,
     ids::{SLOTS, SessionId, ShardId},
     record::{RunRecord, RunState},
 };
@@ -141,6 +142,15 @@ fn row(session: SessionId, version: u64) -> SessionRow {
 #[test]
 #[ignore = "figures: make bench-cql"]
 fn bench_on_one_server() {
+    let rows = view(1, 1).rows;
+    for (_, row) in &rows[..2] {
+        let bytes = match row {
+            Row::Run(record) | Row::Reopened(record) | Row::DeadLetterDiscarded(record) => frame::encode(record).len(),
+            Row::Ledger(row) => frame::encode(row).len(),
+            Row::JobDeleted(_) => 0,
+        };
+        println!("{bytes} bytes: {row:?}");
+    }
     let store = another();
     runtime().block_on(async move {
         let session = store.next_session().await.unwrap();
