@@ -134,3 +134,27 @@ fn a_directory_that_is_no_store_is_not_checked() {
     let dir = tempfile::tempdir().unwrap();
     assert!(run(&["store", "check", dir.path().to_str().unwrap()]).refused(2).contains("no store here"));
 }
+
+#[test]
+fn the_schema_of_a_cluster_is_printed_as_it_is_configured() {
+    let refused = run(&["schema", "print"]).refused(2);
+    assert!(refused.contains("set [cql] contact_points"), "{refused}");
+    let settings =
+        [("CONTACT_POINTS", "db1:9042"), ("KEYSPACE", "jobs"), ("DATA_CENTER", "east"), ("REPLICATION", "5")];
+    let mut command = campanile();
+    command.args(["schema", "print"]);
+    for (name, value) in settings {
+        command.env(format!("CAMPANILE_CQL__{name}"), value);
+    }
+    let output = command.output().unwrap();
+    let script = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "CREATE KEYSPACE IF NOT EXISTS jobs_logs WITH replication = {'class': 'NetworkTopologyStrategy', 'east': 5};",
+        "CREATE TABLE IF NOT EXISTS jobs.sessions (",
+        "CREATE TABLE IF NOT EXISTS jobs_logs.chunks (",
+        "TimeWindowCompactionStrategy",
+    ] {
+        assert!(script.contains(part), "{part}: {script}");
+    }
+    assert!(!script.contains("{keyspace}") && !script.contains("{history}"), "{script}");
+}

@@ -11,8 +11,8 @@
 //! **What is never mixed.** Tables of LWTs are never written plainly. Plain writes carry a timestamp that is part of what they say (the
 //! event's hybrid clock, the position itself, or a constant), so no client's clock decides anything.
 //!
-//! Requests run on the runtime that connected, to their end, whoever stops waiting for them. Never here: a retry, a decision, or a scan
-//! over a table.
+//! Calls run on the runtime that connected, to their end, whoever stops waiting for them. Never here: a retry, a decision, or a scan over a
+//! table.
 //!
 //! [`Leases`]: campanile_actors::ports::Leases
 //! [`Snapshots`]: campanile_actors::ports::Snapshots

@@ -1,6 +1,6 @@
 //! Figures, not checks: `make bench-cql`. One server and one client share the machine, so they are lower bounds.
 
-use super::{another, runtime};
+use super::{open, options, runtime, server::Server};
 use crate::store::{
     cql::CqlStore,
     samples::{at, ledger, run},
@@ -11,10 +11,13 @@ use campanile_core::ownership::{
     store::{Answer, Statement},
 };
 use campanile_schema::{
+    frame,
     ids::{SLOTS, SessionId, ShardId},
     record::{RunRecord, RunState},
 };
 use std::{
+    fs,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -35,7 +38,7 @@ fn view(round: u64, each: u64) -> ViewBatch {
     ViewBatch { rows, applied: (0..256).map(|shard| (ShardId(shard), round)).collect(), position: at(1, round) }
 }
 
-async fn views(store: &Arc<CqlStore>, each: u64, rounds: &mut u64) {
+async fn views(store: &Arc<CqlStore>, each: u64, rounds: &mut u64) -> u64 {
     let (begin, before, mut triggers) = (Instant::now(), store.requests(), 0);
     while begin.elapsed() < LENGTH {
         *rounds += 1;
@@ -49,6 +52,16 @@ async fn views(store: &Arc<CqlStore>, each: u64, rounds: &mut u64) {
         3.0 * triggers as f64 / seconds,
         requests as f64 / triggers as f64
     );
+    triggers
+}
+
+/// Files of rows of a table.
+fn table_bytes(keyspace: &Path, table: &str) -> u64 {
+    let tables = fs::read_dir(keyspace).unwrap().map(|entry| entry.unwrap());
+    let ours = tables.filter(|dir| dir.file_name().to_string_lossy().starts_with(&format!("{table}-")));
+    let files = ours.flat_map(|dir| fs::read_dir(dir.path()).unwrap()).map(|file| file.unwrap());
+    let rows = files.filter(|file| file.file_name().to_string_lossy().ends_with("-Data.db"));
+    rows.map(|file| file.metadata().unwrap().len()).sum()
 }
 
 /// Appends `callers` rows at a time.
@@ -141,8 +154,18 @@ fn row(session: SessionId, version: u64) -> SessionRow {
 #[test]
 #[ignore = "figures: make bench-cql"]
 fn bench_on_one_server() {
-    let store = another();
-    runtime().block_on(async move {
+    let rows = view(1, 1).rows;
+    for (_, row) in &rows[..2] {
+        let bytes = match row {
+            Row::Run(record) | Row::Reopened(record) | Row::DeadLetterDiscarded(record) => frame::encode(record).len(),
+            Row::Ledger(row) => frame::encode(row).len(),
+            Row::JobDeleted(_) => 0,
+        };
+        println!("{bytes} bytes: {row:?}");
+    }
+    let mut server = Server::start(1);
+    let store = open(options(&server, "bench"));
+    let triggers = runtime().block_on(async move {
         let session = store.next_session().await.unwrap();
         let insert = Statement::PutSession { session, expected: None, row: row(session, 1) };
         assert_eq!(store.execute(session, insert).await, Answer::Done);
@@ -152,8 +175,17 @@ fn bench_on_one_server() {
         lanes(&store, session, 4, 16 << 10).await;
         lanes(&store, session, 64, 16 << 10).await;
         let mut rounds = 0;
+        let mut triggers = 0;
         for each in [1, 2, 5, 20] {
-            views(&store, each, &mut rounds).await;
+            triggers += views(&store, each, &mut rounds).await;
         }
+        triggers
     });
+    // A server that starts again writes what its commit log holds into the tables' files.
+    server.tell("kill 1", "killed 1");
+    server.tell("start 1", "ready 1");
+    for table in ["runs", "job_runs", "ledger"] {
+        let bytes = table_bytes(&server.dir.join("node1/data/bench"), table);
+        println!("{table}: {:.0} bytes a trigger on disk, compressed", bytes as f64 / triggers as f64);
+    }
 }

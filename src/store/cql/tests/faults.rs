@@ -12,7 +12,7 @@ use campanile_schema::{
     record::RunState,
 };
 use std::{
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -76,7 +76,7 @@ async fn pursued(store: &Arc<CqlStore>, session: SessionId, count: u64) -> Sessi
 #[test]
 #[ignore = "needs a CQL server: make test-cql"]
 fn an_lwt_that_a_stopped_server_does_not_answer_is_unknown_and_a_read_tells() {
-    let mut faulty = faulty().lock().unwrap();
+    let mut faulty = faulty().lock().unwrap_or_else(PoisonError::into_inner);
     let store = faulty.store.clone();
     faulty.server.tell("pause 1", "paused 1");
     let answers = on_runtime({
@@ -112,7 +112,7 @@ fn an_lwt_that_a_stopped_server_does_not_answer_is_unknown_and_a_read_tells() {
 #[test]
 #[ignore = "needs a CQL server: make test-cql"]
 fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
-    let mut faulty = faulty().lock().unwrap();
+    let mut faulty = faulty().lock().unwrap_or_else(PoisonError::into_inner);
     let store = faulty.store.clone();
     let view = |seq: u64| batch(at(1, seq), &[(7, seq)], vec![Row::Run(run(7, 7 + 4_096 * seq, RunState::Failed, 9))]);
     on_runtime({
@@ -151,7 +151,9 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
         let Answer::Lane(rows) = lane else { panic!("{lane:?}") };
         assert_eq!(rows, (1..=21).map(|seq| (seq, [seq as u8; 100].into())).collect::<Vec<_>>());
         assert!(store.run(RunId(7 + 4_096)).await.unwrap().is_some());
-        while store.apply(view(2)).await.is_err() {}
+        while store.apply(view(2)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         assert_eq!(store.applied(campanile_schema::ids::ShardId(7)).await.unwrap(), 2);
     });
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Lines, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
@@ -11,6 +11,8 @@ pub struct Server {
     _script: Child,
     commands: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
+    /// Its data; `node1/data/KEYSPACE/TABLE-ID` holds the files of a table.
+    pub dir: PathBuf,
     /// `host:port` of each node.
     pub addresses: Vec<String>,
 }
@@ -30,7 +32,7 @@ impl Server {
             .unwrap();
         let commands = script.stdin.take().unwrap();
         let answers = BufReader::new(script.stdout.take().unwrap()).lines();
-        let mut server = Self { _script: script, commands, answers, addresses: Vec::new() };
+        let mut server = Self { _script: script, commands, answers, dir, addresses: Vec::new() };
         let told = server.until("ready");
         server.addresses =
             told.iter().filter_map(|l| Some(l.strip_prefix("node ")?.split(' ').nth(1)?.to_owned())).collect();

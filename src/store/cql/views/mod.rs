@@ -17,22 +17,26 @@ use campanile_schema::{
 };
 use places::{Place, applied_bucket, shard_column};
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 /// Buckets that are remembered as noted; with more all are forgotten, and noted again.
 const REMEMBERED: usize = 65_536;
+/// Then a bucket is noted again: its row would end before rows that are written now.
+const NOTED_FOR: Duration = Duration::from_hours(12);
 
-/// Buckets that this process has noted in the store.
+/// Buckets that this process has noted in the store, and when.
 #[derive(Default)]
-pub struct Known(Mutex<BTreeSet<Place>>);
+pub struct Known(Mutex<BTreeMap<Place, Instant>>);
 
 impl Known {
     fn is_new(&self, place: &Place) -> bool {
         match place {
             Place::History(..) | Place::Tenant(..) => {
-                !self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(place)
+                let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                known.get(place).is_none_or(|noted| noted.elapsed() > NOTED_FOR)
             }
             Place::Runs(..) | Place::Key(..) | Place::Applied(_) => false,
         }
@@ -43,7 +47,8 @@ impl Known {
         if known.len() >= REMEMBERED {
             known.clear();
         }
-        known.extend(places);
+        let now = Instant::now();
+        known.extend(places.into_iter().map(|place| (place, now)));
     }
 }
 

@@ -130,7 +130,7 @@ impl<'a> Gathered<'a> {
         self.put(place, statement, values);
     }
 
-    /// Says that a shard or a tenant has the bucket; once a process and bucket, so it is not worth a place of its own.
+    /// Says that a shard or a tenant has the bucket: twice a day and process, so it need not go with others.
     fn note_bucket(&mut self, place: &Place) {
         let (statements, ttl) = (&self.core.link.statements, self.core.bucket_ttl());
         match place {
@@ -200,7 +200,7 @@ impl Core {
         shard_column(job.shard(self.shards))
     }
 
-    /// A bucket's own row stays longer than the rows in it.
+    /// A bucket's own row stays longer than the rows that are written while it is taken for noted (`Known`).
     fn bucket_ttl(&self) -> CqlValue {
         const DAY_S: i32 = 24 * 3_600;
         CqlValue::Int(if self.history_ttl_s == 0 { 0 } else { self.history_ttl_s.saturating_add(DAY_S) })
