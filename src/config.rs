@@ -49,7 +49,7 @@ sections! {
     HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false }
     RpcSection { listen: SocketAddr = loopback(7701) }
     /// Empty = none.
-    AuthSection { token_file: String = String::new() }
+    AuthSection { token_file: String = String::new(), calls_per_sec: u32 = 0 }
     /// Empty = none.
     SecretsSection { key_file: String = String::new() }
     HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, accept_loss: bool = false, cache_mb: u64 = 64, memtable_mb: u64 = 32 }
@@ -183,6 +183,7 @@ impl Config {
         need(in_range(self.history.memtable_mb, 4, 4_096), "history.memtable_mb", range(4, 4_096));
         need(in_range(self.journal.segment_mb, 32, 4_096), "journal.segment_mb", range(32, 4_096));
         need(self.journal.linger_us <= 100_000, "journal.linger_us", range(0, 100_000));
+        need(self.auth.calls_per_sec <= 1_000_000, "auth.calls_per_sec", range(0, 1_000_000));
         let slots = u64::from(EXECUTOR_SLOTS_MAX);
         need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
         need(name(&self.executor.pool), "executor.pool", name_rule());

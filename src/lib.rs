@@ -11,6 +11,7 @@ pub mod crontab;
 pub mod executor;
 pub mod node;
 pub mod ops;
+mod rate;
 pub mod rpc;
 pub mod secrets;
 pub mod store;
