@@ -6,7 +6,11 @@
 //!
 //! Never here: what a role may do (that is `ops`), and no token is ever logged or stored.
 
-use campanile_schema::limits::{TENANT_CHARS, TOKEN_BYTES, TOKEN_FILE_LINES, TOKEN_RELOAD_MS};
+use crate::rate::Rate;
+use campanile_schema::{
+    error::ApiError,
+    limits::{TENANT_CHARS, TOKEN_BYTES, TOKEN_FILE_LINES, TOKEN_RELOAD_MS},
+};
 use sha2::{Digest, Sha256};
 use std::{
     fmt,
@@ -90,6 +94,8 @@ pub struct Authenticator {
     source: Source,
     /// Tokens of this process, whatever the file says.
     extra: Arc<[(Hash, Caller)]>,
+    /// None = everybody may call as often as they like.
+    rate: Option<Arc<Rate>>,
 }
 
 #[derive(Clone)]
@@ -101,7 +107,7 @@ enum Source {
 impl Authenticator {
     /// Reads a token file; later changes of it are seen by themselves.
     pub fn from_file(path: &Path) -> Result<Self, TokenFileError> {
-        Ok(Self { source: Source::File(Arc::new(WatchedFile::open(path)?)), extra: Arc::default() })
+        Ok(Self { source: Source::File(Arc::new(WatchedFile::open(path)?)), extra: Arc::default(), rate: None })
     }
 
     /// One token for one caller: dev mode and tests.
@@ -112,13 +118,24 @@ impl Authenticator {
     /// Tokens given in memory.
     pub fn fixed(tokens: Vec<(&str, Caller)>) -> Self {
         let entries = tokens.into_iter().map(|(token, caller)| (hash(token), caller)).collect();
-        Self { source: Source::Fixed(entries), extra: Arc::default() }
+        Self { source: Source::Fixed(entries), extra: Arc::default(), rate: None }
     }
 
     /// One token more, known to this process only.
     pub fn and(mut self, token: &str, caller: Caller) -> Self {
         self.extra = self.extra.iter().cloned().chain([(hash(token), caller)]).collect();
         self
+    }
+
+    /// From now on a credential may make so many calls a second; 0 = as many as it likes.
+    pub fn limited(mut self, per_sec: u32) -> Self {
+        self.rate = (per_sec > 0).then(|| Arc::new(Rate::new(per_sec, Instant::now())));
+        self
+    }
+
+    /// Whether this caller may make one more call now.
+    pub(crate) fn admit(&self, caller: &Caller) -> Result<(), ApiError> {
+        self.rate.as_ref().map_or(Ok(()), |rate| rate.take(&caller.name, Instant::now()))
     }
 
     /// The caller that a token belongs to. Takes the same time whichever entry matches.

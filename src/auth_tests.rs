@@ -20,7 +20,7 @@ fn a_new_token_and_its_line_find_their_caller_again() {
     let tokens: Vec<String> = callers.iter().map(|_| new_token().unwrap()).collect();
     let lines: Vec<String> = callers.iter().zip(&tokens).map(|(c, t)| token_line(t, c).unwrap()).collect();
     let entries = parse(&format!("# ours\n\n{}\n", lines.join("\n"))).unwrap();
-    let authenticator = Authenticator { source: Source::Fixed(entries.into()), extra: Arc::default() };
+    let authenticator = Authenticator { source: Source::Fixed(entries.into()), extra: Arc::default(), rate: None };
     for (caller, token) in callers.iter().zip(&tokens) {
         assert_eq!(authenticator.check(token).as_ref(), Some(caller));
         assert_eq!(authenticator.check(&token[..token.len() - 1]), None);

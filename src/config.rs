@@ -56,7 +56,7 @@ sections! {
     HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false }
     RpcSection { listen: SocketAddr = loopback(7701) }
     /// Empty = none.
-    AuthSection { token_file: String = String::new() }
+    AuthSection { token_file: String = String::new(), calls_per_sec: u32 = 0 }
     /// Empty = none.
     SecretsSection { key_file: String = String::new() }
     HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, accept_loss: bool = false, cache_mb: u64 = 64, memtable_mb: u64 = 32 }
@@ -253,6 +253,7 @@ impl Config {
         let kept = cql.contact_points.is_empty() || self.history.retention_days <= RETENTION_DAYS_MAX;
         let kept_rule = format!("is 0 to {RETENTION_DAYS_MAX} with cql.contact_points: servers expire nothing later");
         need(kept, "history.retention_days", kept_rule);
+        need(self.auth.calls_per_sec <= 1_000_000, "auth.calls_per_sec", range(0, 1_000_000));
         let slots = u64::from(EXECUTOR_SLOTS_MAX);
         need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
         need(name(&self.executor.pool), "executor.pool", name_rule());

@@ -13,6 +13,7 @@ pub mod executor;
 pub mod home;
 pub mod node;
 pub mod ops;
+mod rate;
 pub mod rpc;
 pub mod secrets;
 pub mod store;

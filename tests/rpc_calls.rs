@@ -258,3 +258,18 @@ async fn a_stopping_node_answers_what_is_under_way_and_says_so() {
     assert_eq!(error.known(), ErrorCode::NotReady);
     assert!(tokio::net::TcpStream::connect(node.address).await.is_err(), "nobody listens any more");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_credential_that_calls_too_often_is_told_when_to_come_back() {
+    let node = Node::limited(5).await;
+    let client = node.client(OPERATOR).await;
+    let mut refused = Vec::new();
+    for _ in 0..40 {
+        refused.extend(client.pool_list().await.err());
+    }
+    let error = refused.first().expect("40 calls at once, of 5 a second").api().unwrap();
+    assert_eq!(error.known(), ErrorCode::RateLimited);
+    assert!(error.retry_after_sec.is_some_and(|seconds| seconds > 0.0 && seconds <= 0.2), "{error:?}");
+    let other = node.client(TENANT).await.job_list(JobFilter::default()).await;
+    assert!(other.is_ok(), "each credential has its own: {other:?}");
+}

@@ -113,6 +113,10 @@ codes! {
     JobQueueFull = 429 "JOB_QUEUE_FULL" exit 6
         title "The job has too many open runs"
         advice "Wait until open runs of the job have ended",
+    /// The credential calls more often than the node's configuration allows.
+    RateLimited = 429 "RATE_LIMITED" exit 6
+        title "The credential calls too often"
+        advice "Repeat the call after retryAfterSec, or send many jobs in one call",
     /// A bug; the message has the id to report.
     Internal = 500 "INTERNAL" exit 1
         title "A bug: please report it with the request id"

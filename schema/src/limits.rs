@@ -171,6 +171,9 @@ pub const HTTP_CONNECTIONS: usize = 4_096;
 pub const HTTP_BODY_MS: u64 = 30_000;
 /// Bytes of a body over its limit that are read away, so that the caller gets to see the 413.
 pub const HTTP_BODY_DRAIN_BYTES: usize = 32 << 20;
+/// An HTTP connection whose first request has no whole head this long after it was made is closed, milliseconds: silent and slow
+/// ones give their place to others.
+pub const HTTP_HEAD_MS: u64 = 10_000;
 /// An HTTP connection on which nothing arrives is closed after this, milliseconds. More than `HTTP_WAIT_MS`.
 pub const HTTP_IDLE_MS: u64 = 120_000;
 /// Longest wait of `GET /runs/{runId}?waitSec=`, milliseconds.
@@ -354,3 +357,5 @@ pub const FOLLOW_LOOK_MS: u64 = 250;
 pub const FOLLOW_BEAT_MS: u64 = 15_000;
 /// A follower connects anew after this, milliseconds, so that its token is looked at.
 pub const FOLLOW_MS: u64 = 3_600_000;
+/// Smallest answer that is compressed for callers who take that, bytes.
+pub const COMPRESS_FROM_BYTES: u16 = 1_024;

@@ -25,6 +25,7 @@ use campanile_schema::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::{sync::mpsc, task::JoinHandle};
+use tracing::Instrument;
 
 pub(super) const MEDIA: &str = "application/x-ndjson";
 
@@ -55,10 +56,13 @@ pub(super) async fn create(call: Call, body: Body) -> Answered {
     // Of a batch for each line, in the worst case.
     let (answers, response) = stream::answer(MEDIA, CREATE_MANY_JOBS + 1);
     let (making, made) = mpsc::channel(BULK_BATCHES_IN_FLIGHT);
-    tokio::spawn(async move {
-        tokio::join!(read(call.ops, call.caller, key, Lines::new(body), making), write(made, answers));
-        drop(place);
-    });
+    tokio::spawn(
+        async move {
+            tokio::join!(read(call.ops, call.caller, key, Lines::new(body), making), write(made, answers));
+            drop(place);
+        }
+        .in_current_span(),
+    );
     Ok(response)
 }
 
@@ -85,7 +89,10 @@ async fn read(ops: Operations, caller: Caller, key: Option<String>, mut lines: L
             let (ops, caller, key) = (ops.clone(), caller.clone(), key.clone());
             // A place first: a task that was begun is carried out, whoever waits for it.
             let Ok(place) = making.reserve().await else { return };
-            place.send((numbers, tokio::spawn(async move { make(&ops, &caller, batch, key.as_deref()).await })));
+            place.send((
+                numbers,
+                tokio::spawn(async move { make(&ops, &caller, batch, key.as_deref()).await }.in_current_span()),
+            ));
         }
     }
 }

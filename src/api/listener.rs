@@ -1,10 +1,11 @@
-//! Accepts connections, at most `HTTP_CONNECTIONS` at once, and closes those on which nothing arrives.
+//! Accepts connections, at most `HTTP_CONNECTIONS` at once, and closes those on which nothing arrives, or whose first request does not
+//! come to the end of its head: whoever connects and says little holds a place for seconds only.
 
 use axum::{
     extract::connect_info::Connected,
     serve::{IncomingStream, Listener},
 };
-use campanile_schema::limits::{HTTP_CONNECTIONS, HTTP_IDLE_MS};
+use campanile_schema::limits::{HTTP_CONNECTIONS, HTTP_HEAD_MS, HTTP_IDLE_MS};
 use std::{
     future::Future,
     io,
@@ -24,6 +25,9 @@ use tokio::{
 /// Pause after a failed accept (no file descriptors left, for example).
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_millis(HTTP_IDLE_MS);
+const HEAD: Duration = Duration::from_millis(HTTP_HEAD_MS);
+/// What ends a head.
+const HEAD_END: &[u8] = b"\r\n\r\n";
 
 pub(super) struct BoundedListener {
     inner: TcpListener,
@@ -51,7 +55,8 @@ impl Listener for BoundedListener {
                 Ok((stream, address)) => {
                     // Answers are written whole; waiting for more to send only adds latency.
                     let _ = stream.set_nodelay(true);
-                    return (Connection { stream, quiet: Box::pin(sleep(IDLE)), _place: place }, address);
+                    let quiet = Box::pin(sleep(HEAD));
+                    return (Connection { stream, quiet, head: 0, _place: place }, address);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "HTTP accept failed");
@@ -70,14 +75,30 @@ impl Listener for BoundedListener {
 pub(super) struct Connection {
     stream: TcpStream,
     quiet: Pin<Box<Sleep>>,
+    /// Bytes of [`HEAD_END`] that came in a row; all of them = the first request has its head.
+    head: usize,
     _place: OwnedSemaphorePermit,
+}
+
+/// How much of [`HEAD_END`] there is after some more bytes.
+fn head_after(before: usize, bytes: &[u8]) -> usize {
+    bytes.iter().fold(before, |found, byte| match HEAD_END.get(found) {
+        None => found,
+        Some(wanted) if wanted == byte => found + 1,
+        // A return begins it anew.
+        Some(_) => usize::from(*byte == b'\r'),
+    })
 }
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
             Poll::Ready(read) => {
-                self.quiet.as_mut().reset(Instant::now() + IDLE);
+                self.head = head_after(self.head, &buffer.filled()[before..]);
+                if self.head == HEAD_END.len() {
+                    self.quiet.as_mut().reset(Instant::now() + IDLE);
+                }
                 Poll::Ready(read)
             }
             Poll::Pending => {
@@ -116,5 +137,25 @@ pub(super) struct Peer(pub SocketAddr);
 impl Connected<IncomingStream<'_, BoundedListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, BoundedListener>) -> Self {
         Self(*stream.remote_addr())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_head_is_found_however_it_comes() {
+        for (text, whole) in [
+            ("GET / HTTP/1.1\r\nhost: x\r\n\r\n", true),
+            ("GET / HTTP/1.1\r\n\r\nbody", true),
+            ("\r\r\n\r\n", true),
+            ("GET / HTTP/1.1\r\nhost: x\r\n", false),
+            ("\r\n\n\r\n", false),
+        ] {
+            let at_once = head_after(0, text.as_bytes());
+            let by_bytes = text.bytes().fold(0, |found, byte| head_after(found, &[byte]));
+            assert_eq!((at_once == HEAD_END.len(), by_bytes), (whole, at_once), "{text:?}");
+        }
     }
 }

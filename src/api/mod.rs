@@ -39,7 +39,7 @@ use axum::{
     Router, middleware,
     routing::{MethodFilter, MethodRouter, on},
 };
-use campanile_schema::limits::{BULK_CALLS, HTTP_FOLLOWERS, HTTP_STOP_MS};
+use campanile_schema::limits::{BULK_CALLS, COMPRESS_FROM_BYTES, HTTP_FOLLOWERS, HTTP_STOP_MS};
 use listener::{BoundedListener, Peer};
 use metrics_exporter_prometheus::PrometheusHandle;
 use route::Route;
@@ -47,6 +47,10 @@ use std::{collections::BTreeMap, future::Future, io, sync::Arc, time::Duration};
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, watch},
+};
+use tower_http::compression::{
+    CompressionLayer, Predicate,
+    predicate::{NotForContentType, SizeAbove},
 };
 
 /// What the HTTP side needs of a node.
@@ -98,7 +102,15 @@ fn router(api: Api, stopping: watch::Receiver<bool>) -> Router {
         }
         router = router.route(path, methods.fallback(move |request| request::wrong_method(allowed.clone(), request)));
     }
-    router.fallback(request::unknown_path).layer(middleware::from_fn(request::number_and_measure))
+    router.fallback(request::unknown_path).layer(middleware::from_fn(request::number_and_measure)).layer(compressed())
+}
+
+/// Large answers are packed for callers who take that. Not those that are sent while they are made: packing would hold them back.
+fn compressed() -> CompressionLayer<impl Predicate> {
+    let whole = SizeAbove::new(COMPRESS_FROM_BYTES)
+        .and(NotForContentType::const_new(follow::MEDIA))
+        .and(NotForContentType::const_new(bulk::MEDIA));
+    CompressionLayer::new().compress_when(whole)
 }
 
 /// Serves until `stop` is done; then lets what is under way end, for a bounded time.

@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document, from the table of routes.
 
 use super::{
-    examples,
+    examples, follow,
     problem::Problem,
     route::{Handler, Route},
     routes,
@@ -16,6 +16,7 @@ const ANY_TIME: &[ErrorCode] = &[
     ErrorCode::InvalidArgument,
     ErrorCode::Unauthenticated,
     ErrorCode::Forbidden,
+    ErrorCode::RateLimited,
     ErrorCode::Internal,
     ErrorCode::Overloaded,
     ErrorCode::NotReady,
@@ -134,7 +135,11 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
             good["content"] = json!({route.media: media(&schema, examples::answer(route.operation))});
             for form in route.also {
                 let text = json!(examples::text(form));
-                good["content"][form] = media(&json!({"type": "string"}), Some(text));
+                // Events have no schema in this version of OpenAPI: some read one as of each event, some as of the whole.
+                good["content"][form] = match *form {
+                    follow::MEDIA => json!({"example": text}),
+                    _ => media(&json!({"type": "string"}), Some(text)),
+                };
             }
         }
         (_, Handler::Page(_) | Handler::Metrics(_)) => {

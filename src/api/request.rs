@@ -31,6 +31,7 @@ use std::{
     task::Poll,
     time::{Duration, Instant},
 };
+use tracing::Instrument;
 
 /// The id of a request: the caller's, or one of ours.
 #[derive(Clone)]
@@ -80,7 +81,9 @@ fn id_of(request: &Request) -> Option<String> {
 pub(super) async fn answer(shared: Arc<Shared>, route: Arc<Route>, request: Request) -> Response<Body> {
     let id = id_of(&request);
     let shown = id.clone().unwrap_or_default();
-    let answered = match whole(handle(&shared, &route, request)).await {
+    // What is logged on the way has the id.
+    let span = tracing::info_span!("request", id = %shown);
+    let answered = match whole(handle(&shared, &route, request)).instrument(span).await {
         Ok(answered) => answered,
         Err(what) => {
             tracing::error!(operation = route.operation, request = %shown, "bug: the handler panicked: {what}");
@@ -152,6 +155,7 @@ async fn call_of(
     peer: Option<Peer>,
 ) -> Result<(Call, Body), ApiError> {
     let caller = access::caller(&shared.api, request.headers(), peer)?;
+    shared.api.authenticator.admit(&caller)?;
     let path = path_of(request).await?;
     let idempotency_key = if route.idempotent_by_key { key(request.headers())? } else { None };
     let (parts, body) = std::mem::take(request).into_parts();

@@ -79,6 +79,8 @@ const BAD_CHANGE: &[ErrorCode] = &[
     ErrorCode::BodyTooLarge,
     ErrorCode::UnsupportedMediaType,
     ErrorCode::JobQueueFull,
+    ErrorCode::JobPaused,
+    ErrorCode::TenantQuota,
 ];
 
 pub(super) fn routes() -> Vec<Route> {

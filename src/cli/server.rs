@@ -70,6 +70,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     let token_file = Path::new(&config.auth.token_file);
     let mut authenticator = Authenticator::from_file(token_file).map_err(|error| Failure::usage(error.to_string()))?;
+    authenticator = authenticator.limited(config.auth.calls_per_sec);
     let own_executor = match config.executor.slots {
         0 => None,
         slots => {

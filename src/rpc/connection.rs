@@ -240,6 +240,9 @@ impl Connection {
             let error = ApiError::new(ErrorCode::IllegalState, "this connection has said hello");
             return reply.send::<()>(&Err(error)).await;
         }
+        if let Err(refused) = self.server.authenticator.admit(&who) {
+            return reply.send::<()>(&Err(refused)).await;
+        }
         let operations = self.server.operations.clone();
         let (method, params) = (method.to_owned(), params.0.to_vec());
         tokio::spawn(async move {

@@ -182,6 +182,8 @@ pub fn calls(code: ErrorCode, node: &Node) -> Option<Calls> {
             node.many("job.trigger", &json!({"jobId": job}), OPEN_RUNS_PER_JOB);
             no_trigger(job)
         }
+        // It takes a node with another setting; `tests/http_api` and `tests/rpc_calls` have one.
+        ErrorCode::RateLimited => None,
         // It takes a bug.
         ErrorCode::Internal => None,
         // It takes more load than a test should make.

@@ -246,3 +246,34 @@ fn other_sites_pages_do_not_get_in_without_a_token() {
     get(&[("sec-fetch-site", "cross-site")]).problem("401_UNAUTHENTICATED");
     get(&[("authorization", "Bearer wrong")]).problem("401_UNAUTHENTICATED");
 }
+
+#[test]
+fn a_credential_that_calls_too_often_is_told_when_to_come_back() {
+    let server = Server::with(|options| options.authenticator = options.authenticator.clone().limited(5));
+    let mut refused = 0;
+    for _ in 0..40 {
+        let answer = server.call(OPERATOR, "GET", "/api/v1/pools", None);
+        if answer.status != 200 {
+            assert_eq!(answer.header("retry-after"), Some("1"));
+            answer.problem("429_RATE_LIMITED");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "40 calls at once, of 5 a second");
+    server.call(crate::server::FINANCE, "GET", "/api/v1/jobs", None).expect(200);
+    assert_eq!(server.get("/healthz").status, 200, "pages are for everybody");
+}
+
+/// Nothing is opened to pages of other sites.
+#[test]
+fn other_origins_get_no_permission() {
+    let server = Server::start();
+    let origin = ("origin", "https://elsewhere.example");
+    let asks = [origin, ("access-control-request-method", "POST")];
+    let preflight = raw::call(&server.address, "OPTIONS", "/api/v1/jobs", &asks, b"");
+    let answer = raw::call(&server.address, "GET", "/api/v1/jobs", &[TOKEN, origin], b"");
+    assert_eq!((preflight.status, answer.status), (405, 200));
+    for answer in [preflight, answer] {
+        assert!(!answer.headers.iter().any(|(name, _)| name.starts_with("access-control-")), "{:?}", answer.headers);
+    }
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bulk;
+mod connections;
 mod errors;
 mod follow;
 mod jobs;

@@ -81,3 +81,16 @@ fn the_document_is_what_is_served() {
         }
     }
 }
+
+#[test]
+fn large_answers_are_compressed_for_those_who_take_it() {
+    let server = Server::start();
+    let get = |path: &str, headers: &[(&str, &str)]| raw::call(&server.address, "GET", path, headers, b"");
+    let packed = get("/openapi.json", &[("accept-encoding", "gzip")]);
+    assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")));
+    assert!(packed.header("vary").is_some_and(|vary| vary.eq_ignore_ascii_case("accept-encoding")));
+    let plain = get("/openapi.json", &[]);
+    assert_eq!(plain.header("content-encoding"), None);
+    assert!(packed.body.len() * 5 < plain.body.len(), "{} of {}", packed.body.len(), plain.body.len());
+    assert_eq!(get("/healthz", &[("accept-encoding", "gzip")]).header("content-encoding"), None, "a small one");
+}

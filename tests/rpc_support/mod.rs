@@ -79,6 +79,11 @@ fn caller(name: &str, role: Role, tenant: Option<&str>, pools: &[&str]) -> Calle
 
 impl Node {
     pub async fn start() -> Self {
+        Self::limited(0).await
+    }
+
+    /// Credentials may make so many calls a second; 0 = as many as they like.
+    pub async fn limited(calls_per_sec: u32) -> Self {
         let (store, opened) = MemoryStore::open(16, ClusterId(77));
         let (failures, _) = mpsc::unbounded_channel();
         let parts = SessionParts {
@@ -102,7 +107,8 @@ impl Node {
             (OPERATOR, caller("op", Role::Operator, None, &[])),
             (TENANT, caller("fin", Role::Tenant, Some("fin"), &[])),
             (EXECUTOR, caller("x", Role::Executor, None, &["default", "blue"])),
-        ]);
+        ])
+        .limited(calls_per_sec);
         let server = Server::new(Operations::new(scheduler.clone()), authenticator, "test", 77);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -194,8 +194,14 @@ impl Actor for PoolActor {
                 session.credit.slots = 0;
             }),
             PoolMsg::Tick => {
-                state.check_leases(&directory);
-                state.tell_epochs(&directory);
+                if directory.may_act() {
+                    state.check_leases(&directory);
+                    state.tell_epochs(&directory);
+                } else {
+                    // Nobody could be heard: what executors had left of their leases begins anew when the node has its own again.
+                    let now = directory.time.boot_ms();
+                    state.sessions.values_mut().for_each(|session| session.heard_ms = now);
+                }
                 state.settle_soon(&myself);
                 state.gauges();
             }

@@ -194,6 +194,7 @@ _KNOWN: dict[str, tuple[type[ApiError], str]] = {
         "ask for less, wait, or have an operator raise the tenant's limits (tenant_set)",
     ),
     "429_JOB_QUEUE_FULL": (QuotaError, "wait until the job's open runs have ended"),
+    "429_RATE_LIMITED": (QuotaError, "call less often, or send many jobs in one call (job_create_many)"),
     "500_INTERNAL": (NodeBugError, "report it with the id in the message, and read before you ask again"),
     "503_DISPATCHER_OVERLOADED": (UnavailableError, "ask again later, and send fewer calls at once"),
     "503_NOT_READY": (UnavailableError, "ask again later; the node's /readyz says what it waits for"),
