@@ -16,6 +16,9 @@ use scylla::{
 use std::{collections::BTreeMap, time::Duration};
 use text::{MIGRATIONS, checksum, foundation, statements};
 
+/// Requests that make tables or look after them get at least so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What is there of the schema.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Report {
@@ -37,7 +40,7 @@ pub fn print(options: &CqlOptions) -> Result<String, StoreError> {
 /// `now_ms` are for those who read the rows.
 pub async fn apply(options: &CqlOptions, who: &str, now_ms: i64) -> Result<Report, StoreError> {
     options.check()?;
-    let session = connection::open(options).await?;
+    let session = patient(options).await?;
     let dialect = dialect::dialect(&session).await;
     for statement in foundation(options, dialect) {
         change(&session, &statement).await?;
@@ -50,6 +53,12 @@ pub async fn apply(options: &CqlOptions, who: &str, now_ms: i64) -> Result<Repor
     done?;
     given_back?;
     report(&session, options).await
+}
+
+/// A session for changes of the schema: servers are slow while they make tables, and nobody's lease waits here.
+async fn patient(options: &CqlOptions) -> Result<Session, StoreError> {
+    let request_timeout = options.request_timeout.max(PATIENCE);
+    connection::open(&CqlOptions { request_timeout, ..options.clone() }).await
 }
 
 async fn apply_locked(lock: &Lock<'_>, options: &CqlOptions, now_ms: i64) -> Result<(), StoreError> {
@@ -73,7 +82,7 @@ async fn apply_locked(lock: &Lock<'_>, options: &CqlOptions, now_ms: i64) -> Res
 /// What is there, without changing it.
 pub async fn check(options: &CqlOptions) -> Result<Report, StoreError> {
     options.check()?;
-    let session = connection::open(options).await?;
+    let session = patient(options).await?;
     let report = report(&session, options).await?;
     if report.missing.is_empty() {
         format::read(&session, options).await?;
@@ -162,8 +171,5 @@ fn next_number() -> i32 {
 /// A change of the schema, on all servers when it returns.
 async fn change(session: &Session, statement: &str) -> Result<(), StoreError> {
     let first = statement.lines().next().unwrap_or(statement);
-    // Servers need some tenths of a second for each; nobody waits for an answer here.
-    let mut statement = Statement::new(statement);
-    statement.set_request_timeout(Some(Duration::from_secs(30)));
     session.query_unpaged(statement, ()).await.map(|_| ()).map_err(|e| error::unavailable(&format!("'{first}'"), &e))
 }
