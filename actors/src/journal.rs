@@ -183,11 +183,12 @@ impl Writer {
             *self.durable.lock() = position;
             #[cfg(feature = "faults")]
             crate::faults::point("after_append");
-            // Told twice after a fault is told once.
-            tell(&batch, position);
-            let frames: Vec<_> = batch.into_iter().map(|p| (p.frame, p.from)).collect();
+            // Handed over before anybody hears of it: who is told finds it in the lists ([`ProjectorHandle::shows_all`]).
+            let frames: Vec<_> = batch.iter().map(|p| (p.frame.clone(), p.from.clone())).collect();
             let count = frames.len() as i64;
             self.projector.project(ToProject { frames, position });
+            // Told twice after a fault is told once.
+            tell(&batch, position);
             // Last, so that every frame counts here or in the projector until it is shown.
             self.in_flight.fetch_sub(count, Ordering::Relaxed);
         }

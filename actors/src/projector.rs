@@ -18,11 +18,12 @@ use ractor::ActorRef;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
         mpsc,
     },
     time::Duration,
 };
+use tokio::sync::watch;
 
 /// Events from which no further batch of the journal is taken into one of the read model.
 const BATCH_EVENTS: usize = 8_192;
@@ -52,6 +53,9 @@ impl OnFailure {
 pub struct ProjectorHandle {
     sender: mpsc::Sender<ToProject>,
     waiting: Arc<AtomicI64>,
+    /// Batches handed over, and batches shown.
+    handed: Arc<AtomicU64>,
+    shown: watch::Receiver<u64>,
 }
 
 impl ProjectorHandle {
@@ -59,16 +63,26 @@ impl ProjectorHandle {
     pub fn start(views: Arc<dyn Views>, gather: Duration, on_failure: OnFailure) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
         let waiting = Arc::new(AtomicI64::new(0));
-        let handle = Self { sender, waiting: waiting.clone() };
+        let (show, shown) = watch::channel(0);
+        let handle = Self { sender, waiting: waiting.clone(), handed: Arc::default(), shown };
         std::thread::Builder::new()
             .name("projector".to_owned())
-            .spawn(move || run(&receiver, &*views, waiting, gather, on_failure))?;
+            .spawn(move || run(&receiver, &*views, waiting, &show, gather, on_failure))?;
         Ok(handle)
     }
     pub fn project(&self, batch: ToProject) {
+        self.handed.fetch_add(1, Ordering::AcqRel);
         self.waiting.fetch_add(events(&batch.frames) as i64, Ordering::Relaxed);
         // The thread ends only after a failure; then the session ends.
         let _ = self.sender.send(batch);
+    }
+    /// Waits until what was durable at the call is shown: so a caller finds in a list what it has just been told. Not longer than
+    /// [`limits::SHOWN_WAIT_MS`]: a list that lags is better than none.
+    pub async fn shows_all(&self) {
+        let handed = self.handed.load(Ordering::Acquire);
+        let mut shown = self.shown.clone();
+        let wait = Duration::from_millis(limits::SHOWN_WAIT_MS);
+        let _ = tokio::time::timeout(wait, shown.wait_for(|shown| *shown >= handed)).await;
     }
     pub fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > limits::PROJECTOR_QUEUE_EVENTS as i64
@@ -86,6 +100,7 @@ fn run(
     receiver: &mpsc::Receiver<ToProject>,
     views: &dyn Views,
     waiting: Arc<AtomicI64>,
+    show: &watch::Sender<u64>,
     gather: Duration,
     on_failure: OnFailure,
 ) {
@@ -99,6 +114,7 @@ fn run(
             std::thread::sleep(gather);
         }
         let mut frames = first.frames;
+        let mut batches = 1;
         let mut taken = events(&frames);
         // Journal batches are taken whole: the position must cover all that it names.
         let mut position = first.position;
@@ -106,6 +122,7 @@ fn run(
             && let Ok(next) = receiver.try_recv()
         {
             taken += events(&next.frames);
+            batches += 1;
             frames.extend(next.frames);
             position = next.position;
         }
@@ -136,6 +153,7 @@ fn run(
         }
         metrics::counter!("campanile_projected_rows_total").increment(rows);
         waiting.fetch_sub(taken as i64, Ordering::Relaxed);
+        show.send_modify(|shown| *shown += batches);
         for (seq, shard) in shards.into_values() {
             let _ = shard.cast(ShardMsg::Projected { seq });
         }

@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
-pub mod chaos;
 pub mod caller;
+pub mod chaos;
 pub mod checker;
 pub mod children;
 pub mod drive;

@@ -98,6 +98,8 @@ pub const JOURNAL_BATCH_BYTES: usize = 4 << 20;
 pub const LANE_ROW_BYTES: usize = 64 << 10;
 /// Frames handed to the journal and not yet durable, count per node; over it shards wait.
 pub const JOURNAL_IN_FLIGHT_FRAMES: usize = 32_768;
+/// Longest wait of a list for the read model to show what is durable, milliseconds.
+pub const SHOWN_WAIT_MS: u64 = 500;
 /// Durable events that wait for the projector, count; over it new runs are refused as by a full queue.
 pub const PROJECTOR_QUEUE_EVENTS: usize = 262_144;
 /// Commands that wait in one shard, count; over it callers get 503_DISPATCHER_OVERLOADED.

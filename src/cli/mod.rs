@@ -6,8 +6,8 @@
 //! Never here: rules about jobs, or an operation that HTTP does not have.
 
 mod bench;
-mod cluster;
 mod bulk;
+mod cluster;
 mod credentials;
 mod cron;
 mod cron_compare;

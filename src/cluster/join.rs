@@ -154,10 +154,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
             predecessor: None,
         },
         members,
-        announce: Arc::new(Herald {
-            membership: Mutex::new(Some(membership)),
-            _store: runtime,
-        }),
+        announce: Arc::new(Herald { membership: Mutex::new(Some(membership)), _store: runtime }),
         peers: Arc::new(peers),
         connect,
         drain: DRAIN,

@@ -1,14 +1,20 @@
 //! What nodes ask of each other about shards, over the gateway. A call goes one hop: who is asked answers or says that the shard is
 //! not its own, and the asker looks again.
 
-use super::{gateway::Gateway, membership::Members};
+use super::{
+    gateway::{Gateway, GatewayError},
+    membership::Members,
+};
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
     messages::Answer,
     scheduler::Scheduler,
 };
 use campanile_core::placement::NodeId;
-use campanile_schema::ids::{SessionId, ShardId};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::{SessionId, ShardId},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     future::Future,
@@ -77,7 +83,17 @@ impl Inner {
         let bytes = rmp_serde::to_vec_named(question).map_err(|_| nowhere())?;
         let answer = gateway.call(node, bytes, wait).await.map_err(|error| {
             tracing::debug!(%error, session = session.0, "another node did not answer");
-            if error.may_have_run() { gone() } else { nowhere() }
+            match error {
+                // To look again would be in vain.
+                GatewayError::TooLarge(_) => ApiError::new(ErrorCode::BodyTooLarge, error.to_string()),
+                error => {
+                    if error.may_have_run() {
+                        gone()
+                    } else {
+                        nowhere()
+                    }
+                }
+            }
         })?;
         rmp_serde::from_slice(&answer).map_err(|error| {
             tracing::warn!(%error, "another node's answer cannot be read");

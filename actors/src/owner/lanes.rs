@@ -159,10 +159,11 @@ impl Writer {
             let flying = &mut self.lanes[usize::from(index)].flying;
             let Some((seq, row)) = flying.pop_front_if(|(seq, _)| *seq <= upto) else { return };
             let position = Position { session: self.options.session, lane: index, seq };
-            tell(&row, position);
-            let frames: Vec<_> = row.into_iter().map(|pending| (pending.frame, pending.from)).collect();
+            // In this order: see the journal of a node alone.
+            let frames: Vec<_> = row.iter().map(|pending| (pending.frame.clone(), pending.from.clone())).collect();
             let count = frames.len() as i64;
             self.projector.project(ToProject { frames, position });
+            tell(&row, position);
             self.in_flight.fetch_sub(count, Ordering::Relaxed);
         }
     }

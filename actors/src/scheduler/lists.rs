@@ -63,6 +63,7 @@ impl Scheduler {
     ) -> Answer<Page<DeadLetterView>> {
         let directory = self.directory()?;
         let after = page_token.as_deref().map(parse_token).transpose()?;
+        directory.projector.shows_all().await;
         let page =
             directory.views.dead_letters(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
         let mut items = Vec::with_capacity(page.items.len());
@@ -81,6 +82,7 @@ impl Scheduler {
     ) -> Answer<Page<RunView>> {
         let directory = self.directory()?;
         let after = page_token.as_deref().map(parse_token).transpose()?;
+        directory.projector.shows_all().await;
         let page =
             directory.views.failed_runs(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
         Ok(Page {
@@ -95,6 +97,7 @@ impl Scheduler {
             return Err(ApiError::new(ErrorCode::InvalidArgument, "'from' lies after 'to'"));
         }
         let directory = self.directory()?;
+        directory.projector.shows_all().await;
         let rows = directory.views.ledger(job, from_ms, to_ms, limit + 1).await.map_err(|e| unavailable(&e))?;
         let truncated = rows.len() > limit;
         let rows = &rows[..rows.len().min(limit)];

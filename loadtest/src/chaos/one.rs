@@ -128,8 +128,7 @@ pub async fn run(
     let nodes = connect_each(&town).await?;
     let open = drain_all(&nodes, DRAIN).await?;
     jobs.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
-    let scope =
-        Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas: [].into() };
+    let scope = Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas: [].into() };
     export(caller.client(), &jobs, scope, dir).await?;
     block_in_place(|| -> std::io::Result<()> {
         for n in 0..town.len() {

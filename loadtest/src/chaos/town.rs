@@ -74,7 +74,8 @@ impl Town {
         };
         let keys = dir.join("keys");
         town.run(&["cluster", "new-keys", "--name", CLUSTER], Some(&keys))?;
-        let made = town.run(&["token", "new", "--name", "chaos", "--role", "operator", "--append"], Some(&dir.join("tokens")))?;
+        let made = town
+            .run(&["token", "new", "--name", "chaos", "--role", "operator", "--append"], Some(&dir.join("tokens")))?;
         town.token = made.lines().next().unwrap_or_default().trim().to_owned();
         town.run(&["schema", "apply"], None)?;
         Ok(town)
@@ -164,9 +165,9 @@ impl Town {
             }
         })?;
         loop {
-            let line = lines.recv_timeout(READY).map_err(|_| {
-                io::Error::other(format!("{name} did not say where it listens; see {name}.log"))
-            })?;
+            let line = lines
+                .recv_timeout(READY)
+                .map_err(|_| io::Error::other(format!("{name} did not say where it listens; see {name}.log")))?;
             if line.starts_with("rpc=") {
                 break;
             }

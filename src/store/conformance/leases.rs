@@ -117,7 +117,9 @@ fn a_shard_that_nobody_has_owned_is_claimed_once_and_changed_at_its_version_only
 fn of_many_who_claim_at_once_one_wins_cql() {
     let shard = ShardId(100);
     let claims: Vec<_> = (1..=8)
-        .map(|owner| store().execute(SessionId::default(), Statement::PutShard { shard, expected: 0, row: shard_row(1, owner) }))
+        .map(|owner| {
+            store().execute(SessionId::default(), Statement::PutShard { shard, expected: 0, row: shard_row(1, owner) })
+        })
         .collect();
     let mut answers = Vec::new();
     for claim in claims {
@@ -218,7 +220,8 @@ fn whole_buckets_are_deleted_and_the_lane_goes_on_cql() {
     node.delete(2, 8_195);
     assert_eq!(node.lane(2, 8_191), (8_192..=8_200).collect::<Vec<u64>>());
     // Who removes it need not be who deleted before.
-    let answer = store().execute(node.session, Statement::DeleteRows { session: node.session, lane: 2, upto: u64::MAX });
+    let answer =
+        store().execute(node.session, Statement::DeleteRows { session: node.session, lane: 2, upto: u64::MAX });
     assert_eq!(wait(Box::pin(async move { Ok(answer.await) })).unwrap(), Answer::Done);
     assert_eq!(node.lane(2, 8_191), [0; 0], "the session is over");
 }

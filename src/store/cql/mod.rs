@@ -39,10 +39,7 @@ pub use options::CqlOptions;
 use campanile_actors::ports::{PortFuture, StoreError};
 use campanile_schema::format::FormatRow;
 use connection::Connection;
-use std::{
-    future::Future,
-    sync::Arc,
-};
+use std::{future::Future, sync::Arc};
 use tokio::{runtime::Handle, sync::Mutex};
 
 /// The store of a cluster.

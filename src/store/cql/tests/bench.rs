@@ -99,7 +99,10 @@ async fn heartbeats(store: &Arc<CqlStore>, session: SessionId) {
         let sent = Instant::now();
         count += 1;
         let row = row(session, count + 1);
-        assert_eq!(store.execute(session, Statement::PutSession { session, expected: Some(count), row }).await, Answer::Done);
+        assert_eq!(
+            store.execute(session, Statement::PutSession { session, expected: Some(count), row }).await,
+            Answer::Done
+        );
         slowest = slowest.max(sent.elapsed());
     }
     println!("heartbeats: {:.1} ms each, {slowest:.1?} at most", begin.elapsed().as_secs_f64() * 1e3 / count as f64);
