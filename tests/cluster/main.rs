@@ -141,7 +141,7 @@ async fn what_a_cut_off_node_owned_fires_on_others_and_it_comes_back_with_a_new_
     town.cut_off(2);
     eventually("two nodes own everything", || async {
         let owned = town.owned();
-        (owned.get(&2).is_none() && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
+        (!owned.contains_key(&2) && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
     })
     .await;
     nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 5).await;
@@ -218,7 +218,7 @@ async fn attempts_outlive_their_owner_and_run_once() {
     gate.add_permits(15);
     eventually("two nodes own everything", || async {
         let owned = town.owned();
-        (owned.get(&2).is_none() && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
+        (!owned.contains_key(&2) && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
     })
     .await;
     gate.add_permits(15);

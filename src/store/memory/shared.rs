@@ -32,11 +32,14 @@ use std::{
 /// How long a cut-off node waits for an answer.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
+/// Of a part of a snapshot.
+type Chunks = Vec<Vec<u8>>;
+
 /// See the module's text.
 pub struct SharedMemory {
     shards: u16,
     rows: Mutex<Rows>,
-    parts: Mutex<BTreeMap<(ShardId, u64, Part), Vec<Vec<u8>>>>,
+    parts: Mutex<BTreeMap<(ShardId, u64, Part), Chunks>>,
     manifests: Mutex<BTreeMap<(ShardId, u64), Manifest>>,
     tables: MemoryTables,
     progress: Mutex<Progress>,
