@@ -240,8 +240,8 @@ impl Config {
         need(in_range(self.journal.segment_mb, 32, 4_096), "journal.segment_mb", range(32, 4_096));
         need(self.journal.linger_us <= 100_000, "journal.linger_us", range(0, 100_000));
         let cql = &self.cql;
-        let both = self.cluster.is_on() != cql.contact_points.is_empty();
-        need(both, "cql.contact_points", "is needed with cluster.name, and only then".to_owned());
+        let shared = !self.cluster.is_on() || !cql.contact_points.is_empty();
+        need(shared, "cql.contact_points", "is needed with cluster.name: nodes of a cluster share a store".to_owned());
         need(is_data_center(&cql.data_center), "cql.data_center", "is letters, digits, '.', '_', '-'".to_owned());
         let keyspace_rule = "is a letter, then letters, digits, '_', all small, at most 40";
         need(is_keyspace(&cql.keyspace), "cql.keyspace", keyspace_rule.to_owned());

@@ -95,6 +95,20 @@ pub fn even(plan: &Plan) -> Vec<JobSpec> {
         .collect()
 }
 
+/// Gives a job patience with planned moves of its shard: what is due meanwhile is late, and not missed, for so long, seconds.
+pub fn patient(spec: &mut JobSpec) {
+    const PATIENCE_SEC: u32 = 5;
+    match &mut spec.trigger {
+        Trigger::Cron { misfire_threshold_sec, .. }
+        | Trigger::FixedRate { misfire_threshold_sec, .. }
+        | Trigger::FixedDelay { misfire_threshold_sec, .. }
+        | Trigger::Once { misfire_threshold_sec, .. } => {
+            *misfire_threshold_sec = PATIENCE_SEC.max(*misfire_threshold_sec);
+        }
+        Trigger::Manual {} => {}
+    }
+}
+
 /// Tenant of the jobs that [`watched`] puts under a quota, and how many of their bodies may run at once.
 pub const TIGHT: (&str, u32) = ("tight", 4);
 

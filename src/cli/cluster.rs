@@ -58,14 +58,14 @@ fn new_keys(dir: &Path, name: &str) -> Result<(), Failure> {
     let dir = std::fs::canonicalize(dir).map_err(here)?;
     let path = |file: &str| dir.join(file).display().to_string();
     output::text(&format!(
-        "[cluster]\nname = \"{name}\"\nkey_file = {:?}\ntls_cert_file = {:?}\ntls_key_file = {:?}\ntls_ca_file = {:?}\n",
+        "[cql]\ncontact_points = \"127.0.0.1:9042\"\n\n[cluster]\nname = \"{name}\"\nkey_file = {:?}\ntls_cert_file = {:?}\ntls_key_file = {:?}\ntls_ca_file = {:?}\n",
         path("gossip.keys"),
         path("node.pem"),
         path("node-key.pem"),
         path("ca.pem")
     ));
     eprintln!(
-        "The lines above go into the configuration of every node, with all these files but ca-key.pem. Whoever has them can join: keep \
+        "The lines above, with the addresses of your store, go into the configuration of every node, with all these files but ca-key.pem. Whoever has them can join: keep \
          ca-key.pem elsewhere. They are valid for ten years."
     );
     Ok(())

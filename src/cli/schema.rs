@@ -41,6 +41,9 @@ pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
         }
         Command::Apply(args) => {
             let options = options(args)?;
+            if options.cluster.is_empty() {
+                return Err(Failure::usage("the tables are a cluster's: set [cluster] name"));
+            }
             on_runtime(async move {
                 // Tells who waits for whom; a process that is started anew is another one.
                 let who = format!("{} (process {})", options.node, std::process::id());

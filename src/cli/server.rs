@@ -66,6 +66,12 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     if config.auth.token_file.is_empty() {
         return Err(Failure::usage(NO_TOKEN_FILE));
     }
+    if config.cql().is_some() && !config.cluster.is_on() {
+        // Else it would run on its own directory, and nobody would know.
+        return Err(Failure::usage(
+            "cql.contact_points needs cluster.name: a node without it is alone on its own directory",
+        ));
+    }
     logging::start(&config.log)?;
     zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     let token_file = Path::new(&config.auth.token_file);

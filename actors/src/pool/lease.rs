@@ -7,9 +7,9 @@ use crate::{
     scheduler::ToExecutor,
 };
 use campanile_schema::{
-    ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
+    ids::{ExecutorSession, ShardId, Token},
     limits,
-    rpc::executor::{Held, Register, Registered},
+    rpc::executor::{Held, Register},
 };
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
@@ -109,29 +109,6 @@ impl PoolState {
             directory.to_pool(PoolMsg::NotHeld(id, stop.clone()));
             let _ = port.send(stop);
         });
-    }
-
-    /// Every credit of the owner before is void: from now on an announcement without an attempt of the shard says that it is not held.
-    pub(super) fn tell_epochs(&mut self, directory: &Directory) {
-        let now = directory.time.boot_ms();
-        let (due, later) = std::mem::take(&mut self.taken_over).into_iter().partition(|(at, ..)| *at <= now);
-        self.taken_over = later;
-        let due: Vec<(i64, ShardId, Epoch)> = due;
-        for session in self.sessions.values_mut() {
-            session.untold.extend(due.iter().map(|(_, shard, epoch)| (*shard, *epoch)));
-            let of = |run: RunId| due.iter().any(|(_, shard, _)| run.shard(directory.shards) == *shard);
-            let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0) && of(h.run));
-            session.to_confirm.extend(held);
-            if session.untold.is_empty() {
-                continue;
-            }
-            let taken = Registered { cluster_id: directory.cluster_id.0, epochs: session.untold.clone() };
-            // With a full outbox, later; without one it registers anew, and hears it then.
-            let told = session.outbox.as_ref().is_none_or(|outbox| outbox.try_send(ToExecutor::Epochs(taken)).is_ok());
-            if told {
-                session.untold.clear();
-            }
-        }
     }
 
     pub(super) fn check_leases(&mut self, directory: &Directory) {

@@ -7,6 +7,7 @@
 //! It also watches leases: silent 5 s = suspected, 10 s = lost.
 
 mod lease;
+mod moving;
 mod queue;
 mod session;
 
@@ -189,19 +190,9 @@ impl Actor for PoolActor {
                 state.send(&directory);
                 state.disconnected(session);
             }
-            PoolMsg::LeaseLost => state.sessions.values_mut().for_each(|session| {
-                session.outbox = None;
-                session.credit.slots = 0;
-            }),
+            PoolMsg::LeaseLost => state.hang_up(),
             PoolMsg::Tick => {
-                if directory.may_act() {
-                    state.check_leases(&directory);
-                    state.tell_epochs(&directory);
-                } else {
-                    // Nobody could be heard: what executors had left of their leases begins anew when the node has its own again.
-                    let now = directory.time.boot_ms();
-                    state.sessions.values_mut().for_each(|session| session.heard_ms = now);
-                }
+                state.look_after(&directory);
                 state.settle_soon(&myself);
                 state.gauges();
             }
@@ -289,34 +280,6 @@ impl PoolState {
         });
         if self.misfits.remove(&run).is_some() || queued {
             directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Another node has the shard, and its runs with it.
-    fn shard_gone(&mut self, directory: &Directory, shard: ShardId) {
-        let stays = |run: RunId| run.shard(directory.shards) != shard;
-        self.quotas.retain(stays);
-        for queue in self.queues.values_mut() {
-            queue.retain(stays, |tenant| {
-                directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
-            });
-        }
-        self.misfits.retain(|run, waiting| {
-            let stay = stays(*run);
-            if !stay {
-                directory.gauge(&waiting.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
-            }
-            stay
-        });
-        self.bound.retain(|run, _| stays(*run));
-        for assignments in self.outgoing.values_mut() {
-            assignments.retain(|assignment| stays(assignment.run));
-        }
-        self.lacking.retain(|(_, held)| stays(held.run));
-        self.taken_over.retain(|(_, of, _)| *of != shard);
-        for session in self.sessions.values_mut() {
-            session.running.retain(|run, _| stays(*run));
-            session.to_confirm.retain(|held| stays(held.run));
         }
     }
 

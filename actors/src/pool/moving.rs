@@ -1,0 +1,82 @@
+//! Shards that come to a node of a cluster and leave it, and a node that may decide nothing for a while.
+
+use super::PoolState;
+use crate::{directory::Directory, scheduler::ToExecutor};
+use campanile_schema::{
+    ids::{Epoch, RunId, ShardId, Token},
+    rpc::executor::Registered,
+};
+use std::sync::{Arc, atomic::Ordering};
+
+impl PoolState {
+    /// The node has no lease: executors are to work for others.
+    pub(super) fn hang_up(&mut self) {
+        for session in self.sessions.values_mut() {
+            session.outbox = None;
+            session.credit.slots = 0;
+        }
+    }
+
+    /// Four times a second: executors' leases, and what executors are to be told.
+    pub(super) fn look_after(&mut self, directory: &Arc<Directory>) {
+        if directory.may_act() {
+            self.check_leases(directory);
+            self.tell_epochs(directory);
+        } else {
+            // Nobody could be heard: what executors had left of their leases begins anew when the node has its own again.
+            let now = directory.time.boot_ms();
+            self.sessions.values_mut().for_each(|session| session.heard_ms = now);
+        }
+    }
+
+    /// Every credit of the owner before is void: from now on an announcement without an attempt of the shard says that it is not held.
+    fn tell_epochs(&mut self, directory: &Directory) {
+        let now = directory.time.boot_ms();
+        let (due, later) = std::mem::take(&mut self.taken_over).into_iter().partition(|(at, ..)| *at <= now);
+        self.taken_over = later;
+        let due: Vec<(i64, ShardId, Epoch)> = due;
+        for session in self.sessions.values_mut() {
+            session.untold.extend(due.iter().map(|(_, shard, epoch)| (*shard, *epoch)));
+            let of = |run: RunId| due.iter().any(|(_, shard, _)| run.shard(directory.shards) == *shard);
+            let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0) && of(h.run));
+            session.to_confirm.extend(held);
+            if session.untold.is_empty() {
+                continue;
+            }
+            let taken = Registered { cluster_id: directory.cluster_id.0, epochs: session.untold.clone() };
+            // With a full outbox, later; without one it registers anew, and hears it then.
+            let told = session.outbox.as_ref().is_none_or(|outbox| outbox.try_send(ToExecutor::Epochs(taken)).is_ok());
+            if told {
+                session.untold.clear();
+            }
+        }
+    }
+
+    /// Another node has the shard, and its runs with it.
+    pub(super) fn shard_gone(&mut self, directory: &Directory, shard: ShardId) {
+        let stays = |run: RunId| run.shard(directory.shards) != shard;
+        self.quotas.retain(stays);
+        for queue in self.queues.values_mut() {
+            queue.retain(stays, |tenant| {
+                directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+        self.misfits.retain(|run, waiting| {
+            let stay = stays(*run);
+            if !stay {
+                directory.gauge(&waiting.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            stay
+        });
+        self.bound.retain(|run, _| stays(*run));
+        for assignments in self.outgoing.values_mut() {
+            assignments.retain(|assignment| stays(assignment.run));
+        }
+        self.lacking.retain(|(_, held)| stays(held.run));
+        self.taken_over.retain(|(_, of, _)| *of != shard);
+        for session in self.sessions.values_mut() {
+            session.running.retain(|run, _| stays(*run));
+            session.to_confirm.retain(|held| stays(held.run));
+        }
+    }
+}
