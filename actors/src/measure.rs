@@ -37,19 +37,10 @@ pub fn describe() {
     gauge!("campanile_active_job_actors", "Jobs that are actors now");
     counter!("campanile_shards_taken_total", "Shards of a cluster that this node began to serve");
     counter!("campanile_replayed_frames_total", "Frames read when shards were taken");
-    counter!(
-        "campanile_shard_load_failures_total",
-        "Shards that could not be loaded when they were taken; it is tried again"
-    );
+    counter!("campanile_shard_load_failures_total", "Taken shards that could not be loaded at once");
     counter!("campanile_ownership_transitions_total", "Steps of the ownership protocol, by name");
-    counter!(
-        "campanile_ownership_unknown_answers_total",
-        "Requests of the ownership protocol without an answer in time"
-    );
-    counter!(
-        "campanile_projection_failures_total",
-        "Batches of rows that a cluster's store did not take; they are written again"
-    );
+    counter!("campanile_ownership_unknown_answers_total", "Requests of ownership without an answer in time");
+    counter!("campanile_projection_failures_total", "Batches of rows that the store did not take at once");
     gauge!("campanile_jobs", "Jobs, deleted ones left out");
     gauge!("campanile_open_runs", "Runs that are not final");
     gauge!("campanile_attempts_running", "Attempts that executors hold");
