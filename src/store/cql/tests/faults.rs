@@ -34,6 +34,9 @@ fn faulty() -> &'static Mutex<Faulty> {
     &FAULTY
 }
 
+/// The one whose lanes are written.
+const WRITER: SessionId = SessionId(20_000);
+
 fn row(session: SessionId, count: u64) -> SessionRow {
     SessionRow {
         version: 1,
@@ -46,8 +49,9 @@ fn row(session: SessionId, count: u64) -> SessionRow {
     }
 }
 
+/// In the name of the session that writes rows here.
 async fn ask(store: Arc<CqlStore>, statement: Statement) -> Answer {
-    store.execute(SessionId::default(), statement).await
+    store.execute(WRITER, statement).await
 }
 
 /// Asks until there is an answer.
@@ -118,7 +122,7 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
     on_runtime({
         let (store, view) = (store.clone(), view(1));
         async move {
-            let session = SessionId(20_000);
+            let session = WRITER;
             let insert = Statement::PutSession { session, expected: None, row: row(session, 1) };
             answered(&store, &insert).await;
             for seq in 1..=20 {
@@ -132,7 +136,7 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
     on_runtime({
         let (store, view) = (store.clone(), view(2));
         async move {
-            let session = SessionId(20_000);
+            let session = WRITER;
             assert_eq!(ask(store.clone(), Statement::ReadSession { session }).await, Answer::Unknown);
             let append = Statement::Append { lane: 1, seq: 21, batch: [21; 100].into() };
             assert_eq!(ask(store.clone(), append).await, Answer::Unknown);
@@ -142,7 +146,7 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
     });
     faulty.server.tell("start 1", "ready 1");
     on_runtime(async move {
-        let session = SessionId(20_000);
+        let session = WRITER;
         let read = Statement::ReadSession { session };
         assert_eq!(answered(&store, &read).await, Answer::Session(Some(row(session, 1))));
         let append = Statement::Append { lane: 1, seq: 21, batch: [21; 100].into() };
