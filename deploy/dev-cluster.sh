@@ -9,12 +9,14 @@ campanile=$(realpath "$1") dir=$2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$dir"
 dir=$(realpath "$dir")
+# What an earlier run said is no answer of this one.
+rm -f "$dir"/*.out "$dir"/store.in
 # Its own session's processes end with it, however it ends.
 trap 'trap - EXIT; kill -- $(jobs -p) 2>/dev/null || true; wait' EXIT
 trap 'exit 130' INT TERM HUP
 
 echo "starting Apache Cassandra (its first time it is fetched, 70 MB) ..."
-mkfifo "$dir/store.in" 2>/dev/null || true
+mkfifo "$dir/store.in"
 "$here/cassandra/cassandra.sh" run "$dir/store" 1 <"$dir/store.in" >"$dir/store.out" 2>"$dir/store.log" &
 exec 3>"$dir/store.in"
 until grep -q '^ready' "$dir/store.out"; do
