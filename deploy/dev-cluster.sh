@@ -66,7 +66,7 @@ Three nodes, two executors and six demo jobs run.
 
 See a node die, and its jobs go on elsewhere within some four seconds:
   kill -9 \$(cat $dir/n2.pid)
-  $campanile run list --job demo-1          # asks n1, whoever owns the job
+  $campanile job runs demo-1                 # asks n1, whoever owns the job
   tail -f $dir/n1.log $dir/n3.log            # "shard served" tells who took over
 Ctrl-C ends everything.
 TEXT
