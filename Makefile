@@ -235,7 +235,7 @@ endef
 chaos: ## A cluster of three nodes on Apache Cassandra: kills, stops, stalls, and the history checker after each (CHAOS_ARGS='--only NAME')
 	@$(call chaos,$(CHAOS_ARGS))
 
-chaos-short: ## The scenarios of chaos that are part of make test
+chaos-short: ## The scenarios of its short form, some six minutes
 	@$(call chaos,--short)
 
 dev-cluster: ## A cluster to look at: Apache Cassandra, three nodes, two executors and demo jobs on loopback; says how to kill a node
