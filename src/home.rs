@@ -19,6 +19,7 @@ use campanile_schema::{format::FormatRow, ids::SessionId};
 use parking_lot::Mutex;
 use std::{
     fs::{self, File},
+    io,
     path::{Path, PathBuf},
     pin::Pin,
     sync::Arc,
@@ -239,7 +240,7 @@ impl Member {
         let boot = clock::boot_id();
         // With the lock in hand, whoever had it before on this boot is gone: nobody need wait for its lease.
         let predecessor = last_session(&self.dir, &boot);
-        keep_session(&self.dir, session, &boot)
+        put_file(&self.dir, SESSION_FILE, &format!("{} {boot}\n", session.0))
             .map_err(|e| StoreError::Unavailable(format!("cannot write {SESSION_FILE}: {e}")))?;
         self.announce.session(session);
         cluster::start(ClusterParts {
@@ -282,8 +283,10 @@ fn last_session(dir: &Path, boot: &str) -> Option<SessionId> {
     (on == boot).then(|| number.parse().ok().map(SessionId)).flatten()
 }
 
-fn keep_session(dir: &Path, session: SessionId, boot: &str) -> std::io::Result<()> {
-    let partial = dir.join("SESSION.new");
-    fs::write(&partial, format!("{} {boot}\n", session.0))?;
-    fs::rename(partial, dir.join(SESSION_FILE))
+/// Puts a small file of a node in place, whole or not at all, and durably.
+pub fn put_file(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+    let partial = dir.join(format!("{name}.new"));
+    fs::write(&partial, text)?;
+    File::open(&partial)?.sync_all()?;
+    fs::rename(partial, dir.join(name))
 }

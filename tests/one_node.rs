@@ -7,11 +7,12 @@ mod support;
 use campanile_client::{Context, Executor, JobError};
 use campanile_schema::{
     error::ErrorCode,
+    ids::slot_of,
     job::{JobSpec, Trigger},
     record::RunState,
-    view::TriggerBody,
+    view::{JobFilter, TriggerBody},
 };
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 use support::{TestNode, eventually};
 
 fn every_second() -> Trigger {
@@ -92,6 +93,37 @@ async fn a_restart_keeps_jobs_runs_and_keys() {
         assert_eq!(other.known(), ErrorCode::IdempotencyKeyReused);
         let twin = scheduler.create_job(JobSpec::new("default", "by-hand", Trigger::Manual {}), None).await;
         assert_eq!(twin.unwrap_err().known(), ErrorCode::DuplicateName);
+    }
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_are_whole_and_in_order_however_jobs_are_spread_over_shards() {
+    let node = TestNode::start().await;
+    let scheduler = node.scheduler();
+    // Nearly all in one shard, which must be asked again and again for a page.
+    let crowded = |name: &String| slot_of("default", name).is_multiple_of(16);
+    let names = (0..).map(|n| format!("job-{n}"));
+    let names: Vec<String> = names.clone().filter(crowded).take(60).chain(names.take(20)).collect();
+    let mut made = Vec::new();
+    for name in names.iter().collect::<BTreeSet<_>>() {
+        let job = scheduler.create_job(JobSpec::new("default", name, Trigger::Manual {}), None).await.unwrap();
+        made.push(job.job_id);
+    }
+    made.sort_unstable();
+    for (size, skipped) in [(7, 0), (50, 0), (1_000, 0), (9, 2)] {
+        let mut seen = Vec::new();
+        let mut filter =
+            JobFilter { page_size: Some(size), page: (skipped > 0).then_some(skipped + 1), ..JobFilter::default() };
+        loop {
+            let page = scheduler.jobs(filter.clone()).await.unwrap();
+            seen.extend(page.items.iter().map(|job| job.job_id));
+            filter = JobFilter { page: None, page_token: page.next_page_token, ..filter };
+            if filter.page_token.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, made[size * skipped..], "pages of {size}, {skipped} skipped");
     }
     node.stop().await;
 }

@@ -144,6 +144,8 @@ pub struct Directory {
     pool: OnceLock<ActorRef<PoolMsg>>,
     pub tenants: Arc<Tenants>,
     pub draining: AtomicBool,
+    /// A node of a cluster gives its shards away; until then it works on.
+    pub leaving: AtomicBool,
     /// Nothing of this session counts any more.
     pub ended: AtomicBool,
     /// Shards of the start that have not yet told quotas and pool all that they bring with them.
@@ -173,6 +175,7 @@ impl Directory {
             pool: OnceLock::new(),
             tenants: Arc::default(),
             draining: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             starting: AtomicI64::new(0),
         })

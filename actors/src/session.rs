@@ -234,6 +234,7 @@ impl Session {
     pub async fn hand_over(&self, limit: Duration) {
         let Some(membership) = &self.directory.membership else { return };
         let until = tokio::time::Instant::now() + limit;
+        self.directory.leaving.store(true, Ordering::Relaxed);
         // So that the others have little to read.
         self.snapshot_all().await;
         membership.owner.drain();

@@ -212,9 +212,6 @@ fn next_generation(dir: &Path) -> io::Result<u64> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(error) => return Err(error),
     };
-    let partial = dir.join("GENERATION.new");
-    fs::write(&partial, format!("{}\n", before + 1))?;
-    fs::File::open(&partial)?.sync_all()?;
-    fs::rename(partial, path)?;
+    home::put_file(dir, GENERATION_FILE, &format!("{}\n", before + 1))?;
     Ok(before + 1)
 }

@@ -14,6 +14,7 @@ use campanile_core::placement::NodeId;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{SessionId, ShardId},
+    limits::GATEWAY_MESSAGE_BYTES,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -136,6 +137,15 @@ pub async fn answer(scheduler: Scheduler, question: Vec<u8>) -> Vec<u8> {
         }
         Err(error) => Reply::NotUnderstood(error.to_string()),
     };
-    // Our own types: they have no form that cannot be written.
-    rmp_serde::to_vec_named(&reply).unwrap_or_default()
+    let answer = encoded(&reply);
+    if answer.len() <= GATEWAY_MESSAGE_BYTES {
+        return answer;
+    }
+    let why = "the answer of another node is too large to travel; ask for a smaller page";
+    encoded(&Reply::Asked(Err(ApiError::new(ErrorCode::BodyTooLarge, why))))
+}
+
+/// Our own types: they have no form that cannot be written.
+fn encoded(reply: &Reply) -> Vec<u8> {
+    rmp_serde::to_vec_named(reply).unwrap_or_default()
 }

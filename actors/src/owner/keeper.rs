@@ -4,7 +4,7 @@
 use super::{
     OwnerHandle,
     hints::{ClusterMember, Planner},
-    load::{Found, Loader, Wanted},
+    load::{Found, Loaded, Loader, Wanted},
 };
 use crate::{
     cluster::SharedStore,
@@ -48,8 +48,8 @@ pub struct Keeper {
     wanted: Vec<Wanted>,
     /// In memory, until the protocol says that they are served.
     found: HashMap<ShardId, Found>,
-    loads: mpsc::UnboundedSender<(Wanted, Result<Found, StoreError>)>,
-    loads_done: mpsc::UnboundedReceiver<(Wanted, Result<Found, StoreError>)>,
+    loads: mpsc::UnboundedSender<Loaded>,
+    loads_done: mpsc::UnboundedReceiver<Loaded>,
 }
 
 impl Keeper {
@@ -83,9 +83,12 @@ impl Keeper {
                     Some(Output::Over) => return self.over(),
                     Some(order) => self.obey(order).await,
                 },
-                Some((wanted, result)) = self.loads_done.recv() => self.loaded(wanted, result),
+                Some(loaded) = self.loads_done.recv() => self.loaded(loaded),
                 Ok(()) = self.members.changed() => self.hint(),
-                () = tokio::time::sleep(GATHER), if gathering => self.load(),
+                () = tokio::time::sleep(GATHER), if gathering => {
+                    let wanted = std::mem::take(&mut self.wanted);
+                    self.load(wanted, Duration::ZERO);
+                }
             }
         }
     }
@@ -114,37 +117,29 @@ impl Keeper {
         }
     }
 
-    fn load(&mut self) {
+    fn load(&self, wanted: Vec<Wanted>, after: Duration) {
         let (loader, loads) = (self.loader.clone(), self.loads.clone());
-        let wanted = std::mem::take(&mut self.wanted);
         tokio::spawn(async move {
-            for (wanted, result) in loader.load(wanted).await {
-                let _ = loads.send((wanted, result));
-            }
+            tokio::time::sleep(after).await;
+            loader.load(wanted, loads).await;
         });
     }
 
-    fn loaded(&mut self, wanted: Wanted, result: Result<Found, StoreError>) {
-        match result {
+    fn loaded(&mut self, Loaded { wanted, found }: Loaded) {
+        // It was lost meanwhile, or loaded twice.
+        if !self.owner.holds(wanted.shard, wanted.epoch) || self.directory.serves(wanted.shard) {
+            return;
+        }
+        match found {
             Ok(mut found) => {
                 let (last, ends) = (found.last, std::mem::take(&mut found.ends));
                 self.found.insert(wanted.shard, found);
                 self.owner.loaded(wanted.shard, wanted.epoch, last, ends);
             }
             Err(error) => {
-                if !self.owner.holds(wanted.shard, wanted.epoch) {
-                    return;
-                }
                 metrics::counter!("campanile_shard_load_failures_total").increment(1);
                 tracing::error!(shard = %wanted.shard, %error, "a shard cannot be loaded; it is tried again");
-                let loads = self.loads.clone();
-                let loader = self.loader.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(LOAD_AGAIN).await;
-                    for (wanted, result) in loader.load(vec![wanted]).await {
-                        let _ = loads.send((wanted, result));
-                    }
-                });
+                self.load(vec![wanted], LOAD_AGAIN);
             }
         }
     }
@@ -157,8 +152,8 @@ impl Keeper {
             tracing::error!(%shard, "a shard is to be served that was not loaded");
             return;
         };
-        let (frames, directory) = (found.loaded.replayed(), self.directory.clone());
-        let start = ShardStart { directory: directory.clone(), epoch, loaded: found.loaded };
+        let (frames, directory) = (found.shard.replayed(), self.directory.clone());
+        let start = ShardStart { directory: directory.clone(), epoch, loaded: found.shard };
         self.directory.expect_shards(1);
         match Actor::spawn(None, ShardActor, start).await {
             Ok((actor, _)) => {

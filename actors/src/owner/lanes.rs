@@ -52,7 +52,7 @@ struct Writer {
     in_flight: Arc<AtomicI64>,
 }
 
-/// Starts the thread behind a handle; it ends with the handles.
+/// Starts the thread behind a handle; it ends when it hears [`ToWriter::Over`].
 pub fn start(
     handle: &JournalHandle,
     receiver: mpsc::Receiver<ToWriter>,
@@ -71,6 +71,7 @@ impl Writer {
         let linger = Duration::from_micros(self.options.linger_us);
         let mut round = Instant::now();
         while self.hear() {
+            // Asleep, and not woken by each frame that comes: what comes meanwhile shares the rows of this round.
             std::thread::sleep((round + linger).saturating_duration_since(Instant::now()));
             round = Instant::now();
             while let Ok(message) = self.receiver.try_recv() {

@@ -5,7 +5,7 @@ use crate::{
     cluster::SharedStore,
     ports::{Position, StoreError},
     projector::project_now,
-    shard::load::Loaded,
+    shard::load,
 };
 use campanile_core::ownership::{
     replay::{Replay, SpanEnd},
@@ -16,6 +16,7 @@ use campanile_schema::{
     ids::{Epoch, SessionId, ShardId},
 };
 use hashbrown::HashMap;
+use tokio::{sync::mpsc, task::JoinError};
 
 /// Bytes of rows read at once.
 const READ_BYTES: usize = 4 << 20;
@@ -31,10 +32,16 @@ pub(super) struct Wanted {
     pub snapshot: Option<SnapshotPointer>,
 }
 
+/// What came of loading a shard.
+pub(super) struct Loaded {
+    pub wanted: Wanted,
+    pub found: Result<Found, StoreError>,
+}
+
 /// A shard in memory.
 pub(super) struct Found {
     pub epoch: Epoch,
-    pub loaded: Loaded,
+    pub shard: load::Loaded,
     /// Its highest frame, and what each span holds.
     pub last: u64,
     pub ends: Vec<SpanEnd>,
@@ -49,7 +56,7 @@ pub(super) struct Loader {
 /// A shard on its way into memory.
 struct Loading {
     wanted: Wanted,
-    loaded: Loaded,
+    loaded: load::Loaded,
     replay: Replay,
     /// Frames above it are projected anew.
     projected: u64,
@@ -57,86 +64,76 @@ struct Loading {
 }
 
 impl Loader {
-    /// Each shard, or why it cannot be loaded now.
-    pub async fn load(&self, wanted: Vec<Wanted>) -> Vec<(Wanted, Result<Found, StoreError>)> {
-        let mut results = Vec::with_capacity(wanted.len());
+    /// Gives each shard as soon as it is there, or why it cannot be loaded now.
+    pub async fn load(&self, wanted: Vec<Wanted>, done: mpsc::UnboundedSender<Loaded>) {
+        let begun: Vec<_> = wanted
+            .into_iter()
+            .map(|wanted| {
+                let loader = self.clone();
+                let task = wanted.clone();
+                (wanted, tokio::spawn(async move { loader.begin(task).await }))
+            })
+            .collect();
         let mut loading = Vec::new();
-        let mut begun = Vec::new();
-        for wanted in wanted {
-            let loader = self.clone();
-            let task = tokio::spawn({
-                let wanted = wanted.clone();
-                async move { loader.begin(wanted).await }
-            });
-            begun.push((wanted, task));
-        }
         for (wanted, task) in begun {
-            match task.await.unwrap_or_else(|e| Err(StoreError::Unavailable(e.to_string()))) {
+            match task.await.unwrap_or_else(|e| Err(broke_off(&e))) {
                 Ok(shard) => loading.push(shard),
-                Err(error) => results.push((wanted, Err(error))),
+                Err(error) => tell(&done, wanted, Err(error)),
             }
         }
         // A shard needs its spans in order; at each step, those that read the same lane read it together.
         for step in 0.. {
-            let (mut done, mut groups) = (Vec::new(), HashMap::<(SessionId, u16), Vec<Loading>>::new());
+            let mut groups = HashMap::<(SessionId, u16), Vec<Loading>>::new();
             for shard in std::mem::take(&mut loading) {
                 match shard.wanted.spans.get(step) {
                     Some(span) => groups.entry((span.session, span.lane)).or_default().push(shard),
-                    None => done.push(shard),
+                    None => drop(tokio::spawn(self.clone().end(shard, done.clone()))),
                 }
             }
-            for shard in done {
-                let wanted = shard.wanted.clone();
-                results.push((wanted, self.end(shard).await));
-            }
             if groups.is_empty() {
-                return results;
+                return;
             }
-            let mut tasks = Vec::new();
+            let mut reading = Vec::new();
             for ((session, lane), shards) in groups {
-                let (loader, members) = (self.clone(), shards.iter().map(|s| s.wanted.clone()).collect::<Vec<_>>());
-                tasks.push((members, tokio::spawn(async move { loader.read(step, session, lane, shards).await })));
+                let members: Vec<Wanted> = shards.iter().map(|shard| shard.wanted.clone()).collect();
+                let (loader, done) = (self.clone(), done.clone());
+                let task = async move { loader.read(step, session, lane, shards, &done).await };
+                reading.push((members, tokio::spawn(task)));
             }
-            for (members, task) in tasks {
-                match task.await.unwrap_or_else(|e| Err(StoreError::Unavailable(e.to_string()))) {
-                    Ok(shards) => {
-                        for shard in shards {
-                            match shard {
-                                Ok(shard) => loading.push(shard),
-                                Err((wanted, error)) => results.push((wanted, Err(error))),
-                            }
-                        }
+            for (members, task) in reading {
+                match task.await.unwrap_or_else(|e| Err(broke_off(&e))) {
+                    Ok(shards) => loading.extend(shards),
+                    // Those that failed for themselves are told a second time, which changes nothing: they are loaded again.
+                    Err(error) => {
+                        members.into_iter().for_each(|wanted| tell(&done, wanted, Err(error.clone())));
                     }
-                    Err(error) => results.extend(members.into_iter().map(|wanted| (wanted, Err(error.clone())))),
                 }
             }
         }
-        results
     }
 
     async fn begin(&self, wanted: Wanted) -> Result<Loading, StoreError> {
         let number = wanted.snapshot.map(|pointer| pointer.number);
-        let loaded = Loaded::of_cluster(&*self.store.snapshots, wanted.shard, number).await?;
+        let loaded = load::Loaded::of_cluster(&*self.store.snapshots, wanted.shard, number).await?;
         let projected = self.store.views.applied(wanted.shard).await?;
         let replay = Replay::new(&wanted.spans, wanted.snapshot, projected);
         Ok(Loading { wanted, loaded, replay, projected, unseen: Vec::new() })
     }
 
-    /// Rows of one lane, from the first that one of the shards needs to the last.
-    #[allow(clippy::type_complexity)]
+    /// Rows of one lane, from the first that one of the shards needs to the last; the shards that go on.
     async fn read(
         &self,
         step: usize,
         session: SessionId,
         lane: u16,
         mut shards: Vec<Loading>,
-    ) -> Result<Vec<Result<Loading, (Wanted, StoreError)>>, StoreError> {
+        done: &mpsc::UnboundedSender<Loaded>,
+    ) -> Result<Vec<Loading>, StoreError> {
         let spans = || shards.iter().filter_map(|shard| shard.wanted.spans.get(step));
         // An empty span ends before it begins.
         let first = spans().filter(|s| s.to.is_some_and(|to| to >= s.from)).map(|s| s.from).min();
         let last = spans().filter_map(|span| span.to).max().unwrap_or(0);
         let mut after = first.unwrap_or(last + 1).saturating_sub(1);
-        let mut failed = Vec::new();
         while after < last {
             let rows = self.store.leases.read_lane(session, lane, after, last, READ_BYTES).await?;
             let Some((read, _)) = rows.last() else { break };
@@ -155,7 +152,7 @@ impl Loader {
                     let frames = of.remove(&shard.wanted.shard).unwrap_or_default();
                     match shard.row(step, position, frames) {
                         Ok(()) => going_on.push(shard),
-                        Err(error) => failed.push((shard.wanted, error)),
+                        Err(error) => tell(done, shard.wanted, Err(error)),
                     }
                 }
                 shards = going_on;
@@ -166,10 +163,16 @@ impl Loader {
                 }
             }
         }
-        Ok(shards.into_iter().map(Ok).chain(failed.into_iter().map(Err)).collect())
+        Ok(shards)
     }
 
-    async fn end(&self, shard: Loading) -> Result<Found, StoreError> {
+    async fn end(self, shard: Loading, done: mpsc::UnboundedSender<Loaded>) {
+        let wanted = shard.wanted.clone();
+        let found = self.found(shard).await;
+        tell(&done, wanted, found);
+    }
+
+    async fn found(&self, shard: Loading) -> Result<Found, StoreError> {
         let Loading { wanted, mut loaded, replay, unseen, .. } = shard;
         let (last, ends) =
             replay.end().map_err(|hole| StoreError::Corrupt(format!("shard {}: {hole}", wanted.shard)))?;
@@ -177,8 +180,17 @@ impl Loader {
             project_now(&*self.store.views, &unseen).await?;
         }
         loaded.settle(Position::default());
-        Ok(Found { epoch: wanted.epoch, loaded, last, ends })
+        Ok(Found { epoch: wanted.epoch, shard: loaded, last, ends })
     }
+}
+
+/// Nobody hears it when the session has ended.
+fn tell(done: &mpsc::UnboundedSender<Loaded>, wanted: Wanted, found: Result<Found, StoreError>) {
+    let _ = done.send(Loaded { wanted, found });
+}
+
+fn broke_off(error: &JoinError) -> StoreError {
+    StoreError::Unavailable(format!("loading broke off: {error}"))
 }
 
 impl Loading {

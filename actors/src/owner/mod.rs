@@ -102,7 +102,8 @@ impl OwnerHandle {
 
     /// Whether this session may acknowledge, send and fire now.
     pub fn may_act(&self) -> bool {
-        self.inner.now_ms() < self.inner.acts_until_ms.load(Ordering::Acquire)
+        !self.inner.stopped.load(Ordering::Acquire)
+            && self.inner.now_ms() < self.inner.acts_until_ms.load(Ordering::Acquire)
     }
 
     /// Nothing can be done under this session any more.
@@ -147,7 +148,8 @@ impl OwnerHandle {
     /// Stops at once: others will find out.
     pub fn stop(&self) {
         self.inner.stopped.store(true, Ordering::Release);
-        self.inner.acts_until_ms.store(0, Ordering::Release);
+        // The lanes' thread holds this handle, which holds the way to it: it would never end by itself.
+        let _ = self.inner.to_lanes.send(ToWriter::Over);
     }
 
     /// A peer says that it has released a shard to this session.
@@ -240,9 +242,7 @@ impl Inner {
                 }
             }
         }
-        if !self.stopped.load(Ordering::Acquire) {
-            self.acts_until_ms.store(protocol.acts_until_ms(), Ordering::Release);
-        }
+        self.acts_until_ms.store(protocol.acts_until_ms(), Ordering::Release);
     }
 
     fn note_owners(&self, protocol: &Ownership) {

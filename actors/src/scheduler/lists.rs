@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     calls::{ShardCall, ask, gone},
+    directory::Directory,
     messages::Answer,
 };
 use campanile_schema::{
@@ -18,7 +19,10 @@ use campanile_schema::{
     time::Timestamp,
     view::{DeadLetterView, JobFilter, LedgerEntryView, LedgerView, Page, RunView},
 };
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
+
+/// Jobs that each shard is asked for beyond twice its part of a list.
+const SPARE: usize = 4;
 
 impl Scheduler {
     /// Ordered by id; the page token is the last id seen.
@@ -33,22 +37,8 @@ impl Scheduler {
         };
         let size = clamp_page(filter.page_size.unwrap_or(100));
         let skip = filter.page.map_or(0, |p| p.saturating_sub(1) * size);
-        let limit = skip + size + 1;
-        let filter = Arc::new(filter);
-        let mut all = Vec::new();
-        let asked: Vec<_> = (0..directory.shards)
-            .map(|shard| {
-                let (directory, filter) = (directory.clone(), filter.clone());
-                tokio::spawn(async move {
-                    ask::<Vec<JobView>>(&directory, ShardId(shard), ShardCall::ListJobs { filter, after, limit }).await
-                })
-            })
-            .collect();
-        for answer in asked {
-            all.extend(answer.await.map_err(|_| gone())??);
-        }
-        all.sort_by_key(|j: &JobView| j.job_id);
-        let mut items: Vec<JobView> = all.into_iter().skip(skip).take(size + 1).collect();
+        let mut items = merged(&directory, &Arc::new(filter), after, skip + size + 1).await?;
+        let mut items = items.split_off(skip.min(items.len()));
         let more = items.len() > size;
         items.truncate(size);
         let next_page_token = items.last().filter(|_| more).map(|j| j.job_id.to_string());
@@ -118,6 +108,52 @@ impl Scheduler {
         let from = rows.first().map_or(from_ms, |r| r.from_ms.max(from_ms));
         let to = rows.last().map_or(from, |r| r.to_ms.min(to_ms));
         Ok(LedgerView { job_id: job, from: Timestamp(from), to: Timestamp(to), items, truncated })
+    }
+}
+
+/// What is known of one shard's list while lists are merged.
+struct Source {
+    shard: ShardId,
+    /// Asked up to this id.
+    after: u64,
+    /// Fetched and not taken yet, in order.
+    ready: VecDeque<JobView>,
+    /// There is nothing after what is ready.
+    ended: bool,
+}
+
+/// The first `count` jobs of all shards with ids above `after`, in order. Ids are spread over the shards, so each is asked for little
+/// more than its part; who runs out of what it gave is asked for more. A shard may be on another node: whole lists of all would be
+/// as many times too much as there are shards.
+async fn merged(directory: &Arc<Directory>, filter: &Arc<JobFilter>, after: u64, count: usize) -> Answer<Vec<JobView>> {
+    let limit = (count * 2 / usize::from(directory.shards) + SPARE).min(count);
+    let source = |shard| Source { shard: ShardId(shard), after, ready: VecDeque::new(), ended: false };
+    let mut sources: Vec<Source> = (0..directory.shards).map(source).collect();
+    let mut jobs = Vec::new();
+    loop {
+        let mut asked = Vec::new();
+        for source in sources.iter_mut().filter(|source| !source.ended && source.ready.is_empty()) {
+            let (directory, shard) = (directory.clone(), source.shard);
+            let call = ShardCall::ListJobs { filter: filter.clone(), after: source.after, limit };
+            asked.push((source, tokio::spawn(async move { ask::<Vec<JobView>>(&directory, shard, call).await })));
+        }
+        for (source, answer) in asked {
+            let views = answer.await.map_err(|_| gone())??;
+            source.ended = views.len() < limit;
+            source.after = views.last().map_or(source.after, |job| job.job_id.0);
+            source.ready = views.into();
+        }
+        // In order as long as every shard has shown its next one, or has none.
+        while jobs.len() < count && sources.iter().all(|source| source.ended || !source.ready.is_empty()) {
+            let next = sources.iter_mut().filter(|source| !source.ready.is_empty());
+            let Some(next) = next.min_by_key(|source| source.ready.front().map(|job| job.job_id)) else {
+                return Ok(jobs);
+            };
+            jobs.extend(next.ready.pop_front());
+        }
+        if jobs.len() >= count {
+            return Ok(jobs);
+        }
     }
 }
 

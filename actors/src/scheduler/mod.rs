@@ -83,6 +83,9 @@ impl Scheduler {
                         "the cluster's store does not answer: without a lease the node decides nothing".to_owned(),
                     );
                 }
+                if directory.leaving.load(Ordering::Relaxed) {
+                    reasons.push("the node gives its shards to others before it stops".to_owned());
+                }
                 if directory.draining.load(Ordering::Relaxed) {
                     reasons.push("the node is stopping".to_owned());
                 }

@@ -5,6 +5,7 @@
 
 use super::Shard;
 use crate::{
+    calls::nowhere,
     job::{After, JobActor, Turn},
     messages::{Envelope, ReplyTo, ShardMsg},
 };
@@ -21,6 +22,10 @@ impl Shard {
     /// Gives a command to its job's actor, activating it if need be.
     pub(super) fn submit(&mut self, myself: &ActorRef<ShardMsg>, envelope: Envelope) {
         let Envelope { job: id, command, reply } = envelope;
+        if self.stopping {
+            // Its frame would be nobody's, and a shard that stays after all would have a hole in its journal.
+            return self.refuse(reply, nowhere());
+        }
         if !self.activate(id) {
             let error = if self.jobs.contains_key(&id) {
                 ApiError::new(ErrorCode::Internal, format!("job {id} cannot be read; see the node's log"))

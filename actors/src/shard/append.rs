@@ -96,6 +96,7 @@ impl Shard {
     }
 
     fn open_frame(&mut self) -> OpenFrame {
+        debug_assert!(!self.stopping, "shard {}: decided something after it was told to stop", self.id);
         let hlc = self.state.next_hlc(self.directory.time.now_us());
         self.state.seq += 1;
         let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events: Vec::new() };

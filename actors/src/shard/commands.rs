@@ -71,6 +71,7 @@ impl Shard {
     /// Wakes the jobs whose time has come.
     pub(super) fn tick(&mut self, myself: &ActorRef<ShardMsg>) {
         if self.stopping {
+            // The wheel keeps what is due for the case that it stays.
             return;
         }
         let now = self.now_ms();
@@ -89,10 +90,6 @@ impl Shard {
 
     pub(super) fn start_bound(&mut self, myself: &ActorRef<ShardMsg>, binds: Vec<Bind>) {
         for bind in binds {
-            if self.stopping {
-                self.directory.to_pool(PoolMsg::Unbind(bind.run, bind.session));
-                continue;
-            }
             let command = Command::Start {
                 run: bind.run,
                 executor: bind.executor.to_string(),
@@ -106,11 +103,6 @@ impl Shard {
 
     pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, items: Vec<(Ended, usize)>, batch: &Arc<FinishBatch>) {
         for (ended, index) in items {
-            if self.stopping {
-                // The next owner takes it.
-                batch.set(index, FinishOutcome::Again);
-                continue;
-            }
             let job = ended.job;
             if !self.jobs.contains_key(&job) {
                 let batch = batch.clone();
@@ -160,10 +152,6 @@ impl Shard {
         session: ExecutorSession,
         port: Option<oneshot::Sender<Vec<Held>>>,
     ) {
-        if self.stopping {
-            // Nothing is known to be stale.
-            return;
-        }
         let known: Vec<Held> = held.iter().copied().filter(|h| self.jobs.contains_key(&h.job)).collect();
         let mut stale: Vec<Held> = held.iter().copied().filter(|h| !self.jobs.contains_key(&h.job)).collect();
         let Some(port) = port else {
