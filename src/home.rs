@@ -3,10 +3,12 @@
 
 use crate::{
     clock::{self, SystemClock},
+    cluster::desk::Desk,
     store::embedded::{EmbeddedOptions, EmbeddedStore},
 };
 use campanile_actors::{
     calls::Peers,
+    chronicle::Chronicle,
     cluster::{self, ClusterParts, SharedStore},
     maintenance::Retention,
     owner::ClusterMember,
@@ -58,6 +60,10 @@ pub struct ClusterOptions {
     /// Living members, this node among them once it was announced.
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     pub announce: Arc<dyn Announce>,
+    /// What happens is noted there.
+    pub chronicle: Arc<Chronicle>,
+    /// Where operators ask about the cluster.
+    pub desk: Option<Arc<Desk>>,
     pub peers: Arc<dyn Peers>,
     /// Lets other nodes ask this one's scheduler; called once, before the first session.
     pub connect: Connect,
@@ -109,6 +115,8 @@ pub struct Member {
     settings: Settings,
     members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     announce: Arc<dyn Announce>,
+    chronicle: Arc<Chronicle>,
+    desk: Option<Arc<Desk>>,
     peers: Arc<dyn Peers>,
     drain: Duration,
     _lock: File,
@@ -127,11 +135,21 @@ impl Home {
                 Ok(Self::Alone(Alone { dir, store, opened: Mutex::new(Some(opened)) }))
             }
             HomeOptions::Cluster(options) => {
-                let ClusterOptions { dir, lock, format, store, settings, members, announce, peers, connect, drain } =
-                    *options;
-                connect(scheduler.clone()).await?;
-                let member = Member { dir, format, store, settings, members, announce, peers, drain, _lock: lock };
-                Ok(Self::Cluster(Box::new(member)))
+                let options = *options;
+                (options.connect)(scheduler.clone()).await?;
+                Ok(Self::Cluster(Box::new(Member {
+                    dir: options.dir,
+                    format: options.format,
+                    store: options.store,
+                    settings: options.settings,
+                    members: options.members,
+                    announce: options.announce,
+                    chronicle: options.chronicle,
+                    desk: options.desk,
+                    peers: options.peers,
+                    drain: options.drain,
+                    _lock: options.lock,
+                })))
             }
         }
     }
@@ -140,6 +158,14 @@ impl Home {
         match self {
             Self::Alone(alone) => &alone.dir,
             Self::Cluster(member) => &member.dir,
+        }
+    }
+
+    /// Where operators ask about the cluster; None: there is none.
+    pub fn desk(&self) -> Option<Arc<Desk>> {
+        match self {
+            Self::Alone(_) => None,
+            Self::Cluster(member) => member.desk.clone(),
         }
     }
 
@@ -254,6 +280,7 @@ impl Member {
             saved_clock: clock::load(&self.dir),
             linger_us: with.linger_us,
             members: self.members.clone(),
+            chronicle: self.chronicle.clone(),
             peers: self.peers.clone(),
             failures: with.failures.clone(),
         })

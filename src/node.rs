@@ -88,7 +88,7 @@ impl Node {
         let (stop, stopped) = watch::channel(false);
         let (leave, left) = watch::channel(false);
         let is_member = sessions.home.is_member();
-        let operations = Operations::new(scheduler.clone());
+        let operations = Operations::of(scheduler.clone(), sessions.home.desk());
         let api = Api {
             operations: operations.clone(),
             authenticator: options.authenticator.clone(),

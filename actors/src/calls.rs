@@ -2,6 +2,7 @@
 
 use crate::{
     directory::{Directory, Place},
+    lending::{Counts, Report, Terms},
     messages::{Answer, ShardMsg},
 };
 use campanile_core::job::{Command, Reply};
@@ -90,13 +91,36 @@ pub enum ShardCall {
     GetRun(RunId),
     OpenRuns(JobId),
     TenantOfJob(JobId),
-    /// Its record, and whether it is paused.
     GetTenant(String),
+    /// Names of the tenants whose home the shard is.
+    Tenants,
+    /// To the home shard of tenants: what a session has of them, and what it wants.
+    Borrow {
+        session: SessionId,
+        reports: Vec<Report>,
+    },
+    /// To a session, by one of its shards: this tenant has limits.
+    Remind(TenantRecord),
+    /// Why a run of the shard waits for a permit or an executor; None: it does not.
+    WhyWaiting {
+        run: RunId,
+        tenant: String,
+        pool: String,
+    },
     ListJobs {
         filter: Arc<JobFilter>,
         after: u64,
         limit: usize,
     },
+}
+
+/// What the home shard of a tenant knows of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TenantFacts {
+    pub limits: Option<TenantRecord>,
+    pub paused: bool,
+    /// Of all sessions of a cluster; None: the node is alone.
+    pub counts: Option<Counts>,
 }
 
 impl ShardCall {
@@ -119,6 +143,10 @@ impl ShardCall {
             | Self::OpenRuns(_)
             | Self::TenantOfJob(_)
             | Self::GetTenant(_)
+            | Self::Tenants
+            | Self::Borrow { .. }
+            | Self::Remind(_)
+            | Self::WhyWaiting { .. }
             | Self::Finish(_)
             | Self::ListJobs { .. } => false,
         }
@@ -158,7 +186,10 @@ answers! {
     Run(Option<Box<RunView>>),
     Runs(Vec<RunView>),
     Name(String),
-    Tenant((Option<TenantRecord>, bool)),
+    Tenant(TenantFacts),
+    Names(Vec<String>),
+    Terms(Vec<Terms>),
+    Why(Option<String>),
     Finished(Vec<FinishOutcome>),
 }
 

@@ -3,6 +3,7 @@
 
 use crate::{
     calls::Peers,
+    chronicle::Chronicle,
     directory::{Directory, DirectoryParts, Membership},
     journal::JournalHandle,
     maintenance,
@@ -17,7 +18,7 @@ use crate::{
     time::NodeTime,
 };
 use campanile_core::{clock::Saved, ownership::Settings};
-use campanile_schema::format::FormatRow;
+use campanile_schema::{cluster::ClusterEventKind, format::FormatRow};
 use ractor::Actor;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
@@ -46,6 +47,7 @@ pub struct ClusterParts {
     /// Living members, this node with its current session among them.
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     pub peers: Arc<dyn Peers>,
+    pub chronicle: Arc<Chronicle>,
     /// Told when the session is over: a new one is to be started.
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
@@ -94,9 +96,11 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
         store: parts.store,
         orders,
         members: parts.members,
+        chronicle: parts.chronicle.clone(),
         failures: parts.failures,
     });
     tracing::info!(session = id.0, shards, "session of a cluster started");
+    parts.chronicle.note(ClusterEventKind::SessionBegun, None, None, Some(format!("session {}", id.0)));
     let tasks = vec![
         tokio::spawn(session::tick(directory.clone())),
         tokio::spawn(maintenance::gauges(directory.clone())),

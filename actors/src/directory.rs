@@ -4,6 +4,7 @@
 use crate::{
     calls::Peers,
     journal::JournalHandle,
+    lending::Counts,
     messages::{PoolMsg, ShardMsg},
     owner::OwnerHandle,
     ports::{Secrets, Snapshots, Views},
@@ -27,8 +28,12 @@ use std::sync::{
 #[derive(Debug, Default)]
 pub struct TenantGauge {
     pub jobs: AtomicI64,
+    /// On other nodes, as far as is known.
+    pub jobs_elsewhere: AtomicI64,
     /// Runs that wait for a permit or an executor.
     pub waiting: AtomicI64,
+    /// On other nodes, as far as is known.
+    pub waiting_elsewhere: AtomicI64,
     /// Runs that hold a permit.
     pub running: AtomicI64,
     pub max_jobs: AtomicU64,
@@ -42,14 +47,18 @@ impl TenantGauge {
             0 => u64::from(limits::QUEUED_RUNS_PER_TENANT),
             n => n,
         };
-        self.waiting.load(Ordering::Relaxed) >= max as i64
+        self.waiting.load(Ordering::Relaxed) + self.waiting_elsewhere.load(Ordering::Relaxed) >= max as i64
     }
     pub fn jobs_full(&self) -> bool {
         let max = match self.max_jobs.load(Ordering::Relaxed) {
             0 => limits::JOBS_PER_TENANT,
             n => n,
         };
-        self.jobs.load(Ordering::Relaxed) >= max as i64
+        self.jobs.load(Ordering::Relaxed) + self.jobs_elsewhere.load(Ordering::Relaxed) >= max as i64
+    }
+    pub fn set_elsewhere(&self, counts: Counts) {
+        self.jobs_elsewhere.store(counts.jobs as i64, Ordering::Relaxed);
+        self.waiting_elsewhere.store(counts.waiting as i64, Ordering::Relaxed);
     }
     pub fn set_limits(&self, tenant: &TenantRecord) {
         self.max_jobs.store(tenant.max_jobs, Ordering::Relaxed);

@@ -87,6 +87,12 @@ pub fn quota_plus_one() -> bool {
     *SET.get_or_init(|| mutation("quota_plus_one"))
 }
 
+/// Every node of a cluster lends a tenant's permits as if it were alone.
+pub fn limits_alone() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| mutation("limits_alone"))
+}
+
 /// Jobs with the label `campanile.fault=panic` break their actor when they are woken.
 pub fn panic_if_poisoned(job: &Job, command: &Command) {
     if !matches!(command, Command::Wake) {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calls;
+pub mod chronicle;
 pub mod cluster;
 pub mod directory;
 #[cfg(feature = "faults")]
@@ -12,6 +13,7 @@ pub mod faults;
 pub mod filter;
 mod job;
 pub mod journal;
+pub mod lending;
 pub mod maintenance;
 pub mod measure;
 pub mod messages;

@@ -155,6 +155,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::AttemptStarted { .. }
             | Event::TenantSet { .. }
             | Event::TenantDeleted { .. }
+            | Event::Lent { .. }
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::JobCreated { .. }

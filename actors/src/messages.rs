@@ -2,6 +2,7 @@
 
 use crate::{
     calls::{Port, ShardAnswer, ShardCall},
+    lending::Terms,
     ports::Position,
     scheduler::ToExecutor,
 };
@@ -181,6 +182,10 @@ pub enum PoolMsg {
     ShardServed(ShardId, Epoch),
     /// The shard is not served here any more: its runs are another node's.
     ShardGone(ShardId),
+    /// What a home shard says of its tenants' limits.
+    Terms(ShardId, Answer<Vec<Terms>>),
+    /// Answered when the runs that came with the shard are counted, so that it may be handed over.
+    Settled(ShardId, oneshot::Sender<()>),
     /// Rate permits may have come.
     QuotaTick,
     Register(Box<Register>, mpsc::Sender<ToExecutor>, oneshot::Sender<()>),

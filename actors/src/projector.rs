@@ -201,6 +201,7 @@ fn row_of(event: &Event) -> Option<Row> {
         Event::RunCreated { interval: None, .. }
         | Event::TenantSet { .. }
         | Event::TenantDeleted { .. }
+        | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
         | Event::JobCreated { .. }

@@ -6,6 +6,7 @@
 use crate::{
     ids::{Digest, ExecutorSession, JobId, RunId, Token},
     job::upper_enum,
+    loan::LoanEvent,
     payload::Payload,
     record::{AttemptState, RunRecord, Source, code},
     stored::{StoredJob, TenantRecord},
@@ -122,6 +123,14 @@ pub enum Event {
     /// Held by every shard; the highest version of a scope wins.
     #[serde(rename = "ps")]
     PauseSet { scope: PauseScope, paused: bool, version: u64 },
+    /// In the tenant's home shard: what its quota lends to sessions of a cluster.
+    #[serde(rename = "tl")]
+    Lent {
+        #[serde(rename = "t")]
+        tenant: String,
+        #[serde(rename = "l")]
+        changes: Vec<LoanEvent>,
+    },
 
     /// A create came with a caller's key. Without a job, in the key's shard: the key belongs to this request. With one, in
     /// the frame of its `JobCreated`: this is what the request made.
@@ -374,9 +383,11 @@ impl Event {
     /// The job that the event belongs to; None for events of the shard itself (what a key made is the shard's).
     pub fn job(&self) -> Option<JobId> {
         match self {
-            Self::TenantSet { .. } | Self::TenantDeleted { .. } | Self::PauseSet { .. } | Self::CreateKept { .. } => {
-                None
-            }
+            Self::TenantSet { .. }
+            | Self::TenantDeleted { .. }
+            | Self::PauseSet { .. }
+            | Self::Lent { .. }
+            | Self::CreateKept { .. } => None,
             Self::JobCreated { job, .. }
             | Self::JobReplaced { job, .. }
             | Self::JobPaused { job, .. }

@@ -7,6 +7,7 @@
 //!   a newer writer does not stop an older reader of the same format.
 #![forbid(unsafe_code)]
 
+pub mod cluster;
 pub mod error;
 pub mod event;
 pub mod format;
@@ -14,6 +15,7 @@ pub mod frame;
 pub mod ids;
 pub mod job;
 pub mod limits;
+pub mod loan;
 pub mod payload;
 pub mod record;
 pub mod rpc;

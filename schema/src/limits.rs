@@ -289,6 +289,8 @@ pub const TZDB_FILES: usize = 20_000;
 pub const TZDB_DEPTH: usize = 4;
 /// Longest name of a cluster, characters: a label of the DNS.
 pub const CLUSTER_NAME_CHARS: usize = 63;
+/// What a node remembers of what happened to its cluster, count.
+pub const CLUSTER_EVENTS: usize = 1_000;
 /// Addresses in `cluster.seeds`, count.
 pub const CLUSTER_SEEDS: usize = 64;
 /// Largest packet of membership, bytes: it must fit into one frame of any network.

@@ -88,7 +88,8 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
         "job.pause" | "job.resume" | "run.cancel" | "run.retry" | "dlq.redrive" | "dlq.discard" | "tenant.pause"
-        | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept" => json!({"reason": "maintenance"}),
+        | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept" | "cluster.cordon"
+        | "cluster.uncordon" => json!({"reason": "maintenance"}),
         _ => return None,
     })
 }
@@ -134,6 +135,20 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
             "version": env!("CARGO_PKG_VERSION"), "clusterId": 77, "shards": 256, "epoch": 3, "tzdb": "2026b",
             "ready": true, "notReadyReasons": [], "jobs": 12, "openRuns": 1, "executors": 1, "now": AT,
         }),
+        "cluster.members" => json!({"items": [{
+            "name": "n1", "state": "ALIVE", "isSelf": true, "shards": 86, "session": 3, "build": env!("CARGO_PKG_VERSION"),
+            "http": "127.0.0.1:7700", "rpc": "127.0.0.1:7701", "gateway": "127.0.0.1:7702", "gossip": "127.0.0.1:7703",
+            "clockOffsetMs": 0,
+        }]}),
+        "cluster.shards" => json!({"items": [{
+            "shard": 0, "node": "n1", "session": 3, "epoch": 2, "servedHere": true, "spans": 1, "snapshotSeq": 120,
+        }]}),
+        "cluster.plan" => json!({
+            "balanced": false, "cap": 90, "moves": [{"shard": 7, "from": "n1", "to": "n2", "reason": "BALANCE"}],
+        }),
+        "cluster.events" => json!({"items": [{
+            "at": AT, "kind": "SHARD_SERVED", "node": null, "shard": 7, "detail": "epoch 2, 14 frames replayed",
+        }]}),
         "page.readyz" => json!({"ready": true}),
         "page.openapi" => json!({"openapi": "3.1.0", "info": {"title": "Campanile"}, "paths": {}}),
         "page.healthz" => json!("ok\n"),
@@ -161,6 +176,7 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "jobId" => json!(8193),
         "runId" => json!(4194305),
         "tenantId" => json!("default"),
+        "node" => json!("n1"),
         "name" | "text" => json!("daily_billing"),
         "labels" => json!("team=pay"),
         "status" => json!("ENABLED"),

@@ -22,6 +22,7 @@ mod problem;
 mod request;
 mod route;
 mod routes;
+mod routes_cluster;
 mod routes_jobs;
 mod routes_runs;
 mod routes_system;

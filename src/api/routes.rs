@@ -3,7 +3,7 @@
 use super::{
     pages,
     route::{Call, Route},
-    routes_jobs, routes_runs, routes_system,
+    routes_cluster, routes_jobs, routes_runs, routes_system,
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -15,6 +15,7 @@ pub(super) fn table() -> Vec<Route> {
     let mut table = routes_jobs::routes();
     table.extend(routes_runs::routes());
     table.extend(routes_system::routes());
+    table.extend(routes_cluster::routes());
     table.extend(plain_pages());
     table
 }
@@ -50,6 +51,11 @@ impl Call {
     /// The run of the path.
     pub fn run(&self) -> Result<RunId, ApiError> {
         number(self.param("runId"), "run", "list a job's with /api/v1/jobs/{jobId}/runs").map(RunId)
+    }
+
+    /// The node of the path.
+    pub fn node(&self) -> &str {
+        self.param("node")
     }
 
     /// The tenant of the path.

@@ -13,11 +13,11 @@ type Answer<T> = Result<T, ApiError>;
 /// A list that has one page.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Items<T> {
-    items: Vec<T>,
+pub(super) struct Items<T> {
+    pub items: Vec<T>,
 }
 
-const BAD_BODY: &[ErrorCode] = &[
+pub(super) const BAD_BODY: &[ErrorCode] = &[
     ErrorCode::InvalidArgument,
     ErrorCode::MalformedBody,
     ErrorCode::NotFound,

@@ -1,6 +1,12 @@
-//! `campanile cluster`: what a cluster needs before it runs.
+//! `campanile cluster`: what a cluster needs before it runs; the rest is in `members.rs`.
 
-use super::{credentials::write_private, failure::Failure, output};
+use super::{
+    credentials::write_private,
+    failure::Failure,
+    members,
+    output::{self, Format},
+    remote::Remote,
+};
 use crate::{cluster::keys::Authority, config::Config};
 use std::path::{Path, PathBuf};
 
@@ -14,11 +20,18 @@ pub(super) enum Command {
         #[arg(long, default_value = "campanile")]
         name: String,
     },
+    #[command(flatten)]
+    Running(members::Command),
 }
 
-pub(super) fn run(command: Command) -> Result<(), Failure> {
+pub(super) fn run(
+    command: Command,
+    remote: impl FnOnce() -> Result<Remote, Failure>,
+    format: Format,
+) -> Result<(), Failure> {
     match command {
         Command::NewKeys { dir, name } => new_keys(&dir, &name),
+        Command::Running(command) => members::run(command, &remote()?, format),
     }
 }
 

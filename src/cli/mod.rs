@@ -23,6 +23,7 @@ mod job;
 mod job_flags;
 mod job_ref;
 mod logging;
+mod members;
 mod output;
 mod remote;
 mod run;
@@ -118,7 +119,7 @@ enum Command {
     /// Keys for secret params
     #[command(subcommand)]
     Secrets(credentials::SecretsCommand),
-    /// Files that the nodes of a cluster need
+    /// A cluster: its nodes, shards and moves; files that new nodes need
     #[command(subcommand)]
     Cluster(cluster::Command),
     /// Completions for a shell: `source <(campanile completions bash)`
@@ -178,7 +179,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::Token(command) => credentials::token(command, format),
         Command::Secrets(command) => credentials::secrets(command),
-        Command::Cluster(command) => cluster::run(command),
+        Command::Cluster(command) => cluster::run(command, remote, format),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "campanile", &mut script);

@@ -1,7 +1,9 @@
 //! A node joins its cluster: the store that all share, who is there, and the way to the others, from the configuration.
 
 use super::{
+    desk::{self, Desk},
     gateway::{self, Gateway, TlsFiles},
+    herald::{self, Herald, StoreRuntime},
     membership::{self, Addresses, Me, Members, Membership},
     node_id,
     peers::{self, GatewayPeers},
@@ -9,22 +11,21 @@ use super::{
 use crate::{
     clock::SystemClock,
     config::Config,
-    home::{self, Announce, ClusterOptions, Connect},
+    home::{self, ClusterOptions, Connect},
     secrets::KeyRing,
     store::cql::CqlStore,
 };
-use campanile_actors::{cluster::SharedStore, owner::ClusterMember, ports::StoreError};
-use campanile_core::{ownership::Settings, placement::Standing};
+use campanile_actors::{chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, ports::StoreError};
+use campanile_core::ownership::Settings;
 use campanile_schema::ids::SessionId;
 use parking_lot::Mutex;
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    pin::Pin,
     sync::Arc,
     time::Duration,
 };
-use tokio::{runtime::Runtime, sync::watch};
+use tokio::sync::watch;
 
 /// Longest time in which a node that stops gives its shards away.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -36,46 +37,6 @@ const KEEP_ENDED_MS: u64 = 86_400_000;
 /// Threads of the store's own runtime: what beats must not wait for what the node computes.
 const STORE_THREADS: usize = 2;
 const GENERATION_FILE: &str = "GENERATION";
-
-/// Runs the store's requests. Not dropped but let go: whoever lets it go may be a task of another runtime.
-struct StoreRuntime(Mutex<Option<Runtime>>);
-
-impl Drop for StoreRuntime {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.lock().take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// This node as the others hear of it.
-struct Herald {
-    membership: Mutex<Option<Membership>>,
-    _store: StoreRuntime,
-}
-
-impl Announce for Herald {
-    fn session(&self, session: SessionId) {
-        if let Some(membership) = &*self.membership.lock() {
-            membership.set_session(session);
-        }
-    }
-
-    fn draining(&self) {
-        if let Some(membership) = &*self.membership.lock() {
-            membership.set_draining(true);
-        }
-    }
-
-    fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let membership = self.membership.lock().take();
-        Box::pin(async move {
-            if let Some(membership) = membership {
-                membership.leave().await;
-            }
-        })
-    }
-}
 
 /// Connects to the store, then says that this node is there. Errors are sentences for the operator.
 pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
@@ -119,6 +80,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
             event_format: membership::event_formats(),
             wire_format: membership::wire_formats(),
             shards: format.shards,
+            cordoned: herald::is_cordoned(&dir),
         },
     )?;
     let known = membership.members();
@@ -136,7 +98,16 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
             ca: PathBuf::from(&cluster.tls_ca_file),
         },
     };
-    let connect = connect(gateway, peers.clone(), known);
+    let chronicle = Arc::new(Chronicle::default());
+    tokio::spawn(desk::keep_chronicle(known.clone(), chronicle.clone()));
+    let herald = Arc::new(Herald { dir: dir.clone(), membership: Mutex::new(Some(membership)), _store: runtime });
+    let desk = Arc::new(Desk {
+        members: known.clone(),
+        chronicle: chronicle.clone(),
+        herald: herald.clone(),
+        peers: peers.clone(),
+    });
+    let connect = connect(gateway, peers.clone(), known, desk.clone());
     Ok(ClusterOptions {
         dir,
         lock,
@@ -154,7 +125,9 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
             predecessor: None,
         },
         members,
-        announce: Arc::new(Herald { membership: Mutex::new(Some(membership)), _store: runtime }),
+        announce: herald,
+        chronicle,
+        desk: Some(desk),
         peers: Arc::new(peers),
         connect,
         drain: DRAIN,
@@ -162,11 +135,16 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
 }
 
 /// Other nodes may ask this one, and it may ask them.
-fn connect(options: gateway::Options, peers: GatewayPeers, known: watch::Receiver<Arc<Members>>) -> Connect {
+fn connect(
+    options: gateway::Options,
+    peers: GatewayPeers,
+    known: watch::Receiver<Arc<Members>>,
+    desk: Arc<Desk>,
+) -> Connect {
     Box::new(move |scheduler| {
         Box::pin(async move {
             let handler: gateway::Handler =
-                Arc::new(move |_, question| Box::pin(peers::answer(scheduler.clone(), question)));
+                Arc::new(move |_, question| Box::pin(peers::answer(scheduler.clone(), desk.clone(), question)));
             let gateway = Arc::new(Gateway::start(options, handler).await?);
             tokio::spawn(keep_peers(known, gateway.clone()));
             peers.connect(gateway);
@@ -184,7 +162,7 @@ async fn keep_mirror(mut known: watch::Receiver<Arc<Members>>, mirror: watch::Se
         let list = living.map(|member| ClusterMember {
             node: member.node,
             session: member.session,
-            standing: if member.draining { Standing::Draining } else { Standing::Open },
+            standing: desk::standing(member),
             suspected: member.suspect,
         });
         mirror.send_replace(Arc::new(list.collect()));

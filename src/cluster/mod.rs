@@ -2,7 +2,9 @@
 //!
 //! Never here: who owns a shard. That is the store's rows ([`campanile_core::ownership`]); what is here are hints and a way to ask.
 
+pub mod desk;
 pub mod gateway;
+pub mod herald;
 mod join;
 pub mod keys;
 pub mod membership;

@@ -2,6 +2,7 @@
 //! not its own, and the asker looks again.
 
 use super::{
+    desk::Desk,
     gateway::{Gateway, GatewayError},
     membership::Members,
 };
@@ -37,6 +38,8 @@ enum Question {
         shard: ShardId,
         call: ShardCall,
     },
+    /// The asked node takes no new shards from now on, or does again.
+    Cordon(bool),
     /// The shard was released to this session.
     Released {
         session: SessionId,
@@ -47,6 +50,7 @@ enum Question {
 #[derive(Debug, Serialize, Deserialize)]
 enum Reply {
     Asked(Answer<ShardAnswer>),
+    Cordoned(Answer<()>),
     Heard,
     /// Of another release of the protocol, or damaged.
     NotUnderstood(String),
@@ -72,6 +76,17 @@ impl GatewayPeers {
     pub fn connect(&self, gateway: Arc<Gateway>) {
         let _ = self.inner.gateway.set(gateway);
     }
+
+    /// Has another node cordoned, or not any more.
+    pub async fn cordon(&self, node: NodeId, cordoned: bool) -> Answer<()> {
+        match self.inner.send_to(node, &Question::Cordon(cordoned), ANSWER).await? {
+            Reply::Cordoned(answer) => answer,
+            Reply::Asked(_) | Reply::Heard | Reply::NotUnderstood(_) => {
+                let why = "the other node does not know this call: it is of an older release";
+                Err(ApiError::new(ErrorCode::IllegalState, why))
+            }
+        }
+    }
 }
 
 impl Inner {
@@ -80,10 +95,15 @@ impl Inner {
     }
 
     async fn send(&self, session: SessionId, question: &Question, wait: Duration) -> Answer<Reply> {
-        let (Some(gateway), Some(node)) = (self.gateway.get(), self.node_of(session)) else { return Err(nowhere()) };
+        let Some(node) = self.node_of(session) else { return Err(nowhere()) };
+        self.send_to(node, question, wait).await
+    }
+
+    async fn send_to(&self, node: NodeId, question: &Question, wait: Duration) -> Answer<Reply> {
+        let Some(gateway) = self.gateway.get() else { return Err(nowhere()) };
         let bytes = rmp_serde::to_vec_named(question).map_err(|_| nowhere())?;
         let answer = gateway.call(node, bytes, wait).await.map_err(|error| {
-            tracing::debug!(%error, session = session.0, "another node did not answer");
+            tracing::debug!(%error, node = node.0, "another node did not answer");
             match error {
                 // To look again would be in vain.
                 GatewayError::TooLarge(_) => ApiError::new(ErrorCode::BodyTooLarge, error.to_string()),
@@ -113,7 +133,7 @@ impl Peers for GatewayPeers {
         Box::pin(async move {
             match self.inner.send(owner, &Question::Ask { shard, call }, ANSWER).await? {
                 Reply::Asked(answer) => answer,
-                Reply::Heard | Reply::NotUnderstood(_) => Err(nowhere()),
+                Reply::Heard | Reply::Cordoned(_) | Reply::NotUnderstood(_) => Err(nowhere()),
             }
         })
     }
@@ -128,9 +148,10 @@ impl Peers for GatewayPeers {
 }
 
 /// Answers what other nodes ask.
-pub async fn answer(scheduler: Scheduler, question: Vec<u8>) -> Vec<u8> {
+pub async fn answer(scheduler: Scheduler, desk: Arc<Desk>, question: Vec<u8>) -> Vec<u8> {
     let reply = match rmp_serde::from_slice(&question) {
         Ok(Question::Ask { shard, call }) => Reply::Asked(scheduler.answer_peer(shard, call).await),
+        Ok(Question::Cordon(cordoned)) => Reply::Cordoned(desk.cordon_self(cordoned)),
         Ok(Question::Released { session, shard }) => {
             scheduler.released_to(session, shard);
             Reply::Heard

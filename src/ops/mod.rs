@@ -9,6 +9,7 @@
 
 mod access;
 mod bulk;
+mod cluster;
 mod dead_letters;
 mod jobs;
 mod labels;
@@ -19,13 +20,14 @@ mod tenants;
 
 pub use suggest::{closest, explained};
 
-use crate::auth::Caller;
+use crate::{auth::Caller, cluster::desk::Desk};
 use campanile_actors::scheduler::Scheduler;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
     payload::Payload,
 };
+use std::sync::Arc;
 
 type Answer<T> = Result<T, ApiError>;
 
@@ -33,11 +35,17 @@ type Answer<T> = Result<T, ApiError>;
 #[derive(Clone)]
 pub struct Operations {
     pub scheduler: Scheduler,
+    /// None: the node is alone.
+    cluster: Option<Arc<Desk>>,
 }
 
 impl Operations {
     pub fn new(scheduler: Scheduler) -> Self {
-        Self { scheduler }
+        Self::of(scheduler, None)
+    }
+
+    pub fn of(scheduler: Scheduler, cluster: Option<Arc<Desk>>) -> Self {
+        Self { scheduler, cluster }
     }
 }
 

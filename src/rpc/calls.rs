@@ -9,7 +9,7 @@ use campanile_schema::{
     job::JobSpec,
     limits::RPC_LIST_WEIGHT,
     rpc::{
-        calls::{CreateCall, Items, JobCall, NoBody, RunCall, TenantCall},
+        calls::{CreateCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
         codec::{Params, explain},
         encode::answer,
         hello::ItemResult,
@@ -291,6 +291,45 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             &async {
                 let NoBody {} = read(params)?;
                 ops.pool_list(who).await.map(|items| Items { items })
+            }
+            .await,
+        ),
+        m::CLUSTER_MEMBERS => answer(
+            out,
+            id,
+            &async {
+                let NoBody {} = read(params)?;
+                ops.cluster_members(who).await.map(|items| Items { items })
+            }
+            .await,
+        ),
+        m::CLUSTER_SHARDS => {
+            answer(out, id, &async { ops.cluster_shards(who, read(params)?).await.map(|items| Items { items }) }.await)
+        }
+        m::CLUSTER_PLAN => answer(
+            out,
+            id,
+            &async {
+                let NoBody {} = read(params)?;
+                ops.cluster_plan(who).await
+            }
+            .await,
+        ),
+        m::CLUSTER_EVENTS => answer(
+            out,
+            id,
+            &async {
+                let NoBody {} = read(params)?;
+                ops.cluster_events(who).await.map(|items| Items { items })
+            }
+            .await,
+        ),
+        m::CLUSTER_CORDON | m::CLUSTER_UNCORDON => answer(
+            out,
+            id,
+            &async {
+                let (node, body) = read::<NodeCall<ReasonBody>>(params)?.parts()?;
+                done(ops.cluster_cordon(who, &node, method == m::CLUSTER_CORDON, body).await)
             }
             .await,
         ),

@@ -149,6 +149,8 @@ impl Town {
                 predecessor: None,
             },
             members: self.members.subscribe(),
+            chronicle: Arc::default(),
+            desk: None,
             announce: Arc::new(Crier { node: NodeId(node), members: self.members.clone(), roads: self.roads.clone() }),
             peers: self.roads.clone(),
             connect: Box::new(|_| Box::pin(async { Ok(()) })),

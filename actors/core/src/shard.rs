@@ -1,5 +1,6 @@
 //! What a shard holds besides its jobs: its counter, tenants, pauses, and where its log stands. Pure; changed by events only.
 
+use crate::ownership::loans::Loans;
 use campanile_schema::{
     event::{Event, PauseScope, SkipReason},
     ids::{Digest, JobId, SLOTS},
@@ -32,6 +33,9 @@ pub struct ShardState {
     /// Creates that came with a caller's key, by the digest of tenant and key.
     #[serde(rename = "k", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub creates: BTreeMap<Digest, KeptCreate>,
+    /// By tenant whose home this shard is: what its quota lends to sessions of a cluster.
+    #[serde(rename = "l", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub loans: BTreeMap<String, Loans>,
 }
 
 /// What is kept of a create with a caller's key.
@@ -67,6 +71,11 @@ impl ShardState {
                 if *version > entry.1 {
                     *entry = (*paused, *version);
                 }
+                0
+            }
+            Event::Lent { tenant, changes } => {
+                let loans = self.loans.entry(tenant.clone()).or_default();
+                changes.iter().for_each(|change| loans.apply(*change));
                 0
             }
             Event::CreateKept { key, print, job, at_ms } => {

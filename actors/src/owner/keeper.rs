@@ -7,16 +7,24 @@ use super::{
     load::{Found, Loaded, Loader, Wanted},
 };
 use crate::{
+    chronicle::Chronicle,
     cluster::SharedStore,
     directory::Directory,
-    messages::ShardMsg,
+    messages::{PoolMsg, ShardMsg},
     ports::StoreError,
     shard::{ShardActor, ShardStart},
 };
 use campanile_core::ownership::Output;
-use campanile_schema::ids::{Epoch, ShardId};
+use campanile_schema::{
+    cluster::ClusterEventKind,
+    ids::{Epoch, ShardId},
+};
 use ractor::Actor;
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Claims are answered at about the same time; shards of a lane that are loaded together read its rows once.
@@ -31,6 +39,7 @@ pub struct KeeperParts {
     pub store: SharedStore,
     pub orders: mpsc::UnboundedReceiver<Output>,
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    pub chronicle: Arc<Chronicle>,
     /// Told once when the session is over.
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
@@ -42,6 +51,7 @@ pub struct Keeper {
     loader: Loader,
     orders: mpsc::UnboundedReceiver<Output>,
     members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    chronicle: Arc<Chronicle>,
     failures: mpsc::UnboundedSender<StoreError>,
     planner: Planner,
     /// To be loaded as soon as no more come.
@@ -54,7 +64,7 @@ pub struct Keeper {
 
 impl Keeper {
     pub fn new(parts: KeeperParts) -> Self {
-        let KeeperParts { directory, owner, store, orders, members, failures } = parts;
+        let KeeperParts { directory, owner, store, orders, members, chronicle, failures } = parts;
         let (loads, loads_done) = mpsc::unbounded_channel();
         Self {
             directory,
@@ -62,6 +72,7 @@ impl Keeper {
             loader: Loader { store },
             orders,
             members,
+            chronicle,
             failures,
             planner: Planner::default(),
             wanted: Vec::new(),
@@ -103,12 +114,14 @@ impl Keeper {
             Output::Released { shard, successor } => {
                 self.forget(shard);
                 tracing::info!(%shard, to = successor.0, "shard handed over");
+                self.note(ClusterEventKind::ShardHandedOver, shard, Some(format!("to session {}", successor.0)));
                 if let Some(membership) = &self.directory.membership {
                     membership.peers.tell_released(shard, successor);
                 }
             }
             Output::Lost { shard } => {
                 tracing::warn!(%shard, "shard lost: another session owns it");
+                self.note(ClusterEventKind::ShardLost, shard, None);
                 self.forget(shard);
             }
             Output::RowsRead => self.hint(),
@@ -163,6 +176,8 @@ impl Keeper {
                 metrics::counter!("campanile_shards_taken_total").increment(1);
                 metrics::counter!("campanile_replayed_frames_total").increment(frames);
                 tracing::info!(%shard, epoch = epoch.0, frames, "shard served");
+                let detail = format!("epoch {}, {frames} frames replayed", epoch.0);
+                self.note(ClusterEventKind::ShardServed, shard, Some(detail));
             }
             Err(error) => {
                 self.directory.shard_is_up();
@@ -173,10 +188,15 @@ impl Keeper {
     }
 
     fn stop(&mut self, shard: ShardId) {
-        let (port, stopped) = oneshot::channel();
-        self.directory.to_shard(shard, ShardMsg::Stop(port));
-        let owner = self.owner.clone();
+        let (owner, directory) = (self.owner.clone(), self.directory.clone());
         tokio::spawn(async move {
+            let (port, settled) = oneshot::channel();
+            directory.to_pool(PoolMsg::Settled(shard, port));
+            if settled.await.is_err() {
+                return;
+            }
+            let (port, stopped) = oneshot::channel();
+            directory.to_shard(shard, ShardMsg::Stop(port));
             // Its actor ended: the session has, or the shard was lost.
             if stopped.await.is_ok() {
                 owner.stopped(shard);
@@ -187,6 +207,7 @@ impl Keeper {
     fn forget(&mut self, shard: ShardId) {
         self.wanted.retain(|wanted| wanted.shard != shard);
         self.found.remove(&shard);
+        self.owner.lends_to(shard, BTreeSet::new());
         if let Some(actor) = self.directory.leave(shard) {
             actor.stop(None);
         }
@@ -199,8 +220,14 @@ impl Keeper {
         self.owner.hint_by(|rows, over, leaving| planner.hints(me, shards, &members, rows, over, leaving));
     }
 
+    fn note(&self, kind: ClusterEventKind, shard: ShardId, detail: Option<String>) {
+        self.chronicle.note(kind, None, Some(shard), detail);
+    }
+
     fn over(&mut self) {
         self.owner.stop();
+        let session = format!("session {}", self.owner.session().0);
+        self.chronicle.note(ClusterEventKind::SessionOver, None, None, Some(session));
         let _ = self.failures.send(StoreError::Unavailable("this node's session is over".to_owned()));
     }
 }

@@ -25,6 +25,7 @@ use campanile_core::ownership::{
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use parking_lot::{Mutex, RwLock};
 use std::{
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -58,6 +59,8 @@ struct Inner {
     to_keeper: tokio_mpsc::UnboundedSender<Output>,
     /// By shard: the session that owns it, as the rows were read last.
     owners: RwLock<Vec<Option<SessionId>>>,
+    /// By shard that is served here: the sessions that its quotas lend to.
+    borrowers: Mutex<BTreeMap<ShardId, BTreeSet<SessionId>>>,
     runtime: tokio::runtime::Handle,
 }
 
@@ -89,6 +92,7 @@ impl OwnerHandle {
             to_lanes,
             to_keeper,
             owners: RwLock::new(vec![None; usize::from(shards)]),
+            borrowers: Mutex::default(),
             runtime: runtime.handle().clone(),
         });
         let watched = Arc::downgrade(&inner);
@@ -185,12 +189,39 @@ impl OwnerHandle {
         self.inner.drive(|protocol, now_ms| protocol.stopped(now_ms, shard));
     }
 
+    /// A shard lends to these sessions: it has to know when they are over.
+    pub(crate) fn lends_to(&self, shard: ShardId, borrowers: BTreeSet<SessionId>) {
+        let mut all = self.inner.borrowers.lock();
+        if borrowers.is_empty() {
+            all.remove(&shard);
+        } else {
+            all.insert(shard, borrowers);
+        }
+    }
+
+    /// Own hand-overs that have begun, with their successors.
+    pub(crate) fn leaving(&self) -> Vec<(ShardId, SessionId)> {
+        self.inner.protocol.lock().leaving()
+    }
+
+    fn borrowers(&self) -> BTreeSet<SessionId> {
+        self.inner.borrowers.lock().values().flatten().copied().collect()
+    }
+
+    /// All shard rows as they were read last, and the sessions that were known to be over before.
+    pub(crate) fn look_at_rows<T>(&self, look: impl FnOnce(&[(ShardId, ShardRow)], &[SessionId]) -> T) -> T {
+        let protocol = self.inner.protocol.lock();
+        let (rows, over) = protocol.rows();
+        look(rows, &over)
+    }
+
     /// Hints from all shard rows as they were read last, the sessions that were over by then, and the own hand-overs.
     fn hint_by(&self, hints: impl FnOnce(&[(ShardId, ShardRow)], &[SessionId], &[(ShardId, SessionId)]) -> Hints) {
         self.inner.drive(|protocol, _| {
             let leaving = protocol.leaving();
             let (rows, over) = protocol.rows();
-            let hints = hints(rows, &over, &leaving);
+            let mut hints = hints(rows, &over, &leaving);
+            hints.borrowers = self.borrowers();
             protocol.hint(hints);
         });
     }

@@ -6,6 +6,7 @@
 //! All its state is soft: shards give it back after a restart (`Enqueue`, `Watch`), executors by registering and announcing.
 //! It also watches leases: silent 5 s = suspected, 10 s = lost.
 
+mod borrowing;
 mod lease;
 mod moving;
 mod queue;
@@ -14,9 +15,10 @@ mod session;
 use crate::{
     directory::Directory,
     messages::{Bind, PoolMsg, ShardMsg},
-    quota::Quotas,
+    quota::{Borrower, Quotas},
     scheduler::ToExecutor,
 };
+use borrowing::Borrowing;
 use campanile_core::job::{Assign, Effect, Need, Waiting};
 use campanile_schema::{
     ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
@@ -65,6 +67,7 @@ pub struct PoolState {
     /// A [`PoolMsg::Gather`] or [`PoolMsg::Settle`] is in the mailbox.
     settling: bool,
     quotas: Quotas,
+    borrowing: Borrowing,
     /// Durable assignments, to be sent when it settles.
     outgoing: HashMap<ExecutorSession, Vec<Assignment>>,
     /// Bound, not yet assigned.
@@ -88,7 +91,8 @@ impl Actor for PoolActor {
         directory: Weak<Directory>,
     ) -> Result<PoolState, ActorProcessingErr> {
         let Some(known) = directory.upgrade() else { return Err("the session is over".into()) };
-        let (started_ms, quotas) = (known.time.boot_ms(), Quotas::new(known.tenants.clone()));
+        let borrower = known.membership.as_ref().map(|_| Borrower::new(known.session, known.shards));
+        let (started_ms, quotas) = (known.time.boot_ms(), Quotas::new(known.tenants.clone(), borrower));
         Ok(PoolState {
             directory,
             queues: HashMap::new(),
@@ -97,6 +101,7 @@ impl Actor for PoolActor {
             binds: 0,
             settling: false,
             quotas,
+            borrowing: Borrowing::default(),
             outgoing: HashMap::new(),
             bound: HashMap::new(),
             lacking: Vec::new(),
@@ -127,6 +132,7 @@ impl Actor for PoolActor {
             PoolMsg::Settle => {
                 state.settling = false;
                 state.settle(&directory);
+                state.report(&directory, &myself);
             }
             PoolMsg::Unbind(run, session) => {
                 state.bound.remove(&run);
@@ -145,9 +151,19 @@ impl Actor for PoolActor {
                 state.settle_soon(&myself);
             }
             PoolMsg::ShardServed(shard, epoch) => {
+                state.quotas.shard_served(shard, epoch);
+                state.settle_soon(&myself);
                 state.taken_over.push((directory.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
             }
             PoolMsg::ShardGone(shard) => state.shard_gone(&directory, shard),
+            PoolMsg::Terms(home, answer) => {
+                state.take_terms(&directory, home, answer);
+                state.settle_soon(&myself);
+            }
+            PoolMsg::Settled(shard, port) => {
+                state.borrowing.leaving.push((shard, port));
+                state.let_go();
+            }
             PoolMsg::QuotaTick => {
                 state.quotas.tick();
                 state.settle_soon(&myself);

@@ -55,7 +55,7 @@ impl PoolState {
     /// Another node has the shard, and its runs with it.
     pub(super) fn shard_gone(&mut self, directory: &Directory, shard: ShardId) {
         let stays = |run: RunId| run.shard(directory.shards) != shard;
-        self.quotas.retain(stays);
+        self.quotas.shard_gone(shard);
         for queue in self.queues.values_mut() {
             queue.retain(stays, |tenant| {
                 directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);

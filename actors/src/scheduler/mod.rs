@@ -9,6 +9,8 @@ mod lists;
 mod runs;
 mod tenants;
 
+pub use tenants::Rows;
+
 use crate::{
     calls::{ShardAnswer, ShardCall, ask_here, nowhere},
     directory::{Directory, Place},

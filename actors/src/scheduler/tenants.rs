@@ -2,36 +2,59 @@
 
 use super::Scheduler;
 use crate::{
-    calls::{ShardCall, ask, gone},
+    calls::{ShardCall, TenantFacts, ask, gone},
+    lending::Counts,
     maintenance,
     messages::{Answer, PoolMsg},
+    quota::home_of,
 };
-use campanile_core::spec;
+use campanile_core::{ownership::rows::ShardRow, spec};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::PauseScope,
-    ids::{ShardId, shard_of_slot, slot_of},
+    ids::{SessionId, ShardId},
     stored::TenantRecord,
     time::Timestamp,
     view::{ExecutorView, NodeView, PoolView, RunView, TenantBody, TenantView},
 };
-use std::sync::atomic::Ordering;
+use std::{collections::BTreeSet, sync::atomic::Ordering};
 use tokio::sync::oneshot;
+
+/// What a node of a cluster knows of its shards.
+pub struct Rows {
+    pub rows: Vec<(ShardId, ShardRow)>,
+    /// Sessions that were over by then.
+    pub over: Vec<SessionId>,
+    /// Shards that this node serves.
+    pub served: Vec<ShardId>,
+    /// Its hand-overs that have begun, with their successors.
+    pub leaving: Vec<(ShardId, SessionId)>,
+    /// Of the cluster.
+    pub shards: u16,
+}
 
 impl Scheduler {
     pub async fn tenant(&self, tenant: &str) -> Answer<TenantView> {
         let directory = self.directory()?;
         spec::check_tenant("tenantId", tenant)?;
-        let shard = shard_of_slot(slot_of(tenant, ""), directory.shards);
-        let name = tenant.to_owned();
-        let (record, paused): (Option<TenantRecord>, bool) = ask(&directory, shard, ShardCall::GetTenant(name)).await?;
-        let known = record.is_some() || directory.tenants.names().iter().any(|t| t == tenant);
+        let shard = home_of(tenant, directory.shards);
+        let TenantFacts { limits, paused, counts } =
+            ask(&directory, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
+        let counted = counts.is_some_and(|counts| counts != Counts::default());
+        let known = limits.is_some() || counted || directory.tenants.names().iter().any(|t| t == tenant);
         if !known {
             return Err(super::no_such("tenant", format!("'{tenant}'")));
         }
-        let record = record.unwrap_or_default();
+        let record = limits.unwrap_or_default();
         let gauge = directory.gauge(tenant);
         let count = |n: &std::sync::atomic::AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
+        let here = || Counts {
+            jobs: count(&gauge.jobs),
+            running: count(&gauge.running),
+            waiting: count(&gauge.waiting),
+            wanted: 0,
+        };
+        let Counts { jobs, running, waiting, .. } = counts.unwrap_or_else(here);
         Ok(TenantView {
             tenant_id: tenant.to_owned(),
             quota: TenantBody {
@@ -42,15 +65,23 @@ impl Scheduler {
             },
             version: record.version,
             paused,
-            jobs: count(&gauge.jobs),
-            running: count(&gauge.running),
-            waiting: count(&gauge.waiting),
+            jobs,
+            running,
+            waiting,
         })
     }
 
     pub async fn tenants(&self) -> Answer<Vec<TenantView>> {
-        let mut views = Vec::new();
-        for tenant in self.directory()?.tenants.names() {
+        let directory = self.directory()?;
+        let mut names: BTreeSet<String> = directory.tenants.names().into_iter().collect();
+        if directory.membership.is_some() {
+            // Some may be known on other nodes only.
+            for shard in 0..directory.shards {
+                names.extend(ask::<Vec<String>>(&directory, ShardId(shard), ShardCall::Tenants).await?);
+            }
+        }
+        let mut views = Vec::with_capacity(names.len());
+        for tenant in names {
             views.push(self.tenant(&tenant).await?);
         }
         Ok(views)
@@ -74,8 +105,7 @@ impl Scheduler {
             max_queued_runs: quota.max_queued_runs,
             version: 0,
         };
-        let shard = shard_of_slot(slot_of(tenant, ""), directory.shards);
-        ask::<()>(&directory, shard, ShardCall::SetTenant(record)).await?;
+        ask::<()>(&directory, home_of(tenant, directory.shards), ShardCall::SetTenant(record)).await?;
         self.tenant(tenant).await
     }
 
@@ -95,15 +125,7 @@ impl Scheduler {
             let scope = scope.clone();
             ask::<()>(&directory, ShardId(shard), ShardCall::SetPause { scope, paused, version }).await?;
         }
-        match scope {
-            PauseScope::Tenant(tenant) => {
-                directory.to_pool(PoolMsg::PauseTenant(tenant, paused));
-            }
-            PauseScope::System => {
-                directory.tenants.system_paused.store(paused, Ordering::Relaxed);
-                directory.tick_quotas();
-            }
-        }
+        directory.tick_quotas();
         Ok(())
     }
 
@@ -127,9 +149,20 @@ impl Scheduler {
     pub(super) async fn why_waiting(&self, run: &RunView) -> Option<String> {
         let directory = self.directory().ok()?;
         let pool = self.job(run.job_id).await.ok()?.spec.executor_selector;
-        let (port, answer) = oneshot::channel();
-        directory.to_pool(PoolMsg::WhyWaiting { run: run.run_id, tenant: run.tenant_id.clone(), pool, port });
-        answer.await.ok().flatten()
+        let (id, tenant) = (run.run_id, run.tenant_id.clone());
+        let call = ShardCall::WhyWaiting { run: id, tenant, pool };
+        ask::<Option<String>>(&directory, id.shard(directory.shards), call).await.ok().flatten()
+    }
+
+    /// The cluster's shards as this node read them last. Refused without a session, and on a node that is alone.
+    pub fn rows(&self) -> Answer<Rows> {
+        let directory = self.directory()?;
+        let Some(membership) = &directory.membership else {
+            return Err(ApiError::new(ErrorCode::IllegalState, "this node is alone: there is no cluster"));
+        };
+        let (rows, over) = membership.owner.look_at_rows(|rows, over| (rows.to_vec(), over.to_vec()));
+        let served = directory.epochs().into_iter().map(|(shard, _)| shard).collect();
+        Ok(Rows { rows, over, served, leaving: membership.owner.leaving(), shards: directory.shards })
     }
 
     pub async fn node(&self) -> Answer<NodeView> {

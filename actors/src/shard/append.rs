@@ -167,6 +167,7 @@ impl Shard {
             Event::CursorMoved { .. }
             | Event::TenantSet { .. }
             | Event::TenantDeleted { .. }
+            | Event::Lent { .. }
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::JobPaused { .. }

@@ -1,6 +1,6 @@
 //! What arrives at a shard and changes something.
 
-use super::{Shard, append::not_found};
+use super::{Shard, append::not_found, lending::remind_all, load::tell_of_pause};
 use crate::{
     calls::{FinalAction, Port, ShardAnswer, ShardCall, gone, nowhere},
     messages::{Answer, Bind, Envelope, FinishBatch, PoolMsg, ReplyTo, ShardMsg},
@@ -64,6 +64,10 @@ impl Shard {
             ShardCall::OpenRuns(job) => self.get_open_runs(job, Port::new(port)),
             ShardCall::TenantOfJob(job) => self.get_tenant_of_job(job, Port::new(port)),
             ShardCall::GetTenant(tenant) => self.get_tenant(&tenant, Port::new(port)),
+            ShardCall::Tenants => self.tenant_names(Port::new(port)),
+            ShardCall::Borrow { session, reports } => self.lend(myself, session, reports, Port::new(port)),
+            ShardCall::Remind(limits) => self.reminded(limits, Port::new(port)),
+            ShardCall::WhyWaiting { run, tenant, pool } => self.why_waiting(run, tenant, pool, Port::new(port)),
             ShardCall::ListJobs { filter, after, limit } => self.list_jobs(&filter, after, limit, Port::new(port)),
         }
     }
@@ -239,6 +243,7 @@ impl Shard {
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         let directory = self.directory.clone();
         self.when_durable(move || {
+            remind_all(&directory, &tenant);
             directory.to_pool(PoolMsg::SetQuota(tenant));
             port.send(Ok(()));
         });
@@ -252,9 +257,13 @@ impl Shard {
         version: u64,
         port: Port<()>,
     ) {
-        let event = Event::PauseSet { scope, paused, version };
+        let event = Event::PauseSet { scope: scope.clone(), paused, version };
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+        // An older call that came later changes nothing.
+        let paused = self.state.pauses.get(&scope).is_some_and(|(paused, _)| *paused);
+        let directory = self.directory.clone();
         self.when_durable(move || {
+            tell_of_pause(&directory, &scope, paused);
             port.send(Ok(()));
         });
     }

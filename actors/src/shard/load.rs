@@ -3,6 +3,7 @@
 use super::{Shard, Slot, append::release_effects, snapshot::Item, snapshot::Snapshotting};
 use crate::{
     directory::Directory,
+    lending::Heard,
     messages::PoolMsg,
     ports::{Manifest, Part, Position, Snapshots, StoreError},
 };
@@ -200,6 +201,7 @@ impl Shard {
             stopping: false,
             durable_seq: loaded.state.seq,
             state: loaded.state,
+            heard: Heard::default(),
             jobs: loaded.slots,
             order,
             names: HashMap::new(),
@@ -255,13 +257,7 @@ impl Shard {
             self.directory.to_pool(PoolMsg::SetQuota(tenant.clone()));
         }
         for (scope, (paused, _)) in &self.state.pauses {
-            match scope {
-                PauseScope::Tenant(tenant) => {
-                    self.directory.gauge(tenant).paused.store(*paused, Ordering::Relaxed);
-                    self.directory.to_pool(PoolMsg::PauseTenant(tenant.clone(), *paused));
-                }
-                PauseScope::System => self.directory.tenants.system_paused.store(*paused, Ordering::Relaxed),
-            }
+            tell_of_pause(&self.directory, scope, *paused);
         }
         release_effects(&self.directory, effects);
         self.directory.shard_is_up();
@@ -269,5 +265,16 @@ impl Shard {
             self.directory.to_pool(PoolMsg::ShardServed(self.id, self.epoch));
         }
         self.publish_wake();
+    }
+}
+
+/// Every shard holds every pause, so every node hears of it, also of those that came before it.
+pub(super) fn tell_of_pause(directory: &Directory, scope: &PauseScope, paused: bool) {
+    match scope {
+        PauseScope::Tenant(tenant) => {
+            directory.gauge(tenant).paused.store(paused, Ordering::Relaxed);
+            directory.to_pool(PoolMsg::PauseTenant(tenant.clone(), paused));
+        }
+        PauseScope::System => directory.tenants.system_paused.store(paused, Ordering::Relaxed),
     }
 }

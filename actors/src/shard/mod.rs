@@ -3,19 +3,20 @@
 //! are durable.
 //!
 //! `append` the log end, `activate` job actors and panics, `commands` what arrives, `creates` new jobs, `queries` what is read, `snapshot` the
-//! way to disk, `keys` the dedup of callers' keys, `load` how it comes back, `moving` how it leaves for another node.
+//! way to disk, `keys` the dedup of callers' keys, `lending` what tenants' limits leave to which node, `load` how it comes back, `moving` how it leaves for another node.
 
 mod activate;
 mod append;
 mod commands;
 mod creates;
 mod keys;
+mod lending;
 pub mod load;
 mod moving;
 mod queries;
 mod snapshot;
 
-use crate::{directory::Directory, job::JobActor, messages::ShardMsg, ports::Position};
+use crate::{directory::Directory, job::JobActor, lending::Heard, messages::ShardMsg, ports::Position};
 use append::{Awaiting, OpenFrame};
 use campanile_core::{
     job::{Effect, Job},
@@ -52,6 +53,8 @@ pub struct Shard {
     /// It is to be another node's.
     stopping: bool,
     state: ShardState,
+    /// What sessions of a cluster said of tenants whose home this shard is.
+    heard: Heard,
     jobs: HashMap<JobId, Slot>,
     /// Their ids in order, for lists; some may be gone.
     order: Vec<JobId>,

@@ -1,13 +1,17 @@
 //! What is read from a shard. Answers rest on what was decided before, so they wait until that is durable.
 
 use super::{Shard, append::not_found};
-use crate::{calls::Port, filter::JobMatcher, messages::ShardFacts};
+use crate::{
+    calls::{Port, TenantFacts, gone},
+    filter::JobMatcher,
+    messages::{PoolMsg, ShardFacts},
+};
 use campanile_schema::{
     ids::{JobId, RunId},
     job::{JobStatus, JobView},
-    stored::TenantRecord,
     view::{JobFilter, RunView},
 };
+use tokio::sync::oneshot;
 
 impl Shard {
     fn visible(&self, id: JobId) -> Option<JobView> {
@@ -34,12 +38,20 @@ impl Shard {
         port.send(answer);
     }
 
-    pub(super) fn get_tenant(&mut self, tenant: &str, port: Port<(Option<TenantRecord>, bool)>) {
-        let record = self.state.tenants.get(tenant).cloned();
+    pub(super) fn get_tenant(&mut self, tenant: &str, port: Port<TenantFacts>) {
+        let limits = self.state.tenants.get(tenant).cloned();
         let paused = self.state.paused(tenant).is_some();
+        let counts = self.directory.membership.as_ref().map(|_| self.heard.total(tenant, None));
         self.when_durable(move || {
-            port.send(Ok((record, paused)));
+            port.send(Ok(TenantFacts { limits, paused, counts }));
         });
+    }
+
+    /// The pool knows.
+    pub(super) fn why_waiting(&self, run: RunId, tenant: String, pool: String, port: Port<Option<String>>) {
+        let (to_here, why) = oneshot::channel();
+        self.directory.to_pool(PoolMsg::WhyWaiting { run, tenant, pool, port: to_here });
+        tokio::spawn(async move { port.send(why.await.map_err(|_| gone())) });
     }
 
     /// None: not here (any more); the view may have it.

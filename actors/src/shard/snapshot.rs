@@ -67,6 +67,7 @@ impl Shard {
     /// Once a second.
     pub(super) fn housekeep(&mut self, myself: &ActorRef<ShardMsg>) {
         self.passivate_idle();
+        self.look_after_loans(myself);
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
         let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.time.boot_ms() - t);

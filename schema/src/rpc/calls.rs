@@ -41,6 +41,7 @@ macro_rules! field {
 field!(OfJob = "jobId": JobId, required true);
 field!(OfRun = "runId": RunId, required true);
 field!(OfTenant = "tenantId": String, required true);
+field!(OfNode = "node": String, required true);
 field!(/// HTTP's `Idempotency-Key`.
     OnceOnly = "idempotencyKey": String, required false);
 
@@ -50,6 +51,8 @@ pub type JobCall<B> = Call<OfJob, B>;
 pub type RunCall<B> = Call<OfRun, B>;
 /// A call about one tenant.
 pub type TenantCall<B> = Call<OfTenant, B>;
+/// A call about one node of the cluster.
+pub type NodeCall<B> = Call<OfNode, B>;
 /// `job.create`: the job and, if wanted, a key that makes a repeated create answer with the job that was made.
 pub type CreateCall = Call<OnceOnly, JobSpec>;
 

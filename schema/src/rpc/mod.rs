@@ -41,6 +41,12 @@ pub mod method {
     pub const SYSTEM_INFO: &str = "system.info";
     pub const EXECUTOR_LIST: &str = "executor.list";
     pub const POOL_LIST: &str = "pool.list";
+    pub const CLUSTER_MEMBERS: &str = "cluster.members";
+    pub const CLUSTER_SHARDS: &str = "cluster.shards";
+    pub const CLUSTER_PLAN: &str = "cluster.plan";
+    pub const CLUSTER_EVENTS: &str = "cluster.events";
+    pub const CLUSTER_CORDON: &str = "cluster.cordon";
+    pub const CLUSTER_UNCORDON: &str = "cluster.uncordon";
     /// Request: [`super::executor::Register`] -> [`super::executor::Registered`].
     pub const EXECUTOR_REGISTER: &str = "executor.register";
     /// Notification: [`super::executor::Credit`].
@@ -97,5 +103,11 @@ pub mod method {
         SYSTEM_INFO,
         EXECUTOR_LIST,
         POOL_LIST,
+        CLUSTER_MEMBERS,
+        CLUSTER_SHARDS,
+        CLUSTER_PLAN,
+        CLUSTER_EVENTS,
+        CLUSTER_CORDON,
+        CLUSTER_UNCORDON,
     ];
 }

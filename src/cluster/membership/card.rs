@@ -69,6 +69,8 @@ pub struct Card {
     pub shards: u16,
     #[serde(rename = "d")]
     pub draining: bool,
+    #[serde(rename = "k", default, skip_serializing_if = "std::ops::Not::not")]
+    pub cordoned: bool,
 }
 
 impl Card {

@@ -24,6 +24,7 @@ pub struct Member {
     pub wire_format: Versions,
     pub shards: u16,
     pub draining: bool,
+    pub cordoned: bool,
     /// It did not answer, and has some more time to say that it is there.
     pub suspect: bool,
     pub is_self: bool,
@@ -45,6 +46,7 @@ impl Member {
             wire_format: card.wire_format,
             shards: card.shards,
             draining: card.draining,
+            cordoned: card.cordoned,
             suspect: false,
             is_self: false,
             clock_offset_ms: None,

@@ -73,6 +73,7 @@ pub struct Me {
     pub event_format: Versions,
     pub wire_format: Versions,
     pub shards: u16,
+    pub cordoned: bool,
 }
 
 impl Me {
@@ -90,6 +91,7 @@ impl Me {
             wire_format: self.wire_format,
             shards: self.shards,
             draining: false,
+            cordoned: self.cordoned,
         }
     }
 }
@@ -99,6 +101,7 @@ impl Me {
 struct Wanted {
     session: SessionId,
     draining: bool,
+    cordoned: bool,
     leaving: bool,
 }
 
@@ -128,7 +131,7 @@ impl Membership {
         if address.ip().is_unspecified() {
             return Err(format!("other nodes cannot send to {address}: set cluster.gossip_advertise"));
         }
-        let wanted = Wanted { session: me.session, draining: false, leaving: false };
+        let wanted = Wanted { session: me.session, draining: false, cordoned: me.cordoned, leaving: false };
         let (wanted, said) = watch::channel(wanted);
         let counters = Arc::new(Mutex::new(Counters::default()));
         let (thread, members) = thread::start(socket, options, &me, address, said, counters.clone())?;
@@ -148,6 +151,11 @@ impl Membership {
     /// This node gives its shards away, or no longer; all are told.
     pub fn set_draining(&self, draining: bool) {
         self.wanted.send_modify(|wanted| wanted.draining = draining);
+    }
+
+    /// This node takes nothing new, or does again; all are told.
+    pub fn set_cordoned(&self, cordoned: bool) {
+        self.wanted.send_modify(|wanted| wanted.cordoned = cordoned);
     }
 
     /// Tells all that this node goes, so that nobody has to find out.

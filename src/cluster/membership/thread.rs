@@ -126,6 +126,7 @@ impl Turns {
         self.driver.say(now, |card| {
             card.session = wanted.session.0;
             card.draining = wanted.draining;
+            card.cordoned = wanted.cordoned;
         });
         if wanted.leaving {
             self.driver.leave(now);

@@ -44,6 +44,7 @@ pub fn apply(job: &mut Job, event: &Event) {
     match event {
         Event::TenantSet { .. }
         | Event::TenantDeleted { .. }
+        | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
         | Event::JobCreated { .. } => {}

@@ -3,12 +3,15 @@
 //! Runs that were adopted with a shard count at once, whether the quota has counted them or not: a debt that stops admission.
 //! Runs of a shard that was handed over count until the quota has moved them.
 
-use super::{
-    loans::{Level, Request, Wish},
-    rules::{Rule, kept},
+use super::rules::{Rule, kept};
+use campanile_schema::{
+    ids::{Epoch, SessionId, ShardId},
+    loan::{Level, Request, Wish},
 };
-use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use std::collections::{BTreeMap, VecDeque};
+
+/// Shards that one wish names.
+const ADOPTED_AT_ONCE: usize = 64;
 
 /// A shard's open runs.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +48,15 @@ impl Borrowed {
         self.shards.values().map(|open| open.runs).sum::<u32>() + handed
     }
 
+    /// Permits that the quota lends.
+    pub fn permits(&self) -> u32 {
+        self.level.permits
+    }
+
     /// Whether a run may start: there is a permit, and no request is on its way that gives permits back.
     pub fn may_start(&self, shard: ShardId) -> bool {
-        let promised = match self.request.map(|request| request.wish) {
-            Some(Wish::Hold { permits }) => permits,
+        let promised = match self.request.as_ref().map(|request| &request.wish) {
+            Some(Wish::Hold { permits }) => *permits,
             Some(Wish::Adopted { .. } | Wish::HandedOver { .. }) | None => u32::MAX,
         };
         self.shards.contains_key(&shard) && self.used() < self.level.permits.min(promised)
@@ -76,6 +84,11 @@ impl Borrowed {
         self.shards.get(&shard).is_none_or(|open| open.counted)
     }
 
+    /// Whether there is nothing left to tell the quota of.
+    pub fn all_settled(&self) -> bool {
+        self.handed.is_empty() && self.shards.values().all(|open| open.counted)
+    }
+
     /// The same owner goes on with a shard at a higher epoch: nothing moved.
     pub fn raised(&mut self, shard: ShardId, epoch: Epoch) {
         if let Some(open) = self.shards.get_mut(&shard) {
@@ -86,18 +99,21 @@ impl Borrowed {
     /// A shard was released to another session.
     pub fn handed_over(&mut self, shard: ShardId) {
         let open = self.shards.remove(&shard);
-        if let Some(open) = open.filter(|_| kept(Rule::DrainCountsPermits)) {
+        // Without runs there is nothing to move.
+        if let Some(open) = open.filter(|open| open.runs > 0 && kept(Rule::DrainCountsPermits)) {
             self.handed.push_back((shard, open.epoch, open.runs));
         }
     }
 
     /// What to ask the quota now; `want`: permits that the session would like to have. Repeated until it is answered.
-    pub fn request(&mut self, want: u32) -> Option<Request> {
+    pub fn request(&mut self, want: u32) -> Option<&Request> {
         if self.request.is_none() {
-            let adopted = self.shards.iter().find(|(_, open)| !open.counted);
-            let wish = if let Some((&shard, open)) = adopted {
-                let runs = if kept(Rule::CountAsLoaded) { open.adopted } else { open.runs };
-                Wish::Adopted { shard, epoch: open.epoch, runs }
+            let uncounted = self.shards.iter().filter(|(_, open)| !open.counted).map(|(shard, open)| {
+                (*shard, open.epoch, if kept(Rule::CountAsLoaded) { open.adopted } else { open.runs })
+            });
+            let adopted: Vec<_> = uncounted.take(ADOPTED_AT_ONCE).collect();
+            let wish = if !adopted.is_empty() {
+                Wish::Adopted { shards: adopted }
             } else if let Some((shard, epoch, runs)) = self.handed.pop_front() {
                 // One that is not moved yet makes way for the next.
                 self.handed.push_back((shard, epoch, runs));
@@ -108,7 +124,7 @@ impl Borrowed {
             let nothing = wish == Wish::Hold { permits: self.level.permits };
             self.request = (!nothing).then_some(Request { session: self.session, version: self.level.version, wish });
         }
-        self.request
+        self.request.as_ref()
     }
 
     /// The quota says what the level is.
@@ -118,9 +134,11 @@ impl Borrowed {
         }
         let before = std::mem::replace(&mut self.level, level).permits;
         match self.request.take().map(|request| request.wish) {
-            Some(Wish::Adopted { shard, epoch, .. }) => {
-                if let Some(open) = self.shards.get_mut(&shard).filter(|open| open.epoch == epoch) {
-                    open.counted = true;
+            Some(Wish::Adopted { shards }) => {
+                for (shard, epoch, _) in shards {
+                    if let Some(open) = self.shards.get_mut(&shard).filter(|open| open.epoch == epoch) {
+                        open.counted = true;
+                    }
                 }
             }
             Some(Wish::HandedOver { shard, epoch, runs }) if before.saturating_sub(level.permits) == runs => {
@@ -142,7 +160,7 @@ mod tests {
         let mut borrowed = Borrowed::new(SessionId(1));
         borrowed.adopted(X, Epoch(1), 2);
         let request = borrowed.request(3).unwrap();
-        assert_eq!(request.wish, Wish::Adopted { shard: X, epoch: Epoch(1), runs: 2 });
+        assert_eq!(request.wish, Wish::Adopted { shards: vec![(X, Epoch(1), 2)] });
         assert!(!borrowed.may_start(X) && !borrowed.settled(X));
         borrowed.level(Level { version: 1, permits: 2 });
         assert!(!borrowed.may_start(X) && borrowed.settled(X));

@@ -8,61 +8,23 @@ use super::{
     rows::ShardRow,
     rules::{Rule, kept},
 };
-use campanile_schema::ids::{Epoch, SessionId, ShardId};
+use campanile_schema::{
+    ids::{Epoch, SessionId, ShardId},
+    loan::{Level, LoanEvent, Request, Wish},
+};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a session may use of a tenant's permits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Level {
-    /// Rises with each request that was decided.
-    pub version: u64,
-    pub permits: u32,
-}
-
-/// What a session wants of the quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// So many permits in all: more are lent as far as there are free ones, fewer are taken back.
-    Hold { permits: u32 },
-    /// This shard was claimed with so many open runs: they are counted here, above the limit if need be.
-    Adopted { shard: ShardId, epoch: Epoch, runs: u32 },
-    /// This shard was handed over with so many open runs: they are not counted here once its next owner has counted them.
-    HandedOver { shard: ShardId, epoch: Epoch, runs: u32 },
-}
-
-/// A wish, made by a session at the version of its level that it knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    pub session: SessionId,
-    pub version: u64,
-    pub wish: Wish,
-}
-
-/// An event of the quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoanEvent {
-    Set {
-        session: SessionId,
-        level: Level,
-    },
-    /// The taker of a shard has counted its open runs.
-    Counted {
-        shard: ShardId,
-        epoch: Epoch,
-        session: SessionId,
-    },
-    /// A session is over, and all its runs are counted elsewhere.
-    Freed {
-        session: SessionId,
-    },
-}
-
 /// All loans of a tenant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loans {
+    /// Kept with the tenant.
+    #[serde(skip)]
     pub limit: u32,
+    #[serde(rename = "l", default)]
     levels: BTreeMap<SessionId, Level>,
     /// By shard: who counted its runs last.
+    #[serde(rename = "c", default)]
     counted: BTreeMap<ShardId, (Epoch, SessionId)>,
 }
 
@@ -93,6 +55,18 @@ impl Loans {
         self.levels.keys().copied()
     }
 
+    /// Shards whose open runs these sessions, their owners, have not counted yet: each is to be told that there is something to count.
+    pub fn uncounted<'a>(
+        &self,
+        rows: &'a [(ShardId, ShardRow)],
+    ) -> impl Iterator<Item = (ShardId, SessionId)> + use<'a, '_> {
+        rows.iter().filter_map(|(shard, row)| {
+            let owner = row.owner?;
+            let counted = self.counted.get(shard).is_some_and(|(epoch, by)| *epoch >= row.epoch && *by == owner);
+            (!counted).then_some((*shard, owner))
+        })
+    }
+
     /// Permits lent in all; above the limit while re-adopted runs are counted twice.
     pub fn lent(&self) -> u32 {
         self.levels.values().map(|level| level.permits).sum()
@@ -100,7 +74,7 @@ impl Loans {
 
     /// Decides a request. No events: it was decided before, and the level that stands is the answer.
     pub fn decide(&self, request: &Request) -> Vec<LoanEvent> {
-        let Request { session, version, wish } = *request;
+        let Request { session, version, ref wish } = *request;
         let level = self.level(session);
         if level.version != version {
             return Vec::new();
@@ -110,14 +84,17 @@ impl Loans {
         let permits = match wish {
             Wish::Hold { permits } => {
                 let free = self.limit.saturating_sub(self.lent());
-                permits.min(level.permits + free)
+                (*permits).min(level.permits + free)
             }
-            Wish::Adopted { shard, epoch, runs } if newest(&shard) < epoch => {
-                events.push(LoanEvent::Counted { shard, epoch, session });
-                level.permits + runs
+            Wish::Adopted { shards } => {
+                let unknown = shards.iter().filter(|(shard, epoch, _)| newest(shard) < *epoch);
+                unknown.fold(level.permits, |permits, &(shard, epoch, runs)| {
+                    events.push(LoanEvent::Counted { shard, epoch, session });
+                    permits + runs
+                })
             }
-            Wish::HandedOver { shard, epoch, runs } if newest(&shard) > epoch => level.permits.saturating_sub(runs),
-            Wish::Adopted { .. } | Wish::HandedOver { .. } => level.permits,
+            Wish::HandedOver { shard, epoch, runs } if newest(shard) > *epoch => level.permits.saturating_sub(*runs),
+            Wish::HandedOver { .. } => level.permits,
         };
         events.push(LoanEvent::Set { session, level: Level { version: version + 1, permits } });
         events
@@ -146,6 +123,10 @@ mod tests {
     const TWO: SessionId = SessionId(2);
     const X: ShardId = ShardId(5);
 
+    fn adopted(shard: ShardId, epoch: Epoch, runs: u32) -> Wish {
+        Wish::Adopted { shards: vec![(shard, epoch, runs)] }
+    }
+
     fn ask(loans: &mut Loans, session: SessionId, wish: Wish) -> u32 {
         let request = Request { session, version: loans.level(session).version, wish };
         for event in loans.decide(&request) {
@@ -168,9 +149,8 @@ mod tests {
     fn runs_that_are_adopted_are_counted_above_the_limit_once() {
         let mut loans = Loans::new(5);
         ask(&mut loans, ONE, Wish::Hold { permits: 5 });
-        let adopted = Wish::Adopted { shard: X, epoch: Epoch(2), runs: 3 };
-        assert_eq!(ask(&mut loans, TWO, adopted), 3);
-        assert_eq!(ask(&mut loans, TWO, adopted), 3);
+        assert_eq!(ask(&mut loans, TWO, adopted(X, Epoch(2), 3)), 3);
+        assert_eq!(ask(&mut loans, TWO, adopted(X, Epoch(2), 3)), 3);
         assert_eq!(ask(&mut loans, TWO, Wish::Hold { permits: 4 }), 3, "a debt stops admission");
         let gone = |epoch, owner| ShardRow { epoch: Epoch(epoch), owner: Some(owner), ..ShardRow::default() };
         assert_eq!(loans.free(&[ONE], &[(X, gone(1, ONE))]), [], "not claimed");
@@ -182,10 +162,10 @@ mod tests {
     fn permits_of_a_shard_that_was_handed_over_move_when_its_next_owner_has_counted() {
         let mut loans = Loans::new(5);
         ask(&mut loans, ONE, Wish::Hold { permits: 5 });
-        ask(&mut loans, ONE, Wish::Adopted { shard: X, epoch: Epoch(1), runs: 0 });
+        ask(&mut loans, ONE, adopted(X, Epoch(1), 0));
         let over = Wish::HandedOver { shard: X, epoch: Epoch(1), runs: 2 };
-        assert_eq!(ask(&mut loans, ONE, over), 5);
-        ask(&mut loans, TWO, Wish::Adopted { shard: X, epoch: Epoch(2), runs: 2 });
+        assert_eq!(ask(&mut loans, ONE, over.clone()), 5);
+        ask(&mut loans, TWO, adopted(X, Epoch(2), 2));
         assert_eq!(ask(&mut loans, ONE, over), 3);
         assert_eq!(loans.lent(), 5);
     }

@@ -4,7 +4,7 @@ use super::{
     shard::{Change, QUOTA},
     world::{Message, World},
 };
-use campanile_core::ownership::loans::Request;
+use campanile_schema::loan::Request;
 
 impl World {
     /// A node sends its request to whoever serves the quota, now and then.
@@ -14,7 +14,7 @@ impl World {
         }
         let used = self.nodes[node].borrowed.used();
         let want = used + self.random.below(4) as u32;
-        let Some(request) = self.nodes[node].borrowed.request(want) else { return };
+        let Some(request) = self.nodes[node].borrowed.request(want).cloned() else { return };
         let quota = (0..self.nodes.len()).find(|node| self.nodes[*node].memory.contains_key(&QUOTA));
         if let Some(to) = quota.and_then(|node| self.nodes[node].session()) {
             self.post(to, Message::Request(request));

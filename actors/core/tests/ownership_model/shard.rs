@@ -1,7 +1,10 @@
 //! What a shard is in the model: values that were written, runs that are open, and, in shard 0, the quota's loans.
 
-use campanile_core::ownership::loans::{Level, LoanEvent, Loans};
-use campanile_schema::ids::{Epoch, SessionId, ShardId};
+use campanile_core::ownership::loans::Loans;
+use campanile_schema::{
+    ids::{Epoch, SessionId, ShardId},
+    loan::{Level, LoanEvent},
+};
 use std::collections::BTreeSet;
 
 /// The shard whose log holds the quota.

@@ -10,12 +10,14 @@ use super::{
 };
 use campanile_core::ownership::{
     Rule,
-    loans::{Level, Request},
     replay::SpanEnd,
     rows::{SnapshotPointer, Span},
     store::{Answer, Statement, Ticket},
 };
-use campanile_schema::ids::{Epoch, SessionId, ShardId};
+use campanile_schema::{
+    ids::{Epoch, SessionId, ShardId},
+    loan::{Level, Request},
+};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},

@@ -107,6 +107,7 @@ impl Known {
             }
             Event::TenantSet { .. }
             | Event::TenantDeleted { .. }
+            | Event::Lent { .. }
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::JobCreated { .. }

@@ -38,6 +38,7 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
         Event::RunReopened { record, .. } => Some((record.run, Step::Reopen)),
         Event::TenantSet { .. }
         | Event::TenantDeleted { .. }
+        | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
         | Event::JobCreated { .. }

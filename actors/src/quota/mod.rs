@@ -6,16 +6,22 @@
 //!
 //! Their state is rebuilt from the shards after a restart (wants of queued runs, `adopt` of running ones, above the limit if
 //! need be: a debt that stops admission until it is paid).
+//!
+//! In a cluster every node has quota actors of its own; what they may use of a tenant's limits is lent by the tenant's home shard
+//! (`borrow.rs`).
 
-use crate::directory::{TenantGauge, Tenants};
+mod borrow;
+mod tenant;
+
+pub use borrow::Borrower;
+pub(crate) use borrow::home_of;
+
+use crate::directory::Tenants;
 use campanile_core::job::Waiting;
 use campanile_schema::{ids::RunId, stored::TenantRecord};
-use hashbrown::{HashMap, HashSet};
-use std::{
-    cmp::Reverse,
-    collections::BTreeMap,
-    sync::{Arc, atomic::Ordering},
-};
+use hashbrown::HashMap;
+use std::sync::{Arc, atomic::Ordering};
+use tenant::Quota;
 
 /// The quota actors of all tenants.
 pub struct Quotas {
@@ -27,29 +33,23 @@ pub struct Quotas {
     /// All shards have said what they know. Before that a limit may still be on its way, or a pause, or runs that hold
     /// permits: nothing is granted.
     open: bool,
-}
-
-/// Order in which waiting runs get permits: live before backfill, higher priority first, then first come.
-type Place = (bool, Reverse<u16>, u64);
-
-/// The quota actor of a tenant.
-struct Quota {
-    gauge: Arc<TenantGauge>,
-    touched: bool,
-    limit: TenantRecord,
-    paused: bool,
-    holders: HashSet<RunId>,
-    waiting: BTreeMap<Place, Waiting>,
-    places: HashMap<RunId, Place>,
-    arrivals: u64,
-    /// Rate permits at `refilled_ms` (CLOCK_BOOTTIME).
-    tokens: f64,
-    refilled_ms: i64,
+    /// None: the node is alone, and has all there is.
+    borrower: Option<Borrower>,
+    /// Tenants that have something to ask of their home shards.
+    asking: Vec<usize>,
 }
 
 impl Quotas {
-    pub fn new(tenants: Arc<Tenants>) -> Self {
-        Self { tenants, quotas: Vec::new(), index: HashMap::new(), touched: Vec::new(), open: false }
+    pub fn new(tenants: Arc<Tenants>, borrower: Option<Borrower>) -> Self {
+        Self {
+            tenants,
+            quotas: Vec::new(),
+            index: HashMap::new(),
+            touched: Vec::new(),
+            open: false,
+            borrower,
+            asking: Vec::new(),
+        }
     }
 
     /// A run wants a permit. Returns it when it has one at once: its tenant has no limits.
@@ -70,11 +70,7 @@ impl Quotas {
     /// The run was given up.
     pub fn dequeue(&mut self, tenant: &str, run: RunId) {
         let index = self.of(tenant);
-        let quota = &mut self.quotas[index];
-        if let Some(place) = quota.places.remove(&run) {
-            quota.waiting.remove(&place);
-            quota.gauge.waiting.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.quotas[index].unwant(run);
         self.give_back(index, run);
     }
 
@@ -94,9 +90,16 @@ impl Quotas {
         let index = self.of(&limit.tenant);
         let quota = &mut self.quotas[index];
         quota.gauge.set_limits(&limit);
-        // A bucket starts full, so that the first second is not refused.
-        quota.tokens = limit.max_triggers_per_sec.max(1.0);
+        if self.borrower.is_none() {
+            quota.rate = limit.max_triggers_per_sec;
+            // A bucket starts full, so that the first second is not refused.
+            quota.tokens = quota.rate.max(1.0);
+        }
         quota.limit = limit;
+        quota.known = true;
+        if let Some(borrower) = &self.borrower {
+            borrower.begin(quota);
+        }
         self.touch(index);
     }
 
@@ -122,32 +125,16 @@ impl Quotas {
     pub fn grant(&mut self, now_ms: i64) -> Vec<Waiting> {
         let mut granted = Vec::new();
         let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
-        for index in self.touched.drain(..) {
+        for index in std::mem::take(&mut self.touched) {
             let quota = &mut self.quotas[index];
             quota.touched = false;
             quota.refill(now_ms);
             if granting {
                 quota.grant(&mut granted);
             }
+            self.note_asking(index);
         }
         granted
-    }
-
-    /// Only these runs stay: the others are another node's.
-    pub fn retain(&mut self, stays: impl Fn(RunId) -> bool) {
-        for index in 0..self.quotas.len() {
-            let quota = &mut self.quotas[index];
-            quota.holders.retain(|run| stays(*run));
-            let gone: Vec<RunId> = quota.places.keys().copied().filter(|run| !stays(*run)).collect();
-            for run in gone {
-                if let Some(place) = quota.places.remove(&run) {
-                    quota.waiting.remove(&place);
-                    quota.gauge.waiting.fetch_sub(1, Ordering::Relaxed);
-                }
-            }
-            quota.show_running();
-            self.touch(index);
-        }
     }
 
     /// Why a run has no permit; None = it does not wait here.
@@ -161,26 +148,15 @@ impl Quotas {
             return *index;
         }
         let index = self.quotas.len();
-        self.quotas.push(Quota {
-            gauge: self.tenants.gauge(tenant),
-            touched: false,
-            limit: TenantRecord::default(),
-            paused: false,
-            holders: HashSet::new(),
-            waiting: BTreeMap::new(),
-            places: HashMap::new(),
-            arrivals: 0,
-            tokens: 0.0,
-            refilled_ms: 0,
-        });
+        let shards = self.borrower.as_ref().map_or(1, |borrower| borrower.shards);
+        self.quotas.push(Quota::new(tenant, self.tenants.gauge(tenant), shards, self.borrower.is_none()));
         self.index.insert(tenant.to_owned(), index);
         index
     }
 
     fn give_back(&mut self, index: usize, run: RunId) {
         let quota = &mut self.quotas[index];
-        quota.holders.remove(&run);
-        quota.show_running();
+        quota.release(run);
         if !quota.waiting.is_empty() {
             self.touch(index);
         }
@@ -190,88 +166,6 @@ impl Quotas {
         if !std::mem::replace(&mut self.quotas[index].touched, true) {
             self.touched.push(index);
         }
-    }
-}
-
-impl Quota {
-    /// Nothing limits it, so runs need not wait for each other.
-    fn lends_freely(&self) -> bool {
-        !self.paused && self.limit.max_concurrent_runs == 0 && self.limit.max_triggers_per_sec <= 0.0
-    }
-
-    fn hold(&mut self, run: RunId) {
-        self.holders.insert(run);
-        self.show_running();
-    }
-
-    fn show_running(&self) {
-        self.gauge.running.store(self.holders.len() as i64, Ordering::Relaxed);
-    }
-
-    fn want(&mut self, run: Waiting) {
-        // A run that waits asked before (an effect done twice).
-        if self.places.contains_key(&run.run) {
-            return;
-        }
-        self.holders.remove(&run.run);
-        self.arrivals += 1;
-        let place = (run.backfill, Reverse(run.priority), self.arrivals);
-        self.places.insert(run.run, place);
-        self.waiting.insert(place, run);
-        self.gauge.waiting.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn grant(&mut self, granted: &mut Vec<Waiting>) {
-        while !self.paused && self.has_room() {
-            let Some((_, run)) = self.waiting.pop_first() else { break };
-            self.places.remove(&run.run);
-            self.holders.insert(run.run);
-            if self.limit.max_triggers_per_sec > 0.0 {
-                self.tokens -= 1.0;
-            }
-            granted.push(run);
-        }
-        self.show_running();
-    }
-
-    fn has_room(&self) -> bool {
-        let concurrency = self.limit.max_concurrent_runs;
-        #[cfg(feature = "faults")]
-        let concurrency = concurrency + u32::from(concurrency > 0 && crate::faults::quota_plus_one());
-        (concurrency == 0 || self.holders.len() < concurrency as usize)
-            && (self.limit.max_triggers_per_sec <= 0.0 || self.tokens >= 1.0)
-    }
-
-    fn refill(&mut self, now_ms: i64) {
-        let rate = self.limit.max_triggers_per_sec;
-        if rate > 0.0 {
-            let seconds = (now_ms - self.refilled_ms).clamp(0, 60_000) as f64 / 1000.0;
-            self.tokens = (self.tokens + seconds * rate).min(rate.max(1.0));
-        }
-        self.refilled_ms = now_ms;
-    }
-
-    fn why(&self, run: RunId, system_paused: bool) -> Option<String> {
-        if !self.places.contains_key(&run) {
-            return None;
-        }
-        let limit = &self.limit;
-        Some(if self.paused || system_paused {
-            "TENANT_PAUSED: the tenant or the system is paused".to_owned()
-        } else if limit.max_concurrent_runs > 0 && self.holders.len() >= limit.max_concurrent_runs as usize {
-            format!(
-                "TENANT_CONCURRENCY: {} of {} permits are lent; {} runs wait",
-                self.holders.len(),
-                limit.max_concurrent_runs,
-                self.waiting.len()
-            )
-        } else {
-            format!(
-                "TENANT_RATE: at most {} runs start per second; {} runs wait",
-                limit.max_triggers_per_sec,
-                self.waiting.len()
-            )
-        })
     }
 }
 
@@ -310,7 +204,7 @@ mod tests {
     #[test]
     fn nothing_is_lent_before_all_shards_are_up_and_then_by_priority() {
         let tenants = Arc::new(Tenants::default());
-        let mut quotas = Quotas::new(tenants.clone());
+        let mut quotas = Quotas::new(tenants.clone(), None);
         assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 9)).is_none());
         assert!(quotas.grant(0).is_empty());
         assert!(quotas.why(TENANT, RunId(1)).is_some_and(|why| why.starts_with("STARTING")));
@@ -323,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_limit_holds_also_over_adopted_runs_and_what_ends_makes_room() {
-        let mut quotas = Quotas::new(Arc::default());
+        let mut quotas = Quotas::new(Arc::default(), None);
         quotas.set(limited(2, 0.0));
         quotas.adopt(TENANT, RunId(1));
         quotas.adopt(TENANT, RunId(2));
@@ -340,7 +234,7 @@ mod tests {
     #[test]
     fn a_run_that_is_made_and_given_up_in_one_go_takes_no_permit() {
         let tenants = Arc::new(Tenants::default());
-        let mut quotas = Quotas::new(tenants.clone());
+        let mut quotas = Quotas::new(tenants.clone(), None);
         quotas.set(limited(1, 0.0));
         quotas.tick();
         assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 0)).is_none());
@@ -355,7 +249,7 @@ mod tests {
 
     #[test]
     fn rate_permits_come_with_time_and_a_pause_keeps_them() {
-        let mut quotas = Quotas::new(Arc::default());
+        let mut quotas = Quotas::new(Arc::default(), None);
         quotas.set(limited(0, 2.0));
         quotas.tick();
         assert!((1..=5).all(|run| quotas.want(waiting(run, 0)).is_none()));

@@ -1,0 +1,75 @@
+//! Asks the home shards of tenants what this node may use of their limits, wherever they are.
+
+use super::PoolState;
+use crate::{
+    calls::{ShardCall, ask},
+    directory::Directory,
+    lending::{REPORT_MS, Terms},
+    messages::{Answer, PoolMsg},
+};
+use campanile_schema::ids::ShardId;
+use hashbrown::HashSet;
+use ractor::ActorRef;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// What is under way.
+#[derive(Default)]
+pub(super) struct Borrowing {
+    /// Home shards that are being asked: one question at a time.
+    asked: HashSet<ShardId>,
+    /// The next round of all tenants, CLOCK_BOOTTIME ms.
+    next_round_ms: i64,
+    /// Shards that are to be another node's as soon as their runs are counted.
+    pub leaving: Vec<(ShardId, oneshot::Sender<()>)>,
+}
+
+impl PoolState {
+    /// Tells home shards what they should know.
+    pub(super) fn report(&mut self, directory: &Arc<Directory>, myself: &ActorRef<PoolMsg>) {
+        if directory.membership.is_none() || !directory.may_act() {
+            return;
+        }
+        let now = directory.time.boot_ms();
+        let all = now >= self.borrowing.next_round_ms;
+        if all {
+            self.borrowing.next_round_ms = now + REPORT_MS;
+        }
+        let asked = &self.borrowing.asked;
+        for (home, reports) in self.quotas.reports(all, now, |home| !asked.contains(&home)) {
+            self.borrowing.asked.insert(home);
+            let (directory, myself) = (directory.clone(), myself.clone());
+            tokio::spawn(async move {
+                let call = ShardCall::Borrow { session: directory.session, reports };
+                let answer = ask::<Vec<Terms>>(&directory, home, call).await;
+                // The session may be over.
+                let _ = myself.cast(PoolMsg::Terms(home, answer));
+            });
+        }
+    }
+
+    pub(super) fn take_terms(&mut self, directory: &Directory, home: ShardId, answer: Answer<Vec<Terms>>) {
+        self.borrowing.asked.remove(&home);
+        match answer {
+            Ok(terms) => {
+                let now = directory.time.boot_ms();
+                terms.into_iter().for_each(|terms| self.quotas.terms(terms, now));
+            }
+            // Questions stand until they are answered: they are asked again with the next round.
+            Err(error) => tracing::debug!(%home, %error, "a home shard did not say what it lends"),
+        }
+        self.let_go();
+    }
+
+    /// Tells of shards whose runs are counted.
+    pub(super) fn let_go(&mut self) {
+        for (shard, port) in std::mem::take(&mut self.borrowing.leaving) {
+            if self.quotas.settled(shard) {
+                // Nobody waits any more when the session is over.
+                let _ = port.send(());
+            } else {
+                self.borrowing.leaving.push((shard, port));
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! A node's side of its tenants' loans: what to say to the home shards of tenants, and what to do with what they answer.
+
+use super::{
+    Quotas,
+    tenant::{Loan, Quota},
+};
+use crate::lending::{Counts, Report, Terms};
+use campanile_core::ownership::borrowed::Borrowed;
+use campanile_schema::{
+    ids::{Epoch, RunId, SessionId, ShardId, shard_of_slot, slot_of},
+    stored::TenantRecord,
+};
+use hashbrown::HashMap;
+use std::{collections::BTreeMap, sync::atomic::Ordering};
+
+/// Between two questions about a tenant, ms.
+const ASK_GAP_MS: i64 = 25;
+/// The same after an answer that was less than what was wanted: each question is an event of the home shard.
+const ASK_AGAIN_MS: i64 = 200;
+/// Tenants in one message to a home shard.
+const REPORTS_AT_ONCE: usize = 256;
+
+/// The session that borrows.
+pub struct Borrower {
+    session: SessionId,
+    /// Of the cluster.
+    pub(super) shards: u16,
+    /// Served here, all of their runs known.
+    served: BTreeMap<ShardId, Epoch>,
+}
+
+impl Borrower {
+    pub fn new(session: SessionId, shards: u16) -> Self {
+        Self { session, shards, served: BTreeMap::new() }
+    }
+
+    /// A tenant has a limit to its runs at once: those that have a permit are a debt until the home shard has counted them.
+    pub(super) fn begin(&self, quota: &mut Quota) {
+        if quota.loan.is_some() || quota.limit.max_concurrent_runs == 0 {
+            return;
+        }
+        let mut running: HashMap<ShardId, u32> = HashMap::new();
+        for run in &quota.holders {
+            *running.entry(run.shard(self.shards)).or_default() += 1;
+        }
+        let mut borrowed = Borrowed::new(self.session);
+        for (shard, epoch) in &self.served {
+            borrowed.adopted(*shard, *epoch, running.get(shard).copied().unwrap_or(0));
+        }
+        quota.loan = Some(Loan { borrowed, share: quota.limit.max_concurrent_runs });
+    }
+}
+
+/// Where the quota of a tenant is kept.
+pub(crate) fn home_of(tenant: &str, shards: u16) -> ShardId {
+    shard_of_slot(slot_of(tenant, ""), shards)
+}
+
+impl Quota {
+    /// Permits that would do for what runs and waits, as far as the others leave them.
+    fn needed(&self, loan: &Loan) -> u32 {
+        let used = loan.borrowed.used();
+        (used.saturating_add(self.waiting.len() as u32)).min(loan.share).max(used)
+    }
+
+    /// Whether something is to be asked at once.
+    fn must_ask(&self) -> bool {
+        if !self.known {
+            return !self.waiting.is_empty();
+        }
+        let limited = self.loan.as_ref().filter(|_| self.limit.max_concurrent_runs > 0);
+        limited.is_some_and(|loan| {
+            let (level, used) = (loan.borrowed.permits(), loan.borrowed.used());
+            let others_wait = level > loan.share && level > used;
+            !loan.borrowed.all_settled() || self.needed(loan) > level || others_wait
+        })
+    }
+
+    fn report(&mut self) -> Report {
+        let used = self.holders.len() as u64;
+        let counts = Counts {
+            jobs: self.gauge.jobs.load(Ordering::Relaxed).max(0) as u64,
+            running: used,
+            waiting: self.gauge.waiting.load(Ordering::Relaxed).max(0) as u64,
+            wanted: used + self.waiting.len() as u64,
+        };
+        let needed = self.loan.as_ref().map_or(0, |loan| self.needed(loan));
+        let limited = self.limit.max_concurrent_runs > 0;
+        let request = self.loan.as_mut().filter(|_| limited).and_then(|loan| {
+            let level = loan.borrowed.permits();
+            // Somewhat more, so that not every run has to ask; and what is over goes back when it is much, or others want it.
+            let easy = (needed + needed / 4 + 1).min(loan.share).max(needed);
+            let keeps = easy <= level && level <= loan.share && u64::from(easy) * 4 > u64::from(level) * 3;
+            loan.borrowed.request(if keeps { level } else { easy }).cloned()
+        });
+        Report { tenant: self.name.clone(), counts, request }
+    }
+}
+
+impl Quotas {
+    /// All runs of a shard are known: it may have permits from now on.
+    pub fn shard_served(&mut self, shard: ShardId, epoch: Epoch) {
+        let Some(borrower) = &mut self.borrower else { return };
+        let known = borrower.served.insert(shard, epoch).is_some();
+        let shards = borrower.shards;
+        for index in 0..self.quotas.len() {
+            let Quota { loan, holders, .. } = &mut self.quotas[index];
+            let Some(loan) = loan else { continue };
+            if known {
+                loan.borrowed.raised(shard, epoch);
+            } else {
+                let runs = holders.iter().filter(|run| run.shard(shards) == shard).count();
+                loan.borrowed.adopted(shard, epoch, runs as u32);
+            }
+            self.touch(index);
+        }
+    }
+
+    /// The runs of a shard are another node's: nothing of them stays here.
+    pub fn shard_gone(&mut self, shard: ShardId) {
+        let Some(borrower) = &mut self.borrower else { return };
+        borrower.served.remove(&shard);
+        let shards = borrower.shards;
+        let of = |run: &RunId| run.shard(shards) == shard;
+        for index in 0..self.quotas.len() {
+            let quota = &mut self.quotas[index];
+            quota.holders.retain(|run| !of(run));
+            let gone: Vec<RunId> = quota.places.keys().copied().filter(of).collect();
+            gone.into_iter().for_each(|run| quota.unwant(run));
+            if let Some(loan) = &mut quota.loan {
+                loan.borrowed.handed_over(shard);
+            }
+            quota.show_running();
+            self.touch(index);
+        }
+    }
+
+    /// Whether all that came with a shard is counted by the tenants' home shards, so that it may be handed over.
+    pub fn settled(&self, shard: ShardId) -> bool {
+        self.quotas.iter().filter_map(|quota| quota.loan.as_ref()).all(|loan| loan.borrowed.settled(shard))
+    }
+
+    /// What is to be told to home shards that are `free` to be asked. `all`: of every tenant of the node; else of those that have
+    /// something to ask.
+    pub fn reports(&mut self, all: bool, now_ms: i64, free: impl Fn(ShardId) -> bool) -> HashMap<ShardId, Vec<Report>> {
+        let Some(shards) = self.borrower.as_ref().map(|borrower| borrower.shards) else { return HashMap::new() };
+        let asking = std::mem::take(&mut self.asking);
+        let looked_at = if all {
+            for tenant in self.tenants.names() {
+                self.of(&tenant);
+            }
+            (0..self.quotas.len()).collect()
+        } else {
+            asking
+        };
+        let mut reports: HashMap<ShardId, Vec<Report>> = HashMap::new();
+        for index in looked_at {
+            let quota = &mut self.quotas[index];
+            let must_ask = quota.must_ask();
+            if !all && !must_ask {
+                continue;
+            }
+            let home = home_of(&quota.name, shards);
+            let batch = reports.entry(home).or_default();
+            if free(home) && batch.len() < REPORTS_AT_ONCE && (all || quota.ask_at_ms <= now_ms) {
+                quota.ask_at_ms = now_ms + ASK_GAP_MS;
+                batch.push(quota.report());
+            } else if must_ask {
+                self.asking.push(index);
+            }
+        }
+        reports.retain(|_, batch| !batch.is_empty());
+        reports
+    }
+
+    /// Whether a tenant has something to ask after it was looked at.
+    pub(super) fn note_asking(&mut self, index: usize) {
+        if self.borrower.is_some() && self.quotas[index].must_ask() && !self.asking.contains(&index) {
+            self.asking.push(index);
+        }
+    }
+
+    /// The home shard's answer.
+    pub fn terms(&mut self, terms: Terms, now_ms: i64) {
+        let index = self.of(&terms.tenant);
+        let quota = &mut self.quotas[index];
+        let limits = terms.limits.unwrap_or_else(|| TenantRecord { tenant: terms.tenant, ..TenantRecord::default() });
+        // One that was set meanwhile is newer than this answer.
+        if !quota.known || limits.version >= quota.limit.version {
+            quota.gauge.set_limits(&limits);
+            (quota.limit, quota.known) = (limits, true);
+        }
+        if quota.rate <= 0.0 {
+            // A part of a full bucket.
+            quota.tokens = terms.rate;
+        }
+        quota.rate = terms.rate;
+        quota.gauge.set_elsewhere(terms.elsewhere);
+        if let Some(borrower) = &self.borrower {
+            borrower.begin(quota);
+        }
+        if let Some(loan) = &mut quota.loan {
+            loan.share = terms.share;
+            loan.borrowed.level(terms.level);
+        }
+        if quota.loan.as_ref().is_some_and(|loan| quota.needed(loan) > loan.borrowed.permits()) {
+            // There are no more for the moment.
+            quota.ask_at_ms = now_ms + ASK_AGAIN_MS;
+        }
+        self.touch(index);
+    }
+}

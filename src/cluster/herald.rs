@@ -1,0 +1,78 @@
+//! This node as the others hear of it: its session, and whether it takes shards.
+
+use super::membership::Membership;
+use crate::home::{self, Announce};
+use campanile_schema::ids::SessionId;
+use parking_lot::Mutex;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    pin::Pin,
+};
+use tokio::runtime::Runtime;
+
+/// There while the node is cordoned: a restart does not change that.
+const CORDON_FILE: &str = "CORDONED";
+
+/// Runs the store's requests. Not dropped but let go: whoever lets it go may be a task of another runtime.
+pub(super) struct StoreRuntime(pub Mutex<Option<Runtime>>);
+
+impl Drop for StoreRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.lock().take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// See the module's text.
+pub struct Herald {
+    pub(super) dir: PathBuf,
+    pub(super) membership: Mutex<Option<Membership>>,
+    pub(super) _store: StoreRuntime,
+}
+
+impl Herald {
+    fn tell(&self, tell: impl FnOnce(&Membership)) {
+        if let Some(membership) = &*self.membership.lock() {
+            tell(membership);
+        }
+    }
+
+    /// From now on, also after a restart.
+    pub fn set_cordoned(&self, cordoned: bool) -> io::Result<()> {
+        if cordoned {
+            home::put_file(&self.dir, CORDON_FILE, "")?;
+        } else if let Err(error) = fs::remove_file(self.dir.join(CORDON_FILE))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        self.tell(|membership| membership.set_cordoned(cordoned));
+        Ok(())
+    }
+}
+
+/// Whether an operator has cordoned the node of this directory.
+pub(super) fn is_cordoned(dir: &Path) -> bool {
+    dir.join(CORDON_FILE).exists()
+}
+
+impl Announce for Herald {
+    fn session(&self, session: SessionId) {
+        self.tell(|membership| membership.set_session(session));
+    }
+
+    fn draining(&self) {
+        self.tell(|membership| membership.set_draining(true));
+    }
+
+    fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let membership = self.membership.lock().take();
+        Box::pin(async move {
+            if let Some(membership) = membership {
+                membership.leave().await;
+            }
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! A tenant's limits hold over all nodes, whoever of them lives.
+
+use crate::{
+    manual_jobs, spread, support,
+    support::eventually,
+    town::{SHARDS, Town},
+};
+use campanile_client::{Context, Executor, ExecutorHandle, JobError};
+use campanile_schema::{
+    ids::RunId,
+    record::RunState,
+    view::{TenantBody, TriggerBody},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+const NODES: [u64; 3] = [1, 2, 3];
+
+/// Bodies that run at once, and the most there ever were.
+#[derive(Default)]
+struct AtOnce {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+async fn three_nodes() -> Town {
+    let mut town = Town::new();
+    for node in NODES {
+        town.start(node).await;
+    }
+    spread(&town, 3).await;
+    town
+}
+
+/// Runs bodies that take a while.
+fn executor(town: &Town, at_once: &Arc<AtOnce>, takes: Duration) -> ExecutorHandle {
+    let addresses: Vec<String> = NODES.iter().map(|node| town.rpc(*node)).collect();
+    let at_once = at_once.clone();
+    Executor::builder(addresses.join(","), support::TOKEN)
+        .pool("default")
+        .slots(64)
+        .any_handler(move |_: Context, _: campanile_schema::payload::Payload| {
+            let at_once = at_once.clone();
+            async move {
+                at_once.most.fetch_max(at_once.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                tokio::time::sleep(takes).await;
+                at_once.now.fetch_sub(1, Ordering::SeqCst);
+                Ok::<_, JobError>(None)
+            }
+        })
+        .build()
+        .unwrap()
+        .start()
+}
+
+async fn trigger_all(town: &Town, count: usize, key: &str) -> Vec<RunId> {
+    let mut runs = Vec::new();
+    for (n, job) in manual_jobs(town, 1, count).await.into_iter().enumerate() {
+        let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None };
+        runs.push(town.scheduler(NODES[n % 3]).trigger(job, body).await.unwrap().run_id);
+    }
+    runs
+}
+
+async fn all_succeed(town: &Town, node: u64, runs: &[RunId]) {
+    for run in runs {
+        let ended = town.scheduler(node).wait_run(*run, 60_000).await.unwrap();
+        assert_eq!(ended.state, RunState::Success, "{ended:?}");
+    }
+}
+
+async fn stop(mut town: Town, executor: ExecutorHandle, nodes: &[u64]) {
+    executor.drain(Duration::from_secs(2)).await;
+    for node in nodes {
+        town.stop(*node).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn permits_to_run_are_shared_by_all_nodes_and_a_dead_ones_come_back() {
+    let town = three_nodes().await;
+    let limits = TenantBody { max_concurrent_runs: 4, ..TenantBody::default() };
+    town.scheduler(2).set_tenant("default", limits).await.unwrap();
+    let at_once = Arc::new(AtOnce::default());
+    let executor = executor(&town, &at_once, Duration::from_millis(60));
+    let runs = trigger_all(&town, 60, "shared").await;
+    let known = eventually("the counts of all nodes are known on each", || async {
+        let tenant = town.scheduler(3).tenant("default").await.unwrap();
+        (tenant.jobs == 60).then_some(tenant)
+    })
+    .await;
+    assert_eq!(known.quota.max_concurrent_runs, 4);
+    town.cut_off(2);
+    eventually("two nodes own everything", || async {
+        let owned = town.owned();
+        (!owned.contains_key(&2) && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
+    })
+    .await;
+    all_succeed(&town, 3, &runs).await;
+    let most = at_once.most.load(Ordering::SeqCst);
+    assert!((2..=4).contains(&most), "{most} ran at once");
+    // What the dead node had is lent again: all four can be in use by the two that are left.
+    at_once.most.store(0, Ordering::SeqCst);
+    let body = || TriggerBody { manual_run_id: None, params: None, reason: None };
+    eventually("all permits are in use again", || async {
+        let mut runs = Vec::new();
+        for job in town.scheduler(1).jobs(Default::default()).await.unwrap().items.iter().take(24) {
+            runs.push(town.scheduler(1).trigger(job.job_id, body()).await.unwrap().run_id);
+        }
+        all_succeed(&town, 1, &runs).await;
+        (at_once.most.load(Ordering::SeqCst) >= 4).then_some(())
+    })
+    .await;
+    assert_eq!(at_once.most.load(Ordering::SeqCst), 4);
+    stop(town, executor, &[1, 3]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_holds_while_nodes_leave_and_join_and_one_permit_goes_round() {
+    let mut town = three_nodes().await;
+    let limits = TenantBody { max_concurrent_runs: 1, ..TenantBody::default() };
+    town.scheduler(1).set_tenant("default", limits).await.unwrap();
+    let at_once = Arc::new(AtOnce::default());
+    let executor = executor(&town, &at_once, Duration::from_millis(20));
+    let runs = trigger_all(&town, 45, "one").await;
+    town.restart(2).await;
+    spread(&town, 3).await;
+    all_succeed(&town, 3, &runs).await;
+    assert_eq!(at_once.most.load(Ordering::SeqCst), 1);
+    stop(town, executor, &NODES).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rate_and_a_number_of_jobs_hold_over_all_nodes() {
+    let town = three_nodes().await;
+    let limits = TenantBody { max_triggers_per_sec: 30.0, max_jobs: 61, ..TenantBody::default() };
+    town.scheduler(3).set_tenant("default", limits).await.unwrap();
+    let at_once = Arc::new(AtOnce::default());
+    let executor = executor(&town, &at_once, Duration::from_millis(1));
+    let runs = trigger_all(&town, 60, "rate").await;
+    let begin = Instant::now();
+    all_succeed(&town, 2, &runs).await;
+    // 30 of a full bucket, 30 at 30 a second; some of them before all were triggered. Never faster than twice that, whatever the parts
+    // of nodes were while they heard of each other.
+    assert!(begin.elapsed() > Duration::from_millis(250), "{:?}", begin.elapsed());
+    eventually("each node knows of the jobs of all", || async {
+        (town.scheduler(1).tenant("default").await.unwrap().jobs == 60).then_some(())
+    })
+    .await;
+    let more = AtomicUsize::new(0);
+    let spec =
+        |name: &str| campanile_schema::job::JobSpec::new("default", name, campanile_schema::job::Trigger::Manual {});
+    let refused = eventually("the limit of jobs is met", || async {
+        let name = format!("one-more-{}", more.fetch_add(1, Ordering::SeqCst));
+        town.scheduler(2).create_job(spec(&name), None).await.err()
+    })
+    .await;
+    assert!(refused.to_string().contains("job"), "{refused}");
+    stop(town, executor, &NODES).await;
+}
