@@ -166,7 +166,7 @@ impl Run<'_> {
                 if !shown.verdict.green {
                     println!("{}", shown.verdict);
                 }
-                (shown.verdict.green, row(scenario, &shown))
+                (shown.verdict.green && !lost_one(scenario, &shown), row(scenario, &shown))
             }
             Err(error) => (false, format!("{:<19} FAILED: {error}", scenario.name)),
         };
@@ -188,14 +188,22 @@ impl Run<'_> {
     }
 }
 
+/// A node lost its session, and none had to.
+fn lost_one(scenario: &Scenario, shown: &Shown) -> bool {
+    scenario.keeps_sessions && shown.sessions_lost > 0
+}
+
 /// A defect was switched on: whether the checker saw it.
 fn is_found(scenario: &Scenario, shown: &Shown) -> (bool, String) {
     // Of these nothing follows but that nothing was shown.
     let nothing = [Kind::ExportIncomplete, Kind::LogDamaged, Kind::NotCheckable];
     let kinds: Vec<_> = shown.verdict.found.iter().filter(|found| !nothing.contains(&found.kind)).collect();
-    let told: Vec<String> = kinds.iter().map(|found| format!("{:?} x {}", found.kind, found.count)).collect();
-    let word = if kinds.is_empty() { "GREEN, not found" } else { "red, as it must be" };
-    (!kinds.is_empty(), format!("{:<19} {word}; {}: {}", scenario.name, scenario.defect, told.join(", ")))
+    let mut told: Vec<String> = kinds.iter().map(|found| format!("{:?} x {}", found.kind, found.count)).collect();
+    if lost_one(scenario, shown) {
+        told.push(format!("sessions lost x {}", shown.sessions_lost));
+    }
+    let word = if told.is_empty() { "GREEN, not found" } else { "red, as it must be" };
+    (!told.is_empty(), format!("{:<19} {word}; {}: {}", scenario.name, scenario.defect, told.join(", ")))
 }
 
 fn row(scenario: &Scenario, shown: &Shown) -> String {
@@ -203,7 +211,11 @@ fn row(scenario: &Scenario, shown: &Shown) -> String {
         let at = (shown.lateness_ms.len() as f64 * share) as usize;
         shown.lateness_ms.get(at.min(shown.lateness_ms.len().saturating_sub(1))).copied().unwrap_or(0)
     };
-    let word = if shown.verdict.green { "green" } else { "RED" };
+    let word = match (shown.verdict.green, lost_one(scenario, shown)) {
+        (true, false) => "green",
+        (true, true) => "RED, for lost sessions",
+        (false, _) => "RED",
+    };
     let what = if scenario.takes_over { "take-over" } else { "lateness" };
     format!(
         "{:<19} {word:<6} {what} p50 {} p99 {} worst {} ms of {} instants; ready {} of {} s; {} runs wait for a person",

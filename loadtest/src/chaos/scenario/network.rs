@@ -23,7 +23,7 @@ pub const ALL: &[Scenario] = &[
         what: "a node is cut from the other nodes for 12 s, and not from the store",
         acts: &[Cut(Node(1), Node(0)), Cut(Node(1), Node(2)), Wait(12_000), Heal, Wait(6_000)],
         short: true,
-        defect: defect::FORGETS_TAIL,
+        defect: defect::FIRES_TWICE,
         ..USUAL
     },
     Scenario {

@@ -16,14 +16,14 @@ pub const ALL: &[Scenario] = &[
         acts: &[Store("pause 1"), Wait(3_000), Store("resume 1"), Wait(5_000)],
         short: true,
         keeps_sessions: true,
-        defect: defect::ACTS_ON,
+        defect: defect::COUNTS_FAILED_READS,
         ..USUAL
     },
     Scenario {
         name: "store-stall-long",
         what: "the store stalls for 30 s: all nodes stop at their deadline, and go on by themselves",
         acts: &[Store("pause 1"), Wait(30_000), Store("resume 1"), Wait(10_000)],
-        defect: defect::ACTS_ON,
+        defect: defect::FORGETS_OUTCOME,
         ..USUAL
     },
     Scenario {
