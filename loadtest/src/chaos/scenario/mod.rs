@@ -32,8 +32,6 @@ mod defect {
     pub const ACCEPTS_STALE: &str = "mutation:accept_stale";
     pub const REUSES_TOKEN: &str = "mutation:reuse_token";
     pub const FIRES_TWICE: &str = "mutation:double_fire";
-    /// Time in which the store did not answer counts against other sessions.
-    pub const COUNTS_FAILED_READS: &str = "rule:FailedReadsDoNotCount";
     pub const FORGETS_OUTCOME: &str = "mutation:forget_outcome";
     /// An LWT that was not answered is taken for applied.
     pub const TRUSTS_UNKNOWN: &str = "rule:ClaimReadBack;rule:HeartbeatReadBack;mutation:lost_ack";
