@@ -114,7 +114,7 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	closing() {
 		echo "== time"; cat target/test.times
 		echo "== closing lines"
-		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED) |^(FAILED|ERROR) .*\.py|^=+ .* in [0-9.]+s.* =+$$' \
+		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED|SKIPPED) |^(FAILED|ERROR) .*\.py|^=+ .* in [0-9.]+s.* =+$$' \
 			"$$log" || true
 	}
 	trap closing EXIT

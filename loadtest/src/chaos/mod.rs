@@ -178,7 +178,12 @@ impl Run<'_> {
         let whole = self.table.join("\n");
         fs::write(self.args.dir.join("chaos.txt"), format!("{whole}\n"))?;
         let ran = self.table.len() - self.skipped;
-        let word = if self.failed == 0 { "GREEN" } else { "RED" };
+        // Where nothing could be run nothing has passed.
+        let word = match (self.failed, ran) {
+            (0, 0) => "SKIPPED",
+            (0, _) => "GREEN",
+            (_, _) => "RED",
+        };
         let broken = if self.args.broken { " with their defects switched on" } else { "" };
         println!(
             "\n{whole}\n{word} chaos: {ran} scenarios{broken}, {} not as they must be, {} SKIPPED",
