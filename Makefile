@@ -72,13 +72,15 @@ BUILD_NEEDS := cc:gcc stdio.h:libc6-dev
 PYTHON_NEEDS := python3:python3 ensurepip.py:python3-venv
 # A CQL server: deploy/cassandra fetches Apache Cassandra with Maven.
 CQL_NEEDS := java:openjdk-17-jdk-headless mvn:maven setpriv:util-linux
-TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS)
+# Network namespaces and what cuts them.
+NET_NEEDS := ip:iproute2 nft:nftables unshare:util-linux mount:mount
+TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS)
 
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
+.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -112,7 +114,7 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	closing() {
 		echo "== time"; cat target/test.times
 		echo "== closing lines"
-		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED) |^(FAILED|ERROR) .*\.py|^=+ .* in [0-9.]+s.* =+$$' \
+		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED|SKIPPED) |^(FAILED|ERROR) .*\.py|^=+ .* in [0-9.]+s.* =+$$' \
 			"$$log" || true
 	}
 	trap closing EXIT
@@ -130,6 +132,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	part "HTTP API against its document" api
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
 	part "kill9 ($(SHORT_KILLS) kills)" kills
+	chaos() { make chaos-short 2>&1 | tee -a "$$log"; }
+	part "chaos (short form)" chaos
 	loads() { make load 2>&1 | tee -a "$$log"; }
 	part "load (short forms, checked)" loads
 	exit $$status
@@ -221,10 +225,10 @@ audit: ## Known vulnerabilities of what we depend on (fetches the advisory datab
 	@make deny
 	$(CARGO) deny --locked check advisories
 
-# Three nodes, one CQL server, callers and executors on this machine.
+# Three nodes, CQL servers, callers and executors, in network namespaces where they are allowed; elsewhere what needs them is SKIPPED.
 define chaos
 	$(need)
-	need $(BUILD_NEEDS) $(CQL_NEEDS)
+	need $(BUILD_NEEDS) $(CQL_NEEDS) $(NET_NEEDS)
 	$(rust)
 	$(CARGO) build $(TESTED) --bins --tests
 	$(call fresh,chaos)
@@ -232,11 +236,14 @@ define chaos
 	$(LOADTEST) chaos --server-bin $(NODE) --store deploy/cassandra/cassandra.sh --dir $(RUNS)/chaos $(1)
 endef
 
-chaos: ## A cluster of three nodes on Apache Cassandra: kills, stops, stalls, and the history checker after each (CHAOS_ARGS='--only NAME')
+chaos: ## A cluster on Apache Cassandra: kills, stops, stalls, cuts, and the history checker after each (CHAOS_ARGS='--only NAME')
 	@$(call chaos,$(CHAOS_ARGS))
 
 chaos-short: ## The scenarios of its short form, some six minutes
-	@$(call chaos,--short)
+	@$(call chaos,--short $(CHAOS_ARGS))
+
+chaos-mutations: ## Each scenario with its defect switched on in every node; each must be found (CHAOS_ARGS='--only NAME')
+	@$(call chaos,--broken $(CHAOS_ARGS))
 
 dev-cluster: ## A cluster to look at: Apache Cassandra, three nodes, two executors and demo jobs on loopback; says how to kill a node
 	@$(need)

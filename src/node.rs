@@ -65,9 +65,7 @@ impl Node {
     /// Opens the store, recovers, serves. Errors are sentences for the operator: port taken, directory locked, ...
     pub async fn start(options: NodeOptions) -> Result<Self, String> {
         #[cfg(feature = "faults")]
-        for mutation in campanile_core::faults::Mutation::ALL {
-            campanile_core::faults::set(mutation, campanile_actors::faults::mutation(mutation.name()));
-        }
+        campanile_actors::faults::set_in_core();
         // Ports first: a taken one must not cost a recovery.
         let http = bind("HTTP", options.http).await?;
         let rpc_listener = bind("RPC", options.rpc).await?;

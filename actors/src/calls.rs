@@ -26,6 +26,8 @@ use tokio::sync::oneshot;
 
 /// Marks [`nowhere`].
 const NOWHERE: &str = "takeOver";
+/// Marks [`gone`].
+const UNANSWERED: &str = "unanswered";
 /// How long a call waits for a shard that is on its way from one node to another: somewhat longer than a take-over.
 const TAKE_OVER: Duration = Duration::from_secs(5);
 /// Between two looks for its owner.
@@ -153,6 +155,18 @@ impl ShardCall {
     }
 }
 
+impl ShardCall {
+    /// Whether somebody may have carried it out who did not live to tell. Results of attempts are announced again in any case.
+    fn changes(&self) -> bool {
+        self.is_counted() || matches!(self, Self::SetPause { .. })
+    }
+
+    /// What its caller is told for an error: only what certainly was not done may be called so.
+    fn told(&self, error: ApiError) -> ApiError {
+        if self.changes() && is_marked(&error, UNANSWERED) { unknown() } else { error }
+    }
+}
+
 macro_rules! answers {
     ($($name:ident($type:ty)),+ $(,)?) => {
         /// What a shard answers.
@@ -241,10 +255,10 @@ where
             Place::Nowhere => return Err(gone()),
         };
         match answer {
-            Err(error) if is_nowhere(&error) && tokio::time::Instant::now() < until => {
+            Err(error) if is_marked(&error, NOWHERE) && tokio::time::Instant::now() < until => {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
-            answer => return answer.and_then(T::try_from),
+            answer => return answer.map_err(|error| call.told(error)).and_then(T::try_from),
         }
     }
 }
@@ -271,7 +285,15 @@ pub(crate) fn overloaded() -> ApiError {
 
 /// The shard went away before it answered: what was asked may or may not have been done.
 pub fn gone() -> ApiError {
-    ApiError::new(ErrorCode::NotReady, "the node is restarting its session; read before you ask again").retry_after(1.0)
+    ApiError::new(ErrorCode::NotReady, "the node is restarting its session; read before you ask again")
+        .with_detail(serde_json::json!({ UNANSWERED: true }))
+        .retry_after(1.0)
+}
+
+/// In a cluster what was durable counts for whoever takes the shard, also when the node that wrote it could not say so.
+fn unknown() -> ApiError {
+    let what = "the shard went away before it answered: the call may or may not have been carried out";
+    ApiError::new(ErrorCode::Timeout, what).retry_after(1.0)
 }
 
 /// Nobody serves the shard; nothing was done.
@@ -281,6 +303,19 @@ pub fn nowhere() -> ApiError {
         .retry_after(1.0)
 }
 
-fn is_nowhere(error: &ApiError) -> bool {
-    error.detail.as_ref().is_some_and(|detail| detail.get(NOWHERE).is_some())
+fn is_marked(error: &ApiError, mark: &str) -> bool {
+    error.detail.as_ref().is_some_and(|detail| detail.get(mark).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_without_an_answer_is_not_told_as_refused() {
+        let (job, change) = (JobId(1), ShardCall::Command { job: JobId(1), command: Command::Resume });
+        assert_eq!(change.told(gone()).known(), ErrorCode::Timeout);
+        assert_eq!(change.told(nowhere()).known(), ErrorCode::NotReady, "nobody took it");
+        assert_eq!(ShardCall::GetJob(job).told(gone()).known(), ErrorCode::NotReady, "a read changes nothing");
+    }
 }

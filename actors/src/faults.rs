@@ -1,7 +1,8 @@
 //! Switchable faults for the proofs: fail points at which the process ends itself, and mutations that break a rule on
 //! purpose so that the checkers are seen red. Only with the cargo feature `faults`; a release has none of it.
 //!
-//! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH` or `CAMPANILE_FAULT=mutation:NAME`, several separated by `;`.
+//! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH`, `CAMPANILE_FAULT=mutation:NAME`, or `CAMPANILE_FAULT=rule:NAME` for a rule
+//! of ownership that is broken; several separated by `;`.
 
 use campanile_core::job::{Command, Job};
 use std::{
@@ -16,7 +17,7 @@ use std::{
 const STRIDE: u64 = 97;
 
 /// All fail points; `before_append` is passed only with the mutation `ack_before_sync`.
-const NAMES: [&str; 5] = ["after_append", "before_append", "segment_roll", "snapshot", "view_flush"];
+const NAMES: [&str; 6] = ["after_append", "after_dispatch", "before_append", "segment_roll", "snapshot", "view_flush"];
 
 /// How long an acknowledgement that came too early has to reach its caller before the write.
 pub const HEARD_EARLY: Duration = Duration::from_millis(20);
@@ -59,6 +60,28 @@ pub fn point(name: &str) {
     }
 }
 
+/// Switches on what concerns the core; once, at the start of a node.
+pub fn set_in_core() {
+    use campanile_core::{faults, ownership::Rule};
+    for name in faults::Mutation::ALL {
+        faults::set(name, mutation(name.name()));
+    }
+    if mutation("ignore_deadline") {
+        faults::ignore_deadlines();
+    }
+    for setting in settings() {
+        let Some(name) = setting.strip_prefix("rule:") else { continue };
+        match Rule::parse(name) {
+            Some(rule) => faults::break_rule_everywhere(rule),
+            // One that is not there would prove nothing.
+            None => {
+                eprintln!("there is no rule '{name}' of ownership");
+                std::process::abort();
+            }
+        }
+    }
+}
+
 /// Is a mutation set?
 pub fn mutation(name: &str) -> bool {
     settings().any(|s| s.strip_prefix("mutation:") == Some(name))
@@ -79,6 +102,12 @@ pub fn skip_append() -> bool {
 pub fn ack_before_sync() -> bool {
     static SET: OnceLock<bool> = OnceLock::new();
     *SET.get_or_init(|| mutation("ack_before_sync"))
+}
+
+/// Who takes a shard over misses the last frame of its journal.
+pub fn forget_tail() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| mutation("forget_tail"))
 }
 
 /// Tenants get one permit more than their quota has.

@@ -111,10 +111,8 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     let epoch = Epoch(parts.opened.session.0);
     directory.expect_shards(loaded.len());
     for loaded in loaded {
-        let shard = loaded.id;
         let start = ShardStart { directory: directory.clone(), epoch, loaded };
-        let (actor, _) = Actor::spawn(None, ShardActor, start).await.map_err(spawned)?;
-        directory.serve(shard, epoch, actor);
+        Actor::spawn(None, ShardActor, start).await.map_err(spawned)?;
     }
     tracing::info!(
         session = parts.opened.session.0,

@@ -13,7 +13,8 @@
 # It kills all of its nodes when stdin ends, on SIGTERM, SIGINT and SIGHUP; the nodes are also killed by the kernel when it is killed
 # itself. So who holds the other end of stdin holds the nodes. With a terminal as stdin, type commands or Ctrl-D.
 #
-# HEAP (512m), READY_SECONDS (180) and REMOVE (1: DIR goes in the end) may be set. The jars lie in ${XDG_CACHE_HOME:-~/.cache}/campanile.
+# HEAP (512m), READY_SECONDS (180) and REMOVE (1: DIR goes in the end) may be set; ADDRESSES (127.0.0.) is in front of the nodes' numbers, and with
+# NAMESPACES each node runs in the network namespace of that name and its number. The jars lie in ${XDG_CACHE_HOME:-~/.cache}/campanile.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -63,7 +64,7 @@ prepare() {
 	exec 9>&-
 }
 
-nodes=1 native= storage= cluster=
+nodes=1 native= storage= cluster= addresses=${ADDRESSES:-127.0.0.}
 declare -A pid=()
 tokens=(-9223372036854775808 -3074457345618258603 3074457345618258602)
 
@@ -74,16 +75,16 @@ free_port() {
 	local port n busy
 	while :; do
 		port=$((10000 + RANDOM % 20000)) busy=
-		for ((n = 1; n <= nodes; n++)); do listens "127.0.0.$n" "$port" && busy=1; done
+		for ((n = 1; n <= nodes; n++)); do listens "$addresses$n" "$port" && busy=1; done
 		[ -n "$busy" ] || { echo "$port"; return; }
 	done
 }
 
 configure() {
 	local n=$1 data=$dir/node$1 seeds= k
-	for ((k = 1; k <= nodes; k++)); do seeds+=${seeds:+,}127.0.0.$k:$storage; done
+	for ((k = 1; k <= nodes; k++)); do seeds+=${seeds:+,}$addresses$k:$storage; done
 	mkdir -p "$data/log"
-	sed -e "s|@CLUSTER@|$cluster|; s|@TOKEN@|${tokens[n - 1]}|; s|@ADDRESS@|127.0.0.$n|; s|@SEEDS@|$seeds|" \
+	sed -e "s|@CLUSTER@|$cluster|; s|@TOKEN@|${tokens[n - 1]}|; s|@ADDRESS@|$addresses$n|; s|@SEEDS@|$seeds|" \
 		-e "s|@STORAGE_PORT@|$storage|; s|@NATIVE_PORT@|$native|" "$here/cassandra.yaml" >"$data/cassandra.yaml"
 }
 
@@ -92,21 +93,22 @@ launch() {
 	: >"$data/log/system.log"
 	(
 		cd "$data"
-		exec setpriv --pdeathsig KILL "$java" -Xms"${HEAP:-512m}" -Xmx"${HEAP:-512m}" -XX:MaxDirectMemorySize=256m @"$here/jvm.options" \
+		# nsenter becomes what it runs.
+		exec setpriv --pdeathsig KILL ${NAMESPACES:+nsenter "--net=/run/netns/$NAMESPACES$n"} "$java" -Xms"${HEAP:-512m}" -Xmx"${HEAP:-512m}" -XX:MaxDirectMemorySize=256m @"$here/jvm.options" \
 			-javaagent:"$lib/jamm-0.4.0.jar" -Dcassandra.config="file://$data/cassandra.yaml" -Dcassandra.storagedir="$data" \
 			-Dcassandra.logdir="$data/log" -Dlogback.configurationFile="$here/logback.xml" -cp "$lib/*" \
 			org.apache.cassandra.service.CassandraDaemon
 	) </dev/null >"$data/log/out" 2>&1 &
 	pid[$n]=$!
-	echo "node $n 127.0.0.$n:$native ${pid[$n]}"
+	echo "node $n $addresses$n:$native ${pid[$n]}"
 }
 
 # A node answers once its native port is open; it has seen another when its log says so.
 is_ready() {
 	local n=$1 k
-	listens "127.0.0.$n" "$native" || return 1
+	listens "$addresses$n" "$native" || return 1
 	for ((k = 1; k <= nodes; k++)); do
-		[ "$k" = "$n" ] || [ -z "${pid[$k]:-}" ] || grep -q "/127.0.0.$k:$storage is now UP" "$dir/node$n/log/system.log" || return 1
+		[ "$k" = "$n" ] || [ -z "${pid[$k]:-}" ] || grep -q "/$addresses$k:$storage is now UP" "$dir/node$n/log/system.log" || return 1
 	done
 }
 

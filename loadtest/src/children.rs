@@ -81,9 +81,15 @@ impl OwnChild {
         kill_process_group(self.group, signal).map_err(io::Error::from)
     }
 
+    /// Asks it to end.
+    pub fn ask(&self) -> io::Result<()> {
+        kill_process_group(self.group, Signal::TERM).map_err(io::Error::from)
+    }
+
     /// Asks it to end, and kills it when it takes too long.
     pub fn end(&mut self, patience: Duration) -> io::Result<ExitStatus> {
-        let _ = kill_process_group(self.group, Signal::TERM);
+        // One that is gone already is what we want.
+        let _ = self.ask();
         match self.wait(patience)? {
             Some(status) => Ok(status),
             None => self.kill(),

@@ -12,7 +12,15 @@ use campanile_client::{Context, Executor, JobError};
 use campanile_schema::{payload::Payload, record::AttemptState};
 use clap::Args;
 use serde::Deserialize;
-use std::{error::Error, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Time for bodies to finish when the process is asked to end.
@@ -52,6 +60,12 @@ pub struct ExecutorArgs {
     /// Threads that run bodies.
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
+    /// End itself, as by kill -9, in the body of this number, before what it is for: its start is written down, its end is not.
+    #[arg(long)]
+    pub ends_before_effect: Option<u32>,
+    /// The same after it: its end is written down, and nobody is told of its result.
+    #[arg(long)]
+    pub ends_after_effect: Option<u32>,
     /// End when the process that started this one ends.
     #[arg(long)]
     pub with_parent: bool,
@@ -70,6 +84,11 @@ struct Params {
 struct Books {
     record: Option<Record>,
     stats: Option<Stats>,
+    /// Bodies begun.
+    begun: AtomicU32,
+    /// See [`ExecutorArgs`].
+    ends_before_effect: Option<u32>,
+    ends_after_effect: Option<u32>,
 }
 
 /// The counts are written so often.
@@ -132,7 +151,11 @@ async fn body(
     let now_us = now_us();
     let params = if params.is_empty() { Ok(Params::default()) } else { serde_json::from_str(&params.0) };
     let due_us = params.as_ref().ok().and_then(|p: &Params| p.due_us);
+    let number = books.begun.fetch_add(1, Ordering::Relaxed) + 1;
     let mut running = begin(&books, &ctx, due_us, now_us);
+    if books.ends_before_effect == Some(number) {
+        std::process::abort();
+    }
     let params = params?;
     let body_ms = params.body_ms.unwrap_or(default_ms);
     let fail_percent = params.fail_percent.unwrap_or(fail_percent);
@@ -144,6 +167,10 @@ async fn body(
     }
     let fails = mix(running.line.run ^ u64::from(running.line.attempt) << 48) % 100 < u64::from(fail_percent);
     running.line.outcome = Some(if fails { AttemptState::Failed } else { AttemptState::Success });
+    if books.ends_after_effect == Some(number) {
+        drop(running);
+        std::process::abort();
+    }
     if fails { Err(JobError::message("it was its turn to fail")) } else { Ok(None) }
 }
 
@@ -154,7 +181,9 @@ pub async fn run(args: ExecutorArgs) -> Result<(), Box<dyn Error>> {
         record.line(&ExecutorLine::up());
     }
     let stats = args.stats.as_ref().map(|path| Stats::open(path)).transpose()?;
-    let books = Arc::new(Books { record, stats });
+    let (ends_before_effect, ends_after_effect) = (args.ends_before_effect, args.ends_after_effect);
+    let begun = AtomicU32::new(0);
+    let books = Arc::new(Books { record, stats, begun, ends_before_effect, ends_after_effect });
     if args.with_parent {
         end_with_parent()?;
     }

@@ -79,6 +79,7 @@ impl Fleet {
             dir: self.dir.clone(),
             log: true,
             stats: false,
+            ends: None,
         };
         self.started += 1;
         let name = format!("executor-{}", self.started);

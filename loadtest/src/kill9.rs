@@ -197,6 +197,6 @@ fn start_calls(
         calls.spawn(load::pauses(caller.clone(), share.to_vec(), plan.end_ms, plan.seed + n as u64));
     }
     let more = Plan { prefix: "extra".to_owned(), ..plan.clone() };
-    calls.spawn(load::creates(caller.clone(), more, 20.0, Arc::clone(extra)));
+    calls.spawn(load::creates(caller.clone(), more, 20.0, Arc::clone(extra), |_| ()));
     calls
 }

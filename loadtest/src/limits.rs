@@ -14,6 +14,8 @@ pub const RECORD_SYNC_MS: u64 = 200;
 pub const CREATE_BATCH: usize = 500;
 /// Requests of a caller under way at once, count.
 pub const CALLS_IN_FLIGHT: usize = 256;
+/// Longest run of all chaos scenarios, minutes.
+pub const CHAOS_MINUTES: u64 = 120;
 /// Lines of a node's output that wait to be read, count.
 pub const NODE_OUTPUT_LINES: usize = 1_024;
 /// Executor processes of one workload, count.

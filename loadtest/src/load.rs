@@ -8,7 +8,7 @@ use crate::{
     random::Random,
     workload::{self, Plan},
 };
-use campanile_schema::ids::JobId;
+use campanile_schema::{ids::JobId, job::JobSpec};
 use serde::Serialize;
 use std::{
     sync::{
@@ -94,14 +94,21 @@ pub async fn pauses(caller: Caller, jobs: Vec<JobId>, until_ms: i64, seed: u64) 
     }
 }
 
-/// Creates jobs, five a time, about `per_sec` a second. Their ids are added to `created`.
-pub async fn creates(caller: Caller, plan: Plan, per_sec: f64, created: Arc<Mutex<Vec<JobId>>>) {
+/// Creates jobs, five a time, about `per_sec` a second, each changed by `with`. Their ids are added to `created`.
+pub async fn creates(
+    caller: Caller,
+    plan: Plan,
+    per_sec: f64,
+    created: Arc<Mutex<Vec<JobId>>>,
+    with: fn(&mut JobSpec),
+) {
     const AT_ONCE: u64 = 5;
     let mut random = Random::new(plan.seed ^ 0x00c0_ffee);
     let mut n = 0;
     let begin = Instant::now();
     while !is_over(plan.end_ms - 2_000) {
-        let specs: Vec<_> = (n..n + AT_ONCE).map(|n| workload::extra(&plan, n, 10, &mut random)).collect();
+        let mut specs: Vec<_> = (n..n + AT_ONCE).map(|n| workload::extra(&plan, n, 10, &mut random)).collect();
+        specs.iter_mut().for_each(with);
         n += AT_ONCE;
         let ids = caller.create_many(&specs).await;
         created.lock().unwrap_or_else(PoisonError::into_inner).extend(ids.into_iter().flatten());

@@ -3,7 +3,10 @@
 
 use campanile_loadtest::{
     bench::{self, BenchArgs},
-    chaos::{self, ChaosArgs},
+    chaos::{
+        self, ChaosArgs,
+        relay::{self, RelayArgs},
+    },
     checker::check_dir,
     children,
     drive::{self, DriveArgs},
@@ -41,6 +44,9 @@ enum Mode {
     Kill9(Kill9Args),
     /// A cluster of three nodes on a real CQL server, with something that goes wrong, then judge.
     Chaos(ChaosArgs),
+    /// A slow or lossy way to a CQL server; `chaos` starts it.
+    #[command(hide = true)]
+    Relay(RelayArgs),
     /// Kill an executor, then the node, while bodies run.
     ExecutorLoss(LossArgs),
     /// Triggers per second and lateness, end to end.
@@ -80,6 +86,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::Drive(_)
         | Mode::Kill9(_)
         | Mode::Chaos(_)
+        | Mode::Relay(_)
         | Mode::ExecutorLoss(_)
         | Mode::Bench(_)
         | Mode::Peers(_)
@@ -94,6 +101,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::Drive(args) => drive::run(args).await.map(green),
             Mode::Kill9(args) => with_children(kill9::run(args)).await.map(green),
             Mode::Chaos(args) => with_children(chaos::run(args)).await.map(green),
+            Mode::Relay(args) => relay::run(args).await.map(|()| Outcome::Green),
             Mode::ExecutorLoss(args) => with_children(loss::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
             Mode::Peers(args) => with_children(peers::run(args)).await.map(green),

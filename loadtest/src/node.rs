@@ -1,6 +1,7 @@
 //! The real node as a process: started on a directory, killed, and started again on the same one.
 
 use crate::{
+    chaos::When,
     children::OwnChild,
     limits::NODE_OUTPUT_LINES,
     lines::{FaultEvent, FaultLine, now_us},
@@ -173,12 +174,24 @@ pub struct ExecutorSetup {
     pub log: bool,
     /// It writes down the counts of each second.
     pub stats: bool,
+    /// It ends itself in its body of this number.
+    pub ends: Option<(When, u32)>,
 }
 
 impl ExecutorProcess {
     pub fn start(setup: &ExecutorSetup, name: &str, log: &Path, faults: &Arc<Record>) -> io::Result<Self> {
+        Self::start_by(Command::new(std::env::current_exe()?), setup, name, log, faults)
+    }
+
+    /// By a command that runs this program, elsewhere.
+    pub fn start_by(
+        mut command: Command,
+        setup: &ExecutorSetup,
+        name: &str,
+        log: &Path,
+        faults: &Arc<Record>,
+    ) -> io::Result<Self> {
         let output = OpenOptions::new().create(true).append(true).open(log)?;
-        let mut command = Command::new(std::env::current_exe()?);
         command
             .args(["executor", "--rpc", &setup.rpc, "--token", &setup.token, "--pool", &setup.pool, "--id", name])
             .args(["--slots", &setup.slots.to_string(), "--fail-percent", &setup.fail_percent.to_string()])
@@ -188,6 +201,13 @@ impl ExecutorProcess {
         }
         if setup.stats {
             command.arg("--stats").arg(setup.dir.join(format!("stats-{name}.jsonl")));
+        }
+        if let Some((when, body)) = setup.ends {
+            let flag = match when {
+                When::BeforeEffect => "--ends-before-effect",
+                When::AfterEffect => "--ends-after-effect",
+            };
+            command.args([flag, &body.to_string()]);
         }
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let child = OwnChild::start(&mut command)?;

@@ -26,13 +26,25 @@ pub(super) enum Out {
 
 /// Writes until everything is said, the peer is gone or stalls.
 pub(super) async fn run(mut write: OwnedWriteHalf, out: mpsc::Receiver<Out>) {
-    let mut outbox = Outbox { out, pushes: None, buffer: Vec::new(), permits: Vec::new(), closing: false };
+    let mut outbox = Outbox {
+        out,
+        pushes: None,
+        buffer: Vec::new(),
+        permits: Vec::new(),
+        closing: false,
+        #[cfg(feature = "faults")]
+        assigned: false,
+    };
     let mut items = Vec::new();
     while !outbox.closing {
         outbox.gather(&mut items).await;
         if let Err(error) = flush(&mut write, &outbox.buffer).await {
             tracing::debug!(%error, "an RPC connection cannot be written");
             return;
+        }
+        #[cfg(feature = "faults")]
+        if std::mem::take(&mut outbox.assigned) {
+            campanile_actors::faults::point("after_dispatch");
         }
         outbox.buffer.clear();
         if outbox.buffer.capacity() > 2 * RPC_UNSENT_BYTES {
@@ -63,6 +75,9 @@ struct Outbox {
     buffer: Vec<u8>,
     permits: Vec<OwnedSemaphorePermit>,
     closing: bool,
+    /// Assignments are in the buffer.
+    #[cfg(feature = "faults")]
+    assigned: bool,
 }
 
 impl Outbox {
@@ -128,6 +143,10 @@ impl Outbox {
     }
 
     fn assign(&mut self, items: &[campanile_schema::rpc::executor::Assignment]) -> Result<(), encode::EncodeError> {
+        #[cfg(feature = "faults")]
+        {
+            self.assigned |= !items.is_empty();
+        }
         let mut rest = items;
         while !rest.is_empty() {
             let part = &rest[..rest.len().min(EXECUTOR_BATCH)];

@@ -5,7 +5,7 @@
 use crate::ownership::Rule;
 use std::{
     cell::Cell,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 /// One defect.
@@ -100,12 +100,31 @@ thread_local! {
     static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
 }
 
+/// Rules that the whole process breaks, one bit each: a node, told by its environment.
+static BROKEN_BY_ALL: AtomicU32 = AtomicU32::new(0);
+static NO_DEADLINE: AtomicBool = AtomicBool::new(false);
+
+/// Breaks a rule of ownership in the whole process.
+pub fn break_rule_everywhere(rule: Rule) {
+    BROKEN_BY_ALL.fetch_or(1 << rule as u32, Ordering::Relaxed);
+}
+
+/// Sessions of this process act on when their lease has run out.
+pub fn ignore_deadlines() {
+    NO_DEADLINE.store(true, Ordering::Relaxed);
+}
+
+/// Whether a lease never ends here.
+pub fn has_no_deadline() -> bool {
+    NO_DEADLINE.load(Ordering::Relaxed)
+}
+
 /// Breaks one rule of ownership, for this thread only: tests of different rules run side by side.
 pub fn break_rule(rule: Option<Rule>) {
     BROKEN.set(rule);
 }
 
-/// Whether this thread breaks a rule of ownership.
+/// Whether this thread, or the whole process, breaks a rule of ownership.
 pub fn is_broken(rule: Rule) -> bool {
-    BROKEN.get() == Some(rule)
+    BROKEN.get() == Some(rule) || BROKEN_BY_ALL.load(Ordering::Relaxed) & 1 << rule as u32 != 0
 }

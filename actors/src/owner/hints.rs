@@ -44,13 +44,14 @@ impl Planner {
         leaving: &[(ShardId, SessionId)],
     ) -> Hints {
         let by_session: BTreeMap<SessionId, NodeId> = members.iter().map(|m| (m.session, m.node)).collect();
-        let by_node: BTreeMap<NodeId, SessionId> = members.iter().map(|m| (m.node, m.session)).collect();
+        // A node that was fenced and cannot find out, cut from the store, still answers as a member: its shards are for others.
+        let present = || members.iter().filter(|m| !over.contains(&m.session));
+        let by_node: BTreeMap<NodeId, SessionId> = present().map(|m| (m.node, m.session)).collect();
         let living = |session: &SessionId| by_session.get(session).copied().filter(|_| !over.contains(session));
         let owners: Owners =
             rows.iter().filter_map(|(shard, row)| Some((*shard, living(row.owner.as_ref()?)?))).collect();
         let underway: Owners = leaving.iter().filter_map(|(shard, to)| Some((*shard, living(to)?))).collect();
-        let placed: Vec<Member> =
-            members.iter().map(|m| Member { standing: m.standing, ..Member::open(m.node) }).collect();
+        let placed: Vec<Member> = present().map(|m| Member { standing: m.standing, ..Member::open(m.node) }).collect();
         let cordoned = placed.iter().any(|m| m.standing == Standing::Cordoned);
         if placed != self.of || cordoned {
             self.placement = place(shards, &placed, &owners);
@@ -102,6 +103,15 @@ mod tests {
         assert!(orphans > MOVES_AT_ONCE, "{orphans}: what has no owner does not wait");
         let over = planner.hints(SessionId(11), 64, &members[..1], &rows, &[SessionId(12)], &[]);
         assert!(over.wanted.values().all(|to| *to == SessionId(11)));
+    }
+
+    #[test]
+    fn a_fenced_session_gets_nothing_though_its_node_is_a_member() {
+        let members = [member(1, 11), member(2, 12), member(3, 13)];
+        let rows: Vec<(ShardId, ShardRow)> = (0..64).map(|n| (ShardId(n), row(11 + u64::from(n) % 3))).collect();
+        let hints = Planner::default().hints(SessionId(11), 64, &members, &rows, &[SessionId(12)], &[]);
+        assert_eq!(hints.wanted.len(), 64);
+        assert!(hints.wanted.values().all(|to| *to != SessionId(12)), "nobody would take its shards");
     }
 
     #[test]

@@ -169,10 +169,7 @@ impl Keeper {
         let start = ShardStart { directory: directory.clone(), epoch, loaded: found.shard };
         self.directory.expect_shards(1);
         match Actor::spawn(None, ShardActor, start).await {
-            Ok((actor, _)) => {
-                directory.serve(shard, epoch, actor.clone());
-                // Its first wake, published before it was here.
-                let _ = actor.cast(ShardMsg::Tick);
+            Ok(_) => {
                 metrics::counter!("campanile_shards_taken_total").increment(1);
                 metrics::counter!("campanile_replayed_frames_total").increment(frames);
                 tracing::info!(%shard, epoch = epoch.0, frames, "shard served");

@@ -130,6 +130,12 @@ impl Writer {
             if frames.is_empty() {
                 return;
             }
+            #[cfg(feature = "faults")]
+            if crate::faults::ack_before_sync() {
+                let position = Position { session: self.options.session, lane: index as u16, seq: 0 };
+                tell(&lane.waiting.make_contiguous()[..frames.len()], position);
+                std::thread::sleep(crate::faults::HEARD_EARLY);
+            }
             let waiting = &lane.waiting;
             let row = || {
                 let parts: Vec<&[u8]> = waiting.iter().take(frames.len()).map(|pending| &*pending.bytes).collect();
@@ -159,6 +165,8 @@ impl Writer {
         loop {
             let flying = &mut self.lanes[usize::from(index)].flying;
             let Some((seq, row)) = flying.pop_front_if(|(seq, _)| *seq <= upto) else { return };
+            #[cfg(feature = "faults")]
+            crate::faults::point("after_append");
             let position = Position { session: self.options.session, lane: index, seq };
             // In this order: see the journal of a node alone.
             let frames: Vec<_> = row.iter().map(|pending| (pending.frame.clone(), pending.from.clone())).collect();

@@ -61,6 +61,9 @@ struct Loading {
     /// Frames above it are projected anew.
     projected: u64,
     unseen: Vec<(Position, Frame)>,
+    /// The last one so far, when it is to be forgotten.
+    #[cfg(feature = "faults")]
+    tail: Option<Frame>,
 }
 
 impl Loader {
@@ -117,7 +120,15 @@ impl Loader {
         let loaded = load::Loaded::of_cluster(&*self.store.snapshots, wanted.shard, number).await?;
         let projected = self.store.views.applied(wanted.shard).await?;
         let replay = Replay::new(&wanted.spans, wanted.snapshot, projected);
-        Ok(Loading { wanted, loaded, replay, projected, unseen: Vec::new() })
+        Ok(Loading {
+            wanted,
+            loaded,
+            replay,
+            projected,
+            unseen: Vec::new(),
+            #[cfg(feature = "faults")]
+            tail: None,
+        })
     }
 
     /// Rows of one lane, from the first that one of the shards needs to the last; the shards that go on.
@@ -173,6 +184,8 @@ impl Loader {
     }
 
     async fn found(&self, shard: Loading) -> Result<Found, StoreError> {
+        #[cfg(feature = "faults")]
+        let shard = shard.without_tail()?;
         let Loading { wanted, mut loaded, replay, unseen, .. } = shard;
         let (last, ends) =
             replay.end().map_err(|hole| StoreError::Corrupt(format!("shard {}: {hole}", wanted.shard)))?;
@@ -205,12 +218,36 @@ impl Loading {
             .row(position.session, position.lane, position.seq, &seqs)
             .map_err(|hole| StoreError::Corrupt(format!("shard {}: {hole}", self.wanted.shard)))?;
         for frame in frames {
-            self.loaded.replay(&frame)?;
+            self.apply(&frame)?;
             if frame.seq > self.projected {
                 self.projected = frame.seq;
                 self.unseen.push((position, frame));
             }
         }
         Ok(())
+    }
+
+    #[cfg(not(feature = "faults"))]
+    fn apply(&mut self, frame: &Frame) -> Result<(), StoreError> {
+        self.loaded.replay(frame)
+    }
+
+    /// One frame late, when the last one is to be forgotten.
+    #[cfg(feature = "faults")]
+    fn apply(&mut self, frame: &Frame) -> Result<(), StoreError> {
+        if !crate::faults::forget_tail() {
+            return self.loaded.replay(frame);
+        }
+        self.tail.replace(frame.clone()).map_or(Ok(()), |before| self.loaded.replay(&before))
+    }
+
+    /// The shard goes on behind the last frame, and knows nothing of it.
+    #[cfg(feature = "faults")]
+    fn without_tail(mut self) -> Result<Self, StoreError> {
+        if let Some(mut tail) = self.tail.take() {
+            tail.events.clear();
+            self.loaded.replay(&tail)?;
+        }
+        Ok(self)
     }
 }

@@ -102,7 +102,9 @@ impl Actor for ShardActor {
     type State = Shard;
     type Arguments = ShardStart;
 
-    async fn pre_start(&self, _: ActorRef<ShardMsg>, start: ShardStart) -> Result<Shard, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<ShardMsg>, start: ShardStart) -> Result<Shard, ActorProcessingErr> {
+        // Before it says anything: what the pool answers at once, with an executor for a run that waits, must find it.
+        start.directory.serve(start.loaded.id, start.epoch, myself);
         Ok(Shard::start(start.directory, start.epoch, start.loaded))
     }
 

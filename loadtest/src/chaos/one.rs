@@ -2,10 +2,15 @@
 
 use super::{
     ChaosArgs,
+    act::{Act, At},
+    crowd,
+    net::{Host, Net},
     probe::{self, Availability},
-    scenario::{Act, Scenario},
+    scenario::{Crowd, Scenario},
+    stage::Stage,
     store::Store,
-    town::Town,
+    town::{Founding, Town},
+    way::Way,
 };
 use crate::{
     caller::Caller,
@@ -13,7 +18,6 @@ use crate::{
     export::{Scope, drain_all, export},
     lines::{FaultEvent, FaultLine, now_us},
     load,
-    node::{ExecutorProcess, ExecutorSetup},
     record::Record,
     workload::{self, Plan},
 };
@@ -42,13 +46,25 @@ const READY: Duration = Duration::from_secs(60);
 /// Before the first instant, and after the last act, milliseconds.
 const LEAD_MS: i64 = 4_000;
 const TAIL_MS: i64 = 3_000;
-/// After the last act everything must be served again within this time, milliseconds.
+/// Rest after the last act, milliseconds. On a quiet machine everything must be served again within it.
 const SETTLE_MS: u64 = 8_000;
 /// Load before the first act, milliseconds.
 const QUIET_MS: u64 = 3_000;
+/// Creating a job takes so long at most in the plan, milliseconds; of a herd's the whole.
+const CREATE_MS: u64 = 1;
+const HERD_CREATES_PER_SEC: u64 = 1_500;
 /// Take-over is looked for among instants that were due so long after the first act, milliseconds.
 const TAKE_OVER_MS: i64 = 8_000;
-pub const NODES: usize = 3;
+/// What a node says when it has lost its session.
+const SESSION_LEFT: &str = "session left";
+
+/// Where a scenario runs, and what all of them share.
+pub struct Ground<'a> {
+    pub args: &'a ChaosArgs,
+    pub net: Option<&'a Net>,
+    pub dir: &'a Path,
+    pub keyspace: &'a str,
+}
 
 /// What a scenario showed.
 pub struct Shown {
@@ -57,55 +73,44 @@ pub struct Shown {
     pub lateness_ms: Vec<i64>,
     pub availability: Availability,
     pub open: u64,
+    /// Sessions that nodes gave up.
+    pub sessions_lost: usize,
 }
 
-pub async fn run(
-    args: &ChaosArgs,
-    scenario: &Scenario,
-    store: &mut Store,
-    dir: &Path,
-    keyspace: &str,
-) -> Result<Shown, Box<dyn Error>> {
+pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) -> Result<Shown, Box<dyn Error>> {
+    let Ground { args, dir, .. } = *ground;
     fs::create_dir_all(dir)?;
     let faults = Arc::new(Record::open(&dir.join("faults.jsonl"), Duration::ZERO)?);
     let calls = Arc::new(Record::open(&dir.join("caller-1.jsonl"), Duration::from_millis(5))?);
-    let mut town = block_in_place(|| {
-        Town::new(&args.server_bin, dir, NODES, args.shards, &store.contact_points, keyspace, Arc::clone(&faults))
-    })?;
-    for n in 0..NODES {
-        block_in_place(|| town.start(n))?;
+    let mut stage = set(ground, scenario, store, &faults).await?;
+    for n in 0..scenario.nodes {
+        block_in_place(|| stage.town.start(n, ""))?;
     }
-    let mut executors = Vec::new();
-    for n in 1..=args.executors {
-        executors.push(block_in_place(|| executor(&town, dir, n, &faults))?);
-    }
-    let nodes = connect_each(&town).await?;
-    ready(&nodes, executors.len()).await?;
+    block_in_place(|| stage.start_executors(args))?;
+    let nodes = connect_each(&stage.town).await?;
+    ready(&nodes, args.executors()).await?;
 
     let options = ClientOptions {
-        addresses: town.rpc().split(',').map(str::to_owned).collect(),
-        token: town.token.clone(),
+        addresses: stage.town.rpc().split(',').map(str::to_owned).collect(),
+        token: stage.town.token.clone(),
         timeout: CALL,
     };
     let caller = Caller::new(Client::connect_with(options).await?, Arc::clone(&calls));
     let begin_ms = now_us() / 1000;
-    let start_ms = begin_ms + LEAD_MS + args.jobs as i64;
+    let herd_ms = if scenario.crowd == Some(Crowd::Herd) { args.herd * 1_000 / HERD_CREATES_PER_SEC } else { 0 };
+    let start_ms = begin_ms + LEAD_MS + (args.jobs * CREATE_MS + herd_ms) as i64;
+    let acts_ms = start_ms + QUIET_MS as i64;
     let plan = Plan {
         jobs: args.jobs,
         rate: args.rate,
         start_ms,
-        end_ms: start_ms + QUIET_MS as i64 + scenario.lasts_ms() + SETTLE_MS as i64 + TAIL_MS,
+        end_ms: acts_ms + (scenario.lasts_ms() + SETTLE_MS) as i64 + TAIL_MS,
         pool: "default".to_owned(),
         tenant: "default".to_owned(),
         prefix: "c".to_owned(),
         seed: args.seed,
     };
-    // Limits of tenants are each node's own so far: what needs them is not asked for.
-    let mut specs = workload::mixed(&plan);
-    specs.extend(workload::watched(&plan).into_iter().filter(|spec| spec.tenant_id != workload::TIGHT.0));
-    // A shard that changes hands is nobody's for a moment, on a busy machine for more than a second: what is missed for that is a defect
-    // only for jobs that wait longer.
-    specs.iter_mut().for_each(workload::patient);
+    let specs = specs(&plan);
     let ids = caller.create_many(&specs).await;
     let mut jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
@@ -113,32 +118,42 @@ pub async fn run(
     }
     let extra = Arc::new(Mutex::new(Vec::new()));
     let mut load = start_calls(args, &plan, &caller, &specs, &ids, &extra);
+    if let Some(crowd) = scenario.crowd {
+        let gathered = crowd::gather(crowd, args, &plan, acts_ms, &caller).await?;
+        jobs.extend(gathered.jobs());
+        gathered.start(&mut load, &caller, &extra);
+    }
     let probing = probe::start(nodes.clone());
-    sleep(Duration::from_millis((start_ms - now_us() / 1000).max(0).unsigned_abs() + QUIET_MS)).await;
+    sleep(Duration::from_millis((acts_ms - now_us() / 1000).max(0).unsigned_abs())).await;
     let acted_ms = now_us() / 1000;
-    // From here on a shard may be nobody's for a while, and what is due then is a matter of its job's misfire policy.
-    trouble(&faults, FaultEvent::NodeKilled, "trouble begins");
+    // From here on a shard may be nobody's for a while, and what is due then is a matter of its job's misfire policy. Where other work takes the
+    // processors, that may be so at any time.
+    let troubled_ms = if args.quiet_machine { acted_ms } else { begin_ms };
+    trouble(&faults, FaultEvent::NodeKilled, troubled_ms, "trouble begins");
     for act in scenario.acts {
         println!("    {:>6} ms: {act:?}", now_us() / 1000 - acted_ms);
-        carry_out(*act, &mut town, store, &mut executors, args, dir, &faults).await?;
+        stage.carry_out(*act, store).await?;
     }
     sleep(Duration::from_millis(SETTLE_MS)).await;
-    trouble(&faults, FaultEvent::NodeReady, "trouble is over");
+    let settled_ms = now_us() / 1000;
     sleep(Duration::from_millis((plan.end_ms + 1_000 - now_us() / 1000).max(0).unsigned_abs())).await;
     while load.join_next().await.is_some() {}
     let availability = probing.end().await;
+    fs::write(dir.join("availability.txt"), availability.by_second())?;
 
-    let nodes = connect_each(&town).await?;
+    let nodes = connect_each(&stage.town).await?;
     let open = drain_all(&nodes, DRAIN).await?;
     jobs.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
+    trouble(
+        &faults,
+        FaultEvent::NodeReady,
+        if args.quiet_machine { settled_ms } else { now_us() / 1000 },
+        "trouble is over",
+    );
     let scope = Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas: [].into() };
     export(caller.client(), &jobs, scope, dir).await?;
-    block_in_place(|| -> std::io::Result<()> {
-        for n in 0..town.len() {
-            town.kill(n)?;
-        }
-        executors.into_iter().try_for_each(|executor| executor.stop(Duration::from_secs(10)))
-    })?;
+    let sessions_lost = stage.town.told(SESSION_LEFT)?;
+    block_in_place(|| stage.end())?;
     drop(caller);
     if let Some(calls) = Arc::into_inner(calls) {
         calls.close()?;
@@ -146,26 +161,69 @@ pub async fn run(
     let verdict = block_in_place(|| check_dir(dir))?;
     fs::write(dir.join("verdict.json"), serde_json::to_vec_pretty(&verdict)?)?;
     let lateness_ms = probe::lateness(dir, acted_ms, acted_ms + TAKE_OVER_MS)?;
-    Ok(Shown { verdict, lateness_ms, availability, open })
+    Ok(Shown { verdict, lateness_ms, availability, open, sessions_lost })
 }
 
-fn trouble(faults: &Record, event: FaultEvent, what: &str) {
-    faults.line(&FaultLine { event, t_us: now_us(), executor: None, detail: Some(what.to_owned()) });
-}
-
-fn executor(town: &Town, dir: &Path, n: usize, faults: &Arc<Record>) -> std::io::Result<ExecutorProcess> {
-    let setup = ExecutorSetup {
-        rpc: town.rpc(),
-        token: town.token.clone(),
-        pool: "default".to_owned(),
-        slots: 256,
-        fail_percent: 2,
-        flush_ms: 1,
-        dir: dir.to_owned(),
-        log: true,
-        stats: false,
+/// Everything but the processes of the cluster.
+async fn set<'a>(
+    ground: &Ground<'a>,
+    scenario: &Scenario,
+    store: &Store,
+    faults: &Arc<Record>,
+) -> Result<Stage<'a>, Box<dyn Error>> {
+    let Ground { args, net, dir, keyspace } = *ground;
+    let with = |wanted: fn(&Act) -> Option<usize>| -> Vec<usize> {
+        let mut nodes: Vec<usize> = scenario.acts.iter().filter_map(wanted).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
     };
-    ExecutorProcess::start(&setup, &format!("executor-{n}"), &dir.join("executors.log"), faults)
+    let started = |act: &Act| match act {
+        Act::Start(n) => Some(*n),
+        Act::StartBoth(_, n) => Some(*n),
+        _ => None,
+    };
+    let count = with(started).last().map_or(0, |last| last + 1).max(scenario.nodes);
+    let host = |n: usize| match net {
+        Some(net) => net.host(At::Node(u8::try_from(n).unwrap_or(u8::MAX))),
+        None => Host::loopback(),
+    };
+    let mut contact_points = store.contact_points.clone();
+    let mut way = None;
+    if scenario.has(|act| matches!(act, Act::Slow(_) | Act::LoseLwts(_))) {
+        let host = net.map_or_else(Host::loopback, |net| net.host(At::Store(1)));
+        let store = contact_points.first().ok_or("the store has no address")?;
+        let started = block_in_place(|| Way::start(&host, store))?;
+        contact_points = vec![started.address.clone()];
+        way = Some(started);
+    }
+    let founding = Founding {
+        binary: &args.server_bin,
+        dir,
+        hosts: (0..count).map(host).collect(),
+        shards: args.shards,
+        contact_points: &contact_points,
+        keyspace,
+        replication: scenario.stores,
+        fault: if args.broken { scenario.defect } else { "" },
+        clocks: with(|act| if let Act::Clock(n, _) = act { Some(*n) } else { None }),
+        disks: with(|act| if let Act::FillDisk(n) = act { Some(*n) } else { None }),
+    };
+    let town = block_in_place(|| Town::new(founding, Arc::clone(faults)))?;
+    Ok(Stage::new(town, net, way, dir, faults))
+}
+
+/// Limits of tenants are each node's own so far: what needs them is not asked for. A shard that changes hands is nobody's for a moment, on a
+/// busy machine for more than a second: what is missed for that is a defect only for jobs that wait longer.
+fn specs(plan: &Plan) -> Vec<JobSpec> {
+    let mut specs = workload::mixed(plan);
+    specs.extend(workload::watched(plan).into_iter().filter(|spec| spec.tenant_id != workload::TIGHT.0));
+    specs.iter_mut().for_each(workload::patient);
+    specs
+}
+
+fn trouble(faults: &Record, event: FaultEvent, at_ms: i64, what: &str) {
+    faults.line(&FaultLine { event, t_us: at_ms * 1000, executor: None, detail: Some(what.to_owned()) });
 }
 
 /// A client of each node that is up.
@@ -203,36 +261,6 @@ async fn ready(nodes: &[Client], executors: usize) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-async fn carry_out(
-    act: Act,
-    town: &mut Town,
-    store: &mut Store,
-    executors: &mut Vec<ExecutorProcess>,
-    args: &ChaosArgs,
-    dir: &Path,
-    faults: &Arc<Record>,
-) -> Result<(), Box<dyn Error>> {
-    if let Act::Wait(ms) = act {
-        sleep(Duration::from_millis(ms)).await;
-        return Ok(());
-    }
-    block_in_place(|| match act {
-        Act::Kill(n) => town.kill(n),
-        Act::Start(n) => town.start(n),
-        Act::Stop(n) => town.stop(n),
-        Act::Freeze(n) => town.freeze(n, true),
-        Act::Thaw(n) => town.freeze(n, false),
-        Act::Store(order) => store.order(order),
-        Act::KillExecutor => {
-            executors.remove(0).kill9()?;
-            executors.push(executor(town, dir, args.executors + 1, faults)?);
-            Ok(())
-        }
-        Act::Wait(_) => Ok(()),
-    })?;
-    Ok(())
-}
-
 fn start_calls(
     args: &ChaosArgs,
     plan: &Plan,
@@ -254,6 +282,6 @@ fn start_calls(
     });
     calls.spawn(load::pauses(caller.clone(), paused, plan.end_ms, plan.seed));
     let more = Plan { prefix: "extra".to_owned(), ..plan.clone() };
-    calls.spawn(load::creates(caller.clone(), more, 2.0, Arc::clone(extra)));
+    calls.spawn(load::creates(caller.clone(), more, 2.0, Arc::clone(extra), workload::patient));
     calls
 }

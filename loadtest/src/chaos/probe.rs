@@ -19,12 +19,25 @@ use tokio::{
 /// Between two looks, and how long each may take.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Seconds in which a node answered.
+/// How many nodes said that they are ready, second by second.
 #[derive(Clone, Debug, Default)]
-pub struct Availability {
-    pub seconds: u64,
-    /// At least one did.
-    pub some: u64,
+pub struct Availability(Vec<usize>);
+
+impl Availability {
+    pub fn seconds(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Seconds in which at least one node was ready.
+    pub fn some(&self) -> usize {
+        self.0.iter().filter(|ready| **ready > 0).count()
+    }
+
+    /// A number for each second, in lines of a minute.
+    pub fn by_second(&self) -> String {
+        let minutes = self.0.chunks(60).map(|minute| minute.iter().map(usize::to_string).collect::<String>() + "\n");
+        minutes.collect()
+    }
 }
 
 /// A probe under way.
@@ -46,12 +59,11 @@ pub fn start(nodes: Vec<Client>) -> Probing {
                 .cloned()
                 .map(|node| tokio::spawn(async move { timeout(EVERY, node.system_info()).await }))
                 .collect();
-            let mut ready = false;
+            let mut ready = 0;
             for look in looks {
-                ready |= matches!(look.await, Ok(Ok(Ok(info))) if info.ready);
+                ready += usize::from(matches!(look.await, Ok(Ok(Ok(info))) if info.ready));
             }
-            seen.seconds += 1;
-            seen.some += u64::from(ready);
+            seen.0.push(ready);
             sleep_until(next).await;
         }
         seen

@@ -1,5 +1,6 @@
-//! The store of a run: Apache Cassandra on loopback, by the script that also starts it for demonstrations. It ends with its handle.
+//! The store of a run: Apache Cassandra on loopback, or on the hosts of a network of our own, by the script that also starts it for demonstrations. It ends with its handle.
 
+use super::net;
 use crate::children::OwnChild;
 use std::{
     fs::File,
@@ -14,6 +15,8 @@ use std::{
 const READY: Duration = Duration::from_secs(600);
 /// An order to the script, a start of a killed node among them.
 const ANSWER: Duration = Duration::from_secs(180);
+/// Of each of several servers on one machine.
+const HEAP_OF_THREE: &str = "320m";
 
 /// See the module's text.
 pub struct Store {
@@ -26,10 +29,16 @@ pub struct Store {
 }
 
 impl Store {
-    pub fn start(script: &Path, dir: &Path, nodes: u16) -> io::Result<Self> {
+    pub fn start(script: &Path, dir: &Path, nodes: u16, on_net: bool) -> io::Result<Self> {
         let log = File::create(dir.join("store.log"))?;
         let mut command = Command::new(script);
         command.arg("run").arg(dir.join("store")).arg(nodes.to_string());
+        if on_net {
+            command.env("ADDRESSES", net::PREFIX).env("NAMESPACES", net::NAMESPACE);
+        }
+        if nodes > 1 {
+            command.env("HEAP", HEAP_OF_THREE);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         // Its servers are in its group.
         let mut child = OwnChild::start(&mut command)?;
@@ -66,6 +75,11 @@ impl Store {
                 return Ok(());
             }
         }
+    }
+
+    /// Servers that stand still go on.
+    pub fn wake(&mut self) -> io::Result<()> {
+        (1..=self.contact_points.len()).try_for_each(|n| self.order(&format!("resume {n}")))
     }
 
     fn line(&self, patience: Duration) -> io::Result<String> {

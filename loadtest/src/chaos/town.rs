@@ -1,18 +1,20 @@
-//! The nodes of a cluster as processes on loopback, with what they share: keys, certificates, a token, the schema.
+//! The nodes of a cluster as processes, with what they share: keys, certificates, a token, the schema.
 
+use super::net::Host;
 use crate::{
     children::OwnChild,
+    limits::NODE_OUTPUT_LINES,
     lines::{FaultEvent, FaultLine, now_us},
     node::free_port,
     record::Record,
 };
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::{Arc, mpsc},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// A node must say where it listens within this time of its start.
@@ -21,6 +23,24 @@ const READY: Duration = Duration::from_secs(90);
 const STOPPED: Duration = Duration::from_secs(60);
 const CLUSTER: &str = "chaos";
 
+/// What a town is founded with.
+pub struct Founding<'a> {
+    pub binary: &'a Path,
+    pub dir: &'a Path,
+    /// One for each node that will ever be.
+    pub hosts: Vec<Host>,
+    pub shards: u16,
+    pub contact_points: &'a [String],
+    pub keyspace: &'a str,
+    pub replication: u16,
+    /// `CAMPANILE_FAULT` of every node.
+    pub fault: &'a str,
+    /// Nodes whose wall clock is set from here. Each reading of it reads a file, so only where it is needed.
+    pub clocks: Vec<usize>,
+    /// Nodes with a small disk of their own.
+    pub disks: Vec<usize>,
+}
+
 /// See the module's text.
 pub struct Town {
     binary: PathBuf,
@@ -28,6 +48,10 @@ pub struct Town {
     shards: u16,
     contact_points: String,
     keyspace: String,
+    replication: u16,
+    fault: String,
+    clocks: Vec<usize>,
+    pub(super) disks: Vec<usize>,
     pub token: String,
     nodes: Vec<Place>,
     faults: Arc<Record>,
@@ -35,50 +59,67 @@ pub struct Town {
 
 /// A node's addresses, and its process while it has one.
 struct Place {
+    host: Host,
     rpc: u16,
     http: u16,
     gossip: u16,
     gateway: u16,
     child: Option<OwnChild>,
+    /// Its output.
+    lines: Option<mpsc::Receiver<String>>,
+}
+
+impl Place {
+    fn at(&self, port: u16) -> String {
+        format!("{}:{port}", self.host.address)
+    }
 }
 
 impl Town {
     /// Makes the keys and the schema; no node is started.
-    pub fn new(
-        binary: &Path,
-        dir: &Path,
-        nodes: usize,
-        shards: u16,
-        contact_points: &[String],
-        keyspace: &str,
-        faults: Arc<Record>,
-    ) -> io::Result<Self> {
-        let place = || -> io::Result<Place> {
-            Ok(Place {
-                rpc: free_port()?,
-                http: free_port()?,
-                gossip: free_port()?,
-                gateway: free_port()?,
-                child: None,
-            })
+    pub fn new(founding: Founding<'_>, faults: Arc<Record>) -> io::Result<Self> {
+        let place = |host| -> io::Result<Place> {
+            let (rpc, http, gossip, gateway) = (free_port()?, free_port()?, free_port()?, free_port()?);
+            Ok(Place { host, rpc, http, gossip, gateway, child: None, lines: None })
         };
+        let dir = founding.dir;
         let mut town = Self {
-            binary: binary.to_owned(),
+            binary: founding.binary.to_owned(),
             dir: dir.to_owned(),
-            shards,
-            contact_points: contact_points.join(","),
-            keyspace: keyspace.to_owned(),
+            shards: founding.shards,
+            contact_points: founding.contact_points.join(","),
+            keyspace: founding.keyspace.to_owned(),
+            replication: founding.replication,
+            fault: founding.fault.to_owned(),
+            clocks: founding.clocks,
+            disks: founding.disks,
             token: String::new(),
-            nodes: (0..nodes).map(|_| place()).collect::<io::Result<_>>()?,
+            nodes: founding.hosts.into_iter().map(place).collect::<io::Result<_>>()?,
             faults,
         };
+        for n in town.clocks.clone() {
+            town.set_clock(n, 0)?;
+        }
+        town.mount_disks()?;
         let keys = dir.join("keys");
         town.run(&["cluster", "new-keys", "--name", CLUSTER], Some(&keys))?;
         let made = town
             .run(&["token", "new", "--name", "chaos", "--role", "operator", "--append"], Some(&dir.join("tokens")))?;
         town.token = made.lines().next().unwrap_or_default().trim().to_owned();
-        town.run(&["schema", "apply"], None)?;
+        town.apply_schema()?;
         Ok(town)
+    }
+
+    /// A busy store may not answer in time; then nobody knows, and it is asked again.
+    fn apply_schema(&self) -> io::Result<()> {
+        let deadline = Instant::now() + READY;
+        loop {
+            match self.run(&["schema", "apply"], None) {
+                Ok(_) => return Ok(()),
+                Err(error) if Instant::now() > deadline => return Err(error),
+                Err(_) => std::thread::sleep(Duration::from_secs(1)),
+            }
+        }
     }
 
     /// Runs the program with the first node's configuration; gives what it wrote.
@@ -96,24 +137,39 @@ impl Town {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    pub(super) fn name(n: usize) -> String {
+        format!("n{}", n + 1)
+    }
+
+    pub(super) fn data(&self, n: usize) -> PathBuf {
+        self.dir.join(format!("node-{}", n + 1))
+    }
+
+    pub(super) fn log(&self, n: usize) -> PathBuf {
+        self.dir.join(format!("{}.log", Self::name(n)))
+    }
+
+    pub(super) fn clock(&self, n: usize) -> PathBuf {
+        self.dir.join(format!("clock-{}", n + 1))
+    }
+
     fn command(&self, n: usize) -> Command {
         let (place, keys) = (&self.nodes[n], self.dir.join("keys"));
-        let seeds: Vec<String> = self.nodes.iter().map(|place| format!("127.0.0.1:{}", place.gossip)).collect();
-        let address = |port: u16| format!("127.0.0.1:{port}");
-        let mut command = Command::new(&self.binary);
+        let seeds: Vec<String> = self.nodes.iter().map(|place| place.at(place.gossip)).collect();
+        let mut command = place.host.command(&self.binary);
         let mut set = |name: &str, value: &str| {
             command.env(format!("CAMPANILE_{name}"), value);
         };
-        set("NODE__NAME", &format!("n{}", n + 1));
-        set("NODE__DATA_DIR", &self.dir.join(format!("node-{}", n + 1)).to_string_lossy());
+        set("NODE__NAME", &Self::name(n));
+        set("NODE__DATA_DIR", &self.data(n).to_string_lossy());
         set("NODE__SHARDS", &self.shards.to_string());
-        set("HTTP__LISTEN", &address(place.http));
-        set("RPC__LISTEN", &address(place.rpc));
+        set("HTTP__LISTEN", &place.at(place.http));
+        set("RPC__LISTEN", &place.at(place.rpc));
         set("AUTH__TOKEN_FILE", &self.dir.join("tokens").to_string_lossy());
         set("CLUSTER__NAME", CLUSTER);
         set("CLUSTER__SEEDS", &seeds.join(","));
-        set("CLUSTER__GOSSIP_LISTEN", &address(place.gossip));
-        set("CLUSTER__GATEWAY_LISTEN", &address(place.gateway));
+        set("CLUSTER__GOSSIP_LISTEN", &place.at(place.gossip));
+        set("CLUSTER__GATEWAY_LISTEN", &place.at(place.gateway));
         set("CLUSTER__KEY_FILE", &keys.join("gossip.keys").to_string_lossy());
         set("CLUSTER__TLS_CERT_FILE", &keys.join("node.pem").to_string_lossy());
         set("CLUSTER__TLS_KEY_FILE", &keys.join("node-key.pem").to_string_lossy());
@@ -121,18 +177,21 @@ impl Town {
         set("CQL__CONTACT_POINTS", &self.contact_points);
         set("CQL__DATA_CENTER", "datacenter1");
         set("CQL__KEYSPACE", &self.keyspace);
-        set("CQL__REPLICATION", "1");
+        set("CQL__REPLICATION", &self.replication.to_string());
+        if self.clocks.contains(&n) {
+            set("CLOCK_OFFSET_MS", &self.clock(n).to_string_lossy());
+        }
         command
     }
 
     /// Addresses of all nodes' RPC, with commas between.
     pub fn rpc(&self) -> String {
-        let all: Vec<String> = self.nodes.iter().map(|place| format!("127.0.0.1:{}", place.rpc)).collect();
+        let all: Vec<String> = (0..self.len()).map(|n| self.rpc_of(n)).collect();
         all.join(",")
     }
 
     pub fn rpc_of(&self, n: usize) -> String {
-        format!("127.0.0.1:{}", self.nodes[n].rpc)
+        self.nodes[n].at(self.nodes[n].rpc)
     }
 
     pub fn len(&self) -> usize {
@@ -149,37 +208,53 @@ impl Town {
         self.faults.line(&FaultLine { event, t_us: now_us(), executor: None, detail: Some(detail) });
     }
 
-    /// Starts a node and waits until it says where it listens.
-    pub fn start(&mut self, n: usize) -> io::Result<()> {
-        let name = format!("n{}", n + 1);
-        let log = OpenOptions::new().create(true).append(true).open(self.dir.join(format!("{name}.log")))?;
+    /// Starts a node, with a fault of its own, and waits until it says where it listens.
+    pub fn start(&mut self, n: usize, fault: &str) -> io::Result<()> {
+        self.launch(n, fault)?;
+        self.listens(n)
+    }
+
+    /// Starts a node.
+    pub fn launch(&mut self, n: usize, fault: &str) -> io::Result<()> {
+        let log = OpenOptions::new().create(true).append(true).open(self.log(n))?;
         let mut command = self.command(n);
+        let faults: Vec<&str> = [self.fault.as_str(), fault].into_iter().filter(|fault| !fault.is_empty()).collect();
+        if !faults.is_empty() {
+            command.env("CAMPANILE_FAULT", faults.join(";"));
+        }
         command.args(["server", "--with-parent", &std::process::id().to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = OwnChild::start(&mut command)?;
         let stdout = child.child().stdout.take().ok_or_else(|| io::Error::other("no output of the node"))?;
-        let (send, lines) = mpsc::channel();
+        let (send, lines) = mpsc::sync_channel(NODE_OUTPUT_LINES);
         std::thread::Builder::new().name("node output".into()).spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let _ = send.send(line);
+                // Full or nobody listens: only the first lines matter.
+                let _ = send.try_send(line);
             }
         })?;
+        self.note(format!("{} started", Self::name(n)));
+        self.nodes[n].child = Some(child);
+        self.nodes[n].lines = Some(lines);
+        Ok(())
+    }
+
+    /// Waits until a node that was launched says where it listens.
+    pub fn listens(&mut self, n: usize) -> io::Result<()> {
+        let deadline = Instant::now() + READY;
+        let silent = || io::Error::other(format!("{0} did not say where it listens; see {0}.log", Self::name(n)));
+        let lines = self.nodes[n].lines.as_ref().ok_or_else(silent)?;
         loop {
-            let line = lines
-                .recv_timeout(READY)
-                .map_err(|_| io::Error::other(format!("{name} did not say where it listens; see {name}.log")))?;
+            let line = lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).map_err(|_| silent())?;
             if line.starts_with("rpc=") {
-                break;
+                return Ok(());
             }
         }
-        self.note(format!("{name} started"));
-        self.nodes[n].child = Some(child);
-        Ok(())
     }
 
     /// kill -9.
     pub fn kill(&mut self, n: usize) -> io::Result<()> {
-        self.note(format!("n{} killed", n + 1));
+        self.note(format!("{} killed", Self::name(n)));
         match self.nodes[n].child.take() {
             Some(mut child) => child.kill().map(drop),
             None => Ok(()),
@@ -188,16 +263,43 @@ impl Town {
 
     /// Makes it stand still, or go on.
     pub fn freeze(&self, n: usize, still: bool) -> io::Result<()> {
-        self.note(format!("n{} {}", n + 1, if still { "frozen" } else { "thawed" }));
+        self.note(format!("{} {}", Self::name(n), if still { "frozen" } else { "thawed" }));
         self.nodes[n].child.as_ref().map_or(Ok(()), |child| child.freeze(still))
     }
 
-    /// As an operator stops it.
-    pub fn stop(&mut self, n: usize) -> io::Result<()> {
-        self.note(format!("n{} stopped", n + 1));
-        match self.nodes[n].child.take() {
-            Some(mut child) => child.end(STOPPED).map(drop),
-            None => Ok(()),
+    /// As an operator stops them, all at once.
+    pub fn stop(&mut self, which: &[usize]) -> io::Result<()> {
+        let mut leaving = Vec::new();
+        for n in which {
+            self.note(format!("{} stopped", Self::name(*n)));
+            if let Some(child) = self.nodes[*n].child.take() {
+                child.ask()?;
+                leaving.push(child);
+            }
         }
+        leaving.iter_mut().try_for_each(|child| child.end(STOPPED).map(drop))
+    }
+
+    /// Waits until a node has ended itself.
+    pub fn ends(&mut self, n: usize, patience: Duration) -> io::Result<()> {
+        let alive = || io::Error::other(format!("{} did not come to its fail point", Self::name(n)));
+        let status = self.ended(n, patience)?.ok_or_else(alive)?;
+        self.note(format!("{} ended itself: {status}", Self::name(n)));
+        Ok(())
+    }
+
+    /// How often a line of the nodes' logs holds this.
+    pub fn told(&self, what: &str) -> io::Result<usize> {
+        let mut count = 0;
+        for n in (0..self.len()).filter(|n| self.log(*n).exists()) {
+            let log = fs::read(self.log(n))?;
+            count += String::from_utf8_lossy(&log).lines().filter(|line| line.contains(what)).count();
+        }
+        Ok(count)
+    }
+
+    /// How a node ended that was launched, when it did so in time.
+    pub(super) fn ended(&mut self, n: usize, patience: Duration) -> io::Result<Option<ExitStatus>> {
+        self.nodes[n].child.take().map_or(Ok(None), |mut child| child.wait(patience))
     }
 }

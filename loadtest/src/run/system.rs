@@ -158,6 +158,7 @@ impl System {
             dir: self.dir.clone(),
             log: self.log,
             stats: true,
+            ends: None,
         };
         self.started += 1;
         let name = file_name(self.started);

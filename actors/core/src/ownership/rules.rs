@@ -103,6 +103,14 @@ impl Rule {
     ];
 }
 
+#[cfg(feature = "faults")]
+impl Rule {
+    /// By its name here.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| format!("{rule:?}") == name)
+    }
+}
+
 /// Whether a rule is kept: always, but where a test breaks it on purpose.
 #[cfg(not(feature = "faults"))]
 pub(crate) const fn kept(_: Rule) -> bool {

@@ -75,11 +75,19 @@ impl Session {
 
     /// Whether the session may acknowledge, send and fire now. To be asked again after each durable write.
     pub fn may_act(&self, now_ms: u64) -> bool {
+        #[cfg(feature = "faults")]
+        if crate::faults::has_no_deadline() {
+            return self.row.version > 0 && !self.ending;
+        }
         !self.over && now_ms < self.until_ms
     }
 
     /// End of the right to act as it is known now; 0: it may not act.
     pub fn acts_until_ms(&self) -> u64 {
+        #[cfg(feature = "faults")]
+        if crate::faults::has_no_deadline() && self.may_act(0) {
+            return u64::MAX;
+        }
         if self.over { 0 } else { self.until_ms }
     }
 
@@ -186,6 +194,10 @@ impl Session {
     }
 
     fn ended(&mut self) -> Beat {
+        #[cfg(feature = "faults")]
+        if crate::faults::has_no_deadline() && !self.ending {
+            return Beat::Missed;
+        }
         self.over = true;
         Beat::Over
     }

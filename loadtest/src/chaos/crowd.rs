@@ -1,0 +1,101 @@
+//! Load beside the usual one, for scenarios in which shards move under pressure.
+
+use super::{ChaosArgs, scenario::Crowd};
+use crate::{
+    caller::Caller,
+    load,
+    workload::{self, Plan},
+};
+use campanile_schema::{
+    ids::JobId,
+    job::{ConcurrencyPolicy, JobSpec, Trigger},
+    payload::Payload,
+};
+use std::sync::{Arc, Mutex};
+use tokio::task::JoinSet;
+
+/// From the first act to the moment at which the herd is due, milliseconds: the dead node's shards are nobody's then.
+const HERD_MS: i64 = 1_500;
+/// Jobs that are paused, resumed or deleted all the time, and how many of them at once.
+const RACING: (u64, usize) = (96, 12);
+/// What a tenant without restraint asks for: jobs without a schedule, triggers of them and creates a second, and its bodies, milliseconds.
+const HOSTILE: (u64, f64, f64, u64) = (20, 150.0, 10.0, 200);
+
+/// Its jobs, once they are there.
+pub struct Gathered {
+    crowd: Crowd,
+    plan: Plan,
+    jobs: Vec<JobId>,
+}
+
+/// Creates the jobs.
+pub async fn gather(
+    crowd: Crowd,
+    args: &ChaosArgs,
+    usual: &Plan,
+    acts_ms: i64,
+    caller: &Caller,
+) -> Result<Gathered, String> {
+    let named = |prefix: &str| Plan { prefix: prefix.to_owned(), ..usual.clone() };
+    let (plan, specs) = match crowd {
+        Crowd::Herd => {
+            let due_ms = acts_ms + HERD_MS;
+            let plan = Plan { jobs: args.herd, start_ms: due_ms, end_ms: due_ms, ..named("herd") };
+            let specs = workload::even_once(&plan);
+            (plan, specs)
+        }
+        Crowd::Racing => {
+            let plan = Plan { jobs: RACING.0, rate: RACING.0 as f64, ..named("racing") };
+            let specs = workload::even(&plan);
+            (plan, specs)
+        }
+        Crowd::Hostile => {
+            let plan = Plan { jobs: HOSTILE.0, tenant: "hostile".to_owned(), ..named("hostile") };
+            let specs = (0..plan.jobs).map(|n| by_hand(&plan, n)).collect();
+            (plan, specs)
+        }
+    };
+    let wanted = specs.len();
+    let jobs: Vec<JobId> = caller.create_many(&specs).await.into_iter().flatten().collect();
+    if jobs.len() < wanted {
+        return Err(format!("only {} of {wanted} jobs of the crowd were created", jobs.len()));
+    }
+    Ok(Gathered { crowd, plan, jobs })
+}
+
+fn by_hand(plan: &Plan, n: u64) -> JobSpec {
+    let mut spec = JobSpec::new(&plan.tenant, &format!("{}/{n:07}", plan.prefix), Trigger::Manual {});
+    spec.executor_selector.clone_from(&plan.pool);
+    spec.concurrency_policy = ConcurrencyPolicy::Allow;
+    spec.params = Payload(format!("{{\"bodyMs\":{}}}", HOSTILE.3));
+    spec
+}
+
+impl Gathered {
+    pub fn jobs(&self) -> &[JobId] {
+        &self.jobs
+    }
+
+    /// Its calls, until the plan's end.
+    pub fn start(self, calls: &mut JoinSet<()>, caller: &Caller, created: &Arc<Mutex<Vec<JobId>>>) {
+        let Self { crowd, plan, jobs } = self;
+        let (end_ms, seed) = (plan.end_ms, plan.seed);
+        match crowd {
+            Crowd::Herd => {}
+            Crowd::Racing => {
+                for (n, part) in jobs.chunks(jobs.len().div_ceil(RACING.1)).enumerate() {
+                    let (caller, part, seed) = (caller.clone(), part.to_vec(), seed + n as u64);
+                    calls.spawn(load::pauses(caller, part, end_ms, seed));
+                }
+            }
+            Crowd::Hostile => {
+                let hands = caller.clone();
+                calls.spawn(async move {
+                    let _ = load::triggers(hands, jobs, HOSTILE.1, end_ms, seed ^ 0x686f_7374).await;
+                });
+                let more = Plan { prefix: "hostile-more".to_owned(), ..plan };
+                calls.spawn(load::creates(caller.clone(), more, HOSTILE.2, Arc::clone(created), workload::patient));
+            }
+        }
+    }
+}

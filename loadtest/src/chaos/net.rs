@@ -1,0 +1,131 @@
+//! A network of hosts that are namespaces, joined by a bridge in the harness's own namespace: it reaches all of them, whatever is cut
+//! between them. Faults are put into the bridge, so that a sender sees silence, as behind a real switch: no error, no carrier lost.
+
+use super::act::At;
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// The first three numbers of all addresses.
+pub const PREFIX: &str = "10.77.0.";
+/// The harness itself.
+const OWN: u8 = 254;
+/// In front of the names of namespaces; the host's number follows.
+pub const NAMESPACE: &str = "h";
+
+/// Rules of the bridge: pairs of ports between which nothing passes, and a chain for random loss.
+const RULES: &str = "table bridge fault {
+  set cut { type ifname . ifname; }
+  chain loss { }
+  chain onforward { type filter hook forward priority 0; policy accept; iifname . oifname @cut counter drop; jump loss; }
+}";
+
+/// Where a process lives: on this machine's loopback, or in a namespace.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// IP.
+    pub address: String,
+    namespace: Option<PathBuf>,
+}
+
+impl Host {
+    pub fn loopback() -> Self {
+        Self { address: "127.0.0.1".to_owned(), namespace: None }
+    }
+
+    /// A command that runs there; its process is the program's own.
+    pub fn command(&self, program: &Path) -> Command {
+        match &self.namespace {
+            None => Command::new(program),
+            Some(namespace) => {
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net={}", namespace.display())).arg(program);
+                command
+            }
+        }
+    }
+}
+
+/// See the module's text. It ends with the process, see `world.rs`.
+pub struct Net;
+
+impl Net {
+    /// Only in the inner process: it takes the namespaces that it is in for its own.
+    pub fn new() -> io::Result<Self> {
+        run("mount", &["-t", "tmpfs", "none", "/run"])?;
+        ip("link set lo up")?;
+        ip("link add br0 type bridge forward_delay 0 stp_state 0")?;
+        ip(&format!("addr add {PREFIX}{OWN}/24 dev br0"))?;
+        ip("link set br0 up")?;
+        run("nft", &[RULES])?;
+        for number in At::all().map(At::number) {
+            let host = format!("{NAMESPACE}{number}");
+            ip(&format!("netns add {host}"))?;
+            ip(&format!("link add p{number} type veth peer name eth0 netns {host}"))?;
+            ip(&format!("link set p{number} master br0 up"))?;
+            ip(&format!("-n {host} link set lo up"))?;
+            ip(&format!("-n {host} addr add {PREFIX}{number}/24 dev eth0"))?;
+            ip(&format!("-n {host} link set eth0 up"))?;
+        }
+        Ok(Self)
+    }
+
+    pub fn host(&self, at: At) -> Host {
+        let number = at.number();
+        Host {
+            address: format!("{PREFIX}{number}"),
+            namespace: Some(PathBuf::from(format!("/run/netns/{NAMESPACE}{number}"))),
+        }
+    }
+
+    /// Nothing passes from one to the other; the way back stays.
+    pub fn cut_one_way(&self, from: At, to: At) -> io::Result<()> {
+        self.element("add", from, to)
+    }
+
+    pub fn cut(&self, one: At, other: At) -> io::Result<()> {
+        self.element("add", one, other)?;
+        self.element("add", other, one)
+    }
+
+    /// From everybody else on the net but those named.
+    pub fn cut_off(&self, one: At, but: &[At]) -> io::Result<()> {
+        At::all().filter(|other| *other != one && !but.contains(other)).try_for_each(|other| self.cut(one, other))
+    }
+
+    pub fn heal(&self, one: At, other: At) -> io::Result<()> {
+        self.element("delete", one, other)?;
+        self.element("delete", other, one)
+    }
+
+    /// Everything passes again.
+    pub fn heal_all(&self) -> io::Result<()> {
+        run("nft", &["flush set bridge fault cut"])?;
+        run("nft", &["flush chain bridge fault loss"])
+    }
+
+    /// So many frames of a hundred are lost, whosever they are.
+    pub fn lose(&self, percent: u32) -> io::Result<()> {
+        run("nft", &[&format!("add rule bridge fault loss numgen random mod 100 < {percent} counter drop")])
+    }
+
+    fn element(&self, what: &str, from: At, to: At) -> io::Result<()> {
+        run("nft", &[&format!("{what} element bridge fault cut {{ \"p{}\" . \"p{}\" }}", from.number(), to.number())])
+    }
+}
+
+fn ip(words: &str) -> io::Result<()> {
+    run("ip", &words.split(' ').collect::<Vec<_>>())
+}
+
+/// Runs a tool of the system; its own words when it fails.
+pub fn run(program: &str, args: &[&str]) -> io::Result<()> {
+    let output = Command::new(program).args(args).stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let told = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{program} {}: {}", args.join(" "), told.trim())))
+}

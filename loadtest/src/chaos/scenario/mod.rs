@@ -1,0 +1,154 @@
+//! What goes wrong in each scenario, and when. All of it is read here; `one.rs` carries it out under load. Nodes are counted from 0.
+
+mod crowds;
+mod executors;
+mod network;
+mod nodes;
+mod store;
+
+use super::act::Act;
+
+/// Load beside the usual one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crowd {
+    /// Many jobs, all due at one moment soon after the first act.
+    Herd,
+    /// Pauses, resumes and deletes of jobs that are due each second, all the time.
+    Racing,
+    /// A tenant that triggers and creates without restraint.
+    Hostile,
+}
+
+/// Switched on in every node, to see the scenario turn red: a value of `CAMPANILE_FAULT`.
+mod defect {
+    /// A node acts although its lease has run out.
+    pub const ACTS_ON: &str = "mutation:ignore_deadline";
+    /// Frames count before the store has them.
+    pub const ACKNOWLEDGES_EARLY: &str = "mutation:ack_before_sync";
+    /// Whoever takes a shard misses the last frame of its journal.
+    pub const FORGETS_TAIL: &str = "mutation:forget_tail";
+    pub const FORGETS_PAUSE: &str = "mutation:forget_pause";
+    pub const FIRES_EARLY: &str = "mutation:fire_early";
+    pub const ACCEPTS_STALE: &str = "mutation:accept_stale";
+    pub const REUSES_TOKEN: &str = "mutation:reuse_token";
+    pub const FIRES_TWICE: &str = "mutation:double_fire";
+    pub const FORGETS_OUTCOME: &str = "mutation:forget_outcome";
+    /// An LWT that was not answered is taken for applied.
+    pub const TRUSTS_UNKNOWN: &str = "rule:ClaimReadBack;rule:HeartbeatReadBack;mutation:lost_ack";
+}
+
+/// See the module's text.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    pub what: &'static str,
+    pub acts: &'static [Act],
+    /// In the short form too.
+    pub short: bool,
+    /// From when take-over is measured: the first act of this kind.
+    pub takes_over: bool,
+    /// Up before the first act; further ones come by an act.
+    pub nodes: usize,
+    /// Servers of the store; three keep each row three times.
+    pub stores: u16,
+    pub crowd: Option<Crowd>,
+    /// No node may lose its session.
+    pub keeps_sessions: bool,
+    /// See [`defect`].
+    pub defect: &'static str,
+}
+
+const USUAL: Scenario = Scenario {
+    name: "",
+    what: "",
+    acts: &[],
+    short: false,
+    takes_over: false,
+    nodes: 3,
+    stores: 1,
+    crowd: None,
+    keeps_sessions: false,
+    defect: defect::FORGETS_TAIL,
+};
+
+impl Scenario {
+    /// In the order in which they run: those with one server of the store first.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        let of = |stores: u16| {
+            [nodes::ALL, store::ALL, network::ALL, executors::ALL, crowds::ALL]
+                .into_iter()
+                .flatten()
+                .filter(move |scenario| scenario.stores == stores)
+        };
+        of(1).chain(of(3))
+    }
+
+    pub fn find(name: &str) -> Option<&'static Self> {
+        Self::all().find(|scenario| scenario.name == name)
+    }
+
+    /// About how long it takes, milliseconds.
+    pub fn lasts_ms(&self) -> u64 {
+        self.acts.iter().map(|act| act.lasts_ms()).sum()
+    }
+
+    /// It needs what only namespaces give.
+    pub fn needs_world(&self) -> bool {
+        self.acts.iter().any(|act| act.needs_world())
+    }
+
+    pub fn has(&self, wanted: impl Fn(&Act) -> bool) -> bool {
+        self.acts.iter().any(wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::act::{At, NODES},
+        *,
+    };
+
+    fn count(scenario: &Scenario, wanted: fn(&Act) -> bool) -> usize {
+        scenario.acts.iter().filter(|act| wanted(act)).count()
+    }
+
+    #[test]
+    fn names_are_unique_and_every_scenario_ends_whole() {
+        for scenario in Scenario::all() {
+            let name = scenario.name;
+            assert_eq!(Scenario::all().filter(|other| other.name == name).count(), 1, "{name}");
+            let frozen = count(scenario, |act| matches!(act, Act::Freeze(_) | Act::FreezeExecutor));
+            assert_eq!(frozen, count(scenario, |act| matches!(act, Act::Thaw(_) | Act::ThawExecutor)), "{name}");
+            let cuts = scenario
+                .acts
+                .iter()
+                .rposition(|act| matches!(act, Act::Cut(..) | Act::CutOff(..) | Act::CutOneWay(..) | Act::Lose(_)));
+            let healed = scenario.acts.iter().rposition(|act| *act == Act::Heal);
+            assert!(cuts <= healed, "{name} leaves the network cut");
+            let last = |wanted: fn(&Act) -> bool| scenario.acts.iter().rfind(|act| wanted(act));
+            let is_null = |act: Option<&Act>| {
+                matches!(act, None | Some(Act::Clock(_, 0) | Act::Slow(0) | Act::LoseLwts(0) | Act::FreeDisk(_)))
+            };
+            assert!(is_null(last(|act| matches!(act, Act::Clock(..)))), "{name} leaves a clock wrong");
+            assert!(is_null(last(|act| matches!(act, Act::Slow(_)))), "{name} leaves the store slow");
+            assert!(is_null(last(|act| matches!(act, Act::LoseLwts(_)))), "{name} leaves answers lost");
+            assert!(
+                is_null(last(|act| matches!(act, Act::FillDisk(_) | Act::FreeDisk(_)))),
+                "{name} leaves a full disk"
+            );
+            assert!(scenario.nodes <= usize::from(NODES) && [1, 3].contains(&scenario.stores), "{name}");
+            assert!(!scenario.defect.is_empty() && !scenario.what.is_empty(), "{name}");
+        }
+        assert!(Scenario::all().filter(|scenario| scenario.short).count() >= 6);
+    }
+
+    #[test]
+    fn hosts_have_addresses_of_their_own() {
+        let mut numbers: Vec<u8> = At::all().map(At::number).collect();
+        numbers.sort_unstable();
+        let hosts = numbers.len();
+        numbers.dedup();
+        assert_eq!(numbers.len(), hosts);
+    }
+}

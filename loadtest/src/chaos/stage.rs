@@ -1,0 +1,184 @@
+//! All processes of a scenario, and what is done to them.
+
+use super::{
+    ChaosArgs,
+    act::{Act, At, When},
+    net::{Host, Net},
+    store::Store,
+    town::Town,
+    way::Way,
+};
+use crate::{
+    node::{ExecutorProcess, ExecutorSetup},
+    record::Record,
+};
+use std::{
+    error::Error,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{task::block_in_place, time::sleep};
+
+/// A process that is to end itself must do so within this time.
+const ENDS: Duration = Duration::from_secs(60);
+/// Bodies at once of each executor, and attempts that fail, of 100.
+const SLOTS: u32 = 256;
+const FAIL_PERCENT: u32 = 2;
+
+/// See the module's text.
+pub struct Stage<'a> {
+    pub town: Town,
+    pub executors: Vec<ExecutorProcess>,
+    pub net: Option<&'a Net>,
+    pub way: Option<Way>,
+    started: usize,
+    dir: PathBuf,
+    faults: Arc<Record>,
+}
+
+impl<'a> Stage<'a> {
+    pub fn new(town: Town, net: Option<&'a Net>, way: Option<Way>, dir: &Path, faults: &Arc<Record>) -> Self {
+        let (dir, faults) = (dir.to_owned(), Arc::clone(faults));
+        Self { town, executors: Vec::new(), net, way, started: 0, dir, faults }
+    }
+
+    pub fn start_executors(&mut self, args: &ChaosArgs) -> io::Result<()> {
+        for _ in 0..args.executors() {
+            let executor = self.executor(self.executors.len(), None)?;
+            self.executors.push(executor);
+        }
+        Ok(())
+    }
+
+    /// One on the host of this number; it ends itself, when told to.
+    fn executor(&mut self, at: usize, ends: Option<(When, u32)>) -> io::Result<ExecutorProcess> {
+        let host = match self.net {
+            Some(net) => net.host(At::Executor(u8::try_from(at).unwrap_or(u8::MAX))),
+            None => Host::loopback(),
+        };
+        let setup = ExecutorSetup {
+            rpc: self.town.rpc(),
+            token: self.town.token.clone(),
+            pool: "default".to_owned(),
+            slots: SLOTS,
+            fail_percent: FAIL_PERCENT,
+            // What one that ends itself has written must be there.
+            flush_ms: u64::from(ends.is_none()),
+            dir: self.dir.clone(),
+            log: true,
+            stats: false,
+            ends,
+        };
+        self.started += 1;
+        let name = format!("executor-{}", self.started);
+        let command = host.command(&std::env::current_exe()?);
+        ExecutorProcess::start_by(command, &setup, &name, &self.dir.join("executors.log"), &self.faults)
+    }
+
+    pub async fn carry_out(&mut self, act: Act, store: &mut Store) -> Result<(), Box<dyn Error>> {
+        match act {
+            Act::Wait(ms) => sleep(Duration::from_millis(ms)).await,
+            Act::Flap(one, other, times, ms) => {
+                for _ in 0..times {
+                    self.net()?.cut(one, other)?;
+                    sleep(Duration::from_millis(ms)).await;
+                    self.net()?.heal(one, other)?;
+                    sleep(Duration::from_millis(ms)).await;
+                }
+            }
+            other => block_in_place(|| self.act(other, store))?,
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, act: Act, store: &mut Store) -> io::Result<()> {
+        let town = &mut self.town;
+        match act {
+            Act::Kill(n) => town.kill(n),
+            Act::Start(n) => town.start(n, ""),
+            Act::StartBoth(one, other) => {
+                town.launch(one, "")?;
+                town.launch(other, "")?;
+                town.listens(one)?;
+                town.listens(other)
+            }
+            Act::Stop(n) => town.stop(&[n]),
+            Act::StopBoth(one, other) => town.stop(&[one, other]),
+            Act::Freeze(n) => town.freeze(n, true),
+            Act::Thaw(n) => town.freeze(n, false),
+            Act::DieAt(n, point, times) => {
+                town.kill(n)?;
+                town.start(n, &format!("point:{point}=kill:{times}"))?;
+                town.ends(n, ENDS)
+            }
+            Act::Store(order) => store.order(order),
+            Act::KillExecutor => {
+                self.executors.remove(0).kill9()?;
+                let executor = self.executor(0, None)?;
+                self.executors.insert(0, executor);
+                Ok(())
+            }
+            Act::FreezeExecutor => self.oldest()?.freeze(true),
+            Act::ThawExecutor => self.oldest()?.freeze(false),
+            Act::ExecutorEnds(when, body) => self.let_executor_end(when, body),
+            Act::Cut(one, other) => self.net()?.cut(one, other),
+            Act::CutOff(one, but) => self.net()?.cut_off(one, but),
+            Act::CutOneWay(from, to) => self.net()?.cut_one_way(from, to),
+            Act::Heal => self.net()?.heal_all(),
+            Act::Lose(percent) => self.net()?.lose(percent),
+            Act::Clock(n, ms) => town.set_clock(n, ms),
+            Act::Slow(ms) => self.way()?.order(&format!("slow {ms}")).map(drop),
+            Act::LoseLwts(percent) => self.lose_lwts(percent),
+            Act::FillDisk(n) => town.fill_disk(n),
+            Act::FreeDisk(n) => town.free_disk(n),
+            Act::Refused(n, why) => town.refused(n, why),
+            // Those that wait are carried out above.
+            Act::Wait(_) | Act::Flap(..) => Ok(()),
+        }
+    }
+
+    fn lose_lwts(&mut self, percent: u64) -> io::Result<()> {
+        let (seen, lost) = self.way()?.order(&format!("lose {percent}"))?;
+        if percent == 0 {
+            println!("    {lost} of {seen} LWTs were not answered");
+            if lost == 0 {
+                return Err(io::Error::other("no answer of an LWT was lost: nothing was shown"));
+            }
+        }
+        Ok(())
+    }
+
+    fn let_executor_end(&mut self, when: When, body: u32) -> io::Result<()> {
+        let mut executor = self.executor(self.executors.len(), Some((when, body)))?;
+        let deadline = Instant::now() + ENDS;
+        while executor.ended().is_none() {
+            if Instant::now() > deadline {
+                return Err(io::Error::other(format!("{} had no {body} bodies", executor.name)));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    fn oldest(&self) -> io::Result<&ExecutorProcess> {
+        self.executors.first().ok_or_else(|| io::Error::other("there is no executor"))
+    }
+
+    fn net(&self) -> io::Result<&'a Net> {
+        self.net.ok_or_else(|| io::Error::other("there is no network to cut"))
+    }
+
+    fn way(&mut self) -> io::Result<&mut Way> {
+        self.way.as_mut().ok_or_else(|| io::Error::other("there is no relay before the store"))
+    }
+
+    /// Everything ends.
+    pub fn end(self) -> io::Result<()> {
+        let Self { mut town, executors, .. } = self;
+        (0..town.len()).try_for_each(|n| town.kill(n))?;
+        town.clear()?;
+        executors.into_iter().try_for_each(|executor| executor.stop(Duration::from_secs(10)))
+    }
+}
