@@ -8,6 +8,7 @@
 mod cluster;
 
 use crate::{
+    http_action::Allowed,
     ops::{closest, explained},
     store::{
         cql::options::{CqlOptions, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
@@ -73,7 +74,12 @@ sections! {
         request_timeout_ms: u64 = 1_000,
     }
     LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
-    ExecutorSection { slots: u32 = 0, pool: String = "default".to_owned() }
+    ExecutorSection {
+        slots: u32 = 0,
+        pool: String = "default".to_owned(),
+        http_allow: Vec<String> = Vec::new(),
+        http_ca_file: String = String::new(),
+    }
     /// No name: a node alone.
     ClusterSection {
         name: String = String::new(),
@@ -257,6 +263,9 @@ impl Config {
         let slots = u64::from(EXECUTOR_SLOTS_MAX);
         need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
         need(name(&self.executor.pool), "executor.pool", name_rule());
+        let allowed = Allowed::parse(&self.executor.http_allow);
+        let allow_rule = allowed.err().map(|why| format!("is a list of networks, addresses and hosts: {why}"));
+        need(allow_rule.is_none(), "executor.http_allow", allow_rule.unwrap_or_default());
         let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
         for (kept, setting, rule) in self.cluster.rules() {
@@ -414,6 +423,11 @@ mod tests {
                 "history.retention_days is 0 to 3650 with cql.contact_points",
             ),
             ("[log]\nlevel = \"loud\"\n", &[], "FILE, line 2: log.level is error, warn"),
+            (
+                "[executor]\nhttp_allow = [\"10.0.0/8\"]\n",
+                &[],
+                "FILE, line 2: executor.http_allow is a list of networks",
+            ),
             ("[log]\nformat = \"xml\"\n", &[], "FILE, line 2: unknown variant `xml`"),
             (
                 "",

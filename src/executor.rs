@@ -1,6 +1,10 @@
-//! The executor that runs COMMAND actions: the SDK with a command runner. `campanile executor` and the dev node use it.
+//! The executor that runs COMMAND and HTTP actions: the SDK with a runner for each. `campanile executor`, `campanile dev` and servers with
+//! `[executor] slots` use it.
 
-use crate::command::{self, AttemptEnv, CommandEnd, CommandReport, CommandSpec};
+use crate::{
+    command::{self, AttemptEnv, CommandEnd, CommandReport, CommandSpec},
+    http_action::{self, Outbound},
+};
 use campanile_client::{Context, Executor, ExecutorBuilder, JobError, Report};
 use campanile_schema::{job::Action, limits, payload::Payload};
 use tokio::sync::{mpsc, watch};
@@ -8,12 +12,19 @@ use tokio::sync::{mpsc, watch};
 /// Chunks of output on their way to the node.
 const LOG_CHUNKS: usize = 64;
 
-/// An executor builder that runs commands.
-pub fn commands(address: &str, token: &str, pool: &str, slots: u32) -> ExecutorBuilder {
-    Executor::builder(address, token).pool(pool).slots(slots).command_runner(|context| Box::pin(run(context)))
+/// An executor builder that runs commands and requests; the latter leave by `outbound`.
+pub fn builder(address: &str, token: &str, pool: &str, slots: u32, outbound: Outbound) -> ExecutorBuilder {
+    Executor::builder(address, token)
+        .pool(pool)
+        .slots(slots)
+        .command_runner(|context| Box::pin(run_command(context)))
+        .http_runner(move |context| {
+            let outbound = outbound.clone();
+            Box::pin(async move { http_action::run(&outbound, context).await })
+        })
 }
 
-async fn run(context: Context) -> Report {
+async fn run_command(context: Context) -> Report {
     let assignment = context.assignment().clone();
     let Action::Command { command, env, cwd, stdin, output_cap_kb } = assignment.action.clone() else {
         return Report::failed(JobError::new("NO_HANDLER", "this executor only runs commands"));

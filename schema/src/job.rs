@@ -58,6 +58,9 @@ upper_enum!(/// What an executor that hears from no owner does with a running bo
 upper_enum!(/// State of a job.
     JobStatus { Enabled = "ENABLED" = 0, Paused = "PAUSED" = 1, Deleted = "DELETED" = 2 } default Enabled);
 
+upper_enum!(/// Method of an HTTP action.
+    HttpMethod { Get = "GET" = 0, Head = "HEAD" = 1, Post = "POST" = 2, Put = "PUT" = 3, Patch = "PATCH" = 4, Delete = "DELETE" = 5 } default Post);
+
 /// A whole job with defaults. What `POST /jobs` and `job.create` take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -245,9 +248,36 @@ pub enum Action {
         #[serde(default = "default_output_cap")]
         output_cap_kb: u32,
     },
+    /// Sends a request from the executor's machine. Path and query of `url`, values of `headers` and strings in `body` may hold
+    /// `{{name}}`: facts of the attempt.
+    #[serde(alias = "http", alias = "Http")]
+    Http {
+        #[serde(default)]
+        method: HttpMethod,
+        url: String,
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+        /// A string is sent as it is, any other value as JSON.
+        #[serde(default)]
+        body: Option<Payload>,
+        /// Status from and to, both included, that is a success.
+        #[serde(default = "default_expect_status")]
+        expect_status: (u16, u16),
+        /// From the connection to the end of the answer; seconds.
+        #[serde(default = "default_http_timeout")]
+        timeout_sec: u32,
+        #[serde(default)]
+        max_redirects: u8,
+    },
 }
 fn default_output_cap() -> u32 {
     256
+}
+fn default_expect_status() -> (u16, u16) {
+    (200, 299)
+}
+fn default_http_timeout() -> u32 {
+    30
 }
 
 /// What a run needs of an executor. CPU in cores, memory and storage in MiB.

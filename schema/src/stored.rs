@@ -2,8 +2,8 @@
 
 use crate::{
     job::{
-        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, OnLostContact, Overlap, Resources,
-        RetryPolicy, Trigger,
+        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, MisfirePolicy, OnLostContact, Overlap,
+        Resources, RetryPolicy, Trigger,
     },
     payload::Payload,
     record::code,
@@ -179,6 +179,23 @@ pub enum StoredAction {
         #[serde(rename = "o")]
         output_cap_kb: u32,
     },
+    #[serde(rename = "u")]
+    Http {
+        #[serde(rename = "m", with = "code")]
+        method: HttpMethod,
+        #[serde(rename = "u")]
+        url: String,
+        #[serde(rename = "h", default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        body: Option<Payload>,
+        #[serde(rename = "e")]
+        expect_status: (u16, u16),
+        #[serde(rename = "t")]
+        timeout_sec: u32,
+        #[serde(rename = "r", default, skip_serializing_if = "is_default")]
+        max_redirects: u8,
+    },
 }
 
 impl From<Action> for StoredAction {
@@ -187,6 +204,9 @@ impl From<Action> for StoredAction {
             Action::Handler { name } => Self::Handler { name },
             Action::Command { command, env, cwd, stdin, output_cap_kb } => {
                 Self::Command { command, env, cwd, stdin, output_cap_kb }
+            }
+            Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
+                Self::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }
             }
         }
     }
@@ -197,6 +217,9 @@ impl From<StoredAction> for Action {
             StoredAction::Handler { name } => Self::Handler { name },
             StoredAction::Command { command, env, cwd, stdin, output_cap_kb } => {
                 Self::Command { command, env, cwd, stdin, output_cap_kb }
+            }
+            StoredAction::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
+                Self::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }
             }
         }
     }

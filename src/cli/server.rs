@@ -7,6 +7,7 @@ use crate::{
     config::Config,
     executor,
     home::HomeOptions,
+    http_action::Outbound,
     node::{Node, NodeOptions},
     secrets::KeyRing,
     zones,
@@ -72,6 +73,8 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             "cql.contact_points needs cluster.name: a node without it is alone on its own directory",
         ));
     }
+    let outbound = Outbound::configured(&config.executor.http_allow, &config.executor.http_ca_file);
+    let outbound = outbound.map_err(|why| Failure::usage(format!("[executor] http_allow, http_ca_file: {why}")))?;
     logging::start(&config.log)?;
     zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     let token_file = Path::new(&config.auth.token_file);
@@ -122,7 +125,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         let own = match own_executor {
             None => None,
             Some((token, pool, slots)) => {
-                let builder = executor::commands(&node.rpc_addr().to_string(), &token, &pool, slots);
+                let builder = executor::builder(&node.rpc_addr().to_string(), &token, &pool, slots, outbound);
                 let built = builder.id(format!("{}-own", config.node.name)).build();
                 Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
             }

@@ -14,11 +14,10 @@
 //!
 //! Files: `spec` what to run; `environment` what the command sees; `run` the executor's side; `wire` what the two sides
 //! say to each other; `shim` the other side; `program` how the program's file is found; `tree` the processes below a
-//! shim; `output` the way of what the command writes, `mask` and `capture` what is kept of it.
+//! shim; `output` the way of what the command writes, `capture` what is kept of it.
 
 mod capture;
 pub mod environment;
-mod mask;
 mod output;
 mod program;
 mod run;

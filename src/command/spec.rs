@@ -29,7 +29,7 @@ impl CommandSpec {
                 stdin: stdin.clone(),
                 output_cap_kb: *output_cap_kb,
             }),
-            Action::Handler { .. } => None,
+            Action::Handler { .. } | Action::Http { .. } => None,
         }
     }
 }

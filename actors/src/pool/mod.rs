@@ -37,16 +37,33 @@ use std::{
 /// Runs passed over in one matching round because who could run them has no credit or no room: bounds a round's cost.
 const PASSED_OVER_PER_ROUND: usize = 64;
 
-/// Commands and handlers of a pool wait apart: executors of one kind must not be blocked by runs of the other.
+/// Commands, requests and handlers of a pool wait apart: executors of one kind must not be blocked by runs of another.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Class {
     pool: String,
-    command: bool,
+    kind: Kind,
+}
+
+/// What an executor must have to take a run of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Handlers,
+    Commands,
+    Http,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Handlers, Self::Commands, Self::Http];
 }
 
 impl Class {
     fn of(run: &Waiting) -> Self {
-        Self { pool: run.pool.clone(), command: run.need == Need::Command }
+        let kind = match run.need {
+            Need::Handler(_) => Kind::Handlers,
+            Need::Command => Kind::Commands,
+            Need::Http => Kind::Http,
+        };
+        Self { pool: run.pool.clone(), kind }
     }
 }
 
@@ -274,8 +291,8 @@ impl PoolState {
     }
 
     fn dequeue(&mut self, directory: &Arc<Directory>, run: RunId, tenant: &str, pool: &str) {
-        let queued = [false, true].into_iter().any(|command| {
-            let class = Class { pool: pool.to_owned(), command };
+        let queued = Kind::ALL.into_iter().any(|kind| {
+            let class = Class { pool: pool.to_owned(), kind };
             self.queues.get_mut(&class).is_some_and(|q| q.remove(run))
         });
         if self.misfits.remove(&run).is_some() || queued {
@@ -302,7 +319,7 @@ impl PoolState {
             let mut ready: Vec<(ExecutorSession, u32)> = self
                 .sessions
                 .iter()
-                .filter(|(_, s)| s.is_in(&class.pool) && s.takes(class.command))
+                .filter(|(_, s)| s.is_in(&class.pool) && s.takes(class.kind))
                 .map(|(id, s)| (*id, s.credit_left(now)))
                 .filter(|(_, left)| *left > 0)
                 .collect();
@@ -420,6 +437,7 @@ impl PoolState {
         if let Some(waiting) = self.misfits.get(&run) {
             let what = match &waiting.need {
                 Need::Command => "runs commands".to_owned(),
+                Need::Http => "runs HTTP actions".to_owned(),
                 Need::Handler(name) => format!("has the handler '{name}'"),
             };
             return Some(format!("NO_FIT: no executor of pool '{pool}' {what} and is large enough"));
@@ -427,8 +445,8 @@ impl PoolState {
         if self.bound.contains_key(&run) {
             return Some("BINDING: an executor was chosen; the attempt is being started".to_owned());
         }
-        let queue = [false, true].into_iter().find_map(|command| {
-            let class = Class { pool: pool.to_owned(), command };
+        let queue = Kind::ALL.into_iter().find_map(|kind| {
+            let class = Class { pool: pool.to_owned(), kind };
             self.queues.get(&class).filter(|q| q.contains(run))
         })?;
         let now = directory.time.boot_ms();

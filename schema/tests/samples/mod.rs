@@ -9,7 +9,7 @@ use campanile_schema::{
     format::FormatRow,
     frame::{self, Frame},
     ids::{ClusterId, Digest, Epoch, ExecutorSession, JobId, RunId, ShardId, Token},
-    job::{Action, Dialect, Gap, JobSpec, Overlap, Trigger},
+    job::{Action, Dialect, Gap, HttpMethod, JobSpec, Overlap, Trigger},
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     stored::{Sealed, StoredAction, StoredJob, StoredTrigger, TenantRecord},
@@ -99,6 +99,26 @@ pub fn full() -> StoredJob {
 pub fn jobs() -> Vec<(&'static str, StoredJob)> {
     let mut handler = plain("handler", StoredTrigger::Manual {});
     handler.action = Some(StoredAction::Handler { name: "other".to_owned() });
+    let mut request = plain("request", StoredTrigger::Manual {});
+    request.action = Some(StoredAction::Http {
+        method: HttpMethod::Put,
+        url: "https://example.org/{{runId}}".to_owned(),
+        headers: [("X-Team".to_owned(), "pay".to_owned())].into(),
+        body: Some(Payload(r#"{"n":"{{params.n}}"}"#.to_owned())),
+        expect_status: (200, 204),
+        timeout_sec: 10,
+        max_redirects: 1,
+    });
+    let mut plain_request = plain("plain request", StoredTrigger::Manual {});
+    plain_request.action = Some(StoredAction::Http {
+        method: HttpMethod::Get,
+        url: "http://example.org".to_owned(),
+        headers: [].into(),
+        body: None,
+        expect_status: (200, 299),
+        timeout_sec: 30,
+        max_redirects: 0,
+    });
     vec![
         ("cron, typical", typical()),
         ("cron, no default", full()),
@@ -107,6 +127,8 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ("once", plain("once", StoredTrigger::Once { at_ms: AT })),
         ("manual", plain("manual", StoredTrigger::Manual {})),
         ("manual, handler", handler),
+        ("manual, request", request),
+        ("manual, request of defaults", plain_request),
     ]
 }
 

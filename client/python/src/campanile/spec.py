@@ -5,7 +5,7 @@ Names are those of the HTTP API in snake_case; a field whose name ends in `_sec`
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from campanile.enums import Backoff, ConcurrencyPolicy, Dialect, Gap, MisfirePolicy, OnLostContact, Overlap
 from campanile.shapes import Json, Other, Tagged
@@ -135,7 +135,25 @@ class Command(_Action):
     output_cap_kb: int = 256
 
 
-Action = Handler | Command | Other
+@dataclass(frozen=True, kw_only=True)
+class Http(_Action):
+    """Sends a request from an executor's machine. Path and query of `url`, values of `headers`, and strings in `body` may hold
+    `{{name}}`: facts of the attempt, such as `{{runId}}` or `{{params.customer}}`.
+
+    A `body` that is a string is sent as it is, any other as JSON. `expect_status`: from and to, both included.
+    """
+
+    KIND: ClassVar[str] = "HTTP"
+    url: str
+    method: str = "POST"
+    headers: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+    expect_status: tuple[int, int] = (200, 299)
+    timeout_sec: int = 30
+    max_redirects: int = 0
+
+
+Action = Handler | Command | Http | Other
 
 
 @dataclass(frozen=True, kw_only=True)
