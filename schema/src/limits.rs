@@ -381,3 +381,15 @@ pub const HTTP_ACTION_REDIRECTS: u8 = 10;
 pub const HTTP_ACTION_ADDRESSES: usize = 8;
 /// Time for connecting to one address in an HTTP action, milliseconds.
 pub const HTTP_ACTION_CONNECT_MS: u64 = 10_000;
+/// Least `limits.memoryMb` of a command, MiB: below it hardly a program starts.
+pub const COMMAND_MEMORY_LEAST_MB: u64 = 16;
+/// Highest `limits.memoryMb` and `limits.fileSizeMb` of a command, MiB (16 TiB).
+pub const COMMAND_MEMORY_MOST_MB: u64 = 1 << 24;
+/// Least `limits.openFiles` of a command, count: its input and outputs, and what a program needs to start.
+pub const COMMAND_FILES_LEAST: u64 = 8;
+/// Highest `limits.openFiles` and `limits.processes` of a command, count.
+pub const COMMAND_COUNT_MOST: u64 = 1 << 20;
+/// Highest `nice` of a command, points.
+pub const COMMAND_NICE_MOST: u8 = 19;
+/// From SIGXCPU to SIGKILL of a process that goes on, seconds of CPU.
+pub const COMMAND_CPU_GRACE_SEC: u64 = 5;

@@ -47,6 +47,10 @@ fn defaults_are_those_of_the_api() {
         serde_json::to_value(command).unwrap(),
         json!({"kind":"COMMAND","command":["date"],"env":{},"cwd":null,"stdin":null,"outputCapKb":256})
     );
+    let limited = json!({"kind":"COMMAND","command":["date"],"env":{},"cwd":null,"stdin":null,"outputCapKb":256,
+        "limits":{"cpuSec":9,"openFiles":64},"nice":5});
+    let command: Action = serde_json::from_value(limited.clone()).unwrap();
+    assert_eq!(serde_json::to_value(command).unwrap(), limited);
     let request: Action = serde_json::from_value(json!({"kind":"http","url":"https://h/"})).unwrap();
     assert_eq!(
         serde_json::to_value(request).unwrap(),

@@ -257,6 +257,8 @@ fn of_executors(golden: &mut Golden) {
         cwd: None,
         stdin: None,
         output_cap_kb: 256,
+        limits: Default::default(),
+        nice: 0,
     };
     command.on_lost_contact = OnLostContact::Stop;
     command.secrets = BTreeMap::from([("password".to_owned(), "opened".to_owned())]);

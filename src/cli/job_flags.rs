@@ -64,6 +64,12 @@ pub(super) struct JobFlags {
     /// Environment of the command
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = pair)]
     env: Vec<(String, String)>,
+    /// What each of the command's processes may use: cpuSec, memoryMb, openFiles, fileSizeMb, processes
+    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = limit)]
+    limits: Vec<(String, u64)>,
+    /// How much others go before the command in the use of CPU, 0 to 19 [default: 0]
+    #[arg(long, value_name = "N")]
+    nice: Option<u8>,
     /// A JSON object for the run
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
@@ -173,15 +179,22 @@ impl JobFlags {
             (None, command) => command.to_vec(),
         };
         if command.is_empty() {
-            if !self.env.is_empty() {
-                return Err(Failure::usage("--env is for commands: --sh SCRIPT or -- COMMAND"));
+            if !self.env.is_empty() || !self.limits.is_empty() || self.nice.is_some() {
+                return Err(Failure::usage("--env, --limit and --nice are for commands: --sh SCRIPT or -- COMMAND"));
             }
             if let Some([method, url]) = self.http.as_deref() {
                 return self.request(method, url).map(Some);
             }
             return Ok(self.handler.as_ref().map(|name| json!({"kind": "HANDLER", "name": name})));
         }
-        Ok(Some(json!({"kind": "COMMAND", "command": command, "env": object(self.env.clone())})))
+        let mut action = json!({"kind": "COMMAND", "command": command, "env": object(self.env.clone())});
+        if !self.limits.is_empty() {
+            action["limits"] = self.limits.iter().map(|(name, limit)| (name.clone(), json!(limit))).collect();
+        }
+        if let Some(nice) = self.nice {
+            action["nice"] = json!(nice);
+        }
+        Ok(Some(action))
     }
 }
 
@@ -209,6 +222,12 @@ fn object(pairs: Vec<(String, String)>) -> Value {
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `NAME=NUMBER`.
+fn limit(text: &str) -> Result<(String, u64), String> {
+    let (name, number) = pair(text)?;
+    number.parse().map(|number| (name, number)).map_err(|_| format!("'{number}' is not a whole number"))
 }
 
 /// `NAME: VALUE`, as curl takes it.
@@ -277,6 +296,9 @@ mod tests {
             let understood: JobSpec = serde_json::from_value(spec.clone()).unwrap();
             assert_eq!(understood.name, "a");
         }
+        let limited = spec("--name a --manual --sh x --limit cpuSec=9 --limit openFiles=64 --nice 5").unwrap();
+        let limits = json!({"cpuSec": 9, "openFiles": 64});
+        assert_eq!((&limited["action"]["limits"], &limited["action"]["nice"]), (&limits, &json!(5)));
         let command = spec("--name a --manual --env K=V -- echo -n hi").unwrap();
         assert_eq!(command["action"], json!({"kind": "COMMAND", "command": ["echo", "-n", "hi"], "env": {"K": "V"}}));
     }
@@ -311,6 +333,8 @@ mod tests {
             "--name a",
             "--name a --cron x --every 5",
             "--name a --manual --env K=V",
+            "--name a --manual --limit cpuSec=9",
+            "--name a --manual --sh x --limit cpuSec=much",
             "--name a --every 5x",
             "--name a --manual --header a:b",
             "--name a --manual --http GET http://h --sh x",

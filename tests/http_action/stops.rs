@@ -57,6 +57,6 @@ fn a_request_whose_executor_died_is_sent_again_only_when_that_is_harmless() {
     let keys: Vec<_> = target.heard().iter().map(|h| (h.path.clone(), h.headers["idempotency-key"].clone())).collect();
     assert_eq!(keys.iter().filter(|(path, _)| path == "/careful").count(), 1, "{keys:?}");
     assert_eq!(keys.iter().filter(|(_, key)| *key == format!("{harmless}/1")).count(), 2, "{keys:?}");
-    world.dev.run(&["run", "confirm", &careful.to_string(), "--rerun"]).ok();
+    world.dev.run(&["run", "confirm", &careful.to_string(), "rerun"]).ok();
     assert_eq!(world.in_state(careful, "SUCCESS")["attempts"].as_array().unwrap().len(), 2);
 }

@@ -125,6 +125,11 @@ fn read(stream: &mut (impl Read + Write)) -> Option<Heard> {
             Ok(0) | Err(_) => return None,
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),
         }
+        // The beginning of TLS: told in clear that it is not spoken here.
+        if bytes[0] == 0x16 {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            return None;
+        }
     };
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     let mut lines = head.split("\r\n");

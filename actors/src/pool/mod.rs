@@ -6,6 +6,7 @@
 //! All its state is soft: shards give it back after a restart (`Enqueue`, `Watch`), executors by registering and announcing.
 //! It also watches leases: silent 5 s = suspected, 10 s = lost.
 
+mod class;
 mod lease;
 mod moving;
 mod queue;
@@ -24,6 +25,7 @@ use campanile_schema::{
     rpc::executor::{Assignment, Held},
     view::PoolView,
 };
+use class::{Class, Kind};
 use hashbrown::HashMap;
 use lease::OLD_CREDIT_VOID_MS;
 use queue::Queue;
@@ -36,36 +38,6 @@ use std::{
 
 /// Runs passed over in one matching round because who could run them has no credit or no room: bounds a round's cost.
 const PASSED_OVER_PER_ROUND: usize = 64;
-
-/// Commands, requests and handlers of a pool wait apart: executors of one kind must not be blocked by runs of another.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Class {
-    pool: String,
-    kind: Kind,
-}
-
-/// What an executor must have to take a run of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
-    Handlers,
-    Commands,
-    Http,
-}
-
-impl Kind {
-    const ALL: [Self; 3] = [Self::Handlers, Self::Commands, Self::Http];
-}
-
-impl Class {
-    fn of(run: &Waiting) -> Self {
-        let kind = match run.need {
-            Need::Handler(_) => Kind::Handlers,
-            Need::Command => Kind::Commands,
-            Need::Http => Kind::Http,
-        };
-        Self { pool: run.pool.clone(), kind }
-    }
-}
 
 /// See the module's text.
 pub struct PoolActor;
@@ -436,8 +408,8 @@ impl PoolState {
     fn why(&self, directory: &Directory, run: RunId, pool: &str) -> Option<String> {
         if let Some(waiting) = self.misfits.get(&run) {
             let what = match &waiting.need {
-                Need::Command => "runs commands".to_owned(),
-                Need::Http => "runs HTTP actions".to_owned(),
+                Need::Command => Kind::Commands.does().to_owned(),
+                Need::Http => Kind::Http.does().to_owned(),
                 Need::Handler(name) => format!("has the handler '{name}'"),
             };
             return Some(format!("NO_FIT: no executor of pool '{pool}' {what} and is large enough"));
@@ -445,9 +417,9 @@ impl PoolState {
         if self.bound.contains_key(&run) {
             return Some("BINDING: an executor was chosen; the attempt is being started".to_owned());
         }
-        let queue = Kind::ALL.into_iter().find_map(|kind| {
+        let (kind, queue) = Kind::ALL.into_iter().find_map(|kind| {
             let class = Class { pool: pool.to_owned(), kind };
-            self.queues.get(&class).filter(|q| q.contains(run))
+            self.queues.get(&class).filter(|q| q.contains(run)).map(|queue| (kind, queue))
         })?;
         let now = directory.time.boot_ms();
         let in_pool = |s: &&Session| s.is_in(pool) && s.outbox.is_some();
@@ -455,6 +427,8 @@ impl PoolState {
         let credit: u32 = self.sessions.values().filter(in_pool).map(|s| s.credit_left(now)).sum();
         Some(if executors == 0 {
             format!("NO_EXECUTOR: no executor of pool '{pool}' is connected; {} runs wait", queue.len())
+        } else if !self.sessions.values().filter(in_pool).any(|s| s.takes(kind)) {
+            format!("NO_FIT: no executor of pool '{pool}' {}; {} runs wait", kind.does(), queue.len())
         } else {
             format!(
                 "NO_CREDIT: {executors} executors of pool '{pool}' have {credit} free slots; {} runs wait",

@@ -1,6 +1,6 @@
 //! An executor as the pool sees it: what it can do, its credit, what it holds, when it was last heard.
 
-use super::Kind;
+use super::class::Kind;
 use crate::scheduler::ToExecutor;
 use campanile_core::job::{Need, Waiting};
 use campanile_schema::{

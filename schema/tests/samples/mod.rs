@@ -12,7 +12,7 @@ use campanile_schema::{
     job::{Action, Dialect, Gap, HttpMethod, JobSpec, Overlap, Trigger},
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
-    stored::{Sealed, StoredAction, StoredJob, StoredTrigger, TenantRecord},
+    stored::{Sealed, StoredAction, StoredJob, StoredLimits, StoredTrigger, TenantRecord},
 };
 use serde::Serialize;
 
@@ -49,6 +49,8 @@ pub fn typical() -> StoredJob {
         cwd: None,
         stdin: None,
         output_cap_kb: 256,
+        limits: Default::default(),
+        nice: 0,
     });
     for (key, value) in [("team", "billing"), ("stage", "prod"), ("cost-center", "4711")] {
         spec.labels.insert(key.to_owned(), value.to_owned());
@@ -84,6 +86,8 @@ pub fn full() -> StoredJob {
         cwd: Some("/tmp".to_owned()),
         stdin: Some("in".to_owned()),
         output_cap_kb: 0,
+        limits: Default::default(),
+        nice: 0,
     });
     job.params = Payload(r#"{"day":"2026-02-23"}"#.to_owned());
     job.secrets = Some(Sealed {
@@ -99,6 +103,22 @@ pub fn full() -> StoredJob {
 pub fn jobs() -> Vec<(&'static str, StoredJob)> {
     let mut handler = plain("handler", StoredTrigger::Manual {});
     handler.action = Some(StoredAction::Handler { name: "other".to_owned() });
+    let mut limited = plain("limited", StoredTrigger::Manual {});
+    limited.action = Some(StoredAction::Command {
+        command: vec!["/bin/true".to_owned()],
+        env: [].into(),
+        cwd: None,
+        stdin: None,
+        output_cap_kb: 256,
+        limits: StoredLimits {
+            cpu_sec: Some(60),
+            memory_mb: Some(512),
+            open_files: Some(64),
+            file_size_mb: Some(10),
+            processes: Some(20),
+        },
+        nice: 10,
+    });
     let mut request = plain("request", StoredTrigger::Manual {});
     request.action = Some(StoredAction::Http {
         method: HttpMethod::Put,
@@ -127,6 +147,7 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ("once", plain("once", StoredTrigger::Once { at_ms: AT })),
         ("manual", plain("manual", StoredTrigger::Manual {})),
         ("manual, handler", handler),
+        ("manual, command with limits", limited),
         ("manual, request", request),
         ("manual, request of defaults", plain_request),
     ]

@@ -1,5 +1,6 @@
 //! What a job does, checked when it is created.
 
+mod command;
 pub mod http;
 pub mod template;
 
@@ -7,7 +8,7 @@ use crate::reject::Rejection;
 use campanile_schema::{
     error::ErrorCode,
     job::{Action, JobSpec},
-    limits,
+    limits as bounds,
 };
 
 fn invalid(message: impl Into<String>) -> Rejection {
@@ -17,20 +18,20 @@ fn invalid(message: impl Into<String>) -> Rejection {
 /// Refuses an action that no executor could carry out; the message names the field.
 pub fn check(spec: &JobSpec) -> Result<(), Rejection> {
     match &spec.action {
-        Some(Action::Command { command, output_cap_kb, .. }) => {
+        Some(Action::Command { command, output_cap_kb, limits, nice, .. }) => {
             if command.first().is_none_or(String::is_empty) {
                 return Err(invalid("action.command must name a program, for example [\"/bin/sh\",\"-c\",\"date\"]"));
             }
-            if *output_cap_kb as usize > limits::LOG_BYTES_PER_ATTEMPT / 1024 {
+            if *output_cap_kb as usize > bounds::LOG_BYTES_PER_ATTEMPT / 1024 {
                 return Err(invalid(format!(
                     "action.outputCapKb must be 0 to {}",
-                    limits::LOG_BYTES_PER_ATTEMPT / 1024
+                    bounds::LOG_BYTES_PER_ATTEMPT / 1024
                 )));
             }
-            Ok(())
+            command::check_limits(limits, *nice).map_err(|why| invalid(format!("action.{why}")))
         }
-        Some(Action::Handler { name }) if name.is_empty() || name.len() > limits::NAME_CHARS => {
-            Err(invalid(format!("action.name must be 1 to {} characters", limits::NAME_CHARS)))
+        Some(Action::Handler { name }) if name.is_empty() || name.len() > bounds::NAME_CHARS => {
+            Err(invalid(format!("action.name must be 1 to {} characters", bounds::NAME_CHARS)))
         }
         Some(Action::Handler { .. }) | None => Ok(()),
         Some(Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }) => {

@@ -68,6 +68,7 @@ from campanile.shapes import Json, Other
 from campanile.spec import (
     Action,
     Command,
+    CommandLimits,
     Cron,
     FixedDelay,
     FixedRate,
@@ -110,6 +111,7 @@ __all__ = [
     "Client",
     "ClosedError",
     "Command",
+    "CommandLimits",
     "ConcurrencyPolicy",
     "ConflictError",
     "ConnectionLostError",

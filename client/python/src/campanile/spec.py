@@ -5,7 +5,7 @@ Names are those of the HTTP API in snake_case; a field whose name ends in `_sec`
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from campanile.enums import Backoff, ConcurrencyPolicy, Dialect, Gap, MisfirePolicy, OnLostContact, Overlap
 from campanile.shapes import Json, Other, Tagged
@@ -123,6 +123,17 @@ class Handler(_Action):
     name: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class CommandLimits:
+    """What each process of a command may use at most; None: what the executor itself may. `nice` of the command: 0..19."""
+
+    cpu_sec: int | None = None
+    memory_mb: int | None = None
+    open_files: int | None = None
+    file_size_mb: int | None = None
+    processes: int | None = None
+
+
 @dataclass(frozen=True)
 class Command(_Action):
     """Starts a process on the machine of an executor that runs commands (the node's own, or `campanile executor`)."""
@@ -133,6 +144,8 @@ class Command(_Action):
     cwd: str | None = None
     stdin: str | None = None
     output_cap_kb: int = 256
+    limits: CommandLimits | None = None
+    nice: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,8 +160,8 @@ class Http(_Action):
     url: str
     method: str = "POST"
     headers: dict[str, str] = field(default_factory=dict)
-    body: Any = None
-    expect_status: tuple[int, int] = (200, 299)
+    body: Json = None
+    expect_status: list[int] = field(default_factory=lambda: [200, 299])
     timeout_sec: int = 30
     max_redirects: int = 0
 
