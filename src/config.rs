@@ -8,6 +8,7 @@
 mod cluster;
 
 use crate::{
+    api::Origins,
     http_action::Allowed,
     ops::{closest, explained},
     store::{
@@ -54,7 +55,7 @@ sections! {
     }
     /// `tzdb_dir`: empty = the bundled time zones.
     NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256, tzdb_dir: String = String::new() }
-    HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false }
+    HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false, cors_origins: Vec<String> = Vec::new() }
     RpcSection { listen: SocketAddr = loopback(7701) }
     /// Empty = none.
     AuthSection { token_file: String = String::new(), calls_per_sec: u32 = 0 }
@@ -263,6 +264,8 @@ impl Config {
         let slots = u64::from(EXECUTOR_SLOTS_MAX);
         need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
         need(name(&self.executor.pool), "executor.pool", name_rule());
+        let origins = self.http.origins().err();
+        need(origins.is_none(), "http.cors_origins", format!("is a list of origins: {}", origins.unwrap_or_default()));
         let allowed = Allowed::parse(&self.executor.http_allow);
         let allow_rule = allowed.err().map(|why| format!("is a list of networks, addresses and hosts: {why}"));
         need(allow_rule.is_none(), "executor.http_allow", allow_rule.unwrap_or_default());
@@ -272,6 +275,13 @@ impl Config {
             need(kept, setting, rule);
         }
         found
+    }
+}
+
+impl HttpSection {
+    /// Pages of which origins may call from a browser.
+    pub fn origins(&self) -> Result<Origins, String> {
+        Origins::parse(&self.cors_origins)
     }
 }
 
@@ -406,7 +416,7 @@ mod tests {
             (
                 "[http]\n\nlisen = \"x\"\n",
                 &[],
-                "FILE, line 3: unknown field `lisen`, expected `listen` or `open_metrics`; did you mean `listen`?",
+                "FILE, line 3: unknown field `lisen`, expected one of `listen`, `open_metrics`, `cors_origins`; did you mean `listen`?",
             ),
             ("[htp]\n", &[], "did you mean `http`?"),
             ("[http]\nlisten = 7\n", &[], "FILE, line 2: invalid type: integer `7`"),
@@ -427,6 +437,11 @@ mod tests {
                 "[executor]\nhttp_allow = [\"10.0.0/8\"]\n",
                 &[],
                 "FILE, line 2: executor.http_allow is a list of networks",
+            ),
+            (
+                "[http]\ncors_origins = [\"*\"]\n",
+                &[],
+                "FILE, line 2: http.cors_origins is a list of origins: '*' is no origin",
             ),
             ("[log]\nformat = \"xml\"\n", &[], "FILE, line 2: unknown variant `xml`"),
             (

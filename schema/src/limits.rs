@@ -393,3 +393,5 @@ pub const COMMAND_COUNT_MOST: u64 = 1 << 20;
 pub const COMMAND_NICE_MOST: u8 = 19;
 /// From SIGXCPU to SIGKILL of a process that goes on, seconds of CPU.
 pub const COMMAND_CPU_GRACE_SEC: u64 = 5;
+/// A browser need not ask again for so long whether a page may call, seconds.
+pub const CORS_MAX_AGE_SEC: u64 = 600;

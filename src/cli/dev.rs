@@ -72,6 +72,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         // The terminal is for the fires.
         "warn".clone_into(&mut config.log.level);
     }
+    let origins = config.http.origins().map_err(Failure::usage)?;
     let outbound = args.outbound.outbound()?;
     logging::start(&config.log)?;
     zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
@@ -107,6 +108,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         secrets: Arc::new(secrets),
         open_to_loopback: Some(developer()),
         open_metrics: true,
+        origins,
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: config.journal.linger_us,

@@ -73,6 +73,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             "cql.contact_points needs cluster.name: a node without it is alone on its own directory",
         ));
     }
+    let origins = config.http.origins().map_err(Failure::usage)?;
     let outbound = Outbound::configured(&config.executor.http_allow, &config.executor.http_ca_file);
     let outbound = outbound.map_err(|why| Failure::usage(format!("[executor] http_allow, http_ca_file: {why}")))?;
     logging::start(&config.log)?;
@@ -109,6 +110,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         secrets: Arc::new(secrets),
         open_to_loopback: None,
         open_metrics: config.http.open_metrics,
+        origins: origins.clone(),
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: config.journal.linger_us,
