@@ -8,6 +8,8 @@
 mod cluster;
 
 use crate::{
+    api::Origins,
+    http_action::Allowed,
     ops::{closest, explained},
     store::{
         cql::options::{CqlOptions, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
@@ -53,7 +55,7 @@ sections! {
     }
     /// `tzdb_dir`: empty = the bundled time zones.
     NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256, tzdb_dir: String = String::new() }
-    HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false }
+    HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false, cors_origins: Vec<String> = Vec::new() }
     RpcSection { listen: SocketAddr = loopback(7701) }
     /// Empty = none.
     AuthSection { token_file: String = String::new(), calls_per_sec: u32 = 0 }
@@ -73,7 +75,12 @@ sections! {
         request_timeout_ms: u64 = 1_000,
     }
     LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
-    ExecutorSection { slots: u32 = 0, pool: String = "default".to_owned() }
+    ExecutorSection {
+        slots: u32 = 0,
+        pool: String = "default".to_owned(),
+        http_allow: Vec<String> = Vec::new(),
+        http_ca_file: String = String::new(),
+    }
     /// No name: a node alone.
     ClusterSection {
         name: String = String::new(),
@@ -257,12 +264,24 @@ impl Config {
         let slots = u64::from(EXECUTOR_SLOTS_MAX);
         need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
         need(name(&self.executor.pool), "executor.pool", name_rule());
+        let origins = self.http.origins().err();
+        need(origins.is_none(), "http.cors_origins", format!("is a list of origins: {}", origins.unwrap_or_default()));
+        let allowed = Allowed::parse(&self.executor.http_allow);
+        let allow_rule = allowed.err().map(|why| format!("is a list of networks, addresses and hosts: {why}"));
+        need(allow_rule.is_none(), "executor.http_allow", allow_rule.unwrap_or_default());
         let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
         for (kept, setting, rule) in self.cluster.rules() {
             need(kept, setting, rule);
         }
         found
+    }
+}
+
+impl HttpSection {
+    /// Pages of which origins may call from a browser.
+    pub fn origins(&self) -> Result<Origins, String> {
+        Origins::parse(&self.cors_origins)
     }
 }
 
@@ -397,7 +416,7 @@ mod tests {
             (
                 "[http]\n\nlisen = \"x\"\n",
                 &[],
-                "FILE, line 3: unknown field `lisen`, expected `listen` or `open_metrics`; did you mean `listen`?",
+                "FILE, line 3: unknown field `lisen`, expected one of `listen`, `open_metrics`, `cors_origins`; did you mean `listen`?",
             ),
             ("[htp]\n", &[], "did you mean `http`?"),
             ("[http]\nlisten = 7\n", &[], "FILE, line 2: invalid type: integer `7`"),
@@ -414,6 +433,16 @@ mod tests {
                 "history.retention_days is 0 to 3650 with cql.contact_points",
             ),
             ("[log]\nlevel = \"loud\"\n", &[], "FILE, line 2: log.level is error, warn"),
+            (
+                "[executor]\nhttp_allow = [\"10.0.0/8\"]\n",
+                &[],
+                "FILE, line 2: executor.http_allow is a list of networks",
+            ),
+            (
+                "[http]\ncors_origins = [\"*\"]\n",
+                &[],
+                "FILE, line 2: http.cors_origins is a list of origins: '*' is no origin",
+            ),
             ("[log]\nformat = \"xml\"\n", &[], "FILE, line 2: unknown variant `xml`"),
             (
                 "",

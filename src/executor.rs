@@ -1,24 +1,36 @@
-//! The executor that runs COMMAND actions: the SDK with a command runner. `campanile executor` and the dev node use it.
+//! The executor that runs COMMAND and HTTP actions: the SDK with a runner for each. `campanile executor`, `campanile dev` and servers with
+//! `[executor] slots` use it.
 
-use crate::command::{self, AttemptEnv, CommandEnd, CommandReport, CommandSpec};
+use crate::{
+    command::{self, AttemptEnv, CommandEnd, CommandReport, CommandSpec},
+    http_action::{self, Outbound},
+};
 use campanile_client::{Context, Executor, ExecutorBuilder, JobError, Report};
-use campanile_schema::{job::Action, limits, payload::Payload};
+use campanile_schema::{job::CommandLimits, limits, payload::Payload};
+use rustix::process::Signal;
 use tokio::sync::{mpsc, watch};
 
 /// Chunks of output on their way to the node.
 const LOG_CHUNKS: usize = 64;
 
-/// An executor builder that runs commands.
-pub fn commands(address: &str, token: &str, pool: &str, slots: u32) -> ExecutorBuilder {
-    Executor::builder(address, token).pool(pool).slots(slots).command_runner(|context| Box::pin(run(context)))
+/// An executor builder that runs commands and requests; the latter leave by `outbound`.
+pub fn builder(address: &str, token: &str, pool: &str, slots: u32, outbound: Outbound) -> ExecutorBuilder {
+    Executor::builder(address, token)
+        .pool(pool)
+        .slots(slots)
+        .command_runner(|context| Box::pin(run_command(context)))
+        .http_runner(move |context| {
+            let outbound = outbound.clone();
+            Box::pin(async move { http_action::run(&outbound, context).await })
+        })
 }
 
-async fn run(context: Context) -> Report {
+async fn run_command(context: Context) -> Report {
     let assignment = context.assignment().clone();
-    let Action::Command { command, env, cwd, stdin, output_cap_kb } = assignment.action.clone() else {
-        return Report::failed(JobError::new("NO_HANDLER", "this executor only runs commands"));
+    let Some(spec) = CommandSpec::from_action(&assignment.action) else {
+        return Report::failed(JobError::new("NO_HANDLER", "this runs commands only"));
     };
-    let spec = CommandSpec { command, env, cwd, stdin, output_cap_kb };
+    let limits = spec.limits;
     let attempt = AttemptEnv {
         job_id: assignment.job.0,
         job_name: assignment.job_name.clone(),
@@ -45,28 +57,54 @@ async fn run(context: Context) -> Report {
     };
     let running = command::run(spec, attempt, stopping, log);
     tokio::select! {
-        (report, ()) = async { tokio::join!(running, logging) } => ended(report),
+        (report, ()) = async { tokio::join!(running, logging) } => ended(&report, &limits),
         () = canceling => Report::failed(JobError::new("INTERNAL", "unreachable: canceling never ends")),
     }
 }
 
-fn ended(report: CommandReport) -> Report {
-    let mut result = match &report.end {
+fn ended(report: &CommandReport, limits: &CommandLimits) -> Report {
+    if let Some((code, why)) = broken_limit(&report.end, limits) {
+        return with_use(Report::failed(JobError::new(code, format!("{why}{}", tail(report)))), report);
+    }
+    let result = match &report.end {
         CommandEnd::Exited { code: 0 } => {
             Report::success(Some(Payload::from_value(&serde_json::json!({ "exitCode": 0 }))))
         }
         CommandEnd::Exited { code } => {
-            Report::failed(JobError::new("EXIT_CODE", format!("exit code {code}{}", tail(&report))))
+            Report::failed(JobError::new("EXIT_CODE", format!("exit code {code}{}", tail(report))))
         }
         CommandEnd::Signaled { signal } => {
-            Report::failed(JobError::new("SIGNAL", format!("ended by signal {signal}{}", tail(&report))))
+            Report::failed(JobError::new("SIGNAL", format!("ended by signal {signal}{}", tail(report))))
         }
         CommandEnd::Stopped => Report::failed(JobError::new("STOPPED", "the command was stopped on request")),
         CommandEnd::FailedToStart { code, message } => Report::failed(JobError::new(*code, message.clone())),
     };
+    with_use(result, report)
+}
+
+fn with_use(mut result: Report, report: &CommandReport) -> Report {
     result.cpu_ms = Some(report.cpu_ms);
     result.max_rss_kb = Some(report.max_rss_kb);
     result
+}
+
+/// The limit that ended the command, where the system says so: by a signal to it, or to a program that a shell ran for it, which
+/// the shell tells as 128 + signal. Memory, files and processes are refused to the program, and it says what it likes.
+fn broken_limit(end: &CommandEnd, limits: &CommandLimits) -> Option<(&'static str, String)> {
+    let signal = match end {
+        CommandEnd::Signaled { signal } => *signal,
+        CommandEnd::Exited { code } => code - 128,
+        CommandEnd::Stopped | CommandEnd::FailedToStart { .. } => return None,
+    };
+    if signal == Signal::XCPU.as_raw() {
+        let limit = limits.cpu_sec?;
+        return Some(("CPU_LIMIT", format!("a process used up limits.cpuSec ({limit} s of CPU; SIGXCPU)")));
+    }
+    if signal == Signal::XFSZ.as_raw() {
+        let limit = limits.file_size_mb?;
+        return Some(("FILE_SIZE_LIMIT", format!("a file grew over limits.fileSizeMb ({limit} MiB; SIGXFSZ)")));
+    }
+    None
 }
 
 fn tail(report: &CommandReport) -> String {

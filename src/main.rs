@@ -9,8 +9,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     // Before anything else: an attempt's shim is this binary too, and must stay small.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == campanile::command::SHIM_ARGUMENT) {
-        return campanile::command::shim_main();
+    if let Some(argument) = std::env::args_os().nth(1) {
+        if argument == campanile::command::SHIM_ARGUMENT {
+            return campanile::command::shim_main();
+        }
+        if argument == campanile::command::CONFINE_ARGUMENT {
+            return campanile::command::confine_main();
+        }
     }
     campanile::cli::main()
 }

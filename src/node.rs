@@ -2,7 +2,7 @@
 //! cannot be written or another node has fenced it, the node drops it and goes on by itself with a new one.
 
 use crate::{
-    api::{self, Api},
+    api::{self, Api, Origins},
     auth::{Authenticator, Caller},
     clock,
     home::{Furnishing, Home, HomeOptions},
@@ -41,6 +41,8 @@ pub struct NodeOptions {
     pub open_to_loopback: Option<Caller>,
     /// `/metrics` without a token.
     pub open_metrics: bool,
+    /// Pages of which origins may call from a browser.
+    pub origins: Origins,
     pub metrics: Option<PrometheusHandle>,
     pub retention: Retention,
     /// How long a journal batch waits for more frames, microseconds.
@@ -93,6 +95,7 @@ impl Node {
             open_to_loopback: options.open_to_loopback,
             metrics: options.metrics,
             open_metrics: options.open_metrics,
+            origins: options.origins,
         };
         let mut http_stop = stopped.clone();
         let serving = vec![

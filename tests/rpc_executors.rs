@@ -243,6 +243,7 @@ fn register(session: u64, pools: &[&str]) -> Register {
         handlers: Vec::new(),
         any_handler: true,
         commands: false,
+        http: false,
         labels: Default::default(),
         cpu: 0.0,
         memory_mb: 0,

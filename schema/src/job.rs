@@ -58,6 +58,9 @@ upper_enum!(/// What an executor that hears from no owner does with a running bo
 upper_enum!(/// State of a job.
     JobStatus { Enabled = "ENABLED" = 0, Paused = "PAUSED" = 1, Deleted = "DELETED" = 2 } default Enabled);
 
+upper_enum!(/// Method of an HTTP action.
+    HttpMethod { Get = "GET" = 0, Head = "HEAD" = 1, Post = "POST" = 2, Put = "PUT" = 3, Patch = "PATCH" = 4, Delete = "DELETE" = 5 } default Post);
+
 /// A whole job with defaults. What `POST /jobs` and `job.create` take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -244,13 +247,76 @@ pub enum Action {
         stdin: Option<String>,
         #[serde(default = "default_output_cap")]
         output_cap_kb: u32,
+        #[serde(default, skip_serializing_if = "CommandLimits::is_none")]
+        limits: CommandLimits,
+        /// How much others go before it in the use of CPU, 0..=19.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        nice: u8,
     },
+    /// Sends a request from the executor's machine. Path and query of `url`, values of `headers` and strings in `body` may hold
+    /// `{{name}}`: facts of the attempt.
+    #[serde(alias = "http", alias = "Http")]
+    Http {
+        #[serde(default)]
+        method: HttpMethod,
+        url: String,
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+        /// A string is sent as it is, any other value as JSON.
+        #[serde(default)]
+        body: Option<Payload>,
+        /// Status from and to, both included, that is a success.
+        #[serde(default = "default_expect_status")]
+        expect_status: (u16, u16),
+        /// From the connection to the end of the answer; seconds.
+        #[serde(default = "default_http_timeout")]
+        timeout_sec: u32,
+        #[serde(default)]
+        max_redirects: u8,
+    },
+}
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(nice: &u8) -> bool {
+    *nice == 0
 }
 fn default_output_cap() -> u32 {
     256
 }
+fn default_expect_status() -> (u16, u16) {
+    (200, 299)
+}
+fn default_http_timeout() -> u32 {
+    30
+}
 
-/// What a run needs of an executor. CPU in cores, memory and storage in MiB.
+/// What each process of a command may use at most; the system it runs on sees to it. None = what the executor itself may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CommandLimits {
+    /// Seconds of CPU; then SIGXCPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_sec: Option<u64>,
+    /// MiB of address space; then the process gets no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mb: Option<u64>,
+    /// Files open at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
+    /// MiB of a file that is written; then SIGXFSZ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_size_mb: Option<u64>,
+    /// Processes and threads of the executor's user, all counted; root is not bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+}
+
+impl CommandLimits {
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a run needs of an executor, for placing it: nothing holds it to that (see [`CommandLimits`]). CPU in cores, memory and storage in MiB.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {

@@ -363,3 +363,37 @@ pub const FOLLOW_BEAT_MS: u64 = 15_000;
 pub const FOLLOW_MS: u64 = 3_600_000;
 /// Smallest answer that is compressed for callers who take that, bytes.
 pub const COMPRESS_FROM_BYTES: u16 = 1_024;
+/// Longest URL of an HTTP action, filled in, bytes.
+pub const HTTP_ACTION_URL_BYTES: usize = 8 << 10;
+/// Headers of an HTTP action, count.
+pub const HTTP_ACTION_HEADERS: usize = 64;
+/// Longest value of a header of an HTTP action, filled in, bytes.
+pub const HTTP_ACTION_HEADER_BYTES: usize = 8 << 10;
+/// Largest body of an HTTP action, filled in, bytes.
+pub const HTTP_ACTION_BODY_BYTES: usize = 1 << 20;
+/// Largest head of an answer to an HTTP action, bytes.
+pub const HTTP_ACTION_HEAD_BYTES: usize = 64 << 10;
+/// What is read of the body of an answer to an HTTP action, and kept in the run's log, bytes.
+pub const HTTP_ACTION_RESPONSE_BYTES: usize = 256 << 10;
+/// Highest `timeoutSec` of an HTTP action, seconds.
+pub const HTTP_ACTION_TIMEOUT_SEC: u32 = 86_400;
+/// Highest `maxRedirects` of an HTTP action, count.
+pub const HTTP_ACTION_REDIRECTS: u8 = 10;
+/// Addresses of one name that an HTTP action tries, count.
+pub const HTTP_ACTION_ADDRESSES: usize = 8;
+/// Time for connecting to one address in an HTTP action, milliseconds.
+pub const HTTP_ACTION_CONNECT_MS: u64 = 10_000;
+/// Least `limits.memoryMb` of a command, MiB: below it hardly a program starts.
+pub const COMMAND_MEMORY_LEAST_MB: u64 = 16;
+/// Highest `limits.memoryMb` and `limits.fileSizeMb` of a command, MiB (16 TiB).
+pub const COMMAND_MEMORY_MOST_MB: u64 = 1 << 24;
+/// Least `limits.openFiles` of a command, count: its input and outputs, and what a program needs to start.
+pub const COMMAND_FILES_LEAST: u64 = 8;
+/// Highest `limits.openFiles` and `limits.processes` of a command, count.
+pub const COMMAND_COUNT_MOST: u64 = 1 << 20;
+/// Highest `nice` of a command, points.
+pub const COMMAND_NICE_MOST: u8 = 19;
+/// From SIGXCPU to SIGKILL of a process that goes on, seconds of CPU.
+pub const COMMAND_CPU_GRACE_SEC: u64 = 5;
+/// A browser need not ask again for so long whether a page may call, seconds.
+pub const CORS_MAX_AGE_SEC: u64 = 600;

@@ -167,5 +167,6 @@ pub mod code {
     impl_code!(super::RunState, super::Source, super::AttemptState);
     impl_code!(crate::job::Dialect, crate::job::Gap, crate::job::Overlap, crate::job::MisfirePolicy);
     impl_code!(crate::job::ConcurrencyPolicy, crate::job::Backoff, crate::job::OnLostContact, crate::job::JobStatus);
+    impl_code!(crate::job::HttpMethod);
     impl_code!(crate::event::Outcome, crate::event::SkipReason, crate::event::StopReason);
 }

@@ -2,8 +2,8 @@
 
 use crate::{
     job::{
-        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, OnLostContact, Overlap, Resources,
-        RetryPolicy, Trigger,
+        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, MisfirePolicy,
+        OnLostContact, Overlap, Resources, RetryPolicy, Trigger,
     },
     payload::Payload,
     record::code,
@@ -178,15 +178,68 @@ pub enum StoredAction {
         stdin: Option<String>,
         #[serde(rename = "o")]
         output_cap_kb: u32,
+        #[serde(rename = "l", default, skip_serializing_if = "is_default")]
+        limits: StoredLimits,
+        #[serde(rename = "n", default, skip_serializing_if = "is_default")]
+        nice: u8,
     },
+    #[serde(rename = "u")]
+    Http {
+        #[serde(rename = "m", with = "code")]
+        method: HttpMethod,
+        #[serde(rename = "u")]
+        url: String,
+        #[serde(rename = "h", default, skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String>,
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        body: Option<Payload>,
+        #[serde(rename = "e")]
+        expect_status: (u16, u16),
+        #[serde(rename = "t")]
+        timeout_sec: u32,
+        #[serde(rename = "r", default, skip_serializing_if = "is_default")]
+        max_redirects: u8,
+    },
+}
+
+/// Limits of a stored command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoredLimits {
+    #[serde(rename = "c", skip_serializing_if = "Option::is_none")]
+    pub cpu_sec: Option<u64>,
+    #[serde(rename = "m", skip_serializing_if = "Option::is_none")]
+    pub memory_mb: Option<u64>,
+    #[serde(rename = "f", skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
+    #[serde(rename = "s", skip_serializing_if = "Option::is_none")]
+    pub file_size_mb: Option<u64>,
+    #[serde(rename = "p", skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+}
+
+impl From<CommandLimits> for StoredLimits {
+    fn from(limits: CommandLimits) -> Self {
+        let CommandLimits { cpu_sec, memory_mb, open_files, file_size_mb, processes } = limits;
+        Self { cpu_sec, memory_mb, open_files, file_size_mb, processes }
+    }
+}
+impl From<StoredLimits> for CommandLimits {
+    fn from(limits: StoredLimits) -> Self {
+        let StoredLimits { cpu_sec, memory_mb, open_files, file_size_mb, processes } = limits;
+        Self { cpu_sec, memory_mb, open_files, file_size_mb, processes }
+    }
 }
 
 impl From<Action> for StoredAction {
     fn from(action: Action) -> Self {
         match action {
             Action::Handler { name } => Self::Handler { name },
-            Action::Command { command, env, cwd, stdin, output_cap_kb } => {
-                Self::Command { command, env, cwd, stdin, output_cap_kb }
+            Action::Command { command, env, cwd, stdin, output_cap_kb, limits, nice } => {
+                Self::Command { command, env, cwd, stdin, output_cap_kb, limits: limits.into(), nice }
+            }
+            Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
+                Self::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }
             }
         }
     }
@@ -195,8 +248,11 @@ impl From<StoredAction> for Action {
     fn from(action: StoredAction) -> Self {
         match action {
             StoredAction::Handler { name } => Self::Handler { name },
-            StoredAction::Command { command, env, cwd, stdin, output_cap_kb } => {
-                Self::Command { command, env, cwd, stdin, output_cap_kb }
+            StoredAction::Command { command, env, cwd, stdin, output_cap_kb, limits, nice } => {
+                Self::Command { command, env, cwd, stdin, output_cap_kb, limits: limits.into(), nice }
+            }
+            StoredAction::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
+                Self::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }
             }
         }
     }

@@ -8,8 +8,8 @@ use campanile_schema::{
     event::{Outcome, SkipReason},
     frame,
     job::{
-        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, JobStatus, JobView, MisfirePolicy, OnLostContact,
-        Overlap, Trigger,
+        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, JobStatus, JobView, MisfirePolicy,
+        OnLostContact, Overlap, Trigger,
     },
     payload::Payload,
     record::{AttemptState, RunState, Source},
@@ -46,6 +46,16 @@ fn defaults_are_those_of_the_api() {
     assert_eq!(
         serde_json::to_value(command).unwrap(),
         json!({"kind":"COMMAND","command":["date"],"env":{},"cwd":null,"stdin":null,"outputCapKb":256})
+    );
+    let limited = json!({"kind":"COMMAND","command":["date"],"env":{},"cwd":null,"stdin":null,"outputCapKb":256,
+        "limits":{"cpuSec":9,"openFiles":64},"nice":5});
+    let command: Action = serde_json::from_value(limited.clone()).unwrap();
+    assert_eq!(serde_json::to_value(command).unwrap(), limited);
+    let request: Action = serde_json::from_value(json!({"kind":"http","url":"https://h/"})).unwrap();
+    assert_eq!(
+        serde_json::to_value(request).unwrap(),
+        json!({"kind":"HTTP","method":"POST","url":"https://h/","headers":{},"body":null,"expectStatus":[200,299],"timeoutSec":30,
+            "maxRedirects":0})
     );
 }
 
@@ -151,6 +161,10 @@ fn spec() -> impl Strategy<Value = JobSpec> {
         "[a-z]{1,9}".prop_map(|name| json!({"kind":"HANDLER","name":name})),
         (prop::collection::vec("[ -~]{1,9}", 1..4), option::of("[a-z/]{1,9}"), 0u32..1_000).prop_map(
             |(command, cwd, cap)| json!({"kind":"COMMAND","command":command,"env":{"A":"b"},"cwd":cwd,"outputCapKb":cap})
+        ),
+        (select(HttpMethod::ALL), "[ -~]{1,9}", option::of("[ -~]{0,9}"), 1u32..1_000, 0u8..9).prop_map(
+            |(method, url, body, time, more)| json!({"kind":"HTTP","method":method,"url":url,"headers":{"A":"b"},
+                "body":body,"expectStatus":[200,204],"timeoutSec":time,"maxRedirects":more})
         ),
     ]);
     let rest = (

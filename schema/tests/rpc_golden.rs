@@ -8,7 +8,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     format::WIRE_FORMAT,
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId, Token},
-    job::{Action, JobSpec, JobStatus, JobView, MisfirePolicy, OnLostContact, Trigger},
+    job::{Action, HttpMethod, JobSpec, JobStatus, JobView, MisfirePolicy, OnLostContact, Trigger},
     limits::{CREDIT_MS, HEARTBEAT_MS, LEASE_MS, RPC_FRAME_BYTES},
     payload::Payload,
     record::{AttemptState, RunState, Source},
@@ -235,6 +235,7 @@ fn of_executors(golden: &mut Golden) {
         handlers: vec!["daily_billing".to_owned()],
         any_handler: false,
         commands: false,
+        http: false,
         labels: BTreeMap::from([("zone".to_owned(), "a".to_owned())]),
         cpu: 0.0,
         memory_mb: 0,
@@ -256,10 +257,23 @@ fn of_executors(golden: &mut Golden) {
         cwd: None,
         stdin: None,
         output_cap_kb: 256,
+        limits: Default::default(),
+        nice: 0,
     };
     command.on_lost_contact = OnLostContact::Stop;
     command.secrets = BTreeMap::from([("password".to_owned(), "opened".to_owned())]);
     golden.notification("assign_command", method::ASSIGN, &Assign { items: vec![command] });
+    let mut request = assignment();
+    request.action = Action::Http {
+        method: HttpMethod::Post,
+        url: "https://example.org/hook?run={{runId}}".to_owned(),
+        headers: BTreeMap::from([("X-Team".to_owned(), "pay".to_owned())]),
+        body: Some(Payload("{\"customer\":\"{{params.customer}}\"}".to_owned())),
+        expect_status: (200, 299),
+        timeout_sec: 30,
+        max_redirects: 0,
+    };
+    golden.notification("assign_http", method::ASSIGN, &Assign { items: vec![request] });
     let chunk = LogChunk { run: RunId(4_194_305), token: Token(1), attempt: 1, data: b"billing 7\n".to_vec() };
     golden.notification("log", method::EXECUTOR_LOG, &chunk);
     let success = Ended {

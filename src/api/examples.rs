@@ -28,6 +28,18 @@ fn spec() -> Value {
     })
 }
 
+/// A job that sends a request.
+fn request() -> Value {
+    json!({
+        "name": "notify", "trigger": cron(), "params": {"customer": 7},
+        "action": {
+            "kind": "HTTP", "method": "POST", "url": "https://example.org/hook?day={{logicalTime}}",
+            "headers": {"X-Team": "pay"}, "body": {"customer": "{{params.customer}}"},
+            "expectStatus": [200, 299], "timeoutSec": 30,
+        },
+    })
+}
+
 fn created() -> Value {
     json!({"jobId": 8193, "status": "ENABLED", "nextFireAt": AT})
 }
@@ -81,7 +93,8 @@ fn limits() -> Value {
 /// The body of a call.
 pub(super) fn body(operation: &str) -> Option<Value> {
     Some(match operation {
-        "job.create" | "job.createLines" => spec(),
+        "job.create" => request(),
+        "job.createLines" => spec(),
         "job.replace" => json!({"version": 1, "spec": spec()}),
         "job.trigger" => json!({"manualRunId": "manual_1", "params": {"customer": 8}, "reason": "asked by support"}),
         "run.confirm" => json!({"decision": "RERUN", "reason": "it had not begun"}),

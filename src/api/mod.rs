@@ -11,6 +11,7 @@
 mod access;
 mod body;
 mod bulk;
+mod cors;
 mod examples;
 mod follow;
 mod lines;
@@ -29,6 +30,7 @@ mod routes_system;
 mod stream;
 
 pub use body::parse_json;
+pub use cors::Origins;
 pub use openapi::document as openapi_document;
 pub use problem::Problem;
 
@@ -65,6 +67,8 @@ pub struct Api {
     pub metrics: Option<PrometheusHandle>,
     /// `/metrics` without a token.
     pub open_metrics: bool,
+    /// Pages of which origins may call from a browser.
+    pub origins: Origins,
 }
 
 /// What all requests share.
@@ -81,6 +85,7 @@ struct Shared {
 /// Every route of the table, with request ids and problem answers around it.
 fn router(api: Api, stopping: watch::Receiver<bool>) -> Router {
     let places = |count| Arc::new(Semaphore::new(count));
+    let cross_origin = api.origins.layer();
     let shared = Arc::new(Shared { api, bulk: places(BULK_CALLS), follows: places(HTTP_FOLLOWERS), stopping });
     let mut paths: BTreeMap<&'static str, Vec<Arc<Route>>> = BTreeMap::new();
     for route in routes::table() {
@@ -103,7 +108,12 @@ fn router(api: Api, stopping: watch::Receiver<bool>) -> Router {
         }
         router = router.route(path, methods.fallback(move |request| request::wrong_method(allowed.clone(), request)));
     }
-    router.fallback(request::unknown_path).layer(middleware::from_fn(request::number_and_measure)).layer(compressed())
+    let router = router.fallback(request::unknown_path).layer(middleware::from_fn(request::number_and_measure));
+    let router = match cross_origin {
+        Some(layer) => router.layer(layer),
+        None => router,
+    };
+    router.layer(compressed())
 }
 
 /// Large answers are packed for callers who take that. Not those that are sent while they are made: packing would hold them back.

@@ -61,6 +61,8 @@ fn job(name: &str, trigger: Trigger, script: &str) -> JobSpec {
         cwd: None,
         stdin: None,
         output_cap_kb: 64,
+        limits: Default::default(),
+        nice: 0,
     });
     spec.timeout_sec = 60;
     spec

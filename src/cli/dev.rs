@@ -5,6 +5,7 @@
 
 use super::{
     demo,
+    executor::HttpFlags,
     failure::Failure,
     fires, logging, output,
     remote::{DevFile, default_dev_dir},
@@ -14,6 +15,7 @@ use crate::{
     auth::{Authenticator, Caller, Role, new_token},
     config::Config,
     executor,
+    http_action::Outbound,
     node::{Node, NodeOptions},
     ops::Operations,
     secrets::{KeyRing, new_key_line},
@@ -49,6 +51,8 @@ pub(super) struct Args {
     /// No executor in the node; start one with `campanile executor`
     #[arg(long)]
     no_executor: bool,
+    #[command(flatten)]
+    outbound: HttpFlags,
     /// End when this process, which started the node, is gone; for programs that start nodes
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<i32>,
@@ -68,6 +72,8 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         // The terminal is for the fires.
         "warn".clone_into(&mut config.log.level);
     }
+    let origins = config.http.origins().map_err(Failure::usage)?;
+    let outbound = args.outbound.outbound()?;
     logging::start(&config.log)?;
     zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     let dir = args.data.clone().unwrap_or_else(default_dev_dir);
@@ -102,6 +108,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         secrets: Arc::new(secrets),
         open_to_loopback: Some(developer()),
         open_metrics: true,
+        origins,
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: config.journal.linger_us,
@@ -113,7 +120,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         file.write(&dir).map_err(|error| Failure::here(format!("{}: {error}", dir.display())))?;
         // The first lines are for programs: tests, editors, scripts.
         output::text(&format!("http={}\nrpc={}\ntoken={}\n", node.http_addr(), node.rpc_addr(), file.token));
-        let own = if args.no_executor { None } else { Some(own_executor(&node, &executor_token)?) };
+        let own = if args.no_executor { None } else { Some(own_executor(&node, &executor_token, outbound)?) };
         let served = serve(&node, &file, &args).await;
         if let Some(own) = own {
             own.drain(EXECUTOR_GRACE).await;
@@ -128,8 +135,8 @@ fn developer() -> Caller {
     Caller { name: "dev".to_owned(), role: Role::Operator, tenant: None, pools: Vec::new() }
 }
 
-fn own_executor(node: &Node, token: &str) -> Result<campanile_client::ExecutorHandle, Failure> {
-    let builder = executor::commands(&node.rpc_addr().to_string(), token, POOL, SLOTS).id("dev");
+fn own_executor(node: &Node, token: &str, outbound: Outbound) -> Result<campanile_client::ExecutorHandle, Failure> {
+    let builder = executor::builder(&node.rpc_addr().to_string(), token, POOL, SLOTS, outbound).id("dev");
     Ok(builder.build().map_err(|error| Failure::here(error.to_string()))?.start())
 }
 

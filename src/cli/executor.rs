@@ -1,9 +1,10 @@
-//! `campanile executor`: takes COMMAND attempts of a pool from one or several nodes.
+//! `campanile executor`: takes COMMAND and HTTP attempts of a pool from one or several nodes.
 
 use super::{failure::Failure, logging, output, remote::Connection, server};
 use crate::{
     config::{LogFormat, LogSection},
     executor,
+    http_action::Outbound,
 };
 use campanile_client::ExecutorHandle;
 use campanile_schema::{error::ErrorCode, limits::EXECUTOR_SLOTS_MAX};
@@ -26,12 +27,32 @@ pub(super) struct Args {
     /// Shown with the executor and used in placing runs
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = super::job_flags::pair)]
     labels: Vec<(String, String)>,
+    #[command(flatten)]
+    http: HttpFlags,
     /// What runs gets this long to end when the executor is told to stop, seconds
     #[arg(long, value_name = "SEC", default_value_t = 30)]
     drain_sec: u64,
     /// Logs: error, warn, info, debug, trace, or by module
     #[arg(long, default_value = "info")]
     log: String,
+}
+
+/// How requests of HTTP actions leave the machine.
+#[derive(clap::Args, Default)]
+pub(super) struct HttpFlags {
+    /// Networks, addresses and hosts (10.0.0.0/8, 127.0.0.1, hooks.internal, *.internal) that HTTP actions may call besides
+    /// public addresses; several with commas between, or again
+    #[arg(long = "http-allow", value_name = "NET", value_delimiter = ',')]
+    pub allow: Vec<String>,
+    /// Certificates (PEM) that HTTP actions trust besides the machine's own
+    #[arg(long = "http-ca", value_name = "FILE", default_value = "", hide_default_value = true)]
+    pub ca: String,
+}
+
+impl HttpFlags {
+    pub fn outbound(&self) -> Result<Outbound, Failure> {
+        Outbound::configured(&self.allow, &self.ca).map_err(Failure::usage)
+    }
 }
 
 pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
@@ -42,9 +63,10 @@ pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
              campanile token new --name NAME --role executor --pools POOL",
         )
     })?;
+    let outbound = args.http.outbound()?;
     logging::start(&LogSection { format: LogFormat::Text, level: args.log.clone() })?;
     server::on_runtime(async move {
-        let mut builder = executor::commands(&args.rpc, &token, &args.pool, args.slots);
+        let mut builder = executor::builder(&args.rpc, &token, &args.pool, args.slots, outbound);
         if let Some(id) = args.id {
             builder = builder.id(id);
         }

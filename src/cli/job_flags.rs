@@ -40,12 +40,36 @@ pub(super) struct JobFlags {
     /// A function that an executor registered under this name [default: the job's name]
     #[arg(long, value_name = "NAME", group = "action")]
     handler: Option<String>,
+    /// A request: --http POST https://example.org/hook. `{{runId}}`, `{{params.x}}` and others stand for facts of the attempt
+    #[arg(long, value_names = ["METHOD", "URL"], num_args = 2, group = "action")]
+    http: Option<Vec<String>>,
+    /// A header of the request
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header, requires = "http")]
+    headers: Vec<(String, String)>,
+    /// The request's body: JSON, or any other text, or @FILE [default: none]
+    #[arg(long, value_name = "BODY", requires = "http")]
+    body: Option<String>,
+    /// Status of an answer that is a success: 200 or 200-299 [default: 200-299]
+    #[arg(long, value_name = "STATUS", value_parser = status, requires = "http")]
+    expect_status: Option<(u16, u16)>,
+    /// Longest time of the request [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = seconds, requires = "http")]
+    http_timeout: Option<u64>,
+    /// Redirects that are followed [default: 0]
+    #[arg(long, value_name = "N", requires = "http")]
+    max_redirects: Option<u8>,
     /// A program with its arguments, at the end: -- /usr/bin/backup --all
     #[arg(last = true, value_name = "COMMAND", group = "action")]
     command: Vec<String>,
     /// Environment of the command
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = pair)]
     env: Vec<(String, String)>,
+    /// What each of the command's processes may use: cpuSec, memoryMb, openFiles, fileSizeMb, processes
+    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = limit)]
+    limits: Vec<(String, u64)>,
+    /// How much others go before the command in the use of CPU, 0 to 19 [default: 0]
+    #[arg(long, value_name = "N")]
+    nice: Option<u8>,
     /// A JSON object for the run
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
@@ -132,19 +156,57 @@ impl JobFlags {
         Ok(trigger)
     }
 
+    fn request(&self, method: &str, url: &str) -> Result<Value, Failure> {
+        let mut action = json!({"kind": "HTTP", "method": method, "url": url, "headers": object(self.headers.clone())});
+        if let Some(text) = &self.body {
+            action["body"] = body(text)?;
+        }
+        if let Some((from, to)) = self.expect_status {
+            action["expectStatus"] = json!([from, to]);
+        }
+        if let Some(seconds) = self.http_timeout {
+            action["timeoutSec"] = json!(seconds);
+        }
+        if let Some(redirects) = self.max_redirects {
+            action["maxRedirects"] = json!(redirects);
+        }
+        Ok(action)
+    }
+
     fn action(&self) -> Result<Option<Value>, Failure> {
         let command = match (&self.sh, self.command.as_slice()) {
             (Some(script), _) => vec!["/bin/sh".to_owned(), "-c".to_owned(), script.clone()],
             (None, command) => command.to_vec(),
         };
         if command.is_empty() {
-            if !self.env.is_empty() {
-                return Err(Failure::usage("--env is for commands: --sh SCRIPT or -- COMMAND"));
+            if !self.env.is_empty() || !self.limits.is_empty() || self.nice.is_some() {
+                return Err(Failure::usage("--env, --limit and --nice are for commands: --sh SCRIPT or -- COMMAND"));
+            }
+            if let Some([method, url]) = self.http.as_deref() {
+                return self.request(method, url).map(Some);
             }
             return Ok(self.handler.as_ref().map(|name| json!({"kind": "HANDLER", "name": name})));
         }
-        Ok(Some(json!({"kind": "COMMAND", "command": command, "env": object(self.env.clone())})))
+        let mut action = json!({"kind": "COMMAND", "command": command, "env": object(self.env.clone())});
+        if !self.limits.is_empty() {
+            action["limits"] = self.limits.iter().map(|(name, limit)| (name.clone(), json!(limit))).collect();
+        }
+        if let Some(nice) = self.nice {
+            action["nice"] = json!(nice);
+        }
+        Ok(Some(action))
     }
+}
+
+/// What is JSON goes as JSON, so that values are written into it as JSON needs; all else is text.
+fn body(text: &str) -> Result<Value, Failure> {
+    let text = match text.strip_prefix('@') {
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("--body @{file}: {error}")))?
+        }
+        None => text.to_owned(),
+    };
+    Ok(crate::api::parse_json(text.as_bytes()).unwrap_or(Value::String(text)))
 }
 
 /// `--params`: any JSON.
@@ -160,6 +222,27 @@ fn object(pairs: Vec<(String, String)>) -> Value {
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `NAME=NUMBER`.
+fn limit(text: &str) -> Result<(String, u64), String> {
+    let (name, number) = pair(text)?;
+    number.parse().map(|number| (name, number)).map_err(|_| format!("'{number}' is not a whole number"))
+}
+
+/// `NAME: VALUE`, as curl takes it.
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write 'NAME: VALUE'")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// `200` or `200-299`.
+fn status(text: &str) -> Result<(u16, u16), String> {
+    let number = |text: &str| text.parse().map_err(|_| "write 200 or 200-299".to_owned());
+    match text.split_once('-') {
+        Some((from, to)) => Ok((number(from)?, number(to)?)),
+        None => number(text).map(|status| (status, status)),
+    }
 }
 
 /// `30`, `30s`, `5m`, `2h`, `1d` in seconds.
@@ -213,8 +296,35 @@ mod tests {
             let understood: JobSpec = serde_json::from_value(spec.clone()).unwrap();
             assert_eq!(understood.name, "a");
         }
+        let limited = spec("--name a --manual --sh x --limit cpuSec=9 --limit openFiles=64 --nice 5").unwrap();
+        let limits = json!({"cpuSec": 9, "openFiles": 64});
+        assert_eq!((&limited["action"]["limits"], &limited["action"]["nice"]), (&limits, &json!(5)));
         let command = spec("--name a --manual --env K=V -- echo -n hi").unwrap();
         assert_eq!(command["action"], json!({"kind": "COMMAND", "command": ["echo", "-n", "hi"], "env": {"K": "V"}}));
+    }
+
+    #[test]
+    fn requests_are_made_of_flags() {
+        let words = ["x", "--name", "a", "--manual", "--http", "put", "http://h/{{runId}}", "--header", "X-A: b: c"];
+        let words = words.iter().chain(&[
+            "--body",
+            "{\"n\":\"{{params.n}}\"}",
+            "--expect-status",
+            "200-204",
+            "--http-timeout",
+            "2m",
+        ]);
+        let spec = Line::try_parse_from(words).unwrap().flags.spec().unwrap();
+        let request = json!({
+            "kind": "HTTP", "method": "put", "url": "http://h/{{runId}}", "headers": {"X-A": "b: c"},
+            "body": {"n": "{{params.n}}"}, "expectStatus": [200, 204], "timeoutSec": 120,
+        });
+        assert_eq!(spec["action"], request);
+        let understood: JobSpec = serde_json::from_value(spec).unwrap();
+        assert!(matches!(understood.action, Some(campanile_schema::job::Action::Http { max_redirects: 0, .. })));
+        assert_eq!(body("Dear {{params.n}}").unwrap(), json!("Dear {{params.n}}"));
+        assert_eq!(status("204"), Ok((204, 204)));
+        assert!(status("ok").is_err() && header("x").is_err());
     }
 
     #[test]
@@ -223,7 +333,11 @@ mod tests {
             "--name a",
             "--name a --cron x --every 5",
             "--name a --manual --env K=V",
+            "--name a --manual --limit cpuSec=9",
+            "--name a --manual --sh x --limit cpuSec=much",
             "--name a --every 5x",
+            "--name a --manual --header a:b",
+            "--name a --manual --http GET http://h --sh x",
             "--name a --manual --params {",
             "--tz UTC --name a --manual",
         ] {

@@ -79,7 +79,7 @@ enum Command {
     Dev(dev::Args),
     /// Run a node
     Server(server::Args),
-    /// Run an executor for COMMAND actions
+    /// Run an executor for COMMAND and HTTP actions
     Executor(executor::Args),
     /// Jobs: create, list, pause, trigger, their runs and ledger
     #[command(subcommand)]

@@ -274,10 +274,7 @@ impl Remote {
 
 /// Percent-encoded for a query or one segment of a path.
 pub(super) fn encoded(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-            other => format!("%{other:02X}"),
-        })
-        .collect()
+    let mut out = String::new();
+    campanile_core::action::http::percent_encode(text, &mut out);
+    out
 }

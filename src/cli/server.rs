@@ -7,6 +7,7 @@ use crate::{
     config::Config,
     executor,
     home::HomeOptions,
+    http_action::Outbound,
     node::{Node, NodeOptions},
     secrets::KeyRing,
     zones,
@@ -72,6 +73,9 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             "cql.contact_points needs cluster.name: a node without it is alone on its own directory",
         ));
     }
+    let origins = config.http.origins().map_err(Failure::usage)?;
+    let outbound = Outbound::configured(&config.executor.http_allow, &config.executor.http_ca_file);
+    let outbound = outbound.map_err(|why| Failure::usage(format!("[executor] http_allow, http_ca_file: {why}")))?;
     logging::start(&config.log)?;
     zones::use_directory(&config.node.tzdb_dir).map_err(Failure::usage)?;
     let token_file = Path::new(&config.auth.token_file);
@@ -106,6 +110,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         secrets: Arc::new(secrets),
         open_to_loopback: None,
         open_metrics: config.http.open_metrics,
+        origins: origins.clone(),
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: config.journal.linger_us,
@@ -122,7 +127,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         let own = match own_executor {
             None => None,
             Some((token, pool, slots)) => {
-                let builder = executor::commands(&node.rpc_addr().to_string(), &token, &pool, slots);
+                let builder = executor::builder(&node.rpc_addr().to_string(), &token, &pool, slots, outbound);
                 let built = builder.id(format!("{}-own", config.node.name)).build();
                 Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
             }

@@ -130,7 +130,7 @@ mod tests {
 
     fn spec(env: &[(&str, &str)]) -> CommandSpec {
         let env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        CommandSpec { command: vec!["true".into()], env, cwd: None, stdin: None, output_cap_kb: 1 }
+        CommandSpec { command: vec!["true".into()], env, output_cap_kb: 1, ..CommandSpec::default() }
     }
 
     #[test]

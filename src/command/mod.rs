@@ -13,12 +13,12 @@
 //! behind: what the command started in the background ends with it.
 //!
 //! Files: `spec` what to run; `environment` what the command sees; `run` the executor's side; `wire` what the two sides
-//! say to each other; `shim` the other side; `program` how the program's file is found; `tree` the processes below a
-//! shim; `output` the way of what the command writes, `mask` and `capture` what is kept of it.
+//! say to each other; `shim` the other side; `confine` limits, set between shim and command; `program` how the program's file is found; `tree` the processes below a
+//! shim; `output` the way of what the command writes, `capture` what is kept of it.
 
 mod capture;
+mod confine;
 pub mod environment;
-mod mask;
 mod output;
 mod program;
 mod run;
@@ -27,6 +27,7 @@ mod spec;
 mod tree;
 mod wire;
 
+pub use confine::confine_main;
 pub use run::{Shim, run, run_with};
 pub use shim::shim_main;
 pub use spec::{AttemptEnv, CommandEnd, CommandReport, CommandSpec};
@@ -34,3 +35,5 @@ pub use wire::StartFault;
 
 /// The hidden first argument that makes this binary a shim.
 pub const SHIM_ARGUMENT: &str = "__shim";
+/// The hidden first argument that makes this binary set limits and become a command.
+pub const CONFINE_ARGUMENT: &str = "__confine";

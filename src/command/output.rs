@@ -2,9 +2,9 @@
 
 use super::{
     capture::Capture,
-    mask::Mask,
     spec::{AttemptEnv, CommandSpec},
 };
+use crate::mask::Mask;
 use campanile_schema::limits::{COMMAND_DRAIN_MS, LOG_CHUNK_BYTES};
 use std::time::Duration;
 use tokio::{

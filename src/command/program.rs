@@ -6,6 +6,7 @@
 use super::wire::{Fault, StartFault};
 use rustix::fs::{Access, access};
 use std::{
+    ffi::OsString,
     io::Read,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -37,6 +38,12 @@ fn usable(directory: &Path) -> Result<(), &'static str> {
         Ok(_) if access(directory, Access::EXEC_OK).is_err() => Err("is closed to the executor's user"),
         Ok(_) => Ok(()),
     }
+}
+
+/// This process's own program, even when its file was replaced by a newer version meanwhile.
+pub(super) fn own() -> OsString {
+    let own = Path::new("/proc/self/exe");
+    if own.exists() { own.into() } else { std::env::current_exe().map_or_else(|_| own.into(), Into::into) }
 }
 
 /// The program's file: a word with a `/` is a path (seen from the working directory), any other is looked for in `PATH`.

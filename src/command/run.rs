@@ -5,6 +5,7 @@
 use super::{
     SHIM_ARGUMENT, environment,
     output::Output,
+    program,
     spec::{AttemptEnv, CommandEnd, CommandReport, CommandSpec},
     tree,
     wire::{self, Order, Report, StartFault},
@@ -13,7 +14,7 @@ use campanile_schema::limits::{
     COMMAND_GRACE_MS, COMMAND_KILL_MS, COMMAND_LINGER_MS, COMMAND_ORDER_BYTES, COMMAND_REPORT_BYTES,
     ERROR_MESSAGE_BYTES,
 };
-use std::{ffi::OsString, path::Path, process::Stdio, time::Duration};
+use std::{ffi::OsString, process::Stdio, time::Duration};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     process::{Child, ChildStderr, ChildStdin, Command},
@@ -37,10 +38,7 @@ impl Shim {
     /// `CAMPANILE_SHIM` names another program (embedders whose `main` does not call [`super::shim_main`]).
     pub fn of_this_binary() -> Self {
         let named = std::env::var_os("CAMPANILE_SHIM").filter(|p| !p.is_empty());
-        Self::at(named.unwrap_or_else(|| {
-            let own = Path::new("/proc/self/exe");
-            if own.exists() { own.into() } else { std::env::current_exe().map_or_else(|_| own.into(), Into::into) }
-        }))
+        Self::at(named.unwrap_or_else(program::own))
     }
     pub fn at(program: impl Into<OsString>) -> Self {
         Self { program: program.into(), grace: Duration::from_millis(COMMAND_GRACE_MS) }
@@ -78,7 +76,15 @@ pub async fn run_with(
     };
     let mut out = Output::new(&spec, &attempt, log);
     let grace_ms = u64::try_from(shim.grace.as_millis()).unwrap_or(u64::MAX);
-    let order = wire::line(&Order { command: spec.command, env, cwd: spec.cwd, stdin: spec.stdin, grace_ms });
+    let order = wire::line(&Order {
+        command: spec.command,
+        env,
+        cwd: spec.cwd,
+        stdin: spec.stdin,
+        grace_ms,
+        limits: spec.limits,
+        nice: spec.nice,
+    });
     if order.len() > COMMAND_ORDER_BYTES {
         let size =
             format!("command, environment and stdin take {} bytes, {COMMAND_ORDER_BYTES} are allowed", order.len());
@@ -204,6 +210,8 @@ async fn read_reports(reports: ChildStderr, heard: &mut Heard) {
     while lines.read_until(b'\n', &mut line).await.is_ok_and(|n| n > 0) {
         match serde_json::from_slice(&line) {
             Ok(Report::Starting) => heard.starting = true,
+            // It was to become the command, and could not: that it ended then says no more.
+            Ok(Report::Ended { .. }) if matches!(heard.last, Some(Report::Failed { .. })) => {}
             Ok(last @ (Report::Failed { .. } | Report::Ended { .. })) => heard.last = Some(last),
             Err(_) if heard.diagnostic.len() < ERROR_MESSAGE_BYTES => {
                 heard.diagnostic.push_str(&String::from_utf8_lossy(&line));

@@ -7,7 +7,7 @@
 //! once it has begun to end the tree.
 
 use super::{
-    program, tree,
+    confine, program, tree,
     wire::{self, Fault, Order, Report, StartFault},
 };
 use campanile_schema::limits::{COMMAND_KILL_EVERY_MS, COMMAND_KILL_MS, COMMAND_LINGER_MS, COMMAND_ORDER_BYTES};
@@ -105,9 +105,16 @@ fn start(order: &Order) -> Result<Child, Fault> {
         let copy = std::io::stdout().as_fd().try_clone_to_owned();
         copy.map(Stdio::from).map_err(|e| Fault::new(StartFault::StartFailed, format!("no output pipe: {e}")))
     };
-    let mut command = Command::new(&file);
+    let confined = !order.limits.is_none() || order.nice > 0;
+    let mut command = if confined {
+        confine::command(&order.limits, order.nice, word, &file).map_err(|e| Fault::new(StartFault::StartFailed, e))?
+    } else {
+        Command::new(&file)
+    };
+    if !confined {
+        command.arg0(word);
+    }
     command
-        .arg0(word)
         .args(&order.command[1..])
         .env_clear()
         .envs(&order.env)
@@ -116,7 +123,8 @@ fn start(order: &Order) -> Result<Child, Fault> {
         .stdin(if order.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
         // One pipe for both, so that the order in which they were written stays.
         .stdout(out()?)
-        .stderr(out()?)
+        // One that is confined tells there what keeps it from becoming the command, and then takes the output for it.
+        .stderr(if confined { Stdio::inherit() } else { out()? })
         .process_group(0);
     if report(&Report::Starting).is_err() {
         return Err(Fault::new(StartFault::StoppedBefore, "the executor is gone before the start"));

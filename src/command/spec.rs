@@ -1,10 +1,13 @@
 //! What to run, for which attempt, and how it ended.
 
-use campanile_schema::{job::Action, time::Timestamp};
+use campanile_schema::{
+    job::{Action, CommandLimits},
+    time::Timestamp,
+};
 use std::collections::BTreeMap;
 
 /// A COMMAND action: which program, with what.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandSpec {
     /// Program and arguments. No shell is involved.
     pub command: Vec<String>,
@@ -16,20 +19,25 @@ pub struct CommandSpec {
     pub stdin: Option<String>,
     /// Output kept of one attempt, KiB; at most `LOG_BYTES_PER_ATTEMPT`.
     pub output_cap_kb: u32,
+    pub limits: CommandLimits,
+    /// 0..=19.
+    pub nice: u8,
 }
 
 impl CommandSpec {
     /// The command of an action; `None` when the action is of another kind.
     pub fn from_action(action: &Action) -> Option<Self> {
         match action {
-            Action::Command { command, env, cwd, stdin, output_cap_kb } => Some(Self {
+            Action::Command { command, env, cwd, stdin, output_cap_kb, limits, nice } => Some(Self {
                 command: command.clone(),
                 env: env.clone(),
                 cwd: cwd.clone(),
                 stdin: stdin.clone(),
                 output_cap_kb: *output_cap_kb,
+                limits: *limits,
+                nice: *nice,
             }),
-            Action::Handler { .. } => None,
+            Action::Handler { .. } | Action::Http { .. } => None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Shim to executor (the shim's standard error): [`Report`]s. A line that is none (a panic's text) is kept as a
 //! diagnostic. The shim's standard output is the command's output, untouched.
 
+use campanile_schema::job::CommandLimits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,6 +17,9 @@ pub(super) struct Order {
     pub stdin: Option<String>,
     /// Between SIGTERM and SIGKILL, milliseconds.
     pub grace_ms: u64,
+    pub limits: CommandLimits,
+    /// 0..=19.
+    pub nice: u8,
 }
 
 /// What a shim reports. `Starting` comes at most once; `Failed` or `Ended` is the last.
@@ -127,6 +131,8 @@ mod tests {
             cwd: None,
             stdin: Some("x\r\ny".into()),
             grace_ms: 5,
+            limits: CommandLimits::default(),
+            nice: 0,
         };
         let bytes = line(&order);
         assert_eq!(bytes.iter().filter(|b| **b == b'\n').count(), 1);

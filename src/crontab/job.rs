@@ -162,6 +162,8 @@ fn action(command: String, stdin: Option<String>, settings: &Settings) -> Action
         cwd: None,
         stdin,
         output_cap_kb: OUTPUT_CAP_KB,
+        limits: Default::default(),
+        nice: 0,
     }
 }
 

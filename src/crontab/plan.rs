@@ -176,19 +176,25 @@ fn actions_differ(old: &JobSpec, new: &JobSpec, what: &mut Vec<String>) -> bool 
         (Action::Handler { name }, Action::Command { command, .. }) => {
             what.push(changed("action", &format!("the handler {name}"), &command.join(" ")));
         }
+        (Action::Http { method, url, .. }, Action::Command { command, .. }) => {
+            what.push(changed("action", &format!("{method} {url}"), &command.join(" ")));
+        }
         // Lines always make commands.
-        (Action::Command { .. } | Action::Handler { .. }, Action::Handler { .. }) => {}
+        (
+            Action::Command { .. } | Action::Handler { .. } | Action::Http { .. },
+            Action::Handler { .. } | Action::Http { .. },
+        ) => {}
     }
     what.len() > before
 }
 
-/// The working directory and the cap of the output are the owner's.
+/// The working directory, the cap of the output, limits and niceness are the owner's.
 fn merged_action(old: &JobSpec, new: &JobSpec) -> Option<Action> {
     match (old.resolved_action(), new.resolved_action()) {
-        (Action::Command { cwd, output_cap_kb, .. }, Action::Command { command, env, stdin, .. }) => {
-            Some(Action::Command { command, env, cwd, stdin, output_cap_kb })
+        (Action::Command { cwd, output_cap_kb, limits, nice, .. }, Action::Command { command, env, stdin, .. }) => {
+            Some(Action::Command { command, env, cwd, stdin, output_cap_kb, limits, nice })
         }
-        (Action::Handler { .. } | Action::Command { .. }, new) => Some(new),
+        (Action::Handler { .. } | Action::Command { .. } | Action::Http { .. }, new) => Some(new),
     }
 }
 

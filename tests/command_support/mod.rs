@@ -2,13 +2,11 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use campanile::command::{AttemptEnv, CommandReport, CommandSpec, Shim, run_with};
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Long, for commands that use up seconds of CPU on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The binary under test as shim.
 pub fn shim() -> Shim {
@@ -18,10 +16,8 @@ pub fn shim() -> Shim {
 pub fn words(words: &[&str]) -> CommandSpec {
     CommandSpec {
         command: words.iter().map(|w| (*w).to_owned()).collect(),
-        env: BTreeMap::new(),
-        cwd: None,
-        stdin: None,
         output_cap_kb: 256,
+        ..CommandSpec::default()
     }
 }
 

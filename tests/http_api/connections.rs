@@ -1,10 +1,15 @@
-//! Ten thousand connections that say nothing, or little and slowly, from two other processes: the node stays small, and callers get in.
+//! Ten thousand connections that say nothing, or little and slowly, from two other processes, over HTTP and over RPC: the node stays small,
+//! and callers get in.
 use crate::server::{OPERATOR, Server};
-use campanile_schema::limits::{HTTP_CONNECTIONS, HTTP_HEAD_MS};
+use campanile_client::Client;
+use campanile_schema::{
+    limits::{HTTP_CONNECTIONS, HTTP_HEAD_MS, RPC_CONNECTIONS, RPC_HELLO_MS},
+    view::JobFilter,
+};
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Lines, Read, Write},
     net::{SocketAddr, TcpStream},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -12,6 +17,10 @@ use std::{
 const CONNECTIONS: usize = 5_000;
 /// Where the other processes connect.
 const ADDRESS: &str = "CAMPANILE_TEST_ADDRESS";
+/// What half of the connections begin with, and never end.
+const BEGINS: &str = "CAMPANILE_TEST_BEGINS";
+const HTTP: &str = "http";
+const RPC: &str = "rpc";
 
 #[test]
 fn slow_and_silent_connections_are_bounded() {
@@ -19,11 +28,7 @@ fn slow_and_silent_connections_are_bounded() {
     let server = Server::start();
     const { assert!(CONNECTIONS > HTTP_CONNECTIONS, "more than there are places for") };
     let before = resident_kb();
-    let mut holders: Vec<Child> = (0..2).map(|_| holder(&server.address)).collect();
-    let mut said: Vec<_> = holders.iter_mut().map(|h| BufReader::new(h.stdout.take().unwrap()).lines()).collect();
-    for lines in &mut said {
-        assert!(lines.any(|line| line.unwrap().contains("holding")), "it holds what it can");
-    }
+    let holders = Holders::start(&server.address, HTTP);
     let begun = Instant::now();
     server.call(OPERATOR, "GET", "/api/v1/jobs", None).expect(200);
     // Whoever waits in front is let go after that time, two rounds of them.
@@ -31,11 +36,33 @@ fn slow_and_silent_connections_are_bounded() {
     assert!(begun.elapsed() < most, "a caller waited {:?}", begun.elapsed());
     let grown = resident_kb().saturating_sub(before);
     assert!(grown < 256 << 10, "{grown} KiB more");
-    for mut holder in holders {
-        drop(holder.stdin.take());
-        assert!(holder.wait().unwrap().success());
-    }
+    holders.let_go();
     server.call(OPERATOR, "GET", "/api/v1/jobs", None).expect(200);
+}
+
+#[test]
+fn slow_and_silent_rpc_connections_are_bounded() {
+    many_files();
+    let server = Server::start();
+    const { assert!(2 * CONNECTIONS >= RPC_CONNECTIONS, "as many as there are places for") };
+    let before = resident_kb();
+    let holders = Holders::start(&server.rpc(), RPC);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let begun = Instant::now();
+    let most = Duration::from_millis(3 * RPC_HELLO_MS + 15_000);
+    let jobs = runtime.block_on(async {
+        loop {
+            // One too many is told so, and comes again.
+            match Client::connect(server.rpc(), OPERATOR).await {
+                Ok(client) => break client.job_list(JobFilter::default()).await.unwrap(),
+                Err(error) => assert!(begun.elapsed() < most, "{error}"),
+            }
+        }
+    });
+    assert_eq!(jobs.items.len(), 0);
+    let grown = resident_kb().saturating_sub(before);
+    assert!(grown < 256 << 10, "{grown} KiB more");
+    holders.let_go();
 }
 
 /// One that is never done with its first line gets no answer, and no place for ever.
@@ -65,29 +92,62 @@ fn many_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-fn holder(address: &str) -> Child {
+/// Two processes that hold connections.
+struct Holders {
+    processes: Vec<Child>,
+    /// Open as long as they may say something.
+    _said: Vec<Lines<BufReader<ChildStdout>>>,
+}
+
+impl Holders {
+    /// When they hold all that they can.
+    fn start(address: &str, begins: &str) -> Self {
+        let mut processes: Vec<Child> = (0..2).map(|_| holder(address, begins)).collect();
+        let mut said: Vec<_> = processes.iter_mut().map(|h| BufReader::new(h.stdout.take().unwrap()).lines()).collect();
+        for lines in &mut said {
+            assert!(lines.any(|line| line.unwrap().contains("holding")), "it holds what it can");
+        }
+        Self { processes, _said: said }
+    }
+
+    fn let_go(self) {
+        for mut holder in self.processes {
+            drop(holder.stdin.take());
+            assert!(holder.wait().unwrap().success());
+        }
+    }
+}
+
+fn holder(address: &str, begins: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", "connections::holds_connections"])
         .env(ADDRESS, address)
+        .env(BEGINS, begins)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
 }
 
-/// Not a test of its own: the process that [`slow_and_silent_connections_are_bounded`] starts.
+/// Not a test of its own: what [`Holders`] start.
 #[test]
 #[ignore = "started by another test"]
 fn holds_connections() {
     let Some(address) = std::env::var(ADDRESS).ok() else { return };
     many_files();
     let address: SocketAddr = address.parse().unwrap();
+    let begin: &[u8] = match std::env::var(BEGINS).unwrap().as_str() {
+        HTTP => b"GET /api/v1/jobs HTTP/1.1\r\nhost: ",
+        // An array of four, a request's kind and id: its method is to follow.
+        RPC => &[0x94, 0x00, 0x01],
+        other => panic!("{other} is not known"),
+    };
     let mut held: Vec<TcpStream> = Vec::new();
     for n in 0..CONNECTIONS {
         // One that does not get through waits in front of the node; it is not waited for.
         let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(5)) else { continue };
         if n % 2 == 0 {
-            let _ = stream.write_all(b"GET /api/v1/jobs HTTP/1.1\r\nhost: ");
+            let _ = stream.write_all(begin);
         }
         held.push(stream);
     }

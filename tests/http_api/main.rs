@@ -7,6 +7,7 @@ mod connections;
 mod errors;
 mod follow;
 mod jobs;
+mod nesting;
 mod pages;
 mod raw;
 mod server;

@@ -3,6 +3,7 @@ use crate::{
     raw,
     server::{Answer, OPERATOR, SHOP, Server},
 };
+use campanile::api::Origins;
 
 fn plain(server: &Server, path: &str) -> Answer {
     raw::call(&server.address, "GET", path, &[], b"")
@@ -88,9 +89,44 @@ fn large_answers_are_compressed_for_those_who_take_it() {
     let get = |path: &str, headers: &[(&str, &str)]| raw::call(&server.address, "GET", path, headers, b"");
     let packed = get("/openapi.json", &[("accept-encoding", "gzip")]);
     assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")));
+    let smaller = get("/openapi.json", &[("accept-encoding", "gzip, zstd")]);
+    assert_eq!(smaller.header("content-encoding"), Some("zstd"));
+    // Behind the length of the first chunk.
+    assert!(smaller.body.windows(4).take(16).any(|four| four == [0x28, 0xb5, 0x2f, 0xfd]), "how zstd begins");
     assert!(packed.header("vary").is_some_and(|vary| vary.eq_ignore_ascii_case("accept-encoding")));
     let plain = get("/openapi.json", &[]);
     assert_eq!(plain.header("content-encoding"), None);
     assert!(packed.body.len() * 5 < plain.body.len(), "{} of {}", packed.body.len(), plain.body.len());
     assert_eq!(get("/healthz", &[("accept-encoding", "gzip")]).header("content-encoding"), None, "a small one");
+}
+
+#[test]
+fn browsers_let_only_pages_of_named_origins_call() {
+    let ask = |server: &Server, method: &str, origin: &str| {
+        let headers = [
+            ("origin", origin),
+            ("access-control-request-method", "PUT"),
+            ("access-control-request-headers", "authorization,content-type,idempotency-key"),
+        ];
+        raw::call(&server.address, method, "/api/v1/jobs", &headers, b"")
+    };
+    const ALLOWED: &str = "access-control-allow-origin";
+    let (console, other) = ("https://console.example.org", "https://other.example.org");
+    let closed = Server::start();
+    for method in ["OPTIONS", "GET"] {
+        assert!(ask(&closed, method, console).headers.iter().all(|(name, _)| !name.starts_with("access-control-")));
+    }
+    let open = Server::with(|options| options.origins = Origins::parse(&[console]).unwrap());
+    let first = ask(&open, "OPTIONS", console);
+    assert_eq!((first.status, first.header(ALLOWED)), (200, Some(console)));
+    assert!(first.header("access-control-allow-methods").is_some_and(|methods| methods.contains("PUT")));
+    let headers = first.header("access-control-allow-headers").unwrap();
+    assert!(headers.contains("authorization") && headers.contains("idempotency-key"), "{headers}");
+    // Never with the browser's own credentials.
+    assert_eq!(first.header("access-control-allow-credentials"), None);
+    // A refusal can be read too; another origin's page reads nothing.
+    let refused = ask(&open, "GET", console);
+    assert_eq!((refused.status, refused.header(ALLOWED)), (401, Some(console)));
+    assert_eq!(ask(&open, "OPTIONS", other).header(ALLOWED), None);
+    assert_eq!(ask(&open, "GET", other).header(ALLOWED), None);
 }

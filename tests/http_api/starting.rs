@@ -21,6 +21,7 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
         open_to_loopback: None,
         metrics: None,
         open_metrics: true,
+        origins: Default::default(),
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let served = runtime.spawn(api::serve(listener, api, async {

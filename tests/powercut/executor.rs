@@ -179,6 +179,7 @@ impl Executor {
             handlers: Vec::new(),
             any_handler: true,
             commands: false,
+            http: false,
             labels: BTreeMap::new(),
             cpu: 0.0,
             memory_mb: 0,

@@ -5,6 +5,7 @@
 //! random number, does I/O or waits.
 #![forbid(unsafe_code)]
 
+pub mod action;
 pub mod clock;
 pub mod cron;
 #[cfg(feature = "faults")]

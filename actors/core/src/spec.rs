@@ -9,7 +9,7 @@ use crate::{
 use campanile_schema::{
     error::ErrorCode,
     ids::name_hash,
-    job::{Action, JobSpec, Trigger},
+    job::{JobSpec, Trigger},
     limits,
     stored::{MASK, Sealed, StoredJob, StoredTrigger},
     time::Timestamp,
@@ -155,24 +155,7 @@ fn check_sizes(spec: &JobSpec) -> Result<(), Rejection> {
             format!("params take {} bytes; at most {} are allowed", spec.params.len(), limits::PARAMS_BYTES),
         ));
     }
-    match &spec.action {
-        Some(Action::Command { command, output_cap_kb, .. }) => {
-            if command.first().is_none_or(String::is_empty) {
-                return Err(invalid("action.command must name a program, for example [\"/bin/sh\",\"-c\",\"date\"]"));
-            }
-            if *output_cap_kb as usize > limits::LOG_BYTES_PER_ATTEMPT / 1024 {
-                return Err(invalid(format!(
-                    "action.outputCapKb must be 0 to {}",
-                    limits::LOG_BYTES_PER_ATTEMPT / 1024
-                )));
-            }
-        }
-        Some(Action::Handler { name }) if name.is_empty() || name.len() > limits::NAME_CHARS => {
-            return Err(invalid(format!("action.name must be 1 to {} characters", limits::NAME_CHARS)));
-        }
-        Some(Action::Handler { .. }) | None => {}
-    }
-    Ok(())
+    crate::action::check(spec)
 }
 
 fn seconds(field: &str, value: u64) -> Result<i64, Rejection> {

@@ -7,6 +7,7 @@
 //! It also watches leases: silent 5 s = suspected, 10 s = lost.
 
 mod borrowing;
+mod class;
 mod lease;
 mod moving;
 mod queue;
@@ -26,6 +27,7 @@ use campanile_schema::{
     rpc::executor::{Assignment, Held},
     view::PoolView,
 };
+use class::{Class, Kind};
 use hashbrown::HashMap;
 use lease::OLD_CREDIT_VOID_MS;
 use queue::Queue;
@@ -38,19 +40,6 @@ use std::{
 
 /// Runs passed over in one matching round because who could run them has no credit or no room: bounds a round's cost.
 const PASSED_OVER_PER_ROUND: usize = 64;
-
-/// Commands and handlers of a pool wait apart: executors of one kind must not be blocked by runs of the other.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Class {
-    pool: String,
-    command: bool,
-}
-
-impl Class {
-    fn of(run: &Waiting) -> Self {
-        Self { pool: run.pool.clone(), command: run.need == Need::Command }
-    }
-}
 
 /// See the module's text.
 pub struct PoolActor;
@@ -290,8 +279,8 @@ impl PoolState {
     }
 
     fn dequeue(&mut self, directory: &Arc<Directory>, run: RunId, tenant: &str, pool: &str) {
-        let queued = [false, true].into_iter().any(|command| {
-            let class = Class { pool: pool.to_owned(), command };
+        let queued = Kind::ALL.into_iter().any(|kind| {
+            let class = Class { pool: pool.to_owned(), kind };
             self.queues.get_mut(&class).is_some_and(|q| q.remove(run))
         });
         if self.misfits.remove(&run).is_some() || queued {
@@ -318,7 +307,7 @@ impl PoolState {
             let mut ready: Vec<(ExecutorSession, u32)> = self
                 .sessions
                 .iter()
-                .filter(|(_, s)| s.is_in(&class.pool) && s.takes(class.command))
+                .filter(|(_, s)| s.is_in(&class.pool) && s.takes(class.kind))
                 .map(|(id, s)| (*id, s.credit_left(now)))
                 .filter(|(_, left)| *left > 0)
                 .collect();
@@ -435,7 +424,8 @@ impl PoolState {
     fn why(&self, directory: &Directory, run: RunId, pool: &str) -> Option<String> {
         if let Some(waiting) = self.misfits.get(&run) {
             let what = match &waiting.need {
-                Need::Command => "runs commands".to_owned(),
+                Need::Command => Kind::Commands.does().to_owned(),
+                Need::Http => Kind::Http.does().to_owned(),
                 Need::Handler(name) => format!("has the handler '{name}'"),
             };
             return Some(format!("NO_FIT: no executor of pool '{pool}' {what} and is large enough"));
@@ -443,9 +433,9 @@ impl PoolState {
         if self.bound.contains_key(&run) {
             return Some("BINDING: an executor was chosen; the attempt is being started".to_owned());
         }
-        let queue = [false, true].into_iter().find_map(|command| {
-            let class = Class { pool: pool.to_owned(), command };
-            self.queues.get(&class).filter(|q| q.contains(run))
+        let (kind, queue) = Kind::ALL.into_iter().find_map(|kind| {
+            let class = Class { pool: pool.to_owned(), kind };
+            self.queues.get(&class).filter(|q| q.contains(run)).map(|queue| (kind, queue))
         })?;
         let now = directory.time.boot_ms();
         let in_pool = |s: &&Session| s.is_in(pool) && s.outbox.is_some();
@@ -453,6 +443,8 @@ impl PoolState {
         let credit: u32 = self.sessions.values().filter(in_pool).map(|s| s.credit_left(now)).sum();
         Some(if executors == 0 {
             format!("NO_EXECUTOR: no executor of pool '{pool}' is connected; {} runs wait", queue.len())
+        } else if !self.sessions.values().filter(in_pool).any(|s| s.takes(kind)) {
+            format!("NO_FIT: no executor of pool '{pool}' {}; {} runs wait", kind.does(), queue.len())
         } else {
             format!(
                 "NO_CREDIT: {executors} executors of pool '{pool}' have {credit} free slots; {} runs wait",

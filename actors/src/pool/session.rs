@@ -1,5 +1,6 @@
 //! An executor as the pool sees it: what it can do, its credit, what it holds, when it was last heard.
 
+use super::class::Kind;
 use crate::scheduler::ToExecutor;
 use campanile_core::job::{Need, Waiting};
 use campanile_schema::{
@@ -77,11 +78,13 @@ impl Session {
         self.credit.slots.saturating_sub(self.used).min(free)
     }
 
-    /// It runs commands, or it has handlers.
-    pub fn takes(&self, command: bool) -> bool {
-        self.register
-            .as_ref()
-            .is_some_and(|r| if command { r.commands } else { r.any_handler || !r.handlers.is_empty() })
+    /// It has what runs of this kind need, at least for some of them.
+    pub fn takes(&self, kind: Kind) -> bool {
+        self.register.as_ref().is_some_and(|r| match kind {
+            Kind::Handlers => r.any_handler || !r.handlers.is_empty(),
+            Kind::Commands => r.commands,
+            Kind::Http => r.http,
+        })
     }
 
     pub fn is_in(&self, pool: &str) -> bool {
@@ -93,6 +96,7 @@ impl Session {
         let Some(register) = &self.register else { return false };
         let kind = match &run.need {
             Need::Command => register.commands,
+            Need::Http => register.http,
             Need::Handler(name) => register.any_handler || register.handlers.iter().any(|h| h == name),
         };
         let large = |limit: f64, wanted: f64| limit <= 0.0 || wanted <= limit + 1e-9;

@@ -13,6 +13,7 @@ import campanile.blocking
 from campanile import (
     Client,
     Command,
+    CommandLimits,
     ConcurrencyPolicy,
     Cron,
     Decision,
@@ -20,6 +21,7 @@ from campanile import (
     FixedDelay,
     FixedRate,
     Handler,
+    Http,
     JobSpec,
     JobStatus,
     Manual,
@@ -183,6 +185,22 @@ async def test_runs_logs_and_the_ledger_of_a_command(client: Client) -> None:
     assert ledger.start < entry.logical_time <= ledger.to
     later = await client.job_ledger(created.job_id, start=entry.logical_time, to=datetime.now(UTC), page_size=10)
     assert later.items == []
+
+
+async def test_requests_and_limits_are_actions(client: Client) -> None:
+    url = "http://127.0.0.1:9/{{runId}}"
+    request = Http(url=url, method="PUT", headers={"X-Team": "pay"}, body={"n": ["{{params.n}}"]})
+    spec = JobSpec(unique("request"), Manual(), action=request, retry_policy=RetryPolicy(max_attempts=1))
+    job_id = (await client.job_create(spec)).job_id
+    assert (await client.job_get(job_id)).spec.action == request
+    run = await client.run_wait((await client.job_trigger(job_id, params={"n": 1})).run_id)
+    # Loopback is not public, and the node's executor was not told to allow it.
+    assert (run.state, run.attempts[0].error_code) == (RunState.FAILED, "HTTP_ADDRESS_REFUSED")
+    limited = Command(["/bin/sh", "-c", "ulimit -n; nice"], limits=CommandLimits(open_files=64), nice=1)
+    job_id = (await client.job_create(JobSpec(unique("limited"), Manual(), action=limited))).job_id
+    assert (await client.job_get(job_id)).spec.action == limited
+    run = await client.run_wait((await client.job_trigger(job_id)).run_id)
+    assert (await client.run_log_text(run.run_id)).splitlines()[0] == "64"
 
 
 async def test_dead_letters_are_redriven_and_discarded(client: Client) -> None:

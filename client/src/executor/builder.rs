@@ -30,7 +30,7 @@ pub enum BuildError {
     Slots(u32),
     #[error("an executor id has 1..={NAME_CHARS} characters")]
     Id,
-    #[error("no handler, no handler for any name, and no command runner: there is nothing it could run")]
+    #[error("no handler, no handler for any name, and no runner: there is nothing it could run")]
     NothingToRun,
 }
 
@@ -42,6 +42,7 @@ pub(super) struct Config {
     pub handlers: HashMap<String, Body>,
     pub any: Option<Body>,
     pub commands: Option<Body>,
+    pub http: Option<Body>,
     pub grace: Duration,
     pub on_durable: Option<OnDurable>,
 }
@@ -78,6 +79,7 @@ impl Executor {
                     handlers: Vec::new(),
                     any_handler: false,
                     commands: false,
+                    http: false,
                     labels: BTreeMap::new(),
                     cpu: 0.0,
                     memory_mb: 0,
@@ -86,6 +88,7 @@ impl Executor {
                 handlers: HashMap::new(),
                 any: None,
                 commands: None,
+                http: None,
                 grace: Duration::from_millis(STOP_GRACE_MS),
                 on_durable: None,
             },
@@ -179,6 +182,12 @@ impl ExecutorBuilder {
         self
     }
 
+    /// What runs HTTP actions. It must end its request when [`Context::canceled`] resolves, and when it is dropped.
+    pub fn http_runner(mut self, runner: impl Fn(Context) -> BodyFuture + Send + Sync + 'static) -> Self {
+        self.config.http = Some(Arc::new(runner));
+        self
+    }
+
     pub fn build(mut self) -> Result<Executor, BuildError> {
         let register = &mut self.config.register;
         if register.slots == 0 || register.slots > EXECUTOR_SLOTS_MAX {
@@ -190,7 +199,8 @@ impl ExecutorBuilder {
         if self.config.addresses.is_empty() {
             return Err(BuildError::NoAddress);
         }
-        if self.config.handlers.is_empty() && self.config.any.is_none() && self.config.commands.is_none() {
+        let runners = [&self.config.any, &self.config.commands, &self.config.http];
+        if self.config.handlers.is_empty() && runners.iter().all(|runner| runner.is_none()) {
             return Err(BuildError::NothingToRun);
         }
         if register.pools.is_empty() {
@@ -200,6 +210,7 @@ impl ExecutorBuilder {
         register.handlers.sort();
         register.any_handler = self.config.any.is_some();
         register.commands = self.config.commands.is_some();
+        register.http = self.config.http.is_some();
         Ok(Executor { config: self.config })
     }
 }

@@ -59,7 +59,7 @@ impl Context {
     }
     /// What to be idempotent with: `runId/generation`, the same for all attempts.
     pub fn invocation_id(&self) -> String {
-        format!("{}/{}", self.0.assignment.run, self.0.assignment.generation)
+        self.0.assignment.invocation_id()
     }
     /// The instant that the run stands for, which may lie in the past; None for runs that stand for none.
     pub fn logical_time(&self) -> Option<Timestamp> {

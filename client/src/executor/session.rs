@@ -211,6 +211,7 @@ impl Session {
         match action {
             Action::Handler { name } => self.config.handlers.get(name).or(self.config.any.as_ref()).cloned(),
             Action::Command { .. } => self.config.commands.clone(),
+            Action::Http { .. } => self.config.http.clone(),
         }
     }
 
@@ -382,5 +383,6 @@ fn describe(action: &Action) -> String {
     match action {
         Action::Handler { name } => format!("the handler '{name}'"),
         Action::Command { .. } => "commands".to_owned(),
+        Action::Http { .. } => "HTTP actions".to_owned(),
     }
 }

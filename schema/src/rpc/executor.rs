@@ -31,6 +31,9 @@ pub struct Register {
     /// It runs COMMAND actions.
     #[serde(default)]
     pub commands: bool,
+    /// It runs HTTP actions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub http: bool,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Cores, MiB, MiB; 0 = not limited.
@@ -154,6 +157,13 @@ pub struct Assignment {
     /// Reserved: last checkpoint of the attempt before.
     #[serde(rename = "ck", default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Payload>,
+}
+
+impl Assignment {
+    /// What to be idempotent with: `runId/generation`, the same for all attempts.
+    pub fn invocation_id(&self) -> String {
+        format!("{}/{}", self.run, self.generation)
+    }
 }
 
 /// `executor.assign`.

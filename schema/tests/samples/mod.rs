@@ -9,11 +9,11 @@ use campanile_schema::{
     format::FormatRow,
     frame::{self, Frame},
     ids::{ClusterId, Digest, Epoch, ExecutorSession, JobId, RunId, SessionId, ShardId, Token},
-    job::{Action, Dialect, Gap, JobSpec, Overlap, Trigger},
+    job::{Action, Dialect, Gap, HttpMethod, JobSpec, Overlap, Trigger},
     loan::{Level, LoanEvent},
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
-    stored::{Sealed, StoredAction, StoredJob, StoredTrigger, TenantRecord},
+    stored::{Sealed, StoredAction, StoredJob, StoredLimits, StoredTrigger, TenantRecord},
 };
 use serde::Serialize;
 
@@ -50,6 +50,8 @@ pub fn typical() -> StoredJob {
         cwd: None,
         stdin: None,
         output_cap_kb: 256,
+        limits: Default::default(),
+        nice: 0,
     });
     for (key, value) in [("team", "billing"), ("stage", "prod"), ("cost-center", "4711")] {
         spec.labels.insert(key.to_owned(), value.to_owned());
@@ -85,6 +87,8 @@ pub fn full() -> StoredJob {
         cwd: Some("/tmp".to_owned()),
         stdin: Some("in".to_owned()),
         output_cap_kb: 0,
+        limits: Default::default(),
+        nice: 0,
     });
     job.params = Payload(r#"{"day":"2026-02-23"}"#.to_owned());
     job.secrets = Some(Sealed {
@@ -100,6 +104,42 @@ pub fn full() -> StoredJob {
 pub fn jobs() -> Vec<(&'static str, StoredJob)> {
     let mut handler = plain("handler", StoredTrigger::Manual {});
     handler.action = Some(StoredAction::Handler { name: "other".to_owned() });
+    let mut limited = plain("limited", StoredTrigger::Manual {});
+    limited.action = Some(StoredAction::Command {
+        command: vec!["/bin/true".to_owned()],
+        env: [].into(),
+        cwd: None,
+        stdin: None,
+        output_cap_kb: 256,
+        limits: StoredLimits {
+            cpu_sec: Some(60),
+            memory_mb: Some(512),
+            open_files: Some(64),
+            file_size_mb: Some(10),
+            processes: Some(20),
+        },
+        nice: 10,
+    });
+    let mut request = plain("request", StoredTrigger::Manual {});
+    request.action = Some(StoredAction::Http {
+        method: HttpMethod::Put,
+        url: "https://example.org/{{runId}}".to_owned(),
+        headers: [("X-Team".to_owned(), "pay".to_owned())].into(),
+        body: Some(Payload(r#"{"n":"{{params.n}}"}"#.to_owned())),
+        expect_status: (200, 204),
+        timeout_sec: 10,
+        max_redirects: 1,
+    });
+    let mut plain_request = plain("plain request", StoredTrigger::Manual {});
+    plain_request.action = Some(StoredAction::Http {
+        method: HttpMethod::Get,
+        url: "http://example.org".to_owned(),
+        headers: [].into(),
+        body: None,
+        expect_status: (200, 299),
+        timeout_sec: 30,
+        max_redirects: 0,
+    });
     vec![
         ("cron, typical", typical()),
         ("cron, no default", full()),
@@ -108,6 +148,9 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ("once", plain("once", StoredTrigger::Once { at_ms: AT })),
         ("manual", plain("manual", StoredTrigger::Manual {})),
         ("manual, handler", handler),
+        ("manual, command with limits", limited),
+        ("manual, request", request),
+        ("manual, request of defaults", plain_request),
     ]
 }
 

@@ -1,17 +1,14 @@
 //! Mutual TLS: a node is who has a certificate of the cluster's CA under the cluster's name.
 
-use crate::auth::file_mode;
+use crate::tls::{certificates, private_key};
 use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+    pki_types::{CertificateDer, ServerName},
     server::WebPkiClientVerifier,
     version::TLS13,
 };
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// PEM files.
@@ -38,13 +35,7 @@ impl Tls {
         let name = ServerName::try_from(cluster.to_owned())
             .map_err(|_| format!("the cluster's name '{cluster}' cannot stand in a certificate"))?;
         let chain = certificates("TLS certificate", &files.certificate)?;
-        let wrong_key = |error: &dyn std::fmt::Display| format!("TLS key {}: {error}", files.key.display());
-        let mode = file_mode(&files.key).map_err(|error| wrong_key(&error))?;
-        if mode & 0o027 != 0 {
-            let shown = files.key.display();
-            return Err(wrong_key(&format!("it is open to others (mode {mode:03o}). Run: chmod 600 {shown}")));
-        }
-        let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong_key(&error))?;
+        let key = private_key("TLS key", &files.key)?;
         let mut roots = RootCertStore::empty();
         for ca in certificates("TLS CA", &files.ca)? {
             roots.add(ca).map_err(|error| format!("TLS CA {}: {error}", files.ca.display()))?;
@@ -87,11 +78,4 @@ fn names(certificate: &CertificateDer<'_>, cluster: &ServerName<'_>) -> Result<(
     certificate
         .verify_is_valid_for_subject_name(cluster)
         .map_err(|_| format!("the certificate does not name the cluster '{}' (DNS name)", cluster.to_str()))
-}
-
-fn certificates(what: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let wrong = |error: &dyn std::fmt::Display| format!("{what} {}: {error}", path.display());
-    let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))?.collect();
-    let read = read.map_err(|error| wrong(&error))?;
-    if read.is_empty() { Err(wrong(&"there is no certificate in it")) } else { Ok(read) }
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub enum Need {
     Handler(String),
     Command,
+    Http,
 }
 
 impl Need {
@@ -22,6 +23,7 @@ impl Need {
         match action {
             Action::Handler { name } => Self::Handler(name.clone()),
             Action::Command { .. } => Self::Command,
+            Action::Http { .. } => Self::Http,
         }
     }
 }

@@ -123,6 +123,17 @@ class Handler(_Action):
     name: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class CommandLimits:
+    """What each process of a command may use at most; None: what the executor itself may. `nice` of the command: 0..19."""
+
+    cpu_sec: int | None = None
+    memory_mb: int | None = None
+    open_files: int | None = None
+    file_size_mb: int | None = None
+    processes: int | None = None
+
+
 @dataclass(frozen=True)
 class Command(_Action):
     """Starts a process on the machine of an executor that runs commands (the node's own, or `campanile executor`)."""
@@ -133,9 +144,29 @@ class Command(_Action):
     cwd: str | None = None
     stdin: str | None = None
     output_cap_kb: int = 256
+    limits: CommandLimits | None = None
+    nice: int | None = None
 
 
-Action = Handler | Command | Other
+@dataclass(frozen=True, kw_only=True)
+class Http(_Action):
+    """Sends a request from an executor's machine. Path and query of `url`, values of `headers`, and strings in `body` may hold
+    `{{name}}`: facts of the attempt, such as `{{runId}}` or `{{params.customer}}`.
+
+    A `body` that is a string is sent as it is, any other as JSON. `expect_status`: from and to, both included.
+    """
+
+    KIND: ClassVar[str] = "HTTP"
+    url: str
+    method: str = "POST"
+    headers: dict[str, str] = field(default_factory=dict)
+    body: Json = None
+    expect_status: list[int] = field(default_factory=lambda: [200, 299])
+    timeout_sec: int = 30
+    max_redirects: int = 0
+
+
+Action = Handler | Command | Http | Other
 
 
 @dataclass(frozen=True, kw_only=True)

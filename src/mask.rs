@@ -5,7 +5,7 @@
 
 use campanile_schema::limits::SECRET_MASK_MIN_BYTES;
 
-pub(super) struct Mask {
+pub(crate) struct Mask {
     /// Longest first, so that a value that begins with another one goes whole.
     values: Vec<Vec<u8>>,
     /// Whether any value starts with this byte.

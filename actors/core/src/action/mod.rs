@@ -1,0 +1,84 @@
+//! What a job does, checked when it is created.
+
+mod command;
+pub mod http;
+pub mod template;
+
+use crate::reject::Rejection;
+use campanile_schema::{
+    error::ErrorCode,
+    job::{Action, JobSpec},
+    limits as bounds,
+};
+
+fn invalid(message: impl Into<String>) -> Rejection {
+    Rejection::new(ErrorCode::InvalidArgument, message)
+}
+
+/// Refuses an action that no executor could carry out; the message names the field.
+pub fn check(spec: &JobSpec) -> Result<(), Rejection> {
+    match &spec.action {
+        Some(Action::Command { command, output_cap_kb, limits, nice, .. }) => {
+            if command.first().is_none_or(String::is_empty) {
+                return Err(invalid("action.command must name a program, for example [\"/bin/sh\",\"-c\",\"date\"]"));
+            }
+            if *output_cap_kb as usize > bounds::LOG_BYTES_PER_ATTEMPT / 1024 {
+                return Err(invalid(format!(
+                    "action.outputCapKb must be 0 to {}",
+                    bounds::LOG_BYTES_PER_ATTEMPT / 1024
+                )));
+            }
+            command::check_limits(limits, *nice).map_err(|why| invalid(format!("action.{why}")))
+        }
+        Some(Action::Handler { name }) if name.is_empty() || name.len() > bounds::NAME_CHARS => {
+            Err(invalid(format!("action.name must be 1 to {} characters", bounds::NAME_CHARS)))
+        }
+        Some(Action::Handler { .. }) | None => Ok(()),
+        Some(Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }) => {
+            let request = http::Request { method: *method, url, headers, body: body.as_ref() };
+            request.check(&spec.secret_params).map_err(|why| invalid(format!("action.{why}")))?;
+            http::check_numbers(*expect_status, *timeout_sec, *max_redirects)
+                .map_err(|why| invalid(format!("action.{why}")))
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use campanile_schema::{
+        ids::{Epoch, JobId, RunId, ShardId, Token},
+        job::{Action, OnLostContact},
+        payload::Payload,
+        record::Source,
+        rpc::executor::Assignment,
+        time::Timestamp,
+    };
+
+    /// An attempt with something of everything.
+    pub(crate) fn assignment() -> Assignment {
+        let params =
+            r#"{"customer":{"name":"Ada \"A\"","vip":true},"list":[10,20],"none":null,"line":"a\r\nb","way":".."}"#;
+        Assignment {
+            run: RunId(11_944),
+            job: JobId(7_848),
+            job_name: "daily/billing".to_owned(),
+            tenant: "finance".to_owned(),
+            attempt: 2,
+            generation: 3,
+            token: Token(41),
+            shard: ShardId(1),
+            epoch: Epoch(1),
+            cluster_id: 1,
+            credit_stamp_ms: 0,
+            source: Source::Schedule,
+            logical_time: Some(Timestamp(1_782_000_000_000)),
+            timeout_sec: 60,
+            on_lost_contact: OnLostContact::Continue,
+            action: Action::Handler { name: "x".to_owned() },
+            params: Payload(params.to_owned()),
+            secrets: [("key".to_owned(), "s3cret".to_owned())].into(),
+            traceparent: None,
+            checkpoint: None,
+        }
+    }
+}
