@@ -8,6 +8,7 @@
 mod cluster;
 
 use crate::{
+    files::{FilesOptions, WhenGone},
     ops::{closest, explained},
     store::{
         cql::options::{CqlOptions, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
@@ -49,6 +50,7 @@ sections! {
         cql: CqlSection = CqlSection::default(),
         log: LogSection = LogSection::default(),
         executor: ExecutorSection = ExecutorSection::default(),
+        files: FilesSection = FilesSection::default(),
         cluster: ClusterSection = ClusterSection::default(),
     }
     /// `tzdb_dir`: empty = the bundled time zones.
@@ -74,6 +76,15 @@ sections! {
     }
     LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
     ExecutorSection { slots: u32 = 0, pool: String = "default".to_owned() }
+    /// `dir`: empty = none.
+    FilesSection {
+        dir: String = String::new(),
+        owner: String = "files".to_owned(),
+        tenant: String = "default".to_owned(),
+        pool: String = "default".to_owned(),
+        gone: WhenGone = WhenGone::Pause,
+        scan_ms: u64 = 2_000,
+    }
     /// No name: a node alone.
     ClusterSection {
         name: String = String::new(),
@@ -200,6 +211,13 @@ impl Config {
         })
     }
 
+    /// The directory of files that the node keeps jobs by.
+    pub fn files(&self) -> Option<FilesOptions> {
+        let FilesSection { dir, owner, tenant, pool, gone, scan_ms } = self.files.clone();
+        let scan = Duration::from_millis(scan_ms);
+        (!dir.is_empty()).then(|| FilesOptions { dir: dir.into(), owner, tenant, pool, gone, scan })
+    }
+
     /// How much history is kept.
     pub fn retention(&self) -> Retention {
         Retention { days: self.history.retention_days, max_bytes: self.history.max_mb << 20 }
@@ -257,6 +275,13 @@ impl Config {
         let slots = u64::from(EXECUTOR_SLOTS_MAX);
         need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
         need(name(&self.executor.pool), "executor.pool", name_rule());
+        let files = &self.files;
+        for (setting, value) in
+            [("files.owner", &files.owner), ("files.tenant", &files.tenant), ("files.pool", &files.pool)]
+        {
+            need(name(value), setting, name_rule());
+        }
+        need(in_range(files.scan_ms, 100, 3_600_000), "files.scan_ms", range(100, 3_600_000));
         let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
         for (kept, setting, rule) in self.cluster.rules() {

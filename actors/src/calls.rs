@@ -11,7 +11,7 @@ use campanile_schema::{
     ids::{Digest, JobId, RunId, SessionId, ShardId},
     job::JobView,
     rpc::executor::{Ended, FinishOutcome},
-    stored::{StoredJob, TenantRecord},
+    stored::{Sealed, StoredJob, TenantRecord},
     view::{Created, JobFilter, RunView},
 };
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,8 @@ pub enum ShardCall {
     GetRun(RunId),
     OpenRuns(JobId),
     TenantOfJob(JobId),
+    /// A job's secret params, sealed; None: it has none.
+    GetSealed(JobId),
     /// Its record, and whether it is paused.
     GetTenant(String),
     ListJobs {
@@ -118,6 +120,7 @@ impl ShardCall {
             | Self::GetRun(_)
             | Self::OpenRuns(_)
             | Self::TenantOfJob(_)
+            | Self::GetSealed(_)
             | Self::GetTenant(_)
             | Self::Finish(_)
             | Self::ListJobs { .. } => false,
@@ -158,6 +161,7 @@ answers! {
     Run(Option<Box<RunView>>),
     Runs(Vec<RunView>),
     Name(String),
+    Sealed(Option<Sealed>),
     Tenant((Option<TenantRecord>, bool)),
     Finished(Vec<FinishOutcome>),
 }

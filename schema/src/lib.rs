@@ -7,6 +7,7 @@
 //!   a newer writer does not stop an older reader of the same format.
 #![forbid(unsafe_code)]
 
+pub mod apply;
 pub mod error;
 pub mod event;
 pub mod format;

@@ -361,3 +361,19 @@ pub const FOLLOW_BEAT_MS: u64 = 15_000;
 pub const FOLLOW_MS: u64 = 3_600_000;
 /// Smallest answer that is compressed for callers who take that, bytes.
 pub const COMPRESS_FROM_BYTES: u16 = 1_024;
+/// A file of manifests, bytes.
+pub const MANIFEST_FILE_BYTES: usize = 2 << 20;
+/// Values in one file of manifests, those of aliases counted each time, count: bounds what reading it can build.
+pub const MANIFEST_VALUES: usize = 200_000;
+/// Things that are told to be wrong with manifests at once, count.
+pub const MANIFEST_PROBLEMS: usize = 100;
+/// Files of one plan or apply, count.
+pub const APPLY_FILES: usize = 1_000;
+/// Jobs of one plan or apply, count.
+pub const APPLY_JOBS: usize = 10_000;
+/// Jobs of one plan or apply that are looked at or changed at once, count.
+pub const APPLY_IN_FLIGHT: usize = 64;
+/// Files of a node's directory that are told to be broken, count.
+pub const FILES_TOLD_BROKEN: usize = 100;
+/// Things that are told to be wrong with one of them, count.
+pub const FILES_TOLD_PER_FILE: usize = 10;

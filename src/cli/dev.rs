@@ -102,6 +102,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         secrets: Arc::new(secrets),
         open_to_loopback: Some(developer()),
         open_metrics: true,
+        files: config.files(),
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: config.journal.linger_us,

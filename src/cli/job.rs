@@ -1,7 +1,7 @@
 //! `campanile job ...`.
 
 use super::{
-    bulk,
+    bulk, export,
     failure::Failure,
     job_flags::{self, JobFlags},
     job_ref::JobRef,
@@ -32,6 +32,9 @@ pub(super) enum Command {
     Get {
         #[command(flatten)]
         job: JobRef,
+        /// As a manifest that `campanile apply` takes
+        #[arg(long)]
+        manifest: bool,
     },
     /// Jobs, in order of their id
     List {
@@ -174,7 +177,10 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         Command::Create { file, flags, idempotency_key, bulk: None } => {
             create(file, flags, idempotency_key, remote, format)
         }
-        Command::Get { job } => output::one(format, &remote.get(&job.path(remote)?, &[])?),
+        Command::Get { job, manifest } => {
+            let view = remote.get(&job.path(remote)?, &[])?;
+            if manifest { export::one(view, format) } else { output::one(format, &view) }
+        }
         Command::List { tenant, status, labels, text, page } => {
             let query = [("tenantId", tenant), ("status", status), ("labels", labels), ("text", text)];
             output::list(format, &page.read(remote, "/api/v1/jobs", &query)?, JOBS)

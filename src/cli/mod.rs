@@ -5,6 +5,7 @@
 //!
 //! Never here: rules about jobs, or an operation that HTTP does not have.
 
+mod apply;
 mod bench;
 mod bulk;
 mod cluster;
@@ -16,6 +17,7 @@ mod demo;
 mod dev;
 mod dlq;
 mod executor;
+mod export;
 mod failure;
 mod fires;
 mod import;
@@ -95,6 +97,10 @@ enum Command {
     /// The node, its executors and pools, and the pause of everything
     #[command(subcommand)]
     System(system::Command),
+    /// Bring jobs to what manifests say: shows what would change, then changes it
+    Apply(apply::Args),
+    /// Jobs as manifests that `apply` takes
+    Export(export::Args),
     /// Take over what other schedulers run
     #[command(subcommand)]
     Import(import::Command),
@@ -170,6 +176,8 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Dlq(command) => dlq::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),
         Command::System(command) => system::run(command, &remote()?, format),
+        Command::Apply(args) => apply::run(args, remote, format),
+        Command::Export(args) => export::run(args, &remote()?, format),
         Command::Import(command) => import::run(command, &remote()?),
         Command::Cron(command) => cron::run(command, format),
         Command::Config(command) => settings::run(command),
@@ -197,6 +205,7 @@ Campanile: a distributed job scheduler.
   campanile job runs hello               what it did
   campanile cron explain '0 2 * * *'     what a schedule means
   campanile import crontab /etc/crontab  your crontab as jobs (a dry run)
+  campanile apply -f jobs.yaml --dry-run jobs from files; `campanile export` writes such a file
 
 For keeps: campanile config default > campanile.toml, campanile token new --help, campanile server --help.
 Everything: campanile --help.

@@ -8,6 +8,7 @@
 //! Never here: decisions about jobs and runs (the core), names and defaults of a spec (the core), or transport.
 
 mod access;
+pub mod apply;
 mod bulk;
 mod dead_letters;
 mod jobs;
@@ -19,7 +20,7 @@ mod tenants;
 
 pub use suggest::{closest, explained};
 
-use crate::auth::Caller;
+use crate::{auth::Caller, files::FilesState};
 use campanile_actors::scheduler::Scheduler;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -33,11 +34,13 @@ type Answer<T> = Result<T, ApiError>;
 #[derive(Clone)]
 pub struct Operations {
     pub scheduler: Scheduler,
+    /// How the directory of files stands.
+    pub files: FilesState,
 }
 
 impl Operations {
     pub fn new(scheduler: Scheduler) -> Self {
-        Self { scheduler }
+        Self { scheduler, files: FilesState::default() }
     }
 }
 

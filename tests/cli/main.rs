@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod alone;
+mod apply;
 mod bench;
 mod bulk;
 mod dev;
+mod files;
 mod program;
 mod zones;

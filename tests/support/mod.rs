@@ -58,6 +58,7 @@ pub fn options(dir: &Path) -> NodeOptions {
         authenticator: Authenticator::single(TOKEN, operator),
         secrets: Arc::new(NoSecrets),
         open_to_loopback: None,
+        files: None,
         open_metrics: true,
         metrics: None,
         retention: campanile_actors::maintenance::Retention { days: 30, max_bytes: 0 },
