@@ -279,7 +279,8 @@ async fn a_credential_that_calls_too_often_is_told_when_to_come_back() {
 async fn manifests_are_planned_and_applied() {
     let node = Node::start().await;
     let client = node.client(OPERATOR).await;
-    let text = "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: a, namespace: fin}\nspec: {every: 1h, params: {n: 1}}\n";
+    let text =
+        "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: a, namespace: fin}\nspec: {every: 1h, params: {n: 1}}\n";
     let body = |text: &str| ApplyBody {
         files: vec![ManifestFile { name: "a.yaml".to_owned(), text: text.to_owned() }],
         ..ApplyBody::default()

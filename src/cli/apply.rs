@@ -184,7 +184,7 @@ pub(super) fn shown(plan: &PlanView) -> String {
     text
 }
 
-fn short(value: Option<&Payload>) -> String {
+pub(super) fn short(value: Option<&Payload>) -> String {
     let text = match value.map(Payload::to_value) {
         None => return "(none)".to_owned(),
         Some(Value::String(text)) if !text.is_empty() && !text.chars().any(char::is_control) => text,

@@ -1,7 +1,7 @@
 //! `campanile job ...`.
 
 use super::{
-    bulk, export,
+    bulk, edit, export,
     failure::Failure,
     job_flags::{self, JobFlags},
     job_ref::JobRef,
@@ -63,6 +63,8 @@ pub(super) enum Command {
         #[arg(long)]
         version: Option<u64>,
     },
+    /// Edit a job in $VISUAL or $EDITOR, as a manifest; what is changed is shown
+    Edit(edit::Args),
     /// Stop firing; runs under way go on
     Pause {
         #[command(flatten)]
@@ -195,6 +197,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
                 .map_err(|specs| Failure::usage(format!("{}: has {} specs, not one", file.display(), specs.len())))?;
             output::one(format, &remote.put(&path, &json!({"version": version, "spec": spec}))?)
         }
+        Command::Edit(args) => edit::run(args, remote, format),
         Command::Pause { job, reason } => changed(remote, format, &format!("{}/pause", job.path(remote)?), reason),
         Command::Resume { job, reason } => changed(remote, format, &format!("{}/resume", job.path(remote)?), reason),
         Command::Delete { job, reason } => {

@@ -16,6 +16,8 @@ mod cron_lines;
 mod demo;
 mod dev;
 mod dlq;
+mod doctor;
+mod edit;
 mod executor;
 mod export;
 mod failure;
@@ -127,6 +129,13 @@ enum Command {
     /// Files that the nodes of a cluster need
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Look at configuration, directory, ports, clock and node, and say what to do about what is wrong
+    Doctor(doctor::Args),
+    /// Manual pages, one for each command, into a directory: `man -l DIR/campanile.1`
+    Man {
+        /// Made when missing
+        dir: std::path::PathBuf,
+    },
     /// Completions for a shell: `source <(campanile completions bash)`
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -187,6 +196,11 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Token(command) => credentials::token(command, format),
         Command::Secrets(command) => credentials::secrets(command),
         Command::Cluster(command) => cluster::run(command),
+        Command::Doctor(args) => doctor::run(args, remote(), format),
+        Command::Man { dir } => {
+            let written = std::fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(Cli::command(), &dir));
+            written.map_err(|error| Failure::here(format!("{}: {error}", dir.display())))
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "campanile", &mut script);
@@ -208,7 +222,7 @@ Campanile: a distributed job scheduler.
   campanile apply -f jobs.yaml --dry-run jobs from files; `campanile export` writes such a file
 
 For keeps: campanile config default > campanile.toml, campanile token new --help, campanile server --help.
-Everything: campanile --help.
+Something is wrong: campanile doctor. Everything: campanile --help.
 ";
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ fn twins_and_files_that_are_too_large_are_refused() {
     assert_eq!(read_both("default").problems, []);
     assert_eq!(
         read_both("fin").problems[0].to_string(),
-        "b.yaml:1:51: metadata.name: the job 'a' of tenant 'fin' stands in a.yaml, line 1, too"
+        "b.yaml:1:50: metadata.name: the job 'a' of tenant 'fin' stands in a.yaml, line 1, too"
     );
     let large = "#".repeat(MANIFEST_FILE_BYTES + 1);
     assert!(problems(&large)[0].contains("at most"));

@@ -25,8 +25,13 @@ impl Wrong {
     }
 }
 
-/// Reads what stands at `path`; paths in errors begin there.
+/// Reads the object that stands at `path`; paths in errors begin there.
 pub(super) fn read<T: DeserializeOwned>(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>) -> Option<T> {
+    // A list would be read as the fields in their order.
+    if !value.is_object() {
+        wrong.push(Wrong::new(path, "is an object: write name: value"));
+        return None;
+    }
     let mut rest = value.clone();
     let before = wrong.len();
     let mut taken: Vec<Vec<Step>> = Vec::new();
@@ -156,7 +161,7 @@ mod tests {
             told(&json!({"labels": {"a": 1}})),
             ["spec.labels.a: invalid type: integer `1`, expected a string", "spec: missing field `name`"]
         );
-        assert_eq!(told(&json!([1])).len(), 1);
+        assert_eq!(told(&json!(["x"])), ["spec: is an object: write name: value"]);
         let many: serde_json::Map<String, Value> = (0..100).map(|n| (format!("field{n}"), json!(n))).collect();
         assert_eq!(told(&many.into()).len(), WRONG);
     }

@@ -6,6 +6,8 @@ mod apply;
 mod bench;
 mod bulk;
 mod dev;
+mod edit;
 mod files;
 mod program;
+mod snapshots;
 mod zones;
