@@ -241,29 +241,23 @@ fn port(about: &'static str, address: SocketAddr, found: &mut Findings) {
 
 fn cluster(config: &Config, found: &mut Findings) {
     if let Some(options) = config.cql() {
+        let mut missing = 0;
         let checked = on_runtime(async {
             let report = schema::check(&options).await.map_err(|error| Failure::unreachable(error.to_string()))?;
-            Ok(found.0.push(match report.missing.len() {
-                0 => Finding {
-                    state: State::Ok,
-                    about: "CQL store",
-                    told: format!("{}: all tables are there", options.keyspace),
-                    advice: "",
-                },
-                missing => Finding {
-                    state: State::Fail,
-                    about: "CQL store",
-                    told: format!("{}: {missing} steps of the schema are missing", options.keyspace),
-                    advice: "run `campanile schema apply`",
-                },
-            }))
+            missing = report.missing.len();
+            Ok(())
         });
-        if let Err(failure) = checked {
-            found.fail(
-                "CQL store",
-                failure.message,
-                "is it running, and are [cql] contact_points, data_center and user right?",
-            );
+        let (about, keyspace) = ("CQL store", &options.keyspace);
+        match checked {
+            Ok(()) if missing == 0 => found.ok(about, format!("{keyspace}: all tables are there")),
+            Ok(()) => {
+                let told = format!("{keyspace}: {missing} steps of the schema are missing");
+                found.fail(about, told, "run `campanile schema apply`");
+            }
+            Err(failure) => {
+                let advice = "is it running, and are [cql] contact_points, data_center and user right?";
+                found.fail(about, failure.message, advice);
+            }
         }
     }
     if config.cluster.is_on() {

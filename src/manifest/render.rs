@@ -150,11 +150,11 @@ fn set_action(spec: &mut Spec, job: &str, action: Option<&Action>) -> Result<(),
     Ok(())
 }
 
+/// A field, and its values there and there.
+pub(crate) type Difference = (String, Option<Value>, Option<Value>);
+
 /// What differs between two manifests: the path of each field, and its values there and there.
-pub(crate) fn differences(
-    from: &JobManifest,
-    to: &JobManifest,
-) -> Result<Vec<(String, Option<Value>, Option<Value>)>, String> {
+pub(crate) fn differences(from: &JobManifest, to: &JobManifest) -> Result<Vec<Difference>, String> {
     let mut found = BTreeMap::new();
     compare("", Some(&Value::Object(object(from)?)), Some(&Value::Object(object(to)?)), &mut found);
     Ok(found.into_iter().map(|(path, (from, to))| (path, from, to)).collect())
