@@ -80,7 +80,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs
+.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs snapshots
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -195,6 +195,12 @@ define fuzz_api
 	fi
 	$$venv/bin/python tests/api/fuzz.py "$$CAMPANILE_BIN" --seed $(API_SEED) $(1)
 endef
+
+snapshots: ## Writes down what the command line says now (tests/cli/snapshots), after a change that is meant
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	INSTA_UPDATE=always $(CARGO) test $(TESTED) --test cli -- snapshots
 
 test-api: ## The HTTP API against its OpenAPI document: API_CASES=300 requests of a public fuzzer (API_SEED, CAMPANILE_BIN); < 3 min
 	@$(call fuzz_api,--cases $(API_CASES))

@@ -10,6 +10,7 @@ mod cluster;
 use crate::{
     api::Origins,
     http_action::Allowed,
+    files::{FilesOptions, WhenGone},
     ops::{closest, explained},
     store::{
         cql::options::{CqlOptions, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
@@ -51,6 +52,7 @@ sections! {
         cql: CqlSection = CqlSection::default(),
         log: LogSection = LogSection::default(),
         executor: ExecutorSection = ExecutorSection::default(),
+        files: FilesSection = FilesSection::default(),
         cluster: ClusterSection = ClusterSection::default(),
     }
     /// `tzdb_dir`: empty = the bundled time zones.
@@ -80,6 +82,15 @@ sections! {
         pool: String = "default".to_owned(),
         http_allow: Vec<String> = Vec::new(),
         http_ca_file: String = String::new(),
+    }
+    /// `dir`: empty = none.
+    FilesSection {
+        dir: String = String::new(),
+        owner: String = "files".to_owned(),
+        tenant: String = "default".to_owned(),
+        pool: String = "default".to_owned(),
+        gone: WhenGone = WhenGone::Pause,
+        scan_ms: u64 = 2_000,
     }
     /// No name: a node alone.
     ClusterSection {
@@ -207,6 +218,13 @@ impl Config {
         })
     }
 
+    /// The directory of files that the node keeps jobs by.
+    pub fn files(&self) -> Option<FilesOptions> {
+        let FilesSection { dir, owner, tenant, pool, gone, scan_ms } = self.files.clone();
+        let scan = Duration::from_millis(scan_ms);
+        (!dir.is_empty()).then(|| FilesOptions { dir: dir.into(), owner, tenant, pool, gone, scan })
+    }
+
     /// How much history is kept.
     pub fn retention(&self) -> Retention {
         Retention { days: self.history.retention_days, max_bytes: self.history.max_mb << 20 }
@@ -269,6 +287,13 @@ impl Config {
         let allowed = Allowed::parse(&self.executor.http_allow);
         let allow_rule = allowed.err().map(|why| format!("is a list of networks, addresses and hosts: {why}"));
         need(allow_rule.is_none(), "executor.http_allow", allow_rule.unwrap_or_default());
+        let files = &self.files;
+        for (setting, value) in
+            [("files.owner", &files.owner), ("files.tenant", &files.tenant), ("files.pool", &files.pool)]
+        {
+            need(name(value), setting, name_rule());
+        }
+        need(in_range(files.scan_ms, 100, 3_600_000), "files.scan_ms", range(100, 3_600_000));
         let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
         for (kept, setting, rule) in self.cluster.rules() {

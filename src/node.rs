@@ -5,6 +5,7 @@ use crate::{
     api::{self, Api, Origins},
     auth::{Authenticator, Caller},
     clock,
+    files::{self, FilesOptions},
     home::{Furnishing, Home, HomeOptions},
     ops::Operations,
     rpc,
@@ -45,6 +46,8 @@ pub struct NodeOptions {
     pub origins: Origins,
     pub metrics: Option<PrometheusHandle>,
     pub retention: Retention,
+    /// The directory of manifests and crontabs that it keeps jobs by.
+    pub files: Option<FilesOptions>,
     /// How long a journal batch waits for more frames, microseconds.
     pub linger_us: u64,
 }
@@ -98,7 +101,9 @@ impl Node {
             origins: options.origins,
         };
         let mut http_stop = stopped.clone();
-        let serving = vec![
+        let watching =
+            options.files.map(|files| tokio::spawn(files::watch(operations.clone(), files, stopped.clone())));
+        let mut serving = vec![
             tokio::spawn(async move {
                 let stop = async move {
                     // A dropped sender stops too.
@@ -114,6 +119,7 @@ impl Node {
                 stopped.clone(),
             )),
         ];
+        serving.extend(watching);
         let supervising = tokio::spawn(sessions.supervise(session, failed, left));
         Ok(Self { http: addresses.0, rpc: addresses.1, scheduler, stop, leave, is_member, serving, supervising })
     }

@@ -5,6 +5,7 @@ mod rpc_support;
 
 use campanile_client::{ClientError, Context, JobError};
 use campanile_schema::{
+    apply::{ApplyBody, ManifestFile},
     error::ErrorCode,
     job::{JobSpec, Trigger},
     payload::Payload,
@@ -272,4 +273,25 @@ async fn a_credential_that_calls_too_often_is_told_when_to_come_back() {
     assert!(error.retry_after_sec.is_some_and(|seconds| seconds > 0.0 && seconds <= 0.2), "{error:?}");
     let other = node.client(TENANT).await.job_list(JobFilter::default()).await;
     assert!(other.is_ok(), "each credential has its own: {other:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn manifests_are_planned_and_applied() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let text =
+        "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: a, namespace: fin}\nspec: {every: 1h, params: {n: 1}}\n";
+    let body = |text: &str| ApplyBody {
+        files: vec![ManifestFile { name: "a.yaml".to_owned(), text: text.to_owned() }],
+        ..ApplyBody::default()
+    };
+    let plan = client.job_plan(body(text)).await.unwrap();
+    assert_eq!((plan.create, plan.items[0].name.as_str()), (1, "a"));
+    let done = client.job_apply(ApplyBody { plan_id: Some(plan.plan_id), ..body(text) }).await.unwrap();
+    assert_eq!((done.created, done.failed), (1, 0));
+    let plan = client.job_plan(body(&text.replace("n: 1", "n: 2"))).await.unwrap();
+    let change = &plan.items[0].changes[0];
+    assert_eq!((plan.change, change.field.as_str()), (1, "spec.params.n"));
+    assert_eq!(change.after, Some(Payload("2".to_owned())));
+    assert_eq!(code(client.job_plan(body("kind: Jub\n")).await), ErrorCode::InvalidArgument);
 }

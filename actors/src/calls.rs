@@ -12,7 +12,7 @@ use campanile_schema::{
     ids::{Digest, JobId, RunId, SessionId, ShardId},
     job::JobView,
     rpc::executor::{Ended, FinishOutcome},
-    stored::{StoredJob, TenantRecord},
+    stored::{Sealed, StoredJob, TenantRecord},
     view::{Created, JobFilter, RunView},
 };
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,8 @@ pub enum ShardCall {
     GetRun(RunId),
     OpenRuns(JobId),
     TenantOfJob(JobId),
+    /// A job's secret params, sealed; None: it has none.
+    GetSealed(JobId),
     GetTenant(String),
     /// Names of the tenants whose home the shard is.
     Tenants,
@@ -144,6 +146,7 @@ impl ShardCall {
             | Self::GetRun(_)
             | Self::OpenRuns(_)
             | Self::TenantOfJob(_)
+            | Self::GetSealed(_)
             | Self::GetTenant(_)
             | Self::Tenants
             | Self::Borrow { .. }
@@ -204,6 +207,7 @@ answers! {
     Names(Vec<String>),
     Terms(Vec<Terms>),
     Why(Option<String>),
+    Sealed(Option<Sealed>),
     Finished(Vec<FinishOutcome>),
 }
 

@@ -41,6 +41,8 @@ pub fn describe() {
     counter!("campanile_ownership_transitions_total", "Steps of the ownership protocol, by name");
     counter!("campanile_ownership_unknown_answers_total", "Requests of ownership without an answer in time");
     counter!("campanile_projection_failures_total", "Batches of rows that the store did not take at once");
+    gauge!("campanile_files_broken", "Files put aside, and 1 when nothing of the directory is applied");
+    counter!("campanile_files_jobs_changed_total", "Jobs changed by the node's directory of files");
     gauge!("campanile_jobs", "Jobs, deleted ones left out");
     gauge!("campanile_open_runs", "Runs that are not final");
     gauge!("campanile_attempts_running", "Attempts that executors hold");

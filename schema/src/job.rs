@@ -27,7 +27,7 @@ macro_rules! upper_enum {
         impl std::str::FromStr for $name {
             type Err = String;
             fn from_str(text: &str) -> Result<Self, String> {
-                $(if text.eq_ignore_ascii_case($text) { return Ok(Self::$variant); })+
+                $(if $crate::job::same_word(text, $text) { return Ok(Self::$variant); })+
                 Err(format!("'{text}' is not one of {}", [$($text),+].join(", ")))
             }
         }
@@ -40,6 +40,14 @@ macro_rules! upper_enum {
     };
 }
 pub(crate) use upper_enum;
+
+/// `FIRE_ONCE_NOW`, `fire_once_now`, `FireOnceNow` and `fire-once-now` are one word.
+pub(crate) fn same_word(given: &str, known: &str) -> bool {
+    let letters = |text: &str| {
+        text.bytes().filter(|b| !matches!(b, b'_' | b'-')).map(|b| b.to_ascii_uppercase()).collect::<Vec<_>>()
+    };
+    given.len() <= known.len() + 8 && letters(given) == letters(known)
+}
 
 upper_enum!(/// Which reading of a cron expression. The resolved one is stored and shown.
     Dialect { Auto = "AUTO" = 0, Unix = "UNIX" = 1, Quartz = "QUARTZ" = 2 } default Auto);

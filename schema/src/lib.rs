@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod apply;
 pub mod error;
 pub mod event;
 pub mod format;

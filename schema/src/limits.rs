@@ -397,3 +397,19 @@ pub const COMMAND_NICE_MOST: u8 = 19;
 pub const COMMAND_CPU_GRACE_SEC: u64 = 5;
 /// A browser need not ask again for so long whether a page may call, seconds.
 pub const CORS_MAX_AGE_SEC: u64 = 600;
+/// A file of manifests, bytes.
+pub const MANIFEST_FILE_BYTES: usize = 2 << 20;
+/// Values in one file of manifests, those of aliases counted each time, count: bounds what reading it can build.
+pub const MANIFEST_VALUES: usize = 200_000;
+/// Things that are told to be wrong with manifests at once, count.
+pub const MANIFEST_PROBLEMS: usize = 100;
+/// Files of one plan or apply, count.
+pub const APPLY_FILES: usize = 1_000;
+/// Jobs of one plan or apply, count.
+pub const APPLY_JOBS: usize = 10_000;
+/// Jobs of one plan or apply that are looked at or changed at once, count.
+pub const APPLY_IN_FLIGHT: usize = 64;
+/// Files of a node's directory that are told to be broken, count.
+pub const FILES_TOLD_BROKEN: usize = 100;
+/// Things that are told to be wrong with one of them, count.
+pub const FILES_TOLD_PER_FILE: usize = 10;

@@ -348,4 +348,32 @@ pub struct NodeView {
     pub open_runs: u64,
     pub executors: u64,
     pub now: Timestamp,
+    /// The directory of files that this node keeps jobs by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FilesView>,
+}
+
+/// How a node's directory of files stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FilesView {
+    pub dir: String,
+    pub files: u64,
+    /// Of those files that are not broken.
+    pub jobs: u64,
+    /// When they were brought to what the files say.
+    pub applied_at: Option<Timestamp>,
+    /// Put aside: their jobs stay as they are.
+    pub broken: Vec<BrokenFile>,
+    /// Why nothing is applied now; it is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A file that is put aside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BrokenFile {
+    pub file: String,
+    pub problems: Vec<String>,
 }

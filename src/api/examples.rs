@@ -37,6 +37,13 @@ fn request() -> Value {
             "headers": {"X-Team": "pay"}, "body": {"customer": "{{params.customer}}"},
             "expectStatus": [200, 299], "timeoutSec": 30,
         },
+const MANIFEST: &str =
+    "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: daily_billing}\nspec: {schedule: 0 2 * * *}\n";
+
+fn planned() -> Value {
+    json!({
+        "action": "CREATE", "tenantId": "default", "name": "daily_billing", "file": "billing.yaml", "line": 1,
+        "changes": [], "hazards": [],
     })
 }
 
@@ -96,6 +103,9 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         "job.create" => request(),
         "job.createLines" => spec(),
         "job.replace" => json!({"version": 1, "spec": spec()}),
+        "job.plan" | "job.apply" => json!({
+            "files": [{"name": "billing.yaml", "text": MANIFEST}], "tenantId": "default", "owner": "billing",
+        }),
         "job.trigger" => json!({"manualRunId": "manual_1", "params": {"customer": 8}, "reason": "asked by support"}),
         "run.confirm" => json!({"decision": "RERUN", "reason": "it had not begun"}),
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
@@ -112,6 +122,18 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
     Some(match operation {
         "job.create" => created(),
         "job.createLines" => json!({"line": 1, "ok": created()}),
+        "job.plan" => json!({
+            "planId": "5f1c2a9017aa03bd", "create": 1, "change": 0, "unchanged": 0, "delete": 0, "items": [planned()],
+        }),
+        "job.apply" => {
+            let mut item = planned();
+            item["jobId"] = json!(8193);
+            item["outcome"] = json!("DONE");
+            json!({
+                "created": 1, "changed": 0, "unchanged": 0, "deleted": 0, "failed": 0, "notBegun": 0, "items": [item],
+            })
+        }
+        "page.jobSchema" => json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}),
         "job.list" => page(job("ENABLED")),
         "job.find" | "job.get" | "job.replace" | "job.resume" => job("ENABLED"),
         "job.pause" => job("PAUSED"),

@@ -20,7 +20,12 @@ pub(super) fn healthz(_: &Api, _: &Uri) -> Answered {
 pub(super) fn readyz(api: &Api, _: &Uri) -> Answered {
     let reasons = api.operations.scheduler.not_ready_reasons();
     if reasons.is_empty() {
-        return Ok(page("application/json", json!({"ready": true}).to_string()));
+        let mut ready = json!({"ready": true});
+        // It can take calls all the same; which files they are is for operators (system.info).
+        if let Some(broken) = api.operations.files.broken() {
+            ready["brokenFiles"] = json!(broken);
+        }
+        return Ok(page("application/json", ready.to_string()));
     }
     let error = ApiError::new(ErrorCode::NotReady, reasons.join("; "));
     Err(error.with_detail(json!({"ready": false, "reasons": reasons})).retry_after(1.0))
@@ -36,6 +41,10 @@ pub(super) fn metrics(api: &Api) -> Answered {
 pub(super) fn openapi(_: &Api, _: &Uri) -> Answered {
     static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
     Ok(page("application/json", DOCUMENT.as_str()))
+}
+
+pub(super) fn job_schema(_: &Api, _: &Uri) -> Answered {
+    Ok(page("application/schema+json", crate::manifest::schema_text()))
 }
 
 pub(super) fn root(_: &Api, _: &Uri) -> Answered {

@@ -5,6 +5,7 @@ use super::{
     route::{Call, Route},
     routes_cluster, routes_jobs, routes_runs, routes_system,
 };
+use crate::manifest;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
@@ -35,6 +36,8 @@ fn plain_pages() -> Vec<Route> {
             ErrorCode::NotFound,
         ]),
         Route::get("/openapi.json", "page.openapi", "This document").page("application/json", pages::openapi),
+        Route::get(manifest::SCHEMA_PATH, "page.jobSchema", "JSON Schema of manifests (kind: Job), for editors")
+            .page("application/schema+json", pages::job_schema),
     ]
 }
 

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::auth::Caller;
 use campanile_schema::{
+    apply::{AppliedView, ApplyBody, PlanView},
     error::{ApiError, ErrorCode},
     job::{JobSpec, JobView},
     view::{
@@ -43,6 +44,15 @@ const BAD_SPEC: &[ErrorCode] = &[
     ErrorCode::StaleVersion,
     ErrorCode::IllegalState,
     ErrorCode::TenantQuota,
+];
+const BAD_APPLY: &[ErrorCode] = &[
+    ErrorCode::InvalidArgument,
+    ErrorCode::MalformedBody,
+    ErrorCode::NoSecretKey,
+    ErrorCode::BodyTooLarge,
+    ErrorCode::UnsupportedMediaType,
+    ErrorCode::NotFound,
+    ErrorCode::StaleVersion,
 ];
 const BAD_LIST: &[ErrorCode] = &[ErrorCode::InvalidArgument, ErrorCode::NotFound];
 const BAD_CHANGE: &[ErrorCode] = &[
@@ -83,6 +93,12 @@ pub(super) fn routes() -> Vec<Route> {
         .lines::<JobSpec, bulk::BulkLine, _>(bulk::MEDIA, bulk::create)
         .idempotent_by_key()
         .errors(&[ErrorCode::UnsupportedMediaType]),
+        Route::post("/api/v1/plan", "job.plan", "What an apply of these manifests would do; changes nothing")
+            .body(plan)
+            .errors(BAD_APPLY),
+        Route::post("/api/v1/apply", "job.apply", "Bring jobs to what their manifests say, an answer for each")
+            .body(apply)
+            .errors(BAD_APPLY),
         Route::get("/api/v1/jobs/{jobId}", "job.get", "A job").plain(get).errors(&[ErrorCode::NotFound]),
         Route::put("/api/v1/jobs/{jobId}", "job.replace", "Replace a job's definition, given the version it replaces")
             .body(replace)
@@ -145,6 +161,12 @@ pub(super) fn check_written_tenant(caller: &Caller, body: &[u8]) -> Answer<()> {
 async fn create(call: Call, spec: JobSpec) -> Answer<Created> {
     check_written_tenant(&call.caller, &call.body)?;
     call.ops.job_create(&call.caller, spec, call.idempotency_key).await
+}
+async fn plan(call: Call, body: ApplyBody) -> Answer<PlanView> {
+    call.ops.job_plan(&call.caller, body).await
+}
+async fn apply(call: Call, body: ApplyBody) -> Answer<AppliedView> {
+    call.ops.job_apply(&call.caller, body).await
 }
 async fn list(call: Call, filter: JobFilter) -> Answer<Page<JobView>> {
     call.ops.job_list(&call.caller, filter).await

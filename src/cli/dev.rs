@@ -109,6 +109,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         open_to_loopback: Some(developer()),
         open_metrics: true,
         origins,
+        files: config.files(),
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: config.journal.linger_us,

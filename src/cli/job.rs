@@ -1,7 +1,7 @@
 //! `campanile job ...`.
 
 use super::{
-    bulk,
+    bulk, edit, export,
     failure::Failure,
     job_flags::{self, JobFlags},
     job_ref::JobRef,
@@ -32,6 +32,9 @@ pub(super) enum Command {
     Get {
         #[command(flatten)]
         job: JobRef,
+        /// As a manifest that `campanile apply` takes
+        #[arg(long)]
+        manifest: bool,
     },
     /// Jobs, in order of their id
     List {
@@ -60,6 +63,8 @@ pub(super) enum Command {
         #[arg(long)]
         version: Option<u64>,
     },
+    /// Edit a job in $VISUAL or $EDITOR, as a manifest; what is changed is shown
+    Edit(edit::Args),
     /// Stop firing; runs under way go on
     Pause {
         #[command(flatten)]
@@ -174,7 +179,10 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         Command::Create { file, flags, idempotency_key, bulk: None } => {
             create(file, flags, idempotency_key, remote, format)
         }
-        Command::Get { job } => output::one(format, &remote.get(&job.path(remote)?, &[])?),
+        Command::Get { job, manifest } => {
+            let view = remote.get(&job.path(remote)?, &[])?;
+            if manifest { export::one(view, format) } else { output::one(format, &view) }
+        }
         Command::List { tenant, status, labels, text, page } => {
             let query = [("tenantId", tenant), ("status", status), ("labels", labels), ("text", text)];
             output::list(format, &page.read(remote, "/api/v1/jobs", &query)?, JOBS)
@@ -189,6 +197,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
                 .map_err(|specs| Failure::usage(format!("{}: has {} specs, not one", file.display(), specs.len())))?;
             output::one(format, &remote.put(&path, &json!({"version": version, "spec": spec}))?)
         }
+        Command::Edit(args) => edit::run(args, remote, format),
         Command::Pause { job, reason } => changed(remote, format, &format!("{}/pause", job.path(remote)?), reason),
         Command::Resume { job, reason } => changed(remote, format, &format!("{}/resume", job.path(remote)?), reason),
         Command::Delete { job, reason } => {

@@ -1,6 +1,7 @@
 //! A job from flags: the usual ones; a file says all the rest.
 
 use super::failure::Failure;
+use crate::manifest::Seconds;
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args, Default)]
@@ -245,19 +246,9 @@ fn status(text: &str) -> Result<(u16, u16), String> {
     }
 }
 
-/// `30`, `30s`, `5m`, `2h`, `1d` in seconds.
+/// `30`, `30s`, `5m`, `2h`, `1h30m`, `1d` in seconds.
 pub(super) fn seconds(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is not a time: write 30, 30s, 5m, 2h or 1d");
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return Err(wrong()),
-    };
-    number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).ok_or_else(wrong)
+    text.parse().map(|Seconds(seconds)| seconds)
 }
 
 #[cfg(test)]
@@ -345,7 +336,7 @@ mod tests {
         }
         assert_eq!(
             seconds("99999999999999999999"),
-            Err("'99999999999999999999' is not a time: write 30, 30s, 5m, 2h or 1d".to_owned())
+            Err("'99999999999999999999' is not a time: write 30, 30s, 5m, 2h, 1h30m or 1d".to_owned())
         );
     }
 }

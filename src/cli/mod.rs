@@ -5,6 +5,7 @@
 //!
 //! Never here: rules about jobs, or an operation that HTTP does not have.
 
+mod apply;
 mod bench;
 mod bulk;
 mod cluster;
@@ -15,7 +16,10 @@ mod cron_lines;
 mod demo;
 mod dev;
 mod dlq;
+mod doctor;
+mod edit;
 mod executor;
+mod export;
 mod failure;
 mod fires;
 mod import;
@@ -96,6 +100,10 @@ enum Command {
     /// The node, its executors and pools, and the pause of everything
     #[command(subcommand)]
     System(system::Command),
+    /// Bring jobs to what manifests say: shows what would change, then changes it
+    Apply(apply::Args),
+    /// Jobs as manifests that `apply` takes
+    Export(export::Args),
     /// Take over what other schedulers run
     #[command(subcommand)]
     Import(import::Command),
@@ -122,6 +130,13 @@ enum Command {
     /// A cluster: its nodes, shards and moves; files that new nodes need
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Look at configuration, directory, ports, clock and node, and say what to do about what is wrong
+    Doctor(doctor::Args),
+    /// Manual pages, one for each command, into a directory: `man -l DIR/campanile.1`
+    Man {
+        /// Made when missing
+        dir: std::path::PathBuf,
+    },
     /// Completions for a shell: `source <(campanile completions bash)`
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -171,6 +186,8 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Dlq(command) => dlq::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),
         Command::System(command) => system::run(command, &remote()?, format),
+        Command::Apply(args) => apply::run(args, remote, format),
+        Command::Export(args) => export::run(args, &remote()?, format),
         Command::Import(command) => import::run(command, &remote()?),
         Command::Cron(command) => cron::run(command, format),
         Command::Config(command) => settings::run(command),
@@ -180,6 +197,11 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Token(command) => credentials::token(command, format),
         Command::Secrets(command) => credentials::secrets(command),
         Command::Cluster(command) => cluster::run(command, remote, format),
+        Command::Doctor(args) => doctor::run(args, remote(), format),
+        Command::Man { dir } => {
+            let written = std::fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(Cli::command(), &dir));
+            written.map_err(|error| Failure::here(format!("{}: {error}", dir.display())))
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "campanile", &mut script);
@@ -198,9 +220,10 @@ Campanile: a distributed job scheduler.
   campanile job runs hello               what it did
   campanile cron explain '0 2 * * *'     what a schedule means
   campanile import crontab /etc/crontab  your crontab as jobs (a dry run)
+  campanile apply -f jobs.yaml --dry-run jobs from files; `campanile export` writes such a file
 
 For keeps: campanile config default > campanile.toml, campanile token new --help, campanile server --help.
-Everything: campanile --help.
+Something is wrong: campanile doctor. Everything: campanile --help.
 ";
 
 #[cfg(test)]

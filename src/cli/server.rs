@@ -111,6 +111,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         open_to_loopback: None,
         open_metrics: config.http.open_metrics,
         origins: origins.clone(),
+        files: config.files(),
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: config.journal.linger_us,

@@ -92,11 +92,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         node,
         name: config.node.name.clone(),
         listen: cluster.gateway_listen,
-        tls: TlsFiles {
-            certificate: PathBuf::from(&cluster.tls_cert_file),
-            key: PathBuf::from(&cluster.tls_key_file),
-            ca: PathBuf::from(&cluster.tls_ca_file),
-        },
+        tls: TlsFiles::of(cluster),
     };
     let chronicle = Arc::new(Chronicle::default());
     tokio::spawn(desk::keep_chronicle(known.clone(), chronicle.clone()));

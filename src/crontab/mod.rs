@@ -24,6 +24,7 @@ mod sources;
 mod stdin;
 mod surprises;
 
+pub(crate) use plan::merged;
 pub use plan::{Change, Plan, plan};
 pub use render::render;
 

@@ -4,6 +4,8 @@
 //! the `cron.*` labels. All else (policies, time limit, priority, other labels ...) belongs to the job's owner once the
 //! job exists, and a later import leaves it alone.
 
+use crate::ops::apply::LABELS as LABELS_OF_APPLY;
+
 use super::{Import, LABEL_FILE, LABEL_MAILTO, LABEL_USER};
 use campanile_schema::{
     ids::JobId,
@@ -60,7 +62,7 @@ pub fn plan(import: &Import, existing: &[JobView]) -> Plan {
         match by_name.get(&key) {
             None => plan.create.push(job.spec.clone()),
             Some(view) => {
-                let (spec, what) = merged(&view.spec, &job.spec);
+                let (spec, what) = compared(&view.spec, &job.spec);
                 if what.is_empty() {
                     plan.same.push(spec.name);
                 } else {
@@ -85,8 +87,17 @@ fn covers(covered: &BTreeSet<String>, file: &str) -> bool {
     covered.contains(file) || directory.is_some_and(|d| covered.contains(d))
 }
 
+/// The existing job with what the crontab decides put in, and the labels of where it comes from.
+pub(crate) fn merged(old: &JobSpec, new: &JobSpec) -> JobSpec {
+    let (mut spec, _) = compared(old, new);
+    spec.labels.retain(|name, _| !name.starts_with(LABELS_OF_APPLY) || new.labels.contains_key(name));
+    let own = new.labels.iter().filter(|(name, _)| name.starts_with(LABELS_OF_APPLY));
+    spec.labels.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+    spec
+}
+
 /// The existing job with what the crontab decides put in, and the differences.
-fn merged(old: &JobSpec, new: &JobSpec) -> (JobSpec, Vec<String>) {
+fn compared(old: &JobSpec, new: &JobSpec) -> (JobSpec, Vec<String>) {
     let mut spec = old.clone();
     let mut what = Vec::new();
     spec.trigger = merged_trigger(&old.trigger, &new.trigger, &mut what);

@@ -8,6 +8,7 @@
 //! Never here: decisions about jobs and runs (the core), names and defaults of a spec (the core), or transport.
 
 mod access;
+pub mod apply;
 mod bulk;
 mod cluster;
 mod dead_letters;
@@ -20,7 +21,7 @@ mod tenants;
 
 pub use suggest::{closest, explained};
 
-use crate::{auth::Caller, cluster::desk::Desk};
+use crate::{auth::Caller, cluster::desk::Desk, files::FilesState};
 use campanile_actors::scheduler::Scheduler;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -37,6 +38,8 @@ pub struct Operations {
     pub scheduler: Scheduler,
     /// None: the node is alone.
     cluster: Option<Arc<Desk>>,
+    /// How the directory of files stands.
+    pub files: FilesState,
 }
 
 impl Operations {
@@ -45,7 +48,7 @@ impl Operations {
     }
 
     pub fn of(scheduler: Scheduler, cluster: Option<Arc<Desk>>) -> Self {
-        Self { scheduler, cluster }
+        Self { scheduler, cluster, files: FilesState::default() }
     }
 }
 

@@ -62,7 +62,8 @@ impl Operations {
     /// Facts of the node. They are about all tenants, so for operators.
     pub async fn system_info(&self, caller: &Caller) -> Answer<NodeView> {
         access::operator(caller)?;
-        self.scheduler.node().await
+        let facts = self.scheduler.node().await?;
+        Ok(NodeView { files: self.files.view(), ..facts })
     }
 
     pub async fn executor_list(&self, caller: &Caller) -> Answer<Vec<ExecutorView>> {

@@ -5,6 +5,7 @@ use crate::{
     ops::{Operations, closest, explained},
 };
 use campanile_schema::{
+    apply::ApplyBody,
     error::{ApiError, ErrorCode},
     job::JobSpec,
     limits::RPC_LIST_WEIGHT,
@@ -26,6 +27,8 @@ use serde::de::DeserializeOwned;
 pub(super) fn weight(method: &str) -> u32 {
     match method {
         m::JOB_CREATE_MANY
+        | m::JOB_PLAN
+        | m::JOB_APPLY
         | m::JOB_LIST
         | m::JOB_RUNS
         | m::JOB_LEDGER
@@ -76,6 +79,8 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             }
             .await,
         ),
+        m::JOB_PLAN => answer(out, id, &async { ops.job_plan(who, read::<ApplyBody>(params)?).await }.await),
+        m::JOB_APPLY => answer(out, id, &async { ops.job_apply(who, read::<ApplyBody>(params)?).await }.await),
         m::JOB_GET => answer(
             out,
             id,

@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod alone;
+mod apply;
 mod bench;
 mod bulk;
 mod dev;
+mod edit;
+mod files;
 mod program;
+mod snapshots;
 mod zones;

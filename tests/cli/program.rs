@@ -29,7 +29,7 @@ pub struct Done {
 }
 
 impl Done {
-    fn new(output: &Output) -> Self {
+    pub fn new(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
     }

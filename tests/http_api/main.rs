@@ -2,6 +2,7 @@
 //! document against what is served.
 #![allow(clippy::unwrap_used)]
 
+mod apply;
 mod bulk;
 mod connections;
 mod errors;

@@ -59,6 +59,7 @@ pub fn options(dir: &Path) -> NodeOptions {
         secrets: Arc::new(NoSecrets),
         open_to_loopback: None,
         origins: Default::default(),
+        files: None,
         open_metrics: true,
         metrics: None,
         retention: campanile_actors::maintenance::Retention { days: 30, max_bytes: 0 },

@@ -22,7 +22,7 @@ use campanile_schema::{
     view::{Created, Preview, PreviewBody},
 };
 use sha2::{Digest as _, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 impl Scheduler {
     /// Checks, seals secrets, resolves.
@@ -114,12 +114,37 @@ impl Scheduler {
         Ok(*view)
     }
 
+    /// What a job would be read back as if the spec were stored now, in place of `old` when there is one. Changes nothing.
+    pub fn resolved(&self, spec: &JobSpec, old: Option<&JobView>) -> Answer<JobSpec> {
+        let kept = old.and_then(as_stored);
+        let mut stored = self.stored(spec, kept.as_ref())?;
+        if spec::masked(spec) {
+            stored.secrets = Some(Sealed::keep(spec.secret_params.keys().cloned().collect()));
+        }
+        Ok(stored.to_spec())
+    }
+
+    /// The same without asking whether it is ever due: a definition stays what it is when its time is over.
+    pub fn resolved_unchecked(&self, spec: &JobSpec, old: &JobView) -> Answer<JobSpec> {
+        let trigger = spec::resolve_trigger(spec, as_stored(old).as_ref(), self.directory()?.time.now_ms())?;
+        let names = spec.secret_params.keys().cloned().collect();
+        let secrets = (!spec.secret_params.is_empty()).then(|| Sealed::keep(names));
+        Ok(StoredJob::from_spec(spec, trigger, secrets).to_spec())
+    }
+
+    /// Whether a job's secret params are these. They are opened here and go nowhere.
+    pub async fn has_secrets(&self, job: JobId, wanted: &BTreeMap<String, String>) -> Answer<bool> {
+        let directory = self.directory()?;
+        let sealed: Option<Sealed> = ask(&directory, job.shard(directory.shards), ShardCall::GetSealed(job))
+            .await
+            .map_err(|e| named(e, "job", job))?;
+        // Sealed with a key that is gone: they are not these any more.
+        Ok(sealed.is_some_and(|sealed| directory.secrets.open(&sealed).is_ok_and(|opened| opened == *wanted)))
+    }
+
     pub async fn replace_job(&self, job: JobId, version: u64, spec: JobSpec) -> Answer<JobView> {
         let known = self.job(job).await?;
-        let old = spec::resolve_trigger(&known.spec, None, known.created_at.ms())
-            .ok()
-            .map(|trigger| StoredJob::from_spec(&known.spec, trigger, None));
-        let mut stored = self.stored(&spec, old.as_ref())?;
+        let mut stored = self.stored(&spec, as_stored(&known).as_ref())?;
         if spec::masked(&spec) {
             stored.secrets = Some(Sealed::keep(spec.secret_params.keys().cloned().collect()));
         }
@@ -160,6 +185,14 @@ impl Scheduler {
         let now = self.directory().map_or_else(|_| 0, |d| d.time.now_ms());
         preview(body, now)
     }
+}
+
+/// A job that was read, as it is stored, but for the values of its secrets.
+fn as_stored(view: &JobView) -> Option<StoredJob> {
+    let trigger = spec::resolve_trigger(&view.spec, None, view.created_at.ms()).ok()?;
+    let names: Vec<String> = view.spec.secret_params.keys().cloned().collect();
+    let secrets = (!names.is_empty()).then(|| Sealed::keep(names));
+    Some(StoredJob::from_spec(&view.spec, trigger, secrets))
 }
 
 /// See [`Scheduler::preview`]; pure, used by the CLI without a node too.

@@ -181,6 +181,7 @@ impl Scheduler {
             open_runs: facts.iter().map(|f| f.open_runs).sum(),
             executors: self.executors().await?.len() as u64,
             now: Timestamp(directory.time.now_ms()),
+            files: None,
         })
     }
 }

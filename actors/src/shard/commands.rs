@@ -63,6 +63,7 @@ impl Shard {
             ShardCall::GetRun(run) => self.get_run(run, Port::new(port)),
             ShardCall::OpenRuns(job) => self.get_open_runs(job, Port::new(port)),
             ShardCall::TenantOfJob(job) => self.get_tenant_of_job(job, Port::new(port)),
+            ShardCall::GetSealed(job) => self.get_sealed(job, Port::new(port)),
             ShardCall::GetTenant(tenant) => self.get_tenant(&tenant, Port::new(port)),
             ShardCall::Tenants => self.tenant_names(Port::new(port)),
             ShardCall::Borrow { session, reports } => self.lend(myself, session, reports, Port::new(port)),

@@ -9,6 +9,7 @@ use crate::{
 use campanile_schema::{
     ids::{JobId, RunId},
     job::{JobStatus, JobView},
+    stored::Sealed,
     view::{JobFilter, RunView},
 };
 use tokio::sync::oneshot;
@@ -36,6 +37,14 @@ impl Shard {
     pub(super) fn get_tenant_of_job(&mut self, id: JobId, port: Port<String>) {
         let answer = self.materialize(id).map(|j| j.def.tenant.clone()).ok_or_else(|| not_found("job"));
         port.send(answer);
+    }
+
+    pub(super) fn get_sealed(&mut self, id: JobId, port: Port<Option<Sealed>>) {
+        let job = self.materialize(id).filter(|job| job.hot.status != JobStatus::Deleted);
+        let answer = job.map(|job| job.def.secrets.clone()).ok_or_else(|| not_found("job"));
+        self.when_durable(move || {
+            port.send(answer);
+        });
     }
 
     pub(super) fn get_tenant(&mut self, tenant: &str, port: Port<TenantFacts>) {

@@ -3,6 +3,7 @@
 use super::Client;
 use crate::error::ClientError;
 use campanile_schema::{
+    apply::{AppliedView, ApplyBody, PlanView},
     error::ApiError,
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
@@ -36,6 +37,13 @@ impl Client {
     pub async fn job_create_many(&self, specs: Vec<JobSpec>) -> Answer<Vec<Result<Created, ApiError>>> {
         let answers: Items<ItemResult<Created>> = self.call(method::JOB_CREATE_MANY, &Items { items: specs }).await?;
         answers.items.into_iter().map(|item| item.into_result().map_err(ClientError::Protocol)).collect()
+    }
+    /// What an apply of the same manifests would do. Changes nothing.
+    pub async fn job_plan(&self, body: ApplyBody) -> Answer<PlanView> {
+        self.call(method::JOB_PLAN, &body).await
+    }
+    pub async fn job_apply(&self, body: ApplyBody) -> Answer<AppliedView> {
+        self.call(method::JOB_APPLY, &body).await
     }
     pub async fn job_get(&self, job: JobId) -> Answer<JobView> {
         self.call(method::JOB_GET, &JobCall::new(job, NoBody {})).await

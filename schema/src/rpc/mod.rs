@@ -13,6 +13,10 @@ pub mod method {
     pub const HELLO: &str = "session.hello";
     pub const JOB_CREATE: &str = "job.create";
     pub const JOB_CREATE_MANY: &str = "job.createMany";
+    /// [`crate::apply::ApplyBody`] -> [`crate::apply::PlanView`].
+    pub const JOB_PLAN: &str = "job.plan";
+    /// [`crate::apply::ApplyBody`] -> [`crate::apply::AppliedView`].
+    pub const JOB_APPLY: &str = "job.apply";
     pub const JOB_GET: &str = "job.get";
     pub const JOB_LIST: &str = "job.list";
     pub const JOB_REPLACE: &str = "job.replace";
@@ -75,6 +79,8 @@ pub mod method {
     pub const OF_CALLERS: &[&str] = &[
         JOB_CREATE,
         JOB_CREATE_MANY,
+        JOB_PLAN,
+        JOB_APPLY,
         JOB_GET,
         JOB_LIST,
         JOB_REPLACE,

@@ -93,6 +93,8 @@ class Client:
     call = _blocking(_asyncio.Client.call)
     job_create = _blocking(_asyncio.Client.job_create)
     job_create_many = _blocking(_asyncio.Client.job_create_many)
+    job_plan = _blocking(_asyncio.Client.job_plan)
+    job_apply = _blocking(_asyncio.Client.job_apply)
     job_get = _blocking(_asyncio.Client.job_get)
     job_list = _blocking(_asyncio.Client.job_list)
     job_replace = _blocking(_asyncio.Client.job_replace)

@@ -27,6 +27,23 @@ class Dialect(Word):
     QUARTZ = "QUARTZ"
 
 
+class PlanAction(Word):
+    """What becomes of a job when manifests are applied."""
+
+    CREATE = "CREATE"
+    CHANGE = "CHANGE"
+    UNCHANGED = "UNCHANGED"
+    DELETE = "DELETE"
+
+
+class ApplyOutcome(Word):
+    """How far an apply came with a job."""
+
+    DONE = "DONE"
+    FAILED = "FAILED"
+    NOT_BEGUN = "NOT_BEGUN"
+
+
 class Gap(Word):
     """What a schedule does with an instant that daylight saving removes."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from campanile.enums import AttemptState, JobStatus, Outcome, RunState, SkipReason, Source
+from campanile.enums import ApplyOutcome, AttemptState, JobStatus, Outcome, PlanAction, RunState, SkipReason, Source
 from campanile.shapes import FLAT, Json
 from campanile.spec import JobSpec, Trigger
 
@@ -223,6 +223,65 @@ class NodeInfo:
     open_runs: int
     executors: int
     now: datetime
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """A field of a manifest that differs; None: it has none, or the default."""
+
+    field: str
+    before: Json = None
+    after: Json = None
+
+
+@dataclass(frozen=True)
+class ApplyFailure:
+    """Why a job was not brought to what its manifest says."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class PlanItem:
+    """What becomes of one job; `outcome` and `error` only of an apply."""
+
+    action: PlanAction
+    tenant_id: str
+    name: str
+    job_id: int | None = None
+    version: int | None = None
+    file: str | None = None
+    line: int | None = None
+    changes: list[FieldChange] = field(default_factory=list)
+    hazards: list[str] = field(default_factory=list)
+    outcome: ApplyOutcome | None = None
+    error: ApplyFailure | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an apply would do. `plan_id` names exactly these changes."""
+
+    plan_id: str
+    create: int
+    change: int
+    unchanged: int
+    delete: int
+    items: list[PlanItem]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What an apply did. Applying the same again does what is left."""
+
+    created: int
+    changed: int
+    unchanged: int
+    deleted: int
+    failed: int
+    not_begun: int
+    items: list[PlanItem]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """One method per method of the protocol, names as in the wire spec with `_` for the dot."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -10,6 +10,7 @@ from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
 from campanile.views import (
+    Applied,
     Created,
     DeadLetter,
     ExecutorInfo,
@@ -17,6 +18,7 @@ from campanile.views import (
     Ledger,
     NodeInfo,
     Page,
+    Plan,
     Pool,
     Preview,
     Quota,
@@ -29,6 +31,7 @@ T = TypeVar("T")
 
 READS: Final = frozenset(
     {
+        "job.plan",
         "job.get",
         "job.list",
         "job.runs",
@@ -70,6 +73,36 @@ class Calls(ABC):
         """Creates up to 10,000 jobs in one message, durable together; an answer per job, in order. It raises none of those."""
         answer = await self.call("job.createMany", {"items": [write(spec) for spec in specs]})
         return [_item(item) for item in _items(answer)]
+
+    async def job_plan(
+        self,
+        files: Mapping[str, str],
+        *,
+        tenant_id: str | None = None,
+        owner: str | None = None,
+        prune: bool = False,
+        take_over: bool = False,
+    ) -> Plan:
+        """What an apply of these manifests would do; it changes nothing. `files`: texts (YAML or JSON) by name."""
+        given = _manifests(files, tenantId=tenant_id, owner=owner, prune=prune, takeOver=take_over)
+        return read(Plan, await self.call("job.plan", given))
+
+    async def job_apply(
+        self,
+        files: Mapping[str, str],
+        *,
+        tenant_id: str | None = None,
+        owner: str | None = None,
+        prune: bool = False,
+        take_over: bool = False,
+        plan_id: str | None = None,
+    ) -> Applied:
+        """Brings jobs to what these manifests say; nothing is changed while anything is wrong with any of them.
+
+        With the `plan_id` of a plan only exactly that is done: StaleVersionError when something else would be by now.
+        """
+        given = _manifests(files, tenantId=tenant_id, owner=owner, prune=prune, takeOver=take_over, planId=plan_id)
+        return read(Applied, await self.call("job.apply", given))
 
     async def job_get(self, job_id: int) -> Job:
         """The job. NotFoundError."""
@@ -234,6 +267,10 @@ async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> Async
         token = page.next_page_token
         if token is None:
             return
+
+
+def _manifests(files: Mapping[str, str], **given: Any) -> dict[str, Any]:
+    return {"files": [{"name": name, "text": text} for name, text in files.items()], **_given(**given)}
 
 
 def _given(**fields: Any) -> dict[str, Any]:

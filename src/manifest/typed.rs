@@ -1,0 +1,168 @@
+//! A value as its type, with everything that is wrong with it: what is wrong is taken out and the rest is read again.
+
+use super::{
+    document::at,
+    place::{Step, shown},
+};
+use crate::ops::explained;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_path_to_error::Segment;
+
+/// Most that is told of one value, count: after so many it is no manifest but something else.
+const WRONG: usize = 32;
+
+/// One thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub path: Vec<Step>,
+    pub message: String,
+}
+
+impl Wrong {
+    pub fn new(path: &[Step], message: impl Into<String>) -> Self {
+        Self { path: path.to_vec(), message: message.into() }
+    }
+}
+
+/// Reads the object that stands at `path`; paths in errors begin there.
+pub(super) fn read<T: DeserializeOwned>(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>) -> Option<T> {
+    // A list would be read as the fields in their order.
+    if !value.is_object() {
+        wrong.push(Wrong::new(path, "is an object: write name: value"));
+        return None;
+    }
+    let mut rest = value.clone();
+    let before = wrong.len();
+    let mut taken: Vec<Vec<Step>> = Vec::new();
+    loop {
+        let error = match serde_path_to_error::deserialize::<_, T>(&rest) {
+            Ok(read) if wrong.len() == before => return Some(read),
+            Ok(_) => return None,
+            Err(error) => error,
+        };
+        let text = error.inner().to_string();
+        let inside = aim(&rest, steps(error.path()), &text);
+        let missing = quoted(&text, "missing field `");
+        // It is missed because it was taken out: that was told.
+        let is_told = missing.is_some_and(|field| {
+            taken.iter().any(|path| {
+                path.split_last()
+                    .is_some_and(|(last, parent)| parent == inside && *last == Step::Field(field.to_owned()))
+            })
+        });
+        if !is_told {
+            wrong.push(Wrong { path: [path, &inside].concat(), message: told(&text) });
+        }
+        if missing.is_some() || wrong.len() - before >= WRONG || !take_out(&mut rest, &inside) {
+            return None;
+        }
+        taken.push(inside);
+    }
+}
+
+/// An unknown field is named by its place, so the sentence need not list all that are known when one of them was meant.
+fn told(text: &str) -> String {
+    let explained = explained(text);
+    match (quoted(text, "unknown field `"), explained.rsplit_once("; did you mean ")) {
+        (Some(_), Some((_, meant))) => format!("unknown field; did you mean {meant}"),
+        _ => explained,
+    }
+}
+
+/// The word behind a phrase of serde's.
+fn quoted<'a>(text: &'a str, phrase: &str) -> Option<&'a str> {
+    text.split_once(phrase)?.1.split('`').next()
+}
+
+fn steps(path: &serde_path_to_error::Path) -> Vec<Step> {
+    path.iter()
+        .filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(Step::Item(*index)),
+            Segment::Map { key } => Some(Step::Field(key.clone())),
+            // Of a value that is told apart by a field: the field has its own step, or none.
+            Segment::Enum { .. } | Segment::Unknown => None,
+        })
+        .collect()
+}
+
+/// The path of what is wrong: of an unknown field the field, also where serde only knows what is around it.
+fn aim(value: &Value, mut path: Vec<Step>, text: &str) -> Vec<Step> {
+    while !path.is_empty() && at(value, &path).is_none() {
+        path.pop();
+    }
+    if let Some(field) = quoted(text, "unknown field `")
+        && path.last() != Some(&Step::Field(field.to_owned()))
+        && at(value, &path).is_some_and(|around| around.get(field).is_some())
+    {
+        path.push(Step::Field(field.to_owned()));
+    }
+    path
+}
+
+fn take_out(value: &mut Value, path: &[Step]) -> bool {
+    let Some((last, parent)) = path.split_last() else { return false };
+    let around = parent.iter().try_fold(value, |value, step| match step {
+        Step::Field(name) => value.get_mut(name),
+        Step::Item(index) => value.get_mut(index),
+    });
+    match (around, last) {
+        (Some(Value::Object(fields)), Step::Field(name)) => fields.remove(name).is_some(),
+        // A null keeps the places of the others.
+        (Some(Value::Array(items)), Step::Item(index)) => {
+            items.get_mut(*index).is_some_and(|item| !std::mem::take(item).is_null())
+        }
+        _ => false,
+    }
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", shown(&self.path), self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campanile_schema::job::JobSpec;
+    use serde_json::json;
+
+    fn told(value: &Value) -> Vec<String> {
+        let mut wrong = Vec::new();
+        assert!(read::<JobSpec>(value, &[Step::Field("spec".to_owned())], &mut wrong).is_none());
+        wrong.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let value = json!({
+            "name": 7, "trigger": {"type": "CRON", "expr": "* * * * *", "timezon": "UTC"}, "timeout": 5,
+            "retryPolicy": {"maxAtempts": 3, "backoff": "CUBIC"}, "labels": {"a": 1, "b": "x", "c": true},
+        });
+        let told = told(&value);
+        for expected in [
+            "spec.name: invalid type: integer `7`, expected a string",
+            "spec.trigger.timezon: unknown field; did you mean `timezone`?",
+            "spec.timeout: unknown field; did you mean `timeoutSec`?",
+            "spec.retryPolicy.maxAtempts: unknown field; did you mean `maxAttempts`?",
+            "spec.retryPolicy.backoff: 'CUBIC' is not one of FIXED, EXPONENTIAL",
+            "spec.labels.a: invalid type: integer `1`, expected a string",
+            "spec.labels.c: invalid type: boolean `true`, expected a string",
+        ] {
+            assert!(told.iter().any(|line| line == expected), "{expected} is not in {told:#?}");
+        }
+        assert_eq!(told.len(), 7, "{told:#?}");
+    }
+
+    #[test]
+    fn it_ends_with_what_is_missing_or_no_object() {
+        assert_eq!(
+            told(&json!({"labels": {"a": 1}})),
+            ["spec.labels.a: invalid type: integer `1`, expected a string", "spec: missing field `name`"]
+        );
+        assert_eq!(told(&json!(["x"])), ["spec: is an object: write name: value"]);
+        let many: serde_json::Map<String, Value> = (0..100).map(|n| (format!("field{n}"), json!(n))).collect();
+        assert_eq!(told(&many.into()).len(), WRONG);
+    }
+}
