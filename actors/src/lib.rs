@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calls;
+pub mod changes;
 pub mod cluster;
 pub mod directory;
 #[cfg(feature = "faults")]

@@ -11,6 +11,7 @@
 mod access;
 mod body;
 mod bulk;
+mod events;
 mod examples;
 mod follow;
 mod lines;
@@ -26,6 +27,7 @@ mod routes_jobs;
 mod routes_runs;
 mod routes_system;
 mod stream;
+mod watching;
 
 pub use body::parse_json;
 pub use openapi::document as openapi_document;

@@ -7,6 +7,7 @@ use super::{
 };
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
+    changes::mirror::{Copied, Place},
     messages::Answer,
     scheduler::Scheduler,
 };
@@ -27,6 +28,8 @@ use tokio::sync::watch;
 
 /// Longest wait for another node's answer: its shard may wait for the store.
 const ANSWER: Duration = Duration::from_secs(10);
+/// Longest wait for what another node changed: it has it in memory.
+const CHANGES: Duration = Duration::from_secs(2);
 /// A notice is of use at once or never.
 const NOTICE: Duration = Duration::from_secs(1);
 
@@ -37,6 +40,8 @@ enum Question {
         shard: ShardId,
         call: ShardCall,
     },
+    /// What changed at the node since a place in its log.
+    Changes(Option<Place>),
     /// The shard was released to this session.
     Released {
         session: SessionId,
@@ -48,6 +53,7 @@ enum Question {
 enum Reply {
     Asked(Answer<ShardAnswer>),
     Heard,
+    Changed(Answer<Copied>),
     /// Of another release of the protocol, or damaged.
     NotUnderstood(String),
 }
@@ -113,7 +119,25 @@ impl Peers for GatewayPeers {
         Box::pin(async move {
             match self.inner.send(owner, &Question::Ask { shard, call }, ANSWER).await? {
                 Reply::Asked(answer) => answer,
-                Reply::Heard | Reply::NotUnderstood(_) => Err(nowhere()),
+                Reply::Heard | Reply::Changed(_) | Reply::NotUnderstood(_) => Err(nowhere()),
+            }
+        })
+    }
+
+    fn others(&self) -> Vec<SessionId> {
+        self.inner.members.borrow().others().map(|member| member.session).collect()
+    }
+
+    fn changes(
+        &self,
+        of: SessionId,
+        since: Option<Place>,
+    ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
+        Box::pin(async move {
+            match self.inner.send(of, &Question::Changes(since), CHANGES).await? {
+                Reply::Changed(answer) => answer,
+                // Of an older release.
+                Reply::Asked(_) | Reply::Heard | Reply::NotUnderstood(_) => Err(nowhere()),
             }
         })
     }
@@ -131,6 +155,7 @@ impl Peers for GatewayPeers {
 pub async fn answer(scheduler: Scheduler, question: Vec<u8>) -> Vec<u8> {
     let reply = match rmp_serde::from_slice(&question) {
         Ok(Question::Ask { shard, call }) => Reply::Asked(scheduler.answer_peer(shard, call).await),
+        Ok(Question::Changes(since)) => Reply::Changed(scheduler.changes_for_peer(since)),
         Ok(Question::Released { session, shard }) => {
             scheduler.released_to(session, shard);
             Reply::Heard

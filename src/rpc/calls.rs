@@ -16,8 +16,8 @@ use campanile_schema::{
         method as m,
     },
     view::{
-        ConfirmBody, JobFilter, LedgerBody, LogBody, PageBody, PreviewBody, ReasonBody, ReplaceBody, TenantBody,
-        TenantPageBody, TriggerBody,
+        ConfirmBody, JobFilter, LedgerBody, LogBody, PageBody, PreviewBody, ReasonBody, ReplaceBody, RunGetBody,
+        TenantBody, TenantPageBody, TriggerBody,
     },
 };
 use serde::de::DeserializeOwned;
@@ -39,7 +39,7 @@ pub(super) fn weight(method: &str) -> u32 {
 }
 
 /// The params of a call as its type; the error names the field with its path and the closest known one.
-fn read<T: DeserializeOwned>(params: Params<'_>) -> Result<T, ApiError> {
+pub(super) fn read<T: DeserializeOwned>(params: Params<'_>) -> Result<T, ApiError> {
     let mut map = rmp_serde::Deserializer::from_read_ref(params.map()?);
     serde_path_to_error::deserialize(&mut map).map_err(|why| {
         let path = why.path().to_string();
@@ -153,8 +153,11 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             out,
             id,
             &async {
-                let (run, NoBody {}) = read::<RunCall<NoBody>>(params)?.parts()?;
-                ops.run_get(who, run).await
+                let (run, body) = read::<RunCall<RunGetBody>>(params)?.parts()?;
+                match body.wait_ms {
+                    None | Some(0) => ops.run_get(who, run).await,
+                    Some(wait_ms) => ops.run_wait(who, run, wait_ms).await,
+                }
             }
             .await,
         ),

@@ -11,6 +11,7 @@ mod tenants;
 
 use crate::{
     calls::{ShardAnswer, ShardCall, ask_here, nowhere},
+    changes::mirror,
     directory::{Directory, Place},
     messages::Answer,
 };
@@ -108,6 +109,11 @@ impl Scheduler {
             Place::Here => ask_here(&directory, shard, call).await,
             Place::Elsewhere { .. } | Place::TakenOver | Place::Nowhere => Err(nowhere()),
         }
+    }
+
+    /// What became durable here, for another node where somebody watches.
+    pub fn changes_for_peer(&self, since: Option<mirror::Place>) -> Answer<mirror::Copied> {
+        Ok(mirror::since(&*self.directory()?, since))
     }
 
     /// Another node has released a shard to this session.

@@ -41,6 +41,18 @@ pub mod method {
     pub const SYSTEM_INFO: &str = "system.info";
     pub const EXECUTOR_LIST: &str = "executor.list";
     pub const POOL_LIST: &str = "pool.list";
+    /// Request: [`crate::watch::WatchRuns`] -> [`crate::watch::Watching`].
+    pub const RUN_WATCH: &str = "run.watch";
+    /// Request: [`crate::watch::WatchJobs`] -> [`crate::watch::Watching`].
+    pub const JOB_WATCH: &str = "job.watch";
+    /// Request: [`crate::watch::StopWatch`] -> an empty map.
+    pub const WATCH_STOP: &str = "watch.stop";
+    /// Notification from the node: [`crate::watch::Changed`] of [`crate::watch::RunChange`].
+    pub const RUN_CHANGED: &str = "run.changed";
+    /// Notification from the node: [`crate::watch::Changed`] of [`crate::watch::JobChange`].
+    pub const JOB_CHANGED: &str = "job.changed";
+    /// Notification from the node: [`crate::watch::WatchEnded`].
+    pub const WATCH_ENDED: &str = "watch.ended";
     /// Request: [`super::executor::Register`] -> [`super::executor::Registered`].
     pub const EXECUTOR_REGISTER: &str = "executor.register";
     /// Notification: [`super::executor::Credit`].
@@ -97,5 +109,8 @@ pub mod method {
         SYSTEM_INFO,
         EXECUTOR_LIST,
         POOL_LIST,
+        RUN_WATCH,
+        JOB_WATCH,
+        WATCH_STOP,
     ];
 }
