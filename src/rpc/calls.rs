@@ -16,8 +16,8 @@ use campanile_schema::{
         method as m,
     },
     view::{
-        ConfirmBody, JobFilter, LedgerBody, LogBody, PageBody, PreviewBody, ReasonBody, ReplaceBody, RunGetBody,
-        TenantBody, TenantPageBody, TriggerBody,
+        ConfirmBody, FindBody, JobFilter, LedgerBody, LogBody, PageBody, PreviewBody, ReasonBody, ReplaceBody,
+        RunGetBody, TenantBody, TenantPageBody, TriggerBody,
     },
 };
 use serde::de::DeserializeOwned;
@@ -29,6 +29,7 @@ pub(super) fn weight(method: &str) -> u32 {
         | m::JOB_LIST
         | m::JOB_RUNS
         | m::JOB_LEDGER
+        | m::RUN_FAILED
         | m::RUN_LOG
         | m::DLQ_LIST
         | m::TENANT_LIST
@@ -82,6 +83,15 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             &async {
                 let (job, NoBody {}) = read::<JobCall<NoBody>>(params)?.parts()?;
                 ops.job_get(who, job).await
+            }
+            .await,
+        ),
+        m::JOB_FIND => answer(
+            out,
+            id,
+            &async {
+                let FindBody { name, tenant_id } = read(params)?;
+                ops.job_find(who, tenant_id, name).await
             }
             .await,
         ),
@@ -161,6 +171,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             }
             .await,
         ),
+        m::RUN_FAILED => answer(out, id, &async { ops.run_failed(who, read::<TenantPageBody>(params)?).await }.await),
         m::RUN_CANCEL => answer(
             out,
             id,
@@ -269,6 +280,9 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
         }
         m::SYSTEM_RESUME => {
             answer(out, id, &async { done(ops.system_resume(who, read::<ReasonBody>(params)?).await) }.await);
+        }
+        m::CLOCK_ACCEPT => {
+            answer(out, id, &async { done(ops.clock_accept(who, read::<ReasonBody>(params)?).await) }.await);
         }
         m::SYSTEM_INFO => answer(
             out,

@@ -6,4 +6,5 @@ mod bench;
 mod bulk;
 mod dev;
 mod program;
+mod watch;
 mod zones;

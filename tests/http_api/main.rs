@@ -12,3 +12,4 @@ mod raw;
 mod server;
 mod starting;
 mod tenants;
+mod watch;

@@ -87,7 +87,9 @@ async fn keep(weak: Weak<Directory>) {
     let mut first = true;
     while let Some(directory) = wanted(&weak) {
         let Some(membership) = &directory.membership else { break };
-        let others: HashSet<SessionId> = membership.peers.others().into_iter().collect();
+        let others = membership.peers.others().into_iter().filter(|session| *session != directory.session);
+        let others: HashSet<SessionId> = others.collect();
+        let known = copiers.len();
         copiers.retain(|session, copier| {
             let stays = others.contains(session);
             if !stays {
@@ -95,11 +97,20 @@ async fn keep(weak: Weak<Directory>) {
             }
             stays
         });
+        let gone = copiers.len() < known;
         let (asked, mut answered) = tokio::sync::mpsc::channel::<()>(1);
+        let mut came = false;
         for session in others {
-            copiers.entry(session).or_insert_with(|| tokio::spawn(copy_from(weak.clone(), session, asked.clone())));
+            copiers.entry(session).or_insert_with(|| {
+                came = true;
+                tokio::spawn(copy_from(weak.clone(), session, asked.clone()))
+            });
         }
         drop(asked);
+        if !first && (gone || came) {
+            // What it changed last, or first, was not heard.
+            directory.changes.copy(Vec::new(), true, directory.time.boot_ms());
+        }
         if std::mem::take(&mut first) {
             // Nothing is sent: it ends when each of them has let go.
             let _ = tokio::time::timeout(READY, answered.recv()).await;

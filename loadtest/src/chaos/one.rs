@@ -17,7 +17,7 @@ use crate::{
     record::Record,
     workload::{self, Plan},
 };
-use campanile_client::{Client, ClientOptions};
+use campanile_client::{Client, ClientOptions, Retry};
 use campanile_schema::{
     ids::JobId,
     job::{JobSpec, Trigger},
@@ -82,11 +82,9 @@ pub async fn run(
     let nodes = connect_each(&town).await?;
     ready(&nodes, executors.len()).await?;
 
-    let options = ClientOptions {
-        addresses: town.rpc().split(',').map(str::to_owned).collect(),
-        token: town.token.clone(),
-        timeout: CALL,
-    };
+    let options = ClientOptions::new(town.rpc().split(',').map(str::to_owned).collect(), town.token.clone())
+        .timeout(CALL)
+        .retry(Retry::LOST);
     let caller = Caller::new(Client::connect_with(options).await?, Arc::clone(&calls));
     let begin_ms = now_us() / 1000;
     let start_ms = begin_ms + LEAD_MS + args.jobs as i64;
@@ -172,7 +170,7 @@ fn executor(town: &Town, dir: &Path, n: usize, faults: &Arc<Record>) -> std::io:
 async fn connect_each(town: &Town) -> Result<Vec<Client>, Box<dyn Error>> {
     let mut clients = Vec::new();
     for n in (0..town.len()).filter(|n| town.is_up(*n)) {
-        let options = ClientOptions { addresses: vec![town.rpc_of(n)], token: town.token.clone(), timeout: CALL };
+        let options = ClientOptions::new(vec![town.rpc_of(n)], town.token.clone()).timeout(CALL).retry(Retry::LOST);
         let deadline = Instant::now() + READY;
         loop {
             match Client::connect_with(options.clone()).await {

@@ -14,6 +14,7 @@ pub mod method {
     pub const JOB_CREATE: &str = "job.create";
     pub const JOB_CREATE_MANY: &str = "job.createMany";
     pub const JOB_GET: &str = "job.get";
+    pub const JOB_FIND: &str = "job.find";
     pub const JOB_LIST: &str = "job.list";
     pub const JOB_REPLACE: &str = "job.replace";
     pub const JOB_DELETE: &str = "job.delete";
@@ -23,6 +24,7 @@ pub mod method {
     pub const JOB_RUNS: &str = "job.runs";
     pub const JOB_LEDGER: &str = "job.ledger";
     pub const RUN_GET: &str = "run.get";
+    pub const RUN_FAILED: &str = "run.failed";
     pub const RUN_CANCEL: &str = "run.cancel";
     pub const RUN_RETRY: &str = "run.retry";
     pub const RUN_CONFIRM: &str = "run.confirm";
@@ -38,6 +40,7 @@ pub mod method {
     pub const TENANT_RESUME: &str = "tenant.resume";
     pub const SYSTEM_PAUSE: &str = "system.pause";
     pub const SYSTEM_RESUME: &str = "system.resume";
+    pub const CLOCK_ACCEPT: &str = "clock.accept";
     pub const SYSTEM_INFO: &str = "system.info";
     pub const EXECUTOR_LIST: &str = "executor.list";
     pub const POOL_LIST: &str = "pool.list";
@@ -82,6 +85,7 @@ pub mod method {
         JOB_CREATE,
         JOB_CREATE_MANY,
         JOB_GET,
+        JOB_FIND,
         JOB_LIST,
         JOB_REPLACE,
         JOB_DELETE,
@@ -91,6 +95,7 @@ pub mod method {
         JOB_RUNS,
         JOB_LEDGER,
         RUN_GET,
+        RUN_FAILED,
         RUN_CANCEL,
         RUN_RETRY,
         RUN_CONFIRM,
@@ -106,6 +111,7 @@ pub mod method {
         TENANT_RESUME,
         SYSTEM_PAUSE,
         SYSTEM_RESUME,
+        CLOCK_ACCEPT,
         SYSTEM_INFO,
         EXECUTOR_LIST,
         POOL_LIST,

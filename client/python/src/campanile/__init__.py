@@ -15,6 +15,7 @@ Both speak the public protocol of `docs/rpc.md`. `campanile.blocking` has the cl
 """
 
 from campanile.client import Client
+from campanile.client.changes import Changes, Dropped
 from campanile.enums import (
     AttemptState,
     Backoff,
@@ -23,6 +24,7 @@ from campanile.enums import (
     Dialect,
     Gap,
     JobStatus,
+    JobStep,
     MisfirePolicy,
     OnLostContact,
     Outcome,
@@ -85,6 +87,7 @@ from campanile.views import (
     DeadLetter,
     ExecutorInfo,
     Job,
+    JobChange,
     Ledger,
     LedgerEntry,
     NodeInfo,
@@ -93,6 +96,7 @@ from campanile.views import (
     Preview,
     Quota,
     Run,
+    RunChange,
     RunLog,
     Tenant,
     Welcome,
@@ -106,6 +110,7 @@ __all__ = [
     "AttemptState",
     "Backoff",
     "CampanileError",
+    "Changes",
     "Client",
     "ClosedError",
     "Command",
@@ -119,6 +124,7 @@ __all__ = [
     "DeadlineError",
     "Decision",
     "Dialect",
+    "Dropped",
     "DuplicateNameError",
     "Executor",
     "ExecutorHandle",
@@ -134,10 +140,12 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidScheduleError",
     "Job",
+    "JobChange",
     "JobError",
     "JobPausedError",
     "JobSpec",
     "JobStatus",
+    "JobStep",
     "Json",
     "Ledger",
     "LedgerEntry",
@@ -164,6 +172,7 @@ __all__ = [
     "RetryPolicy",
     "Run",
     "RunActiveError",
+    "RunChange",
     "RunLog",
     "RunState",
     "SkipReason",
