@@ -1,6 +1,7 @@
 //! What is asked of a shard, and what it answers: the same whether who asks is on this node or on another one.
 
 use crate::{
+    changes::mirror,
     directory::{Directory, Place},
     lending::{Counts, Report, Terms},
     messages::{Answer, ShardMsg},
@@ -239,6 +240,14 @@ pub trait Peers: Send + Sync + 'static {
         shard: ShardId,
         call: ShardCall,
     ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>>;
+    /// The sessions of all other nodes that are there.
+    fn others(&self) -> Vec<SessionId>;
+    /// What became durable on another node since a place in its log; None = from now on.
+    fn changes(
+        &self,
+        of: SessionId,
+        since: Option<mirror::Place>,
+    ) -> Pin<Box<dyn Future<Output = Answer<mirror::Copied>> + Send + '_>>;
     /// A shard was given to this session.
     fn tell_released(&self, shard: ShardId, successor: SessionId);
 }

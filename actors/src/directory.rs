@@ -3,6 +3,7 @@
 
 use crate::{
     calls::Peers,
+    changes::Changes,
     journal::JournalHandle,
     lending::Counts,
     messages::{PoolMsg, ShardMsg},
@@ -152,6 +153,8 @@ pub struct Directory {
     served: Vec<RwLock<Option<Served>>>,
     pool: OnceLock<ActorRef<PoolMsg>>,
     pub tenants: Arc<Tenants>,
+    /// For those who watch.
+    pub changes: Arc<Changes>,
     pub draining: AtomicBool,
     /// A node of a cluster gives its shards away; until then it works on.
     pub leaving: AtomicBool,
@@ -165,6 +168,8 @@ impl Directory {
     pub fn new(parts: DirectoryParts) -> Arc<Self> {
         let DirectoryParts { node, cluster_id, session, shards, time, journal, projector, views, snapshots, .. } =
             parts;
+        // Two starts are never at the same microsecond, so none takes another's log for its own.
+        let changes = Changes::new(time.now_us().cast_unsigned());
         Arc::new(Self {
             node,
             cluster_id,
@@ -183,6 +188,7 @@ impl Directory {
             served: (0..shards).map(|_| RwLock::new(None)).collect(),
             pool: OnceLock::new(),
             tenants: Arc::default(),
+            changes,
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             ended: AtomicBool::new(false),

@@ -4,6 +4,7 @@ use campanile_schema::{
     job::{JobStatus, JobView},
     view::JobFilter,
 };
+use std::collections::BTreeMap;
 
 /// One term of a label selector: `key=value`, `key!=value` or `key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,10 +58,15 @@ impl JobMatcher {
         self.tenant.as_ref().is_none_or(|t| *t == job.spec.tenant_id)
             && self.status.is_none_or(|s| s == job.status)
             && self.text.as_ref().is_none_or(|t| job.spec.name.to_lowercase().contains(t.as_str()))
-            && self.terms.iter().all(|term| match term {
-                Term::Equal(key, value) => job.spec.labels.get(key) == Some(value),
-                Term::NotEqual(key, value) => job.spec.labels.get(key) != Some(value),
-                Term::Has(key) => job.spec.labels.contains_key(key),
-            })
+            && self.labels(&job.spec.labels)
+    }
+
+    /// Whether the selector's terms hold for these.
+    pub fn labels(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.terms.iter().all(|term| match term {
+            Term::Equal(key, value) => labels.get(key) == Some(value),
+            Term::NotEqual(key, value) => labels.get(key) != Some(value),
+            Term::Has(key) => labels.contains_key(key),
+        })
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod calls;
 pub mod chronicle;
+pub mod changes;
 pub mod cluster;
 pub mod directory;
 #[cfg(feature = "faults")]

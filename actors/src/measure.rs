@@ -59,6 +59,7 @@ pub fn describe() {
     counter!("campanile_snapshots_total", "Snapshots published");
     counter!("campanile_snapshot_failures_total", "Snapshots that could not be written");
     counter!("campanile_history_rows_expired_total", "History rows deleted by retention");
+    gauge!("campanile_watches", "Watches of runs and jobs, over RPC and HTTP");
     counter!("campanile_overloaded_total", "Calls refused because queues were full");
     counter!("campanile_clock_verdict_changes_total", "Times that the clock guard changed its mind");
     counter!("campanile_store_journal_bytes_total", "Bytes written to journal files, headers and padding too");

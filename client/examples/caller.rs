@@ -1,15 +1,14 @@
 //! Creates a job, triggers it, waits for its run: `cargo run -p campanile-client --example caller -- HOST:PORT TOKEN`.
 
 use campanile_client::{
-    Client, ClientError,
+    Client, ClientError, Heard, Job,
     schema::{
         error::ErrorCode,
-        job::{JobSpec, Trigger},
         payload::Payload,
         view::{LogBody, TriggerBody},
+        watch::WatchRuns,
     },
 };
-use std::time::Duration;
 
 #[tokio::main]
 async fn main() -> Result<(), ClientError> {
@@ -18,13 +17,11 @@ async fn main() -> Result<(), ClientError> {
     let token = args.next().unwrap_or_default();
     let client = Client::connect(address, token).await?;
 
-    let mut spec = JobSpec::new("default", "example_greeting", Trigger::Manual {});
-    spec.params = Payload(r#"{"name":"nobody"}"#.to_owned());
     // With a key, starting this example again finds the job instead of failing.
-    let job = client.job_create_once(spec, "example").await?.job_id;
+    let job = client.job_create_once(Job::manual("example_greeting").label("of", "example"), "example").await?.job_id;
 
     let body = TriggerBody { params: Some(Payload(r#"{"name":"Ada"}"#.to_owned())), ..TriggerBody::default() };
-    let mut run = match client.job_trigger(job, body).await {
+    let run = match client.job_trigger(job, body).await {
         Err(ClientError::Api(error)) if error.known() == ErrorCode::RunActive => {
             println!("a run is active already: {}", error.message);
             return Ok(());
@@ -32,10 +29,14 @@ async fn main() -> Result<(), ClientError> {
         other => other?,
     };
     println!("run {} is {}", run.run_id, run.state);
-    while !run.state.is_final() {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        run = client.run_get(run.run_id).await?;
+    // Its states as they become durable; it ends with the run.
+    let mut changes = client.run_watch(WatchRuns { run_id: Some(run.run_id), ..WatchRuns::default() }).await?;
+    while let Some(heard) = changes.next().await? {
+        if let Heard::Change(change) = heard {
+            println!("{} {}", change.at, change.state);
+        }
     }
+    let run = client.run_get(run.run_id).await?;
     println!("run {} is {}: {:?}", run.run_id, run.state, run.result.or(run.last_error.map(Payload)));
     print!("{}", client.run_log(run.run_id, LogBody::default()).await?.text);
     Ok(())

@@ -116,11 +116,8 @@ async fn the_next_address_is_tried_and_a_refusal_is_told() {
     let gone_address = gone.address.to_string();
     drop(gone);
     let node = FakeNode::start().await;
-    let options = ClientOptions {
-        addresses: vec![gone_address, node.address.to_string()],
-        token: "token".to_owned(),
-        timeout: Duration::from_secs(5),
-    };
+    let options =
+        ClientOptions::new(vec![gone_address, node.address.to_string()], "token").timeout(Duration::from_secs(5));
     let (client, _link) = tokio::join!(Client::connect_with(options), node.accept());
     assert_eq!(client.unwrap().welcome().node, "fake");
 

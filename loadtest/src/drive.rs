@@ -11,7 +11,7 @@ use crate::{
     record::Record,
     workload::{self, Plan},
 };
-use campanile_client::{Client, ClientOptions};
+use campanile_client::{Client, ClientOptions, Retry};
 use campanile_schema::{ids::JobId, job::Trigger};
 use clap::Args;
 use serde::Serialize;
@@ -87,11 +87,9 @@ struct Report {
 }
 
 pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
-    let options = ClientOptions {
-        addresses: vec![args.rpc.clone()],
-        token: args.token.clone(),
-        timeout: Duration::from_secs(10),
-    };
+    let options = ClientOptions::new(vec![args.rpc.clone()], args.token.clone())
+        .timeout(Duration::from_secs(10))
+        .retry(Retry::LOST);
     let client = Client::connect_with(options).await?;
     std::fs::create_dir_all(&args.dir)?;
     let calls = args.dir.join(format!("caller-{}-{}.jsonl", args.prefix, std::process::id()));

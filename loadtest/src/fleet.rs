@@ -5,7 +5,7 @@ use crate::{
     node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, free_port},
     record::Record,
 };
-use campanile_client::{Client, ClientError, ClientOptions};
+use campanile_client::{Client, ClientError, ClientOptions, Retry};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -56,7 +56,7 @@ impl Fleet {
 
     /// A caller of the node, which follows it over restarts.
     pub async fn caller(&self, node: &Node) -> Result<Caller, ClientError> {
-        let options = ClientOptions { addresses: vec![node.rpc.clone()], token: node.token.clone(), timeout: CALL };
+        let options = ClientOptions::new(vec![node.rpc.clone()], node.token.clone()).timeout(CALL).retry(Retry::LOST);
         Ok(Caller::new(Client::connect_with(options).await?, Arc::clone(&self.calls)))
     }
 

@@ -203,6 +203,56 @@ pub enum Trigger {
     Manual {},
 }
 
+impl Trigger {
+    /// A cron expression in UTC, with every default.
+    pub fn cron(expr: &str) -> Self {
+        Self::Cron {
+            expr: expr.to_owned(),
+            dialect: Dialect::default(),
+            timezone: utc(),
+            gap: Gap::default(),
+            overlap: Overlap::default(),
+            start_at: None,
+            end_at: None,
+            jitter_sec: 0,
+            misfire_policy: MisfirePolicy::default(),
+            misfire_threshold_sec: default_misfire_threshold(),
+            max_catch_up: default_max_catch_up(),
+        }
+    }
+
+    /// Each so many seconds, with every default.
+    pub fn fixed_rate(every_sec: u64) -> Self {
+        Self::FixedRate {
+            every_sec,
+            anchor_at: None,
+            start_at: None,
+            end_at: None,
+            jitter_sec: 0,
+            misfire_policy: MisfirePolicy::default(),
+            misfire_threshold_sec: default_misfire_threshold(),
+            max_catch_up: default_max_catch_up(),
+        }
+    }
+
+    /// So many seconds after each run, with every default.
+    pub fn fixed_delay(every_sec: u64) -> Self {
+        Self::FixedDelay {
+            every_sec,
+            start_at: None,
+            end_at: None,
+            misfire_policy: MisfirePolicy::default(),
+            misfire_threshold_sec: default_misfire_threshold(),
+        }
+    }
+
+    /// Once: give one of the two.
+    pub fn once(at: Option<Timestamp>, delay_sec: Option<u64>) -> Self {
+        let misfire_policy = MisfirePolicy::default();
+        Self::Once { at, delay_sec, misfire_policy, misfire_threshold_sec: default_misfire_threshold() }
+    }
+}
+
 fn utc() -> String {
     "UTC".to_owned()
 }

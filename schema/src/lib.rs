@@ -23,3 +23,4 @@ pub mod rpc;
 pub mod stored;
 pub mod time;
 pub mod view;
+pub mod watch;

@@ -413,3 +413,29 @@ pub const APPLY_IN_FLIGHT: usize = 64;
 pub const FILES_TOLD_BROKEN: usize = 100;
 /// Things that are told to be wrong with one of them, count.
 pub const FILES_TOLD_PER_FILE: usize = 10;
+/// Changes that a node remembers for those who watch, count; one who is further behind is told that some were dropped.
+pub const WATCH_KEPT: usize = 65_536;
+/// The same, bytes.
+pub const WATCH_KEPT_BYTES: usize = 32 << 20;
+/// Changes are still remembered this long after the last watch has ended, milliseconds: a broken connection finds its place again.
+pub const WATCH_KEEP_MS: i64 = 60_000;
+/// Watches of one node, over RPC and HTTP, count; over it 503_DISPATCHER_OVERLOADED.
+pub const WATCHES: usize = 256;
+/// Watches of one RPC connection, count; over it 409_ILLEGAL_STATE.
+pub const WATCHES_PER_CONNECTION: usize = 32;
+/// Changes in one notification of a watch, count.
+pub const WATCH_BATCH: usize = 256;
+/// Changes that one look of a watch passes over, count; then others have their turn.
+pub const WATCH_SCAN: usize = 8_192;
+/// Between two looks of a watch that has seen all there was, milliseconds.
+pub const WATCH_GATHER_MS: u64 = 10;
+/// A watch that has nothing to tell says so at this interval, milliseconds. Below `HTTP_IDLE_MS`.
+pub const WATCH_BEAT_MS: u64 = 15_000;
+/// Between two questions to another node for what it changed, while somebody watches here, milliseconds.
+pub const WATCH_MIRROR_MS: u64 = 100;
+/// Changes in one answer to such a question, count.
+pub const WATCH_MIRROR_ITEMS: usize = 1_024;
+/// The same, bytes; its last item may be larger. Well below `GATEWAY_MESSAGE_BYTES`.
+pub const WATCH_MIRROR_BYTES: usize = 256 << 10;
+/// Notifications of one watch that wait in a client for their reader, count; over it the watch is opened again when there is room.
+pub const CLIENT_CHANGES_WAITING: usize = 64;

@@ -59,6 +59,13 @@ TenantPageBody {
     #[serde(default)] page: Option<usize>,
     #[serde(default)] page_size: Option<usize>,
 });
+body!(/// `job.find`: the job of a name; the tenant is the caller's own, for operators `default`, unless named.
+FindBody { name: String, #[serde(default)] tenant_id: Option<String> });
+body!(/// `run.get`.
+RunGetBody {
+    /// Answer when the run is final, at the latest after so many milliseconds (60,000 at most). Default: at once.
+    #[serde(default)] wait_ms: Option<u64>,
+});
 body!(/// `GET /jobs/{jobId}/ledger`, `job.ledger`: `(from, to]`; default: the last day.
 LedgerBody {
     #[serde(default)] from: Option<Timestamp>,

@@ -205,6 +205,28 @@ pub(super) fn text(media: &str) -> &'static str {
     }
 }
 
+/// Server-sent events of a watch.
+pub(super) fn changes(operation: &str) -> String {
+    let (name, change) = match operation {
+        "job.watch" | "job.watchOne" => (
+            "job",
+            json!({
+                "at": AT, "jobId": 8193, "jobName": "daily_billing", "tenantId": "default", "change": "PAUSED",
+                "status": "PAUSED", "version": 2,
+            }),
+        ),
+        _ => (
+            "run",
+            json!({
+                "at": AT, "runId": 4194305, "jobId": 8193, "jobName": "daily_billing", "tenantId": "default",
+                "state": "RUNNING", "source": "SCHEDULE", "logicalTime": AT, "generation": 1, "attemptCount": 1,
+                "executorId": "billing-1", "nextRetryAt": null, "lastError": null,
+            }),
+        ),
+    };
+    format!("retry: 1000\n\nid: 64b1f0-11\nevent: {name}\ndata: {change}\n\n")
+}
+
 /// A parameter of a path, query or header.
 pub(super) fn parameter(name: &str) -> Option<Value> {
     Some(match name {
@@ -223,6 +245,7 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "reason" => json!("not needed any more"),
         "attempt" | "page" => json!(1),
         "offset" | "waitSec" => json!(0),
+        "after" => json!("64b1f0-11"),
         "pageSize" => json!(50),
         "pageToken" => json!(""),
         "Idempotency-Key" => json!("request-1"),

@@ -4,29 +4,23 @@
 //! and nothing is lost or told twice. A caller who does not read holds up one piece and a half, never the node.
 
 use super::{
+    events::{Events, Over, stopped},
     problem::Problem,
     route::{Answered, Call},
     stream,
 };
 use crate::{auth::Caller, ops::Operations};
-use axum::body::Bytes;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::RunId,
     limits::{FOLLOW_BEAT_MS, FOLLOW_LOOK_MS, FOLLOW_MS, FOLLOW_PIECE_BYTES},
     view::{LogBody, LogView},
 };
-use serde::Serialize;
 use serde_json::json;
 use std::time::Duration;
-use tokio::{
-    sync::{mpsc, watch},
-    time::{Instant, timeout},
-};
+use tokio::time::{Instant, timeout};
 
 pub(super) const MEDIA: &str = "text/event-stream";
-/// A caller that lost the connection waits this long, milliseconds.
-const AGAIN_MS: u64 = 1_000;
 
 /// What is followed, and how far it was sent.
 struct Follow {
@@ -37,20 +31,7 @@ struct Follow {
     only: Option<u32>,
     attempt: Option<u32>,
     offset: u64,
-    pieces: mpsc::Sender<Bytes>,
-}
-
-/// Why it ends before its end.
-enum Over {
-    /// The caller is gone, or there is nothing more to say.
-    Silent,
-    Failed(ApiError),
-}
-
-impl From<ApiError> for Over {
-    fn from(error: ApiError) -> Self {
-        Self::Failed(error)
-    }
+    events: Events,
 }
 
 pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
@@ -67,7 +48,15 @@ pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
     };
     let (pieces, response) = stream::answer(MEDIA, 1);
     let mut stopping = call.shared.stopping.clone();
-    let mut follow = Follow { ops: call.ops, caller: call.caller, run, only: body.attempt, attempt, offset, pieces };
+    let mut follow = Follow {
+        ops: call.ops,
+        caller: call.caller,
+        run,
+        only: body.attempt,
+        attempt,
+        offset,
+        events: Events::new(pieces),
+    };
     tokio::spawn(async move {
         let _seat = seat;
         // Some time or other the token is looked at again: the caller connects anew.
@@ -78,17 +67,10 @@ pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
         };
         if let Err(Over::Failed(error)) = sent {
             // Gone callers hear nothing.
-            let _ = follow.event("problem", None, &Problem::new(error, None)).await;
+            let _ = follow.events.event("problem", None, &Problem::new(error, None)).await;
         }
     });
     Ok(response)
-}
-
-async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // Without a sender nothing stops: then it never comes.
-    if stopping.wait_for(|stopping| *stopping).await.is_err() {
-        std::future::pending().await
-    }
 }
 
 /// `ATTEMPT-OFFSET`.
@@ -102,14 +84,14 @@ fn place(id: &str) -> Result<(u32, u64), ApiError> {
 
 impl Follow {
     async fn send(&mut self) -> Result<(), Over> {
-        self.text(format!("retry: {AGAIN_MS}\n\n")).await?;
+        self.events.begin().await?;
         let mut beaten = Instant::now();
         loop {
             let view = self.look().await?;
             let news = !view.text.is_empty();
             if news {
                 let id = format!("{}-{}", view.attempt, view.next_offset);
-                self.event("log", Some(&id), &view).await?;
+                self.events.event("log", Some(&id), &view).await?;
                 (self.attempt, self.offset) = (Some(view.attempt), view.next_offset);
                 beaten = Instant::now();
             }
@@ -117,13 +99,12 @@ impl Follow {
                 return Ok(());
             }
             if beaten.elapsed() >= Duration::from_millis(FOLLOW_BEAT_MS) {
-                // So that the way there stays open, and a caller that is gone is noticed.
-                self.text(": nothing new\n\n".to_owned()).await?;
+                self.events.beat(None).await?;
                 beaten = Instant::now();
             }
             if !news {
                 let look = Duration::from_millis(FOLLOW_LOOK_MS);
-                if timeout(look, self.pieces.closed()).await.is_ok() {
+                if timeout(look, self.events.gone()).await.is_ok() {
                     return Err(Over::Silent);
                 }
             }
@@ -146,22 +127,11 @@ impl Follow {
                 let state = run.attempts.iter().find(|attempt| attempt.attempt == view.attempt).map(|a| a.state);
                 let end =
                     json!({"runId": self.run, "runState": run.state, "attempt": view.attempt, "attemptState": state});
-                self.event("end", None, &end).await?;
+                self.events.event("end", None, &end).await?;
                 return Ok(true);
             }
         }
         Ok(false)
-    }
-
-    async fn event(&self, name: &str, id: Option<&str>, data: &impl Serialize) -> Result<(), Over> {
-        let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
-        // JSON has no line ends of its own.
-        let data = serde_json::to_string(data).map_err(|_| Over::Silent)?;
-        self.text(format!("{id}event: {name}\ndata: {data}\n\n")).await
-    }
-
-    async fn text(&self, text: String) -> Result<(), Over> {
-        self.pieces.send(text.into()).await.map_err(|_| Over::Silent)
     }
 }
 

@@ -12,6 +12,7 @@ mod access;
 mod body;
 mod bulk;
 mod cors;
+mod events;
 mod examples;
 mod follow;
 mod lines;
@@ -28,6 +29,7 @@ mod routes_jobs;
 mod routes_runs;
 mod routes_system;
 mod stream;
+mod watching;
 
 pub use body::parse_json;
 pub use cors::Origins;

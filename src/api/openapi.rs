@@ -146,6 +146,9 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
             let kind = if route.media == "application/json" { "object" } else { "string" };
             good["content"] = json!({route.media: media(&json!({"type": kind}), examples::answer(route.operation))});
         }
+        (None, Handler::Operation(_)) if route.media == follow::MEDIA => {
+            good["content"] = json!({route.media: {"example": examples::changes(route.operation)}});
+        }
         (_, Handler::Operation(_) | Handler::Streamed(_)) => {}
     }
     responses.insert(route.status.to_string(), good);

@@ -1,7 +1,7 @@
 //! A route: method, path, operation, types and handler in one value. The router calls the handler, the OpenAPI document
 //! reads the rest; the types of both come from the same function, so that they cannot differ.
 
-use super::{Api, Shared, body::parse_json};
+use super::{Api, Shared, body::parse_json, follow};
 use crate::{auth::Caller, ops::Operations, ops::explained};
 use axum::{
     body::{Body, Bytes},
@@ -264,6 +264,21 @@ impl Route {
                     Reply::Text(text, headers) => Ok(with_headers(page("text/plain; charset=utf-8", text), headers)),
                 }
             })
+        }));
+        self
+    }
+
+    /// Parameters in the query, and server-sent events for an answer.
+    pub fn events<Q, F>(mut self, handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.media = follow::MEDIA;
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = parse_query(&call.uri).map(|query| handle(call, query));
+            Box::pin(async move { answering?.await })
         }));
         self
     }

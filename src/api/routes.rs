@@ -3,7 +3,7 @@
 use super::{
     pages,
     route::{Call, Route},
-    routes_cluster, routes_jobs, routes_runs, routes_system,
+    routes_cluster, routes_jobs, routes_runs, routes_system, watching,
 };
 use crate::manifest;
 use campanile_schema::{
@@ -15,6 +15,7 @@ use campanile_schema::{
 pub(super) fn table() -> Vec<Route> {
     let mut table = routes_jobs::routes();
     table.extend(routes_runs::routes());
+    table.extend(watching::routes());
     table.extend(routes_system::routes());
     table.extend(routes_cluster::routes());
     table.extend(plain_pages());

@@ -8,6 +8,7 @@ use super::{
     output::{self, Column, Format},
     remote::Remote,
     run as runs,
+    watch::{self, UntilFlags},
 };
 use serde_json::{Value, json};
 use std::{io::Read, path::PathBuf};
@@ -108,6 +109,19 @@ pub(super) enum Command {
         job: JobRef,
         #[command(flatten)]
         page: PageFlags,
+    },
+    /// Definitions as they change, a line each (`run watch --job` shows runs)
+    Watch {
+        /// Only this job, by id or name; `name:123` for a name that looks like an id
+        job: Option<String>,
+        /// Of this tenant; also the tenant of the job's name
+        #[arg(long)]
+        tenant: Option<String>,
+        /// Of jobs with these labels: key=value,key2!=value2,key3
+        #[arg(short, long)]
+        labels: Option<String>,
+        #[command(flatten)]
+        until: UntilFlags,
     },
     /// What became of every due instant
     Ledger {
@@ -217,6 +231,11 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         Command::Runs { job, page } => {
             let path = format!("{}/runs", job.path(remote)?);
             output::list(format, &page.read(remote, &path, &[])?, runs::RUNS)
+        }
+        Command::Watch { job, tenant, labels, until } => {
+            let job = job.map(|job| JobRef::new(job, tenant.clone()).id(remote)).transpose()?;
+            let query = vec![("jobId", job), ("tenantId", tenant), ("labels", labels)];
+            watch::show(remote, format, "/api/v1/jobs/watch", query, &until)
         }
         Command::Ledger { job, from, to, page_size } => {
             let query = [("from", from), ("to", to), ("pageSize", page_size.map(|size| size.to_string()))];

@@ -12,15 +12,24 @@ pub(super) struct JobRef {
 }
 
 impl JobRef {
+    pub fn new(job: String, tenant: Option<String>) -> Self {
+        Self { job, tenant }
+    }
+
     /// `/api/v1/jobs/ID`.
     pub fn path(&self, remote: &Remote) -> Result<String, Failure> {
+        Ok(format!("/api/v1/jobs/{}", self.id(remote)?))
+    }
+
+    /// Its number; a name is looked up.
+    pub fn id(&self, remote: &Remote) -> Result<String, Failure> {
         let is_id = !self.job.is_empty() && self.job.bytes().all(|byte| byte.is_ascii_digit());
         if is_id {
-            return Ok(format!("/api/v1/jobs/{}", self.job));
+            return Ok(self.job.clone());
         }
         let name = self.job.strip_prefix("name:").unwrap_or(&self.job).to_owned();
         let found = remote.get("/api/v1/jobs/by-name", &[("name", Some(name)), ("tenantId", self.tenant.clone())])?;
         let id = found["jobId"].as_u64().ok_or_else(|| Failure::here("the node's answer has no jobId"))?;
-        Ok(format!("/api/v1/jobs/{id}"))
+        Ok(id.to_string())
     }
 }

@@ -22,6 +22,7 @@ mod executor;
 mod export;
 mod failure;
 mod fires;
+mod following;
 mod import;
 mod job;
 mod job_flags;
@@ -37,6 +38,7 @@ mod settings;
 mod store;
 mod system;
 mod tenant;
+mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
@@ -88,7 +90,7 @@ enum Command {
     /// Jobs: create, list, pause, trigger, their runs and ledger
     #[command(subcommand)]
     Job(job::Command),
-    /// Runs: get, wait, log, cancel, retry, confirm
+    /// Runs: get, wait, watch, log, cancel, retry, confirm
     #[command(subcommand)]
     Run(run::Command),
     /// Dead letters: list, redrive, discard

@@ -54,6 +54,11 @@ pub(super) fn list(format: Format, value: &Value, columns: &[Column]) -> Result<
     }
 }
 
+/// Some fields of one thing on a line of their own.
+pub(super) fn words(value: &Value, fields: &[&str]) -> String {
+    fields.iter().map(|field| cell(at(value, field))).collect::<Vec<_>>().join("  ")
+}
+
 /// JSON or YAML.
 fn structured(format: Format, value: &Value) -> Result<(), Failure> {
     let written = match format {

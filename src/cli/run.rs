@@ -2,13 +2,15 @@
 
 use super::{
     failure::{Failure, NOT_SUCCESS},
+    following::{Followed, follow},
     job::PageFlags,
     job_flags,
+    job_ref::JobRef,
     output::{self, Column, Format},
     remote::Remote,
+    watch::{self, UntilFlags},
 };
-use crate::api::Problem;
-use campanile_schema::{error::ErrorCode, limits::HTTP_WAIT_MS, record::RunState};
+use campanile_schema::{limits::HTTP_WAIT_MS, record::RunState};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,24 @@ pub(super) enum Command {
         /// Give up after this (exit code 7): 30s, 5m [default: never]
         #[arg(long, value_name = "TIME", value_parser = job_flags::seconds)]
         timeout: Option<u64>,
+    },
+    /// Runs as they change, a line each: one until its end, or all that the flags leave
+    Watch {
+        run: Option<u64>,
+        /// Of this job, by id or name; `name:123` for a name that looks like an id
+        #[arg(long, conflicts_with = "run")]
+        job: Option<String>,
+        /// Of this tenant; also the tenant of the job's name
+        #[arg(long, conflicts_with = "run")]
+        tenant: Option<String>,
+        /// Of jobs with these labels: key=value,key2!=value2,key3
+        #[arg(short, long, conflicts_with = "run")]
+        labels: Option<String>,
+        /// Only changes to this state: running, success, failed, ...
+        #[arg(long, conflicts_with = "run")]
+        state: Option<String>,
+        #[command(flatten)]
+        until: UntilFlags,
     },
     /// The output of an attempt
     Log {
@@ -73,15 +93,19 @@ pub(super) const RUNS: &[Column] = &[
     ("ENDED", "endedAt"),
     ("ERROR", "lastError"),
 ];
-/// Pause before a log that broke off is followed again.
-const FOLLOW: Duration = Duration::from_millis(500);
-/// A node that was heard may be away so long.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
         Command::Get { run } => output::one(format, &remote.get(&path(run), &[])?),
         Command::Wait { run, timeout } => wait(remote, format, run, timeout),
+        Command::Watch { run: Some(run), until, .. } => {
+            watch::show(remote, format, &format!("{}/watch", path(run)), Vec::new(), &until)
+        }
+        Command::Watch { run: None, job, tenant, labels, state, until } => {
+            let job = job.map(|job| JobRef::new(job, tenant.clone()).id(remote)).transpose()?;
+            let query = vec![("jobId", job), ("tenantId", tenant), ("labels", labels), ("state", state)];
+            watch::show(remote, format, "/api/v1/runs/watch", query, &until)
+        }
         Command::Log { run, attempt, follow } => log(remote, format, run, attempt, follow),
         Command::Cancel { run, reason } => post(remote, format, run, "cancel", &json!({"reason": reason})),
         Command::Retry { run, reason } => post(remote, format, run, "retry", &json!({"reason": reason})),
@@ -160,38 +184,14 @@ fn show(format: Format, part: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As it grows, over all attempts to come. A broken connection is made again where it broke, for a while.
+/// As it grows, over all attempts to come.
 fn follow_log(remote: &Remote, format: Format, path: &str, attempt: Option<u32>) -> Result<(), Failure> {
     let query = [("follow", Some("true".to_owned())), ("attempt", attempt.map(|n| n.to_string()))];
-    let (mut last, mut heard) = (None, None);
-    loop {
-        let (mut ended, mut failed) = (false, None);
-        let came = remote.events(path, &query, last.clone().as_deref(), |event| {
-            heard = Some(Instant::now());
-            let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
-            match event.name.as_str() {
-                "log" => {
-                    last = event.id;
-                    if let Err(failure) = show(format, &data) {
-                        failed = Some(failure);
-                    }
-                }
-                "end" => ended = true,
-                "problem" => failed = serde_json::from_value::<Problem>(data).ok().map(|p| p.into_error().into()),
-                _ => {}
-            }
-            !ended && failed.is_none()
-        });
-        let failure = match (ended, failed, came) {
-            (true, None, _) => return Ok(()),
-            (_, Some(failure), _) | (_, None, Err(failure)) => failure,
-            (false, None, Ok(())) => Failure::unreachable("the log broke off"),
-        };
-        // What a node that comes back can make good; never at first, when the call itself may be wrong.
-        let passing = failure.code == ErrorCode::NotReady.exit_code();
-        if !passing || heard.is_none_or(|at: Instant| at.elapsed() > PATIENCE) {
-            return Err(failure);
+    let followed = Followed { path, query: &query, what: "the log", ends: false };
+    follow(remote, &followed, |event, data| {
+        if event == "log" {
+            show(format, data)?;
         }
-        std::thread::sleep(FOLLOW);
-    }
+        Ok(event == "end")
+    })
 }

@@ -8,6 +8,7 @@ use super::{
 };
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
+    changes::mirror::{Copied, Place},
     messages::Answer,
     scheduler::Scheduler,
 };
@@ -28,6 +29,8 @@ use tokio::sync::watch;
 
 /// Longest wait for another node's answer: its shard may wait for the store.
 const ANSWER: Duration = Duration::from_secs(10);
+/// Longest wait for what another node changed: it has it in memory.
+const CHANGES: Duration = Duration::from_secs(2);
 /// A notice is of use at once or never.
 const NOTICE: Duration = Duration::from_secs(1);
 
@@ -40,6 +43,8 @@ enum Question {
     },
     /// The asked node takes no new shards from now on, or does again.
     Cordon(bool),
+    /// What changed at the node since a place in its log.
+    Changes(Option<Place>),
     /// The shard was released to this session.
     Released {
         session: SessionId,
@@ -52,6 +57,7 @@ enum Reply {
     Asked(Answer<ShardAnswer>),
     Cordoned(Answer<()>),
     Heard,
+    Changed(Answer<Copied>),
     /// Of another release of the protocol, or damaged.
     NotUnderstood(String),
 }
@@ -81,7 +87,7 @@ impl GatewayPeers {
     pub async fn cordon(&self, node: NodeId, cordoned: bool) -> Answer<()> {
         match self.inner.send_to(node, &Question::Cordon(cordoned), ANSWER).await? {
             Reply::Cordoned(answer) => answer,
-            Reply::Asked(_) | Reply::Heard | Reply::NotUnderstood(_) => {
+            Reply::Asked(_) | Reply::Heard | Reply::Changed(_) | Reply::NotUnderstood(_) => {
                 let why = "the other node does not know this call: it is of an older release";
                 Err(ApiError::new(ErrorCode::IllegalState, why))
             }
@@ -133,7 +139,25 @@ impl Peers for GatewayPeers {
         Box::pin(async move {
             match self.inner.send(owner, &Question::Ask { shard, call }, ANSWER).await? {
                 Reply::Asked(answer) => answer,
-                Reply::Heard | Reply::Cordoned(_) | Reply::NotUnderstood(_) => Err(nowhere()),
+                Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::NotUnderstood(_) => Err(nowhere()),
+            }
+        })
+    }
+
+    fn others(&self) -> Vec<SessionId> {
+        self.inner.members.borrow().others().map(|member| member.session).collect()
+    }
+
+    fn changes(
+        &self,
+        of: SessionId,
+        since: Option<Place>,
+    ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
+        Box::pin(async move {
+            match self.inner.send(of, &Question::Changes(since), CHANGES).await? {
+                Reply::Changed(answer) => answer,
+                // Of an older release.
+                Reply::Asked(_) | Reply::Heard | Reply::Cordoned(_) | Reply::NotUnderstood(_) => Err(nowhere()),
             }
         })
     }
@@ -152,6 +176,7 @@ pub async fn answer(scheduler: Scheduler, desk: Arc<Desk>, question: Vec<u8>) ->
     let reply = match rmp_serde::from_slice(&question) {
         Ok(Question::Ask { shard, call }) => Reply::Asked(scheduler.answer_peer(shard, call).await),
         Ok(Question::Cordon(cordoned)) => Reply::Cordoned(desk.cordon_self(cordoned)),
+        Ok(Question::Changes(since)) => Reply::Changed(scheduler.changes_for_peer(since)),
         Ok(Question::Released { session, shard }) => {
             scheduler.released_to(session, shard);
             Reply::Heard

@@ -156,7 +156,7 @@ impl Operations {
     }
 
     /// Refuses a job of another tenant before anything is done with it.
-    async fn own_job(&self, caller: &Caller, job: JobId) -> Answer<()> {
+    pub(super) async fn own_job(&self, caller: &Caller, job: JobId) -> Answer<()> {
         if access::bound_to(caller)?.is_some() {
             let tenant = self.scheduler.tenant_of_job(job).await;
             let tenant = tenant.map_err(|error| access::same_absence(error, "job", &job))?;

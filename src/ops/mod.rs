@@ -18,6 +18,7 @@ mod paging;
 mod runs;
 mod suggest;
 mod tenants;
+mod watch;
 
 pub use suggest::{closest, explained};
 

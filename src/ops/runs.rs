@@ -19,7 +19,9 @@ impl Operations {
     /// The run as soon as it is final, or as it is after `wait_ms`.
     pub async fn run_wait(&self, caller: &Caller, run: RunId, wait_ms: u64) -> Answer<RunView> {
         if wait_ms > HTTP_WAIT_MS {
-            return Err(invalid(format!("waitSec: at most {}; ask again to go on waiting", HTTP_WAIT_MS / 1000)));
+            let most = HTTP_WAIT_MS / 1000;
+            let message = format!("waitSec: at most {most} (waitMs: {HTTP_WAIT_MS}); ask again to go on waiting");
+            return Err(invalid(message));
         }
         self.own_run(caller, run).await?;
         let view = self.scheduler.wait_run(run, wait_ms).await;

@@ -17,8 +17,8 @@ use campanile_schema::{
         method as m,
     },
     view::{
-        ConfirmBody, JobFilter, LedgerBody, LogBody, PageBody, PreviewBody, ReasonBody, ReplaceBody, TenantBody,
-        TenantPageBody, TriggerBody,
+        ConfirmBody, FindBody, JobFilter, LedgerBody, LogBody, PageBody, PreviewBody, ReasonBody, ReplaceBody,
+        RunGetBody, TenantBody, TenantPageBody, TriggerBody,
     },
 };
 use serde::de::DeserializeOwned;
@@ -32,6 +32,7 @@ pub(super) fn weight(method: &str) -> u32 {
         | m::JOB_LIST
         | m::JOB_RUNS
         | m::JOB_LEDGER
+        | m::RUN_FAILED
         | m::RUN_LOG
         | m::DLQ_LIST
         | m::TENANT_LIST
@@ -42,7 +43,7 @@ pub(super) fn weight(method: &str) -> u32 {
 }
 
 /// The params of a call as its type; the error names the field with its path and the closest known one.
-fn read<T: DeserializeOwned>(params: Params<'_>) -> Result<T, ApiError> {
+pub(super) fn read<T: DeserializeOwned>(params: Params<'_>) -> Result<T, ApiError> {
     let mut map = rmp_serde::Deserializer::from_read_ref(params.map()?);
     serde_path_to_error::deserialize(&mut map).map_err(|why| {
         let path = why.path().to_string();
@@ -87,6 +88,15 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             &async {
                 let (job, NoBody {}) = read::<JobCall<NoBody>>(params)?.parts()?;
                 ops.job_get(who, job).await
+            }
+            .await,
+        ),
+        m::JOB_FIND => answer(
+            out,
+            id,
+            &async {
+                let FindBody { name, tenant_id } = read(params)?;
+                ops.job_find(who, tenant_id, name).await
             }
             .await,
         ),
@@ -158,11 +168,15 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             out,
             id,
             &async {
-                let (run, NoBody {}) = read::<RunCall<NoBody>>(params)?.parts()?;
-                ops.run_get(who, run).await
+                let (run, body) = read::<RunCall<RunGetBody>>(params)?.parts()?;
+                match body.wait_ms {
+                    None | Some(0) => ops.run_get(who, run).await,
+                    Some(wait_ms) => ops.run_wait(who, run, wait_ms).await,
+                }
             }
             .await,
         ),
+        m::RUN_FAILED => answer(out, id, &async { ops.run_failed(who, read::<TenantPageBody>(params)?).await }.await),
         m::RUN_CANCEL => answer(
             out,
             id,
@@ -271,6 +285,9 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
         }
         m::SYSTEM_RESUME => {
             answer(out, id, &async { done(ops.system_resume(who, read::<ReasonBody>(params)?).await) }.await);
+        }
+        m::CLOCK_ACCEPT => {
+            answer(out, id, &async { done(ops.clock_accept(who, read::<ReasonBody>(params)?).await) }.await);
         }
         m::SYSTEM_INFO => answer(
             out,

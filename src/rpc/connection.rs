@@ -6,6 +6,7 @@ use super::{
     executor::{self, ExecutorEnd},
     outbox::{self, Out},
     reply::Reply,
+    watching::{self, Watches},
 };
 use crate::auth::{Caller, Role};
 use campanile_schema::{
@@ -60,6 +61,7 @@ struct Connection {
     room: Arc<Semaphore>,
     who: Option<(Arc<Caller>, ConnectionRole)>,
     executor: ExecutorEnd,
+    watches: Watches,
 }
 
 pub(super) async fn run(stream: TcpStream, number: u64, server: Arc<Server>, mut stop: watch::Receiver<bool>) {
@@ -71,7 +73,8 @@ pub(super) async fn run(stream: TcpStream, number: u64, server: Arc<Server>, mut
     let mut writer = tokio::spawn(outbox::run(write, waiting));
     let room = Arc::new(Semaphore::new(RPC_REQUESTS_IN_FLIGHT));
     let executor = ExecutorEnd::new(server.clone(), number, out.clone());
-    let mut connection = Connection { server, number, out: out.clone(), room, who: None, executor };
+    let mut connection =
+        Connection { server, number, out: out.clone(), room, who: None, executor, watches: Watches::new() };
     let end = tokio::select! {
         end = connection.read(read) => end,
         _ = stop.wait_for(|stop| *stop) => End::Stopping,
@@ -243,6 +246,9 @@ impl Connection {
         if let Err(refused) = self.server.authenticator.admit(&who) {
             return reply.send::<()>(&Err(refused)).await;
         }
+        if watching::is_watching(method) {
+            return self.watch(method, params, who, reply).await;
+        }
         let operations = self.server.operations.clone();
         let (method, params) = (method.to_owned(), params.0.to_vec());
         tokio::spawn(async move {
@@ -250,6 +256,28 @@ impl Connection {
             calls::call(&operations, &who, reply.id(), &method, Params(&params), &mut bytes).await;
             metrics::counter!("campanile_rpc_calls_total").increment(1);
             reply.send_encoded(bytes).await;
+        });
+    }
+
+    /// Opens or stops a watch. Its notifications come behind the answer.
+    async fn watch(&mut self, method: &str, params: Params<'_>, who: Arc<Caller>, reply: Reply) {
+        if method == m::WATCH_STOP {
+            return reply.send(&self.watches.stop(params)).await;
+        }
+        let reserved = match self.watches.reserve() {
+            Ok(reserved) => reserved,
+            Err(refused) => return reply.send::<()>(&Err(refused)).await,
+        };
+        let (operations, out) = (self.server.operations.clone(), self.out.clone());
+        let (method, params) = (method.to_owned(), params.0.to_vec());
+        tokio::spawn(async move {
+            match watching::open(&operations, &who, &method, Params(&params), reserved).await {
+                Ok(opened) => {
+                    reply.send(&Ok(opened.answer())).await;
+                    opened.begin(out);
+                }
+                Err(refused) => reply.send::<()>(&Err(refused)).await,
+            }
         });
     }
 

@@ -12,6 +12,7 @@ mod executor;
 mod logs;
 mod outbox;
 mod reply;
+mod watching;
 
 use crate::{auth::Authenticator, ops::Operations};
 use campanile_schema::{

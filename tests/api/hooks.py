@@ -30,6 +30,10 @@ def before_call(context, case, kwargs):
     query = case.query or {}
     if str(query.get("follow")).lower() == "true" and "runId" in (case.path_parameters or {}):
         case.path_parameters["runId"] = ENDED
+    if case.operation.path.endswith("/watch"):
+        # Changes come without end.
+        case.query = {**query, "waitSec": 0} if "waitSec" not in query else query
+        query = case.query
     if str(query.get("waitSec")) in WAITS:
         query["waitSec"] = 1
 

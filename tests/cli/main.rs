@@ -10,4 +10,5 @@ mod edit;
 mod files;
 mod program;
 mod snapshots;
+mod watch;
 mod zones;

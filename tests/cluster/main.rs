@@ -6,6 +6,7 @@ mod limits;
 mod support;
 mod town;
 
+use campanile_actors::changes::What;
 use campanile_client::{Context, Executor, ExecutorHandle, JobError};
 use campanile_schema::{
     event::Outcome,
@@ -230,6 +231,57 @@ async fn attempts_outlive_their_owner_and_run_once() {
     assert!(bodies.lock().values().all(|times| *times == 1), "{bodies:?}");
     executor.drain(Duration::from_secs(2)).await;
     for node in [1, 3] {
+        town.stop(node).await;
+    }
+}
+
+/// Changes of every node's shards, in the order of each run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_on_one_node_hears_of_the_shards_of_all() {
+    let mut town = Town::new();
+    for node in [1, 2, 3] {
+        town.start(node).await;
+    }
+    spread(&town, 3).await;
+    let wanted = campanile_schema::watch::WatchRuns::default();
+    let mut watch = town.scheduler(2).watch((&wanted).into(), None).await.unwrap();
+    let jobs = manual_jobs(&town, 1, 30).await;
+    let (executor, _) = executor(&town, &[1, 2, 3]);
+    run_each(&town, 3, &jobs, "watched").await;
+    let mut told: BTreeMap<JobId, Vec<RunState>> = BTreeMap::new();
+    while told.values().filter(|states| states.last() == Some(&RunState::Success)).count() < jobs.len() {
+        let batch = tokio::time::timeout(Duration::from_secs(20), watch.next()).await.expect("hangs").unwrap().unwrap();
+        assert_eq!(batch.dropped, 0, "nothing was lost");
+        for change in batch.items {
+            if let What::Run(run) = &change.what {
+                told.entry(run.job_id).or_default().push(run.state);
+            }
+        }
+    }
+    for states in told.values() {
+        assert_eq!(states, &[RunState::Queued, RunState::Running, RunState::Success]);
+    }
+    // One run, of a shard that is elsewhere, to its end.
+    let body = TriggerBody::default();
+    executor.drain(Duration::from_secs(2)).await;
+    for job in &jobs[..6] {
+        let run = town.scheduler(1).trigger(*job, body.clone()).await.unwrap().run_id;
+        let one = campanile_schema::watch::WatchRuns { run_id: Some(run), ..Default::default() };
+        let mut watch = town.scheduler(2).watch((&one).into(), None).await.unwrap();
+        town.scheduler(3).cancel_run(run, None).await.unwrap();
+        let mut last = None;
+        while let Some(batch) =
+            tokio::time::timeout(Duration::from_secs(20), watch.next()).await.expect("hangs").unwrap()
+        {
+            for change in batch.items {
+                if let What::Run(run) = &change.what {
+                    last = Some(run.state);
+                }
+            }
+        }
+        assert_eq!(last, Some(RunState::Canceled));
+    }
+    for node in [3, 2, 1] {
         town.stop(node).await;
     }
 }

@@ -8,6 +8,7 @@ use campanile::{
 };
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
+    changes::mirror::{Copied, Place},
     cluster::SharedStore,
     messages::Answer,
     owner::ClusterMember,
@@ -100,6 +101,26 @@ impl Peers for Roads {
             let call = rmp_serde::from_slice(&rmp_serde::to_vec_named(&call).unwrap()).unwrap();
             let answer = scheduler.answer_peer(shard, call).await;
             let answer: Answer<ShardAnswer> =
+                rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone())?;
+            answer
+        })
+    }
+
+    fn others(&self) -> Vec<SessionId> {
+        self.sessions.lock().keys().copied().collect()
+    }
+
+    fn changes(
+        &self,
+        of: SessionId,
+        since: Option<Place>,
+    ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
+        let node = self.sessions.lock().get(&of).copied();
+        let scheduler = node.and_then(|node| self.schedulers.lock().get(&node).cloned());
+        Box::pin(async move {
+            let Some(scheduler) = scheduler else { return Err(nowhere()) };
+            let answer = scheduler.changes_for_peer(since);
+            let answer: Answer<Copied> =
                 rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone())?;
             answer
         })

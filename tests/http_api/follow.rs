@@ -14,30 +14,45 @@ use std::{
 use tokio::sync::Semaphore;
 
 /// Events as they come.
-struct Events(BufReader<TcpStream>);
+pub struct Events(BufReader<TcpStream>);
 
 #[derive(Debug)]
-struct Event {
-    id: Option<String>,
-    name: String,
-    data: Value,
+pub struct Event {
+    pub id: Option<String>,
+    pub name: String,
+    pub data: Value,
 }
 
 impl Events {
     fn of(server: &Server, run: u64, more: &str, last: Option<&str>) -> Self {
+        Self::ask(server, &format!("/api/v1/runs/{run}/log?follow=true{more}"), OPERATOR, last)
+    }
+
+    /// Begun: what happens from now on is told.
+    pub fn get(server: &Server, path: &str, token: &str, last: Option<&str>) -> Self {
+        let mut events = Self::ask(server, path, token, last);
+        let mut line = String::new();
+        while !line.starts_with("retry: ") {
+            line.clear();
+            assert!(events.0.read_line(&mut line).unwrap() > 0, "over before it began");
+        }
+        events
+    }
+
+    fn ask(server: &Server, path: &str, token: &str, last: Option<&str>) -> Self {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
         let head = format!(
-            "GET /api/v1/runs/{run}/log?follow=true{more} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\
-             authorization: Bearer {OPERATOR}\r\n{last}\r\n"
+            "GET {path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\
+             authorization: Bearer {token}\r\n{last}\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
         Self(BufReader::new(stream))
     }
 
     /// The next event; None when the answer is over.
-    fn next(&mut self) -> Option<Event> {
+    pub fn next(&mut self) -> Option<Event> {
         let (mut id, mut name) = (None, String::new());
         loop {
             let mut line = String::new();

@@ -14,3 +14,4 @@ mod raw;
 mod server;
 mod starting;
 mod tenants;
+mod watch;

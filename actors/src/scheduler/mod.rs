@@ -13,6 +13,7 @@ pub use tenants::Rows;
 
 use crate::{
     calls::{ShardAnswer, ShardCall, ask_here, nowhere},
+    changes::mirror,
     directory::{Directory, Place},
     messages::Answer,
 };
@@ -110,6 +111,11 @@ impl Scheduler {
             Place::Here => ask_here(&directory, shard, call).await,
             Place::Elsewhere { .. } | Place::TakenOver | Place::Nowhere => Err(nowhere()),
         }
+    }
+
+    /// What became durable here, for another node where somebody watches.
+    pub fn changes_for_peer(&self, since: Option<mirror::Place>) -> Answer<mirror::Copied> {
+        Ok(mirror::since(&*self.directory()?, since))
     }
 
     /// Another node has released a shard to this session.

@@ -64,17 +64,23 @@ impl Shard {
         answer: Result<Reply, ApiError>,
     ) {
         let effects = self.ask_at_once(&events, effects);
+        let watched = self.directory.changes.recording();
         let mut open = self.open.take().unwrap_or_else(|| self.open_frame());
         for event in &events {
             self.state.apply(event);
             self.index(event, &mut open.forget);
         }
+        let changes = if watched { self.changes_of(&events) } else { Vec::new() };
         open.frame.events.extend(events);
         open.decisions += 1;
         self.state.hlc = open.frame.hlc + open.frame.events.len().max(1) as u64 - 1;
         let (seq, full) = (open.frame.seq, open.decisions >= FRAME_DECISIONS);
         self.open = Some(open);
         self.awaiting.push_back(Awaiting { seq, what: Then::Decision { effects, reply, answer } });
+        if !changes.is_empty() {
+            let directory = self.directory.clone();
+            self.when_durable(move || directory.changes.push(changes, directory.time.boot_ms()));
+        }
         if full {
             self.seal(myself);
         }

@@ -3,7 +3,8 @@
 //! are durable.
 //!
 //! `append` the log end, `activate` job actors and panics, `commands` what arrives, `creates` new jobs, `queries` what is read, `snapshot` the
-//! way to disk, `keys` the dedup of callers' keys, `lending` what tenants' limits leave to which node, `load` how it comes back, `moving` how it leaves for another node.
+//! way to disk, `keys` the dedup of callers' keys, `lending` what tenants' limits leave to which node, `load` how it comes back, `moving` how it leaves for another
+//! node, `watched` what those who watch are told.
 
 mod activate;
 mod append;
@@ -15,6 +16,7 @@ pub mod load;
 mod moving;
 mod queries;
 mod snapshot;
+mod watched;
 
 use crate::{directory::Directory, job::JobActor, lending::Heard, messages::ShardMsg, ports::Position};
 use append::{Awaiting, OpenFrame};

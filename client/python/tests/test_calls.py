@@ -46,7 +46,8 @@ def methods_of_the_protocol() -> list[str]:
 def test_every_method_of_the_protocol_has_a_function() -> None:
     methods = methods_of_the_protocol()
     assert len(methods) >= 30
-    for method in methods:
+    # A watch is stopped by closing it: its number is the connection's own.
+    for method in set(methods) - {"watch.stop"}:
         name = re.sub(r"([A-Z])", r"_\1", method.replace(".", "_")).lower()
         assert inspect.iscoroutinefunction(getattr(Client, name, None)), method
         assert getattr(campanile.blocking.Client, name).__doc__ == getattr(Client, name).__doc__, method

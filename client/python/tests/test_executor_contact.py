@@ -224,6 +224,24 @@ async def test_a_new_epoch_is_told_what_is_held(fake: FakeNode) -> None:
     await handle.kill()
 
 
+async def test_a_node_that_takes_shards_over_is_told_what_is_held_and_honoured(fake: FakeNode) -> None:
+    handle = Bodies(fake).executor.start()
+    link = await fake.executor(epoch=3)
+    link.assign(assignment(1, 1, "wait"))
+    link.send([2, "executor.epochs", [{"clusterId": CLUSTER, "epochs": [[1, 5], [2, 1]]}]])
+    while (said := await link.hear()) is not None and said.method != "executor.announce":
+        pass
+    assert said is not None
+    assert said.ident is not None
+    assert said.params == {"held": [Held(1, 1, 1).write()], "more": False}
+    link.answer(said.ident, {"stop": []})
+    # The owner of before speaks too late; the present one is heard.
+    link.assign(assignment(2, 1, "wait", e=4), assignment(3, 1, "wait", e=5))
+    results = await _finish_after_logs(link)
+    assert [(result["r"], result["s"], result["c"]) for result in results] == [(2, 6, "OLD_EPOCH")]
+    await handle.kill()
+
+
 async def test_a_stop_is_followed_and_the_first_reason_stands(fake: FakeNode) -> None:
     handle = Bodies(fake).executor.start()
     link = await fake.executor()

@@ -1,6 +1,6 @@
 //! One function per method; names as in `docs/rpc.md`, with `_` for the dot.
 
-use super::Client;
+use super::{Client, retry::Effect};
 use crate::error::ClientError;
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, PlanView},
@@ -13,11 +13,13 @@ use campanile_schema::{
         method,
     },
     view::{
-        ConfirmBody, Created, DeadLetterView, ExecutorView, JobFilter, LedgerBody, LedgerView, LogBody, LogView,
-        NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RunView, TenantBody,
-        TenantPageBody, TenantView, TriggerBody,
+        ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, JobFilter, LedgerBody, LedgerView, LogBody,
+        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RunGetBody,
+        RunView, TenantBody, TenantPageBody, TenantView, TriggerBody,
     },
 };
+
+use std::time::Duration;
 
 type Answer<T> = Result<T, ClientError>;
 
@@ -26,12 +28,13 @@ fn reason(text: Option<&str>) -> ReasonBody {
 }
 
 impl Client {
-    pub async fn job_create(&self, spec: JobSpec) -> Answer<Created> {
-        self.call(method::JOB_CREATE, &CreateCall { field: None, body: spec }).await
+    pub async fn job_create(&self, spec: impl Into<JobSpec>) -> Answer<Created> {
+        self.call(method::JOB_CREATE, &CreateCall { field: None, body: spec.into() }).await
     }
-    /// The same key with the same name again answers with the job that exists.
-    pub async fn job_create_once(&self, spec: JobSpec, idempotency_key: &str) -> Answer<Created> {
-        self.call(method::JOB_CREATE, &CreateCall::new(idempotency_key.to_owned(), spec)).await
+    /// The same key with the same job again answers with the job that was made; so it is asked again when the answer was lost.
+    pub async fn job_create_once(&self, spec: impl Into<JobSpec>, idempotency_key: &str) -> Answer<Created> {
+        let call = CreateCall::new(idempotency_key.to_owned(), spec.into());
+        self.call_as(method::JOB_CREATE, &call, Effect::Safe).await
     }
     /// Many in one frame; an answer per job, in order.
     pub async fn job_create_many(&self, specs: Vec<JobSpec>) -> Answer<Vec<Result<Created, ApiError>>> {
@@ -48,11 +51,16 @@ impl Client {
     pub async fn job_get(&self, job: JobId) -> Answer<JobView> {
         self.call(method::JOB_GET, &JobCall::new(job, NoBody {})).await
     }
+    /// The job of a name; `tenant`: None = the token's own, for operators `default`.
+    pub async fn job_find(&self, tenant: Option<&str>, name: &str) -> Answer<JobView> {
+        let body = FindBody { name: name.to_owned(), tenant_id: tenant.map(str::to_owned) };
+        self.call(method::JOB_FIND, &body).await
+    }
     pub async fn job_list(&self, filter: JobFilter) -> Answer<Page<JobView>> {
         self.call(method::JOB_LIST, &filter).await
     }
-    pub async fn job_replace(&self, job: JobId, version: u64, spec: JobSpec) -> Answer<JobView> {
-        self.call(method::JOB_REPLACE, &JobCall::new(job, ReplaceBody { version, spec })).await
+    pub async fn job_replace(&self, job: JobId, version: u64, spec: impl Into<JobSpec>) -> Answer<JobView> {
+        self.call(method::JOB_REPLACE, &JobCall::new(job, ReplaceBody { version, spec: spec.into() })).await
     }
     pub async fn job_delete(&self, job: JobId, why: Option<&str>) -> Answer<()> {
         self.done(method::JOB_DELETE, &JobCall::new(job, reason(why))).await
@@ -63,8 +71,10 @@ impl Client {
     pub async fn job_resume(&self, job: JobId, why: Option<&str>) -> Answer<JobView> {
         self.call(method::JOB_RESUME, &JobCall::new(job, reason(why))).await
     }
+    /// The same `manualRunId` again answers with the run that it made; so it is asked again when the answer was lost.
     pub async fn job_trigger(&self, job: JobId, body: TriggerBody) -> Answer<RunView> {
-        self.call(method::JOB_TRIGGER, &JobCall::new(job, body)).await
+        let effect = Effect::keyed(body.manual_run_id.as_deref());
+        self.call_as(method::JOB_TRIGGER, &JobCall::new(job, body), effect).await
     }
     pub async fn job_runs(&self, job: JobId, page: PageBody) -> Answer<Page<RunView>> {
         self.call(method::JOB_RUNS, &JobCall::new(job, page)).await
@@ -75,6 +85,15 @@ impl Client {
 
     pub async fn run_get(&self, run: RunId) -> Answer<RunView> {
         self.call(method::RUN_GET, &RunCall::new(run, NoBody {})).await
+    }
+    /// As soon as it is final, at the latest after `wait` (a minute at most).
+    pub(super) async fn run_get_after(&self, run: RunId, wait: Duration) -> Answer<RunView> {
+        let wait_ms = u64::try_from(wait.as_millis()).ok();
+        self.call(method::RUN_GET, &RunCall::new(run, RunGetBody { wait_ms })).await
+    }
+    /// FAILED and TIMEOUT runs, newest first.
+    pub async fn run_failed(&self, page: TenantPageBody) -> Answer<Page<RunView>> {
+        self.call(method::RUN_FAILED, &page).await
     }
     pub async fn run_cancel(&self, run: RunId, why: Option<&str>) -> Answer<RunView> {
         self.call(method::RUN_CANCEL, &RunCall::new(run, reason(why))).await
@@ -124,6 +143,10 @@ impl Client {
     }
     pub async fn system_resume(&self, why: Option<&str>) -> Answer<()> {
         self.done(method::SYSTEM_RESUME, &reason(why)).await
+    }
+    /// After a jump of a node's clock that halted its firing: the clock is right.
+    pub async fn clock_accept(&self, why: Option<&str>) -> Answer<()> {
+        self.done(method::CLOCK_ACCEPT, &reason(why)).await
     }
     pub async fn system_info(&self) -> Answer<NodeView> {
         self.call(method::SYSTEM_INFO, &NoBody {}).await

@@ -1,7 +1,8 @@
-//! The task that owns a client's connection: writes calls, hands answers to those who wait, connects anew when it breaks.
+//! The task that owns one connection of a client: writes calls, hands answers to those who wait and changes to those who watch,
+//! connects anew when it breaks.
 //!
 //! Calls that were written when a connection broke get an error, since nobody knows whether they were carried out; those that
-//! still wait are sent over the next connection.
+//! still wait are sent over the next connection. Its watches end with it, and are opened again by their owners.
 
 use crate::{
     clock::random,
@@ -11,11 +12,12 @@ use crate::{
 use campanile_schema::{
     limits::{CLIENT_SILENCE_MS, RECONNECT_MAX_MS, RECONNECT_MIN_MS, RPC_REQUESTS_IN_FLIGHT, RPC_UNSENT_BYTES},
     rpc::{
-        codec::Message,
+        codec::{Message, from_map},
         encode,
         hello::{ConnectionRole, Welcome},
         method,
     },
+    watch::{StopWatch, Watching},
 };
 use std::{
     collections::HashMap,
@@ -35,6 +37,31 @@ pub(super) struct Call {
     pub method: &'static str,
     pub params: Arc<Vec<u8>>,
     pub reply: oneshot::Sender<Result<Vec<u8>, ClientError>>,
+    /// Where the watch that it opens tells its changes.
+    pub watch: Option<mpsc::Sender<Told>>,
+}
+
+/// A notification of a watch.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub method: &'static str,
+    /// Its map.
+    pub params: Vec<u8>,
+}
+
+/// Who waits for an answer.
+struct Asked {
+    reply: oneshot::Sender<Result<Vec<u8>, ClientError>>,
+    watch: Option<mpsc::Sender<Told>>,
+}
+
+/// What is under way on one connection.
+#[derive(Default)]
+struct Pending {
+    calls: HashMap<u32, Asked>,
+    /// By the number that the node gave.
+    watches: HashMap<u32, mpsc::Sender<Told>>,
+    last_id: u32,
 }
 
 /// Where to connect, and which address is next.
@@ -45,8 +72,6 @@ pub(super) struct Link {
     role: ConnectionRole,
 }
 
-type Pending = HashMap<u32, oneshot::Sender<Result<Vec<u8>, ClientError>>>;
-
 /// Why a connection's loop ended.
 enum End {
     /// Every client handle was dropped.
@@ -55,8 +80,10 @@ enum End {
 }
 
 impl Link {
-    pub(super) fn new(addresses: Vec<String>, token: String, role: ConnectionRole) -> Self {
-        Self { addresses, next: 0, token, role }
+    /// `first`: the address that is tried first; the others follow in their order.
+    pub(super) fn new(addresses: Vec<String>, first: usize, token: String, role: ConnectionRole) -> Self {
+        let next = first % addresses.len().max(1);
+        Self { addresses, next, token, role }
     }
 
     fn address(&self) -> &str {
@@ -76,8 +103,13 @@ impl Link {
         Err(last)
     }
 
-    pub(super) async fn run(mut self, wire: Wire, mut calls: mpsc::Receiver<Call>, welcome: Arc<RwLock<Welcome>>) {
-        let mut open = Some(wire);
+    /// `open`: None = it connects itself.
+    pub(super) async fn run(
+        mut self,
+        mut open: Option<Wire>,
+        mut calls: mpsc::Receiver<Call>,
+        welcome: Arc<RwLock<Welcome>>,
+    ) {
         let mut wait = RECONNECT_MIN_MS;
         loop {
             if let Some(wire) = open.take() {
@@ -105,40 +137,39 @@ impl Link {
     }
 
     async fn serve(&self, mut wire: Wire, calls: &mut mpsc::Receiver<Call>) -> End {
-        let mut pending = Pending::new();
+        let mut pending = Pending::default();
         let end = self.exchange(&mut wire, calls, &mut pending).await;
         if let End::Broken(error) = &end {
-            for (_, reply) in pending.drain() {
-                let _ = reply.send(Err(error.clone()));
+            for (_, asked) in pending.calls.drain() {
+                let _ = asked.reply.send(Err(error.clone()));
             }
         }
         end
     }
 
     async fn exchange(&self, wire: &mut Wire, calls: &mut mpsc::Receiver<Call>, pending: &mut Pending) -> End {
-        let mut last_id = 0u32;
         let mut heard = Instant::now();
         let mut sweep = tokio::time::interval(SWEEP);
         loop {
-            let room = wire.unsent() < RPC_UNSENT_BYTES && pending.len() < RPC_REQUESTS_IN_FLIGHT;
+            let room = wire.unsent() < RPC_UNSENT_BYTES && pending.calls.len() < RPC_REQUESTS_IN_FLIGHT;
             tokio::select! {
                 call = calls.recv(), if room => match call {
-                    Some(call) => send(wire, call, &mut last_id, pending),
+                    Some(call) => pending.send(wire, call),
                     None => return End::Unused,
                 },
                 progress = wire.turn() => {
                     if let Err(e) = progress {
                         return End::Broken(ClientError::io(self.address(), e));
                     }
-                    match answer(wire, pending) {
+                    match pending.hear(wire) {
                         Ok(0) => {}
                         Ok(_) => heard = Instant::now(),
                         Err(error) => return End::Broken(error),
                     }
                 }
                 _ = sweep.tick() => {
-                    pending.retain(|_, reply| !reply.is_closed());
-                    if pending.is_empty() {
+                    pending.calls.retain(|_, asked| !asked.reply.is_closed());
+                    if pending.calls.is_empty() {
                         heard = Instant::now();
                     } else if heard.elapsed() > Duration::from_millis(CLIENT_SILENCE_MS) {
                         return End::Broken(ClientError::io(self.address(), "silent while calls wait"));
@@ -149,46 +180,88 @@ impl Link {
     }
 }
 
-fn send(wire: &mut Wire, call: Call, last_id: &mut u32, pending: &mut Pending) {
-    if call.reply.is_closed() {
-        return;
-    }
-    // Ids wrap after four billion calls; one that is still pending from then is skipped.
-    let id = loop {
-        *last_id = last_id.wrapping_add(1);
-        if !pending.contains_key(last_id) {
-            break *last_id;
-        }
-    };
-    match encode::request_of(wire.out(), id, call.method, &call.params) {
-        Ok(()) => {
-            pending.insert(id, call.reply);
-        }
-        Err(e) => {
-            let _ = call.reply.send(Err(e.into()));
+impl Pending {
+    /// Ids wrap after four billion calls; one that is still pending from then is skipped.
+    fn next_id(&mut self) -> u32 {
+        loop {
+            self.last_id = self.last_id.wrapping_add(1);
+            if !self.calls.contains_key(&self.last_id) {
+                return self.last_id;
+            }
         }
     }
-}
 
-/// Hands out the answers that have come; how many messages there were.
-fn answer(wire: &mut Wire, pending: &mut Pending) -> Result<usize, ClientError> {
-    let mut count = 0;
-    while let Some(message) = wire.next_message()? {
-        count += 1;
-        match message {
-            Message::Response { id, error, result } => {
-                if let Some(reply) = pending.remove(&id) {
-                    let _ = reply.send(raw_outcome(error, result).map_err(ClientError::Api));
-                }
+    fn send(&mut self, wire: &mut Wire, call: Call) {
+        if call.reply.is_closed() {
+            return;
+        }
+        let id = self.next_id();
+        match encode::request_of(wire.out(), id, call.method, &call.params) {
+            Ok(()) => {
+                self.calls.insert(id, Asked { reply: call.reply, watch: call.watch });
             }
-            Message::Notification { method: method::SESSION_ERROR, params } => {
-                return Err(ClientError::Api(params.read()?));
+            Err(e) => {
+                let _ = call.reply.send(Err(e.into()));
             }
-            // Newer nodes may say more.
-            Message::Notification { .. } | Message::Request { .. } => {}
         }
     }
-    Ok(count)
+
+    /// Hands out what has come; how many messages there were.
+    fn hear(&mut self, wire: &mut Wire) -> Result<usize, ClientError> {
+        let mut count = 0;
+        let mut stop = Vec::new();
+        while let Some(message) = wire.next_message()? {
+            count += 1;
+            match message {
+                Message::Response { id, error, result } => {
+                    if let Some(asked) = self.calls.remove(&id) {
+                        let outcome = raw_outcome(error, result).map_err(ClientError::Api);
+                        stop.extend(self.answer(asked, outcome));
+                    }
+                }
+                Message::Notification { method: method::SESSION_ERROR, params } => {
+                    return Err(ClientError::Api(params.read()?));
+                }
+                Message::Notification { method: name, params } => stop.extend(self.told(name, params.map()?)?),
+                // Newer nodes may say more.
+                Message::Request { .. } => {}
+            }
+        }
+        for watch_id in stop {
+            self.watches.remove(&watch_id);
+            let id = self.next_id();
+            // Nobody waits for its answer: a watch that is not there any more is as good as stopped.
+            encode::request(wire.out(), id, method::WATCH_STOP, &StopWatch { watch_id })?;
+        }
+        Ok(count)
+    }
+
+    /// Some: this watch was opened for nobody.
+    fn answer(&mut self, asked: Asked, outcome: Result<Vec<u8>, ClientError>) -> Option<u32> {
+        // Before its answer: changes may follow at once.
+        let opened = asked.watch.zip(outcome.as_ref().ok().and_then(|raw| from_map::<Watching>(raw).ok()));
+        let opened = opened.map(|(tell, watching)| {
+            self.watches.insert(watching.watch_id, tell);
+            watching.watch_id
+        });
+        asked.reply.send(outcome).err().and(opened)
+    }
+
+    /// Some: this watch is not wanted any more, or its owner does not keep up. It goes on where it was, from the node's memory.
+    fn told(&mut self, name: &str, params: &[u8]) -> Result<Option<u32>, ClientError> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct OfWatch {
+            watch_id: u32,
+        }
+        let known = [method::RUN_CHANGED, method::JOB_CHANGED, method::WATCH_ENDED];
+        // Newer nodes may say more.
+        let Some(method) = known.into_iter().find(|known| *known == name) else { return Ok(None) };
+        let OfWatch { watch_id } = from_map(params)?;
+        let Some(tell) = self.watches.get(&watch_id) else { return Ok(None) };
+        let told = tell.try_send(Told { method, params: params.to_vec() });
+        Ok(told.is_err().then_some(watch_id))
+    }
 }
 
 /// Waits before the next attempt to connect. When the node answered and refused us, waiting calls are told so. False when

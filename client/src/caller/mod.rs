@@ -1,7 +1,16 @@
-//! Calls of operators and tenants: typed, pipelined over one connection, each with a deadline.
+//! Calls of operators and tenants: typed, pipelined over one or more connections, each with a deadline; what is safe to ask twice is
+//! asked again by itself when it fails for a reason that passes.
 
+pub mod blocking;
 mod calls;
+mod job;
 mod link;
+mod retry;
+mod watch;
+
+pub use job::{AfterEach, Cron, Every, Job, Once};
+pub use retry::Retry;
+pub use watch::{Changes, Heard};
 
 use crate::error::ClientError;
 use campanile_schema::{
@@ -10,13 +19,16 @@ use campanile_schema::{
         codec::from_map,
         encode,
         hello::{ConnectionRole, Welcome},
-        method,
     },
 };
 use link::{Call, Link};
+use retry::Effect;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
-    sync::{Arc, RwLock},
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 use tokio::{
@@ -24,66 +36,118 @@ use tokio::{
     time::Instant,
 };
 
-/// Where and as whom a client connects.
-#[derive(Clone)]
+/// Where and as whom a client connects, and what it does by itself.
+#[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// `host:port` of one or more nodes; the next is tried when one does not answer.
     pub addresses: Vec<String>,
     pub token: String,
-    /// Deadline of each call, waiting for a connection included.
+    /// Deadline of each call, waiting for a connection and trying again included.
     pub timeout: Duration,
+    /// Connections, count, spread over the addresses. One is enough for most: calls share it.
+    pub connections: usize,
+    /// Of calls that may arrive twice: reads, creates with an idempotency key, triggers with a `manualRunId`.
+    pub retry: Retry,
 }
 
-/// A client. Cheap to clone; all clones share one connection, which is made anew when it breaks.
+impl ClientOptions {
+    /// One connection, and the usual deadline and retries.
+    pub fn new(addresses: Vec<String>, token: impl Into<String>) -> Self {
+        Self {
+            addresses,
+            token: token.into(),
+            timeout: Duration::from_millis(CLIENT_CALL_MS),
+            connections: 1,
+            retry: Retry::default(),
+        }
+    }
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+    #[must_use]
+    pub fn connections(self, connections: usize) -> Self {
+        Self { connections, ..self }
+    }
+    #[must_use]
+    pub fn retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+}
+
+/// A client. Cheap to clone; all clones share its connections, which are made anew when they break.
 #[derive(Clone)]
 pub struct Client {
-    calls: mpsc::Sender<Call>,
+    links: Arc<[mpsc::Sender<Call>]>,
+    turn: Arc<AtomicUsize>,
     timeout: Duration,
+    retry: Retry,
     welcome: Arc<RwLock<Welcome>>,
 }
 
 impl Client {
     /// Connects to one node and says hello; an unknown token is told here.
     pub async fn connect(address: impl Into<String>, token: impl Into<String>) -> Result<Self, ClientError> {
-        Self::connect_with(ClientOptions {
-            addresses: vec![address.into()],
-            token: token.into(),
-            timeout: Duration::from_millis(CLIENT_CALL_MS),
-        })
-        .await
+        Self::connect_with(ClientOptions::new(vec![address.into()], token)).await
     }
 
-    /// Like [`Client::connect`], with all options.
+    /// Like [`Client::connect`], with all options. With several connections, the first one is there when this returns.
     pub async fn connect_with(options: ClientOptions) -> Result<Self, ClientError> {
-        let timeout = options.timeout;
-        let mut link = Link::new(options.addresses, options.token, ConnectionRole::Caller);
-        let (wire, welcome) = link.open_any().await?;
+        let ClientOptions { addresses, token, timeout, connections, retry } = options;
+        let link = |first| Link::new(addresses.clone(), first, token.clone(), ConnectionRole::Caller);
+        let mut first = link(0);
+        let (wire, welcome) = first.open_any().await?;
         let welcome = Arc::new(RwLock::new(welcome));
         let (calls, waiting) = mpsc::channel(CLIENT_CALLS_WAITING);
-        tokio::spawn(link.run(wire, waiting, welcome.clone()));
-        Ok(Self { calls, timeout, welcome })
+        tokio::spawn(first.run(Some(wire), waiting, welcome.clone()));
+        let mut links = vec![calls];
+        for number in 1..connections {
+            let (calls, waiting) = mpsc::channel(CLIENT_CALLS_WAITING);
+            tokio::spawn(link(number).run(None, waiting, welcome.clone()));
+            links.push(calls);
+        }
+        Ok(Self { links: links.into(), turn: Arc::default(), timeout, retry, welcome })
     }
 
-    /// The same connection with another deadline for each call.
+    /// The same connections with another deadline for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self { timeout, ..self.clone() }
     }
 
-    /// What the node said at the latest hello.
+    /// What a node said at the latest hello.
     pub fn welcome(&self) -> Welcome {
         self.welcome.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    /// Any method by name, for those that this client does not know yet.
+    /// Any method by name, for those that this client does not know yet. A read that fails for a reason that passes is asked again.
     pub async fn call<P: Serialize, R: DeserializeOwned>(
         &self,
         method: &'static str,
         params: &P,
     ) -> Result<R, ClientError> {
-        let params = encode::map(params)?;
+        self.call_as(method, params, Effect::of(method)).await
+    }
+
+    async fn call_as<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: &P,
+        effect: Effect,
+    ) -> Result<R, ClientError> {
+        self.ask(method, params, effect, |params, reply| Call { method, params, reply, watch: None }).await
+    }
+
+    async fn ask<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: &P,
+        effect: Effect,
+        make: impl Fn(Arc<Vec<u8>>, Reply) -> Call,
+    ) -> Result<R, ClientError> {
+        let params = Arc::new(encode::map(params)?);
         let deadline = Instant::now() + self.timeout;
-        let raw = match tokio::time::timeout_at(deadline, self.send(method, params, deadline)).await {
+        let raw = match tokio::time::timeout_at(deadline, self.send(params, effect, make, deadline)).await {
             Ok(outcome) => outcome?,
             Err(_) => {
                 return Err(ClientError::Timeout { method, seconds: self.timeout.as_secs_f64() });
@@ -92,42 +156,42 @@ impl Client {
         from_map(&raw).map_err(|e| ClientError::Protocol(format!("answer of {method}: {}", e.message)))
     }
 
-    async fn send(&self, method: &'static str, params: Vec<u8>, deadline: Instant) -> Result<Vec<u8>, ClientError> {
-        // A read has no effect, so one that lost its connection is simply asked again.
-        let params = Arc::new(params);
+    async fn send(
+        &self,
+        params: Arc<Vec<u8>>,
+        effect: Effect,
+        make: impl Fn(Arc<Vec<u8>>, Reply) -> Call,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, ClientError> {
+        let mut tried = 0u32;
         loop {
             let (reply, answer) = oneshot::channel();
-            let call = Call { method, params: params.clone(), reply };
-            if self.calls.send(call).await.is_err() {
-                return Err(ClientError::Protocol("the client's connection task has ended".to_owned()));
+            if self.link().send(make(params.clone(), reply)).await.is_err() {
+                return Err(over());
             }
-            match answer.await {
-                Ok(Err(ClientError::Io { .. })) if is_read(method) && Instant::now() < deadline => {}
-                Ok(outcome) => return outcome,
-                Err(_) => {
-                    return Err(ClientError::Protocol("the client's connection task has ended".to_owned()));
-                }
+            let error = match answer.await {
+                Ok(Ok(raw)) => return Ok(raw),
+                Ok(Err(error)) => error,
+                Err(_) => return Err(over()),
+            };
+            tried = tried.saturating_add(1);
+            match self.retry.pause(tried, &error).filter(|_| effect == Effect::Safe) {
+                // The reason tells more than that the time was over.
+                Some(pause) if Instant::now() + pause < deadline => tokio::time::sleep(pause).await,
+                Some(_) | None => return Err(error),
             }
         }
     }
+
+    /// One after the other: a call that is tried again goes over another connection, where there is one.
+    fn link(&self) -> &mpsc::Sender<Call> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        &self.links[turn % self.links.len()]
+    }
 }
 
-/// Methods that change nothing.
-fn is_read(name: &str) -> bool {
-    [
-        method::JOB_GET,
-        method::JOB_LIST,
-        method::JOB_RUNS,
-        method::JOB_LEDGER,
-        method::RUN_GET,
-        method::RUN_LOG,
-        method::DLQ_LIST,
-        method::SCHEDULE_PREVIEW,
-        method::TENANT_GET,
-        method::TENANT_LIST,
-        method::SYSTEM_INFO,
-        method::EXECUTOR_LIST,
-        method::POOL_LIST,
-    ]
-    .contains(&name)
+type Reply = oneshot::Sender<Result<Vec<u8>, ClientError>>;
+
+fn over() -> ClientError {
+    ClientError::Protocol("the client's connection task has ended".to_owned())
 }

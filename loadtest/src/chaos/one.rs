@@ -21,7 +21,7 @@ use crate::{
     record::Record,
     workload::{self, Plan},
 };
-use campanile_client::{Client, ClientOptions};
+use campanile_client::{Client, ClientOptions, Retry};
 use campanile_schema::{
     ids::JobId,
     job::{JobSpec, Trigger},
@@ -90,11 +90,9 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     let nodes = connect_each(&stage.town).await?;
     ready(&nodes, args.executors()).await?;
 
-    let options = ClientOptions {
-        addresses: stage.town.rpc().split(',').map(str::to_owned).collect(),
-        token: stage.town.token.clone(),
-        timeout: CALL,
-    };
+    let options = ClientOptions::new(stage.town.rpc().split(',').map(str::to_owned).collect(), stage.town.token.clone())
+        .timeout(CALL)
+        .retry(Retry::LOST);
     let caller = Caller::new(Client::connect_with(options).await?, Arc::clone(&calls));
     let begin_ms = now_us() / 1000;
     let herd_ms = if scenario.crowd == Some(Crowd::Herd) { args.herd * 1_000 / HERD_CREATES_PER_SEC } else { 0 };
@@ -230,7 +228,7 @@ fn trouble(faults: &Record, event: FaultEvent, at_ms: i64, what: &str) {
 async fn connect_each(town: &Town) -> Result<Vec<Client>, Box<dyn Error>> {
     let mut clients = Vec::new();
     for n in (0..town.len()).filter(|n| town.is_up(*n)) {
-        let options = ClientOptions { addresses: vec![town.rpc_of(n)], token: town.token.clone(), timeout: CALL };
+        let options = ClientOptions::new(vec![town.rpc_of(n)], town.token.clone()).timeout(CALL).retry(Retry::LOST);
         let deadline = Instant::now() + READY;
         loop {
             match Client::connect_with(options.clone()).await {

@@ -5,7 +5,7 @@ use crate::{
     node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, free_port},
     record::Record,
 };
-use campanile_client::{Client, ClientError, ClientOptions};
+use campanile_client::{Client, ClientError, ClientOptions, Retry};
 use std::{
     path::{Path, PathBuf},
     process::ExitStatus,
@@ -96,7 +96,7 @@ impl System {
     pub async fn connect(&self) -> Result<Client, String> {
         let address = &self.address;
         let options =
-            ClientOptions { addresses: vec![address.rpc.clone()], token: address.token.clone(), timeout: CALL };
+            ClientOptions::new(vec![address.rpc.clone()], address.token.clone()).timeout(CALL).retry(Retry::LOST);
         Client::connect_with(options).await.map_err(|error| match error {
             ClientError::Io { reason, .. } => format!(
                 "no node answers at {} ({reason}): is it running, and is this its RPC address ([rpc] listen, not HTTP)? \

@@ -18,6 +18,7 @@ pub mod method {
     /// [`crate::apply::ApplyBody`] -> [`crate::apply::AppliedView`].
     pub const JOB_APPLY: &str = "job.apply";
     pub const JOB_GET: &str = "job.get";
+    pub const JOB_FIND: &str = "job.find";
     pub const JOB_LIST: &str = "job.list";
     pub const JOB_REPLACE: &str = "job.replace";
     pub const JOB_DELETE: &str = "job.delete";
@@ -27,6 +28,7 @@ pub mod method {
     pub const JOB_RUNS: &str = "job.runs";
     pub const JOB_LEDGER: &str = "job.ledger";
     pub const RUN_GET: &str = "run.get";
+    pub const RUN_FAILED: &str = "run.failed";
     pub const RUN_CANCEL: &str = "run.cancel";
     pub const RUN_RETRY: &str = "run.retry";
     pub const RUN_CONFIRM: &str = "run.confirm";
@@ -42,6 +44,7 @@ pub mod method {
     pub const TENANT_RESUME: &str = "tenant.resume";
     pub const SYSTEM_PAUSE: &str = "system.pause";
     pub const SYSTEM_RESUME: &str = "system.resume";
+    pub const CLOCK_ACCEPT: &str = "clock.accept";
     pub const SYSTEM_INFO: &str = "system.info";
     pub const EXECUTOR_LIST: &str = "executor.list";
     pub const POOL_LIST: &str = "pool.list";
@@ -51,6 +54,18 @@ pub mod method {
     pub const CLUSTER_EVENTS: &str = "cluster.events";
     pub const CLUSTER_CORDON: &str = "cluster.cordon";
     pub const CLUSTER_UNCORDON: &str = "cluster.uncordon";
+    /// Request: [`crate::watch::WatchRuns`] -> [`crate::watch::Watching`].
+    pub const RUN_WATCH: &str = "run.watch";
+    /// Request: [`crate::watch::WatchJobs`] -> [`crate::watch::Watching`].
+    pub const JOB_WATCH: &str = "job.watch";
+    /// Request: [`crate::watch::StopWatch`] -> an empty map.
+    pub const WATCH_STOP: &str = "watch.stop";
+    /// Notification from the node: [`crate::watch::Changed`] of [`crate::watch::RunChange`].
+    pub const RUN_CHANGED: &str = "run.changed";
+    /// Notification from the node: [`crate::watch::Changed`] of [`crate::watch::JobChange`].
+    pub const JOB_CHANGED: &str = "job.changed";
+    /// Notification from the node: [`crate::watch::WatchEnded`].
+    pub const WATCH_ENDED: &str = "watch.ended";
     /// Request: [`super::executor::Register`] -> [`super::executor::Registered`].
     pub const EXECUTOR_REGISTER: &str = "executor.register";
     /// Notification: [`super::executor::Credit`].
@@ -82,6 +97,7 @@ pub mod method {
         JOB_PLAN,
         JOB_APPLY,
         JOB_GET,
+        JOB_FIND,
         JOB_LIST,
         JOB_REPLACE,
         JOB_DELETE,
@@ -91,6 +107,7 @@ pub mod method {
         JOB_RUNS,
         JOB_LEDGER,
         RUN_GET,
+        RUN_FAILED,
         RUN_CANCEL,
         RUN_RETRY,
         RUN_CONFIRM,
@@ -106,6 +123,7 @@ pub mod method {
         TENANT_RESUME,
         SYSTEM_PAUSE,
         SYSTEM_RESUME,
+        CLOCK_ACCEPT,
         SYSTEM_INFO,
         EXECUTOR_LIST,
         POOL_LIST,
@@ -115,5 +133,8 @@ pub mod method {
         CLUSTER_EVENTS,
         CLUSTER_CORDON,
         CLUSTER_UNCORDON,
+        RUN_WATCH,
+        JOB_WATCH,
+        WATCH_STOP,
     ];
 }

@@ -15,6 +15,7 @@ Both speak the public protocol of `docs/rpc.md`. `campanile.blocking` has the cl
 """
 
 from campanile.client import Client
+from campanile.client.changes import Changes, Dropped
 from campanile.enums import (
     ApplyOutcome,
     AttemptState,
@@ -24,6 +25,7 @@ from campanile.enums import (
     Dialect,
     Gap,
     JobStatus,
+    JobStep,
     MisfirePolicy,
     OnLostContact,
     Outcome,
@@ -92,6 +94,7 @@ from campanile.views import (
     ExecutorInfo,
     FieldChange,
     Job,
+    JobChange,
     Ledger,
     LedgerEntry,
     NodeInfo,
@@ -102,6 +105,7 @@ from campanile.views import (
     Preview,
     Quota,
     Run,
+    RunChange,
     RunLog,
     Tenant,
     Welcome,
@@ -118,6 +122,7 @@ __all__ = [
     "AttemptState",
     "Backoff",
     "CampanileError",
+    "Changes",
     "Client",
     "ClosedError",
     "Command",
@@ -132,6 +137,7 @@ __all__ = [
     "DeadlineError",
     "Decision",
     "Dialect",
+    "Dropped",
     "DuplicateNameError",
     "Executor",
     "ExecutorHandle",
@@ -149,10 +155,12 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidScheduleError",
     "Job",
+    "JobChange",
     "JobError",
     "JobPausedError",
     "JobSpec",
     "JobStatus",
+    "JobStep",
     "Json",
     "Ledger",
     "LedgerEntry",
@@ -182,6 +190,7 @@ __all__ = [
     "RetryPolicy",
     "Run",
     "RunActiveError",
+    "RunChange",
     "RunLog",
     "RunState",
     "SkipReason",

@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from campanile import client as _asyncio
 from campanile import limits
+from campanile.client.changes import Changes, Dropped
 from campanile.errors import ClosedError
 from campanile.views import Welcome
 
@@ -90,12 +91,35 @@ class Client:
         iterating.__doc__, iterating.__name__ = call.__doc__, call.__name__
         return iterating
 
+    @staticmethod
+    def _watching(
+        call: Callable[Concatenate[_asyncio.Client, P], Coroutine[Any, Any, Changes[T]]],
+    ) -> Callable[Concatenate["Client", P], Iterator[T | Dropped]]:
+        def watching(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T | Dropped]:
+            # At once: what happens between this call and the first look is told too.
+            return self._changes(self._wait(call(self._client, *args, **kwargs)))
+
+        watching.__doc__, watching.__name__ = call.__doc__, call.__name__
+        return watching
+
+    def _changes(self, changes: Changes[T]) -> Iterator[T | Dropped]:
+        try:
+            while True:
+                found, item = self._wait(_next(changes))
+                if not found:
+                    return
+                yield item[0]
+        finally:
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(changes.close)
+
     call = _blocking(_asyncio.Client.call)
     job_create = _blocking(_asyncio.Client.job_create)
     job_create_many = _blocking(_asyncio.Client.job_create_many)
     job_plan = _blocking(_asyncio.Client.job_plan)
     job_apply = _blocking(_asyncio.Client.job_apply)
     job_get = _blocking(_asyncio.Client.job_get)
+    job_find = _blocking(_asyncio.Client.job_find)
     job_list = _blocking(_asyncio.Client.job_list)
     job_replace = _blocking(_asyncio.Client.job_replace)
     job_delete = _blocking(_asyncio.Client.job_delete)
@@ -105,6 +129,7 @@ class Client:
     job_runs = _blocking(_asyncio.Client.job_runs)
     job_ledger = _blocking(_asyncio.Client.job_ledger)
     run_get = _blocking(_asyncio.Client.run_get)
+    run_failed = _blocking(_asyncio.Client.run_failed)
     run_cancel = _blocking(_asyncio.Client.run_cancel)
     run_retry = _blocking(_asyncio.Client.run_retry)
     run_confirm = _blocking(_asyncio.Client.run_confirm)
@@ -122,9 +147,12 @@ class Client:
     tenant_resume = _blocking(_asyncio.Client.tenant_resume)
     system_pause = _blocking(_asyncio.Client.system_pause)
     system_resume = _blocking(_asyncio.Client.system_resume)
+    clock_accept = _blocking(_asyncio.Client.clock_accept)
     system_info = _blocking(_asyncio.Client.system_info)
     executor_list = _blocking(_asyncio.Client.executor_list)
     pool_list = _blocking(_asyncio.Client.pool_list)
+    run_watch = _watching(_asyncio.Client.run_watch)
+    job_watch = _watching(_asyncio.Client.job_watch)
     jobs = _iterating(_asyncio.Client.jobs)
     runs = _iterating(_asyncio.Client.runs)
     dead_letters = _iterating(_asyncio.Client.dead_letters)

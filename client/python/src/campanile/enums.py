@@ -157,6 +157,18 @@ class Outcome(Word):
     DST_SKIPPED = "DST_SKIPPED"
 
 
+class JobStep(Word):
+    """What became of a job's definition."""
+
+    CREATED = "CREATED"
+    REPLACED = "REPLACED"
+    PAUSED = "PAUSED"
+    RESUMED = "RESUMED"
+    DELETED = "DELETED"
+    QUARANTINED = "QUARANTINED"
+    """Put aside after its own code failed again and again."""
+
+
 class SkipReason(Word):
     """Why instants were skipped or missed."""
 

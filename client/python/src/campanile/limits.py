@@ -26,10 +26,14 @@ REPEAT_MIN_MS: Final = 50
 """First wait before a call is sent again, milliseconds; it doubles."""
 REPEAT_MAX_MS: Final = 2_000
 """Longest wait before a call is sent again, milliseconds, unless the node names a longer one."""
-WAIT_POLL_MIN_MS: Final = 20
-"""First pause between looks at a run that is waited for, milliseconds; it doubles."""
-WAIT_POLL_MAX_MS: Final = 1_000
-"""Longest pause between looks at a run that is waited for, milliseconds."""
+WAIT_QUESTION_MS: Final = 5_000
+"""Longest that a node is asked to wait for the end of a run in one question, milliseconds."""
+CHANGES_WAITING: Final = 64
+"""Notifications of one watch that wait for their reader, count; over it the watch is begun again when there is room."""
+WATCH_SILENCE_MS: Final = 35_000
+"""A watch that hears nothing for so long has lost its node, milliseconds: it hears of each of its beats, every 15 s."""
+WATCH_PATIENCE_MS: Final = 60_000
+"""A watch that cannot be begun again for so long gives up, milliseconds."""
 
 CREDIT_MS: Final = 2_000
 """Life of a credit on the executor's own clock, milliseconds."""

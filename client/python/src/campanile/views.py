@@ -5,7 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from campanile.enums import ApplyOutcome, AttemptState, JobStatus, Outcome, PlanAction, RunState, SkipReason, Source
+from campanile.enums import (
+    ApplyOutcome,
+    AttemptState,
+    JobStatus,
+    JobStep,
+    Outcome,
+    PlanAction,
+    RunState,
+    SkipReason,
+    Source,
+)
 from campanile.shapes import FLAT, Json
 from campanile.spec import JobSpec, Trigger
 
@@ -69,6 +79,38 @@ class Attempt:
     cpu_ms: int | None = None
     max_rss_kb: int | None = None
     permanent: bool = False
+
+
+@dataclass(frozen=True)
+class RunChange:
+    """A run as a decision left it, at the instant `at`."""
+
+    at: datetime
+    run_id: int
+    job_id: int
+    job_name: str
+    tenant_id: str
+    state: RunState
+    source: Source
+    generation: int
+    attempt_count: int
+    logical_time: datetime | None = None
+    executor_id: str | None = None
+    next_retry_at: datetime | None = None
+    last_error: str | None = None
+
+
+@dataclass(frozen=True)
+class JobChange:
+    """A job's definition as a decision left it, at the instant `at`."""
+
+    at: datetime
+    job_id: int
+    job_name: str
+    tenant_id: str
+    change: JobStep
+    status: JobStatus
+    version: int
 
 
 @dataclass(frozen=True)

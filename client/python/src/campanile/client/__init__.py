@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Generator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from campanile import limits
 from campanile.client.calls import KEYS, READS, Calls, every_page
+from campanile.client.changes import Changes, Inbox
 from campanile.client.link import Link
 from campanile.clock import jittered_sec
-from campanile.enums import JobStatus
+from campanile.enums import JobStatus, RunState
 from campanile.errors import ConnectionLostError, DeadlineError, FailedError
-from campanile.views import DeadLetter, Job, Run, Welcome
+from campanile.views import DeadLetter, Job, JobChange, Run, RunChange, Welcome
+
+T = TypeVar("T")
 
 
 class Client(Calls):
@@ -117,21 +120,60 @@ class Client(Calls):
     async def run_wait(self, run_id: int, *, timeout_sec: float = 3600.0) -> Run:
         """Waits until the run is final, or needs a person (NEEDS_CONFIRMATION); DeadlineError after `timeout_sec`.
 
-        It asks again and again, at first often, then once a second.
+        No polling: the node answers when there is something to say.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_sec
-        wait_ms: float = limits.WAIT_POLL_MIN_MS
+        # Asked at first without waiting: a person may be needed already.
+        wait_ms = 0
         while True:
-            run = await self.run_get(run_id)
+            run = await self.run_get(run_id, wait_ms=wait_ms)
             if run.state.is_final or run.state == "NEEDS_CONFIRMATION":
                 return run
             if loop.time() >= deadline:
                 advice = "wait longer, or see wait_reason"
                 waits = f" ({run.wait_reason})" if run.wait_reason else ""
                 raise DeadlineError("DEADLINE_EXCEEDED", f"run {run_id} is still {run.state}{waits}", advice=advice)
-            await asyncio.sleep(min(jittered_sec(wait_ms), max(deadline - loop.time(), 0)))
-            wait_ms = min(wait_ms * 2, limits.WAIT_POLL_MAX_MS)
+            left_ms = max(int((deadline - loop.time()) * 1000), 1)
+            wait_ms = min(limits.WAIT_QUESTION_MS, left_ms, max(int(self._timeout_sec * 500), 1))
+
+    async def run_watch(
+        self,
+        *,
+        run_id: int | None = None,
+        job_id: int | None = None,
+        tenant_id: str | None = None,
+        labels: str | None = None,
+        state: RunState | None = None,
+        after: str | None = None,
+    ) -> Changes[RunChange]:
+        """Runs as they change: `async for change in await client.run_watch(job_id=...)`. What is left out does not narrow.
+
+        That of one run begins with its state and ends after its end. `after` goes on behind the cursor of another watch. What
+        was lost, because nobody listened for too long, comes as `Dropped`.
+        """
+        wanted = {"runId": run_id, "jobId": job_id, "tenantId": tenant_id, "labels": labels, "after": after}
+        return await self._watch("run.watch", RunChange, {**wanted, "state": None if state is None else state.value})
+
+    async def job_watch(
+        self,
+        *,
+        job_id: int | None = None,
+        tenant_id: str | None = None,
+        labels: str | None = None,
+        after: str | None = None,
+    ) -> Changes[JobChange]:
+        """Definitions of jobs as they change; see `run_watch`."""
+        wanted = {"jobId": job_id, "tenantId": tenant_id, "labels": labels, "after": after}
+        return await self._watch("job.watch", JobChange, wanted)
+
+    async def _watch(self, method: str, shape: type[T], wanted: dict[str, Any]) -> Changes[T]:
+        async def opened(params: dict[str, Any], inbox: Inbox) -> Any:
+            deadline = asyncio.get_running_loop().time() + self._timeout_sec
+            return await self._link.ask(method, params, deadline, inbox)
+
+        given = {name: value for name, value in wanted.items() if value is not None}
+        return await Changes(shape, given, opened, self._link.stop).begin()
 
     async def run_log_text(self, run_id: int, *, attempt: int | None = None) -> str:
         """All of an attempt's log that there is now."""

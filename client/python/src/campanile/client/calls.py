@@ -33,10 +33,12 @@ READS: Final = frozenset(
     {
         "job.plan",
         "job.get",
+        "job.find",
         "job.list",
         "job.runs",
         "job.ledger",
         "run.get",
+        "run.failed",
         "run.log",
         "dlq.list",
         "schedule.preview",
@@ -108,6 +110,10 @@ class Calls(ABC):
         """The job. NotFoundError."""
         return read(Job, await self.call("job.get", {"jobId": job_id}))
 
+    async def job_find(self, name: str, *, tenant_id: str | None = None) -> Job:
+        """The job of a name; the tenant is the token's own, for operators `default`, unless named. NotFoundError."""
+        return read(Job, await self.call("job.find", {"name": name, **_given(tenantId=tenant_id)}))
+
     async def job_list(
         self,
         *,
@@ -167,9 +173,24 @@ class Calls(ABC):
         }
         return read(Ledger, await self.call("job.ledger", {"jobId": job_id, **times}))
 
-    async def run_get(self, run_id: int) -> Run:
-        """The run with its attempts. NotFoundError."""
-        return read(Run, await self.call("run.get", {"runId": run_id}))
+    async def run_get(self, run_id: int, *, wait_ms: int | None = None) -> Run:
+        """The run with its attempts. NotFoundError.
+
+        `wait_ms`: it answers when the run is final, at the latest after so many milliseconds (60,000 at most).
+        """
+        return read(Run, await self.call("run.get", {"runId": run_id, **_given(waitMs=wait_ms)}))
+
+    async def run_failed(
+        self,
+        *,
+        tenant_id: str | None = None,
+        page_token: str | None = None,
+        page: int | None = None,
+        page_size: int | None = None,
+    ) -> Page[Run]:
+        """A page of FAILED and TIMEOUT runs across jobs, newest first."""
+        params = {**_given(tenantId=tenant_id), **_paging(page_token, page, page_size)}
+        return _page(Run, await self.call("run.failed", params))
 
     async def run_cancel(self, run_id: int, *, reason: str | None = None) -> Run:
         """Cancels the run; a body that runs is told to stop. IllegalStateError when the run is final."""
@@ -243,6 +264,10 @@ class Calls(ABC):
     async def system_resume(self, *, reason: str | None = None) -> None:
         """Ends the system's pause (operators)."""
         await self.call("system.resume", _given(reason=reason))
+
+    async def clock_accept(self, *, reason: str | None = None) -> None:
+        """After a jump of the node's clock that halted its firing: the clock is right (operators)."""
+        await self.call("clock.accept", _given(reason=reason))
 
     async def system_info(self) -> NodeInfo:
         """Facts of the node."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from campanile import limits
+from campanile.client.changes import NOTICES, Inbox
 from campanile.clock import jittered_sec
 from campanile.errors import (
     ApiError,
@@ -38,6 +39,8 @@ class Link:
         self._token = token
         self._connection: Connection | None = None
         self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._opening: dict[int, Inbox] = {}
+        self._watches: dict[int, Inbox] = {}
         self._last_id = 0
         self._in_flight = asyncio.Semaphore(limits.CALLS_IN_FLIGHT)
         self._waiting: set[asyncio.Future[None]] = set()
@@ -69,8 +72,8 @@ class Link:
             self._connection.close(error)
         self._wake(error)
 
-    async def ask(self, method: str, params: dict[str, Any], deadline: float) -> Any:
-        """One call, sent once; `deadline` on the loop's clock."""
+    async def ask(self, method: str, params: dict[str, Any], deadline: float, inbox: Inbox | None = None) -> Any:
+        """One call, sent once; `deadline` on the loop's clock. Into the inbox goes what the watch tells that it opens."""
         ident = 0
         try:
             async with asyncio.timeout_at(deadline), self._in_flight:
@@ -79,6 +82,8 @@ class Link:
                 frame = request(ident, method, params)
                 if self.welcome is not None and len(frame) > self.welcome.max_frame_bytes:
                     raise _too_large(len(frame), self.welcome.max_frame_bytes)
+                if inbox is not None:
+                    self._opening[ident] = inbox
                 answer = self._pending[ident] = asyncio.get_running_loop().create_future()
                 if len(self._pending) == 1:
                     connection.heard_at = asyncio.get_running_loop().time()
@@ -88,6 +93,19 @@ class Link:
             raise self._late(method, sent=ident in self._pending) from self._last_error
         finally:
             self._pending.pop(ident, None)
+
+    def stop(self, inbox: Inbox) -> None:
+        """Ends the watch that tells into this inbox, wherever it is."""
+        for watch_id in [watch_id for watch_id, known in self._watches.items() if known is inbox]:
+            self._stop(watch_id)
+
+    def _stop(self, watch_id: int) -> None:
+        """Nobody waits for the answer: a watch that is not there any more is as good as stopped."""
+        inbox = self._watches.pop(watch_id, None)
+        if inbox is not None:
+            inbox.close()
+        if self._connection is not None:
+            self._connection.send(request(self._next_id(), "watch.stop", {"watchId": watch_id}))
 
     async def _up(self) -> Connection:
         """The connection, with room to write; waits for one, and raises when a node refuses us."""
@@ -141,7 +159,15 @@ class Link:
 
     def _heard(self, message: Message) -> None:
         if not isinstance(message, Answer):
+            inbox = self._watches.get(message.params.get("watchId", 0)) if message.method in NOTICES else None
+            if inbox is not None and not inbox.put(message):
+                # Its owner does not keep up, or is gone. It goes on where it was, from the node's memory.
+                self._stop(message.params["watchId"])
             return
+        opened = self._opening.pop(message.ident, None)
+        if opened is not None and message.error is None:
+            # Before its answer: changes may follow at once.
+            self._watches[message.result["watchId"]] = opened
         answer = self._pending.pop(message.ident, None)
         if answer is None or answer.done():
             return
@@ -153,6 +179,9 @@ class Link:
     def _broken(self, error: CampanileError) -> None:
         self._connection, self._last_error = None, error
         pending, self._pending = self._pending, {}
+        watches, self._watches, self._opening = self._watches, {}, {}
+        for inbox in watches.values():
+            inbox.close()
         for answer in pending.values():
             if not answer.done():
                 # Whatever the reason is: these calls may or may not have been carried out.

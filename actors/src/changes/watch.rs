@@ -1,0 +1,189 @@
+//! One watch: its place in the log, what it wants, and what it is told.
+
+use super::{Change, Changes, Part, Seat, What, filter::Wanted, mirror};
+use crate::{calls::gone, directory::Directory, messages::Answer, scheduler::Scheduler};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    ids::RunId,
+    limits::{WATCH_BATCH, WATCH_BEAT_MS, WATCH_GATHER_MS, WATCH_SCAN},
+    time::Timestamp,
+    watch::RunChange,
+};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+use tokio::{sync::watch as signal, time::Instant};
+
+/// Between two looks whether the session of the node goes on.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What a watcher is told at once.
+#[derive(Debug)]
+pub struct Batch {
+    pub items: Vec<Arc<Change>>,
+    pub cursor: String,
+    /// Lost before these, at least, count.
+    pub dropped: u64,
+}
+
+/// See the module's text. Its place is given back when it is dropped.
+pub struct Watch {
+    scheduler: Scheduler,
+    directory: Arc<Directory>,
+    wanted: Wanted,
+    after: u64,
+    dropped: u64,
+    /// The state of its one run is to be told before anything else.
+    read_run: bool,
+    told_final: bool,
+    news: signal::Receiver<u64>,
+    read_at: Option<Instant>,
+    _seat: Seat,
+}
+
+/// A place in a log, as callers keep it.
+fn cursor(log: u64, after: u64) -> String {
+    format!("{log:x}-{after:x}")
+}
+
+fn parse_cursor(text: &str) -> Option<(u64, u64)> {
+    let (log, after) = text.split_once('-')?;
+    Some((u64::from_str_radix(log, 16).ok()?, u64::from_str_radix(after, 16).ok()?))
+}
+
+impl Scheduler {
+    /// Changes that are wanted, from now on or after a cursor, as they become durable here or on another node.
+    pub async fn watch(&self, wanted: Wanted, after: Option<&str>) -> Answer<Watch> {
+        let place = after.map(parse_cursor);
+        if place == Some(None) {
+            let message = "after: is not a cursor that a node gave; leave it out to begin now";
+            return Err(ApiError::new(ErrorCode::InvalidArgument, message));
+        }
+        let directory = self.directory()?;
+        let changes = directory.changes.clone();
+        let seat = Seat::take(&directory)?;
+        let (after, dropped) = match place.flatten() {
+            Some((log, after)) if log == changes.id() => (after, 0),
+            // Of another node, or of another start of this one: what came since is not known here.
+            Some(_) => (changes.end(), 1),
+            None => (changes.end(), 0),
+        };
+        mirror::begin(&directory).await;
+        let news = changes.news.subscribe();
+        let read_run = wanted.run.is_some();
+        Ok(Watch {
+            scheduler: self.clone(),
+            directory,
+            wanted,
+            after,
+            dropped,
+            read_run,
+            told_final: false,
+            news,
+            read_at: None,
+            _seat: seat,
+        })
+    }
+}
+
+impl Watch {
+    pub fn cursor(&self) -> String {
+        cursor(self.changes().id(), self.after)
+    }
+
+    fn changes(&self) -> &Changes {
+        &self.directory.changes
+    }
+
+    /// The next changes, or none after a while without any. None: the one run that was watched is final and was told.
+    pub async fn next(&mut self) -> Answer<Option<Batch>> {
+        if self.told_final {
+            return Ok(None);
+        }
+        if let (true, Some(run)) = (std::mem::take(&mut self.read_run), self.wanted.run) {
+            return self.state_now(run).await.map(Some);
+        }
+        let beat = Instant::now() + Duration::from_millis(WATCH_BEAT_MS);
+        loop {
+            // Many changes in one go: whoever reads each one alone costs the node more than the changes.
+            if let Some(last) = self.read_at {
+                tokio::time::sleep_until(last + Duration::from_millis(WATCH_GATHER_MS)).await;
+            }
+            self.news.mark_unchanged();
+            let part = Part { after: self.after, most: WATCH_BATCH, scan: WATCH_SCAN, bytes: usize::MAX, copies: true };
+            let page = self.changes().read(part, |change| self.wanted.is(change));
+            self.after = page.next;
+            self.dropped += page.dropped;
+            self.read_at = (!page.more).then(Instant::now);
+            if self.dropped > 0
+                && let Some(run) = self.wanted.run
+            {
+                // What was lost may have been its end.
+                return self.state_now(run).await.map(Some);
+            }
+            if !page.items.is_empty() || self.dropped > 0 || Instant::now() >= beat {
+                self.told_final |= page.items.iter().any(|change| self.is_its_end(change));
+                return Ok(Some(self.batch(page.items)));
+            }
+            if page.more {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            self.wait(beat).await?;
+        }
+    }
+
+    /// For something new, but not past the beat; an error when the node's session is over.
+    async fn wait(&mut self, beat: Instant) -> Answer<()> {
+        while Instant::now() < beat {
+            if self.directory.ended.load(Ordering::Acquire) {
+                return Err(gone());
+            }
+            let until = beat.min(Instant::now() + LOOK);
+            match tokio::time::timeout_at(until, self.news.changed()).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(_)) => return Err(gone()),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn is_its_end(&self, change: &Change) -> bool {
+        match &change.what {
+            What::Run(run) => self.wanted.run == Some(run.run_id) && run.state.is_final(),
+            What::Job(_) => false,
+        }
+    }
+
+    fn batch(&mut self, items: Vec<Arc<Change>>) -> Batch {
+        Batch { items, cursor: self.cursor(), dropped: std::mem::take(&mut self.dropped) }
+    }
+
+    /// The watched run as it is.
+    async fn state_now(&mut self, run: RunId) -> Answer<Batch> {
+        // What is in the log is durable, so the read that follows rests on it.
+        self.after = self.changes().end();
+        let view = self.scheduler.run(run).await?;
+        // The name of a deleted job is not known any more.
+        let name = self.scheduler.job(view.job_id).await.map(|job| job.spec.name).unwrap_or_default();
+        let at = Timestamp(self.directory.time.now_ms());
+        let what = What::Run(RunChange::new(at, &name, &view));
+        self.told_final = view.state.is_final();
+        Ok(self.batch(vec![Arc::new(Change { what, labels: std::collections::BTreeMap::new() })]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_are_read_or_refused() {
+        assert_eq!(parse_cursor(&cursor(0xabc, 77)), Some((0xabc, 77)));
+        for wrong in ["", "-", "1", "1-", "-1", "x-1", "1-2-3", "11111111111111111-1"] {
+            assert_eq!(parse_cursor(wrong), None, "{wrong}");
+        }
+    }
+}

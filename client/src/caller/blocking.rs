@@ -1,0 +1,128 @@
+//! The same client for programs without an async runtime: each call waits for its answer on the calling thread.
+//!
+//! Not within an async runtime: it would wait on a thread that others need, and tokio refuses that with a panic.
+
+use super::{ClientOptions, Heard, watch};
+use crate::error::ClientError;
+use campanile_schema::{
+    error::ApiError,
+    ids::{JobId, RunId},
+    job::{JobSpec, JobView},
+    view::{
+        ConfirmBody, Created, DeadLetterView, ExecutorView, JobFilter, LedgerBody, LedgerView, LogBody, LogView,
+        NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, TenantBody, TenantPageBody, TenantView,
+        TriggerBody,
+    },
+    watch::{JobChange, RunChange, WatchJobs, WatchRuns},
+};
+use serde::de::DeserializeOwned;
+use std::{sync::Arc, time::Duration};
+use tokio::runtime::Runtime;
+
+/// See the module's text. Cheap to clone; threads can share it.
+#[derive(Clone)]
+pub struct Client {
+    inner: super::Client,
+    /// Its one thread keeps the connections.
+    runtime: Arc<Runtime>,
+}
+
+impl Client {
+    /// Connects to one node and says hello; an unknown token is told here.
+    pub fn connect(address: impl Into<String>, token: impl Into<String>) -> Result<Self, ClientError> {
+        Self::connect_with(ClientOptions::new(vec![address.into()], token))
+    }
+
+    /// Like [`Client::connect`], with all options.
+    pub fn connect_with(options: ClientOptions) -> Result<Self, ClientError> {
+        let built = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("campanile-client")
+            .enable_all()
+            .build();
+        let runtime = built.map_err(|error| ClientError::io("this machine", format!("no thread: {error}")))?;
+        let inner = runtime.block_on(super::Client::connect_with(options))?;
+        Ok(Self { inner, runtime: Arc::new(runtime) })
+    }
+
+    /// The same connections with another deadline for each call.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { inner: self.inner.with_timeout(timeout), runtime: self.runtime.clone() }
+    }
+
+    /// Runs as they change; see [`super::Client::run_watch`].
+    pub fn run_watch(&self, body: WatchRuns) -> Result<Changes<RunChange>, ClientError> {
+        let inner = self.runtime.block_on(self.inner.run_watch(body))?;
+        Ok(Changes { inner, runtime: self.runtime.clone() })
+    }
+
+    /// Definitions of jobs as they change; see [`super::Client::job_watch`].
+    pub fn job_watch(&self, body: WatchJobs) -> Result<Changes<JobChange>, ClientError> {
+        let inner = self.runtime.block_on(self.inner.job_watch(body))?;
+        Ok(Changes { inner, runtime: self.runtime.clone() })
+    }
+}
+
+/// Changes, one after the other. Ends with the one run that was watched, or with the first error.
+pub struct Changes<T> {
+    inner: watch::Changes<T>,
+    runtime: Arc<Runtime>,
+}
+
+impl<T: DeserializeOwned> Iterator for Changes<T> {
+    type Item = Result<Heard<T>, ClientError>;
+    fn next(&mut self) -> Option<Self::Item> {
+        self.runtime.block_on(self.inner.next()).transpose()
+    }
+}
+
+/// Each call of [`super::Client`] under its own name.
+macro_rules! waits {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)+) => {
+        impl Client {
+            $(#[doc = concat!("See [`super::Client::", stringify!($name), "`].")]
+            pub fn $name(&self $(, $arg: $type)*) -> Result<$answer, ClientError> {
+                self.runtime.block_on(self.inner.$name($($arg),*))
+            })+
+        }
+    };
+}
+
+waits! {
+    job_create(spec: impl Into<JobSpec>) -> Created;
+    job_create_once(spec: impl Into<JobSpec>, idempotency_key: &str) -> Created;
+    job_create_many(specs: Vec<JobSpec>) -> Vec<Result<Created, ApiError>>;
+    job_get(job: JobId) -> JobView;
+    job_find(tenant: Option<&str>, name: &str) -> JobView;
+    job_list(filter: JobFilter) -> Page<JobView>;
+    job_replace(job: JobId, version: u64, spec: impl Into<JobSpec>) -> JobView;
+    job_delete(job: JobId, why: Option<&str>) -> ();
+    job_pause(job: JobId, why: Option<&str>) -> JobView;
+    job_resume(job: JobId, why: Option<&str>) -> JobView;
+    job_trigger(job: JobId, body: TriggerBody) -> RunView;
+    job_runs(job: JobId, page: PageBody) -> Page<RunView>;
+    job_ledger(job: JobId, body: LedgerBody) -> LedgerView;
+    run_get(run: RunId) -> RunView;
+    run_wait(run: RunId, patience: Duration) -> RunView;
+    run_failed(page: TenantPageBody) -> Page<RunView>;
+    run_cancel(run: RunId, why: Option<&str>) -> RunView;
+    run_retry(run: RunId, why: Option<&str>) -> RunView;
+    run_confirm(run: RunId, body: ConfirmBody) -> RunView;
+    run_log(run: RunId, body: LogBody) -> LogView;
+    dlq_list(page: TenantPageBody) -> Page<DeadLetterView>;
+    dlq_redrive(run: RunId, why: Option<&str>) -> RunView;
+    dlq_discard(run: RunId, why: Option<&str>) -> ();
+    schedule_preview(body: PreviewBody) -> Preview;
+    tenant_get(tenant: &str) -> TenantView;
+    tenant_list() -> Vec<TenantView>;
+    tenant_set(tenant: &str, quota: TenantBody) -> TenantView;
+    tenant_pause(tenant: &str, why: Option<&str>) -> ();
+    tenant_resume(tenant: &str, why: Option<&str>) -> ();
+    system_pause(why: Option<&str>) -> ();
+    system_resume(why: Option<&str>) -> ();
+    clock_accept(why: Option<&str>) -> ();
+    system_info() -> NodeView;
+    executor_list() -> Vec<ExecutorView>;
+    pool_list() -> Vec<PoolView>;
+}
