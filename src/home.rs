@@ -3,6 +3,7 @@
 
 use crate::{
     clock::{self, SystemClock},
+    ops::BackupSource,
     store::embedded::{EmbeddedOptions, EmbeddedStore},
 };
 use campanile_actors::{
@@ -19,10 +20,10 @@ use campanile_schema::{format::FormatRow, ids::SessionId};
 use parking_lot::Mutex;
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 use tokio::sync::{mpsc, watch};
@@ -143,6 +144,17 @@ impl Home {
         }
     }
 
+    /// The node's own store; a cluster's is not backed up by its nodes.
+    pub fn backup_source(&self) -> Option<Weak<dyn BackupSource>> {
+        match self {
+            Self::Alone(alone) => {
+                let store: Weak<EmbeddedStore> = Arc::downgrade(&alone.store);
+                Some(store)
+            }
+            Self::Cluster(_) => None,
+        }
+    }
+
     pub fn is_member(&self) -> bool {
         match self {
             Self::Alone(_) => false,
@@ -196,6 +208,12 @@ impl Home {
         while Arc::strong_count(&alone.store) > 1 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+}
+
+impl BackupSource for EmbeddedStore {
+    fn backup(&self, out: &mut dyn Write, at_ms: i64) -> Result<(), StoreError> {
+        Self::backup(self, out, at_ms).map(drop)
     }
 }
 

@@ -134,6 +134,7 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
             "version": env!("CARGO_PKG_VERSION"), "clusterId": 77, "shards": 256, "epoch": 3, "tzdb": "2026b",
             "ready": true, "notReadyReasons": [], "jobs": 12, "openRuns": 1, "executors": 1, "now": AT,
         }),
+        "store.backup" => json!("CMPNARC1..."),
         "page.readyz" => json!({"ready": true}),
         "page.openapi" => json!({"openapi": "3.1.0", "info": {"title": "Campanile"}, "paths": {}}),
         "page.healthz" => json!("ok\n"),

@@ -8,6 +8,7 @@
 //! Never here: decisions about jobs and runs (the core), names and defaults of a spec (the core), or transport.
 
 mod access;
+mod backup;
 mod bulk;
 mod dead_letters;
 mod jobs;
@@ -17,15 +18,18 @@ mod runs;
 mod suggest;
 mod tenants;
 
+pub use backup::{Backup, BackupSource};
 pub use suggest::{closest, explained};
 
 use crate::auth::Caller;
+use backup::Backups;
 use campanile_actors::scheduler::Scheduler;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
     payload::Payload,
 };
+use std::sync::Weak;
 
 type Answer<T> = Result<T, ApiError>;
 
@@ -33,11 +37,17 @@ type Answer<T> = Result<T, ApiError>;
 #[derive(Clone)]
 pub struct Operations {
     pub scheduler: Scheduler,
+    backups: Option<Backups>,
 }
 
 impl Operations {
     pub fn new(scheduler: Scheduler) -> Self {
-        Self { scheduler }
+        Self { scheduler, backups: None }
+    }
+
+    /// The node's own store, for as long as it is there.
+    pub fn with_backups(self, source: Weak<dyn BackupSource>) -> Self {
+        Self { backups: Some(Backups::of(source)), ..self }
     }
 }
 
