@@ -54,6 +54,8 @@ impl Operations {
     /// An archive of everything on this node, for operators.
     pub fn store_backup(&self, caller: &Caller) -> Answer<Backup> {
         access::operator(caller)?;
+        // Also says whether the node is ready.
+        let at_ms = self.scheduler.now_ms()?;
         let Some(backups) = &self.backups else {
             return Err(ApiError::new(
                 ErrorCode::IllegalState,
@@ -67,7 +69,6 @@ impl Operations {
             let message = "a backup is under way, and a node makes one at a time";
             return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(10.0));
         };
-        let at_ms = self.scheduler.now_ms()?;
         Ok(Backup { source, caller: caller.clone(), at_ms, _place: place })
     }
 }
