@@ -4,6 +4,7 @@
 use crate::{
     clock::{self, SystemClock},
     cluster::desk::Desk,
+    ops::BackupSource,
     store::embedded::{EmbeddedOptions, EmbeddedStore},
 };
 use campanile_actors::{
@@ -21,10 +22,10 @@ use campanile_schema::{format::FormatRow, ids::SessionId};
 use parking_lot::Mutex;
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 use tokio::sync::{mpsc, watch};
@@ -169,6 +170,17 @@ impl Home {
         }
     }
 
+    /// The node's own store; a cluster's is not backed up by its nodes.
+    pub fn backup_source(&self) -> Option<Weak<dyn BackupSource>> {
+        match self {
+            Self::Alone(alone) => {
+                let store: Weak<EmbeddedStore> = Arc::downgrade(&alone.store);
+                Some(store)
+            }
+            Self::Cluster(_) => None,
+        }
+    }
+
     pub fn is_member(&self) -> bool {
         match self {
             Self::Alone(_) => false,
@@ -222,6 +234,12 @@ impl Home {
         while Arc::strong_count(&alone.store) > 1 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+}
+
+impl BackupSource for EmbeddedStore {
+    fn backup(&self, out: &mut dyn Write, at_ms: i64) -> Result<(), StoreError> {
+        Self::backup(self, out, at_ms).map(drop)
     }
 }
 

@@ -91,7 +91,10 @@ impl Node {
         let (stop, stopped) = watch::channel(false);
         let (leave, left) = watch::channel(false);
         let is_member = sessions.home.is_member();
-        let operations = Operations::of(scheduler.clone(), sessions.home.desk());
+        let mut operations = Operations::new(scheduler.clone()).with_cluster(sessions.home.desk());
+        if let Some(source) = sessions.home.backup_source() {
+            operations = operations.with_backups(source);
+        }
         let api = Api {
             operations: operations.clone(),
             authenticator: options.authenticator.clone(),

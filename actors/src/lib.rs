@@ -27,3 +27,8 @@ pub mod scheduler;
 pub mod session;
 mod shard;
 pub mod time;
+
+/// Shards that nobody serves, for backups and restores.
+pub mod at_rest {
+    pub use crate::shard::{at_rest::Since, load::Loaded};
+}

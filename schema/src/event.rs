@@ -35,7 +35,9 @@ upper_enum!(/// Why instants were skipped or missed.
         /// Due when the job was deleted.
         Deleted = "DELETED" = 10,
         /// Still waiting to be caught up when the schedule was edited.
-        Edited = "EDITED" = 11 } default Paused);
+        Edited = "EDITED" = 11,
+        /// Between a backup and its restore: where the backup was made they may have fired.
+        Restored = "RESTORED" = 12 } default Paused);
 
 upper_enum!(/// Why a running attempt was told to stop.
     StopReason { Cancel = "CANCEL" = 0, Timeout = "TIMEOUT" = 1, Replace = "REPLACE" = 2 } default Cancel);

@@ -439,3 +439,16 @@ pub const WATCH_MIRROR_ITEMS: usize = 1_024;
 pub const WATCH_MIRROR_BYTES: usize = 256 << 10;
 /// Notifications of one watch that wait in a client for their reader, count; over it the watch is opened again when there is room.
 pub const CLIENT_CHANGES_WAITING: usize = 64;
+/// Ids and tokens that a restore leaves unused in each shard, count: after the backup they may have been given out. At 400 a second more
+/// than four months.
+pub const RESTORED_IDS: u64 = 1 << 32;
+/// Session numbers that a restore leaves unused, count: after the backup they may have been given out.
+pub const RESTORED_SESSIONS: u64 = 1 << 20;
+/// Content of one block of an archive, bytes.
+pub const ARCHIVE_BLOCK_BYTES: usize = 64 << 20;
+/// Rows of history in one block of an archive, count.
+pub const ARCHIVE_ROWS: usize = 1_024;
+/// Bytes of a backup that are sent to its caller at once.
+pub const BACKUP_PIECE_BYTES: usize = 256 << 10;
+/// A caller who takes nothing of a backup for this long is cut off, milliseconds: the journal is not trimmed meanwhile.
+pub const BACKUP_STALL_MS: u64 = 60_000;

@@ -2,7 +2,7 @@
 //! what callers send refuses unknown fields by name.
 
 use crate::{
-    event::{Outcome, SkipReason},
+    event::{LedgerEntry, Outcome, SkipReason},
     ids::{JobId, RunId},
     job::{JobSpec, JobStatus, Trigger, upper_enum},
     payload::Payload,
@@ -246,6 +246,19 @@ pub struct LedgerEntryView {
     pub reason: Option<SkipReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+}
+
+impl From<&LedgerEntry> for LedgerEntryView {
+    fn from(entry: &LedgerEntry) -> Self {
+        Self {
+            logical_time: Timestamp(entry.first_ms),
+            until: (entry.last_ms != entry.first_ms).then_some(Timestamp(entry.last_ms)),
+            count: entry.count,
+            outcome: entry.outcome,
+            reason: entry.reason,
+            run_id: entry.run,
+        }
+    }
 }
 
 /// A stretch of a job's ledger: what happened to every due instant in `(from, to]`.

@@ -9,6 +9,7 @@
 //! not rest on durable state.
 
 mod access;
+mod archive;
 mod body;
 mod bulk;
 mod cors;
@@ -122,7 +123,8 @@ fn router(api: Api, stopping: watch::Receiver<bool>) -> Router {
 fn compressed() -> CompressionLayer<impl Predicate> {
     let whole = SizeAbove::new(COMPRESS_FROM_BYTES)
         .and(NotForContentType::const_new(follow::MEDIA))
-        .and(NotForContentType::const_new(bulk::MEDIA));
+        .and(NotForContentType::const_new(bulk::MEDIA))
+        .and(NotForContentType::const_new(archive::MEDIA));
     CompressionLayer::new().compress_when(whole)
 }
 

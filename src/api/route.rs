@@ -283,6 +283,24 @@ impl Route {
         self
     }
 
+    /// Neither query nor body; the answer is bytes, sent while they are made.
+    pub fn bytes<F>(mut self, media: &'static str, handle: fn(Call) -> F) -> Self
+    where
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        self.answer = Some(|_| schemars::json_schema!({"type": "string", "format": "binary"}));
+        self.media = media;
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let refused = no_query(&call);
+            let answering = handle(call);
+            Box::pin(async move {
+                refused?;
+                answering.await
+            })
+        }));
+        self
+    }
+
     /// A page for everybody, of another type than JSON perhaps.
     pub fn page(mut self, media: &'static str, page: fn(&Api, &Uri) -> Answered) -> Self {
         self.media = media;

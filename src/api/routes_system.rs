@@ -1,6 +1,9 @@
 //! Routes of tenants, executors, pools, the node and the system.
 
-use super::route::{Call, Route};
+use super::{
+    archive,
+    route::{Call, Route},
+};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     view::{ExecutorView, NodeView, PoolView, ReasonBody, TenantBody, TenantView},
@@ -56,6 +59,13 @@ pub(super) fn routes() -> Vec<Route> {
         .optional_body(accept_clock)
         .status(204)
         .errors(BAD_BODY),
+        Route::get(
+            "/api/v1/cluster/backup",
+            "store.backup",
+            "An archive of everything on this node, sent while it is made",
+        )
+        .bytes(archive::MEDIA, archive::backup)
+        .errors(&[ErrorCode::IllegalState]),
         Route::get("/api/v1/executors", "executor.list", "Executors that are connected").plain(executors),
         Route::get("/api/v1/pools", "pool.list", "Pools with their executors and waiting runs").plain(pools),
         Route::get("/api/v1/cluster/node", "system.info", "Facts of this node").plain(node),

@@ -36,6 +36,8 @@ mod schema;
 mod server;
 mod settings;
 mod store;
+mod store_backup;
+mod store_restore;
 mod system;
 mod tenant;
 mod watch;
@@ -115,7 +117,7 @@ enum Command {
     /// Configuration: print the defaults, check a file
     #[command(subcommand)]
     Config(settings::Command),
-    /// The data directory of a node that is not running
+    /// What a node keeps: back it up, restore it, check and show it
     #[command(subcommand)]
     Store(store::Command),
     /// The tables of the CQL store that a cluster shares
@@ -193,7 +195,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Import(command) => import::run(command, &remote()?),
         Command::Cron(command) => cron::run(command, format),
         Command::Config(command) => settings::run(command),
-        Command::Store(command) => store::run(command, format),
+        Command::Store(command) => store::run(command, &connection, format),
         Command::Schema(command) => schema::run(command, format),
         Command::Bench(args) => bench::run(args),
         Command::Token(command) => credentials::token(command, format),

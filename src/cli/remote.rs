@@ -9,7 +9,7 @@ use campanile_schema::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -185,6 +185,24 @@ impl Remote {
             }
         }
         Ok(())
+    }
+
+    /// An answer of any length as it comes, and the name of where it comes from.
+    pub fn stream(&self, path: &str) -> Result<(String, impl Read + use<>), Failure> {
+        let mut request = http::Request::builder().uri(self.url(path, &[]));
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(()).map_err(|error| Failure::usage(format!("{}{path}: {error}", self.server)))?;
+        // It lasts as long as it takes.
+        let request = self.agent.configure_request(request).timeout_global(None).build();
+        let mut answer = self.agent.run(request).map_err(|error| self.unreachable(&error))?;
+        if !answer.status().is_success() {
+            let status = answer.status();
+            let bytes = answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec();
+            return Err(self.refused(status, &bytes.map_err(|error| self.unreachable(&error))?));
+        }
+        Ok((self.server.clone(), answer.into_body().into_with_config().limit(u64::MAX).reader()))
     }
 
     /// Lines of JSON, and the answer of each.

@@ -4,6 +4,7 @@ use super::{
     failure::Failure,
     output::{self, Format},
     server::{environment, on_runtime},
+    store::failure,
 };
 use crate::{
     config::Config,
@@ -12,7 +13,6 @@ use crate::{
         schema::{self, Report},
     },
 };
-use campanile_actors::ports::StoreError;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -86,16 +86,6 @@ fn tell(report: &Report, options: &CqlOptions, format: Format) -> Result<(), Fai
         Format::Json | Format::Yaml => {
             let (applied, missing) = (names(&report.applied), names(&report.missing));
             output::one(format, &json!({"keyspace": options.keyspace, "applied": applied, "missing": missing}))
-        }
-    }
-}
-
-fn failure(error: &StoreError) -> Failure {
-    match error {
-        StoreError::Refused(why) => Failure::usage(why.clone()),
-        StoreError::Unavailable(_) => Failure::unreachable(error.to_string()),
-        StoreError::Unknown(_) | StoreError::WriteFailed(_) | StoreError::Corrupt(_) => {
-            Failure::here(error.to_string())
         }
     }
 }

@@ -1,27 +1,122 @@
-//! `campanile store ...`: the data directory, while no node uses it.
+//! `campanile store ...`: what a node keeps: checked, backed up, restored, shown.
 
 use super::{
     failure::Failure,
     output::{self, Format},
+    remote::{Connection, Remote},
+    store_backup, store_restore,
 };
-use crate::store::embedded::check;
-use std::path::PathBuf;
+use crate::store::{
+    archive::{ArchiveReader, Image, Report, Sink, directory, dump},
+    embedded::check,
+};
+use campanile_actors::ports::{Row, StoreError};
+use campanile_schema::ids::RunId;
+use std::{
+    fs::File,
+    io::{BufReader, BufWriter, Read, Write},
+    path::{Path, PathBuf},
+};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
     /// Read everything in a data directory and say what is damaged; changes nothing. Exit code 1: damaged
     Check { dir: PathBuf },
+    /// Write everything into one archive: of the running node that --server names, or with --data of a stopped one
+    Backup(store_backup::Args),
+    /// Make an archive a data directory again
+    Restore(store_restore::Args),
+    /// Read an archive to its end and say what it holds. Exit code 1: it is damaged or cut off
+    Verify {
+        /// The archive; `-` = standard input
+        archive: PathBuf,
+    },
+    /// Definitions, tenants, runs and ledgers as lines of JSON, of an archive or of a stopped node's directory
+    Dump {
+        /// An archive (`-` = standard input) or a data directory
+        path: PathBuf,
+    },
 }
 
-pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
-    let Command::Check { dir } = command;
-    let report = check::check(&dir).map_err(|error| Failure::usage(error.to_string()))?;
-    match format {
-        Format::Table => output::text(&format!("{report}\n")),
-        Format::Json | Format::Yaml => {
-            let value = serde_json::to_value(&report);
-            output::one(format, &value.map_err(|error| Failure::here(error.to_string()))?)?;
+pub(super) fn run(command: Command, connection: &Connection, format: Format) -> Result<(), Failure> {
+    match command {
+        Command::Check { dir } => check(&dir, format),
+        Command::Backup(args) => store_backup::run(&args, || Remote::new(connection), format),
+        Command::Restore(args) => store_restore::run(&args, format),
+        Command::Verify { archive } => verify(&archive, format),
+        Command::Dump { path } => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            let done = if path.is_dir() {
+                directory::with_reader(&path, now_ms(), |reader| dump::lines(reader, &mut out))
+            } else {
+                open(&path).and_then(|reader| dump::lines(reader, &mut out))
+            };
+            // A closed pipe ends the output, not the command.
+            let _ = out.flush();
+            done.map_err(|e| failure(&e))
         }
     }
+}
+
+fn check(dir: &Path, format: Format) -> Result<(), Failure> {
+    let report = check::check(dir).map_err(|error| Failure::usage(error.to_string()))?;
+    show(&report, format)?;
     if report.is_whole() { Ok(()) } else { Err(Failure::here(format!("{} is damaged", dir.display()))) }
+}
+
+/// As text for people, or its fields.
+pub(super) fn show<T: std::fmt::Display + serde::Serialize>(report: &T, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Table => {
+            output::text(&format!("{}\n", report.to_string().trim_end()));
+            Ok(())
+        }
+        Format::Json | Format::Yaml => {
+            let value = serde_json::to_value(report);
+            output::one(format, &value.map_err(|error| Failure::here(error.to_string()))?)
+        }
+    }
+}
+
+/// Rows and logs are looked at, and go nowhere.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn rows(&mut self, _: Vec<(u64, Row)>) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn log(&mut self, _: RunId, _: u32, _: Vec<u8>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+fn verify(archive: &Path, format: Format) -> Result<(), Failure> {
+    let image = open(archive).and_then(|reader| Image::read(reader, &mut Nowhere));
+    let report = image.and_then(|image| Report::of(&image)).map_err(|e| failure(&e))?;
+    show(&report, format)
+}
+
+/// Opens an archive, or standard input.
+pub(super) fn open(archive: &Path) -> Result<ArchiveReader<Box<dyn Read>>, StoreError> {
+    if archive == Path::new("-") {
+        return ArchiveReader::open(Box::new(std::io::stdin().lock()), "standard input");
+    }
+    let file = File::open(archive)
+        .map_err(|e| StoreError::Refused(format!("{}: cannot be opened: {e}", archive.display())))?;
+    ArchiveReader::open(Box::new(BufReader::with_capacity(1 << 20, file)), archive.display().to_string())
+}
+
+pub(super) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// What a store could not do, with the exit code of its kind.
+pub(super) fn failure(error: &StoreError) -> Failure {
+    match error {
+        StoreError::Refused(why) => Failure::usage(why.clone()),
+        StoreError::Unavailable(_) => Failure::unreachable(error.to_string()),
+        StoreError::Unknown(_) | StoreError::WriteFailed(_) | StoreError::Corrupt(_) => {
+            Failure::here(error.to_string())
+        }
+    }
 }

@@ -9,6 +9,7 @@
 
 mod access;
 pub mod apply;
+mod backup;
 mod bulk;
 mod cluster;
 mod dead_letters;
@@ -20,16 +21,18 @@ mod suggest;
 mod tenants;
 mod watch;
 
+pub use backup::{Backup, BackupSource};
 pub use suggest::{closest, explained};
 
 use crate::{auth::Caller, cluster::desk::Desk, files::FilesState};
+use backup::Backups;
 use campanile_actors::scheduler::Scheduler;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
     payload::Payload,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 type Answer<T> = Result<T, ApiError>;
 
@@ -41,15 +44,22 @@ pub struct Operations {
     cluster: Option<Arc<Desk>>,
     /// How the directory of files stands.
     pub files: FilesState,
+    backups: Option<Backups>,
 }
 
 impl Operations {
     pub fn new(scheduler: Scheduler) -> Self {
-        Self::of(scheduler, None)
+        Self { scheduler, cluster: None, files: FilesState::default(), backups: None }
     }
 
-    pub fn of(scheduler: Scheduler, cluster: Option<Arc<Desk>>) -> Self {
-        Self { scheduler, cluster, files: FilesState::default() }
+    /// Where operators ask about the cluster; None: the node is alone.
+    pub fn with_cluster(self, cluster: Option<Arc<Desk>>) -> Self {
+        Self { cluster, ..self }
+    }
+
+    /// The node's own store, for as long as it is there.
+    pub fn with_backups(self, source: Weak<dyn BackupSource>) -> Self {
+        Self { backups: Some(Backups::of(source)), ..self }
     }
 }
 

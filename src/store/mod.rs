@@ -3,6 +3,7 @@
 //!
 //! What they never do: interpret frames, decide anything, or retry on their own.
 
+pub mod archive;
 pub mod blocking;
 pub mod cql;
 pub mod embedded;

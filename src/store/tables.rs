@@ -45,6 +45,25 @@ pub fn discarded(record: &RunRecord) -> RunRecord {
     RunRecord { dead_letter: false, ..record.clone() }
 }
 
+/// The row that brings a stored run back.
+pub fn stored_run(record: RunRecord) -> Row {
+    if record.state.is_final() { Row::Run(record) } else { Row::Reopened(record) }
+}
+
+/// What tables hold, for a backup; lists and keys follow from it.
+pub enum Stored {
+    Row(Row),
+    /// Pieces of one attempt in their order.
+    Log {
+        run: RunId,
+        attempt: u32,
+        bytes: Vec<u8>,
+    },
+}
+
+/// See [`Tables::rows`].
+pub type StoredRows = Box<dyn Iterator<Item = Result<Stored, StoreError>> + Send>;
+
 /// Tables of runs, keys, ledger, lists and logs. Applying rows twice, or again from an earlier place in the log, ends in
 /// the same tables.
 pub trait Tables: Send + Sync + 'static {
@@ -73,6 +92,9 @@ pub trait Tables: Send + Sync + 'static {
     fn runs_stored(&self) -> u64;
     /// Gives the room of what retention removed back to the disk. Takes long, and as much room as the largest table meanwhile.
     fn compact(&self) -> Result<(), StoreError>;
+
+    /// Everything as it is at the call, however long the reading takes.
+    fn rows(&self) -> Result<StoredRows, StoreError>;
 
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError>;
     fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> Result<Vec<u8>, StoreError>;

@@ -96,14 +96,7 @@ impl Scheduler {
             .flat_map(|row| &row.entries)
             // An interval may reach over the edges; an instant outside is not asked for.
             .filter(|e| e.last_ms > from_ms && e.first_ms <= to_ms)
-            .map(|e| LedgerEntryView {
-                logical_time: Timestamp(e.first_ms),
-                until: (e.last_ms != e.first_ms).then_some(Timestamp(e.last_ms)),
-                count: e.count,
-                outcome: e.outcome,
-                reason: e.reason,
-                run_id: e.run,
-            })
+            .map(LedgerEntryView::from)
             .collect();
         let from = rows.first().map_or(from_ms, |r| r.from_ms.max(from_ms));
         let to = rows.last().map_or(from, |r| r.to_ms.min(to_ms));

@@ -29,8 +29,8 @@ use std::{
 /// A shard read from the store, before its actor starts.
 pub struct Loaded {
     pub id: ShardId,
-    state: ShardState,
-    slots: HashMap<JobId, Slot>,
+    pub(super) state: ShardState,
+    pub(super) slots: HashMap<JobId, Slot>,
     /// Jobs touched by frames, decoded once.
     jobs: HashMap<JobId, Job>,
     snapshots: Snapshotting,
@@ -68,7 +68,18 @@ impl Loaded {
     }
 
     async fn from_manifest(store: &dyn Snapshots, id: ShardId, counts: Option<Manifest>) -> Result<Self, StoreError> {
-        let mut loaded = Self {
+        let Some(manifest) = counts else { return Ok(Self::empty(id)) };
+        let mut chunks = Vec::new();
+        for part in &manifest.parts {
+            let read = store.read_part(id, part.clone()).await?;
+            chunks.extend(read.into_iter().map(|chunk| (part.part, chunk)));
+        }
+        Self::from_chunks(id, manifest, chunks)
+    }
+
+    /// One without a snapshot.
+    pub fn empty(id: ShardId) -> Self {
+        Self {
             id,
             state: ShardState::default(),
             slots: HashMap::new(),
@@ -76,42 +87,38 @@ impl Loaded {
             snapshots: Snapshotting::default(),
             replay_after: Position::default(),
             frames: 0,
-        };
-        if let Some(manifest) = counts {
-            loaded.read(store, manifest).await?;
         }
-        Ok(loaded)
     }
 
-    async fn read(&mut self, store: &dyn Snapshots, manifest: Manifest) -> Result<(), StoreError> {
+    /// From the chunks of a snapshot's parts, in the order in which the manifest names them.
+    pub fn from_chunks(id: ShardId, manifest: Manifest, chunks: Vec<(Part, Vec<u8>)>) -> Result<Self, StoreError> {
+        let mut loaded = Self::empty(id);
         let mut definitions: HashMap<u64, Vec<u8>> = HashMap::new();
         let mut hot = Vec::new();
-        for part in &manifest.parts {
-            for chunk in store.read_part(self.id, part.clone()).await? {
-                match part.part {
-                    Part::Definitions => definitions.extend(items(&chunk)?.into_iter().map(|i| (i.0, i.1))),
-                    Part::Hot => hot.extend(items(&chunk)?),
-                }
+        for (part, chunk) in chunks {
+            match part {
+                Part::Definitions => definitions.extend(items(&chunk)?.into_iter().map(|i| (i.0, i.1))),
+                Part::Hot => hot.extend(items(&chunk)?),
             }
         }
         let mut hot = hot.into_iter();
-        let header = hot.next().ok_or_else(|| corrupt(format!("snapshot of shard {} is empty", self.id)))?;
-        self.state = decode("shard state", &header.1).map_err(corrupt)?;
+        let header = hot.next().ok_or_else(|| corrupt(format!("snapshot of shard {id} is empty")))?;
+        loaded.state = decode("shard state", &header.1).map_err(corrupt)?;
         for item in hot {
-            let definition = definitions.remove(&item.0).ok_or_else(|| {
-                corrupt(format!("job {} has no definition in the snapshots of shard {}", item.0, self.id))
-            })?;
-            self.slots.insert(JobId(item.0), Slot::new(definition, item.1));
+            let definition = definitions
+                .remove(&item.0)
+                .ok_or_else(|| corrupt(format!("job {} has no definition in the snapshots of shard {id}", item.0)))?;
+            loaded.slots.insert(JobId(item.0), Slot::new(definition, item.1));
         }
-        self.replay_after = manifest.replay_after;
-        self.snapshots = Snapshotting {
+        loaded.replay_after = manifest.replay_after;
+        loaded.snapshots = Snapshotting {
             number: manifest.number,
             seq: manifest.shard_seq,
             replay_after: manifest.replay_after,
             definitions: manifest.parts.into_iter().filter(|p| p.part == Part::Definitions).collect(),
             ..Snapshotting::default()
         };
-        Ok(())
+        Ok(loaded)
     }
 
     pub fn last_hlc(&self) -> u64 {

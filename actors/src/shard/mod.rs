@@ -8,6 +8,7 @@
 
 mod activate;
 mod append;
+pub mod at_rest;
 mod commands;
 mod creates;
 mod keys;

@@ -48,7 +48,7 @@ pub(super) struct Snapshotting {
 pub(super) struct Item(pub u64, #[serde(with = "serde_bytes")] pub Vec<u8>);
 
 /// Packs items into chunks; an item is never split.
-fn chunks(items: impl Iterator<Item = Item>) -> Vec<Vec<u8>> {
+pub(super) fn chunks(items: impl Iterator<Item = Item>) -> Vec<Vec<u8>> {
     let mut chunks = Vec::new();
     let mut chunk = Vec::new();
     for item in items {

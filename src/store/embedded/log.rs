@@ -150,6 +150,16 @@ impl Log {
         Ok(())
     }
 
+    /// What is durable now, to be read beside appends as long as nothing is trimmed.
+    pub fn slice(&self) -> Slice {
+        let segments = self.segments.iter().map(|meta| SlicedSegment {
+            path: self.dir.join(file_name(meta.number)),
+            salt: Salt { cluster: self.cluster, segment: meta.number },
+            end: meta.end,
+        });
+        Slice { segments: segments.collect(), upto: self.last }
+    }
+
     fn end(&self) -> Place {
         self.segments.last().map_or_else(Place::default, |s| Place { segment: s.number, offset: s.end })
     }
@@ -306,6 +316,21 @@ impl Log {
     pub fn stored_bytes(&self) -> u64 {
         self.segments.iter().map(|s| s.file_len).sum::<u64>() + self.spares.len() as u64 * self.segment_bytes
     }
+}
+
+/// See [`Log::slice`].
+pub struct Slice {
+    pub segments: Vec<SlicedSegment>,
+    /// Its last batch.
+    pub upto: Position,
+}
+
+/// A segment of a slice.
+pub struct SlicedSegment {
+    pub path: PathBuf,
+    pub salt: Salt,
+    /// Where its last batch ends.
+    pub end: u64,
 }
 
 /// Segments on their way out.

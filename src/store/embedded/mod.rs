@@ -9,11 +9,13 @@
 //! snap/     a directory per shard: snapshot parts, MANIFEST
 //! views/    the read model (rebuildable while the journal reaches back far enough)
 //! logs/     output of attempts
+//! RESTORING while an archive is being restored into it: nobody may use it yet
 //! ```
 //!
 //! The journal is the truth; snapshots and flushed views allow it to be trimmed; nothing else is on the way of an
 //! acknowledgement. What this never does: retry a failed write, or trust the view's own journal.
 
+mod backup;
 pub mod check;
 mod history;
 pub mod log;
@@ -21,6 +23,7 @@ pub mod meta;
 mod ports;
 mod reader;
 pub mod recovery;
+pub mod restore;
 pub mod segment;
 pub mod snapshots;
 pub mod views;
@@ -120,6 +123,8 @@ struct Inner {
     dir: PathBuf,
     format: FormatRow,
     log: Mutex<Log>,
+    /// The session that the log is open for.
+    session: AtomicU64,
     /// Held by whoever trims.
     trimmer: Mutex<()>,
     /// Kept beside the log so that asking never waits for an append.
@@ -147,8 +152,18 @@ impl EmbeddedStore {
         options: &EmbeddedOptions,
         source: &dyn TableSource,
     ) -> Result<(Arc<Self>, Opened), StoreError> {
+        let lock = take_lock(files.as_ref(), &options.dir)?;
+        restore::refuse_half(files.as_ref(), &options.dir)?;
+        Self::open_locked(files, options, source, lock)
+    }
+
+    fn open_locked(
+        files: Arc<dyn Files>,
+        options: &EmbeddedOptions,
+        source: &dyn TableSource,
+        lock: Box<dyn Lock>,
+    ) -> Result<(Arc<Self>, Opened), StoreError> {
         let dir = &options.dir;
-        let lock = take_lock(files.as_ref(), dir)?;
         let format = match meta::read_format(files.as_ref(), dir)? {
             Some(row) => row,
             None => create(files.as_ref(), options)?,
@@ -172,6 +187,7 @@ impl EmbeddedStore {
             dir: dir.clone(),
             journal_bytes: AtomicU64::new(log.stored_bytes()),
             log: Mutex::new(log),
+            session: AtomicU64::new(session.0),
             trimmer: Mutex::new(()),
             snapshots,
             tables,
@@ -204,6 +220,8 @@ impl EmbeddedStore {
         log.cut(session).map_err(|e| failed("cut the log and go on", &e))?;
         inner.journal_bytes.store(log.stored_bytes(), Ordering::Relaxed);
         drop(log);
+        // A backup under way ends, and lets the views go.
+        inner.session.store(session.0, Ordering::Release);
         inner.tables.revive()?;
         *guard(&inner.progress) = guard(&inner.flushed).clone();
         Ok(Opened { format: inner.format.clone(), session })

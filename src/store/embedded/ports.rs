@@ -38,6 +38,10 @@ impl Journal for EmbeddedStore {
             // Whatever was asked: what the views' tables do not hold durably stays.
             let upto = upto.min(position_of(&inner.flushed));
             let _one_at_a_time = guard(&inner.trimmer);
+            if inner.snapshots.pins().load(Ordering::Acquire) > 0 {
+                // A backup reads it.
+                return Ok(());
+            }
             let Some(mut trim) = guard(&inner.log).begin_trim(upto) else { return Ok(()) };
             let result = trim.run();
             let mut log = guard(&inner.log);

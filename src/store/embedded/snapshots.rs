@@ -10,7 +10,10 @@ use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 const MAGIC: [u8; 8] = *b"CMPNSNP1";
@@ -29,12 +32,19 @@ pub struct SnapshotFiles {
     dir: PathBuf,
     /// Shards whose last publish failed: their manifest may be seen and yet not be durable.
     unsure: Arc<Mutex<BTreeSet<ShardId>>>,
+    /// Readers for whom no part is removed.
+    pins: Arc<AtomicU64>,
 }
 
 impl SnapshotFiles {
     /// `dir` is the `snap` directory; the shards' directories in it exist.
     pub fn new(files: Arc<dyn Files>, dir: &Path) -> Self {
-        Self { files, dir: dir.to_path_buf(), unsure: Arc::default() }
+        Self { files, dir: dir.to_path_buf(), unsure: Arc::default(), pins: Arc::default() }
+    }
+
+    /// How many want every part to stay that a manifest of now names.
+    pub fn pins(&self) -> &AtomicU64 {
+        &self.pins
     }
 
     fn shard_dir(&self, shard: ShardId) -> PathBuf {
@@ -127,6 +137,9 @@ impl SnapshotFiles {
 
     /// Removes parts that are not named. What cannot be removed now goes with the next publish.
     fn sweep(&self, dir: &Path, manifest: &Manifest) {
+        if self.pins.load(Ordering::Acquire) > 0 {
+            return;
+        }
         let named: Vec<String> = manifest.parts.iter().map(|p| part_name(p.number, p.part)).collect();
         let Ok(names) = self.files.list(dir) else {
             return;

@@ -1,6 +1,6 @@
 //! The read model in maps.
 
-use crate::store::tables::{Tables, TenantList, discarded};
+use crate::store::tables::{Stored, StoredRows, Tables, TenantList, discarded, stored_run};
 use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},
@@ -202,6 +202,19 @@ impl Tables for MemoryTables {
 
     fn compact(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn rows(&self) -> Result<StoredRows, StoreError> {
+        let maps = guard(&self.now);
+        let runs = maps.runs.values().cloned().map(stored_run);
+        let ledger = maps.ledger.values().cloned().map(Row::Ledger);
+        let mut rows: Vec<_> = runs.chain(ledger).map(|row| Ok(Stored::Row(row))).collect();
+        let logs = guard(&self.logs);
+        rows.extend(
+            logs.iter()
+                .map(|((run, attempt), bytes)| Ok(Stored::Log { run: *run, attempt: *attempt, bytes: bytes.clone() })),
+        );
+        Ok(Box::new(rows.into_iter()))
     }
 
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError> {

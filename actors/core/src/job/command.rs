@@ -98,15 +98,20 @@ pub enum Command {
     Discard {
         record: Box<RunRecord>,
     },
+    /// The job was restored from a backup; `skip`: instants since then are closed as skipped.
+    Restored {
+        skip: bool,
+    },
 }
 
 impl Command {
     /// Ids that the decision may need.
     pub fn ids_wanted(&self) -> u64 {
-        use campanile_schema::limits::{IDS_PER_COMMAND, RUNS_PER_WAKE};
+        use campanile_schema::limits::{IDS_PER_COMMAND, OPEN_RUNS_PER_JOB, RUNS_PER_WAKE};
         match self {
             Self::Wake | Self::Replace { .. } | Self::Pause { .. } => RUNS_PER_WAKE,
             Self::Trigger { .. } | Self::Start { .. } => IDS_PER_COMMAND,
+            Self::Restored { .. } => OPEN_RUNS_PER_JOB as u64,
             Self::Resume
             | Self::Delete
             | Self::Quarantine { .. }

@@ -175,7 +175,7 @@ impl Policy {
                 SkipReason::TenantPaused | SkipReason::SystemPaused => step.paused == Some(reason),
                 SkipReason::Deleted => has(|e| matches!(e, Event::JobDeleted { .. })),
                 SkipReason::Edited => has(|e| matches!(e, Event::JobReplaced { .. })),
-                SkipReason::CatchUpCap | SkipReason::Window => false,
+                SkipReason::CatchUpCap | SkipReason::Window | SkipReason::Restored => false,
             },
             (_, _) => false,
         };

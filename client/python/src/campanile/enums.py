@@ -184,6 +184,7 @@ class SkipReason(Word):
     WINDOW = "WINDOW"
     DELETED = "DELETED"
     EDITED = "EDITED"
+    RESTORED = "RESTORED"
 
 
 class Decision(Word):

@@ -135,6 +135,7 @@ fn skipped(history: &History, job: &Job, reason: SkipReason, first: i64, last: i
         SkipReason::Deleted if job.deleted.is_some() => Ok(()),
         SkipReason::Deleted => Err("no caller deleted it".to_owned()),
         SkipReason::Edited => Err("no caller edited it".to_owned()),
+        SkipReason::Restored => Err("no backup was restored".to_owned()),
     }
 }
 

@@ -152,6 +152,12 @@ pub fn log_chunk(run: RunId, attempt: u32, offset: u64) -> [u8; 20] {
     key
 }
 
+/// Run and attempt of a log chunk.
+pub fn of_log_chunk(key: &[u8]) -> Option<(RunId, u32)> {
+    let attempt = key.get(8..12)?.try_into().ok()?;
+    Some((RunId(u64::from_be_bytes(eight(key, 0)?)), u32::from_be_bytes(attempt)))
+}
+
 /// Offset of a log chunk.
 pub fn log_offset(key: &[u8]) -> Option<u64> {
     eight(key, 12).map(u64::from_be_bytes)
@@ -180,6 +186,7 @@ mod tests {
         assert_eq!(of_by_time(&by_time(1234, RunId(8))), Some((1234, RunId(8))));
         assert_eq!(ledger_to(&ledger(JobId(1), 55, 44)), Some(55));
         assert_eq!(log_offset(&log_chunk(RunId(1), 2, 333)), Some(333));
+        assert_eq!(of_log_chunk(&log_chunk(RunId(1), 2, 333)), Some((RunId(1), 2)));
     }
 
     #[test]

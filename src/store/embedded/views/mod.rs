@@ -8,6 +8,7 @@
 //! file it forgets its sequence numbers, so an empty one is put there.
 
 mod compaction;
+mod export;
 mod keys;
 mod lists;
 mod logs;
@@ -21,7 +22,7 @@ pub use open::FjallSource;
 #[cfg(any(test, feature = "faults"))]
 pub use open::copy_flushed_to;
 
-use crate::store::tables::{Tables, TenantList};
+use crate::store::tables::{StoredRows, Tables, TenantList};
 use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     frame,
@@ -170,6 +171,10 @@ impl Tables for FjallTables {
             }
             Ok(())
         })
+    }
+
+    fn rows(&self) -> Result<StoredRows, StoreError> {
+        Ok(export::rows(&self.db()?))
     }
 
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError> {

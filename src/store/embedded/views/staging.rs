@@ -12,7 +12,7 @@ use fjall::{Keyspace, Slice};
 use parking_lot::{Mutex, RwLock};
 use std::{
     collections::BTreeMap,
-    ops::Bound,
+    ops::{Bound, Deref},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
@@ -235,23 +235,32 @@ impl Db {
         from: Bound<Vec<u8>>,
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<(Slice, Slice), StoreError>> {
-        let staged = self.staging.range(table, &from, prefix);
-        let files = self.keyspace(table).range((from, Bound::Unbounded));
-        let merged = Merge { db: self, staged: staged.into_iter().peekable(), files, next: None };
+        let merged = Merge::over(self, table, from, prefix);
         let prefix = prefix.to_vec();
         merged.take_while(move |row| row.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix)))
     }
 }
 
-struct Merge<'a, S: Iterator> {
-    db: &'a Db,
-    staged: std::iter::Peekable<S>,
+/// Rows of all layers, as of when it was made.
+pub struct Merge<D> {
+    db: D,
+    staged: std::iter::Peekable<std::collections::btree_map::IntoIter<Slice, Option<Slice>>>,
     files: fjall::Iter,
     /// Read from the files, not given out yet.
     next: Option<(Slice, Slice)>,
 }
 
-impl<S: Iterator<Item = (Slice, Option<Slice>)>> Iterator for Merge<'_, S> {
+impl<D: Deref<Target = Db>> Merge<D> {
+    /// From a key on to the end of the table; of what is staged only rows with the prefix.
+    pub fn over(db: D, table: Table, from: Bound<Vec<u8>>, prefix: &[u8]) -> Self {
+        // Layers first: a row moves down, never up.
+        let staged = db.staging.range(table, &from, prefix).into_iter().peekable();
+        let files = db.keyspace(table).range((from, Bound::Unbounded));
+        Self { db, staged, files, next: None }
+    }
+}
+
+impl<D: Deref<Target = Db>> Iterator for Merge<D> {
     type Item = Result<(Slice, Slice), StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {

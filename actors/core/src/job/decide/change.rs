@@ -30,7 +30,7 @@ fn legal(draft: &Draft<'_>, step: JobStep) -> Result<(), Rejection> {
 }
 
 /// Why instants up to now were not decided: what stands in the ledger when such a stretch is closed.
-fn standing_reason(draft: &Draft<'_>) -> SkipReason {
+pub(super) fn standing_reason(draft: &Draft<'_>) -> SkipReason {
     if draft.job.hot.quarantine.is_some() { SkipReason::Quarantined } else { SkipReason::Paused }
 }
 

@@ -6,6 +6,7 @@ mod change;
 mod due;
 mod finish;
 mod reopen;
+mod restore;
 mod stop;
 mod trigger;
 
@@ -146,6 +147,7 @@ pub fn decide_next(job: &Job, command: &Command, ctx: &Context) -> Result<(Decis
         Command::Confirm { run, decision, .. } => reopen::confirm(&mut draft, *run, *decision)?,
         Command::Reopen { record, redrive, reason } => reopen::reopen(&mut draft, record, *redrive, reason)?,
         Command::Discard { record } => reopen::discard(&mut draft, record)?,
+        Command::Restored { skip } => restore::restored(&mut draft, *skip),
     };
     Ok(draft.finish(reply))
 }

@@ -1,0 +1,188 @@
+//! Shards that nobody serves: read from an archive, changed as a restore needs it, written whole into another store.
+//!
+//! What this never does: act. Effects that a restored shard owes come from its state when it is served.
+
+use super::{
+    Slot,
+    load::Loaded,
+    snapshot::{Item, chunks},
+};
+use crate::{
+    ports::{Manifest, Part, Position, Row, Snapshots, StoreError},
+    projector::add_rows,
+};
+use campanile_core::{
+    cron::tzdb_version,
+    job::{Command, Context, Ids, Job, decide_next},
+    shard::{KeptCreate, ShardState},
+};
+use campanile_schema::{
+    event::{Event, PauseScope},
+    frame::{Frame, encode},
+    ids::{Digest, Epoch, JobId, ShardId, shard_of_slot, slot_of},
+    limits::RESTORED_IDS,
+};
+
+/// What a restore does with what may have happened after the backup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// Instants after the backup are misfires: each job's policy says what becomes of them.
+    Backup,
+    /// Instants up to now are skipped, and the ledger says why.
+    Now,
+    /// Nobody said: the whole system is paused.
+    Undecided,
+}
+
+impl Loaded {
+    pub fn state(&self) -> &ShardState {
+        &self.state
+    }
+
+    /// Its jobs, by id. Call it after [`Loaded::settle`].
+    pub fn jobs(&self) -> impl Iterator<Item = Result<Job, StoreError>> + '_ {
+        let mut ids: Vec<JobId> = self.slots.keys().copied().collect();
+        ids.sort_unstable();
+        ids.into_iter().filter_map(|id| {
+            let slot = self.slots.get(&id)?;
+            Some(Job::decode(id, &slot.def, &slot.hot).map_err(|e| StoreError::Corrupt(format!("job {id}: {e}"))))
+        })
+    }
+
+    /// Makes it fit to be served in another place than the one that the backup was made of. Gives the rows that follow from it.
+    pub fn restore(&mut self, since: Since, now_ms: i64, epoch: Epoch) -> Result<Vec<(u64, Row)>, StoreError> {
+        let tzdb = tzdb_version();
+        let zones_changed = self.state.tzdb != tzdb;
+        tzdb.clone_into(&mut self.state.tzdb);
+        // What was given out after the backup is never given out again: ids of runs, and tokens that fence attempts.
+        self.state.counter += RESTORED_IDS;
+        let now_us = now_ms.saturating_mul(1000);
+        // The next start takes this for the last time that was known, and an old backup for no jump of the clock.
+        self.state.hlc = self.state.hlc.max(now_us.max(0) as u64);
+        let skip = match since {
+            Since::Now => true,
+            Since::Backup => false,
+            Since::Undecided => {
+                let version = now_us.max(0) as u64;
+                let before = self.state.pauses.get(&PauseScope::System).map_or(0, |pause| pause.1);
+                let version = version.max(before + 1);
+                self.state.apply(&Event::PauseSet { scope: PauseScope::System, paused: true, version });
+                false
+            }
+        };
+        let command = Command::Restored { skip };
+        let mut rows = Vec::new();
+        let jobs: Vec<Job> = self.jobs().collect::<Result<_, _>>()?;
+        for mut job in jobs {
+            if zones_changed {
+                job.refresh_next_due();
+            }
+            let context = Context {
+                now_ms,
+                ids: Ids { first: self.state.counter + 1, count: command.ids_wanted() },
+                epoch,
+                paused: self.state.paused(&job.def.tenant),
+                queue_full: false,
+                tzdb,
+            };
+            let (decision, job) = decide_next(&job, &command, &context)
+                .map_err(|refused| StoreError::Corrupt(format!("job {}: {}", job.id, refused.message)))?;
+            if !decision.events.is_empty() {
+                self.decided(decision.events, now_us, epoch, &mut rows);
+            }
+            if let Some(slot) = self.slots.get_mut(&job.id) {
+                slot.hot = job.encode_hot().into_boxed_slice();
+            }
+        }
+        Ok(rows)
+    }
+
+    /// What the snapshot will hold already: a frame that no journal needs.
+    fn decided(&mut self, events: Vec<Event>, now_us: i64, epoch: Epoch, rows: &mut Vec<(u64, Row)>) {
+        let state = &mut self.state;
+        for event in &events {
+            state.apply(event);
+        }
+        let frame = Frame { shard: self.id, epoch, seq: state.seq + 1, hlc: state.next_hlc(now_us), events };
+        state.seq = frame.seq;
+        state.hlc = frame.hlc + frame.events.len().max(1) as u64 - 1;
+        add_rows(&frame, rows);
+    }
+
+    /// The same jobs, tenants, pauses and keys in another number of shards.
+    pub fn reshard(all: Vec<Self>, shards: u16) -> Vec<Self> {
+        if all.len() == usize::from(shards) {
+            return all;
+        }
+        let mut new: Vec<Self> = (0..shards).map(|id| Self::empty(ShardId(id))).collect();
+        let mut pauses = std::collections::BTreeMap::new();
+        let (mut counter, mut seq, mut hlc) = (0, 0, 0);
+        for old in all {
+            counter = old.state.counter.max(counter);
+            seq = old.state.seq.max(seq);
+            hlc = old.state.hlc.max(hlc);
+            for (scope, pause) in old.state.pauses {
+                let known: &mut (bool, u64) = pauses.entry(scope).or_default();
+                if pause.1 > known.1 {
+                    *known = pause;
+                }
+            }
+            for (name, tenant) in old.state.tenants {
+                let home = shard_of_slot(slot_of(&name, ""), shards);
+                new[usize::from(home.0)].state.tenants.insert(name, tenant);
+            }
+            for (key, kept) in old.state.creates {
+                keep_create(&mut new, shards, key, kept);
+            }
+            for (id, slot) in old.slots {
+                new[usize::from(id.shard(shards).0)].slots.insert(id, slot);
+            }
+            for shard in &mut new {
+                if shard.state.tzdb.is_empty() {
+                    shard.state.tzdb.clone_from(&old.state.tzdb);
+                }
+            }
+        }
+        for shard in &mut new {
+            // Above what any of the old ones used.
+            shard.state.counter = counter;
+            shard.state.seq = seq;
+            shard.state.hlc = hlc;
+            shard.state.pauses.clone_from(&pauses);
+        }
+        new
+    }
+
+    /// Writes all of it as snapshot `number`, published. Replay begins after `replay_after`.
+    pub async fn write(
+        &self,
+        store: &dyn Snapshots,
+        number: u64,
+        epoch: Epoch,
+        replay_after: Position,
+    ) -> Result<Manifest, StoreError> {
+        let mut parts = Vec::with_capacity(2);
+        let definitions = chunks(self.slots.iter().map(|(id, slot): (_, &Slot)| Item(id.0, slot.def.to_vec())));
+        if !definitions.is_empty() {
+            parts.push(store.write_part(self.id, number, Part::Definitions, definitions).await?);
+        }
+        let header = Item(0, encode(&self.state));
+        let jobs = self.slots.iter().map(|(id, slot)| Item(id.0, slot.hot.to_vec()));
+        let hot = chunks(std::iter::once(header).chain(jobs));
+        parts.push(store.write_part(self.id, number, Part::Hot, hot).await?);
+        let shard_seq = self.state.seq;
+        let manifest = Manifest { number, epoch, shard_seq, replay_after, last_hlc: self.state.hlc, parts };
+        store.publish(self.id, manifest.clone()).await?;
+        Ok(manifest)
+    }
+}
+
+/// Two shards know a key: its own, and that of the job that it made.
+fn keep_create(new: &mut [Loaded], shards: u16, key: Digest, kept: KeptCreate) {
+    let own = shard_of_slot(key.slot(), shards);
+    let without = KeptCreate { job: None, ..kept };
+    new[usize::from(own.0)].state.creates.entry(key).or_insert(without);
+    if let Some(job) = kept.job {
+        new[usize::from(job.shard(shards).0)].state.creates.insert(key, kept);
+    }
+}

@@ -1,0 +1,71 @@
+//! `GET /api/v1/cluster/backup`: an archive, sent while it is made.
+//!
+//! The node holds some pieces for a caller; whoever reads nothing for a minute is cut off, because the journal is not trimmed
+//! meanwhile. An archive that was cut off has no end, and is refused by whoever reads it.
+
+use super::{
+    route::{Answered, Call},
+    stream,
+};
+use axum::body::Bytes;
+use campanile_schema::limits::{BACKUP_PIECE_BYTES, BACKUP_STALL_MS};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, watch},
+    time::timeout,
+};
+
+pub(super) const MEDIA: &str = "application/vnd.campanile.archive";
+/// Pieces that wait for the caller.
+const PIECES: usize = 4;
+
+pub(super) async fn backup(call: Call) -> Answered {
+    let backup = call.ops.store_backup(&call.caller)?;
+    let (pieces, response) = stream::answer(MEDIA, PIECES);
+    let mut out =
+        Pieces { pieces, buffer: Vec::new(), stopping: call.shared.stopping.clone(), runtime: Handle::current() };
+    // It ends by itself when the caller is gone, reads nothing, or the node stops.
+    tokio::task::spawn_blocking(move || backup.write(&mut out));
+    Ok(response)
+}
+
+/// What is written goes to the caller in pieces.
+struct Pieces {
+    pieces: mpsc::Sender<Bytes>,
+    buffer: Vec<u8>,
+    stopping: watch::Receiver<bool>,
+    runtime: Handle,
+}
+
+impl Pieces {
+    fn send(&mut self) -> io::Result<()> {
+        if *self.stopping.borrow() {
+            return Err(io::Error::other("the node stops"));
+        }
+        let piece = Bytes::from(std::mem::take(&mut self.buffer));
+        let sending = timeout(Duration::from_millis(BACKUP_STALL_MS), self.pieces.send(piece));
+        match self.runtime.block_on(sending) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the caller is gone")),
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the caller reads nothing")),
+        }
+    }
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BACKUP_PIECE_BYTES {
+            self.send()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() { Ok(()) } else { self.send() }
+    }
+}

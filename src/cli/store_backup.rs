@@ -1,0 +1,157 @@
+//! `campanile store backup`: an archive of a running node, or of a stopped one's directory.
+//!
+//! What is written is read on its way. A file gets its name when it is whole and on the disk; before, it is `NAME.partial`.
+
+use super::{
+    failure::Failure,
+    output::{self, Format},
+    remote::Remote,
+    store::{failure, now_ms},
+};
+use crate::store::archive::{ArchiveReader, Head, Totals, directory};
+use campanile_actors::ports::StoreError;
+use campanile_schema::time::Timestamp;
+use serde_json::json;
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// Progress is told this often.
+const TOLD: Duration = Duration::from_secs(1);
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// File to write; `-` = standard output
+    archive: PathBuf,
+    /// Directory of a stopped node instead of a running one
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+pub(super) fn run(
+    args: &Args,
+    remote: impl FnOnce() -> Result<Remote, Failure>,
+    format: Format,
+) -> Result<(), Failure> {
+    if args.archive == Path::new("-") {
+        let told = write(args, remote, &mut io::stdout().lock())?;
+        eprintln!("{told}");
+        return Ok(());
+    }
+    let named = |e: io::Error, path: &Path| Failure::here(format!("{}: {e}", path.display()));
+    if args.archive.exists() {
+        return Err(Failure::usage(format!("{}: exists; name a file that does not", args.archive.display())));
+    }
+    let partial = with_suffix(&args.archive, ".partial");
+    // Definitions may hold what is nobody else's business.
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
+    let file = file.map_err(|e| named(e, &partial))?;
+    let mut out = BufWriter::with_capacity(1 << 20, &file);
+    let told = write(args, remote, &mut out).and_then(|told| {
+        out.flush().and_then(|()| file.sync_all()).map_err(|e| named(e, &partial))?;
+        Ok(told)
+    });
+    drop(out);
+    let told = match told {
+        Ok(told) => told,
+        Err(why) => {
+            // It is of no use to anybody.
+            let _ = fs::remove_file(&partial);
+            return Err(why);
+        }
+    };
+    // Fails where the name was taken meanwhile, and takes nobody's file.
+    fs::hard_link(&partial, &args.archive)
+        .and_then(|()| fs::remove_file(&partial))
+        .and_then(|()| sync_dir_of(&args.archive))
+        .map_err(|e| named(e, &args.archive))?;
+    match format {
+        Format::Table => output::text(&format!("{}: {told}\n", args.archive.display())),
+        Format::Json | Format::Yaml => output::one(format, &told.value())?,
+    }
+    Ok(())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn sync_dir_of(file: &Path) -> io::Result<()> {
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(dir)?.sync_all()
+}
+
+/// What is told of a backup.
+struct Told {
+    head: Head,
+    totals: Totals,
+    bytes: u64,
+}
+
+impl Told {
+    fn value(&self) -> serde_json::Value {
+        json!({
+            "cutAt": Timestamp(self.head.at_ms), "bytes": self.bytes, "snapshots": self.totals.snapshots,
+            "historyRows": self.totals.rows, "logPieces": self.totals.logs, "journalBatches": self.totals.batches,
+        })
+    }
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Totals { snapshots, batches, rows, logs } = self.totals;
+        write!(
+            f,
+            "{} bytes, whole: everything acknowledged before {} ({snapshots} snapshots, {batches} batches of the journal, \
+             {rows} rows of history, {logs} pieces of logs)",
+            self.bytes,
+            Timestamp(self.head.at_ms)
+        )
+    }
+}
+
+fn write(args: &Args, remote: impl FnOnce() -> Result<Remote, Failure>, out: &mut dyn Write) -> Result<Told, Failure> {
+    match &args.data {
+        Some(dir) => {
+            let read = |input| copy(input, dir.display().to_string(), out);
+            directory::with_bytes(dir, now_ms(), read).map_err(|e| failure(&e))
+        }
+        None => {
+            let (name, answer) = remote()?.stream("/api/v1/cluster/backup")?;
+            copy(answer, name, out).map_err(|e| failure(&e))
+        }
+    }
+}
+
+/// Copies an archive, and reads it meanwhile.
+fn copy(input: impl Read, name: String, out: &mut dyn Write) -> Result<Told, StoreError> {
+    let mut reader = ArchiveReader::open(Copying { input, out }, name)?;
+    let mut told = Instant::now();
+    while reader.record()?.is_some() {
+        if told.elapsed() >= TOLD {
+            eprintln!("{} MB", reader.bytes() / 1_000_000);
+            told = Instant::now();
+        }
+    }
+    Ok(Told { head: reader.head().clone(), totals: reader.totals(), bytes: reader.bytes() })
+}
+
+/// What is read of `input` is written to `out`.
+struct Copying<'a, R> {
+    input: R,
+    out: &'a mut dyn Write,
+}
+
+impl<R: Read> Read for Copying<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.input.read(buffer)?;
+        self.out.write_all(&buffer[..got])?;
+        Ok(got)
+    }
+}

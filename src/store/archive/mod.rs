@@ -1,0 +1,23 @@
+//! Archives: everything of a store in one stream of bytes, as of one moment. `store backup` writes one, `store restore`,
+//! `verify` and `dump` read it. The form is told in `docs/backup.md`.
+//!
+//! An archive holds the newest snapshots of all shards, the journal behind them up to the cut, and the rows of the read model that
+//! the journal does not bring: what a start after a crash has. Restoring is recovery, in another place.
+//!
+//! What it never holds: keys that open sealed secrets, tokens, configuration.
+
+mod block;
+pub mod directory;
+pub mod dump;
+mod image;
+mod reader;
+mod record;
+mod report;
+pub mod restore;
+mod writer;
+
+pub use image::{Image, Sink};
+pub use reader::ArchiveReader;
+pub use record::{Head, Record, Totals};
+pub use report::Report;
+pub use writer::ArchiveWriter;
