@@ -9,8 +9,8 @@ mod cluster;
 
 use crate::{
     api::Origins,
-    http_action::Allowed,
     files::{FilesOptions, WhenGone},
+    http_action::Allowed,
     ops::{closest, explained},
     store::{
         cql::options::{CqlOptions, RETENTION_DAYS_MAX, is_data_center, is_keyspace},

@@ -5,8 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub mod calls;
-pub mod chronicle;
 pub mod changes;
+pub mod chronicle;
 pub mod cluster;
 pub mod directory;
 #[cfg(feature = "faults")]

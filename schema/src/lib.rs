@@ -7,8 +7,8 @@
 //!   a newer writer does not stop an older reader of the same format.
 #![forbid(unsafe_code)]
 
-pub mod cluster;
 pub mod apply;
+pub mod cluster;
 pub mod error;
 pub mod event;
 pub mod format;

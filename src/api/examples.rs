@@ -37,6 +37,9 @@ fn request() -> Value {
             "headers": {"X-Team": "pay"}, "body": {"customer": "{{params.customer}}"},
             "expectStatus": [200, 299], "timeoutSec": 30,
         },
+    })
+}
+
 const MANIFEST: &str =
     "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: daily_billing}\nspec: {schedule: 0 2 * * *}\n";
 

@@ -90,9 +90,10 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     let nodes = connect_each(&stage.town).await?;
     ready(&nodes, args.executors()).await?;
 
-    let options = ClientOptions::new(stage.town.rpc().split(',').map(str::to_owned).collect(), stage.town.token.clone())
-        .timeout(CALL)
-        .retry(Retry::LOST);
+    let options =
+        ClientOptions::new(stage.town.rpc().split(',').map(str::to_owned).collect(), stage.town.token.clone())
+            .timeout(CALL)
+            .retry(Retry::LOST);
     let caller = Caller::new(Client::connect_with(options).await?, Arc::clone(&calls));
     let begin_ms = now_us() / 1000;
     let herd_ms = if scenario.crowd == Some(Crowd::Herd) { args.herd * 1_000 / HERD_CREATES_PER_SEC } else { 0 };
