@@ -146,6 +146,7 @@ fn set_action(spec: &mut Spec, job: &str, action: Option<&Action>) -> Result<(),
                 spec.action = Some(action.clone());
             }
         }
+        Some(action @ Action::Http { .. }) => spec.action = Some(action.clone()),
     }
     Ok(())
 }

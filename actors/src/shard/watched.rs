@@ -45,6 +45,7 @@ fn step(event: &Event) -> Step<'_> {
         | Event::DeadLetterDiscarded { .. }
         | Event::TenantSet { .. }
         | Event::TenantDeleted { .. }
+        | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. } => Step::Nothing,
     }

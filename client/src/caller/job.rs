@@ -2,8 +2,8 @@
 
 use campanile_schema::{
     job::{
-        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, OnLostContact, Overlap, Resources,
-        Trigger,
+        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, OnLostContact,
+        Overlap, Resources, Trigger,
     },
     payload::Payload,
     time::Timestamp,
@@ -72,6 +72,8 @@ impl Job {
             cwd: None,
             stdin: None,
             output_cap_kb: campanile_schema::limits::OUTPUT_CAP_KB,
+            limits: CommandLimits::default(),
+            nice: 0,
         });
         self
     }

@@ -1,7 +1,7 @@
 //! Mutual TLS: a node is who has a certificate of the cluster's CA under the cluster's name.
 
+use crate::config::ClusterSection;
 use crate::tls::{certificates, private_key};
-use crate::{auth::file_mode, config::ClusterSection};
 use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},

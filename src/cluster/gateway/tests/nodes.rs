@@ -117,6 +117,7 @@ pub fn members(names: &[(&str, SocketAddr)], me: &str) -> Members {
         wire_format: Versions(1, 1),
         shards: 256,
         draining: false,
+        cordoned: false,
         suspect: false,
         is_self: *name == me,
         clock_offset_ms: None,

@@ -118,6 +118,7 @@ fn the_largest_packet_fits() {
         wire_format: Versions(u32::MAX, u32::MAX),
         shards: u16::MAX,
         draining: true,
+        cordoned: true,
     };
     let card = card.encode().unwrap();
     assert!(card.len() <= GOSSIP_CARD_BYTES, "{}", card.len());

@@ -46,6 +46,7 @@ impl Start {
             event_format: Versions(1, 1),
             wire_format: Versions(1, 1),
             shards: 256,
+            cordoned: false,
         };
         Self { me, cluster: "test".to_owned(), keys: KEY.to_owned(), seeds: vec![0, 1, 2], clock_off_ms: 0 }
     }
