@@ -15,7 +15,7 @@ TESTED := --workspace --features campanile/faults
 RUNS := target/runs
 
 POWERCUT_SEEDS ?= 1000
-OWNERSHIP_SEEDS ?= 5000
+OWNERSHIP_SEEDS ?= 10000
 OWNERSHIP_STEPS ?= 2000
 CHAOS_ARGS ?=
 KILLS ?= 20
@@ -264,7 +264,7 @@ powercut: ## Power cuts on a simulated disk, POWERCUT_SEEDS=1000
 	$(rust)
 	POWERCUT_SEEDS=$(POWERCUT_SEEDS) $(CARGO) test $(TESTED) --test powercut -- --nocapture
 
-ownership: ## The ownership protocol in a simulated world: OWNERSHIP_SEEDS=5000 (OWNERSHIP_STEPS), and each of its rules broken on purpose
+ownership: ## The ownership protocol in a simulated world: OWNERSHIP_SEEDS=10000 (OWNERSHIP_STEPS), and each of its rules broken on purpose
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
