@@ -39,6 +39,8 @@ SHORT_KILLS ?= 5
 API_CASES ?= 300
 API_FUZZ_CASES ?= 3000
 API_SEED ?= 1
+# Of each of the five targets of `make fuzz`: an hour in all.
+FUZZ_SECONDS ?= 720
 CARGO_DENY_VERSION := 0.20.2
 
 # Names what a Debian machine lacks and installs it as root; elsewhere it only names it. Arguments: PROBE:PACKAGE, where the probe is a
@@ -80,7 +82,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs snapshots
+.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -122,8 +124,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	[ $$status = 0 ] || exit $$status
 	tests() { POWERCUT_SEEDS=$(SHORT_SEEDS) $(CARGO) test $(TESTED) --no-fail-fast 2>&1 | tee -a "$$log"; }
 	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
-	foreign() { $(CARGO) test $(TESTED) --test rpc_foreign -- --ignored 2>&1 | tee -a "$$log"; }
-	part "foreign RPC programs (Python)" foreign
+	foreign() { $(CARGO) test $(TESTED) --test rpc_foreign --test parity -- --ignored 2>&1 | tee -a "$$log"; }
+	part "foreign RPC programs, parity (Python)" foreign
 	cql() { make test-cql 2>&1 | tee -a "$$log"; }
 	part "CQL store (Apache Cassandra)" cql
 	python() { make test-python 2>&1 | tee -a "$$log"; }
@@ -207,6 +209,12 @@ test-api: ## The HTTP API against its OpenAPI document: API_CASES=300 requests o
 
 fuzz-api: ## The same with API_FUZZ_CASES=3000 requests and every boundary of every parameter
 	@$(call fuzz_api,--cases $(API_FUZZ_CASES) --all-phases)
+
+fuzz: ## Damaged bytes for decoders and parsers: FUZZ_SECONDS=720 for each of five; no panic, at most 64 MiB
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test $(TESTED) --test fuzz -- --nocapture --test-threads=1
 
 lint: ## Format, clippy without and with faults, and dependency rules when cargo-deny is there (`make deny` installs it)
 	@$(need)

@@ -5,6 +5,7 @@
 use super::{ClientOptions, Heard, watch};
 use crate::error::ClientError;
 use campanile_schema::{
+    cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
@@ -125,4 +126,10 @@ waits! {
     system_info() -> NodeView;
     executor_list() -> Vec<ExecutorView>;
     pool_list() -> Vec<PoolView>;
+    cluster_members() -> Vec<MemberView>;
+    cluster_shards(filter: ShardFilter) -> Vec<ShardView>;
+    cluster_plan() -> ClusterPlan;
+    cluster_events() -> Vec<ClusterEventView>;
+    cluster_cordon(node: &str, why: Option<&str>) -> ();
+    cluster_uncordon(node: &str, why: Option<&str>) -> ();
 }

@@ -4,11 +4,12 @@ use super::{Client, retry::Effect};
 use crate::error::ClientError;
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, PlanView},
+    cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
     rpc::{
-        calls::{CreateCall, Items, JobCall, NoBody, RunCall, TenantCall},
+        calls::{CreateCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
         hello::ItemResult,
         method,
     },
@@ -156,6 +157,28 @@ impl Client {
     }
     pub async fn pool_list(&self) -> Answer<Vec<PoolView>> {
         self.list(method::POOL_LIST).await
+    }
+    /// Living nodes of the cluster, as the asked one sees them.
+    pub async fn cluster_members(&self) -> Answer<Vec<MemberView>> {
+        self.list(method::CLUSTER_MEMBERS).await
+    }
+    pub async fn cluster_shards(&self, filter: ShardFilter) -> Answer<Vec<ShardView>> {
+        self.call::<_, Items<ShardView>>(method::CLUSTER_SHARDS, &filter).await.map(|list| list.items)
+    }
+    /// Shards that are to move.
+    pub async fn cluster_plan(&self) -> Answer<ClusterPlan> {
+        self.call(method::CLUSTER_PLAN, &NoBody {}).await
+    }
+    /// What the asked node saw happen, the newest first.
+    pub async fn cluster_events(&self) -> Answer<Vec<ClusterEventView>> {
+        self.list(method::CLUSTER_EVENTS).await
+    }
+    /// The node keeps its shards and gets nothing new.
+    pub async fn cluster_cordon(&self, node: &str, why: Option<&str>) -> Answer<()> {
+        self.done(method::CLUSTER_CORDON, &NodeCall::new(node.to_owned(), reason(why))).await
+    }
+    pub async fn cluster_uncordon(&self, node: &str, why: Option<&str>) -> Answer<()> {
+        self.done(method::CLUSTER_UNCORDON, &NodeCall::new(node.to_owned(), reason(why))).await
     }
 
     async fn list<T: serde::de::DeserializeOwned>(&self, method: &'static str) -> Answer<Vec<T>> {

@@ -83,6 +83,11 @@ impl Effect {
             method::SYSTEM_INFO,
             method::EXECUTOR_LIST,
             method::POOL_LIST,
+            method::JOB_PLAN,
+            method::CLUSTER_MEMBERS,
+            method::CLUSTER_SHARDS,
+            method::CLUSTER_PLAN,
+            method::CLUSTER_EVENTS,
         ];
         if reads.contains(&name) { Self::Safe } else { Self::Once }
     }

@@ -27,6 +27,41 @@ class Dialect(Word):
     QUARTZ = "QUARTZ"
 
 
+class MemberState(Word):
+    """How a node of a cluster stands."""
+
+    ALIVE = "ALIVE"
+    SUSPECTED = "SUSPECTED"
+    CORDONED = "CORDONED"
+    DRAINING = "DRAINING"
+
+
+class MoveReason(Word):
+    """Why a shard moves."""
+
+    NO_OWNER = "NO_OWNER"
+    UNDERWAY = "UNDERWAY"
+    OWNER_LEAVES = "OWNER_LEAVES"
+    BALANCE = "BALANCE"
+
+
+class ClusterEventKind(Word):
+    """What happened to a cluster."""
+
+    NODE_CAME = "NODE_CAME"
+    NODE_SUSPECTED = "NODE_SUSPECTED"
+    NODE_WELL_AGAIN = "NODE_WELL_AGAIN"
+    NODE_GONE = "NODE_GONE"
+    NODE_DRAINING = "NODE_DRAINING"
+    NODE_CORDONED = "NODE_CORDONED"
+    NODE_UNCORDONED = "NODE_UNCORDONED"
+    SESSION_BEGUN = "SESSION_BEGUN"
+    SESSION_OVER = "SESSION_OVER"
+    SHARD_SERVED = "SHARD_SERVED"
+    SHARD_HANDED_OVER = "SHARD_HANDED_OVER"
+    SHARD_LOST = "SHARD_LOST"
+
+
 class PlanAction(Word):
     """What becomes of a job when manifests are applied."""
 

@@ -8,8 +8,11 @@ from typing import Generic, TypeVar
 from campanile.enums import (
     ApplyOutcome,
     AttemptState,
+    ClusterEventKind,
     JobStatus,
     JobStep,
+    MemberState,
+    MoveReason,
     Outcome,
     PlanAction,
     RunState,
@@ -248,6 +251,66 @@ class Pool:
     credit: int
     running: int
     waiting: int
+
+
+@dataclass(frozen=True)
+class Member:
+    """A living node of a cluster, as the asked node sees it."""
+
+    name: str
+    state: MemberState
+    is_self: bool
+    shards: int
+    session: int
+    build: str
+    http: str
+    rpc: str
+    gateway: str
+    gossip: str
+    clock_offset_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Who owns a shard; `node` is None when nobody who lives does."""
+
+    shard: int
+    epoch: int
+    served_here: bool
+    spans: int
+    node: str | None = None
+    session: int | None = None
+    snapshot_seq: int | None = None
+
+
+@dataclass(frozen=True)
+class ShardMove:
+    """A shard that should have another owner."""
+
+    shard: int
+    to: str
+    reason: MoveReason
+    from_node: str | None = field(default=None, metadata={"wire": "from"})
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """Where the shards of a cluster are going; `cap` is what a node should have at the most."""
+
+    balanced: bool
+    cap: int
+    moves: list[ShardMove]
+
+
+@dataclass(frozen=True)
+class ClusterEvent:
+    """Something that a node saw happen to its cluster."""
+
+    at: datetime
+    kind: ClusterEventKind
+    node: str | None = None
+    shard: int | None = None
+    detail: str | None = None
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
 from campanile.views import (
     Applied,
+    ClusterEvent,
     Created,
     DeadLetter,
     ExecutorInfo,
     Job,
     Ledger,
+    Member,
     NodeInfo,
     Page,
     Plan,
@@ -24,6 +26,8 @@ from campanile.views import (
     Quota,
     Run,
     RunLog,
+    Shard,
+    ShardPlan,
     Tenant,
 )
 
@@ -47,6 +51,10 @@ READS: Final = frozenset(
         "system.info",
         "executor.list",
         "pool.list",
+        "cluster.members",
+        "cluster.shards",
+        "cluster.plan",
+        "cluster.events",
     }
 )
 """Methods that change nothing: sent again when their answer was lost."""
@@ -280,6 +288,30 @@ class Calls(ABC):
     async def pool_list(self) -> list[Pool]:
         """Pools that the node knows."""
         return [read(Pool, item) for item in _items(await self.call("pool.list"))]
+
+    async def cluster_members(self) -> list[Member]:
+        """Living nodes of the cluster, as the asked one sees them (operators)."""
+        return [read(Member, item) for item in _items(await self.call("cluster.members"))]
+
+    async def cluster_shards(self, *, node: str | None = None) -> list[Shard]:
+        """Who owns each shard; narrowed to those of a node (operators)."""
+        return [read(Shard, item) for item in _items(await self.call("cluster.shards", _given(node=node)))]
+
+    async def cluster_plan(self) -> ShardPlan:
+        """Shards that are to move, and why (operators)."""
+        return read(ShardPlan, await self.call("cluster.plan"))
+
+    async def cluster_events(self) -> list[ClusterEvent]:
+        """What the asked node saw happen since its start, the newest first (operators)."""
+        return [read(ClusterEvent, item) for item in _items(await self.call("cluster.events"))]
+
+    async def cluster_cordon(self, node: str, *, reason: str | None = None) -> None:
+        """The node keeps its shards and gets nothing new (operators)."""
+        await self.call("cluster.cordon", {"node": node, **_given(reason=reason)})
+
+    async def cluster_uncordon(self, node: str, *, reason: str | None = None) -> None:
+        """Undoes a node's cordon (operators)."""
+        await self.call("cluster.uncordon", {"node": node, **_given(reason=reason)})
 
 
 async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:
