@@ -39,8 +39,8 @@ SHORT_KILLS ?= 5
 API_CASES ?= 300
 API_FUZZ_CASES ?= 3000
 API_SEED ?= 1
-# Of each of the five targets of `make fuzz`: an hour in all.
-FUZZ_SECONDS ?= 720
+# Of each of the six targets of `make fuzz`: an hour in all.
+FUZZ_SECONDS ?= 600
 CARGO_DENY_VERSION := 0.20.2
 
 # Names what a Debian machine lacks and installs it as root; elsewhere it only names it. Arguments: PROBE:PACKAGE, where the probe is a
@@ -210,7 +210,7 @@ test-api: ## The HTTP API against its OpenAPI document: API_CASES=300 requests o
 fuzz-api: ## The same with API_FUZZ_CASES=3000 requests and every boundary of every parameter
 	@$(call fuzz_api,--cases $(API_FUZZ_CASES) --all-phases)
 
-fuzz: ## Damaged bytes for decoders and parsers: FUZZ_SECONDS=720 for each of five; no panic, at most 64 MiB
+fuzz: ## Damaged bytes for decoders and parsers: FUZZ_SECONDS=600 for each of six; no panic, at most 64 MiB
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)

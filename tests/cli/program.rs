@@ -164,6 +164,8 @@ impl Dev {
         let url = format!("{}{path}", self.server);
         let mut answer = match (method, body) {
             ("GET", _) => agent.get(&url).call(),
+            ("DELETE", _) => agent.delete(&url).call(),
+            ("PUT", Some(body)) => agent.put(&url).send_json(body),
             (_, None) => agent.post(&url).send_empty(),
             (_, Some(body)) => agent.post(&url).send_json(body),
         }

@@ -1,5 +1,5 @@
 //! Everything that strangers' bytes reach first, fed with damaged ones: the RPC decoder, frames of the journal, job specs as JSON and
-//! YAML, crontabs, cron expressions. Nothing may panic, hang, or take more than 64 MiB, whatever the input.
+//! YAML, manifests, crontabs, cron expressions. Nothing may panic, hang, or take more than 64 MiB, whatever the input.
 //!
 //! Inputs are seeds (what tests and golden files hold) with changes that bolero draws; one that breaks something is made smaller and
 //! printed with its seed. Here each target runs for a second; `make fuzz` gives each FUZZ_SECONDS.
@@ -69,6 +69,11 @@ fn journal_frames() {
 #[test]
 fn job_specs() {
     fuzz(&targets::spec_seeds(), targets::specs);
+}
+
+#[test]
+fn manifests() {
+    fuzz(&targets::manifest_seeds(), targets::manifest);
 }
 
 #[test]

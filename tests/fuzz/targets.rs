@@ -3,12 +3,14 @@
 use campanile::{
     api::parse_json,
     crontab::{self, Format, ImportOptions},
+    manifest,
 };
 use campanile_core::{
     cron::{CronExpr, CronSchedule, describe},
     spec,
 };
 use campanile_schema::{
+    apply::ManifestFile,
     event::Event,
     frame::{Frame, decode_batch, encode},
     ids::{Epoch, JobId, RunId, ShardId},
@@ -154,6 +156,24 @@ pub fn specs(input: &[u8]) {
         }
     }
     let _ = parse_json::<PreviewBody>(input);
+}
+
+/// The examples that come with the project, and the same as one list of JSON.
+pub fn manifest_seeds() -> Vec<Vec<u8>> {
+    let file =
+        |name: &str| fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/manifests").join(name)).unwrap();
+    let json = r#"{"kind":"List","items":[{"apiVersion":"campanile/v1","kind":"Job","metadata":{"name":"a","labels":{"b":"c"}},
+        "spec":{"schedule":"0 2 * * *","timeZone":"Europe/Berlin","misfireThreshold":"5m","params":{"n":[1,2.5,null]}}}]}"#;
+    vec![file("jobs.yaml"), file("cronjob.yaml"), json.into()]
+}
+
+pub fn manifest(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let file = ManifestFile { name: "a.yaml".to_owned(), text: text.to_owned() };
+    for found in manifest::read(&[file], "default").jobs {
+        let shown = manifest::manifest(&found.spec, found.suspend);
+        let _ = shown.and_then(|shown| manifest::yaml(&shown));
+    }
 }
 
 pub fn crontab_seeds() -> Vec<Vec<u8>> {

@@ -47,11 +47,11 @@ def shown(value):
 def arguments(method, given):
     """Names and types of Python for those of the wire."""
     if method == "job.create":
-        return [JobSpec(given["name"], Manual())], {}
+        return [JobSpec(name=given["name"], trigger=Manual())], {}
     if method == "tenant.set":
         return [given.pop("tenantId"), read(Quota, given)], {}
     if method == "schedule.preview":
-        trigger = Cron(given["trigger"]["expr"])
+        trigger = Cron(expr=given["trigger"]["expr"])
         return [trigger], {"after": datetime.fromisoformat(given["after"]), "count": given["count"]}
     named = {}
     for name, value in given.items():

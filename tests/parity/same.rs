@@ -103,7 +103,7 @@ fn over_cli(dev: &Dev, words: &[String]) -> Answered {
     }
     // What it is about may stand before the code.
     let is_code = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit()) && part.contains('_');
-    let code = done.err.strip_prefix("campanile: ").and_then(|rest| rest.split(": ").find(is_code));
+    let code = done.err.split(": ").find(is_code);
     Err(code.unwrap_or_else(|| panic!("{words:?}: {}", done.err)).to_owned())
 }
 

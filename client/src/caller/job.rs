@@ -166,10 +166,12 @@ macro_rules! trigger {
         impl $name {
             $($(#[$fdoc])*
             pub fn $setter(mut self, value: $type) -> Self {
+                fn set<T>(field: &mut T, value: $type, into: impl FnOnce($type) -> T) {
+                    *field = into(value);
+                }
                 // It was made as this variant and is never another.
                 if let Trigger::$variant { $field, .. } = &mut self.0 {
-                    let set: fn($type) -> _ = $into;
-                    *$field = set(value);
+                    set($field, value, $into);
                 }
                 self
             })*
