@@ -90,7 +90,7 @@ fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Vec<Value> {
     let mut parameters: Vec<Value> = in_path
         .map(|name| {
             let schema = match name {
-                "tenantId" => json!({"type": "string"}),
+                "tenantId" | "node" => json!({"type": "string"}),
                 _ => json!({"type": "integer", "minimum": 0, "maximum": (1u64 << 53) - 1}),
             };
             json!({"name": name, "in": "path", "required": true, "schema": schema})
@@ -143,7 +143,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
             }
         }
         (_, Handler::Page(_) | Handler::Metrics(_)) => {
-            let kind = if route.media == "application/json" { "object" } else { "string" };
+            let kind = if route.media.ends_with("json") { "object" } else { "string" };
             good["content"] = json!({route.media: media(&json!({"type": kind}), examples::answer(route.operation))});
         }
         (None, Handler::Operation(_)) if route.media == follow::MEDIA => {

@@ -2,7 +2,7 @@
 
 use super::{
     route::{Call, Route},
-    routes_system::{BAD_BODY, Items},
+    routes_system::Items,
 };
 use campanile_schema::{
     cluster::{ClusterEventView, MemberView, PlanView, ShardFilter, ShardView},
@@ -14,6 +14,16 @@ type Answer<T> = Result<T, ApiError>;
 
 /// The node is alone: there is no cluster.
 const ALONE: &[ErrorCode] = &[ErrorCode::IllegalState];
+
+/// What a bad body gets, and [`ALONE`].
+const CORDON: &[ErrorCode] = &[
+    ErrorCode::IllegalState,
+    ErrorCode::InvalidArgument,
+    ErrorCode::MalformedBody,
+    ErrorCode::NotFound,
+    ErrorCode::BodyTooLarge,
+    ErrorCode::UnsupportedMediaType,
+];
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -38,11 +48,11 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .optional_body(cordon)
         .status(204)
-        .errors(BAD_BODY),
+        .errors(CORDON),
         Route::post("/api/v1/cluster/members/{node}/uncordon", "cluster.uncordon", "Undo a node's cordon")
             .optional_body(uncordon)
             .status(204)
-            .errors(BAD_BODY),
+            .errors(CORDON),
     ]
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Items<T> {
     pub items: Vec<T>,
 }
 
-pub(super) const BAD_BODY: &[ErrorCode] = &[
+const BAD_BODY: &[ErrorCode] = &[
     ErrorCode::InvalidArgument,
     ErrorCode::MalformedBody,
     ErrorCode::NotFound,

@@ -36,6 +36,8 @@ fn call(name: &'static str, method: &'static str, path: &str, body: Value, rpc: 
 
 /// An answer, or the code of a refusal.
 type Answered = Result<Value, String>;
+/// What of an answer is compared.
+type Compared = fn(Answered) -> Answered;
 
 /// Fields that differ from call to call whoever asks.
 const VOLATILE: [&str; 5] = ["now", "lastHeartbeatAt", "credit", "updatedAt", "nextFireAt"];
@@ -289,8 +291,7 @@ fn all_interfaces(python: Option<&Path>) {
         (failed["items"].as_array().map(Vec::len) == Some(1)).then_some(())
     };
     eventually("the failed run is listed", settled);
-    let steps: [(Vec<Call>, fn(Answered) -> Answered); 2] =
-        [(reads(things), |answer| answer.map(normal)), (changes(things), coarse)];
+    let steps: [(Vec<Call>, Compared); 2] = [(reads(things), |answer| answer.map(normal)), (changes(things), coarse)];
     for (calls, shown) in steps {
         for call in calls {
             let http = shown(over_http(&dev, &call));

@@ -65,7 +65,7 @@ impl Quota {
 
     /// Whether something is to be asked at once.
     fn must_ask(&self) -> bool {
-        if !self.known {
+        if !self.known || self.has_rate() && self.rate <= 0.0 {
             return !self.waiting.is_empty();
         }
         let limited = self.loan.as_ref().filter(|_| self.limit.max_concurrent_runs > 0);
@@ -189,10 +189,6 @@ impl Quotas {
         if !quota.known || limits.version >= quota.limit.version {
             quota.gauge.set_limits(&limits);
             (quota.limit, quota.known) = (limits, true);
-        }
-        if quota.rate <= 0.0 {
-            // A part of a full bucket.
-            quota.tokens = terms.rate;
         }
         quota.rate = terms.rate;
         quota.gauge.set_elsewhere(terms.elsewhere);

@@ -40,7 +40,7 @@ pub(super) struct Quota {
     pub loan: Option<Loan>,
     /// Its home shard is not asked before, CLOCK_BOOTTIME ms.
     pub ask_at_ms: i64,
-    /// This node's part of the rate, runs per second; 0 = no limit.
+    /// This node's part of the rate, runs per second.
     pub rate: f64,
     /// Rate permits at `refilled_ms` (CLOCK_BOOTTIME).
     pub tokens: f64,
@@ -135,11 +135,16 @@ impl Quota {
             let Some((_, run)) = self.waiting.pop_first() else { break };
             self.places.remove(&run.run);
             self.hold(run.run);
-            if self.rate > 0.0 {
+            if self.has_rate() {
                 self.tokens -= 1.0;
             }
             granted.push(run);
         }
+    }
+
+    /// Whether runs a second are limited; in a cluster the node's part may not be known yet.
+    pub fn has_rate(&self) -> bool {
+        self.limit.max_triggers_per_sec > 0.0
     }
 
     /// Whether a run of the shard may have a permit.
@@ -154,11 +159,11 @@ impl Quota {
             Some(_) if crate::faults::limits_alone() => self.holders.len() < concurrency as usize,
             Some(loan) => loan.borrowed.used() < loan.share && loan.borrowed.may_start(shard),
         };
-        permit && (self.rate <= 0.0 || self.tokens >= 1.0)
+        permit && (!self.has_rate() || self.tokens >= 1.0)
     }
 
     pub fn refill(&mut self, now_ms: i64) {
-        if self.rate > 0.0 {
+        if self.has_rate() {
             let seconds = (now_ms - self.refilled_ms).clamp(0, 60_000) as f64 / 1000.0;
             self.tokens = (self.tokens + seconds * self.rate).min(self.rate.max(1.0));
         }
