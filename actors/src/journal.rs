@@ -103,7 +103,9 @@ impl JournalHandle {
     pub fn append(&self, frame: Arc<Frame>, bytes: Vec<u8>, from: ActorRef<ShardMsg>) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         // The thread ends only after a failure; then nothing is promised any more.
-        let _ = self.sender.send(ToWriter::Frame(Pending { frame, bytes, from }));
+        if self.sender.send(ToWriter::Frame(Pending { frame, bytes, from })).is_err() {
+            self.failed.store(true, Ordering::Release);
+        }
     }
     pub fn is_full(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) > limits::JOURNAL_IN_FLIGHT_FRAMES as i64
