@@ -26,8 +26,6 @@ use tokio::{
 
 /// Between two attempts to reopen a store that cannot be written.
 const REOPEN_PAUSE: Duration = Duration::from_millis(500);
-/// Between two looks whether the session's journal is still written.
-const LOOK_PAUSE: Duration = Duration::from_secs(1);
 /// Between two saved clock readings.
 const CLOCK_PAUSE: Duration = Duration::from_secs(5);
 
@@ -201,7 +199,6 @@ impl Sessions {
         let mut current = Some(session);
         let mut stop_while_reopening = stop.clone();
         let mut clock_saves = tokio::time::interval(CLOCK_PAUSE);
-        let mut looks = tokio::time::interval(LOOK_PAUSE);
         loop {
             tokio::select! {
                 () = told(&mut stop) => break,
@@ -212,13 +209,6 @@ impl Sessions {
                     tokio::select! {
                         session = self.reopen() => current = Some(session),
                         () = told(&mut stop_while_reopening) => break,
-                    }
-                }
-                _ = looks.tick() => {
-                    // A writer that ended and could not say so would leave its callers without an answer.
-                    if current.as_ref().is_some_and(|session| session.directory.journal.has_failed()) {
-                        let why = "the journal is not written any more".to_owned();
-                        let _ = self.with.failures.send(StoreError::Unavailable(why));
                     }
                 }
                 _ = clock_saves.tick() => {

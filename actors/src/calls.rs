@@ -288,7 +288,7 @@ pub async fn ask_here(directory: &Directory, shard: ShardId, call: ShardCall) ->
     }
     let (port, answer) = oneshot::channel();
     directory.to_shard(shard, ShardMsg::Call(call, port));
-    answer.await.unwrap_or_else(|_| Err(gone()))
+    directory.ended.or_answer(answer).await.unwrap_or_else(|| Err(gone()))
 }
 
 /// A shard is full, or what is behind it.

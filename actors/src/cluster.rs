@@ -60,20 +60,16 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     let time = NodeTime::start(parts.clock.clone(), &parts.boot_id, None, parts.saved_clock.as_ref());
     let gather = Duration::from_micros(parts.linger_us * session::PROJECTED_BATCHES);
     // A store that is away for a while costs the session nothing: what is not shown yet is shown later.
-    let projector = ProjectorHandle::start(views.clone(), gather, OnFailure::TryAgain).map_err(threads)?;
+    let projector =
+        ProjectorHandle::start(views.clone(), gather, OnFailure::TryAgain, parts.failures.clone()).map_err(threads)?;
     let (journal, to_lanes, frames) = JournalHandle::new(id);
     let (to_keeper, orders) = mpsc::unbounded_channel();
-    let owner = OwnerHandle::start(OwnerParts {
-        settings: parts.settings,
-        shards,
-        clock: parts.clock,
-        store: leases,
-        to_lanes,
-        to_keeper,
-    })
-    .map_err(threads)?;
+    let owner_parts =
+        OwnerParts { settings: parts.settings, shards, clock: parts.clock, store: leases, to_lanes, to_keeper };
+    let owner = OwnerHandle::start(owner_parts, parts.failures.clone()).map_err(threads)?;
     let options = LaneOptions { session: id, lanes: lane_count, linger_us: parts.linger_us };
-    lanes::start(&journal, frames, owner.clone(), projector.clone(), options).map_err(threads)?;
+    lanes::start(&journal, frames, owner.clone(), projector.clone(), options, parts.failures.clone())
+        .map_err(threads)?;
     let directory = Directory::new(DirectoryParts {
         node: parts.node.into(),
         cluster_id: parts.format.cluster_id,

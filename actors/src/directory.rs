@@ -4,6 +4,7 @@
 use crate::{
     calls::Peers,
     changes::Changes,
+    ending::Ending,
     journal::JournalHandle,
     lending::Counts,
     messages::{PoolMsg, ShardMsg},
@@ -159,7 +160,7 @@ pub struct Directory {
     /// A node of a cluster gives its shards away; until then it works on.
     pub leaving: AtomicBool,
     /// Nothing of this session counts any more.
-    pub ended: AtomicBool,
+    pub ended: Ending,
     /// Shards of the start that have not yet told quotas and pool all that they bring with them.
     starting: AtomicI64,
 }
@@ -191,7 +192,7 @@ impl Directory {
             changes,
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
+            ended: Ending::default(),
             starting: AtomicI64::new(0),
         })
     }
@@ -295,7 +296,7 @@ impl Directory {
 
     /// Ends every actor of this session; nothing more is decided.
     pub fn stop_actors(&self) {
-        self.ended.store(true, Ordering::Release);
+        self.ended.tell();
         for shard in self.shard_list() {
             shard.stop(None);
         }

@@ -6,6 +6,7 @@
 //! its last durable position.
 
 use crate::{
+    ending,
     messages::{ShardMsg, ToProject},
     ports::{Journal, Position, StoreError},
     projector::ProjectorHandle,
@@ -24,6 +25,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use tokio::sync::mpsc::UnboundedSender;
 
 /// A frame that comes alone waits this long for those that the same event makes other shards write.
 const GATHER: Duration = Duration::from_micros(200);
@@ -78,12 +80,12 @@ impl JournalHandle {
         (handle, sender, receiver)
     }
 
-    /// Starts the thread. `on_failure` is called once when an append failed for good.
+    /// Starts the thread. An append that failed for good is told to `failures`.
     pub fn start(
         journal: Arc<dyn Journal>,
         projector: ProjectorHandle,
         options: JournalOptions,
-        on_failure: Box<dyn FnOnce(StoreError) + Send>,
+        failures: UnboundedSender<StoreError>,
     ) -> std::io::Result<Self> {
         let (handle, _, receiver) = Self::new(options.session);
         let writer = Writer {
@@ -95,7 +97,7 @@ impl JournalHandle {
             failed: handle.failed.clone(),
             durable: handle.durable.clone(),
         };
-        std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(on_failure))?;
+        ending::thread("journal", failures, move || writer.run())?;
         Ok(handle)
     }
 
@@ -103,9 +105,7 @@ impl JournalHandle {
     pub fn append(&self, frame: Arc<Frame>, bytes: Vec<u8>, from: ActorRef<ShardMsg>) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         // The thread ends only after a failure; then nothing is promised any more.
-        if self.sender.send(ToWriter::Frame(Pending { frame, bytes, from })).is_err() {
-            self.failed.store(true, Ordering::Release);
-        }
+        let _ = self.sender.send(ToWriter::Frame(Pending { frame, bytes, from }));
     }
     pub fn is_full(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) > limits::JOURNAL_IN_FLIGHT_FRAMES as i64
@@ -136,11 +136,9 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(self, on_failure: Box<dyn FnOnce(StoreError) + Send>) {
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-            Ok(runtime) => runtime,
-            Err(error) => return on_failure(StoreError::Unavailable(error.to_string())),
-        };
+    fn run(self) -> Result<(), StoreError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         let mut seq = 0;
         let linger = Duration::from_micros(self.options.linger_us);
         let (mut before, mut more) = (Instant::now(), false);
@@ -175,7 +173,7 @@ impl Writer {
             if let Err(error) = runtime.block_on(append) {
                 tracing::error!(%error, "the journal cannot be written; this session ends");
                 self.failed.store(true, Ordering::Release);
-                return on_failure(error);
+                return Err(error);
             }
             metrics::histogram!("campanile_journal_append_seconds").record(started.elapsed().as_secs_f64());
             metrics::counter!("campanile_journal_frames_total").increment(batch.len() as u64);
@@ -194,6 +192,7 @@ impl Writer {
             // Last, so that every frame counts here or in the projector until it is shown.
             self.in_flight.fetch_sub(count, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     /// The first frame and what else is there, up to the limits; true = a limit was reached.

@@ -9,6 +9,7 @@ pub mod changes;
 pub mod chronicle;
 pub mod cluster;
 pub mod directory;
+pub mod ending;
 #[cfg(feature = "faults")]
 pub mod faults;
 pub mod filter;

@@ -4,6 +4,7 @@
 //! It may lag by a bounded time; shards keep what it has not shown yet.
 
 use crate::{
+    ending,
     messages::{ShardMsg, ToProject},
     ports::{LedgerRow, Position, Row, StoreError, ViewBatch, Views},
 };
@@ -19,11 +20,10 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicI64, AtomicU64, Ordering},
-        mpsc,
     },
     time::Duration,
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// Events from which no further batch of the journal is taken into one of the read model.
 const BATCH_EVENTS: usize = 8_192;
@@ -33,25 +33,15 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// What is done when the read model cannot be written.
 pub enum OnFailure {
-    /// The session ends.
-    Tell(Box<dyn FnOnce(StoreError) + Send>),
+    EndSession,
     /// It is tried again until it can be, or nobody is left who waits for it.
     TryAgain,
-}
-
-impl OnFailure {
-    fn tell(self, error: StoreError) {
-        match self {
-            Self::Tell(tell) => tell(error),
-            Self::TryAgain => tracing::error!(%error, "the projector cannot run"),
-        }
-    }
 }
 
 /// The shards' end of the projector.
 #[derive(Clone)]
 pub struct ProjectorHandle {
-    sender: mpsc::Sender<ToProject>,
+    sender: std::sync::mpsc::Sender<ToProject>,
     waiting: Arc<AtomicI64>,
     /// Batches handed over, and batches shown.
     handed: Arc<AtomicU64>,
@@ -60,14 +50,17 @@ pub struct ProjectorHandle {
 
 impl ProjectorHandle {
     /// Starts the thread; it ends when all handles are gone. What is durable waits for more for the time `gather`.
-    pub fn start(views: Arc<dyn Views>, gather: Duration, on_failure: OnFailure) -> std::io::Result<Self> {
-        let (sender, receiver) = mpsc::channel();
+    pub fn start(
+        views: Arc<dyn Views>,
+        gather: Duration,
+        on_failure: OnFailure,
+        failures: mpsc::UnboundedSender<StoreError>,
+    ) -> std::io::Result<Self> {
+        let (sender, receiver) = std::sync::mpsc::channel();
         let waiting = Arc::new(AtomicI64::new(0));
         let (show, shown) = watch::channel(0);
         let handle = Self { sender, waiting: waiting.clone(), handed: Arc::default(), shown };
-        std::thread::Builder::new()
-            .name("projector".to_owned())
-            .spawn(move || run(&receiver, &*views, waiting, &show, gather, on_failure))?;
+        ending::thread("projector", failures, move || run(&receiver, &*views, waiting, &show, gather, on_failure))?;
         Ok(handle)
     }
     pub fn project(&self, batch: ToProject) {
@@ -97,17 +90,15 @@ fn events(frames: &[(Arc<Frame>, ActorRef<ShardMsg>)]) -> usize {
 }
 
 fn run(
-    receiver: &mpsc::Receiver<ToProject>,
+    receiver: &std::sync::mpsc::Receiver<ToProject>,
     views: &dyn Views,
     waiting: Arc<AtomicI64>,
     show: &watch::Sender<u64>,
     gather: Duration,
     on_failure: OnFailure,
-) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return on_failure.tell(StoreError::Unavailable(error.to_string())),
-    };
+) -> Result<(), StoreError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| StoreError::Unavailable(error.to_string()))?;
     while let Ok(first) = receiver.recv() {
         // Nobody waits for the read model, and a batch costs as much as many rows. With a batch full already there is nothing to wait for.
         if waiting.load(Ordering::Relaxed) < BATCH_EVENTS as i64 {
@@ -136,7 +127,7 @@ fn run(
         let rows = batch.rows.len() as u64;
         // Kept only where it may be written again.
         let again = match &on_failure {
-            OnFailure::Tell(_) => None,
+            OnFailure::EndSession => None,
             OnFailure::TryAgain => Some(batch.clone()),
         };
         let mut written = runtime.block_on(views.apply(batch));
@@ -144,7 +135,7 @@ fn run(
             // With the count known to nobody else, all handles are gone.
             let Some(batch) = again.clone().filter(|_| Arc::strong_count(&waiting) > 1) else {
                 tracing::error!(%error, "the read model cannot be written; this session ends");
-                return on_failure.tell(error);
+                return Err(error);
             };
             metrics::counter!("campanile_projection_failures_total").increment(1);
             tracing::warn!(%error, "the read model cannot be written; it is tried again");
@@ -158,6 +149,7 @@ fn run(
             let _ = shard.cast(ShardMsg::Projected { seq });
         }
     }
+    Ok(())
 }
 
 /// Rows of one frame, with their hybrid times.

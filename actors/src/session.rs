@@ -77,20 +77,13 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     let frames: u64 = loaded.iter().map(Loaded::replayed).sum();
     let last_us = loaded.iter().map(Loaded::last_hlc).max().filter(|h| *h > 0).map(|h| h as i64);
     let time = NodeTime::start(parts.clock.clone(), &parts.boot_id, last_us, parts.saved_clock.as_ref());
-    let failure = |failures: mpsc::UnboundedSender<StoreError>| -> Box<dyn FnOnce(StoreError) + Send> {
-        Box::new(move |error| {
-            let _ = failures.send(error);
-        })
-    };
     let threads = |e: std::io::Error| StoreError::Unavailable(format!("no thread: {e}"));
     let options = JournalOptions { session: parts.opened.session, linger_us: parts.linger_us };
     let gather = Duration::from_micros(parts.linger_us * PROJECTED_BATCHES);
-    let projector =
-        ProjectorHandle::start(parts.views.clone(), gather, OnFailure::Tell(failure(parts.failures.clone())))
-            .map_err(threads)?;
-    let journal =
-        JournalHandle::start(parts.journal.clone(), projector.clone(), options, failure(parts.failures.clone()))
-            .map_err(threads)?;
+    let projector = ProjectorHandle::start(parts.views.clone(), gather, OnFailure::EndSession, parts.failures.clone())
+        .map_err(threads)?;
+    let journal = JournalHandle::start(parts.journal.clone(), projector.clone(), options, parts.failures.clone())
+        .map_err(threads)?;
     let directory = Directory::new(DirectoryParts {
         node: parts.node.into(),
         cluster_id: parts.opened.format.cluster_id,

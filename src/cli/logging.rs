@@ -19,7 +19,11 @@ pub(super) fn start(log: &LogSection) -> Result<(), Failure> {
     } else {
         filter
     };
-    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter);
+    let lines = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        // Told on stderr, where it just failed, and a failure there is a panic: whoever logs on a full disk would end.
+        .log_internal_errors(false);
     let started = match log.format {
         LogFormat::Text => {
             let colors = std::io::IsTerminal::is_terminal(&std::io::stderr());

@@ -9,9 +9,10 @@ use super::{
 use campanile_actors::{
     chronicle::Chronicle,
     messages::Answer,
+    owner::{ClusterMember, Seen},
     scheduler::{Rows, Scheduler},
 };
-use campanile_core::placement::{self, NodeId, Owners, Reason, Standing};
+use campanile_core::placement::{self, NodeId, Reason, Standing};
 use campanile_schema::{
     cluster::{ClusterEventKind, ClusterEventView, MemberState, MemberView, MoveReason, MoveView, PlanView, ShardView},
     error::{ApiError, ErrorCode},
@@ -40,6 +41,19 @@ pub(super) fn standing(member: &Member) -> Standing {
     } else {
         Standing::Open
     }
+}
+
+/// Members that can own shards, as ownership wants to know them.
+pub(super) fn owning(members: &Members) -> Vec<ClusterMember> {
+    // One without a session has only just begun.
+    let begun = members.all.iter().filter(|member| member.session != SessionId::default());
+    let member = |member: &Member| ClusterMember {
+        node: member.node,
+        session: member.session,
+        standing: standing(member),
+        suspected: member.suspect,
+    };
+    begun.map(member).collect()
 }
 
 fn state(member: &Member) -> MemberState {
@@ -113,17 +127,7 @@ impl Desk {
     pub fn plan(&self, scheduler: &Scheduler) -> Answer<PlanView> {
         let Rows { rows, over, leaving, shards, .. } = scheduler.rows()?;
         let members = self.members.borrow().clone();
-        let living = |session: &SessionId| {
-            let member = members.all.iter().find(|member| member.session == *session);
-            member.filter(|_| !over.contains(session)).map(|member| member.node)
-        };
-        let owners: Owners =
-            rows.iter().filter_map(|(shard, row)| Some((*shard, living(row.owner.as_ref()?)?))).collect();
-        let underway: Owners = leaving.iter().filter_map(|(shard, to)| Some((*shard, living(to)?))).collect();
-        let begun = members.all.iter().filter(|member| member.session != SessionId::default());
-        let placed: Vec<placement::Member> = begun
-            .map(|member| placement::Member { standing: standing(member), ..placement::Member::open(member.node) })
-            .collect();
+        let Seen { owners, underway, placed, .. } = Seen::new(&owning(&members), &rows, &over, &leaving);
         let names: BTreeMap<NodeId, &str> = members.all.iter().map(|m| (m.node, m.name.as_str())).collect();
         let name = |node: NodeId| names.get(&node).map_or_else(|| format!("{:x}", node.0), |name| (*name).to_owned());
         let placement = placement::place(shards, &placed, &owners);

@@ -153,15 +153,7 @@ fn connect(
 async fn keep_mirror(mut known: watch::Receiver<Arc<Members>>, mirror: watch::Sender<Arc<Vec<ClusterMember>>>) {
     loop {
         let members = known.borrow_and_update().clone();
-        // One without a session has only just begun.
-        let living = members.all.iter().filter(|member| member.session != SessionId::default());
-        let list = living.map(|member| ClusterMember {
-            node: member.node,
-            session: member.session,
-            standing: desk::standing(member),
-            suspected: member.suspect,
-        });
-        mirror.send_replace(Arc::new(list.collect()));
+        mirror.send_replace(Arc::new(desk::owning(&members)));
         if known.changed().await.is_err() || mirror.is_closed() {
             return;
         }

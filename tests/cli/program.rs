@@ -89,12 +89,18 @@ impl Dev {
 
     /// With variables of the environment.
     pub fn start_with(data: &Path, more: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start_logging(data, more, environment, Stdio::inherit())
+    }
+
+    /// With its log somewhere else.
+    pub fn start_logging(data: &Path, more: &[&str], environment: &[(&str, &str)], log: impl Into<Stdio>) -> Self {
         let mut child = campanile()
             .args(["dev", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());

@@ -315,8 +315,9 @@ impl Caller {
                 }
             }
             Said::No(_) => {
+                // This one did nothing; one before it, that had no answer and that nobody looked at since, may have.
                 if let Some(known) = self.jobs[at].runs.get_mut(&run) {
-                    known.reopened = 0;
+                    known.reopened -= 1;
                 }
             }
             Said::Nothing => return Ok(false),

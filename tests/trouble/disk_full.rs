@@ -2,7 +2,10 @@
 use crate::program::{Dev, eventually, run};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 /// Bytes; a few batches of the journal.
 const LIMIT: u64 = 48 << 10;
@@ -24,7 +27,11 @@ fn manual(name: &str) -> Value {
 #[test]
 fn a_full_disk_is_said_and_survived() {
     let dir = tempfile::tempdir().unwrap();
-    let dev = Dev::start(dir.path(), &["--no-demo"]);
+    // Its log is a file on the disk that is full: from the first line on.
+    let log = dir.path().join("node.log");
+    fs::write(&log, vec![b'\n'; LIMIT as usize]).unwrap();
+    let log = fs::File::options().append(true).open(log).unwrap();
+    let dev = Dev::start_logging(dir.path(), &["--no-demo"], &[], log);
     let post = |path: &str, body: &Value| dev.http("POST", path, Some(body));
     let tick = json!({"name": "tick", "trigger": {"type": "FIXED_RATE", "everySec": 1},
         "action": {"kind": "COMMAND", "command": ["/bin/true"]}});

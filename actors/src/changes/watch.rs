@@ -9,10 +9,7 @@ use campanile_schema::{
     time::Timestamp,
     watch::RunChange,
 };
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch as signal, time::Instant};
 
 /// Between two looks whether the session of the node goes on.
@@ -137,7 +134,7 @@ impl Watch {
     /// For something new, but not past the beat; an error when the node's session is over.
     async fn wait(&mut self, beat: Instant) -> Answer<()> {
         while Instant::now() < beat {
-            if self.directory.ended.load(Ordering::Acquire) {
+            if self.directory.ended.is_over() {
                 return Err(gone());
             }
             let until = beat.min(Instant::now() + LOOK);

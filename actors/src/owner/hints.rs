@@ -25,6 +25,39 @@ pub struct ClusterMember {
     pub suspected: bool,
 }
 
+/// What placement is worked out from.
+pub struct Seen {
+    pub owners: Owners,
+    /// Where hand-overs that have begun go.
+    pub underway: Owners,
+    pub placed: Vec<Member>,
+    of_session: BTreeMap<SessionId, NodeId>,
+    /// Of nodes that can own shards.
+    by_node: BTreeMap<NodeId, SessionId>,
+}
+
+impl Seen {
+    /// `rows` as they were read; `over`: sessions that have ended; `leaving`: own hand-overs that have begun.
+    pub fn new(
+        members: &[ClusterMember],
+        rows: &[(ShardId, ShardRow)],
+        over: &[SessionId],
+        leaving: &[(ShardId, SessionId)],
+    ) -> Self {
+        let of_session: BTreeMap<SessionId, NodeId> = members.iter().map(|m| (m.session, m.node)).collect();
+        // A node that was fenced and cannot find out, cut from the store, still answers as a member: its shards are for others.
+        let present = || members.iter().filter(|m| !over.contains(&m.session));
+        let living = |session: &SessionId| of_session.get(session).copied().filter(|_| !over.contains(session));
+        Self {
+            owners: rows.iter().filter_map(|(shard, row)| Some((*shard, living(row.owner.as_ref()?)?))).collect(),
+            underway: leaving.iter().filter_map(|(shard, to)| Some((*shard, living(to)?))).collect(),
+            placed: present().map(|m| Member { standing: m.standing, ..Member::open(m.node) }).collect(),
+            by_node: present().map(|m| (m.node, m.session)).collect(),
+            of_session,
+        }
+    }
+}
+
 /// Remembers the last placement: it changes only with the members.
 #[derive(Default)]
 pub(super) struct Planner {
@@ -33,7 +66,7 @@ pub(super) struct Planner {
 }
 
 impl Planner {
-    /// `rows` as they were read, without those of sessions in `over`; `leaving`: own hand-overs that have begun.
+    /// See [`Seen::new`].
     pub fn hints(
         &mut self,
         me: SessionId,
@@ -43,15 +76,7 @@ impl Planner {
         over: &[SessionId],
         leaving: &[(ShardId, SessionId)],
     ) -> Hints {
-        let by_session: BTreeMap<SessionId, NodeId> = members.iter().map(|m| (m.session, m.node)).collect();
-        // A node that was fenced and cannot find out, cut from the store, still answers as a member: its shards are for others.
-        let present = || members.iter().filter(|m| !over.contains(&m.session));
-        let by_node: BTreeMap<NodeId, SessionId> = present().map(|m| (m.node, m.session)).collect();
-        let living = |session: &SessionId| by_session.get(session).copied().filter(|_| !over.contains(session));
-        let owners: Owners =
-            rows.iter().filter_map(|(shard, row)| Some((*shard, living(row.owner.as_ref()?)?))).collect();
-        let underway: Owners = leaving.iter().filter_map(|(shard, to)| Some((*shard, living(to)?))).collect();
-        let placed: Vec<Member> = present().map(|m| Member { standing: m.standing, ..Member::open(m.node) }).collect();
+        let Seen { owners, underway, placed, of_session, by_node } = Seen::new(members, rows, over, leaving);
         let cordoned = placed.iter().any(|m| m.standing == Standing::Cordoned);
         if placed != self.of || cordoned {
             self.placement = place(shards, &placed, &owners);
@@ -60,7 +85,7 @@ impl Planner {
         let moves = plan(&self.placement, &placed, &owners, &underway, MOVES_AT_ONCE);
         let wanted = wanted(&owners, &moves);
         Hints {
-            members: by_session.keys().copied().collect(),
+            members: of_session.keys().copied().collect(),
             watch: watched(me, members),
             borrowers: BTreeSet::new(),
             wanted: wanted.into_iter().filter_map(|(shard, node)| Some((shard, *by_node.get(&node)?))).collect(),

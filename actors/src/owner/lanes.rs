@@ -4,9 +4,10 @@
 
 use super::{Appending, OwnerHandle};
 use crate::{
+    ending,
     journal::{JournalHandle, Pending, ToWriter, tell},
     messages::ToProject,
-    ports::Position,
+    ports::{Position, StoreError},
     projector::ProjectorHandle,
 };
 use campanile_core::ownership::rows::lane_of;
@@ -23,6 +24,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use tokio::sync::mpsc::UnboundedSender;
 
 /// Between two tries to append what was refused: the window was full, or the lease had run out.
 const AGAIN: Duration = Duration::from_millis(5);
@@ -59,11 +61,14 @@ pub fn start(
     owner: OwnerHandle,
     projector: ProjectorHandle,
     options: LaneOptions,
+    failures: UnboundedSender<StoreError>,
 ) -> std::io::Result<()> {
     let lanes = (0..options.lanes).map(|_| Lane::default()).collect();
     let writer = Writer { receiver, owner, projector, options, lanes, in_flight: handle.counter() };
-    std::thread::Builder::new().name("lanes".to_owned()).spawn(move || writer.run())?;
-    Ok(())
+    ending::thread("lanes", failures, move || {
+        writer.run();
+        Ok(())
+    })
 }
 
 impl Writer {

@@ -9,12 +9,13 @@ mod keeper;
 pub mod lanes;
 mod load;
 
-pub use hints::ClusterMember;
+pub use hints::{ClusterMember, Seen};
 pub use keeper::{Keeper, KeeperParts};
 
 use crate::{
+    ending,
     journal::ToWriter,
-    ports::{Clock, Leases},
+    ports::{Clock, Leases, StoreError},
 };
 use campanile_core::ownership::{
     Hints, Output, Ownership, Refused, Settings,
@@ -77,7 +78,7 @@ pub struct OwnerParts {
 
 impl OwnerHandle {
     /// Starts the thread; it ends when the session is over, or when nobody has the handle any more.
-    pub fn start(parts: OwnerParts) -> std::io::Result<Self> {
+    pub fn start(parts: OwnerParts, failures: tokio_mpsc::UnboundedSender<StoreError>) -> std::io::Result<Self> {
         let OwnerParts { settings, shards, clock, store, to_lanes, to_keeper } = parts;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let session = settings.session;
@@ -96,7 +97,10 @@ impl OwnerHandle {
             runtime: runtime.handle().clone(),
         });
         let watched = Arc::downgrade(&inner);
-        std::thread::Builder::new().name("owner".to_owned()).spawn(move || runtime.block_on(tick(watched)))?;
+        ending::thread("owner", failures, move || {
+            runtime.block_on(tick(watched));
+            Ok(())
+        })?;
         Ok(Self { inner })
     }
 

@@ -55,7 +55,7 @@ impl Scheduler {
         }
         let (done, registered) = oneshot::channel();
         directory.to_pool(PoolMsg::Register(Box::new(register), outbox, done));
-        registered.await.map_err(|_| gone())?;
+        directory.ended.or_answer(registered).await.ok_or_else(gone)?;
         Ok(Registered { cluster_id: directory.cluster_id.0, epochs: directory.epochs() })
     }
 
@@ -96,7 +96,8 @@ impl Scheduler {
         };
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Announce(session, held, port));
-        answer.await.map(|stop| Announced { stop }).map_err(|_| gone())
+        let stop = directory.ended.or_answer(answer).await.ok_or_else(gone)?;
+        Ok(Announced { stop })
     }
 
     /// Resolves when every outcome is durable or refused.
@@ -128,7 +129,8 @@ impl Scheduler {
             directory.to_shard(shard, ShardMsg::Finish(items, batch.clone()));
         }
         drop(batch);
-        let outcomes = outcomes.await.unwrap_or_else(|_| vec![FinishOutcome::Again; count]);
+        let outcomes = directory.ended.or_answer(outcomes).await;
+        let outcomes = outcomes.unwrap_or_else(|| vec![FinishOutcome::Again; count]);
         Ok(Finished { outcomes })
     }
 

@@ -131,7 +131,7 @@ impl Scheduler {
             let (port, ended) = oneshot::channel();
             directory.to_shard(shard, ShardMsg::Watch(run, port));
             // Too late is no error: the caller sees the state.
-            let _ = tokio::time::timeout_at(until, ended).await;
+            let _ = tokio::time::timeout_at(until, directory.ended.or_answer(ended)).await;
             return self.run(run).await;
         }
         loop {

@@ -133,7 +133,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Executors(port));
-        let mut views = answer.await.map_err(|_| gone())?;
+        let mut views = directory.ended.or_answer(answer).await.ok_or_else(gone)?;
         views.sort_by(|a, b| (&a.executor_id, a.session).cmp(&(&b.executor_id, b.session)));
         Ok(views)
     }
@@ -142,7 +142,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Pools(port));
-        answer.await.map_err(|_| gone())
+        directory.ended.or_answer(answer).await.ok_or_else(gone)
     }
 
     /// Why a queued run waits: first its tenant's permits, then the pool.
