@@ -24,6 +24,8 @@ KILL_RATE ?= 2000
 MUTATIONS ?= skip_append ack_before_sync lost_ack reuse_token accept_stale forget_outcome double_fire fire_early forget_pause \
 	forget_policy quota_plus_one ledger_lie phantom_run
 MUTATION_KILLS ?= 3
+RESTORE_JOBS ?= 20000
+RESTORE_RATE ?= 2000
 BENCH_JOBS ?= 100000
 BENCH_RATE ?= 20000
 BENCH_SECONDS ?= 60
@@ -82,7 +84,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss bench bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -134,6 +136,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	part "HTTP API against its document" api
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
 	part "kill9 ($(SHORT_KILLS) kills)" kills
+	restored() { make restore RESTORE_JOBS=4000 RESTORE_RATE=400 2>&1 | tee -a "$$log"; }
+	part "backup and restore under load" restored
 	chaos() { make chaos-short 2>&1 | tee -a "$$log"; }
 	part "chaos (short form)" chaos
 	loads() { make load 2>&1 | tee -a "$$log"; }
@@ -316,6 +320,14 @@ executor-loss: ## Kills an executor, then the node, while bodies run, and judges
 	$(CARGO) build $(TESTED) --bins --tests
 	$(call fresh,executor-loss)
 	$(LOADTEST) executor-loss --server-bin $(NODE) --dir $(RUNS)/executor-loss
+
+restore: ## Backs the node up under load, kills it for good, restores the archive and judges: RESTORE_JOBS, RESTORE_RATE, RESTORE_ARGS
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build $(TESTED) --bins --tests
+	$(call fresh,restore)
+	$(LOADTEST) restore --server-bin $(NODE) --dir $(RUNS)/restore --jobs $(RESTORE_JOBS) --rate $(RESTORE_RATE) $(RESTORE_ARGS)
 
 release: ## The release build, checked to have no fault hooks
 	@$(need)

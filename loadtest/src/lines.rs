@@ -155,6 +155,8 @@ pub enum FaultEvent {
     NodeReady,
     /// kill -9, or it aborted itself at a fail point; it is certainly down from here to the next NODE_STARTED.
     NodeKilled,
+    /// The node's directory was made anew from an archive.
+    NodeRestored,
     /// An executor process was started; `executor` is the name of its file.
     ExecutorStarted,
     /// kill -9 of an executor process.

@@ -15,6 +15,7 @@ use campanile_loadtest::{
     kill9::{self, Kill9Args},
     loss::{self, LossArgs},
     peers::{self, PeersArgs},
+    restore::{self, RestoreArgs},
     run::{self, Outcome, RunArgs, WorkloadsArgs},
 };
 use clap::{Parser, Subcommand};
@@ -49,6 +50,8 @@ enum Mode {
     Relay(RelayArgs),
     /// Kill an executor, then the node, while bodies run.
     ExecutorLoss(LossArgs),
+    /// Back the node up under load, kill it for good, restore the archive, then judge.
+    Restore(RestoreArgs),
     /// Triggers per second and lateness, end to end.
     Bench(BenchArgs),
     /// Rivals side by side with ours: the highest rates that hold, and what they cost.
@@ -88,6 +91,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::Chaos(_)
         | Mode::Relay(_)
         | Mode::ExecutorLoss(_)
+        | Mode::Restore(_)
         | Mode::Bench(_)
         | Mode::Peers(_)
         | Mode::Run(_)
@@ -103,6 +107,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::Chaos(args) => with_children(chaos::run(args)).await.map(green),
             Mode::Relay(args) => relay::run(args).await.map(|()| Outcome::Green),
             Mode::ExecutorLoss(args) => with_children(loss::run(args)).await.map(green),
+            Mode::Restore(args) => with_children(restore::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
             Mode::Peers(args) => with_children(peers::run(args)).await.map(green),
             Mode::Run(args) => Ok(run::run(args).await),

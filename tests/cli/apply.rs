@@ -234,6 +234,7 @@ fn the_schema_judges_as_the_node_does() {
         ("name: daily", "nmae: daily"),
         ("campanile/v1", "campanile/v2"),
         ("kind: Job", "kind: CronJob"),
+        ("kind: Job", "kind: Job\nstatus: done"),
         ("FireOnceNow", "FireTwice"),
         ("'5m'", "soon"),
         ("5m", "5x"),

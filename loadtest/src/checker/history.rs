@@ -116,6 +116,14 @@ pub struct Executor {
 pub struct Outage {
     pub from_us: i64,
     pub to_us: i64,
+    /// It came back from a backup that was made when the outage began: what it was told since, before it went down, is forgotten.
+    pub restored: bool,
+}
+
+impl Outage {
+    pub fn holds(&self, t_us: i64) -> bool {
+        (self.from_us..=self.to_us).contains(&t_us)
+    }
 }
 
 /// All that is known of a run of the scheduler.
@@ -197,14 +205,15 @@ impl History {
         self.bodies.values_mut().for_each(|bodies| bodies.sort_by_key(|b| b.start_us));
         self.runs_of.values_mut().for_each(|runs| runs.sort_unstable());
         self.faults.sort_by_key(|f| f.t_us);
-        let mut down_since = None;
+        let (mut down_since, mut restored) = (None, false);
         for fault in &self.faults {
             match fault.event {
                 FaultEvent::NodeKilled => down_since = Some(down_since.unwrap_or(fault.t_us)),
                 FaultEvent::NodeReady => {
                     if let Some(from_us) = down_since.take() {
-                        self.outages.push(Outage { from_us, to_us: fault.t_us });
+                        self.outages.push(Outage { from_us, to_us: fault.t_us, restored });
                     }
+                    restored = false;
                 }
                 FaultEvent::ExecutorKilled | FaultEvent::ExecutorFrozen | FaultEvent::ExecutorThawed => {
                     let named = self.executors.iter_mut().find(|e| Some(e.name.as_str()) == fault.executor.as_deref());
@@ -216,11 +225,12 @@ impl History {
                         (_, _) => executor.killed_us = Some(fault.t_us),
                     }
                 }
+                FaultEvent::NodeRestored => restored = true,
                 FaultEvent::NodeStarted | FaultEvent::ExecutorStarted => {}
             }
         }
         if let Some(from_us) = down_since {
-            self.outages.push(Outage { from_us, to_us: i64::MAX });
+            self.outages.push(Outage { from_us, to_us: i64::MAX, restored });
         }
     }
 

@@ -66,6 +66,7 @@ pub fn tell(history: &History, violation: &Violation) -> Vec<String> {
             let what = match fault.event {
                 FaultEvent::NodeStarted => "node started".to_owned(),
                 FaultEvent::NodeReady => "node ready".to_owned(),
+                FaultEvent::NodeRestored => "node restored from an archive".to_owned(),
                 FaultEvent::NodeKilled => "node killed".to_owned(),
                 FaultEvent::ExecutorStarted => format!("{who} started"),
                 FaultEvent::ExecutorKilled => format!("{who} killed"),

@@ -5,7 +5,7 @@ use super::{
     outcomes::{entries, is_window, last_of},
     windows::{Expect, expect, may_be_paused},
 };
-use crate::checker::{Findings, History, Job, Kind};
+use crate::checker::{Findings, History, Job, Kind, Outage};
 use campanile_schema::{
     event::{Outcome, SkipReason},
     job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
@@ -135,7 +135,17 @@ fn skipped(history: &History, job: &Job, reason: SkipReason, first: i64, last: i
         SkipReason::Deleted if job.deleted.is_some() => Ok(()),
         SkipReason::Deleted => Err("no caller deleted it".to_owned()),
         SkipReason::Edited => Err("no caller edited it".to_owned()),
-        SkipReason::Restored => Err("no backup was restored".to_owned()),
+        SkipReason::Restored => restored(history, first, last),
+    }
+}
+
+/// The node was down when the instants were due, and came back from an archive.
+fn restored(history: &History, first: i64, last: i64) -> Result<(), String> {
+    let came_back = |outage: &Outage| outage.restored && outage.holds(first * 1000) && outage.holds(last * 1000);
+    if history.outages.iter().any(came_back) {
+        Ok(())
+    } else {
+        Err("no restore from a backup passed over it".to_owned())
     }
 }
 

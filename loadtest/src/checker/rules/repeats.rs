@@ -77,7 +77,7 @@ fn reason(history: &History, run: &Run, before: &Body, after: &Body, found: &mut
     }
 }
 
-/// The executor died before the attempt was given up, or nobody could hear it for a lease.
+/// The executor died before the attempt was given up, or nobody could hear it for a lease, or whoever heard how it ended forgot it.
 fn lease_was_lost(history: &History, body: &Body, lost_ms: i64) -> bool {
     let lost_us = lost_ms.saturating_add(LEASE_SLACK_MS).saturating_mul(1000);
     let lease_us =
@@ -89,6 +89,7 @@ fn lease_was_lost(history: &History, body: &Body, lost_ms: i64) -> bool {
             .outages
             .iter()
             .any(|o| o.to_us.saturating_sub(o.from_us) >= lease_us && o.from_us <= lost_us && o.to_us >= body.start_us)
+        || body.end.is_some_and(|(end_us, _)| history.outages.iter().any(|o| o.restored && o.holds(end_us)))
 }
 
 /// The executor stood still for a lease before the attempt was given up.

@@ -175,6 +175,22 @@ fn a_lease_lost_without_cause_is_found() {
     s.world.fault(FaultEvent::NodeKilled, 39_600, None);
     s.world.fault(FaultEvent::NodeReady, 49_000, None);
     assert!(!s.world.verdict().has(Kind::LostWithoutCause), "{}", s.world.verdict());
+    // Down for a moment; it was told meanwhile how the attempt ended, or so it may be only when it came back from a backup.
+    let mut s = story();
+    s.world.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
+    s.world.fault(FaultEvent::NodeKilled, 41_000, None);
+    s.world.fault(FaultEvent::NodeReady, 42_000, None);
+    for run in [s.lost, s.confirmed] {
+        let mut end = s.world.lines_of(run).find(|l| l.token == 1).unwrap().clone();
+        (end.event, end.outcome) = (ExecutorEvent::End, Some(AttemptState::Success));
+        end.t_us = (T0 + 41_500) * 1000;
+        s.world.executors[1].1.push(end);
+    }
+    red(&s.world.verdict(), Kind::LostWithoutCause);
+    s.world.fault(FaultEvent::NodeRestored, 41_800, None);
+    assert!(!s.world.verdict().has(Kind::LostWithoutCause), "{}", s.world.verdict());
+    s.world.lines_of(s.lost).filter(|l| l.event == ExecutorEvent::End && l.token == 1).for_each(|l| l.t_us -= 600_000);
+    red(&s.world.verdict(), Kind::LostWithoutCause);
 }
 
 #[test]
