@@ -174,6 +174,7 @@ test-cql: ## The CQL store on a real server: Apache Cassandra, which is installe
 	$(rust)
 	deploy/cassandra/cassandra.sh prepare
 	$(CARGO) test $(TESTED) --lib cql -- --ignored --skip bench
+	$(CARGO) test $(TESTED) --test migrate_cql -- --ignored
 
 bench-cql: ## Figures of the CQL store on one server of this machine, some two minutes
 	@$(need)

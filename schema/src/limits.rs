@@ -444,6 +444,8 @@ pub const CLIENT_CHANGES_WAITING: usize = 64;
 pub const RESTORED_IDS: u64 = 1 << 32;
 /// Session numbers that a restore leaves unused, count: after the backup they may have been given out.
 pub const RESTORED_SESSIONS: u64 = 1 << 20;
+/// Tries of a statement of a migration that is not answered, count.
+pub const MIGRATE_TRIES: usize = 20;
 /// Content of one block of an archive, bytes.
 pub const ARCHIVE_BLOCK_BYTES: usize = 64 << 20;
 /// Rows of history in one block of an archive, count.

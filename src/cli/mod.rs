@@ -37,6 +37,7 @@ mod server;
 mod settings;
 mod store;
 mod store_backup;
+mod store_migrate;
 mod store_restore;
 mod system;
 mod tenant;

@@ -36,11 +36,11 @@ pub(super) enum Command {
 pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
     match command {
         Command::Print(args) => {
-            output::text(&schema::print(&options(args)?).map_err(|e| failure(&e))?);
+            output::text(&schema::print(&options(args.config)?).map_err(|e| failure(&e))?);
             Ok(())
         }
         Command::Apply(args) => {
-            let options = options(args)?;
+            let options = options(args.config)?;
             if options.cluster.is_empty() {
                 return Err(Failure::usage("the tables are a cluster's: set [cluster] name"));
             }
@@ -53,7 +53,7 @@ pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
             })
         }
         Command::Check(args) => {
-            let options = options(args)?;
+            let options = options(args.config)?;
             on_runtime(async move {
                 let report = schema::check(&options).await.map_err(|e| failure(&e))?;
                 tell(&report, &options, format)?;
@@ -63,8 +63,9 @@ pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
     }
 }
 
-fn options(args: Args) -> Result<CqlOptions, Failure> {
-    let config = Config::load(args.config.as_deref(), environment()).map_err(|e| Failure::usage(e.to_string()))?;
+/// Where a cluster keeps its data, by the configuration.
+pub(super) fn options(config: Option<PathBuf>) -> Result<CqlOptions, Failure> {
+    let config = Config::load(config.as_deref(), environment()).map_err(|e| Failure::usage(e.to_string()))?;
     let without = "no store is named: set [cql] contact_points, in a file that --config names or as CAMPANILE_CQL__CONTACT_POINTS";
     config.cql().ok_or_else(|| Failure::usage(without))
 }

@@ -4,7 +4,7 @@ use super::{
     failure::Failure,
     output::{self, Format},
     remote::{Connection, Remote},
-    store_backup, store_restore,
+    store_backup, store_migrate, store_restore,
 };
 use crate::store::{
     archive::{ArchiveReader, Image, Report, Sink, directory, dump},
@@ -26,6 +26,8 @@ pub(super) enum Command {
     Backup(store_backup::Args),
     /// Make an archive a data directory again
     Restore(store_restore::Args),
+    /// Move a stopped node's directory into the CQL store of a cluster that no node has used yet; goes on after a kill
+    Migrate(store_migrate::Args),
     /// Read an archive to its end and say what it holds. Exit code 1: it is damaged or cut off
     Verify {
         /// The archive; `-` = standard input
@@ -43,6 +45,7 @@ pub(super) fn run(command: Command, connection: &Connection, format: Format) -> 
         Command::Check { dir } => check(&dir, format),
         Command::Backup(args) => store_backup::run(&args, || Remote::new(connection), format),
         Command::Restore(args) => store_restore::run(&args, format),
+        Command::Migrate(args) => store_migrate::run(args, format),
         Command::Verify { archive } => verify(&archive, format),
         Command::Dump { path } => {
             let mut out = BufWriter::new(std::io::stdout().lock());

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod limits;
+mod migrate;
 #[path = "../support/mod.rs"]
 mod support;
 mod town;

@@ -140,6 +140,11 @@ impl Town {
         Self { store: SharedMemory::new(SHARDS), members, roads: Arc::default(), nodes: BTreeMap::new() }
     }
 
+    /// A way to the store besides those of nodes.
+    pub fn end(&self) -> SharedEnd {
+        self.store.end()
+    }
+
     pub async fn start(&mut self, node: u64) {
         self.start_in(node, tempfile::tempdir().unwrap(), None).await;
     }

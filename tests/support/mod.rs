@@ -91,6 +91,10 @@ impl TestNode {
     pub fn http(&self) -> String {
         format!("http://{}", self.http)
     }
+    /// Keeps the directory when the node is gone.
+    pub fn dir_handle(&self) -> Arc<tempfile::TempDir> {
+        self.dir.clone()
+    }
     pub fn dir(&self) -> PathBuf {
         self.dir.path().to_owned()
     }

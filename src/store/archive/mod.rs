@@ -1,5 +1,5 @@
 //! Archives: everything of a store in one stream of bytes, as of one moment. `store backup` writes one, `store restore`,
-//! `verify` and `dump` read it. The form is told in `docs/backup.md`.
+//! `verify`, `dump` and `migrate` read it. The form is told in `docs/backup.md`.
 //!
 //! An archive holds the newest snapshots of all shards, the journal behind them up to the cut, and the rows of the read model that
 //! the journal does not bring: what a start after a crash has. Restoring is recovery, in another place.
@@ -10,6 +10,7 @@ mod block;
 pub mod directory;
 pub mod dump;
 mod image;
+pub mod migrate;
 mod reader;
 mod record;
 mod report;

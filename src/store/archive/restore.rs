@@ -130,7 +130,7 @@ impl Sink for IntoViews<'_> {
     }
 }
 
-fn runtime() -> Result<Runtime, StoreError> {
+pub(super) fn runtime() -> Result<Runtime, StoreError> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
     built.map_err(|e| StoreError::Unavailable(format!("no threads to run on: {e}")))
 }

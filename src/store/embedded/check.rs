@@ -99,7 +99,7 @@ pub(crate) fn check_on(files: Arc<dyn Files>, dir: &Path) -> Result<CheckReport,
         return Err(StoreError::Refused(format!("{}: there is no store here (no file FORMAT)", dir.display())));
     }
     let _lock = take_lock(files.as_ref(), dir)?;
-    super::restore::refuse_half(files.as_ref(), dir)?;
+    super::restore::refuse_marked(files.as_ref(), dir)?;
     let format = meta::read_format(files.as_ref(), dir)?
         .ok_or_else(|| StoreError::Refused(format!("{}: there is no store here", dir.display())))?;
     let mut check = Check { findings: Vec::new(), shards: BTreeMap::new(), frames: 0, events: 0 };

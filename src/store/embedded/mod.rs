@@ -9,6 +9,7 @@
 //! snap/     a directory per shard: snapshot parts, MANIFEST
 //! views/    the read model (rebuildable while the journal reaches back far enough)
 //! logs/     output of attempts
+//! MOVED     what was in it is in a cluster's store now
 //! RESTORING while an archive is being restored into it: nobody may use it yet
 //! ```
 //!
@@ -153,7 +154,7 @@ impl EmbeddedStore {
         source: &dyn TableSource,
     ) -> Result<(Arc<Self>, Opened), StoreError> {
         let lock = take_lock(files.as_ref(), &options.dir)?;
-        restore::refuse_half(files.as_ref(), &options.dir)?;
+        restore::refuse_marked(files.as_ref(), &options.dir)?;
         Self::open_locked(files, options, source, lock)
     }
 

@@ -11,11 +11,15 @@ use super::{
 };
 use crate::store::{
     embedded::TableSource,
-    file::{Files, Lock, Open, SyncSite, real::RealFiles, stamped},
+    file::{Files, Lock, Open, SyncSite, read_whole, real::RealFiles, stamped},
     progress::Progress,
 };
 use campanile_actors::ports::{Opened, Position, StoreError};
-use campanile_schema::{format::FormatRow, ids::SessionId, limits::RESTORED_SESSIONS};
+use campanile_schema::{
+    format::FormatRow,
+    ids::SessionId,
+    limits::{RESTORED_SESSIONS, STORE_SMALL_FILE_BYTES},
+};
 use std::{fs, io, path::Path, sync::Arc};
 
 const MARKER: &str = "RESTORING";
@@ -23,16 +27,39 @@ const MARKER: &str = "RESTORING";
 /// Segments before it were never there.
 const FIRST_SEGMENT: u64 = 2;
 
-/// Refuses a directory whose restore has not come to its end.
-pub(super) fn refuse_half(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
-    match files.exists(&dir.join(MARKER)) {
-        Ok(false) => Ok(()),
-        Ok(true) => Err(StoreError::Refused(format!(
+/// Holds where a directory's content went.
+const MOVED: &str = "MOVED";
+
+/// Refuses a directory whose restore has not come to its end, or whose content is elsewhere.
+pub(super) fn refuse_marked(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
+    let there = |name: &str| {
+        let found = files.exists(&dir.join(name));
+        found.map_err(|e| StoreError::Unavailable(format!("cannot read {}: {e}", dir.display())))
+    };
+    if there(MARKER)? {
+        return Err(StoreError::Refused(format!(
             "{}: a restore into this directory did not come to its end. Run `campanile store restore` again; it begins anew",
             dir.display()
-        ))),
-        Err(e) => Err(StoreError::Unavailable(format!("cannot read {}: {e}", dir.display()))),
+        )));
     }
+    if there(MOVED)? {
+        let whereto = read_whole(files, &dir.join(MOVED), STORE_SMALL_FILE_BYTES).unwrap_or_default();
+        return Err(StoreError::Refused(format!(
+            "{}: what is in it was moved to {}, and would fire twice. To go back to the time before, remove the file {MOVED}",
+            dir.display(),
+            String::from_utf8_lossy(&whereto).trim_end()
+        )));
+    }
+    Ok(())
+}
+
+/// Nobody starts the directory any more.
+pub fn mark_moved(dir: &Path, whereto: &str) -> Result<(), StoreError> {
+    let path = dir.join(MOVED);
+    let done = fs::write(&path, format!("{whereto}\n"))
+        .and_then(|()| fs::File::open(&path)?.sync_all())
+        .and_then(|()| RealFiles.sync_dir(dir, SyncSite::CreateDirs));
+    done.map_err(|e| StoreError::WriteFailed(format!("cannot write {}: {e}", path.display())))
 }
 
 /// A directory that is being filled.

@@ -1,0 +1,144 @@
+//! A directory of a node alone moves into the store of a cluster.
+
+use super::{SHARDS, Town, executor, spread, support};
+use campanile::store::{
+    archive::{
+        Report, directory,
+        migrate::{Cluster, into_cluster},
+    },
+    embedded::restore::mark_moved,
+    memory::shared::SharedEnd,
+};
+use campanile_actors::ports::StoreError;
+use campanile_schema::{
+    ids::{JobId, RunId},
+    job::{ConcurrencyPolicy, JobSpec, Trigger},
+    record::RunState,
+    view::{JobFilter, TenantBody, TriggerBody},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+    time::Duration,
+};
+use support::{TestNode, eventually};
+
+fn move_into(dir: &Path, end: &SharedEnd) -> Result<Report, StoreError> {
+    let to = Cluster { leases: end, snapshots: end, views: end, shards: SHARDS };
+    directory::with_reader(dir, 1_000, |reader| into_cluster(reader, &to, &mut |_| {}))
+}
+
+/// Off the runtime: it waits for the store call by call.
+async fn moved(dir: PathBuf, end: SharedEnd) -> Result<Report, StoreError> {
+    tokio::task::spawn_blocking(move || move_into(&dir, &end)).await.unwrap()
+}
+
+/// What a node alone had before it was stopped.
+struct Before {
+    node: TestNode,
+    jobs: Vec<JobId>,
+    ticking: JobId,
+    ended: RunId,
+    waiting: RunId,
+}
+
+async fn a_life_alone() -> Before {
+    let node = TestNode::start().await;
+    let scheduler = node.scheduler();
+    let trigger = |key: &str| TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None };
+    let mut jobs = Vec::new();
+    for n in 0..40 {
+        let spec = JobSpec::new("default", &format!("job-{n}"), Trigger::Manual {});
+        jobs.push(scheduler.create_job(spec, Some(format!("key-{n}"))).await.unwrap().job_id);
+    }
+    scheduler.set_tenant("finance", TenantBody { max_jobs: 7, ..TenantBody::default() }).await.unwrap();
+    let every: Trigger = serde_json::from_str(r#"{"type":"CRON","expr":"* * * * * *","dialect":"UNIX"}"#).unwrap();
+    let mut tick = JobSpec::new("default", "tick", every);
+    tick.concurrency_policy = ConcurrencyPolicy::Allow;
+    let ticking = scheduler.create_job(tick, None).await.unwrap().job_id;
+    let running = campanile_client::Executor::builder(node.rpc(), support::TOKEN)
+        .pool("default")
+        .any_handler(|ctx: campanile_client::Context, _: campanile_schema::payload::Payload| async move {
+            ctx.log("a line");
+            Ok::<_, campanile_client::JobError>(None)
+        })
+        .build()
+        .unwrap()
+        .start();
+    let ended = scheduler.trigger(jobs[0], trigger("first")).await.unwrap().run_id;
+    assert_eq!(scheduler.wait_run(ended, 20_000).await.unwrap().state, RunState::Success);
+    eventually("the log", || async {
+        let log = scheduler.run_log(ended, None, 0, usize::MAX).await.unwrap();
+        (!log.text.is_empty()).then_some(())
+    })
+    .await;
+    eventually("three fires", || async {
+        (scheduler.job_runs(ticking, None, 100).await.unwrap().items.len() >= 3).then_some(())
+    })
+    .await;
+    running.drain(Duration::from_secs(2)).await;
+    // Nobody runs it any more: it is open when the node stops.
+    let waiting = scheduler.trigger(jobs[1], trigger("second")).await.unwrap().run_id;
+    Before { node, jobs, ticking, ended, waiting }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_moves_with_all_it_has_and_goes_on_where_it_broke_off() {
+    let before = a_life_alone().await;
+    let dir = before.node.dir();
+    // Kept: the directory lives as long as the node's handle.
+    let keep = before.node.dir_handle();
+    before.node.stop().await;
+    let mut town = Town::new();
+    let end = town.end();
+    // Answers are lost, and then all of them: the first tries break off.
+    end.weather().cut.store(true, Ordering::Release);
+    moved(dir.clone(), end.clone()).await.unwrap_err();
+    end.weather().cut.store(false, Ordering::Release);
+    end.weather().lose_every.store(3, Ordering::Release);
+    let report = eventually("the move", || async { moved(dir.clone(), end.clone()).await.ok() }).await;
+    assert_eq!((report.jobs, report.tenants), (41, 1), "{report:?}");
+    end.weather().lose_every.store(0, Ordering::Release);
+    // Again is as once.
+    moved(dir.clone(), end.clone()).await.unwrap();
+    mark_moved(&dir, "a cluster").unwrap();
+    let refused = moved(dir.clone(), end.clone()).await.unwrap_err().to_string();
+    assert!(refused.contains("moved to a cluster"), "{refused}");
+
+    for node in [1, 2] {
+        town.start(node).await;
+    }
+    spread(&town, 2).await;
+    let scheduler = town.scheduler(2);
+    let page = scheduler.jobs(JobFilter { page_size: Some(100), ..JobFilter::default() }).await.unwrap();
+    assert_eq!(page.items.len(), 41);
+    assert_eq!(scheduler.run(before.ended).await.unwrap().state, RunState::Success);
+    let log = scheduler.run_log(before.ended, None, 0, usize::MAX).await.unwrap();
+    assert_eq!(log.text.matches("a line").count(), 1, "{log:?}");
+    assert_eq!(scheduler.tenant("finance").await.unwrap().quota.max_jobs, 7);
+    let again = JobSpec::new("default", "job-3", Trigger::Manual {});
+    let made = scheduler.create_job(again, Some("key-3".to_owned())).await.unwrap();
+    assert_eq!(made.job_id, before.jobs[3], "the key of a create is known");
+    let (executor, _) = executor(&town, &[1, 2]);
+    assert_eq!(scheduler.wait_run(before.waiting, 20_000).await.unwrap().state, RunState::Success);
+    let first = TriggerBody { manual_run_id: Some("first".to_owned()), params: None, reason: None };
+    assert_eq!(scheduler.trigger(before.jobs[0], first).await.unwrap().run_id, before.ended, "its key is known");
+    let ledger = eventually("new fires", || async {
+        let ledger = scheduler.ledger(before.ticking, 0, i64::MAX / 2, 1000).await.unwrap();
+        (ledger.items.len() >= 7).then_some(ledger)
+    })
+    .await;
+    for pair in ledger.items.windows(2) {
+        let from = pair[0].until.unwrap_or(pair[0].logical_time).0;
+        assert_eq!(pair[1].logical_time.0 - from, 1000, "missing or twice: {pair:?}");
+    }
+    // A cluster that nodes have used takes no directory.
+    std::fs::remove_file(dir.join("MOVED")).unwrap();
+    let refused = moved(dir, end).await.unwrap_err().to_string();
+    assert!(refused.contains("not empty"), "{refused}");
+    executor.drain(Duration::from_secs(2)).await;
+    for node in [2, 1] {
+        town.stop(node).await;
+    }
+    drop(keep);
+}
