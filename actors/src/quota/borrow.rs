@@ -156,6 +156,7 @@ impl Quotas {
         let mut reports: HashMap<ShardId, Vec<Report>> = HashMap::new();
         for index in looked_at {
             let quota = &mut self.quotas[index];
+            quota.asking = false;
             let must_ask = quota.must_ask();
             if !all && !must_ask {
                 continue;
@@ -166,6 +167,7 @@ impl Quotas {
                 quota.ask_at_ms = now_ms + ASK_GAP_MS;
                 batch.push(quota.report());
             } else if must_ask {
+                quota.asking = true;
                 self.asking.push(index);
             }
         }
@@ -175,7 +177,9 @@ impl Quotas {
 
     /// Whether a tenant has something to ask after it was looked at.
     pub(super) fn note_asking(&mut self, index: usize) {
-        if self.borrower.is_some() && self.quotas[index].must_ask() && !self.asking.contains(&index) {
+        let quota = &mut self.quotas[index];
+        if self.borrower.is_some() && !quota.asking && quota.must_ask() {
+            quota.asking = true;
             self.asking.push(index);
         }
     }

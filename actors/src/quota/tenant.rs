@@ -28,6 +28,8 @@ pub(super) struct Quota {
     pub name: String,
     pub gauge: Arc<TenantGauge>,
     pub touched: bool,
+    /// It is among those that have something to ask.
+    pub asking: bool,
     /// The limits are known: of a tenant whose home is on another node they are asked for first.
     pub known: bool,
     pub limit: TenantRecord,
@@ -55,6 +57,7 @@ impl Quota {
             name: name.to_owned(),
             gauge,
             touched: false,
+            asking: false,
             known,
             limit: TenantRecord::default(),
             paused: false,
