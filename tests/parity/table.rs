@@ -65,6 +65,7 @@ pub const OPERATIONS: &[Operation] = &[
     all("tenant.get", "tenant get", "tenant_get"),
     all("tenant.list", "tenant list", "tenant_list"),
     all("tenant.set", "tenant set", "tenant_set"),
+    all("tenant.delete", "tenant delete", "tenant_delete"),
     all("tenant.pause", "tenant pause", "tenant_pause"),
     all("tenant.resume", "tenant resume", "tenant_resume"),
     all("system.info", "system info", "system_info"),

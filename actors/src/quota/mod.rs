@@ -97,6 +97,7 @@ impl Quotas {
         }
         quota.limit = limit;
         quota.known = true;
+        quota.told_since_asked = true;
         if let Some(borrower) = &self.borrower {
             borrower.begin(quota);
         }
