@@ -17,8 +17,18 @@ use std::{
 const STRIDE: u64 = 97;
 
 /// All fail points; `before_append` is passed only with the mutation `ack_before_sync`.
-const NAMES: [&str; 8] =
-    ["after_append", "after_dispatch", "backup", "before_append", "restore", "segment_roll", "snapshot", "view_flush"];
+const NAMES: [&str; 10] = [
+    "after_append",
+    "after_dispatch",
+    "backup",
+    "before_append",
+    "history_day",
+    "history_name",
+    "restore",
+    "segment_roll",
+    "snapshot",
+    "view_flush",
+];
 
 /// How long an acknowledgement that came too early has to reach its caller before the write.
 pub const HEARD_EARLY: Duration = Duration::from_millis(20);

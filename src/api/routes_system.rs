@@ -74,6 +74,13 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .bytes(archive::MEDIA, archive::backup)
         .errors(&[ErrorCode::IllegalState]),
+        Route::get(
+            "/api/v1/cluster/history",
+            "store.history",
+            "Runs that ended on closed days, with attempts and logs, oldest first: days of history, sent while they are read",
+        )
+        .bytes_of(archive::MEDIA, archive::history)
+        .errors(&[ErrorCode::InvalidArgument, ErrorCode::IllegalState]),
         Route::get("/api/v1/executors", "executor.list", "Executors that are connected").plain(executors),
         Route::get("/api/v1/pools", "pool.list", "Pools with their executors and waiting runs").plain(pools),
         Route::get("/api/v1/cluster/node", "system.info", "Facts of this node").plain(node),

@@ -17,6 +17,7 @@
 
 mod backup;
 pub mod check;
+mod ended;
 mod history;
 pub mod log;
 pub mod meta;
