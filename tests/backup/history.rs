@@ -31,7 +31,7 @@ fn day_of(ms: i64) -> String {
 }
 
 fn record(run: u64, ended_ms: i64) -> RunRecord {
-    let failed = run % 7 == 0;
+    let failed = run.is_multiple_of(7);
     let attempt = AttemptRecord {
         attempt: 1,
         generation: 1,
@@ -49,7 +49,7 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
     RunRecord {
         run: RunId(run),
         job: JobId(4_096 * (1 + run % 3)),
-        tenant: if run % 5 == 0 { "finance" } else { "default" }.to_owned(),
+        tenant: if run.is_multiple_of(5) { "finance" } else { "default" }.to_owned(),
         state: if failed { RunState::Failed } else { RunState::Success },
         source: Source::Manual,
         logical_ms: None,
@@ -348,7 +348,7 @@ fn a_run_that_was_started_again_later_is_shown_once_as_it_ended_last() {
     assert_eq!(archive(&dev)[0]["runs"], 1);
     let live = dev.run(&["run", "get", &id, "-o", "json"]).json();
     assert_eq!((&live["generation"], &live["state"]), (&json!(2), &json!("SUCCESS")));
-    assert_eq!(listed(&days, &[]), [live.clone()], "once, as it ended last");
+    assert_eq!(listed(&days, &[]), std::slice::from_ref(&live), "once, as it ended last");
     assert_eq!(run(&["run", "get", &id, "--archive", text(&days), "-o", "json"]).json(), live);
     // Nor as it was before, when only that day is asked for.
     let day = day_of(noon(5));
