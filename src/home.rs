@@ -5,7 +5,10 @@ use crate::{
     clock::{self, SystemClock},
     cluster::desk::Desk,
     ops::BackupSource,
-    store::embedded::{EmbeddedOptions, EmbeddedStore},
+    store::{
+        archive::days,
+        embedded::{EmbeddedOptions, EmbeddedStore},
+    },
 };
 use campanile_actors::{
     calls::Peers,
@@ -23,6 +26,7 @@ use parking_lot::Mutex;
 use std::{
     fs::{self, File},
     io::{self, Write},
+    ops::Range,
     path::{Path, PathBuf},
     pin::Pin,
     sync::{Arc, Weak},
@@ -240,6 +244,10 @@ impl Home {
 impl BackupSource for EmbeddedStore {
     fn backup(&self, out: &mut dyn Write, at_ms: i64) -> Result<(), StoreError> {
         Self::backup(self, out, at_ms).map(drop)
+    }
+
+    fn history(&self, out: &mut dyn Write, at_ms: i64, time: Range<i64>) -> Result<(), StoreError> {
+        days::send(out, self.format(), time.clone(), at_ms, self.ended(time.start, time.end)?)
     }
 }
 

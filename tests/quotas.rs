@@ -162,6 +162,42 @@ async fn a_paused_tenant_waits_and_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_tenant_has_neither_limits_nor_a_pause_and_its_history_stays() {
+    let node = TestNode::start().await;
+    let scheduler = node.scheduler();
+    let quota = TenantBody { max_jobs: 1, max_concurrent_runs: 1, ..TenantBody::default() };
+    scheduler.set_tenant("acme", quota).await.unwrap();
+    let executor = executor(&node, 4, |_| {}, 0);
+    let job = scheduler.create_job(manual("acme", "only"), None).await.unwrap();
+    let run = scheduler.trigger(job.job_id, TriggerBody::default()).await.unwrap();
+    assert_eq!(scheduler.wait_run(run.run_id, 30_000).await.unwrap().state, RunState::Success);
+    executor.drain(Duration::from_secs(2)).await;
+    let open = scheduler.trigger(job.job_id, TriggerBody::default()).await.unwrap();
+    scheduler.set_paused(Some("acme"), true, None).await.unwrap();
+    let refused = scheduler.delete_tenant("acme").await.unwrap_err();
+    assert_eq!(refused.known(), ErrorCode::IllegalState);
+    assert_eq!(refused.detail, Some(serde_json::json!({"jobs": 1, "openRuns": 1})), "{refused}");
+    assert!(scheduler.tenant("acme").await.unwrap().paused, "a refusal changes nothing");
+    scheduler.cancel_run(open.run_id, None).await.unwrap();
+    scheduler.delete_job(job.job_id, None).await.unwrap();
+    scheduler.delete_tenant("acme").await.unwrap();
+    let node = node.restart().await;
+    let scheduler = node.scheduler();
+    assert_eq!(scheduler.tenant("acme").await.unwrap_err().known(), ErrorCode::NotFound);
+    assert_eq!(scheduler.delete_tenant("acme").await.unwrap_err().known(), ErrorCode::NotFound);
+    assert!(scheduler.tenants().await.unwrap().iter().all(|tenant| tenant.tenant_id != "acme"));
+    assert_eq!(scheduler.run(run.run_id).await.unwrap().state, RunState::Success, "its history stays");
+    // As a tenant that nobody has ever heard of.
+    for name in ["one", "two"] {
+        let job = scheduler.create_job(manual("acme", name), None).await.unwrap();
+        scheduler.trigger(job.job_id, TriggerBody::default()).await.unwrap();
+    }
+    let again = scheduler.tenant("acme").await.unwrap();
+    assert_eq!((again.quota, again.paused, again.version, again.jobs), (TenantBody::default(), false, 0, 2));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_one_tenant_does_not_starve_another() {
     let node = TestNode::start().await;
     let scheduler = node.scheduler();

@@ -148,6 +148,9 @@ async fn operators_see_all_and_tenants_their_own() {
     operator.tenant_pause("fin", Some("maintenance")).await.unwrap();
     assert!(operator.tenant_get("fin").await.unwrap().paused);
     operator.tenant_resume("fin", None).await.unwrap();
+    assert_eq!(code(tenant.tenant_delete("fin", None).await), ErrorCode::Forbidden);
+    assert_eq!(code(operator.tenant_delete("fin", None).await), ErrorCode::IllegalState);
+    assert_eq!(code(operator.tenant_delete("nobody", None).await), ErrorCode::NotFound);
     assert!(operator.executor_list().await.unwrap().is_empty());
     operator.pool_list().await.unwrap();
     let executors_token = node.client(EXECUTOR).await;

@@ -85,6 +85,10 @@ pub enum ShardCall {
         paused: bool,
         version: u64,
     },
+    /// To every shard: what is held of a tenant's limits and pause goes.
+    DeleteTenant(String),
+    /// How much of a tenant the shard has.
+    TenantUse(String),
     GetJob(JobId),
     GetJobByName {
         tenant: String,
@@ -126,6 +130,18 @@ pub struct TenantFacts {
     pub paused: bool,
     /// Of all sessions of a cluster; None: the node is alone.
     pub counts: Option<Counts>,
+    /// Not only the whole system.
+    #[serde(default)]
+    pub paused_itself: bool,
+}
+
+/// What a shard has of a tenant.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct TenantUse {
+    /// Not deleted.
+    pub jobs: u64,
+    /// Also of deleted jobs.
+    pub open_runs: u64,
 }
 
 impl ShardCall {
@@ -142,6 +158,8 @@ impl ShardCall {
             | Self::SetTenant(_) => true,
             Self::Created(_)
             | Self::SetPause { .. }
+            | Self::DeleteTenant(_)
+            | Self::TenantUse(_)
             | Self::GetJob(_)
             | Self::GetJobByName { .. }
             | Self::GetRun(_)
@@ -162,7 +180,7 @@ impl ShardCall {
 impl ShardCall {
     /// Whether somebody may have carried it out who did not live to tell. Results of attempts are announced again in any case.
     fn changes(&self) -> bool {
-        self.is_counted() || matches!(self, Self::SetPause { .. })
+        self.is_counted() || matches!(self, Self::SetPause { .. } | Self::DeleteTenant(_))
     }
 
     /// What its caller is told for an error: only what certainly was not done may be called so.
@@ -205,6 +223,7 @@ answers! {
     Runs(Vec<RunView>),
     Name(String),
     Tenant(TenantFacts),
+    TenantUse(TenantUse),
     Names(Vec<String>),
     Terms(Vec<Terms>),
     Why(Option<String>),

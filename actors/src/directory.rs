@@ -84,6 +84,11 @@ impl Tenants {
         self.gauges.write().entry_ref(tenant).or_default().clone()
     }
 
+    /// Those of a tenant that was seen before.
+    pub fn known(&self, tenant: &str) -> Option<Arc<TenantGauge>> {
+        self.gauges.read().get(tenant).cloned()
+    }
+
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.gauges.read().keys().cloned().collect();
         names.sort_unstable();

@@ -17,11 +17,13 @@ use std::{
 const STRIDE: u64 = 97;
 
 /// All fail points; `before_append` is passed only with the mutation `ack_before_sync`.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 11] = [
     "after_append",
     "after_dispatch",
     "backup",
     "before_append",
+    "history_day",
+    "history_name",
     "migrate",
     "restore",
     "segment_roll",

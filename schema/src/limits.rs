@@ -450,6 +450,12 @@ pub const MIGRATE_TRIES: usize = 20;
 pub const ARCHIVE_BLOCK_BYTES: usize = 64 << 20;
 /// Rows of history in one block of an archive, count.
 pub const ARCHIVE_ROWS: usize = 1_024;
+/// Runs in one block of a day of history before they are packed, bytes, roughly.
+pub const HISTORY_BLOCK_BYTES: usize = 1 << 20;
+/// Logs in one block of a day of history before they are packed, bytes.
+pub const HISTORY_LOG_BLOCK_BYTES: usize = 4 << 20;
+/// A day is closed for the archive of history so long after its end, milliseconds: whatever ended on it stands in the read model by then.
+pub const HISTORY_CLOSED_AFTER_MS: i64 = 600_000;
 /// Bytes of a backup that are sent to its caller at once.
 pub const BACKUP_PIECE_BYTES: usize = 256 << 10;
 /// A caller who takes nothing of a backup for this long is cut off, milliseconds: the journal is not trimmed meanwhile.

@@ -1,4 +1,4 @@
-//! `GET /api/v1/cluster/backup`: an archive, sent while it is made.
+//! `GET /api/v1/cluster/backup` and `GET /api/v1/cluster/history`: an archive, sent while it is made.
 //!
 //! The node holds some pieces for a caller; whoever reads nothing for a minute is cut off, because the journal is not trimmed
 //! meanwhile. An archive that was cut off has no end, and is refused by whoever reads it.
@@ -7,8 +7,14 @@ use super::{
     route::{Answered, Call},
     stream,
 };
-use axum::body::Bytes;
+use crate::ops::Backup;
+use axum::{
+    body::{Body, Bytes},
+    http::Response,
+};
 use campanile_schema::limits::{BACKUP_PIECE_BYTES, BACKUP_STALL_MS};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::{
     io::{self, Write},
     time::Duration,
@@ -25,12 +31,31 @@ const PIECES: usize = 4;
 
 pub(super) async fn backup(call: Call) -> Answered {
     let backup = call.ops.store_backup(&call.caller)?;
+    Ok(send(&call, backup))
+}
+
+/// Days in UTC, such as 2026-02-01.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Days {
+    /// From this day on. Default: the first.
+    from: Option<String>,
+    /// Up to this day, which is included. Default: the last that is closed.
+    to: Option<String>,
+}
+
+pub(super) async fn history(call: Call, days: Days) -> Answered {
+    let history = call.ops.store_history(&call.caller, days.from.as_deref(), days.to.as_deref())?;
+    Ok(send(&call, history))
+}
+
+fn send(call: &Call, backup: Backup) -> Response<Body> {
     let (pieces, response) = stream::answer(MEDIA, PIECES);
     let mut out =
         Pieces { pieces, buffer: Vec::new(), stopping: call.shared.stopping.clone(), runtime: Handle::current() };
     // It ends by itself when the caller is gone, reads nothing, or the node stops.
     tokio::task::spawn_blocking(move || backup.write(&mut out));
-    Ok(response)
+    response
 }
 
 /// What is written goes to the caller in pieces.

@@ -187,7 +187,7 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         "cluster.events" => json!({"items": [{
             "at": AT, "kind": "SHARD_SERVED", "node": null, "shard": 7, "detail": "epoch 2, 14 frames replayed",
         }]}),
-        "store.backup" => json!("CMPNARC1..."),
+        "store.backup" | "store.history" => json!("CMPNARC1..."),
         "page.readyz" => json!({"ready": true}),
         "page.openapi" => json!({"openapi": "3.1.0", "info": {"title": "Campanile"}, "paths": {}}),
         "page.healthz" => json!("ok\n"),

@@ -301,6 +301,22 @@ impl Route {
         self
     }
 
+    /// Parameters in the query; the answer is bytes, sent while they are made.
+    pub fn bytes_of<Q, F>(mut self, media: &'static str, handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.answer = Some(|_| schemars::json_schema!({"type": "string", "format": "binary"}));
+        self.media = media;
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = parse_query(&call.uri).map(|query| handle(call, query));
+            Box::pin(async move { answering?.await })
+        }));
+        self
+    }
+
     /// A page for everybody, of another type than JSON perhaps.
     pub fn page(mut self, media: &'static str, page: fn(&Api, &Uri) -> Answered) -> Self {
         self.media = media;

@@ -35,6 +35,14 @@ pub(super) fn routes() -> Vec<Route> {
         Route::put("/api/v1/tenants/{tenantId}", "tenant.set", "Set a tenant's limits (0 = none)")
             .body(set_tenant)
             .errors(BAD_BODY),
+        Route::delete(
+            "/api/v1/tenants/{tenantId}",
+            "tenant.delete",
+            "Forget the limits and the pause of a tenant without jobs and open runs; its history stays",
+        )
+        .query(delete_tenant)
+        .status(204)
+        .errors(&[ErrorCode::InvalidArgument, ErrorCode::NotFound, ErrorCode::IllegalState]),
         Route::post("/api/v1/tenants/{tenantId}/pause", "tenant.pause", "Stop firing and starting for a tenant")
             .optional_body(pause_tenant)
             .status(204)
@@ -66,6 +74,13 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .bytes(archive::MEDIA, archive::backup)
         .errors(&[ErrorCode::IllegalState]),
+        Route::get(
+            "/api/v1/cluster/history",
+            "store.history",
+            "Runs that ended on closed days, with attempts and logs, oldest first: days of history, sent while they are read",
+        )
+        .bytes_of(archive::MEDIA, archive::history)
+        .errors(&[ErrorCode::InvalidArgument, ErrorCode::IllegalState]),
         Route::get("/api/v1/executors", "executor.list", "Executors that are connected").plain(executors),
         Route::get("/api/v1/pools", "pool.list", "Pools with their executors and waiting runs").plain(pools),
         Route::get("/api/v1/cluster/node", "system.info", "Facts of this node").plain(node),
@@ -80,6 +95,9 @@ async fn tenant(call: Call) -> Answer<TenantView> {
 }
 async fn set_tenant(call: Call, body: TenantBody) -> Answer<TenantView> {
     call.ops.tenant_set(&call.caller, call.tenant(), body).await
+}
+async fn delete_tenant(call: Call, body: ReasonBody) -> Answer<()> {
+    call.ops.tenant_delete(&call.caller, call.tenant(), body).await
 }
 async fn pause_tenant(call: Call, body: ReasonBody) -> Answer<()> {
     call.ops.tenant_pause(&call.caller, call.tenant(), body).await

@@ -23,6 +23,7 @@ mod export;
 mod failure;
 mod fires;
 mod following;
+mod history;
 mod import;
 mod job;
 mod job_flags;
@@ -32,6 +33,7 @@ mod members;
 mod output;
 mod remote;
 mod run;
+mod run_archive;
 mod schema;
 mod server;
 mod settings;
@@ -93,7 +95,7 @@ enum Command {
     /// Jobs: create, list, pause, trigger, their runs and ledger
     #[command(subcommand)]
     Job(job::Command),
-    /// Runs: get, wait, watch, log, cancel, retry, confirm
+    /// Runs: get, wait, watch, log, cancel, retry, confirm; list of an archive
     #[command(subcommand)]
     Run(run::Command),
     /// Dead letters: list, redrive, discard
@@ -121,6 +123,9 @@ enum Command {
     /// What a node keeps: back it up, restore it, check and show it
     #[command(subcommand)]
     Store(store::Command),
+    /// Days of ended runs in files: write them, list them, verify them; `run list --archive` reads them
+    #[command(subcommand)]
+    History(history::Command),
     /// The tables of the CQL store that a cluster shares
     #[command(subcommand)]
     Schema(schema::Command),
@@ -197,6 +202,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Cron(command) => cron::run(command, format),
         Command::Config(command) => settings::run(command),
         Command::Store(command) => store::run(command, &connection, format),
+        Command::History(command) => history::run(command, remote, format),
         Command::Schema(command) => schema::run(command, format),
         Command::Bench(args) => bench::run(args),
         Command::Token(command) => credentials::token(command, format),

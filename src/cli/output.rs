@@ -54,6 +54,76 @@ pub(super) fn list(format: Format, value: &Value, columns: &[Column]) -> Result<
     }
 }
 
+/// A list of any length, written while it is read.
+pub(super) struct Rows {
+    format: Format,
+    columns: &'static [Column],
+    /// Of a table: rows that are lined up together.
+    waiting: Vec<Value>,
+    any: bool,
+}
+
+/// Rows of a table that are lined up together, count.
+const ROWS_TOGETHER: usize = 1_000;
+
+impl Rows {
+    pub fn begin(format: Format, columns: &'static [Column]) -> Self {
+        Self { format, columns, waiting: Vec::new(), any: false }
+    }
+
+    pub fn row(&mut self, item: Value) -> Result<(), Failure> {
+        if self.format == Format::Table {
+            self.waiting.push(item);
+            if self.waiting.len() >= ROWS_TOGETHER {
+                self.lines();
+            }
+            return Ok(());
+        }
+        let begin = match (self.format, self.any) {
+            (Format::Table, _) => "",
+            (Format::Json, false) => "{\n  \"items\": [\n",
+            (Format::Json, true) => ",\n",
+            (Format::Yaml, false) => "items:\n",
+            (Format::Yaml, true) => "",
+        };
+        self.any = true;
+        // As an item of a list within a list's field.
+        let (item, indent) = match self.format {
+            Format::Table | Format::Json => (written(Format::Json, &item)?, "    "),
+            Format::Yaml => (written(Format::Yaml, &serde_json::json!([item]))?, ""),
+        };
+        let lines: Vec<String> = item.trim_end().lines().map(|line| format!("{indent}{line}")).collect();
+        let end = if self.format == Format::Yaml { "\n" } else { "" };
+        text(&format!("{begin}{}{end}", lines.join("\n")));
+        Ok(())
+    }
+
+    fn lines(&mut self) {
+        let table = table(&std::mem::take(&mut self.waiting), self.columns);
+        // The titles stand once.
+        let shown = if self.any { table.split_once('\n').map_or("", |(_, rows)| rows) } else { &table };
+        text(shown);
+        self.any = true;
+    }
+
+    pub fn end(mut self) -> Result<(), Failure> {
+        match (self.format, self.any) {
+            (Format::Table, any) => {
+                if !any || !self.waiting.is_empty() {
+                    self.lines();
+                }
+                Ok(())
+            }
+            (Format::Json, true) => {
+                text("\n  ]\n}\n");
+                Ok(())
+            }
+            (Format::Yaml, true) => Ok(()),
+            (Format::Json | Format::Yaml, false) => structured(self.format, &serde_json::json!({"items": []})),
+        }
+    }
+}
+
 /// Some fields of one thing on a line of their own.
 pub(super) fn words(value: &Value, fields: &[&str]) -> String {
     fields.iter().map(|field| cell(at(value, field))).collect::<Vec<_>>().join("  ")
@@ -61,14 +131,18 @@ pub(super) fn words(value: &Value, fields: &[&str]) -> String {
 
 /// JSON or YAML.
 fn structured(format: Format, value: &Value) -> Result<(), Failure> {
+    text(&written(format, value)?);
+    Ok(())
+}
+
+fn written(format: Format, value: &Value) -> Result<String, Failure> {
     let written = match format {
         Format::Table | Format::Json => {
             serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|e| e.to_string())
         }
         Format::Yaml => serde_yaml_ng::to_string(value).map_err(|e| e.to_string()),
     };
-    text(&written.map_err(|error| Failure::here(format!("the answer cannot be shown: {error}")))?);
-    Ok(())
+    written.map_err(|error| Failure::here(format!("the answer cannot be shown: {error}")))
 }
 
 pub(super) fn table(items: &[Value], columns: &[Column]) -> String {

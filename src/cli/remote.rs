@@ -188,8 +188,8 @@ impl Remote {
     }
 
     /// An answer of any length as it comes, and the name of where it comes from.
-    pub fn stream(&self, path: &str) -> Result<(String, impl Read + use<>), Failure> {
-        let mut request = http::Request::builder().uri(self.url(path, &[]));
+    pub fn stream(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<(String, impl Read + use<>), Failure> {
+        let mut request = http::Request::builder().uri(self.url(path, query));
         if let Some(token) = &self.token {
             request = request.header("Authorization", format!("Bearer {token}"));
         }

@@ -8,16 +8,27 @@ use super::{
     job_ref::JobRef,
     output::{self, Column, Format},
     remote::Remote,
+    run_archive,
     watch::{self, UntilFlags},
 };
 use campanile_schema::{limits::HTTP_WAIT_MS, record::RunState};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
     /// A run with its attempts
-    Get { run: u64 },
+    Get {
+        run: u64,
+        /// Of this directory of `history archive` instead of a node
+        #[arg(long, value_name = "DIR")]
+        archive: Option<PathBuf>,
+    },
+    /// Ended runs of a directory of `history archive`, newest first. Of a node: `job runs`, `run failed`
+    List(run_archive::ListArgs),
     /// Wait for the end of a run; exit code 8 when that is not SUCCESS
     Wait {
         run: u64,
@@ -52,6 +63,9 @@ pub(super) enum Command {
         /// Go on as it grows, until the run (with --attempt: the attempt) has ended
         #[arg(short, long)]
         follow: bool,
+        /// Of this directory of `history archive` instead of a node
+        #[arg(long, value_name = "DIR", conflicts_with = "follow")]
+        archive: Option<PathBuf>,
     },
     /// Cancel a run that is not final
     Cancel {
@@ -96,7 +110,10 @@ pub(super) const RUNS: &[Column] = &[
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::Get { run } => output::one(format, &remote.get(&path(run), &[])?),
+        Command::Get { run, archive: Some(archive) } => run_archive::get(&archive, run, format),
+        Command::List(args) => run_archive::list(args, format),
+        Command::Log { run, attempt, archive: Some(archive), .. } => run_archive::log(&archive, run, attempt, format),
+        Command::Get { run, archive: None } => output::one(format, &remote.get(&path(run), &[])?),
         Command::Wait { run, timeout } => wait(remote, format, run, timeout),
         Command::Watch { run: Some(run), until, .. } => {
             watch::show(remote, format, &format!("{}/watch", path(run)), Vec::new(), &until)
@@ -106,7 +123,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             let query = vec![("jobId", job), ("tenantId", tenant), ("labels", labels), ("state", state)];
             watch::show(remote, format, "/api/v1/runs/watch", query, &until)
         }
-        Command::Log { run, attempt, follow } => log(remote, format, run, attempt, follow),
+        Command::Log { run, attempt, follow, archive: None } => log(remote, format, run, attempt, follow),
         Command::Cancel { run, reason } => post(remote, format, run, "cancel", &json!({"reason": reason})),
         Command::Retry { run, reason } => post(remote, format, run, "retry", &json!({"reason": reason})),
         Command::Confirm { run, decision, reason } => {

@@ -123,7 +123,7 @@ fn write(args: &Args, remote: impl FnOnce() -> Result<Remote, Failure>, out: &mu
             directory::with_bytes(dir, now_ms(), read).map_err(|e| failure(&e))
         }
         None => {
-            let (name, answer) = remote()?.stream("/api/v1/cluster/backup")?;
+            let (name, answer) = remote()?.stream("/api/v1/cluster/backup", &[])?;
             copy(answer, name, out).map_err(|e| failure(&e))
         }
     }

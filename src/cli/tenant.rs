@@ -29,6 +29,12 @@ pub(super) enum Command {
         #[arg(long, value_name = "N")]
         max_queued_runs: Option<u32>,
     },
+    /// Forget the limits and the pause of a tenant without jobs and open runs; its history stays
+    Delete {
+        tenant: String,
+        #[arg(long)]
+        reason: Option<String>,
+    },
     /// Stop firing and starting for a tenant
     Pause {
         tenant: String,
@@ -81,6 +87,11 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
                 }
             }
             output::one(format, &remote.put(&path(&tenant), &quota)?)
+        }
+        Command::Delete { tenant, reason } => {
+            remote.delete(&path(&tenant), &[("reason", reason)])?;
+            output::text(&format!("{tenant}: deleted\n"));
+            Ok(())
         }
         Command::Pause { tenant, reason } => done(remote, &tenant, "pause", reason),
         Command::Resume { tenant, reason } => done(remote, &tenant, "resume", reason),

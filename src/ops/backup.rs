@@ -1,11 +1,15 @@
 //! A backup of the store of this node, while it runs.
 
-use super::{Answer, Operations, access, audit};
-use crate::auth::Caller;
+use super::{Answer, Operations, access, audit, invalid};
+use crate::{
+    auth::Caller,
+    store::archive::days::{self, Day},
+};
 use campanile_actors::ports::StoreError;
 use campanile_schema::error::{ApiError, ErrorCode};
 use std::{
     io::Write,
+    ops::Range,
     sync::{Arc, Weak},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,6 +18,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub trait BackupSource: Send + Sync + 'static {
     /// Blocks until all is written; `at_ms` is told in the archive.
     fn backup(&self, out: &mut dyn Write, at_ms: i64) -> Result<(), StoreError>;
+    /// Runs that ended in some time, as days of history; blocks until all is written.
+    fn history(&self, out: &mut dyn Write, at_ms: i64, time: Range<i64>) -> Result<(), StoreError>;
 }
 
 /// What a node has for backups.
@@ -36,23 +42,47 @@ pub struct Backup {
     source: Arc<dyn BackupSource>,
     caller: Caller,
     at_ms: i64,
+    what: What,
     _place: OwnedSemaphorePermit,
+}
+
+enum What {
+    Everything,
+    /// Runs that ended in this time, ms since 1970.
+    History(Range<i64>),
 }
 
 impl Backup {
     /// Writes it; blocks for as long as it takes.
     pub fn write(self, out: &mut dyn Write) {
-        let done = self.source.backup(out, self.at_ms).map_err(|error| {
-            tracing::warn!(%error, "a backup did not come to its end");
+        let (operation, written) = match self.what {
+            What::Everything => ("store.backup", self.source.backup(out, self.at_ms)),
+            What::History(time) => ("store.history", self.source.history(out, self.at_ms, time)),
+        };
+        let done = written.map_err(|error| {
+            tracing::warn!(%error, operation, "it did not come to its end");
             ApiError::new(ErrorCode::NotReady, error.to_string())
         });
-        audit(&self.caller, "store.backup", &"store", None, &done);
+        audit(&self.caller, operation, &"store", None, &done);
     }
 }
 
 impl Operations {
     /// An archive of everything on this node, for operators.
     pub fn store_backup(&self, caller: &Caller) -> Answer<Backup> {
+        self.source(caller, |_| What::Everything)
+    }
+
+    /// Runs that ended on closed days, for operators. `from` and `to` are days such as 2026-02-01, both included.
+    pub fn store_history(&self, caller: &Caller, from: Option<&str>, to: Option<&str>) -> Answer<Backup> {
+        let day = |field: &str, text: Option<&str>| {
+            text.map(|text| text.parse::<Day>().map_err(|why| invalid(format!("{field}: {why}")))).transpose()
+        };
+        let (from, to) = (day("from", from)?, day("to", to)?);
+        self.source(caller, |now_ms| What::History(days::closed(from, to, now_ms)))
+    }
+
+    fn source(&self, caller: &Caller, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
         access::operator(caller)?;
         // Also says whether the node is ready.
         let at_ms = self.scheduler.now_ms()?;
@@ -66,9 +96,9 @@ impl Operations {
             return Err(ApiError::new(ErrorCode::NotReady, "the node stops"));
         };
         let Ok(place) = backups.place.clone().try_acquire_owned() else {
-            let message = "a backup is under way, and a node makes one at a time";
+            let message = "a backup or an archive of history is under way, and a node makes one at a time";
             return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(10.0));
         };
-        Ok(Backup { source, caller: caller.clone(), at_ms, _place: place })
+        Ok(Backup { source, caller: caller.clone(), at_ms, what: what(at_ms), _place: place })
     }
 }

@@ -33,6 +33,16 @@ impl Operations {
         set
     }
 
+    /// The limits and the pause of a tenant without jobs and open runs go; its history stays.
+    pub async fn tenant_delete(&self, caller: &Caller, tenant: String, body: ReasonBody) -> Answer<()> {
+        access::operator(caller)?;
+        access::check_tenant_name(&tenant)?;
+        check_reason(body.reason.as_deref())?;
+        let deleted = self.scheduler.delete_tenant(&tenant).await;
+        audit(caller, "tenant.delete", &tenant, body.reason.as_deref(), &deleted);
+        deleted
+    }
+
     /// For operators, like its opposite: a tenant must not undo what contains it.
     pub async fn tenant_pause(&self, caller: &Caller, tenant: String, body: ReasonBody) -> Answer<()> {
         self.pause(caller, "tenant.pause", Some(tenant), true, body).await

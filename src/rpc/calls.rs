@@ -262,6 +262,15 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             }
             .await,
         ),
+        m::TENANT_DELETE => answer(
+            out,
+            id,
+            &async {
+                let (tenant, body) = read::<TenantCall<ReasonBody>>(params)?.parts()?;
+                done(ops.tenant_delete(who, tenant, body).await)
+            }
+            .await,
+        ),
         m::TENANT_PAUSE => answer(
             out,
             id,

@@ -64,6 +64,20 @@ pub enum Stored {
 /// See [`Tables::rows`].
 pub type StoredRows = Box<dyn Iterator<Item = Result<Stored, StoreError>> + Send>;
 
+/// An ended run, or what an attempt of the last one said.
+pub enum Ended {
+    Run(Box<RunRecord>),
+    /// Pieces of one attempt in their order.
+    Log {
+        run: RunId,
+        attempt: u32,
+        bytes: Vec<u8>,
+    },
+}
+
+/// See [`Tables::ended`].
+pub type EndedRuns = Box<dyn Iterator<Item = Result<Ended, StoreError>> + Send>;
+
 /// Tables of runs, keys, ledger, lists and logs. Applying rows twice, or again from an earlier place in the log, ends in
 /// the same tables.
 pub trait Tables: Send + Sync + 'static {
@@ -95,6 +109,9 @@ pub trait Tables: Send + Sync + 'static {
 
     /// Everything as it is at the call, however long the reading takes.
     fn rows(&self) -> Result<StoredRows, StoreError>;
+
+    /// Runs that ended from `from_ms` on and before `to_ms`, by when they ended and their id, each followed by its logs.
+    fn ended(&self, from_ms: i64, to_ms: i64) -> Result<EndedRuns, StoreError>;
 
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError>;
     fn read_log(&self, run: RunId, attempt: u32, offset: u64, max_bytes: usize) -> Result<Vec<u8>, StoreError>;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod damage;
+mod history;
 mod moved;
 #[path = "../cli/program.rs"]
 mod program;

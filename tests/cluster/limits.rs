@@ -7,7 +7,9 @@ use crate::{
 };
 use campanile_client::{Context, Executor, ExecutorHandle, JobError};
 use campanile_schema::{
+    error::ErrorCode,
     ids::{JobId, RunId},
+    job::{JobSpec, Trigger},
     record::RunState,
     view::{TenantBody, TriggerBody},
 };
@@ -137,6 +139,52 @@ async fn a_limit_holds_while_nodes_leave_and_join_and_one_permit_goes_round() {
     all_succeed(&town, 3, &runs).await;
     assert_eq!(at_once.most.load(Ordering::SeqCst), 1);
     stop(town, executor, &NODES).await;
+}
+
+/// Limits that were set again and again have a high version; those of a tenant that is known anew begin at 1.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_tenant_has_no_limits_on_any_node_and_new_ones_hold() {
+    let town = three_nodes().await;
+    let limits = |max_jobs| TenantBody { max_jobs, ..TenantBody::default() };
+    for max_jobs in [7, 8, 1] {
+        town.scheduler(2).set_tenant("acme", limits(max_jobs)).await.unwrap();
+    }
+    let job = JobSpec::new("acme", "only", Trigger::Manual {});
+    let job = town.scheduler(1).create_job(job, None).await.unwrap();
+    town.scheduler(2).set_paused(Some("acme"), true, None).await.unwrap();
+    let refused = town.scheduler(3).delete_tenant("acme").await.unwrap_err();
+    assert_eq!(refused.detail, Some(serde_json::json!({"jobs": 1, "openRuns": 0})), "{refused}");
+    town.scheduler(1).delete_job(job.job_id, None).await.unwrap();
+    town.scheduler(3).delete_tenant("acme").await.unwrap();
+    for node in NODES {
+        eventually("what the nodes said of its jobs is old", || async {
+            let answer = town.scheduler(node).tenant("acme").await;
+            answer.is_err_and(|error| error.known() == ErrorCode::NotFound).then_some(())
+        })
+        .await;
+    }
+    for node in NODES {
+        for n in 0..3 {
+            let spec = JobSpec::new("acme", &format!("job-{node}-{n}"), Trigger::Manual {});
+            let job = town.scheduler(node).create_job(spec, None).await.unwrap();
+            town.scheduler(node).trigger(job.job_id, TriggerBody::default()).await.unwrap();
+        }
+    }
+    town.scheduler(1).set_tenant("acme", limits(9)).await.unwrap();
+    let more = AtomicUsize::new(0);
+    for node in NODES {
+        eventually("the new limit holds", || async {
+            let name = format!("one-more-{}", more.fetch_add(1, Ordering::Relaxed));
+            let spec = JobSpec::new("acme", &name, Trigger::Manual {});
+            let refused = town.scheduler(node).create_job(spec, None).await.err()?;
+            (refused.known() == ErrorCode::TenantQuota).then_some(())
+        })
+        .await;
+    }
+    let mut town = town;
+    for node in NODES {
+        town.stop(node).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -257,6 +257,23 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
         ),
         post("tenant.pause", "/api/v1/tenants/other/pause", tenant.clone(), &["tenant", "pause", "other"]),
         post("tenant.resume", "/api/v1/tenants/other/resume", tenant, &["tenant", "resume", "other"]),
+        // One that is not there, and one that has jobs.
+        call(
+            "tenant.delete",
+            "DELETE",
+            "/api/v1/tenants/nobody",
+            Value::Null,
+            json!({"tenantId": "nobody"}),
+            &["tenant", "delete", "nobody"],
+        ),
+        call(
+            "tenant.delete",
+            "DELETE",
+            "/api/v1/tenants/default",
+            Value::Null,
+            json!({"tenantId": "default"}),
+            &["tenant", "delete", "default"],
+        ),
         post("system.pause", "/api/v1/system/pause", json!({}), &["system", "pause"]),
         post("system.resume", "/api/v1/system/resume", json!({}), &["system", "resume"]),
         post("clock.accept", "/api/v1/cluster/clock/accept", json!({}), &["system", "accept-clock"]),

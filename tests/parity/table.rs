@@ -30,6 +30,7 @@ const CLOSED: Reason = "HTTP closes the connection";
 const INTERRUPTED: Reason = "the command is interrupted";
 const APPLIES: Reason = "`campanile apply` does both; with --dry-run only job.plan";
 const ARCHIVE: Reason = "an archive has no size that is known: it is read as a stream over HTTP";
+const HISTORY: Reason = "`campanile history archive`, beside the commands that read what it made";
 const STORES: Reason = "`campanile store backup`, beside the commands that read what it made";
 const CLOSES: Reason = "Changes.close";
 
@@ -65,6 +66,7 @@ pub const OPERATIONS: &[Operation] = &[
     all("tenant.get", "tenant get", "tenant_get"),
     all("tenant.list", "tenant list", "tenant_list"),
     all("tenant.set", "tenant set", "tenant_set"),
+    all("tenant.delete", "tenant delete", "tenant_delete"),
     all("tenant.pause", "tenant pause", "tenant_pause"),
     all("tenant.resume", "tenant resume", "tenant_resume"),
     all("system.info", "system info", "system_info"),
@@ -82,6 +84,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation { cli: Err(APPLIES), ..all("job.plan", "", "job_plan") },
     Operation { cli: Err(APPLIES), ..all("job.apply", "", "job_apply") },
     Operation { rpc: Err(ARCHIVE), cli: Err(STORES), python: Err(ARCHIVE), ..all("store.backup", "", "") },
+    Operation { rpc: Err(ARCHIVE), cli: Err(HISTORY), python: Err(ARCHIVE), ..all("store.history", "", "") },
 ];
 
 /// Commands under these talk to a node; all others work on this machine's files.
@@ -89,6 +92,7 @@ pub const NODE_COMMANDS: &[&str] = &["job", "run", "dlq", "tenant", "system", "c
 /// Such commands that are several calls, and so no operation of their own.
 pub const SEVERAL_CALLS: &[(&str, Reason)] = &[
     ("run wait", "run.get with waitSec, again and again"),
+    ("run list", "reads a directory of `history archive`; no node is asked"),
     ("job edit", "job.get, an editor, job.replace"),
     ("cluster new-keys", "makes files; no node is asked"),
 ];

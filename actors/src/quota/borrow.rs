@@ -165,6 +165,7 @@ impl Quotas {
             let batch = reports.entry(home).or_default();
             if free(home) && batch.len() < REPORTS_AT_ONCE && (all || quota.ask_at_ms <= now_ms) {
                 quota.ask_at_ms = now_ms + ASK_GAP_MS;
+                quota.told_since_asked = false;
                 batch.push(quota.report());
             } else if must_ask {
                 quota.asking = true;
@@ -189,8 +190,8 @@ impl Quotas {
         let index = self.of(&terms.tenant);
         let quota = &mut self.quotas[index];
         let limits = terms.limits.unwrap_or_else(|| TenantRecord { tenant: terms.tenant, ..TenantRecord::default() });
-        // One that was set meanwhile is newer than this answer.
-        if !quota.known || limits.version >= quota.limit.version {
+        // One that was set meanwhile is newer than this answer. Versions alone do not tell: they begin again after a deletion.
+        if !quota.known || !quota.told_since_asked || limits.version >= quota.limit.version {
             quota.gauge.set_limits(&limits);
             (quota.limit, quota.known) = (limits, true);
         }

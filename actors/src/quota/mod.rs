@@ -97,6 +97,7 @@ impl Quotas {
         }
         quota.limit = limit;
         quota.known = true;
+        quota.told_since_asked = true;
         if let Some(borrower) = &self.borrower {
             borrower.begin(quota);
         }
@@ -172,8 +173,12 @@ impl Quotas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lending::{Counts, Terms};
     use campanile_core::job::Need;
-    use campanile_schema::ids::JobId;
+    use campanile_schema::{
+        ids::{JobId, SessionId},
+        loan::Level,
+    };
 
     const TENANT: &str = "t";
 
@@ -262,5 +267,36 @@ mod tests {
         assert!(quotas.why(TENANT, RunId(3)).is_some_and(|why| why.starts_with("TENANT_PAUSED")));
         quotas.pause(TENANT, false);
         assert_eq!(ids(&quotas.grant(1_000_601)), [3]);
+    }
+
+    #[test]
+    fn limits_that_were_deleted_do_not_hold_and_an_older_answer_changes_nothing() {
+        let tenants = Arc::new(Tenants::default());
+        let mut quotas = Quotas::new(tenants.clone(), Some(Borrower::new(SessionId(1), 16)));
+        let most = || tenants.gauge(TENANT).max_jobs.load(Ordering::Relaxed);
+        let limits = |max_jobs, version| TenantRecord {
+            tenant: TENANT.to_owned(),
+            max_jobs,
+            version,
+            ..TenantRecord::default()
+        };
+        let answer = |limits| Terms {
+            tenant: TENANT.to_owned(),
+            limits,
+            level: Level::default(),
+            share: 0,
+            rate: 0.0,
+            elsewhere: Counts::default(),
+        };
+        quotas.set(limits(7, 5));
+        quotas.terms(answer(None), 0);
+        assert_eq!(most(), 7, "this was asked before they were set");
+        assert!(!quotas.reports(true, 0, |_| true).is_empty());
+        quotas.terms(answer(None), 0);
+        assert_eq!(most(), 0, "they were deleted, and the word of it was lost");
+        quotas.set(limits(7, 5));
+        quotas.reports(true, 1_000, |_| true);
+        quotas.terms(answer(Some(limits(3, 1))), 1_000);
+        assert_eq!(most(), 3, "deleted and set anew: versions begin again");
     }
 }

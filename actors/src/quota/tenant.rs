@@ -33,6 +33,8 @@ pub(super) struct Quota {
     /// The limits are known: of a tenant whose home is on another node they are asked for first.
     pub known: bool,
     pub limit: TenantRecord,
+    /// The question on its way to the home shard was asked before the limits were told: its answer may be older.
+    pub told_since_asked: bool,
     pub paused: bool,
     pub holders: HashSet<RunId>,
     pub waiting: BTreeMap<Place, Waiting>,
@@ -60,6 +62,7 @@ impl Quota {
             asking: false,
             known,
             limit: TenantRecord::default(),
+            told_since_asked: false,
             paused: false,
             holders: HashSet::new(),
             waiting: BTreeMap::new(),

@@ -2,7 +2,7 @@
 
 use super::Scheduler;
 use crate::{
-    calls::{ShardCall, TenantFacts, ask, gone},
+    calls::{ShardCall, TenantFacts, TenantUse, ask, gone},
     lending::Counts,
     maintenance,
     messages::{Answer, PoolMsg},
@@ -38,23 +38,24 @@ impl Scheduler {
         let directory = self.directory()?;
         spec::check_tenant("tenantId", tenant)?;
         let shard = home_of(tenant, directory.shards);
-        let TenantFacts { limits, paused, counts } =
+        let TenantFacts { limits, paused, counts, paused_itself } =
             ask(&directory, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
-        let counted = counts.is_some_and(|counts| counts != Counts::default());
-        let known = limits.is_some() || counted || directory.tenants.names().iter().any(|t| t == tenant);
-        if !known {
+        let gauge = directory.tenants.known(tenant);
+        // Also one that stands in some shards only, because its call did not come to its end.
+        let paused_itself = paused_itself || gauge.as_ref().is_some_and(|gauge| gauge.paused.load(Ordering::Relaxed));
+        let here = gauge.map(|gauge| {
+            let count = |n: &std::sync::atomic::AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
+            let (jobs, running, waiting) = (count(&gauge.jobs), count(&gauge.running), count(&gauge.waiting));
+            Counts { jobs, running, waiting, wanted: 0 }
+        });
+        let here = here.unwrap_or_default();
+        // By what there is of it now, and not by what this node has heard of since its start: all nodes say the same.
+        let counted = here != Counts::default() || counts.is_some_and(|counts| counts != Counts::default());
+        if !(limits.is_some() || paused_itself || counted) {
             return Err(super::no_such("tenant", format!("'{tenant}'")));
         }
         let record = limits.unwrap_or_default();
-        let gauge = directory.gauge(tenant);
-        let count = |n: &std::sync::atomic::AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
-        let here = || Counts {
-            jobs: count(&gauge.jobs),
-            running: count(&gauge.running),
-            waiting: count(&gauge.waiting),
-            wanted: 0,
-        };
-        let Counts { jobs, running, waiting, .. } = counts.unwrap_or_else(here);
+        let Counts { jobs, running, waiting, .. } = counts.unwrap_or(here);
         Ok(TenantView {
             tenant_id: tenant.to_owned(),
             quota: TenantBody {
@@ -82,9 +83,53 @@ impl Scheduler {
         }
         let mut views = Vec::with_capacity(names.len());
         for tenant in names {
-            views.push(self.tenant(&tenant).await?);
+            match self.tenant(&tenant).await {
+                Ok(view) => views.push(view),
+                // This node has heard of it; nothing of it is left.
+                Err(error) if error.known() == ErrorCode::NotFound => (),
+                Err(error) => return Err(error),
+            }
         }
         Ok(views)
+    }
+
+    /// A tenant without jobs and open runs loses its limits and its pause, as if they had never been set; its history stays. A job
+    /// that is created meanwhile has the limits of a tenant without any.
+    ///
+    /// # Errors
+    /// There are jobs or open runs: how many of each is in the message and its detail.
+    pub async fn delete_tenant(&self, tenant: &str) -> Answer<()> {
+        // Also what is known only by its runs, such as those that wait for a person, is refused and not absent.
+        let absent = self.tenant(tenant).await.err();
+        if let Some(error) = absent.as_ref().filter(|error| error.known() != ErrorCode::NotFound) {
+            return Err(error.clone());
+        }
+        let directory = self.directory()?;
+        let mut found = TenantUse::default();
+        for shard in 0..directory.shards {
+            let TenantUse { jobs, open_runs } =
+                ask(&directory, ShardId(shard), ShardCall::TenantUse(tenant.to_owned())).await?;
+            (found.jobs, found.open_runs) = (found.jobs + jobs, found.open_runs + open_runs);
+        }
+        let TenantUse { jobs, open_runs } = found;
+        if jobs > 0 || open_runs > 0 {
+            let message = format!(
+                "the tenant '{tenant}' has {jobs} jobs and {open_runs} open runs: delete its jobs, and cancel its runs or wait until they have ended"
+            );
+            let detail = serde_json::json!({"jobs": jobs, "openRuns": open_runs});
+            return Err(ApiError::new(ErrorCode::IllegalState, message).with_detail(detail));
+        }
+        if let Some(error) = absent {
+            return Err(error);
+        }
+        // The home shard last: as long as it holds anything the tenant is known, so what a crash leaves half done can be done again.
+        let home = home_of(tenant, directory.shards);
+        let others = (0..directory.shards).map(ShardId).filter(|shard| *shard != home);
+        for shard in others.chain([home]) {
+            ask::<()>(&directory, shard, ShardCall::DeleteTenant(tenant.to_owned())).await?;
+        }
+        directory.tick_quotas();
+        Ok(())
     }
 
     pub async fn set_tenant(&self, tenant: &str, quota: TenantBody) -> Answer<TenantView> {

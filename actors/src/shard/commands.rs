@@ -1,18 +1,16 @@
 //! What arrives at a shard and changes something.
 
-use super::{Shard, append::not_found, lending::remind_all, load::tell_of_pause};
+use super::{Shard, append::not_found};
 use crate::{
     calls::{FinalAction, Port, ShardAnswer, ShardCall, gone, nowhere},
-    messages::{Answer, Bind, Envelope, FinishBatch, PoolMsg, ReplyTo, ShardMsg},
+    messages::{Answer, Bind, Envelope, FinishBatch, ReplyTo, ShardMsg},
 };
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    event::{Event, PauseScope},
     ids::{ExecutorSession, JobId, RunId},
     record::AttemptState,
     rpc::executor::{Ended, FinishOutcome, Held},
-    stored::TenantRecord,
 };
 use ractor::ActorRef;
 use std::sync::Arc;
@@ -58,6 +56,8 @@ impl Shard {
             ShardCall::SetPause { scope, paused, version } => {
                 self.set_pause(myself, scope, paused, version, Port::new(port));
             }
+            ShardCall::DeleteTenant(tenant) => self.delete_tenant(myself, tenant, Port::new(port)),
+            ShardCall::TenantUse(tenant) => self.tenant_use(&tenant, Port::new(port)),
             ShardCall::GetJob(job) => self.get_job(job, Port::new(port)),
             ShardCall::GetJobByName { tenant, name } => self.get_job_by_name(&tenant, &name, Port::new(port)),
             ShardCall::GetRun(run) => self.get_run(run, Port::new(port)),
@@ -236,37 +236,6 @@ impl Shard {
                 self.refuse(ReplyTo::Caller(port), error);
             }
         }
-    }
-
-    pub(super) fn set_tenant(&mut self, myself: &ActorRef<ShardMsg>, mut tenant: TenantRecord, port: Port<()>) {
-        tenant.version = self.state.tenants.get(&tenant.tenant).map_or(0, |t| t.version) + 1;
-        let event = Event::TenantSet { tenant: tenant.clone() };
-        self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
-        let directory = self.directory.clone();
-        self.when_durable(move || {
-            remind_all(&directory, &tenant);
-            directory.to_pool(PoolMsg::SetQuota(tenant));
-            port.send(Ok(()));
-        });
-    }
-
-    pub(super) fn set_pause(
-        &mut self,
-        myself: &ActorRef<ShardMsg>,
-        scope: PauseScope,
-        paused: bool,
-        version: u64,
-        port: Port<()>,
-    ) {
-        let event = Event::PauseSet { scope: scope.clone(), paused, version };
-        self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
-        // An older call that came later changes nothing.
-        let paused = self.state.pauses.get(&scope).is_some_and(|(paused, _)| *paused);
-        let directory = self.directory.clone();
-        self.when_durable(move || {
-            tell_of_pause(&directory, &scope, paused);
-            port.send(Ok(()));
-        });
     }
 
     pub(super) fn watch(&mut self, run: RunId, port: oneshot::Sender<()>) {

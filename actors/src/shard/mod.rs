@@ -17,6 +17,7 @@ pub mod load;
 mod moving;
 mod queries;
 mod snapshot;
+mod tenants;
 mod watched;
 
 use crate::{directory::Directory, job::JobActor, lending::Heard, messages::ShardMsg, ports::Position};

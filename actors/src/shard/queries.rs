@@ -7,6 +7,7 @@ use crate::{
     messages::{PoolMsg, ShardFacts},
 };
 use campanile_schema::{
+    event::PauseScope,
     ids::{JobId, RunId},
     job::{JobStatus, JobView},
     stored::Sealed,
@@ -50,9 +51,11 @@ impl Shard {
     pub(super) fn get_tenant(&mut self, tenant: &str, port: Port<TenantFacts>) {
         let limits = self.state.tenants.get(tenant).cloned();
         let paused = self.state.paused(tenant).is_some();
+        let scope = PauseScope::Tenant(tenant.to_owned());
+        let paused_itself = self.state.pauses.get(&scope).is_some_and(|(paused, _)| *paused);
         let counts = self.directory.membership.as_ref().map(|_| self.heard.total(tenant, None));
         self.when_durable(move || {
-            port.send(Ok(TenantFacts { limits, paused, counts }));
+            port.send(Ok(TenantFacts { limits, paused, counts, paused_itself }));
         });
     }
 

@@ -257,6 +257,13 @@ async def test_tenants_have_limits_and_pauses(client: Client) -> None:
     await client.tenant_resume(tenant)
     assert not (await client.tenant_get(tenant)).paused
     assert tenant in {known.tenant_id for known in await client.tenant_list()}
+    with pytest.raises(campanile.ConflictError) as kept:
+        await client.tenant_delete(tenant)
+    assert kept.value.detail == {"jobs": 1, "openRuns": 0}
+    await client.job_delete(job_id)
+    await client.tenant_delete(tenant, reason="a test")
+    with pytest.raises(campanile.NotFoundError):
+        await client.tenant_delete(tenant)
 
 
 async def test_facts_of_node_executors_and_pools(client: Client) -> None:

@@ -118,6 +118,7 @@ waits! {
     tenant_get(tenant: &str) -> TenantView;
     tenant_list() -> Vec<TenantView>;
     tenant_set(tenant: &str, quota: TenantBody) -> TenantView;
+    tenant_delete(tenant: &str, why: Option<&str>) -> ();
     tenant_pause(tenant: &str, why: Option<&str>) -> ();
     tenant_resume(tenant: &str, why: Option<&str>) -> ();
     system_pause(why: Option<&str>) -> ();

@@ -132,6 +132,10 @@ impl Client {
     pub async fn tenant_set(&self, tenant: &str, quota: TenantBody) -> Answer<TenantView> {
         self.call(method::TENANT_SET, &TenantCall::new(tenant.to_owned(), quota)).await
     }
+    /// Its limits and its pause go, for operators; refused with ILLEGAL_STATE while it has jobs or open runs.
+    pub async fn tenant_delete(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
+        self.done(method::TENANT_DELETE, &TenantCall::new(tenant.to_owned(), reason(why))).await
+    }
     pub async fn tenant_pause(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
         self.done(method::TENANT_PAUSE, &TenantCall::new(tenant.to_owned(), reason(why))).await
     }

@@ -40,6 +40,7 @@ pub mod method {
     pub const TENANT_GET: &str = "tenant.get";
     pub const TENANT_LIST: &str = "tenant.list";
     pub const TENANT_SET: &str = "tenant.set";
+    pub const TENANT_DELETE: &str = "tenant.delete";
     pub const TENANT_PAUSE: &str = "tenant.pause";
     pub const TENANT_RESUME: &str = "tenant.resume";
     pub const SYSTEM_PAUSE: &str = "system.pause";
@@ -119,6 +120,7 @@ pub mod method {
         TENANT_GET,
         TENANT_LIST,
         TENANT_SET,
+        TENANT_DELETE,
         TENANT_PAUSE,
         TENANT_RESUME,
         SYSTEM_PAUSE,

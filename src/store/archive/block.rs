@@ -7,11 +7,33 @@ pub const MAGIC: [u8; 8] = *b"CMPNARC1";
 /// Bytes before a block's content: kind, packing, two reserved, length when unpacked, length as stored, checksum.
 pub const HEADER: usize = 16;
 
-/// The content is as it is, or packed as one LZ4 block.
+/// The content is as it is, or packed as one LZ4 block, or as one zstd frame.
 const PLAIN: u8 = 0;
 const LZ4: u8 = 1;
+const ZSTD: u8 = 2;
+/// Higher takes longer: a day of history is written once and kept for years.
+const ZSTD_LEVEL: i32 = 9;
 /// Below this packing gains nothing, bytes.
 const PACK_FROM: usize = 64;
+
+/// How a writer packs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// Fast, for backups.
+    Lz4,
+    /// Small, for days of history.
+    Zstd,
+}
+
+impl Packing {
+    /// The number in the header, and the packed bytes. None: it cannot be packed.
+    fn pack(self, content: &[u8]) -> Option<(u8, Vec<u8>)> {
+        match self {
+            Self::Lz4 => Some((LZ4, lz4_flex::block::compress(content))),
+            Self::Zstd => zstd::bulk::compress(content, ZSTD_LEVEL).ok().map(|packed| (ZSTD, packed)),
+        }
+    }
+}
 
 /// What stands before a block's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,14 +44,14 @@ pub struct Header {
     pub length: u32,
     /// Bytes that follow.
     pub stored: u32,
-    crc: u32,
+    pub crc: u32,
 }
 
 /// Puts a block behind what is in `out`; gives its checksum, which the next block is to follow.
-pub fn encode(out: &mut Vec<u8>, kind: u8, content: &[u8], before: u32) -> u32 {
-    let packed = (content.len() >= PACK_FROM).then(|| lz4_flex::block::compress(content));
+pub fn encode(out: &mut Vec<u8>, kind: u8, content: &[u8], before: u32, packing: Packing) -> u32 {
+    let packed = if content.len() >= PACK_FROM { packing.pack(content) } else { None };
     let (packing, stored) = match &packed {
-        Some(packed) if packed.len() < content.len() => (LZ4, packed.as_slice()),
+        Some((packing, packed)) if packed.len() < content.len() => (*packing, packed.as_slice()),
         Some(_) | None => (PLAIN, content),
     };
     let mut header = [0; HEADER];
@@ -64,6 +86,9 @@ impl Header {
             PLAIN => stored,
             LZ4 => lz4_flex::block::decompress(&stored, self.length as usize)
                 .map_err(|_| "the block cannot be unpacked")?,
+            ZSTD => {
+                zstd::bulk::decompress(&stored, self.length as usize).map_err(|_| "the block cannot be unpacked")?
+            }
             _ => return Err("the block is packed in an unknown way: written by a newer release?"),
         };
         if content.len() != self.length as usize {

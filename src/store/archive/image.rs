@@ -66,6 +66,9 @@ impl Image {
                 Record::Rows(rows) => sink.rows(rows.into_iter().map(|row| (time_of(&row), row)).collect())?,
                 Record::Log(LogOf { run, attempt, bytes }) => sink.log(run, attempt, bytes)?,
                 Record::Batch(batch) => replay(&reader, &head, &mut shards, &batch, sink)?,
+                Record::Day(_) | Record::Logs(_) | Record::Again(_) => {
+                    return Err(reader.nonsense("a record of a day of history"));
+                }
                 Record::Chunk(_) | Record::Broken(_) | Record::End(_) => {}
             }
         }

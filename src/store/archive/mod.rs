@@ -4,9 +4,12 @@
 //! An archive holds the newest snapshots of all shards, the journal behind them up to the cut, and the rows of the read model that
 //! the journal does not bring: what a start after a crash has. Restoring is recovery, in another place.
 //!
+//! `days` are days of history in files of their own, made of the same blocks.
+//!
 //! What it never holds: keys that open sealed secrets, tokens, configuration.
 
 mod block;
+pub mod days;
 pub mod directory;
 pub mod dump;
 mod image;
@@ -19,6 +22,6 @@ mod writer;
 
 pub use image::{Image, Sink};
 pub use reader::ArchiveReader;
-pub use record::{Head, Record, Totals};
+pub use record::{DAY_FORMAT, DayHead, Head, LogOf, Record, Totals};
 pub use report::Report;
 pub use writer::ArchiveWriter;

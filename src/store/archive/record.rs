@@ -29,6 +29,26 @@ pub struct Head {
     pub rows_upto: Position,
 }
 
+/// Version of the form of days of history.
+pub const DAY_FORMAT: u16 = 1;
+
+/// The first record of days of history (`days`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayHead {
+    /// [`DAY_FORMAT`].
+    pub day_format: u16,
+    /// Release that wrote it.
+    pub release: String,
+    /// Of the store whose history it is.
+    pub store: FormatRow,
+    /// What ended from here on is in it, ms since 1970: the beginning of its day.
+    pub from_ms: i64,
+    /// Up to here, without it.
+    pub to_ms: i64,
+    /// When it was written, ms since 1970.
+    pub at_ms: i64,
+}
+
 /// The last record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
@@ -48,6 +68,11 @@ pub enum Record {
     Rows(Vec<Row>),
     Log(LogOf),
     Batch(BatchOf),
+    Day(DayHead),
+    /// Of runs of the rows before.
+    Logs(Vec<LogOf>),
+    /// Runs of a day that were started again, with their generation.
+    Again(Vec<(RunId, u32)>),
     /// Whoever wrote could not go on.
     Broken(String),
     End(EndOf),
@@ -91,17 +116,25 @@ pub struct EndOf {
 }
 
 impl Record {
+    pub const ROWS: u8 = 4;
+    pub const LOGS: u8 = 8;
+    pub const AGAIN: u8 = 9;
+    pub const END: u8 = 255;
+
     /// The number in its block.
     pub fn kind(&self) -> u8 {
         match self {
             Self::Head(_) => 1,
             Self::Snapshot(_) => 2,
             Self::Chunk(_) => 3,
-            Self::Rows(_) => 4,
+            Self::Rows(_) => Self::ROWS,
             Self::Log(_) => 5,
             Self::Batch(_) => 6,
+            Self::Day(_) => 7,
+            Self::Logs(_) => Self::LOGS,
+            Self::Again(_) => Self::AGAIN,
             Self::Broken(_) => 254,
-            Self::End(_) => 255,
+            Self::End(_) => Self::END,
         }
     }
 
@@ -113,6 +146,9 @@ impl Record {
             Self::Rows(rows) => encode(rows),
             Self::Log(log) => encode(log),
             Self::Batch(batch) => encode(batch),
+            Self::Day(head) => encode(head),
+            Self::Logs(logs) => encode(logs),
+            Self::Again(again) => encode(again),
             Self::Broken(why) => encode(why),
             Self::End(end) => encode(end),
         }
@@ -124,11 +160,14 @@ impl Record {
             1 => decode("head", bytes).map(Self::Head),
             2 => decode("snapshot", bytes).map(Self::Snapshot),
             3 => decode("chunk of a snapshot", bytes).map(Self::Chunk),
-            4 => decode("rows", bytes).map(Self::Rows),
+            Self::ROWS => decode("rows", bytes).map(Self::Rows),
             5 => decode("log", bytes).map(Self::Log),
             6 => decode("batch of the journal", bytes).map(Self::Batch),
+            7 => decode("head of a day", bytes).map(Self::Day),
+            Self::LOGS => decode("logs", bytes).map(Self::Logs),
+            Self::AGAIN => decode("runs that were started again", bytes).map(Self::Again),
             254 => decode("reason", bytes).map(Self::Broken),
-            255 => decode("end", bytes).map(Self::End),
+            Self::END => decode("end", bytes).map(Self::End),
             other => return Err(format!("a block of the unknown kind {other}: written by a newer release?")),
         };
         read.map_err(|e| e.to_string())

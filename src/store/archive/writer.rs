@@ -1,7 +1,7 @@
 //! Writes an archive, a block at a time: no more of it is in memory.
 
 use super::{
-    block::{self, MAGIC},
+    block::{self, MAGIC, Packing},
     record::{ARCHIVE_FORMAT, BatchOf, ChunkOf, EndOf, Head, LogOf, Record, SnapshotOf, Totals},
 };
 use campanile_actors::ports::{Manifest, Part, Position, Row, StoreError};
@@ -15,13 +15,8 @@ use std::io::{self, Write};
 
 /// See the module's text.
 pub struct ArchiveWriter<'a> {
-    out: &'a mut dyn Write,
-    hash: Sha256,
-    /// Of the block before.
-    crc: u32,
-    buffer: Vec<u8>,
+    blocks: BlockWriter<&'a mut dyn Write>,
     rows: Vec<Row>,
-    totals: Totals,
 }
 
 impl<'a> ArchiveWriter<'a> {
@@ -33,21 +28,27 @@ impl<'a> ArchiveWriter<'a> {
         cut: Position,
         rows_upto: Position,
     ) -> Result<Self, StoreError> {
-        let buffer = MAGIC.to_vec();
-        let mut writer = Self { out, hash: Sha256::new(), crc: 0, buffer, rows: Vec::new(), totals: Totals::default() };
+        let mut writer = Self { blocks: BlockWriter::begin(out, Packing::Lz4), rows: Vec::new() };
         let release = env!("CARGO_PKG_VERSION").to_owned();
-        writer.put(&Record::Head(Head { archive_format: ARCHIVE_FORMAT, release, store, at_ms, cut, rows_upto }))?;
+        writer.blocks.put(&Record::Head(Head {
+            archive_format: ARCHIVE_FORMAT,
+            release,
+            store,
+            at_ms,
+            cut,
+            rows_upto,
+        }))?;
         Ok(writer)
     }
 
     pub fn snapshot(&mut self, shard: ShardId, manifest: Manifest) -> Result<(), StoreError> {
-        self.totals.snapshots += 1;
-        self.put(&Record::Snapshot(SnapshotOf { shard, manifest }))
+        self.blocks.totals.snapshots += 1;
+        self.blocks.put(&Record::Snapshot(SnapshotOf { shard, manifest }))
     }
 
     /// Of the snapshot that was begun last.
     pub fn chunk(&mut self, shard: ShardId, part: Part, bytes: Vec<u8>) -> Result<(), StoreError> {
-        self.put(&Record::Chunk(ChunkOf { shard, part, bytes }))
+        self.blocks.put(&Record::Chunk(ChunkOf { shard, part, bytes }))
     }
 
     pub fn row(&mut self, row: Row) -> Result<(), StoreError> {
@@ -59,23 +60,65 @@ impl<'a> ArchiveWriter<'a> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        self.totals.rows += self.rows.len() as u64;
+        self.blocks.totals.rows += self.rows.len() as u64;
         let rows = std::mem::take(&mut self.rows);
-        self.put(&Record::Rows(rows))
+        self.blocks.put(&Record::Rows(rows))
     }
 
     /// Chunks of one attempt in their order.
     pub fn log(&mut self, run: RunId, attempt: u32, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.flush_rows()?;
-        self.totals.logs += 1;
-        self.put(&Record::Log(LogOf { run, attempt, bytes }))
+        self.blocks.totals.logs += 1;
+        self.blocks.put(&Record::Log(LogOf { run, attempt, bytes }))
     }
 
     /// A batch of the journal; those of all sessions in order.
     pub fn batch(&mut self, position: Position, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.flush_rows()?;
-        self.totals.batches += 1;
-        self.put(&Record::Batch(BatchOf { position, bytes }))
+        self.blocks.totals.batches += 1;
+        self.blocks.put(&Record::Batch(BatchOf { position, bytes }))
+    }
+
+    /// It cannot be ended: readers are told why.
+    pub fn give_up(self, why: &str) {
+        self.blocks.give_up(why);
+    }
+
+    pub fn end(mut self) -> Result<Totals, StoreError> {
+        self.flush_rows()?;
+        self.blocks.end().map(|(_, totals)| totals)
+    }
+}
+
+/// Writes blocks, each following the one before.
+pub(super) struct BlockWriter<W: Write> {
+    out: W,
+    packing: Packing,
+    hash: Sha256,
+    /// Of the block before.
+    crc: u32,
+    buffer: Vec<u8>,
+    pub totals: Totals,
+}
+
+impl<W: Write> BlockWriter<W> {
+    pub fn begin(out: W, packing: Packing) -> Self {
+        Self { out, packing, hash: Sha256::new(), crc: 0, buffer: MAGIC.to_vec(), totals: Totals::default() }
+    }
+
+    pub fn put(&mut self, record: &Record) -> Result<(), StoreError> {
+        let content = record.bytes();
+        if content.len() > ARCHIVE_BLOCK_BYTES {
+            return Err(StoreError::Refused(format!(
+                "a record of {} bytes; an archive holds at most {ARCHIVE_BLOCK_BYTES} in one",
+                content.len()
+            )));
+        }
+        self.crc = block::encode(&mut self.buffer, record.kind(), &content, self.crc, self.packing);
+        self.hash.update(&self.buffer);
+        let written = self.out.write_all(&self.buffer);
+        self.buffer.clear();
+        written.map_err(|e| failed(&e))
     }
 
     /// It cannot be ended: readers are told why.
@@ -84,28 +127,13 @@ impl<'a> ArchiveWriter<'a> {
         let _ = self.put(&Record::Broken(why.to_owned())).and_then(|()| self.out.flush().map_err(|e| failed(&e)));
     }
 
-    pub fn end(mut self) -> Result<Totals, StoreError> {
-        self.flush_rows()?;
+    /// Gives what was written to, flushed.
+    pub fn end(mut self) -> Result<(W, Totals), StoreError> {
         let sha256 = self.hash.clone().finalize().to_vec();
         let totals = self.totals;
         self.put(&Record::End(EndOf { totals, sha256 }))?;
         self.out.flush().map_err(|e| failed(&e))?;
-        Ok(totals)
-    }
-
-    fn put(&mut self, record: &Record) -> Result<(), StoreError> {
-        let content = record.bytes();
-        if content.len() > ARCHIVE_BLOCK_BYTES {
-            return Err(StoreError::Refused(format!(
-                "a record of {} bytes; an archive holds at most {ARCHIVE_BLOCK_BYTES} in one",
-                content.len()
-            )));
-        }
-        self.crc = block::encode(&mut self.buffer, record.kind(), &content, self.crc);
-        self.hash.update(&self.buffer);
-        let written = self.out.write_all(&self.buffer);
-        self.buffer.clear();
-        written.map_err(|e| failed(&e))
+        Ok((self.out, totals))
     }
 }
 

@@ -94,7 +94,7 @@ fn replay_after(shards: u16, manifests: &[(ShardId, Manifest)]) -> Position {
 
 impl Inner {
     /// A failed write begins a new session, which wants the views for itself.
-    fn still(&self, session: SessionId) -> Result<(), StoreError> {
+    pub(super) fn still(&self, session: SessionId) -> Result<(), StoreError> {
         if self.session.load(Ordering::Acquire) == session.0 {
             return Ok(());
         }

@@ -18,6 +18,7 @@
 
 mod backup;
 pub mod check;
+mod ended;
 mod history;
 pub mod log;
 pub mod meta;

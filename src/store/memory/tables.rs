@@ -1,6 +1,6 @@
 //! The read model in maps.
 
-use crate::store::tables::{Stored, StoredRows, Tables, TenantList, discarded, stored_run};
+use crate::store::tables::{Ended, EndedRuns, Stored, StoredRows, Tables, TenantList, discarded, stored_run};
 use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},
@@ -215,6 +215,27 @@ impl Tables for MemoryTables {
                 .map(|((run, attempt), bytes)| Ok(Stored::Log { run: *run, attempt: *attempt, bytes: bytes.clone() })),
         );
         Ok(Box::new(rows.into_iter()))
+    }
+
+    fn ended(&self, from_ms: i64, to_ms: i64) -> Result<EndedRuns, StoreError> {
+        let maps = guard(&self.now);
+        let within = |record: &&RunRecord| record.ended_ms.is_some_and(|ended| (from_ms..to_ms).contains(&ended));
+        let mut runs: Vec<RunRecord> =
+            maps.runs.values().filter(|r| r.state.is_final()).filter(within).cloned().collect();
+        runs.sort_by_key(|record| (record.ended_ms, record.run));
+        let logs = guard(&self.logs);
+        let mut ended = Vec::new();
+        for record in runs {
+            let run = record.run;
+            ended.push(Ok(Ended::Run(Box::new(record))));
+            let of_run = logs.range((run, 0)..=(run, u32::MAX));
+            ended.extend(
+                of_run.map(|((run, attempt), bytes)| {
+                    Ok(Ended::Log { run: *run, attempt: *attempt, bytes: bytes.clone() })
+                }),
+            );
+        }
+        Ok(Box::new(ended.into_iter()))
     }
 
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError> {

@@ -143,6 +143,7 @@ class Client:
     tenant_get = _blocking(_asyncio.Client.tenant_get)
     tenant_list = _blocking(_asyncio.Client.tenant_list)
     tenant_set = _blocking(_asyncio.Client.tenant_set)
+    tenant_delete = _blocking(_asyncio.Client.tenant_delete)
     tenant_pause = _blocking(_asyncio.Client.tenant_pause)
     tenant_resume = _blocking(_asyncio.Client.tenant_resume)
     system_pause = _blocking(_asyncio.Client.system_pause)

@@ -22,7 +22,7 @@ pub use open::FjallSource;
 #[cfg(any(test, feature = "faults"))]
 pub use open::copy_flushed_to;
 
-use crate::store::tables::{StoredRows, Tables, TenantList};
+use crate::store::tables::{EndedRuns, StoredRows, Tables, TenantList};
 use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     frame,
@@ -175,6 +175,10 @@ impl Tables for FjallTables {
 
     fn rows(&self) -> Result<StoredRows, StoreError> {
         Ok(export::rows(&self.db()?))
+    }
+
+    fn ended(&self, from_ms: i64, to_ms: i64) -> Result<EndedRuns, StoreError> {
+        Ok(export::ended(&self.db()?, from_ms, to_ms))
     }
 
     fn append_log(&self, run: RunId, attempt: u32, chunk: &[u8]) -> Result<(), StoreError> {

@@ -257,6 +257,10 @@ class Calls(ABC):
         """Sets all of a tenant's limits (operators)."""
         return read(Tenant, await self.call("tenant.set", {"tenantId": tenant_id, **write(quota)}))
 
+    async def tenant_delete(self, tenant_id: str, *, reason: str | None = None) -> None:
+        """Forgets the limits and the pause of a tenant without jobs and open runs (operators). NotFoundError, ConflictError."""
+        await self.call("tenant.delete", {"tenantId": tenant_id, **_given(reason=reason)})
+
     async def tenant_pause(self, tenant_id: str, *, reason: str | None = None) -> None:
         """No job of the tenant fires until it is resumed (operators)."""
         await self.call("tenant.pause", {"tenantId": tenant_id, **_given(reason=reason)})
