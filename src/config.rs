@@ -6,12 +6,14 @@
 //! Never here: reading the files that settings name.
 
 mod cluster;
+mod environment;
+mod tls;
 
 use crate::{
     api::Origins,
     files::{FilesOptions, WhenGone},
     http_action::Allowed,
-    ops::{closest, explained},
+    ops::explained,
     store::{
         cql::options::{CqlOptions, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
         embedded::EmbeddedOptions,
@@ -19,6 +21,7 @@ use crate::{
 };
 use campanile_actors::maintenance::Retention;
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, TENANT_CHARS};
+use environment::{typed, unknown};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::SocketAddr, path::Path, time::Duration};
 use toml::{Table, Value};
@@ -45,6 +48,7 @@ sections! {
         node: NodeSection = NodeSection::default(),
         http: HttpSection = HttpSection::default(),
         rpc: RpcSection = RpcSection::default(),
+        tls: TlsSection = TlsSection::default(),
         auth: AuthSection = AuthSection::default(),
         secrets: SecretsSection = SecretsSection::default(),
         history: HistorySection = HistorySection::default(),
@@ -59,6 +63,8 @@ sections! {
     NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256, tzdb_dir: String = String::new() }
     HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false, cors_origins: Vec<String> = Vec::new() }
     RpcSection { listen: SocketAddr = loopback(7701) }
+    /// No files: both ports in clear.
+    TlsSection { cert_file: String = String::new(), key_file: String = String::new(), http: bool = true, rpc: bool = true }
     /// Empty = none.
     AuthSection { token_file: String = String::new(), calls_per_sec: u32 = 0 }
     /// Empty = none.
@@ -296,7 +302,7 @@ impl Config {
         need(in_range(files.scan_ms, 100, 3_600_000), "files.scan_ms", range(100, 3_600_000));
         let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
-        for (kept, setting, rule) in self.cluster.rules() {
+        for (kept, setting, rule) in self.cluster.rules().into_iter().chain(self.tls.rules()) {
             need(kept, setting, rule);
         }
         found
@@ -329,35 +335,6 @@ fn is_log_level(text: &str) -> bool {
     };
     text.split(',').all(|directive| directive.contains('=') || level(directive))
         && tracing_subscriber::EnvFilter::builder().parse(text).is_ok()
-}
-
-/// The value in the type that the setting has.
-fn typed(known: &Value, text: &str) -> Result<Value, String> {
-    match known {
-        Value::Integer(_) => {
-            text.trim().parse().map(Value::Integer).map_err(|_| format!("'{text}' is not a whole number"))
-        }
-        Value::Boolean(_) => {
-            text.trim().parse().map(Value::Boolean).map_err(|_| format!("'{text}' is not true or false"))
-        }
-        // A list, separated by commas.
-        Value::Array(_) => {
-            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-            Ok(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
-        }
-        Value::String(_) | Value::Float(_) | Value::Datetime(_) | Value::Table(_) => Ok(Value::String(text.to_owned())),
-    }
-}
-
-fn unknown(all: &Table, setting: &str) -> String {
-    let mut known = Vec::new();
-    for (section, keys) in all {
-        known.extend(keys.as_table().into_iter().flatten().map(|(key, _)| format!("{section}.{key}")));
-    }
-    match closest(setting, known.iter().map(String::as_str)) {
-        Some(meant) => format!("there is no setting {setting}; did you mean {meant}?"),
-        None => format!("there is no setting {setting}; `campanile config default` lists all"),
-    }
 }
 
 fn line_at(text: &str, offset: usize) -> usize {

@@ -21,5 +21,5 @@ mod rate;
 pub mod rpc;
 pub mod secrets;
 pub mod store;
-mod tls;
+pub mod tls;
 pub mod zones;

@@ -9,6 +9,7 @@ use crate::{
     home::{Furnishing, Home, HomeOptions},
     ops::Operations,
     rpc,
+    tls::Ports,
 };
 use campanile_actors::{
     maintenance::Retention,
@@ -36,6 +37,8 @@ pub struct NodeOptions {
     pub home: HomeOptions,
     pub http: SocketAddr,
     pub rpc: SocketAddr,
+    /// Which of the two speak TLS.
+    pub tls: Ports,
     pub authenticator: Authenticator,
     pub secrets: Arc<dyn Secrets>,
     /// Dev mode: who a caller from this machine without a token is.
@@ -106,23 +109,28 @@ impl Node {
         let mut http_stop = stopped.clone();
         let watching =
             options.files.map(|files| tokio::spawn(files::watch(operations.clone(), files, stopped.clone())));
+        let certificate = options.tls.certificate().cloned();
+        let renewing = certificate.map(|certificate| tokio::spawn(certificate.watch(stopped.clone())));
+        let Ports { http: http_tls, rpc: rpc_tls } = options.tls;
         let mut serving = vec![
             tokio::spawn(async move {
                 let stop = async move {
                     // A dropped sender stops too.
                     let _ = http_stop.wait_for(|s| *s).await;
                 };
-                if let Err(error) = api::serve(http, api, stop).await {
+                if let Err(error) = api::serve(http, http_tls, api, stop).await {
                     tracing::error!(%error, "HTTP ended");
                 }
             }),
             tokio::spawn(rpc::serve(
                 rpc_listener,
+                rpc_tls,
                 rpc::Server::new(operations, options.authenticator, options.name, cluster_id),
                 stopped.clone(),
             )),
         ];
         serving.extend(watching);
+        serving.extend(renewing);
         let supervising = tokio::spawn(sessions.supervise(session, failed, left));
         Ok(Self { http: addresses.0, rpc: addresses.1, scheduler, stop, leave, is_member, serving, supervising })
     }

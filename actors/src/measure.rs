@@ -73,6 +73,9 @@ pub fn describe() {
     gauge!("campanile_rpc_connections", "RPC connections");
     counter!("campanile_rpc_calls_total", "RPC requests and notifications after the hello");
     counter!("campanile_rpc_hellos_refused_total", "RPC connections refused at the hello");
+    gauge!("campanile_tls_certificate_expiry_timestamp_seconds", "End of the TLS certificate in use, Unix time");
+    counter!("campanile_tls_reload_failures_total", "Times that a new TLS certificate or key could not be used");
+    counter!("campanile_tls_handshakes_failed_total", "TLS handshakes that failed, by port and reason");
     gauge!("campanile_members", "Members of the cluster that live, this node included");
     gauge!("campanile_members_suspect", "Members that did not answer and are not given up yet");
     counter!("campanile_membership_packets_total", "Packets of membership, by way");

@@ -14,9 +14,11 @@ mod caller;
 mod clock;
 mod error;
 pub mod executor;
+mod tls;
 mod wire;
 
 pub use caller::{AfterEach, Changes, Client, ClientOptions, Cron, Every, Heard, Job, Once, Retry, blocking};
 pub use campanile_schema as schema;
 pub use error::ClientError;
 pub use executor::{Context, Executor, ExecutorBuilder, ExecutorHandle, JobError, Report};
+pub use tls::{Tls, TlsError};

@@ -169,6 +169,12 @@ pub const TOKEN_FILE_LINES: usize = 10_000;
 pub const TOKEN_RELOAD_MS: u64 = 2_000;
 /// HTTP connections, count; further ones wait in the listen queue of the system.
 pub const HTTP_CONNECTIONS: usize = 4_096;
+/// Time for a TLS handshake, milliseconds: with it a silent connection is over.
+pub const TLS_HANDSHAKE_MS: u64 = 5_000;
+/// TLS handshakes of one port under way at once, count; one more displaces the oldest.
+pub const TLS_HANDSHAKES: usize = 1_024;
+/// Between two looks at the files of the TLS certificate, milliseconds.
+pub const TLS_LOOK_MS: u64 = 2_000;
 /// Time in which a request's body must have arrived, milliseconds.
 pub const HTTP_BODY_MS: u64 = 30_000;
 /// Bytes of a body over its limit that are read away, so that the caller gets to see the 413.

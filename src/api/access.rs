@@ -37,7 +37,10 @@ fn from_this_machine(headers: &HeaderMap, peer: Option<Peer>) -> bool {
     let host = text("host").unwrap_or("?");
     peer.is_some_and(|Peer(address)| address.ip().to_canonical().is_loopback())
         && is_loopback_name(host)
-        && text("origin").is_none_or(|origin| origin.strip_prefix("http://") == Some(host))
+        && text("origin").is_none_or(|origin| {
+            let (http, https) = (origin.strip_prefix("http://"), origin.strip_prefix("https://"));
+            http.or(https) == Some(host)
+        })
         && text("sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"))
 }
 
@@ -66,6 +69,7 @@ mod tests {
         assert!(from_this_machine(&with(&[("host", "localhost:7700")]), here));
         assert!(from_this_machine(&with(&[("host", "[::1]:7700")]), Some(Peer("[::1]:1".parse().unwrap()))));
         assert!(from_this_machine(&with(&[host, ("origin", "http://127.0.0.1:7700")]), here));
+        assert!(from_this_machine(&with(&[host, ("origin", "https://127.0.0.1:7700")]), here));
         assert!(from_this_machine(&with(&[host, ("sec-fetch-site", "none")]), here));
         assert!(!from_this_machine(&with(&[host]), there));
         assert!(!from_this_machine(&with(&[host]), None));

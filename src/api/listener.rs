@@ -1,11 +1,16 @@
 //! Accepts connections, at most `HTTP_CONNECTIONS` at once, and closes those on which nothing arrives, or whose first request does not
 //! come to the end of its head: whoever connects and says little holds a place for seconds only.
 
+use super::problem::Problem;
+use crate::tls::{Handshakes, Port, ServingCertificate, Transport};
 use axum::{
     extract::connect_info::Connected,
     serve::{IncomingStream, Listener},
 };
-use campanile_schema::limits::{HTTP_CONNECTIONS, HTTP_HEAD_MS, HTTP_IDLE_MS};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    limits::{HTTP_CONNECTIONS, HTTP_HEAD_MS, HTTP_IDLE_MS},
+};
 use std::{
     future::Future,
     io,
@@ -32,12 +37,39 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 pub(super) struct BoundedListener {
     inner: TcpListener,
     places: Arc<Semaphore>,
+    handshakes: Handshakes<(OwnedSemaphorePermit, SocketAddr)>,
 }
 
 impl BoundedListener {
-    pub fn new(inner: TcpListener) -> Self {
-        Self { inner, places: Arc::new(Semaphore::new(HTTP_CONNECTIONS)) }
+    /// `tls`: None = in clear.
+    pub fn new(inner: TcpListener, tls: Option<Arc<ServingCertificate>>) -> Self {
+        let handshakes = Handshakes::new(tls, Port::Http, speaks_tls);
+        Self { inner, places: Arc::new(Semaphore::new(HTTP_CONNECTIONS)), handshakes }
     }
+}
+
+/// The whole answer to a request in clear on a port that speaks TLS.
+fn speaks_tls() -> Vec<u8> {
+    let message = "this port speaks TLS, and the request came in clear: write https:// in the node's address";
+    let problem = Problem::new(ApiError::new(ErrorCode::InvalidArgument, message), None);
+    let body = serde_json::to_string(&problem).unwrap_or_default();
+    let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close";
+    format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+/// The next connection, with its place.
+async fn next(
+    inner: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let Ok(place) = places.clone().acquire_owned().await else {
+        // The semaphore is never closed.
+        return std::future::pending().await;
+    };
+    let (stream, address) = inner.accept().await?;
+    // Answers are written whole; waiting for more to send only adds latency.
+    let _ = stream.set_nodelay(true);
+    Ok((stream, address, place))
 }
 
 impl Listener for BoundedListener {
@@ -46,22 +78,20 @@ impl Listener for BoundedListener {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         loop {
-            let Ok(place) = self.places.clone().acquire_owned().await else {
-                // The semaphore is never closed.
-                std::future::pending::<()>().await;
-                continue;
+            let ready = tokio::select! {
+                accepted = next(&self.inner, &self.places) => match accepted {
+                    Ok((stream, address, place)) => self.handshakes.begin(stream, (place, address)),
+                    Err(error) => {
+                        tracing::warn!(%error, "HTTP accept failed");
+                        sleep(ACCEPT_AGAIN).await;
+                        None
+                    }
+                },
+                ready = self.handshakes.next() => Some(ready),
             };
-            match self.inner.accept().await {
-                Ok((stream, address)) => {
-                    // Answers are written whole; waiting for more to send only adds latency.
-                    let _ = stream.set_nodelay(true);
-                    let quiet = Box::pin(sleep(HEAD));
-                    return (Connection { stream, quiet, head: 0, _place: place }, address);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "HTTP accept failed");
-                    sleep(ACCEPT_AGAIN).await;
-                }
+            if let Some((stream, (place, address))) = ready {
+                let quiet = Box::pin(sleep(HEAD));
+                return (Connection { stream, quiet, head: 0, _place: place }, address);
             }
         }
     }
@@ -73,7 +103,7 @@ impl Listener for BoundedListener {
 
 /// A connection that counts against the bound as long as it lives.
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: Transport,
     quiet: Pin<Box<Sleep>>,
     /// Bytes of [`HEAD_END`] that came in a row; all of them = the first request has its head.
     head: usize,

@@ -40,6 +40,7 @@ pub use problem::Problem;
 use crate::{
     auth::{Authenticator, Caller},
     ops::Operations,
+    tls::ServingCertificate,
 };
 use axum::{
     Router, middleware,
@@ -128,15 +129,20 @@ fn compressed() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().compress_when(whole)
 }
 
-/// Serves until `stop` is done; then lets what is under way end, for a bounded time.
-pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+/// Serves until `stop` is done; then lets what is under way end, for a bounded time. `tls`: None = in clear.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<ServingCertificate>>,
+    api: Api,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
     let (stopping, mut stopped) = watch::channel(false);
     let app = router(api, stopped.clone()).into_make_service_with_connect_info::<Peer>();
     let drained = async move {
         stop.await;
         stopping.send_replace(true);
     };
-    let serving = axum::serve(BoundedListener::new(listener), app).with_graceful_shutdown(drained);
+    let serving = axum::serve(BoundedListener::new(listener, tls), app).with_graceful_shutdown(drained);
     let overdue = async move {
         // The sender is dropped only after it has sent, so an error cannot come first.
         let _ = stopped.wait_for(|stopped| *stopped).await;

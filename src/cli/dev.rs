@@ -9,7 +9,9 @@ use super::{
     failure::Failure,
     fires, logging, output,
     remote::{DevFile, default_dev_dir},
-    server::{EXECUTOR_GRACE, environment, keep_metrics, on_runtime, parent_gone, record_metrics, told_to_stop},
+    server::{
+        EXECUTOR_GRACE, environment, keep_metrics, on_runtime, over_own_tls, parent_gone, record_metrics, told_to_stop,
+    },
 };
 use crate::{
     auth::{Authenticator, Caller, Role, new_token},
@@ -20,6 +22,7 @@ use crate::{
     ops::Operations,
     secrets::{KeyRing, new_key_line},
     store::embedded::EmbeddedOptions,
+    tls::Ports,
     zones,
 };
 use std::{
@@ -84,6 +87,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     };
     let secrets = key_ring(&dir)?;
     let metrics = record_metrics()?;
+    let tls = config.tls.ports().map_err(|why| Failure::usage(format!("[tls] {why}")))?;
     let mut store = EmbeddedOptions::new(dir.join("node"));
     store.shards = SHARDS;
     store.accept_history_loss = config.history.accept_loss;
@@ -93,6 +97,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         home: store.into(),
         http: args.http,
         rpc: args.rpc,
+        tls: tls.clone(),
         authenticator: Authenticator::fixed(vec![
             (&token, developer()),
             (
@@ -117,11 +122,13 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     on_runtime(async move {
         let node = Node::start(options).await.map_err(Failure::here)?;
         tokio::spawn(keep_metrics(metrics));
-        let file = DevFile { server: format!("http://{}", node.http_addr()), rpc: node.rpc_addr().to_string(), token };
+        let scheme = if tls.http.is_some() { "https" } else { "http" };
+        let server = format!("{scheme}://{}", node.http_addr());
+        let file = DevFile { server, rpc: node.rpc_addr().to_string(), token };
         file.write(&dir).map_err(|error| Failure::here(format!("{}: {error}", dir.display())))?;
         // The first lines are for programs: tests, editors, scripts.
         output::text(&format!("http={}\nrpc={}\ntoken={}\n", node.http_addr(), node.rpc_addr(), file.token));
-        let own = if args.no_executor { None } else { Some(own_executor(&node, &executor_token, outbound)?) };
+        let own = if args.no_executor { None } else { Some(own_executor(&node, &executor_token, outbound, &tls)?) };
         let served = serve(&node, &file, &args).await;
         if let Some(own) = own {
             own.drain(EXECUTOR_GRACE).await;
@@ -136,9 +143,14 @@ fn developer() -> Caller {
     Caller { name: "dev".to_owned(), role: Role::Operator, tenant: None, pools: Vec::new() }
 }
 
-fn own_executor(node: &Node, token: &str, outbound: Outbound) -> Result<campanile_client::ExecutorHandle, Failure> {
+fn own_executor(
+    node: &Node,
+    token: &str,
+    outbound: Outbound,
+    tls: &Ports,
+) -> Result<campanile_client::ExecutorHandle, Failure> {
     let builder = executor::builder(&node.rpc_addr().to_string(), token, POOL, SLOTS, outbound).id("dev");
-    Ok(builder.build().map_err(|error| Failure::here(error.to_string()))?.start())
+    Ok(over_own_tls(builder, tls)?.build().map_err(|error| Failure::here(error.to_string()))?.start())
 }
 
 /// Until it is told to stop.

@@ -8,7 +8,8 @@ use super::{
     server::{environment, on_runtime},
 };
 use crate::{
-    auth::Authenticator, cluster::gateway::TlsFiles, config::Config, secrets::KeyRing, store::cql::schema, zones,
+    auth::Authenticator, cluster::gateway::TlsFiles, config::Config, secrets::KeyRing, store::cql::schema, tls::Age,
+    zones,
 };
 use campanile_schema::time::Timestamp;
 use serde::Serialize;
@@ -86,6 +87,7 @@ pub(super) fn run(args: Args, remote: Result<Remote, Failure>, format: Format) -
             data_directory(Path::new(&config.node.data_dir), &mut found);
             files(&config, &mut found);
             ports(&config, &mut found);
+            certificate(&config, &mut found);
             cluster(&config, &mut found);
         }
     }
@@ -235,6 +237,36 @@ fn port(about: &'static str, address: SocketAddr, found: &mut Findings) {
         }
         Err(error) => {
             found.fail(about, format!("{address}: {error}"), "choose an address of this machine, and a port above 1023")
+        }
+    }
+}
+
+/// That callers see.
+fn certificate(config: &Config, found: &mut Findings) {
+    let about = "TLS";
+    let Some(files) = config.tls.files() else {
+        let open = [config.http.listen, config.rpc.listen].iter().any(|address| !address.ip().is_loopback());
+        return if open {
+            let advice = "set [tls] cert_file and key_file, or put a TLS proxy in front";
+            found.warn(about, "none, and other machines can reach a port: tokens travel in clear", advice);
+        } else {
+            found.ok(about, "none: both ports speak in clear, to this machine only");
+        };
+    };
+    match files.check() {
+        Err(why) => found.fail(about, why, "see [tls] cert_file and key_file"),
+        Ok(validity) => {
+            let now = Timestamp(jiff::Timestamp::now().as_millisecond());
+            let (until, names) = (validity.until, validity.names.join(", "));
+            let told = format!("certificate and key fit together; valid until {until}, for {names}");
+            if names.is_empty() {
+                let advice = "make one with the names of the node as subject alternative names";
+                found.warn(about, format!("valid until {until}, but it names no host: clients refuse it"), advice);
+            } else if validity.age(now) == Age::Fine {
+                found.ok(about, told);
+            } else {
+                found.warn(about, told, "renew it; the node takes the new files without a restart");
+            }
         }
     }
 }

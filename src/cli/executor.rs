@@ -6,13 +6,13 @@ use crate::{
     executor,
     http_action::Outbound,
 };
-use campanile_client::ExecutorHandle;
+use campanile_client::{ExecutorHandle, Tls};
 use campanile_schema::{error::ErrorCode, limits::EXECUTOR_SLOTS_MAX};
 use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// RPC address of a node; several with commas between
+    /// RPC address of a node, tls://HOST:PORT for TLS (with --tls-ca all are); several with commas between
     #[arg(long, value_name = "ADDR[,ADDR]", default_value = "127.0.0.1:7701")]
     rpc: String,
     /// The pool whose runs it takes
@@ -64,9 +64,14 @@ pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
         )
     })?;
     let outbound = args.http.outbound()?;
+    let tls = connection.tls_ca.as_ref().map(Tls::ca_file).transpose();
+    let tls = tls.map_err(|why| Failure::usage(format!("--tls-ca: {why}")))?;
     logging::start(&LogSection { format: LogFormat::Text, level: args.log.clone() })?;
     server::on_runtime(async move {
         let mut builder = executor::builder(&args.rpc, &token, &args.pool, args.slots, outbound);
+        if let Some(tls) = tls {
+            builder = builder.tls(tls);
+        }
         if let Some(id) = args.id {
             builder = builder.id(id);
         }

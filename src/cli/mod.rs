@@ -64,6 +64,7 @@ Exit codes:
   8  `run wait` and `job trigger --wait`: the run ended, but not with SUCCESS
 
 The node: --server URL, else CAMPANILE_SERVER, else the running `campanile dev`, else http://127.0.0.1:7700.
+Over TLS: https://HOST:PORT; --tls-ca FILE, else CAMPANILE_TLS_CA, names its CA, else the machine's CAs are trusted.
 The token: --token, else CAMPANILE_API_TOKEN, else that of `campanile dev` when it is the node.";
 
 #[derive(Parser)]

@@ -1,7 +1,7 @@
 //! The node that operators' commands talk to, over HTTP.
 
 use super::failure::Failure;
-use crate::api::Problem;
+use crate::{api::Problem, tls::certificates};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::HTTP_WAIT_MS,
@@ -11,9 +11,13 @@ use serde_json::Value;
 use std::{
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
-use ureq::http;
+use ureq::{
+    http,
+    tls::{Certificate, RootCerts, TlsConfig},
+};
 
 const DEFAULT_SERVER: &str = "http://127.0.0.1:7700";
 /// Longest answer that is read, bytes.
@@ -33,6 +37,9 @@ pub(super) struct Connection {
     /// The credential's token
     #[arg(long, global = true, env = "CAMPANILE_API_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub token: Option<String>,
+    /// Certificates of CAs (PEM) that a node with TLS may be of, instead of the machine's own
+    #[arg(long, global = true, env = "CAMPANILE_TLS_CA", value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
 }
 
 /// Where `campanile dev` is, and its token.
@@ -91,15 +98,21 @@ impl Remote {
         let dev = DevFile::read(&default_dev_dir()).filter(|dev| !dev.server.is_empty());
         let server = connection.server.clone().or_else(|| dev.as_ref().map(|dev| dev.server.clone()));
         let server = server.unwrap_or_else(|| DEFAULT_SERVER.to_owned()).trim_end_matches('/').to_owned();
-        let server = if server.contains("://") { server } else { format!("http://{server}") };
-        if !server.starts_with("http://") {
-            return Err(Failure::usage(format!(
-                "{server}: only http:// is spoken; for TLS use a tunnel or proxy on this machine"
-            )));
+        let server = match connection.tls_ca {
+            _ if server.contains("://") => server,
+            Some(_) => format!("https://{server}"),
+            None => format!("http://{server}"),
+        };
+        if !server.starts_with("http://") && !server.starts_with("https://") {
+            return Err(Failure::usage(format!("{server}: the API is spoken over http:// or https://")));
         }
         let dev_token = dev.filter(|dev| dev.server == server).map(|dev| dev.token);
         let token = connection.token.clone().or(dev_token);
-        let config = ureq::Agent::config_builder()
+        let mut config = ureq::Agent::config_builder();
+        if server.starts_with("https://") {
+            config = config.tls_config(tls_config(connection.tls_ca.as_deref())?);
+        }
+        let config = config
             .http_status_as_error(false)
             .timeout_global(Some(CALL))
             .timeout_connect(Some(CONNECT))
@@ -284,10 +297,51 @@ impl Remote {
     fn unreachable(&self, error: &ureq::Error) -> Failure {
         let hint = match error {
             ureq::Error::Timeout(_) => "no answer in time; the call may have been carried out",
-            _ => "is it running? `campanile dev` starts one to try; --server names another",
+            ureq::Error::Rustls(error) => tls_hint(error),
+            ureq::Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                Some(error) => tls_hint(error),
+                None => NOT_THERE,
+            },
+            _ => NOT_THERE,
         };
         Failure::unreachable(format!("{}: {error}; {hint}", self.server))
     }
+}
+
+const NOT_THERE: &str = "is it running? `campanile dev` starts one to try; --server names another";
+
+/// What to do about a handshake that failed.
+fn tls_hint(error: &rustls::Error) -> &'static str {
+    use rustls::CertificateError::{BadSignature, NotValidForName, NotValidForNameContext, UnknownIssuer};
+    match error {
+        rustls::Error::InvalidMessage(_) => "it does not speak TLS there: write http:// if it serves in clear",
+        // The latter: a CA of the same name, made anew.
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+            "its certificate is not of a CA that is trusted here: --tls-ca names a file with the right one"
+        }
+        rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
+            "its certificate does not name this host: call the node by a name that it has"
+        }
+        _ => "TLS with it failed; `campanile doctor` on its machine looks at the certificate",
+    }
+}
+
+/// Whose certificates are believed: those of a file, else of the machine's CAs.
+fn tls_config(ca: Option<&Path>) -> Result<TlsConfig, Failure> {
+    let trusted = match ca {
+        Some(file) => certificates("CA file", file).map_err(|why| Failure::usage(format!("--tls-ca: {why}")))?,
+        None => rustls_native_certs::load_native_certs().certs,
+    };
+    if trusted.is_empty() {
+        return Err(Failure::usage(
+            "this machine has no CA certificates: install ca-certificates, or give --tls-ca FILE",
+        ));
+    }
+    let trusted: Vec<_> = trusted.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
+    Ok(TlsConfig::builder()
+        .root_certs(RootCerts::from(trusted))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+        .build())
 }
 
 /// Percent-encoded for a query or one segment of a path.

@@ -10,9 +10,11 @@ use crate::{
     http_action::Outbound,
     node::{Node, NodeOptions},
     secrets::KeyRing,
+    tls::{Ports, ServingCertificate},
     zones,
 };
 use campanile_actors::measure;
+use campanile_client::{ExecutorBuilder, Tls};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::{
     future::Future,
@@ -21,7 +23,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Old samples of the metrics' summaries are dropped this often.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
@@ -91,21 +93,25 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             Some((token, config.executor.pool.clone(), slots))
         }
     };
-    for (setting, address) in [("http.listen", config.http.listen), ("rpc.listen", config.rpc.listen)] {
-        if !address.ip().is_loopback() {
-            tracing::warn!(%address, "{setting} is reachable from other machines, and tokens travel in clear: put TLS in front");
+    let metrics = record_metrics()?;
+    let tls = config.tls.ports().map_err(|why| Failure::usage(format!("[tls] {why}")))?;
+    let listens =
+        [("http.listen", config.http.listen, tls.http.is_some()), ("rpc.listen", config.rpc.listen, tls.rpc.is_some())];
+    for (setting, address, secure) in listens {
+        if !address.ip().is_loopback() && !secure {
+            tracing::warn!(%address, "{setting} is reachable from other machines, and tokens travel in clear: set [tls], or put TLS in front");
         }
     }
     let secrets = match config.secrets.key_file.as_str() {
         "" => KeyRing::default(),
         file => KeyRing::from_file(Path::new(file)).map_err(Failure::usage)?,
     };
-    let metrics = record_metrics()?;
     let options = |home| NodeOptions {
         name: config.node.name.clone(),
         home,
         http: config.http.listen,
         rpc: config.rpc.listen,
+        tls: tls.clone(),
         authenticator,
         secrets: Arc::new(secrets),
         open_to_loopback: None,
@@ -124,12 +130,15 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         };
         let node = Node::start(options(home)).await.map_err(Failure::here)?;
         tokio::spawn(keep_metrics(metrics.clone()));
+        if let Some(certificate) = tls.certificate() {
+            tokio::spawn(renew_when_told(certificate.clone(), hangups()?));
+        }
         output::text(&format!("http={}\nrpc={}\n", node.http_addr(), node.rpc_addr()));
         let own = match own_executor {
             None => None,
             Some((token, pool, slots)) => {
                 let builder = executor::builder(&node.rpc_addr().to_string(), &token, &pool, slots, outbound);
-                let built = builder.id(format!("{}-own", config.node.name)).build();
+                let built = over_own_tls(builder, &tls)?.id(format!("{}-own", config.node.name)).build();
                 Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
             }
         };
@@ -143,6 +152,25 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         node.stop().await;
         Ok(())
     })
+}
+
+/// An executor of the node's own, by the node's own certificate where there is one.
+pub(super) fn over_own_tls(builder: ExecutorBuilder, tls: &Ports) -> Result<ExecutorBuilder, Failure> {
+    match &tls.rpc {
+        Some(certificate) => Ok(builder.tls(Tls::with_config(certificate.own_client().map_err(Failure::here)?))),
+        None => Ok(builder),
+    }
+}
+
+/// SIGHUP, which ends a program that does not ask for it.
+fn hangups() -> Result<Signal, Failure> {
+    signal(SignalKind::hangup()).map_err(|error| Failure::here(format!("signals: {error}")))
+}
+
+async fn renew_when_told(certificate: Arc<ServingCertificate>, mut hangups: Signal) {
+    while hangups.recv().await.is_some() {
+        certificate.look_now();
+    }
 }
 
 /// Until the process that is named is not the parent any more; without one, never.

@@ -8,7 +8,10 @@ use super::{
     reply::Reply,
     watching::{self, Watches},
 };
-use crate::auth::{Caller, Role};
+use crate::{
+    auth::{Caller, Role},
+    tls::Transport,
+};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     format::WIRE_FORMAT,
@@ -25,8 +28,7 @@ use campanile_schema::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
-    io::AsyncReadExt,
-    net::{TcpStream, tcp::OwnedReadHalf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite},
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
     time::{Instant, sleep_until},
 };
@@ -64,11 +66,20 @@ struct Connection {
     watches: Watches,
 }
 
-pub(super) async fn run(stream: TcpStream, number: u64, server: Arc<Server>, mut stop: watch::Receiver<bool>) {
+pub(super) async fn run(transport: Transport, number: u64, server: Arc<Server>, stop: watch::Receiver<bool>) {
+    match transport {
+        Transport::Plain(stream) => serve(stream.into_split(), number, server, stop).await,
+        Transport::Secure(stream) => serve(tokio::io::split(*stream), number, server, stop).await,
+    }
+}
+
+async fn serve<R, W>((read, write): (R, W), number: u64, server: Arc<Server>, mut stop: watch::Receiver<bool>)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let gauge = metrics::gauge!("campanile_rpc_connections");
     gauge.increment(1.0);
-    let _ = stream.set_nodelay(true);
-    let (read, write) = stream.into_split();
     let (out, waiting) = mpsc::channel(RPC_OUTBOX_FRAMES);
     let mut writer = tokio::spawn(outbox::run(write, waiting));
     let room = Arc::new(Semaphore::new(RPC_REQUESTS_IN_FLIGHT));
@@ -105,7 +116,7 @@ pub(super) async fn run(stream: TcpStream, number: u64, server: Arc<Server>, mut
 }
 
 impl Connection {
-    async fn read(&mut self, mut read: OwnedReadHalf) -> End {
+    async fn read(&mut self, mut read: impl AsyncRead + Unpin) -> End {
         let mut decoder = Decoder::new(BEFORE_HELLO);
         let hello_until = Instant::now() + Duration::from_millis(RPC_HELLO_MS);
         let mut room = FIRST_READ_BYTES;

@@ -14,7 +14,11 @@ mod outbox;
 mod reply;
 mod watching;
 
-use crate::{auth::Authenticator, ops::Operations};
+use crate::{
+    auth::Authenticator,
+    ops::Operations,
+    tls::{Handshakes, Port, ServingCertificate, Transport},
+};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::ExecutorSession,
@@ -28,8 +32,8 @@ use std::{
 };
 use tokio::{
     io::AsyncWriteExt,
-    net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    net::TcpListener,
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
 };
 
@@ -74,52 +78,82 @@ impl Server {
 }
 
 /// Serves until `stop` becomes true (or its sender is dropped); then no call is taken any more, and those under way get
-/// their answers.
-pub async fn serve(listener: TcpListener, server: Server, mut stop: watch::Receiver<bool>) {
+/// their answers. `tls`: None = in clear.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<ServingCertificate>>,
+    server: Server,
+    mut stop: watch::Receiver<bool>,
+) {
     let server = Arc::new(server);
     let room = Arc::new(Semaphore::new(RPC_CONNECTIONS));
     let mut connections = JoinSet::new();
+    // One too many goes without a permit, to be told so over TLS too.
+    let mut handshakes = Handshakes::<Option<OwnedSemaphorePermit>>::new(tls, Port::Rpc, speaks_tls);
     let mut number = 0u64;
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (accepted, finished) = tokio::select! {
+            accepted = listener.accept() => (Some(accepted), None),
+            finished = handshakes.next() => (None, Some(finished)),
             // Reaps those that have ended.
             Some(_) = connections.join_next() => continue,
             _ = stop.wait_for(|stop| *stop) => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
+        let ready = match accepted {
+            Some(Ok((stream, _))) => {
+                let _ = stream.set_nodelay(true);
+                handshakes.begin(stream, room.clone().try_acquire_owned().ok())
+            }
+            Some(Err(error)) => {
                 // Out of file descriptors, most likely: those in use are freed by connections that end.
                 tracing::warn!(%error, "cannot accept an RPC connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
+                None
             }
+            None => finished,
         };
-        number += 1;
-        match room.clone().try_acquire_owned() {
-            Ok(permit) => {
+        match ready {
+            None => {}
+            Some((transport, Some(permit))) => {
+                number += 1;
                 let (server, stop) = (server.clone(), stop.clone());
                 connections.spawn(async move {
                     let _permit = permit;
-                    connection::run(stream, number, server, stop).await;
+                    connection::run(transport, number, server, stop).await;
                 });
             }
-            Err(_) => refuse(stream).await,
+            Some((transport, None)) => refuse(transport).await,
         }
     }
     drop(listener);
+    drop(handshakes);
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(Duration::from_millis(RPC_CLOSE_MS), all).await;
 }
 
 /// One connection too many.
-async fn refuse(mut stream: TcpStream) {
+async fn refuse(mut transport: Transport) {
     let error =
         ApiError::new(ErrorCode::Overloaded, format!("the node has {RPC_CONNECTIONS} connections; try another"));
+    let told = async {
+        transport.write_all(&farewell(&error)).await?;
+        transport.flush().await
+    };
+    // A new socket has room for these few bytes.
+    let _ = tokio::time::timeout(Duration::from_millis(100), told).await;
+}
+
+/// To who speaks in clear on a port that speaks TLS.
+fn speaks_tls() -> Vec<u8> {
+    let message = "this port speaks TLS, and the connection is in clear: write tls:// in front of the node's address";
+    farewell(&ApiError::new(ErrorCode::InvalidArgument, message))
+}
+
+fn farewell(error: &ApiError) -> Vec<u8> {
     let mut out = Vec::new();
-    if encode::notification(&mut out, method::SESSION_ERROR, &error).is_ok() {
-        // A new socket has room for these few bytes.
-        let _ = tokio::time::timeout(Duration::from_millis(100), stream.write_all(&out)).await;
+    if encode::notification(&mut out, method::SESSION_ERROR, error).is_err() {
+        // A few words always fit; without them the connection only ends.
+        out.clear();
     }
+    out
 }

@@ -9,8 +9,7 @@ use campanile_schema::{
 };
 use std::{io, time::Duration};
 use tokio::{
-    io::AsyncWriteExt,
-    net::tcp::OwnedWriteHalf,
+    io::{AsyncWrite, AsyncWriteExt},
     sync::{OwnedSemaphorePermit, mpsc},
 };
 
@@ -25,7 +24,7 @@ pub(super) enum Out {
 }
 
 /// Writes until everything is said, the peer is gone or stalls.
-pub(super) async fn run(mut write: OwnedWriteHalf, out: mpsc::Receiver<Out>) {
+pub(super) async fn run(mut write: impl AsyncWrite + Unpin, out: mpsc::Receiver<Out>) {
     let mut outbox = Outbox {
         out,
         pushes: None,
@@ -55,18 +54,18 @@ pub(super) async fn run(mut write: OwnedWriteHalf, out: mpsc::Receiver<Out>) {
     let _ = write.shutdown().await;
 }
 
-async fn flush(write: &mut OwnedWriteHalf, mut bytes: &[u8]) -> io::Result<()> {
+async fn flush(write: &mut (impl AsyncWrite + Unpin), mut bytes: &[u8]) -> io::Result<()> {
+    let stall = Duration::from_millis(RPC_WRITE_STALL_MS);
+    let stalled = |_| io::Error::new(io::ErrorKind::TimedOut, "the peer does not read");
     while !bytes.is_empty() {
-        let stall = Duration::from_millis(RPC_WRITE_STALL_MS);
-        let written = tokio::time::timeout(stall, write.write(bytes))
-            .await
-            .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "the peer does not read"))??;
+        let written = tokio::time::timeout(stall, write.write(bytes)).await.map_err(stalled)??;
         if written == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
         bytes = &bytes[written..];
     }
-    Ok(())
+    // TLS may hold bytes that it has taken.
+    tokio::time::timeout(stall, write.flush()).await.map_err(stalled)?
 }
 
 struct Outbox {

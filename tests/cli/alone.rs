@@ -126,7 +126,7 @@ fn files_of_a_cluster_are_made_once_and_fit_the_configuration() {
 fn a_node_that_is_not_there_is_said_to_be_so() {
     let refused = run(&["--server", "http://127.0.0.1:1", "job", "list"]).refused(7);
     assert!(refused.contains("http://127.0.0.1:1") && refused.contains("is it running?"), "{refused}");
-    assert!(run(&["--server", "https://127.0.0.1:1", "job", "list"]).refused(2).contains("only http://"));
+    assert!(run(&["--server", "ftp://127.0.0.1:1", "job", "list"]).refused(2).contains("http:// or https://"));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
         origins: Default::default(),
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let served = runtime.spawn(api::serve(listener, api, async {
+    let served = runtime.spawn(api::serve(listener, None, api, async {
         let _ = stopped.await;
     }));
     let document = api::openapi_document();

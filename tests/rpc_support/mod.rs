@@ -113,7 +113,7 @@ impl Node {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
-        let serving = tokio::spawn(serve(listener, server, stopped));
+        let serving = tokio::spawn(serve(listener, None, server, stopped));
         Self { address, scheduler, stop, serving: Some(serving), _session: session }
     }
 

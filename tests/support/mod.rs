@@ -55,6 +55,7 @@ pub fn options(dir: &Path) -> NodeOptions {
         home: store.into(),
         http: any,
         rpc: any,
+        tls: Default::default(),
         authenticator: Authenticator::single(TOKEN, operator),
         secrets: Arc::new(NoSecrets),
         open_to_loopback: None,

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,12 +47,13 @@ def free_port() -> int:
 class Node:
     """`campanile dev` on a directory: no demo jobs, no executor of its own unless wanted."""
 
-    def __init__(self, data: Path, *, executor: bool = False) -> None:
+    def __init__(self, data: Path, *, executor: bool = False, environment: Mapping[str, str] | None = None) -> None:
         assert BINARY.exists(), f"{BINARY} is missing: cargo build --bin campanile, or set CAMPANILE_BIN"
         self.data = data
         self.rpc = f"127.0.0.1:{free_port()}"
         self.token = ""
         self._own_executor = executor
+        self._environment = dict(environment or {})
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -72,7 +73,9 @@ class Node:
         command += ["--with-parent", str(os.getpid())]
         log = (self.data.parent / f"{self.data.name}.log").open("a")
         with log:
-            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+            self._process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **self._environment}
+            )
         assert self._process.stdout is not None
         for line in self._process.stdout:
             name, _, value = line.strip().partition("=")

@@ -7,6 +7,7 @@
 use crate::{
     clock::random,
     error::ClientError,
+    tls::Tls,
     wire::{Wire, raw_outcome},
 };
 use campanile_schema::{
@@ -68,6 +69,7 @@ struct Pending {
 pub(super) struct Link {
     addresses: Vec<String>,
     next: usize,
+    tls: Option<Tls>,
     token: String,
     role: ConnectionRole,
 }
@@ -81,9 +83,15 @@ enum End {
 
 impl Link {
     /// `first`: the address that is tried first; the others follow in their order.
-    pub(super) fn new(addresses: Vec<String>, first: usize, token: String, role: ConnectionRole) -> Self {
+    pub(super) fn new(
+        addresses: Vec<String>,
+        first: usize,
+        tls: Option<Tls>,
+        token: String,
+        role: ConnectionRole,
+    ) -> Self {
         let next = first % addresses.len().max(1);
-        Self { addresses, next, token, role }
+        Self { addresses, next, tls, token, role }
     }
 
     fn address(&self) -> &str {
@@ -94,7 +102,7 @@ impl Link {
     pub(super) async fn open_any(&mut self) -> Result<(Wire, Welcome), ClientError> {
         let mut last = ClientError::Protocol("no address to connect to".to_owned());
         for _ in 0..self.addresses.len() {
-            match Wire::open(self.address(), &self.token, self.role).await {
+            match Wire::open(self.address(), self.tls.as_ref(), &self.token, self.role).await {
                 Ok(open) => return Ok(open),
                 Err(e) => last = e,
             }

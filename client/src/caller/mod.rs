@@ -12,7 +12,7 @@ pub use job::{AfterEach, Cron, Every, Job, Once};
 pub use retry::Retry;
 pub use watch::{Changes, Heard};
 
-use crate::error::ClientError;
+use crate::{error::ClientError, tls::Tls};
 use campanile_schema::{
     limits::{CLIENT_CALL_MS, CLIENT_CALLS_WAITING},
     rpc::{
@@ -39,7 +39,7 @@ use tokio::{
 /// Where and as whom a client connects, and what it does by itself.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// `host:port` of one or more nodes; the next is tried when one does not answer.
+    /// `host:port` of one or more nodes, with `tls://` in front for TLS; the next is tried when one does not answer.
     pub addresses: Vec<String>,
     pub token: String,
     /// Deadline of each call, waiting for a connection and trying again included.
@@ -48,6 +48,8 @@ pub struct ClientOptions {
     pub connections: usize,
     /// Of calls that may arrive twice: reads, creates with an idempotency key, triggers with a `manualRunId`.
     pub retry: Retry,
+    /// For TLS, also of addresses without `tls://`. None: addresses with `tls://` trust the CAs of the machine.
+    pub tls: Option<Tls>,
 }
 
 impl ClientOptions {
@@ -59,6 +61,7 @@ impl ClientOptions {
             timeout: Duration::from_millis(CLIENT_CALL_MS),
             connections: 1,
             retry: Retry::default(),
+            tls: None,
         }
     }
     #[must_use]
@@ -72,6 +75,10 @@ impl ClientOptions {
     #[must_use]
     pub fn retry(self, retry: Retry) -> Self {
         Self { retry, ..self }
+    }
+    #[must_use]
+    pub fn tls(self, tls: Tls) -> Self {
+        Self { tls: Some(tls), ..self }
     }
 }
 
@@ -93,8 +100,9 @@ impl Client {
 
     /// Like [`Client::connect`], with all options. With several connections, the first one is there when this returns.
     pub async fn connect_with(options: ClientOptions) -> Result<Self, ClientError> {
-        let ClientOptions { addresses, token, timeout, connections, retry } = options;
-        let link = |first| Link::new(addresses.clone(), first, token.clone(), ConnectionRole::Caller);
+        let ClientOptions { addresses, token, timeout, connections, retry, tls } = options;
+        let tls = Tls::for_addresses(tls, &addresses).map_err(|why| ClientError::io(&addresses.join(","), why))?;
+        let link = |first| Link::new(addresses.clone(), first, tls.clone(), token.clone(), ConnectionRole::Caller);
         let mut first = link(0);
         let (wire, welcome) = first.open_any().await?;
         let welcome = Arc::new(RwLock::new(welcome));

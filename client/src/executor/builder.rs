@@ -6,7 +6,10 @@ use super::{
     handler::{self, Body, BodyFuture, JobError, Report},
     session,
 };
-use crate::clock::random;
+use crate::{
+    clock::random,
+    tls::{Tls, TlsError},
+};
 use campanile_schema::{
     ids::{ExecutorSession, RunId, Token},
     limits::{EXECUTOR_SLOTS_MAX, NAME_CHARS, STOP_GRACE_MS},
@@ -32,11 +35,14 @@ pub enum BuildError {
     Id,
     #[error("no handler, no handler for any name, and no runner: there is nothing it could run")]
     NothingToRun,
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// All that does not change while an executor runs.
 pub(super) struct Config {
     pub addresses: Vec<String>,
+    pub tls: Option<Tls>,
     pub token: String,
     pub register: Register,
     pub handlers: HashMap<String, Body>,
@@ -62,13 +68,14 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// `address` is `host:port` of a node, or several with commas between; `token` one of role EXECUTOR.
+    /// `address` is `host:port` of a node, with `tls://` in front for TLS, or several with commas between; `token` one of role EXECUTOR.
     pub fn builder(address: impl AsRef<str>, token: impl Into<String>) -> ExecutorBuilder {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let addresses = address.as_ref().split(',').map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned);
         ExecutorBuilder {
             config: Config {
                 addresses: addresses.collect(),
+                tls: None,
                 token: token.into(),
                 register: Register {
                     executor_id: format!("{host}-{}", std::process::id()),
@@ -103,6 +110,11 @@ impl Executor {
 }
 
 impl ExecutorBuilder {
+    /// For TLS, also of addresses without `tls://`. Without it addresses with `tls://` trust the CAs of the machine.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.config.tls = Some(tls);
+        self
+    }
     /// One more pool to take runs from; without any it is `default`.
     pub fn pool(mut self, name: impl Into<String>) -> Self {
         self.config.register.pools.push(name.into());
@@ -199,6 +211,7 @@ impl ExecutorBuilder {
         if self.config.addresses.is_empty() {
             return Err(BuildError::NoAddress);
         }
+        self.config.tls = Tls::for_addresses(self.config.tls, &self.config.addresses)?;
         let runners = [&self.config.any, &self.config.commands, &self.config.http];
         if self.config.handlers.is_empty() && runners.iter().all(|runner| runner.is_none()) {
             return Err(BuildError::NothingToRun);

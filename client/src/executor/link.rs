@@ -4,6 +4,7 @@
 use crate::{
     clock::random,
     error::ClientError,
+    tls::Tls,
     wire::{Wire, raw_outcome},
 };
 use campanile_schema::{
@@ -120,6 +121,7 @@ impl Outlet {
 pub(super) struct Link {
     pub index: usize,
     pub address: String,
+    pub tls: Option<Tls>,
     pub token: String,
     pub outlet: Arc<Outlet>,
     pub events: mpsc::Sender<Event>,
@@ -131,7 +133,8 @@ impl Link {
         let mut wait = RECONNECT_MIN_MS;
         for connection in 1u64.. {
             let begun = Instant::now();
-            let error = match Wire::open(&self.address, &self.token, ConnectionRole::Executor).await {
+            let opened = Wire::open(&self.address, self.tls.as_ref(), &self.token, ConnectionRole::Executor).await;
+            let error = match opened {
                 Ok((wire, welcome)) => {
                     self.outlet.reset(connection);
                     if !self.tell(connection, What::Up(welcome)).await {

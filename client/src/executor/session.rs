@@ -82,8 +82,14 @@ pub(super) fn start(config: Config) -> ExecutorHandle {
     for (index, address) in config.addresses.iter().enumerate() {
         let outlet = Arc::new(Outlet::default());
         upstreams.push(Upstream::new(outlet.clone()));
-        let link =
-            Link { index, address: address.clone(), token: config.token.clone(), outlet, events: events_in.clone() };
+        let link = Link {
+            index,
+            address: address.clone(),
+            tls: config.tls.clone(),
+            token: config.token.clone(),
+            outlet,
+            events: events_in.clone(),
+        };
         tokio::spawn(link.run());
     }
     let grace_ms = config.grace.as_millis() as u64;

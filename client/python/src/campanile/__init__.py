@@ -85,6 +85,7 @@ from campanile.spec import (
     RetryPolicy,
     Trigger,
 )
+from campanile.tls import Tls
 from campanile.views import (
     Applied,
     ApplyFailure,
@@ -209,6 +210,7 @@ __all__ = [
     "Status",
     "StopReason",
     "Tenant",
+    "Tls",
     "TooLargeError",
     "Trigger",
     "UnauthenticatedError",

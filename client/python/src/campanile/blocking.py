@@ -10,6 +10,7 @@ from campanile import client as _asyncio
 from campanile import limits
 from campanile.client.changes import Changes, Dropped
 from campanile.errors import ClosedError
+from campanile.tls import Tls
 from campanile.views import Welcome
 
 P = ParamSpec("P")
@@ -19,12 +20,14 @@ T = TypeVar("T")
 class Client:
     """Connects when it is made; `with Client("127.0.0.1:7701", token=...) as client`. See `campanile.Client` for each call."""
 
-    def __init__(self, address: str, *, token: str, timeout_sec: float = limits.CALL_MS / 1000) -> None:
+    def __init__(
+        self, address: str, *, token: str, timeout_sec: float = limits.CALL_MS / 1000, tls: Tls | None = None
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="campanile-client", daemon=True)
         self._thread.start()
         try:
-            self._client = self._wait(_connect(address, token, timeout_sec))
+            self._client = self._wait(_connect(address, token, timeout_sec, tls))
         except BaseException:
             self._end_loop()
             raise
@@ -165,8 +168,8 @@ class Client:
     dead_letters = _iterating(_asyncio.Client.dead_letters)
 
 
-async def _connect(address: str, token: str, timeout_sec: float) -> _asyncio.Client:
-    return await _asyncio.Client.connect(address, token=token, timeout_sec=timeout_sec)
+async def _connect(address: str, token: str, timeout_sec: float, tls: Tls | None) -> _asyncio.Client:
+    return await _asyncio.Client.connect(address, token=token, timeout_sec=timeout_sec, tls=tls)
 
 
 async def _next(items: AsyncIterator[T]) -> tuple[bool, list[T]]:

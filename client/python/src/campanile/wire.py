@@ -1,6 +1,7 @@
 """One open connection: a socket, its framing, and the hello. It knows nothing of calls and attempts; who opens it does."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -11,6 +12,7 @@ import msgpack
 from campanile import limits
 from campanile.errors import CampanileError, api_error, connection_lost, protocol_error
 from campanile.shapes import read
+from campanile.tls import reason, split
 from campanile.views import Welcome
 
 PROTOCOL: Final = 1
@@ -172,28 +174,26 @@ class Connection(asyncio.Protocol):
         self._room.set()
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ValueError(f"{address!r} is not HOST:PORT")
-    return host.strip("[]"), int(port)
-
-
-async def open_connection(address: str, token: str, role: str) -> tuple[Connection, Welcome]:
+async def open_connection(
+    address: str, token: str, role: str, tls: ssl.SSLContext | None = None
+) -> tuple[Connection, Welcome]:
     """Connects to `host:port` and says hello as `CALLER` or `EXECUTOR`.
 
+    `tls` is for addresses that begin with `tls://`, and those that say nothing of it.
     ConnectionLostError when nobody answers within `CONNECT_MS`, ApiError when the node refuses the token, ProtocolError when
     it speaks something else.
     """
-    host, port = _host_and_port(address)
+    host, port, tls = split(address, tls)
     connection = None
     try:
         async with asyncio.timeout(limits.CONNECT_MS / 1000):
             loop = asyncio.get_running_loop()
-            _, connection = await loop.create_connection(lambda: Connection(address), host, port)
+            _, connection = await loop.create_connection(lambda: Connection(address), host, port, ssl=tls)
             return connection, await _hello(connection, token, role)
     except TimeoutError:
         error = connection_lost(address, f"no hello within {limits.CONNECT_MS} ms")
+    except ssl.SSLError as why:
+        error = connection_lost(address, reason(host, why))
     except OSError as why:
         error = connection_lost(address, why)
     except BaseException as why:

@@ -12,6 +12,7 @@ from campanile.client.link import Link
 from campanile.clock import jittered_sec
 from campanile.enums import JobStatus, RunState
 from campanile.errors import ConnectionLostError, DeadlineError, FailedError
+from campanile.tls import Tls, context_for
 from campanile.views import DeadLetter, Job, JobChange, Run, RunChange, Welcome
 
 T = TypeVar("T")
@@ -25,14 +26,18 @@ class Client(Calls):
         self._timeout_sec = timeout_sec
 
     @classmethod
-    def connect(cls, address: str, *, token: str, timeout_sec: float = limits.CALL_MS / 1000) -> "Connecting":
+    def connect(
+        cls, address: str, *, token: str, timeout_sec: float = limits.CALL_MS / 1000, tls: Tls | None = None
+    ) -> "Connecting":
         """Connects: `async with Client.connect(...) as client`, or `client = await Client.connect(...)`.
 
         `address` is `host:port` of a node, or several with commas between: the next is tried when one does not answer.
+        `tls://` in front of it is TLS, with the CAs that this machine trusts; `tls` says whom else to trust (True, a CA file,
+        an `ssl.SSLContext`), and is TLS for addresses without a scheme too.
         `timeout_sec` is the deadline of each call, waiting for a connection and sending again included. An unknown token is
         told here (UnauthenticatedError), and so is a node that cannot be reached (ConnectionLostError).
         """
-        return Connecting([part.strip() for part in address.split(",") if part.strip()], token, timeout_sec)
+        return Connecting([part.strip() for part in address.split(",") if part.strip()], token, timeout_sec, tls)
 
     def with_timeout(self, timeout_sec: float) -> "Client":
         """The same connection with another deadline for each call."""
@@ -189,13 +194,13 @@ class Client(Calls):
 class Connecting:
     """A client that is being connected: to be awaited, or entered."""
 
-    def __init__(self, addresses: list[str], token: str, timeout_sec: float) -> None:
-        self._given = (addresses, token, timeout_sec)
+    def __init__(self, addresses: list[str], token: str, timeout_sec: float, tls: Tls | None) -> None:
+        self._given = (addresses, token, timeout_sec, tls)
         self._client: Client | None = None
 
     async def _connected(self) -> Client:
-        addresses, token, timeout_sec = self._given
-        link = Link(addresses, token)
+        addresses, token, timeout_sec, tls = self._given
+        link = Link(addresses, token, context_for(addresses, tls))
         await link.open()
         self._client = Client(link, timeout_sec)
         return self._client

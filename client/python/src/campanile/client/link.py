@@ -6,6 +6,7 @@ are sent over the next connection.
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,13 +31,14 @@ from campanile.wire import ID_MAX, Answer, Connection, Message, open_connection,
 class Link:
     """See the module's text. All of it lives on one event loop."""
 
-    def __init__(self, addresses: Sequence[str], token: str) -> None:
+    def __init__(self, addresses: Sequence[str], token: str, tls: ssl.SSLContext | None = None) -> None:
         if not addresses:
             raise ValueError("no address to connect to")
         self.welcome: Welcome | None = None
         self._addresses = list(addresses)
         self._next = 0
         self._token = token
+        self._tls = tls
         self._connection: Connection | None = None
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._opening: dict[int, Inbox] = {}
@@ -221,7 +223,7 @@ class Link:
         last: CampanileError | None = None
         for _ in self._addresses:
             try:
-                return await open_connection(self._addresses[self._next], self._token, "CALLER")
+                return await open_connection(self._addresses[self._next], self._token, "CALLER", self._tls)
             except CampanileError as error:
                 last = error
                 self._next = (self._next + 1) % len(self._addresses)

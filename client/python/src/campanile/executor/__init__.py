@@ -19,6 +19,7 @@ from campanile import limits
 from campanile.executor.bodies import HandlerFunction
 from campanile.executor.handle import ExecutorHandle
 from campanile.executor.session import Config, Status
+from campanile.tls import Tls, context_for
 
 H = TypeVar("H", bound=HandlerFunction)
 
@@ -29,7 +30,9 @@ class Executor:
     `address` is `host:port` of a node, or several with commas between; `token` one of role EXECUTOR, whose pools `pools` are.
     `slots` bodies run at once at most. `executor_id` is a stable name, shown to people (default: host and process id).
     `resources` is what the machine has for bodies: cores, MiB, MiB; 0 = not limited. `grace_sec` is the time of a body that was
-    told to stop; the default ends bodies with onLostContact STOP before their lease.
+    told to stop; the default ends bodies with onLostContact STOP before their lease. `tls://` in front of an address is TLS, with
+    the CAs that this machine trusts; `tls` says whom else to trust (True, a CA file, an `ssl.SSLContext`), and is TLS for
+    addresses without a scheme too.
     """
 
     def __init__(
@@ -43,9 +46,11 @@ class Executor:
         labels: Mapping[str, str] | None = None,
         resources: tuple[float, int, int] = (0.0, 0, 0),
         grace_sec: float = limits.STOP_GRACE_MS / 1000,
+        tls: Tls | None = None,
     ) -> None:
         self._addresses = [part.strip() for part in address.split(",") if part.strip()]
         self._token = token
+        self._tls = context_for(self._addresses, tls)
         self._id = executor_id if executor_id is not None else f"{socket.gethostname()}-{os.getpid()}"
         self._pools = [pools] if isinstance(pools, str) else list(pools)
         self._slots = slots
@@ -107,6 +112,7 @@ class Executor:
             Config(
                 addresses=self._addresses,
                 token=self._token,
+                tls=self._tls,
                 register=register,
                 handlers=dict(self._handlers),
                 any_handler=self._any,

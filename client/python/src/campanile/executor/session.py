@@ -6,6 +6,7 @@ later turn. Bodies run elsewhere and speak to it through `call_soon_threadsafe`.
 
 import asyncio
 import logging
+import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -52,6 +53,7 @@ class Config:
 
     addresses: list[str]
     token: str = field(repr=False)
+    tls: ssl.SSLContext | None
     register: dict[str, Any]
     handlers: Mapping[str, HandlerFunction]
     any_handler: HandlerFunction | None
@@ -101,7 +103,7 @@ class Session:
             begun = self._loop.time()
             try:
                 connection, welcome = await open_connection(
-                    self._config.addresses[link], self._config.token, "EXECUTOR"
+                    self._config.addresses[link], self._config.token, "EXECUTOR", self._config.tls
                 )
                 lost: asyncio.Future[CampanileError] = self._loop.create_future()
                 _log.info("connected to the node %s", welcome.node)
