@@ -1,8 +1,10 @@
 //! `campanile apply`: shows what manifests would change, then changes it.
 
 use super::{
+    change::DryRun,
     failure::{Failure, NOT_SUCCESS},
     output::{self, Format},
+    progress::{Progress, Unit},
     remote::Remote,
 };
 use crate::manifest;
@@ -66,14 +68,16 @@ pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, 
         ..ApplyBody::default()
     };
     let remote = remote()?;
+    let planning = Progress::new("planning", Unit::Time, None);
     let plan: PlanView = call(&remote, "/api/v1/plan", &body)?;
+    drop(planning);
     let nothing = plan.create + plan.change + plan.delete == 0;
     if args.dry_run || nothing {
         return match format {
             Format::Table => {
                 output::text(&shown(&plan));
                 if !nothing {
-                    eprintln!("nothing was changed: a dry run");
+                    DryRun::nothing_changed();
                 }
                 Ok(())
             }
@@ -88,14 +92,18 @@ pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, 
         ask(plan.delete, from_stdin)?;
     }
     body.plan_id = Some(plan.plan_id);
-    told(&call(&remote, "/api/v1/apply", &body)?, format)
+    let changes = plan.create + plan.change + plan.delete;
+    let applying = Progress::new(format!("applying {changes} changes"), Unit::Time, None);
+    let applied = call(&remote, "/api/v1/apply", &body)?;
+    drop(applying);
+    told(&applied, format)
 }
 
-fn value(view: &impl serde::Serialize) -> Result<Value, Failure> {
+pub(super) fn value(view: &impl serde::Serialize) -> Result<Value, Failure> {
     serde_json::to_value(view).map_err(|error| Failure::here(format!("the answer cannot be shown: {error}")))
 }
 
-fn call<T: DeserializeOwned>(remote: &Remote, path: &str, body: &ApplyBody) -> Result<T, Failure> {
+pub(super) fn call<T: DeserializeOwned>(remote: &Remote, path: &str, body: &ApplyBody) -> Result<T, Failure> {
     let answer = remote.post(path, &value(body)?)?;
     serde_json::from_value(answer).map_err(|error| Failure::here(format!("the node's answer cannot be read: {error}")))
 }

@@ -3,6 +3,7 @@
 use super::{
     failure::Failure,
     output::{self, Format},
+    progress::{Progress, Unit},
     remote::Remote,
 };
 use crate::api::Problem;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{BufRead, BufReader, IsTerminal, Read},
+    io::{BufRead, BufReader, Read},
     path::Path,
     time::{Duration, Instant},
 };
@@ -24,8 +25,6 @@ const CALL_BYTES: usize = 4 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Pause before that, when the node names none.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Between two words about how far it is.
-const PROGRESS: Duration = Duration::from_secs(1);
 
 /// Number in the file, from 1, and text.
 type Lines = Vec<(u64, String)>;
@@ -38,7 +37,7 @@ struct Bulk<'a> {
     refused: u64,
     /// The first line that was refused, and why.
     first: Option<(u64, Problem)>,
-    told: Instant,
+    progress: Progress,
 }
 
 pub(super) fn create(file: &Path, key: Option<String>, remote: &Remote, format: Format) -> Result<(), Failure> {
@@ -51,7 +50,12 @@ pub(super) fn create(file: &Path, key: Option<String>, remote: &Remote, format: 
     } else {
         Box::new(BufReader::new(File::open(file).map_err(unreadable)?))
     };
-    let mut bulk = Bulk { remote, format, key, created: 0, refused: 0, first: None, told: Instant::now() };
+    // Lines of JSON are answers, and come by themselves.
+    let progress = match format {
+        Format::Table | Format::Yaml => Progress::new("creating", Unit::Things("jobs"), None),
+        Format::Json => Progress::hidden(),
+    };
+    let mut bulk = Bulk { remote, format, key, created: 0, refused: 0, first: None, progress };
     let mut input = input;
     let mut number = 0;
     loop {
@@ -127,29 +131,31 @@ impl Bulk<'_> {
             output::text(&format!("{answer}\n"));
         }
         match serde_json::from_value::<Problem>(answer["error"].clone()) {
-            Err(_) => self.created += 1,
+            Err(_) => {
+                self.created += 1;
+                self.progress.add(1);
+            }
             Ok(problem) => {
                 let number = answer["line"].as_u64().unwrap_or_default();
                 if self.format == Format::Table {
-                    eprintln!("line {number}: {}: {}", problem.code, problem.detail);
+                    self.progress.say(&format!("line {number}: {}: {}", problem.code, problem.detail));
                 }
                 self.refused += 1;
+                self.progress.name(format!("creating, {} refused", self.refused));
                 self.first.get_or_insert((number, problem));
             }
-        }
-        if self.told.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
-            self.told = Instant::now();
-            eprintln!("{} created, {} refused ...", self.created, self.refused);
         }
     }
 
     fn end(self) -> Result<(), Failure> {
-        if self.format == Format::Table {
-            output::text(&format!("{} jobs created\n", self.created));
+        let Self { format, created, refused, first, progress, .. } = self;
+        drop(progress);
+        if format == Format::Table {
+            output::text(&format!("{created} jobs created\n"));
         }
-        let Some((number, problem)) = self.first else { return Ok(()) };
+        let Some((number, problem)) = first else { return Ok(()) };
         let failure = Failure::from(problem.into_error());
-        let message = format!("{} lines were refused; the first is line {number}: {}", self.refused, failure.message);
+        let message = format!("{refused} lines were refused; the first is line {number}: {}", failure.message);
         Err(Failure { message, ..failure })
     }
 }

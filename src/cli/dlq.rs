@@ -1,12 +1,16 @@
 //! `campanile dlq ...`: dead letters.
 
 use super::{
+    change::{self, Change, DryRun},
     failure::Failure,
     job::PageFlags,
     output::{self, Column, Format},
+    progress::{Progress, Unit},
     remote::Remote,
+    repeat,
 };
-use serde_json::json;
+use campanile_schema::error::ErrorCode;
+use serde_json::Value;
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
@@ -16,56 +20,80 @@ pub(super) enum Command {
         tenant: Option<String>,
         #[command(flatten)]
         page: PageFlags,
+        #[command(flatten)]
+        watch: repeat::Flags,
     },
     /// Run dead letters again, each as its next generation
     Redrive {
         #[arg(required = true)]
         runs: Vec<u64>,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Put dead letters away; the runs stay in the history
     Discard {
         #[arg(required = true)]
         runs: Vec<u64>,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
 }
 
 const LETTERS: &[Column] = &[
-    ("RUN", "runId"),
-    ("TENANT", "tenantId"),
-    ("JOB", "jobName"),
-    ("AT", "at"),
-    ("ATTEMPTS", "attemptCount"),
-    ("REASON", "reason"),
+    Column::id("RUN", "runId"),
+    Column::text("TENANT", "tenantId").minor(2),
+    Column::text("JOB", "jobName"),
+    Column::time("AT", "at").minor(1),
+    Column::number("ATTEMPTS", "attemptCount").minor(3),
+    Column::text("REASON", "reason").minor(4),
 ];
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::List { tenant, page } => {
-            output::list(format, &page.read(remote, "/api/v1/dead-letters", &[("tenantId", tenant)])?, LETTERS)
+        Command::List { tenant, page, watch } => {
+            let query = [("tenantId", tenant)];
+            repeat::list(watch, format, LETTERS, || page.read(remote, "/api/v1/dead-letters", &query))
         }
-        Command::Redrive { runs, reason } => each(remote, &runs, "redrive", reason.as_deref()),
-        Command::Discard { runs, reason } => each(remote, &runs, "discard", reason.as_deref()),
+        Command::Redrive { runs, change } => each(remote, &runs, "redrive", &change),
+        Command::Discard { runs, change } => each(remote, &runs, "discard", &change),
     }
 }
 
 /// One after the other; goes on after a refusal, and ends with the last one's exit code.
-fn each(remote: &Remote, runs: &[u64], verb: &str, reason: Option<&str>) -> Result<(), Failure> {
+fn each(remote: &Remote, runs: &[u64], verb: &str, change: &Change) -> Result<(), Failure> {
     let mut refused = None;
+    let progress = Progress::new(verb, Unit::Things("runs"), Some(runs.len() as u64));
     for run in runs {
-        match remote.post(&format!("/api/v1/dead-letters/{run}/{verb}"), &json!({"reason": reason})) {
-            Ok(_) => output::text(&format!("{run} {verb}: done\n")),
+        let done = if change.dry.dry_run {
+            would(remote, *run).map(|view| format!("would {verb} {}", change::run(&view)))
+        } else {
+            let done = remote.post(&format!("/api/v1/dead-letters/{run}/{verb}"), &change.body());
+            done.map(|_| format!("{run} {verb}: done"))
+        };
+        match done {
+            Ok(told) => output::text(&format!("{told}\n")),
             Err(failure) => {
-                eprintln!("{run} {verb}: {}", failure.message);
+                progress.say(&format!("{run} {verb}: {}", failure.message));
                 refused = Some(failure);
             }
         }
+        progress.add(1);
+    }
+    drop(progress);
+    if change.dry.dry_run {
+        DryRun::nothing_changed();
     }
     match refused {
         Some(failure) => Err(Failure::new(failure.code, "")),
         None => Ok(()),
     }
+}
+
+/// The run, when it is a dead letter.
+fn would(remote: &Remote, run: u64) -> Result<Value, Failure> {
+    let view = remote.get(&format!("/api/v1/runs/{run}"), &[])?;
+    if view["deadLetter"] == true {
+        return Ok(view);
+    }
+    Err(change::refused(ErrorCode::IllegalState, "the run is not a dead letter (it may have been redriven)"))
 }

@@ -2,6 +2,7 @@
 
 use super::{
     apply::short,
+    change::DryRun,
     credentials::create_private,
     failure::Failure,
     job_ref::JobRef,
@@ -151,7 +152,7 @@ fn carry_out(
     let told: String = edit.told.iter().map(|line| format!("{line}\n")).collect();
     eprint!("{told}");
     if args.dry_run {
-        eprintln!("nothing was changed: a dry run");
+        DryRun::nothing_changed();
         return Ok(());
     }
     let was_paused = view.status == JobStatus::Paused;

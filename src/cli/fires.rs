@@ -1,7 +1,7 @@
 //! What happens, live, one line each: the terminal of `campanile dev`. It asks for jobs whose runs changed; a busy node
 //! shows some of it, never slows down for it.
 
-use super::output;
+use super::output::{self, machine_zone};
 use crate::{auth::Caller, ops::Operations};
 use campanile_schema::{
     ids::{JobId, RunId},
@@ -10,7 +10,6 @@ use campanile_schema::{
     time::Timestamp,
     view::{JobFilter, PageBody, RunView},
 };
-use jiff::tz::TimeZone;
 use std::{
     collections::{BTreeMap, VecDeque},
     time::Duration,
@@ -98,7 +97,7 @@ fn line(job: &JobView, run: &RunView) -> String {
 /// Time of day in the zone of this machine.
 fn local(at: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(at.ms()) {
-        Ok(instant) => instant.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f").to_string(),
+        Ok(instant) => instant.to_zoned(machine_zone()).strftime("%H:%M:%S%.3f").to_string(),
         Err(_) => at.to_string(),
     }
 }

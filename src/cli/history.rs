@@ -48,17 +48,23 @@ pub(super) struct ArchiveArgs {
     to: Option<Day>,
 }
 
-const KEPT: &[Column] =
-    &[("DAY", "day"), ("NEW RUNS", "runs"), ("HAD", "known"), ("BYTES", "bytes"), ("FILE", "file"), ("ERROR", "error")];
+const KEPT: &[Column] = &[
+    Column::text("DAY", "day"),
+    Column::number("NEW RUNS", "runs"),
+    Column::number("HAD", "known"),
+    Column::number("BYTES", "bytes").minor(1),
+    Column::text("FILE", "file"),
+    Column::text("ERROR", "error"),
+];
 const DAYS: &[Column] = &[
-    ("DAY", "day"),
-    ("PART", "part"),
-    ("RUNS", "runs"),
-    ("LOG PIECES", "logPieces"),
-    ("BYTES", "bytes"),
-    ("WRITTEN", "writtenAt"),
-    ("FILE", "file"),
-    ("ERROR", "error"),
+    Column::text("DAY", "day"),
+    Column::number("PART", "part"),
+    Column::number("RUNS", "runs"),
+    Column::number("LOG PIECES", "logPieces").minor(3),
+    Column::number("BYTES", "bytes").minor(1),
+    Column::time("WRITTEN", "writtenAt").minor(2),
+    Column::text("FILE", "file"),
+    Column::text("ERROR", "error"),
 ];
 
 pub(super) fn run(

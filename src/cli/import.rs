@@ -1,6 +1,12 @@
 //! `campanile import ...`.
 
-use super::{failure::Failure, output, remote::Remote};
+use super::{
+    change::DryRun,
+    failure::Failure,
+    output,
+    progress::{Progress, Unit},
+    remote::Remote,
+};
 use crate::crontab::{self, Format, ImportOptions, LABEL_FILE, Plan, machine};
 use campanile_schema::job::JobView;
 use serde_json::{Value, json};
@@ -16,6 +22,8 @@ pub(super) enum Command {
         /// Make and change the jobs
         #[arg(long)]
         apply: bool,
+        #[command(flatten)]
+        dry: DryRun,
         /// Take lines of other users too; they run as the executor's user
         #[arg(long)]
         as_self: bool,
@@ -42,7 +50,7 @@ fn format_of(text: &str) -> Result<Format, String> {
 }
 
 pub(super) fn run(command: Command, remote: &Remote) -> Result<(), Failure> {
-    let Command::Crontab { paths, apply, as_self, tenant, pool, format, tz } = command;
+    let Command::Crontab { paths, apply, as_self, tenant, pool, format, tz, dry } = command;
     let options = ImportOptions {
         tenant: tenant.clone(),
         pool,
@@ -59,7 +67,7 @@ pub(super) fn run(command: Command, remote: &Remote) -> Result<(), Failure> {
     let existing = existing.map_err(|error| Failure::here(format!("the node's jobs cannot be read: {error}")))?;
     let plan = crontab::plan(&import, &existing);
     output::text(&crontab::render(&import, &plan));
-    if apply {
+    if apply && !dry.dry_run {
         return carry_out(plan, remote);
     }
     if !plan.is_empty() {
@@ -71,11 +79,16 @@ pub(super) fn run(command: Command, remote: &Remote) -> Result<(), Failure> {
 /// Every job by itself: one that is refused does not hold up the others.
 fn carry_out(plan: Plan, remote: &Remote) -> Result<(), Failure> {
     let (mut made, mut changed, mut refused) = (0, 0, None);
-    let mut count = |done: Result<Value, Failure>, name: &str, counter: &mut u32| match done {
-        Ok(_) => *counter += 1,
-        Err(failure) => {
-            eprintln!("{name}: {}", failure.message);
-            refused = Some(failure.code);
+    let total = plan.create.len() + plan.change.len();
+    let progress = Progress::new("importing", Unit::Things("jobs"), Some(total as u64));
+    let mut count = |done: Result<Value, Failure>, name: &str, counter: &mut u32| {
+        progress.add(1);
+        match done {
+            Ok(_) => *counter += 1,
+            Err(failure) => {
+                progress.say(&format!("{name}: {}", failure.message));
+                refused = Some(failure.code);
+            }
         }
     };
     let unwritable = |error: serde_json::Error| Failure::here(format!("a job cannot be written: {error}"));
@@ -89,6 +102,7 @@ fn carry_out(plan: Plan, remote: &Remote) -> Result<(), Failure> {
         let body = json!({"version": change.version, "spec": serde_json::to_value(&change.spec).map_err(unwritable)?});
         count(remote.put(&format!("/api/v1/jobs/{}", change.job_id), &body), &change.spec.name, &mut changed);
     }
+    drop(progress);
     output::text(&format!("created {made}, changed {changed}\n"));
     match refused {
         Some(code) => Err(Failure::new(code, "some jobs were refused, see above")),

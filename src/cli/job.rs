@@ -1,17 +1,22 @@
 //! `campanile job ...`.
 
 use super::{
-    bulk, edit, export,
+    bulk,
+    change::{self, Change, DryRun},
+    edit, export,
     failure::Failure,
+    job_create,
     job_flags::{self, JobFlags},
     job_ref::JobRef,
     output::{self, Column, Format},
+    planned,
     remote::Remote,
-    run as runs,
+    repeat, run as runs,
     watch::{self, UntilFlags},
 };
+use campanile_schema::error::ErrorCode;
 use serde_json::{Value, json};
-use std::{io::Read, path::PathBuf};
+use std::path::PathBuf;
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
@@ -26,16 +31,20 @@ pub(super) enum Command {
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
         /// Many jobs: a file with one spec (JSON) in each line, - for stdin. What one line gets does not depend on the others
-        #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "name"])]
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "name", "dry_run"])]
         bulk: Option<PathBuf>,
+        #[command(flatten)]
+        dry: DryRun,
     },
     /// A job with its whole definition
     Get {
         #[command(flatten)]
         job: JobRef,
         /// As a manifest that `campanile apply` takes
-        #[arg(long)]
+        #[arg(long, conflicts_with = "watch")]
         manifest: bool,
+        #[command(flatten)]
+        watch: repeat::Flags,
     },
     /// Jobs, in order of their id
     List {
@@ -52,6 +61,8 @@ pub(super) enum Command {
         text: Option<String>,
         #[command(flatten)]
         page: PageFlags,
+        #[command(flatten)]
+        watch: repeat::Flags,
     },
     /// Replace a job's definition by a file's
     Replace {
@@ -63,6 +74,8 @@ pub(super) enum Command {
         /// Refuse when the job is not of this version any more [default: the present one]
         #[arg(long)]
         version: Option<u64>,
+        #[command(flatten)]
+        dry: DryRun,
     },
     /// Edit a job in $VISUAL or $EDITOR, as a manifest; what is changed is shown
     Edit(edit::Args),
@@ -70,22 +83,22 @@ pub(super) enum Command {
     Pause {
         #[command(flatten)]
         job: JobRef,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Fire again
     Resume {
         #[command(flatten)]
         job: JobRef,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Delete a job; its history stays
     Delete {
         #[command(flatten)]
         job: JobRef,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Run a job now
     Trigger {
@@ -97,10 +110,10 @@ pub(super) enum Command {
         /// A JSON object, merged over the job's params
         #[arg(long, value_name = "JSON")]
         params: Option<String>,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
         /// Wait for its end; exit code 8 when that is not SUCCESS
-        #[arg(long)]
+        #[arg(long, conflicts_with = "dry_run")]
         wait: bool,
     },
     /// A job's runs, newest first
@@ -109,6 +122,8 @@ pub(super) enum Command {
         job: JobRef,
         #[command(flatten)]
         page: PageFlags,
+        #[command(flatten)]
+        watch: repeat::Flags,
     },
     /// Definitions as they change, a line each (`run watch --job` shows runs)
     Watch {
@@ -154,35 +169,35 @@ pub(super) struct PageFlags {
 
 impl PageFlags {
     /// The page, or everything.
-    pub fn read(self, remote: &Remote, path: &str, query: &[(&str, Option<String>)]) -> Result<Value, Failure> {
+    pub fn read(&self, remote: &Remote, path: &str, query: &[(&str, Option<String>)]) -> Result<Value, Failure> {
         if self.all {
             return Ok(json!({"items": remote.all(path, query)?}));
         }
         let mut query = query.to_vec();
         query.push(("pageSize", self.page_size.map(|size| size.to_string())));
-        query.push(("pageToken", self.page_token));
+        query.push(("pageToken", self.page_token.clone()));
         remote.get(path, &query)
     }
 }
 
 const JOBS: &[Column] = &[
-    ("ID", "jobId"),
-    ("TENANT", "tenantId"),
-    ("NAME", "name"),
-    ("STATUS", "status"),
-    ("TRIGGER", "trigger.type"),
-    ("NEXT FIRE", "nextFireAt"),
-    ("LAST RUN", "lastRunAt"),
-    ("STATE", "lastRunState"),
-    ("RUNS", "runCount"),
+    Column::id("ID", "jobId"),
+    Column::text("TENANT", "tenantId").minor(2),
+    Column::text("NAME", "name"),
+    Column::state("STATUS", "status"),
+    Column::text("TRIGGER", "trigger.type").minor(5),
+    Column::time("NEXT FIRE", "nextFireAt").minor(1),
+    Column::time("LAST RUN", "lastRunAt").minor(3),
+    Column::state("STATE", "lastRunState").minor(1),
+    Column::number("RUNS", "runCount").minor(4),
 ];
 const LEDGER: &[Column] = &[
-    ("LOGICAL TIME", "logicalTime"),
-    ("UNTIL", "until"),
-    ("COUNT", "count"),
-    ("OUTCOME", "outcome"),
-    ("REASON", "reason"),
-    ("RUN", "runId"),
+    Column::time("LOGICAL TIME", "logicalTime"),
+    Column::time("UNTIL", "until").minor(2),
+    Column::number("COUNT", "count").minor(1),
+    Column::text("OUTCOME", "outcome"),
+    Column::text("REASON", "reason").minor(3),
+    Column::id("RUN", "runId"),
 ];
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
@@ -190,47 +205,64 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         Command::Create { bulk: Some(file), idempotency_key, .. } => {
             bulk::create(&file, idempotency_key, remote, format)
         }
-        Command::Create { file, flags, idempotency_key, bulk: None } => {
-            create(file, flags, idempotency_key, remote, format)
+        Command::Create { file, flags, idempotency_key, bulk: None, dry } => {
+            let specs = job_create::specs_of(file, flags)?;
+            if dry.dry_run {
+                return planned::create(remote, specs, format);
+            }
+            job_create::create(specs, idempotency_key, remote, format)
         }
-        Command::Get { job, manifest } => {
-            let view = remote.get(&job.path(remote)?, &[])?;
-            if manifest { export::one(view, format) } else { output::one(format, &view) }
-        }
-        Command::List { tenant, status, labels, text, page } => {
-            let query = [("tenantId", tenant), ("status", status), ("labels", labels), ("text", text)];
-            output::list(format, &page.read(remote, "/api/v1/jobs", &query)?, JOBS)
-        }
-        Command::Replace { job, file, version } => {
+        Command::Get { job, manifest: true, .. } => export::one(remote.get(&job.path(remote)?, &[])?, format),
+        Command::Get { job, manifest: false, watch } => {
             let path = job.path(remote)?;
+            repeat::one(watch, format, None, || remote.get(&path, &[]))
+        }
+        Command::List { tenant, status, labels, text, page, watch } => {
+            let query = [("tenantId", tenant), ("status", status), ("labels", labels), ("text", text)];
+            repeat::list(watch, format, JOBS, || page.read(remote, "/api/v1/jobs", &query))
+        }
+        Command::Replace { job, file, version, dry } => {
+            let path = job.path(remote)?;
+            let [spec] = <[Value; 1]>::try_from(job_create::read_specs(&file)?)
+                .map_err(|specs| Failure::usage(format!("{}: has {} specs, not one", file.display(), specs.len())))?;
+            if dry.dry_run {
+                return planned::replace(remote, remote.get(&path, &[])?, version, spec, format);
+            }
             let version = match version {
                 Some(version) => json!(version),
                 None => remote.get(&path, &[])?["version"].take(),
             };
-            let [spec] = <[Value; 1]>::try_from(read_specs(&file)?)
-                .map_err(|specs| Failure::usage(format!("{}: has {} specs, not one", file.display(), specs.len())))?;
             output::one(format, &remote.put(&path, &json!({"version": version, "spec": spec}))?)
         }
         Command::Edit(args) => edit::run(args, remote, format),
-        Command::Pause { job, reason } => changed(remote, format, &format!("{}/pause", job.path(remote)?), reason),
-        Command::Resume { job, reason } => changed(remote, format, &format!("{}/resume", job.path(remote)?), reason),
-        Command::Delete { job, reason } => {
-            remote.delete(&job.path(remote)?, &[("reason", reason)])?;
+        Command::Pause { job, change } => changed(remote, format, &job.path(remote)?, "pause", &change),
+        Command::Resume { job, change } => changed(remote, format, &job.path(remote)?, "resume", &change),
+        Command::Delete { job, change } => {
+            let path = job.path(remote)?;
+            if change.dry.dry_run {
+                return DryRun::told(&format!("delete {}", change::job(&remote.get(&path, &[])?)));
+            }
+            remote.delete(&path, &[("reason", change.reason)])?;
             eprintln!("deleted");
             Ok(())
         }
-        Command::Trigger { job, id, params, reason, wait } => {
+        Command::Trigger { job, id, params, change, wait } => {
             let params = params.as_deref().map(job_flags::params).transpose()?;
-            let body = json!({"manualRunId": id, "params": params, "reason": reason});
-            let made = remote.post(&format!("{}/trigger", job.path(remote)?), &body)?;
+            let path = job.path(remote)?;
+            if change.dry.dry_run {
+                return would_trigger(&remote.get(&path, &[])?);
+            }
+            let body = json!({"manualRunId": id, "params": params, "reason": change.reason});
+            let made = remote.post(&format!("{path}/trigger"), &body)?;
             match made["runId"].as_u64().filter(|_| wait) {
                 Some(run) => runs::wait(remote, format, run, None),
                 None => output::one(format, &made),
             }
         }
-        Command::Runs { job, page } => {
-            let path = format!("{}/runs", job.path(remote)?);
-            output::list(format, &page.read(remote, &path, &[])?, runs::RUNS)
+        Command::Runs { job, page, watch } => {
+            let job = job.path(remote)?;
+            let (path, zone) = (format!("{job}/runs"), zone_of(remote, &job, format)?);
+            repeat::list_of(watch, format, runs::RUNS, zone.as_deref(), || page.read(remote, &path, &[]))
         }
         Command::Watch { job, tenant, labels, until } => {
             let job = job.map(|job| JobRef::new(job, tenant.clone()).id(remote)).transpose()?;
@@ -239,8 +271,9 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         }
         Command::Ledger { job, from, to, page_size } => {
             let query = [("from", from), ("to", to), ("pageSize", page_size.map(|size| size.to_string()))];
-            let ledger = remote.get(&format!("{}/ledger", job.path(remote)?), &query)?;
-            output::list(format, &ledger, LEDGER)?;
+            let job = job.path(remote)?;
+            let ledger = remote.get(&format!("{job}/ledger"), &query)?;
+            output::list_of(format, &ledger, LEDGER, zone_of(remote, &job, format)?.as_deref())?;
             if format == Format::Table {
                 let more = if ledger["truncated"] == true { "; there is more: go on with --from" } else { "" };
                 eprintln!(
@@ -254,72 +287,29 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
     }
 }
 
-fn changed(remote: &Remote, format: Format, path: &str, reason: Option<String>) -> Result<(), Failure> {
-    let view = remote.post(path, &json!({"reason": reason}))?;
+/// Of the job of this path, where instants are told by it.
+pub(super) fn zone_of(remote: &Remote, path: &str, format: Format) -> Result<Option<String>, Failure> {
+    if !output::wants_job_zone(format) {
+        return Ok(None);
+    }
+    Ok(remote.get(path, &[])?["trigger"]["timezone"].as_str().map(str::to_owned))
+}
+
+fn changed(remote: &Remote, format: Format, path: &str, verb: &str, change: &Change) -> Result<(), Failure> {
+    if change.dry.dry_run {
+        return DryRun::told(&format!("{verb} {}", change::job(&remote.get(path, &[])?)));
+    }
+    let view = remote.post(&format!("{path}/{verb}"), &change.body())?;
     match format {
         Format::Table => output::list(format, &json!([view]), JOBS),
         Format::Json | Format::Yaml => output::one(format, &view),
     }
 }
 
-fn create(
-    file: Option<PathBuf>,
-    flags: JobFlags,
-    key: Option<String>,
-    remote: &Remote,
-    format: Format,
-) -> Result<(), Failure> {
-    let specs = match file {
-        Some(file) => read_specs(&file)?,
-        None if flags.given() => vec![flags.spec()?],
-        None => return Err(Failure::usage("give a FILE (- for stdin), or --name with the other flags")),
-    };
-    if specs.len() > 1 && key.is_some() {
-        return Err(Failure::usage("--idempotency-key is for one job"));
-    }
-    let several = specs.len() > 1;
-    let mut made = Vec::new();
-    for spec in specs {
-        let mut created = remote.post_once("/api/v1/jobs", &spec, key.as_deref()).map_err(|failure| {
-            let name = spec["name"].as_str().map(|name| format!("{name}: ")).unwrap_or_default();
-            let before = if several { format!(" ({} jobs before it were created)", made.len()) } else { String::new() };
-            Failure { message: format!("{name}{}{before}", failure.message), ..failure }
-        })?;
-        created["name"] = spec["name"].clone();
-        made.push(created);
-    }
-    match (made.as_slice(), format) {
-        ([one], Format::Json | Format::Yaml) => output::one(format, one),
-        _ => output::list(
-            format,
-            &Value::Array(made),
-            &[("ID", "jobId"), ("NAME", "name"), ("STATUS", "status"), ("NEXT FIRE", "nextFireAt")],
-        ),
-    }
-}
-
-/// One spec, or a list of them, or `items` of an exported list.
-fn read_specs(file: &PathBuf) -> Result<Vec<Value>, Failure> {
-    let shown = file.display();
-    let text = if file.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(file)
-    };
-    let text = text.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
-    let json = text.trim_start().starts_with(['{', '[']);
-    let value: Value = if json {
-        crate::api::parse_json(text.as_bytes())
-            .map_err(|error| Failure::usage(format!("{shown}: {}", error.message)))?
-    } else {
-        serde_yaml_ng::from_str(&text).map_err(|error| Failure::usage(format!("{shown}: {error}")))?
-    };
-    match value {
-        Value::Object(_) => Ok(vec![value]),
-        Value::Array(specs) if !specs.is_empty() => Ok(specs),
-        Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            Err(Failure::usage(format!("{shown}: holds no job: write an object, or a list of them")))
-        }
+fn would_trigger(view: &Value) -> Result<(), Failure> {
+    match view["status"].as_str() {
+        Some("PAUSED") => Err(change::refused(ErrorCode::JobPaused, "the job is paused; resume it first")),
+        Some("DELETED") => Err(change::refused(ErrorCode::NotFound, "the job was deleted")),
+        _ => DryRun::told(&format!("run {} now", change::job(view))),
     }
 }

@@ -8,6 +8,7 @@
 mod apply;
 mod bench;
 mod bulk;
+mod change;
 mod cluster;
 mod credentials;
 mod cron;
@@ -26,12 +27,16 @@ mod following;
 mod history;
 mod import;
 mod job;
+mod job_create;
 mod job_flags;
 mod job_ref;
 mod logging;
 mod members;
 mod output;
+mod planned;
+mod progress;
 mod remote;
+mod repeat;
 mod run;
 mod run_archive;
 mod schema;
@@ -45,7 +50,7 @@ mod system;
 mod tenant;
 mod watch;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
 use output::Format;
 use remote::{Connection, Remote};
@@ -78,8 +83,10 @@ The token: --token, else CAMPANILE_API_TOKEN, else that of `campanile dev` when 
 struct Cli {
     #[command(flatten)]
     connection: Connection,
+    #[command(flatten)]
+    shown: output::Flags,
     /// Form of answers
-    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     output: Format,
     #[command(subcommand)]
     command: Option<Command>,
@@ -157,7 +164,10 @@ enum Command {
 
 /// The whole command line.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let given: Vec<_> = std::env::args_os().collect();
+    let colours = output::colour_of(given.iter().map(|arg| arg.to_string_lossy().into_owned()));
+    let matches = Cli::command().color(colours).try_get_matches_from(given);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -181,6 +191,7 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<(), Failure> {
+    output::decide(cli.shown);
     let format = cli.output;
     let connection = cli.connection;
     let remote = || Remote::new(&connection);

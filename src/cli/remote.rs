@@ -1,6 +1,9 @@
 //! The node that operators' commands talk to, over HTTP.
 
-use super::failure::Failure;
+use super::{
+    failure::Failure,
+    progress::{Progress, Unit},
+};
 use crate::{api::Problem, tls::certificates};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -142,12 +145,14 @@ impl Remote {
     pub fn all(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Vec<Value>, Failure> {
         let mut items = Vec::new();
         let mut token = None;
+        let reading = Progress::new("reading", Unit::Things("items"), None);
         loop {
             let mut query = query.to_vec();
             query.push(("pageSize", Some("1000".to_owned())));
             query.push(("pageToken", token));
             let mut page = self.get(path, &query)?;
             if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
+                reading.add(more.len() as u64);
                 items.extend(more);
             }
             token = page["nextPageToken"].as_str().map(str::to_owned);

@@ -1,17 +1,19 @@
 //! `campanile run ...`.
 
 use super::{
+    change::{self, Change, DryRun},
     failure::{Failure, NOT_SUCCESS},
     following::{Followed, follow},
-    job::PageFlags,
+    job::{self, PageFlags},
     job_flags,
     job_ref::JobRef,
     output::{self, Column, Format},
+    progress::{Progress, Unit},
     remote::Remote,
-    run_archive,
+    repeat, run_archive,
     watch::{self, UntilFlags},
 };
-use campanile_schema::{limits::HTTP_WAIT_MS, record::RunState};
+use campanile_schema::{error::ErrorCode, limits::HTTP_WAIT_MS, record::RunState};
 use serde_json::{Value, json};
 use std::{
     path::PathBuf,
@@ -24,8 +26,10 @@ pub(super) enum Command {
     Get {
         run: u64,
         /// Of this directory of `history archive` instead of a node
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", conflicts_with = "watch")]
         archive: Option<PathBuf>,
+        #[command(flatten)]
+        watch: repeat::Flags,
     },
     /// Ended runs of a directory of `history archive`, newest first. Of a node: `job runs`, `run failed`
     List(run_archive::ListArgs),
@@ -70,14 +74,14 @@ pub(super) enum Command {
     /// Cancel a run that is not final
     Cancel {
         run: u64,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Run a final run again, as its next generation
     Retry {
         run: u64,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Decide about a run in NEEDS_CONFIRMATION
     Confirm {
@@ -85,8 +89,8 @@ pub(super) enum Command {
         /// rerun, succeeded or failed
         #[arg(value_parser = ["rerun", "succeeded", "failed"])]
         decision: String,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// FAILED and TIMEOUT runs across jobs, newest first
     Failed {
@@ -94,26 +98,31 @@ pub(super) enum Command {
         tenant: Option<String>,
         #[command(flatten)]
         page: PageFlags,
+        #[command(flatten)]
+        watch: repeat::Flags,
     },
 }
 
 pub(super) const RUNS: &[Column] = &[
-    ("RUN", "runId"),
-    ("STATE", "state"),
-    ("SOURCE", "source"),
-    ("LOGICAL TIME", "logicalTime"),
-    ("ATTEMPTS", "attemptCount"),
-    ("CREATED", "createdAt"),
-    ("ENDED", "endedAt"),
-    ("ERROR", "lastError"),
+    Column::id("RUN", "runId"),
+    Column::state("STATE", "state"),
+    Column::text("SOURCE", "source").minor(4),
+    Column::time("LOGICAL TIME", "logicalTime").minor(1),
+    Column::number("ATTEMPTS", "attemptCount").minor(3),
+    Column::time("CREATED", "createdAt").minor(5),
+    Column::time("ENDED", "endedAt").minor(2),
+    Column::text("ERROR", "lastError").minor(6),
 ];
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::Get { run, archive: Some(archive) } => run_archive::get(&archive, run, format),
+        Command::Get { run, archive: Some(archive), .. } => run_archive::get(&archive, run, format),
         Command::List(args) => run_archive::list(args, format),
         Command::Log { run, attempt, archive: Some(archive), .. } => run_archive::log(&archive, run, attempt, format),
-        Command::Get { run, archive: None } => output::one(format, &remote.get(&path(run), &[])?),
+        Command::Get { run, archive: None, watch } => {
+            let zone = zone_of(remote, run, format)?;
+            repeat::one(watch, format, zone.as_deref(), || remote.get(&path(run), &[]))
+        }
         Command::Wait { run, timeout } => wait(remote, format, run, timeout),
         Command::Watch { run: Some(run), until, .. } => {
             watch::show(remote, format, &format!("{}/watch", path(run)), Vec::new(), &until)
@@ -124,15 +133,25 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             watch::show(remote, format, "/api/v1/runs/watch", query, &until)
         }
         Command::Log { run, attempt, follow, archive: None } => log(remote, format, run, attempt, follow),
-        Command::Cancel { run, reason } => post(remote, format, run, "cancel", &json!({"reason": reason})),
-        Command::Retry { run, reason } => post(remote, format, run, "retry", &json!({"reason": reason})),
-        Command::Confirm { run, decision, reason } => {
-            let decision = decision.to_ascii_uppercase();
-            post(remote, format, run, "confirm", &json!({"decision": decision, "reason": reason}))
+        Command::Cancel { run, change } => {
+            let wrong = |state: RunState| state.is_final().then_some("the run has ended; there is nothing to cancel");
+            changed(remote, format, run, "cancel", &change.body(), change.dry, wrong)
         }
-        Command::Failed { tenant, page } => {
+        Command::Retry { run, change } => {
+            let wrong =
+                |state: RunState| (!state.is_final()).then_some("only a run that has ended can be started again");
+            changed(remote, format, run, "retry", &change.body(), change.dry, wrong)
+        }
+        Command::Confirm { run, decision, change } => {
+            let body = json!({"decision": decision.to_ascii_uppercase(), "reason": change.reason});
+            let wrong = |state: RunState| {
+                (state != RunState::NeedsConfirmation).then_some("the run does not wait for a confirmation")
+            };
+            changed(remote, format, run, "confirm", &body, change.dry, wrong)
+        }
+        Command::Failed { tenant, page, watch } => {
             let query = [("state", Some("FAILED".to_owned())), ("tenantId", tenant)];
-            output::list(format, &page.read(remote, "/api/v1/runs", &query)?, RUNS)
+            repeat::list(watch, format, RUNS, || page.read(remote, "/api/v1/runs", &query))
         }
     }
 }
@@ -141,13 +160,58 @@ fn path(run: u64) -> String {
     format!("/api/v1/runs/{run}")
 }
 
-fn post(remote: &Remote, format: Format, run: u64, verb: &str, body: &Value) -> Result<(), Failure> {
-    output::one(format, &remote.post(&format!("{}/{verb}", path(run)), body)?)
+/// Zone of the run's job, where instants are told by it.
+fn zone_of(remote: &Remote, run: u64, format: Format) -> Result<Option<String>, Failure> {
+    if !output::wants_job_zone(format) {
+        return Ok(None);
+    }
+    let view = remote.get(&path(run), &[])?;
+    // The run is what was asked for: it is shown, whatever became of its job.
+    Ok(job::zone_of(remote, &format!("/api/v1/jobs/{}", view["jobId"]), format).unwrap_or_default())
+}
+
+/// `wrong`: why a run of this state is refused, which a dry run says too.
+fn changed(
+    remote: &Remote,
+    format: Format,
+    run: u64,
+    verb: &str,
+    body: &Value,
+    dry: DryRun,
+    wrong: impl FnOnce(RunState) -> Option<&'static str>,
+) -> Result<(), Failure> {
+    if !dry.dry_run {
+        return output::one(format, &remote.post(&format!("{}/{verb}", path(run)), body)?);
+    }
+    let view = remote.get(&path(run), &[])?;
+    let state = view["state"].as_str().and_then(|state| state.parse().ok());
+    match state.and_then(wrong) {
+        Some(why) => Err(change::refused(ErrorCode::IllegalState, why)),
+        None => DryRun::told(&format!("{verb} {}", change::run(&view))),
+    }
 }
 
 /// Shows the run when it is final.
 pub(super) fn wait(remote: &Remote, format: Format, run: u64, timeout: Option<u64>) -> Result<(), Failure> {
     let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let view = until_final(remote, run, deadline)?;
+    let state: Option<RunState> = view["state"].as_str().and_then(|state| state.parse().ok());
+    let zone = job::zone_of(remote, &format!("/api/v1/jobs/{}", view["jobId"]), format).unwrap_or_default();
+    output::one_of(format, &view, zone.as_deref())?;
+    match state {
+        Some(RunState::Success) => Ok(()),
+        Some(state) if state.is_final() => {
+            let error = view["lastError"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
+            Err(Failure::new(NOT_SUCCESS, format!("run {run} ended as {state}{error}")))
+        }
+        Some(state) => Err(Failure::unreachable(format!("run {run} is still {state}"))),
+        None => Err(Failure::here("the node's answer has a state that this version does not know")),
+    }
+}
+
+/// The run when it is final, or of an unknown state, or when it is time.
+fn until_final(remote: &Remote, run: u64, deadline: Option<Instant>) -> Result<Value, Failure> {
+    let waiting = Progress::new(format!("waiting for run {run}"), Unit::Time, None);
     loop {
         let left = deadline.map_or(Duration::from_millis(HTTP_WAIT_MS), |deadline| {
             deadline.saturating_duration_since(Instant::now()).min(Duration::from_millis(HTTP_WAIT_MS))
@@ -156,18 +220,10 @@ pub(super) fn wait(remote: &Remote, format: Format, run: u64, timeout: Option<u6
         let view = remote.get(&path(run), &[("waitSec", Some(seconds))])?;
         let state: Option<RunState> = view["state"].as_str().and_then(|state| state.parse().ok());
         match state {
-            None => return Err(Failure::here("the node's answer has a state that this version does not know")),
-            Some(RunState::Success) => return output::one(format, &view),
-            Some(state) if state.is_final() => {
-                output::one(format, &view)?;
-                let error = view["lastError"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
-                return Err(Failure::new(NOT_SUCCESS, format!("run {run} ended as {state}{error}")));
+            Some(state) if !state.is_final() && deadline.is_none_or(|deadline| Instant::now() < deadline) => {
+                waiting.name(format!("waiting for run {run}, {state}"));
             }
-            Some(state) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
-                output::one(format, &view)?;
-                return Err(Failure::unreachable(format!("run {run} is still {state}")));
-            }
-            Some(_) => {}
+            Some(_) | None => return Ok(view),
         }
     }
 }

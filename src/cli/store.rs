@@ -3,6 +3,7 @@
 use super::{
     failure::Failure,
     output::{self, Format},
+    progress::{Progress, Unit},
     remote::{Connection, Remote},
     store_backup, store_migrate, store_restore,
 };
@@ -50,9 +51,11 @@ pub(super) fn run(command: Command, connection: &Connection, format: Format) -> 
         Command::Dump { path } => {
             let mut out = BufWriter::new(std::io::stdout().lock());
             let done = if path.is_dir() {
+                let _reading = Progress::new(format!("dumping {}", path.display()), Unit::Time, None);
                 directory::with_reader(&path, now_ms(), |reader| dump::lines(reader, &mut out))
             } else {
-                open(&path).and_then(|reader| dump::lines(reader, &mut out))
+                let reading = reading(&path, "dumping");
+                open(&path, &reading).and_then(|reader| dump::lines(reader, &mut out))
             };
             // A closed pipe ends the output, not the command.
             let _ = out.flush();
@@ -62,7 +65,9 @@ pub(super) fn run(command: Command, connection: &Connection, format: Format) -> 
 }
 
 fn check(dir: &Path, format: Format) -> Result<(), Failure> {
+    let checking = Progress::new(format!("checking {}", dir.display()), Unit::Time, None);
     let report = check::check(dir).map_err(|error| Failure::usage(error.to_string()))?;
+    drop(checking);
     show(&report, format)?;
     if report.is_whole() { Ok(()) } else { Err(Failure::here(format!("{} is damaged", dir.display()))) }
 }
@@ -94,19 +99,28 @@ impl Sink for Nowhere {
 }
 
 fn verify(archive: &Path, format: Format) -> Result<(), Failure> {
-    let image = open(archive).and_then(|reader| Image::read(reader, &mut Nowhere));
+    let reading = reading(archive, "verifying");
+    let image = open(archive, &reading).and_then(|reader| Image::read(reader, &mut Nowhere));
     let report = image.and_then(|image| Report::of(&image)).map_err(|e| failure(&e))?;
+    drop(reading);
     show(&report, format)
 }
 
+/// How far an archive was read: of its size, where it has one.
+pub(super) fn reading(archive: &Path, what: &str) -> Progress {
+    let size = std::fs::metadata(archive).ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
+    Progress::new(format!("{what} {}", archive.display()), Unit::Bytes, size)
+}
+
 /// Opens an archive, or standard input.
-pub(super) fn open(archive: &Path) -> Result<ArchiveReader<Box<dyn Read>>, StoreError> {
+pub(super) fn open(archive: &Path, reading: &Progress) -> Result<ArchiveReader<Box<dyn Read>>, StoreError> {
     if archive == Path::new("-") {
-        return ArchiveReader::open(Box::new(std::io::stdin().lock()), "standard input");
+        return ArchiveReader::open(Box::new(reading.counting(std::io::stdin().lock())), "standard input");
     }
     let file = File::open(archive)
         .map_err(|e| StoreError::Refused(format!("{}: cannot be opened: {e}", archive.display())))?;
-    ArchiveReader::open(Box::new(BufReader::with_capacity(1 << 20, file)), archive.display().to_string())
+    let input = reading.counting(BufReader::with_capacity(1 << 20, file));
+    ArchiveReader::open(Box::new(input), archive.display().to_string())
 }
 
 pub(super) fn now_ms() -> i64 {

@@ -5,6 +5,7 @@
 use super::{
     failure::Failure,
     output::{self, Format},
+    progress::{Progress, Unit},
     remote::Remote,
     store::{failure, now_ms},
 };
@@ -17,11 +18,7 @@ use std::{
     io::{self, BufWriter, Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
-
-/// Progress is told this often.
-const TOLD: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -131,14 +128,9 @@ fn write(args: &Args, remote: impl FnOnce() -> Result<Remote, Failure>, out: &mu
 
 /// Copies an archive, and reads it meanwhile.
 fn copy(input: impl Read, name: String, out: &mut dyn Write) -> Result<Told, StoreError> {
-    let mut reader = ArchiveReader::open(Copying { input, out }, name)?;
-    let mut told = Instant::now();
-    while reader.record()?.is_some() {
-        if told.elapsed() >= TOLD {
-            eprintln!("{} MB", reader.bytes() / 1_000_000);
-            told = Instant::now();
-        }
-    }
+    let copying = Progress::new(format!("backup of {name}"), Unit::Bytes, None);
+    let mut reader = ArchiveReader::open(Copying { input: copying.counting(input), out }, name)?;
+    while reader.record()?.is_some() {}
     Ok(Told { head: reader.head().clone(), totals: reader.totals(), bytes: reader.bytes() })
 }
 

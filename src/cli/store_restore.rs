@@ -3,7 +3,7 @@
 use super::{
     failure::Failure,
     output::Format,
-    store::{failure, now_ms, open, show},
+    store::{failure, now_ms, open, reading, show},
 };
 use crate::store::archive::{
     Report,
@@ -52,8 +52,10 @@ pub(super) fn run(args: &Args, format: Format) -> Result<(), Failure> {
         None => Since::Undecided,
     };
     let how = Restoring { since, now_ms: now_ms(), shards: args.shards };
-    let done = open(&args.archive).and_then(|reader| into_directory(reader, &args.data, how));
+    let reading = reading(&args.archive, "restoring");
+    let done = open(&args.archive, &reading).and_then(|reader| into_directory(reader, &args.data, how));
     let (archive, restored) = done.map_err(|e| failure(&e))?;
+    drop(reading);
     show(&Told { archive, restored, paused: since == Since::Undecided, dir: args.data.clone() }, format)
 }
 

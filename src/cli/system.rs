@@ -1,67 +1,83 @@
 //! `campanile system ...`: the node and everything on it.
 
 use super::{
+    change::{Change, DryRun},
     failure::Failure,
     output::{self, Column, Format},
     remote::Remote,
+    repeat,
 };
-use serde_json::json;
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
     /// Facts of the node
-    Info,
+    Info {
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
     /// Executors that are connected
-    Executors,
+    Executors {
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
     /// Pools with their executors and waiting runs
-    Pools,
+    Pools {
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
     /// Stop firing and starting everywhere
     Pause {
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Undo the system's pause
     Resume {
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Fire again after a jump of the clock that halted firing (see `system info`): the clock is right
     AcceptClock {
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
 }
 
 const EXECUTORS: &[Column] = &[
-    ("EXECUTOR", "executorId"),
-    ("STATE", "state"),
-    ("POOLS", "pools"),
-    ("RUNNING", "running"),
-    ("SLOTS", "slots"),
-    ("CREDIT", "credit"),
-    ("LAST HEARTBEAT", "lastHeartbeatAt"),
+    Column::id("EXECUTOR", "executorId"),
+    Column::state("STATE", "state"),
+    Column::text("POOLS", "pools").minor(2),
+    Column::number("RUNNING", "running"),
+    Column::number("SLOTS", "slots").minor(1),
+    Column::number("CREDIT", "credit").minor(4),
+    Column::time("LAST HEARTBEAT", "lastHeartbeatAt").minor(3),
 ];
 const POOLS: &[Column] = &[
-    ("POOL", "name"),
-    ("EXECUTORS", "executors"),
-    ("RUNNING", "running"),
-    ("WAITING", "waiting"),
-    ("CREDIT", "credit"),
+    Column::id("POOL", "name"),
+    Column::number("EXECUTORS", "executors"),
+    Column::number("RUNNING", "running"),
+    Column::number("WAITING", "waiting"),
+    Column::number("CREDIT", "credit").minor(1),
 ];
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::Info => output::one(format, &remote.get("/api/v1/cluster/node", &[])?),
-        Command::Executors => output::list(format, &remote.get("/api/v1/executors", &[])?, EXECUTORS),
-        Command::Pools => output::list(format, &remote.get("/api/v1/pools", &[])?, POOLS),
-        Command::Pause { reason } => done(remote, "system/pause", reason),
-        Command::Resume { reason } => done(remote, "system/resume", reason),
-        Command::AcceptClock { reason } => done(remote, "cluster/clock/accept", reason),
+        Command::Info { watch } => repeat::one(watch, format, None, || remote.get("/api/v1/cluster/node", &[])),
+        Command::Executors { watch } => repeat::list(watch, format, EXECUTORS, || remote.get("/api/v1/executors", &[])),
+        Command::Pools { watch } => repeat::list(watch, format, POOLS, || remote.get("/api/v1/pools", &[])),
+        Command::Pause { change } => done(remote, "system/pause", "stop firing and starting everywhere", &change),
+        Command::Resume { change } => done(remote, "system/resume", "undo the system's pause", &change),
+        Command::AcceptClock { change } => {
+            done(remote, "cluster/clock/accept", "take the clock as right and fire again", &change)
+        }
     }
 }
 
-fn done(remote: &Remote, verb: &str, reason: Option<String>) -> Result<(), Failure> {
-    remote.post(&format!("/api/v1/{verb}"), &json!({"reason": reason}))?;
+fn done(remote: &Remote, verb: &str, meaning: &str, change: &Change) -> Result<(), Failure> {
+    if change.dry.dry_run {
+        let node = remote.get("/api/v1/cluster/node", &[])?;
+        return DryRun::told(&format!("{meaning}; asked: {}", node["name"].as_str().unwrap_or("the node")));
+    }
+    remote.post(&format!("/api/v1/{verb}"), &change.body())?;
     output::text(&format!("{verb}: done\n"));
     Ok(())
 }

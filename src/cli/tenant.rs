@@ -1,18 +1,28 @@
 //! `campanile tenant ...`.
 
 use super::{
+    change::{Change, DryRun, refused},
     failure::Failure,
     output::{self, Column, Format},
     remote::{Remote, encoded},
+    repeat,
 };
-use serde_json::json;
+use campanile_schema::error::ErrorCode;
+use serde_json::{Value, json};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
     /// Tenants with their limits and use
-    List,
+    List {
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
     /// A tenant
-    Get { tenant: String },
+    Get {
+        tenant: String,
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
     /// Set limits of a tenant; those that are not named stay
     Set {
         tenant: String,
@@ -28,37 +38,39 @@ pub(super) enum Command {
         /// Runs that wait for a permit or an executor; 0 = no limit
         #[arg(long, value_name = "N")]
         max_queued_runs: Option<u32>,
+        #[command(flatten)]
+        dry: DryRun,
     },
     /// Forget the limits and the pause of a tenant without jobs and open runs; its history stays
     Delete {
         tenant: String,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Stop firing and starting for a tenant
     Pause {
         tenant: String,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
     /// Undo a tenant's pause
     Resume {
         tenant: String,
-        #[arg(long)]
-        reason: Option<String>,
+        #[command(flatten)]
+        change: Change,
     },
 }
 
 const TENANTS: &[Column] = &[
-    ("TENANT", "tenantId"),
-    ("PAUSED", "paused"),
-    ("JOBS", "jobs"),
-    ("RUNNING", "running"),
-    ("WAITING", "waiting"),
-    ("MAX RUNS", "quota.maxConcurrentRuns"),
-    ("MAX/S", "quota.maxTriggersPerSec"),
-    ("MAX JOBS", "quota.maxJobs"),
-    ("MAX QUEUED", "quota.maxQueuedRuns"),
+    Column::id("TENANT", "tenantId"),
+    Column::state("PAUSED", "paused"),
+    Column::number("JOBS", "jobs"),
+    Column::number("RUNNING", "running"),
+    Column::number("WAITING", "waiting"),
+    Column::number("MAX RUNS", "quota.maxConcurrentRuns").minor(1),
+    Column::number("MAX/S", "quota.maxTriggersPerSec").minor(2),
+    Column::number("MAX JOBS", "quota.maxJobs").minor(3),
+    Column::number("MAX QUEUED", "quota.maxQueuedRuns").minor(4),
 ];
 
 fn path(tenant: &str) -> String {
@@ -67,15 +79,16 @@ fn path(tenant: &str) -> String {
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::List => output::list(format, &remote.get("/api/v1/tenants", &[])?, TENANTS),
-        Command::Get { tenant } => output::one(format, &remote.get(&path(&tenant), &[])?),
-        Command::Set { tenant, max_concurrent_runs, max_triggers_per_sec, max_jobs, max_queued_runs } => {
+        Command::List { watch } => repeat::list(watch, format, TENANTS, || remote.get("/api/v1/tenants", &[])),
+        Command::Get { tenant, watch } => repeat::one(watch, format, None, || remote.get(&path(&tenant), &[])),
+        Command::Set { tenant, max_concurrent_runs, max_triggers_per_sec, max_jobs, max_queued_runs, dry } => {
             let mut quota = match remote.get(&path(&tenant), &[]) {
                 Ok(mut view) => view["quota"].take(),
                 // The first limits of a tenant that has no jobs yet.
                 Err(failure) if failure.code == 3 => json!({}),
                 Err(failure) => return Err(failure),
             };
+            let before = quota.clone();
             for (name, value) in [
                 ("maxConcurrentRuns", max_concurrent_runs.map(|n| json!(n))),
                 ("maxTriggersPerSec", max_triggers_per_sec.map(|n| json!(n))),
@@ -86,20 +99,53 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
                     quota[name] = value;
                 }
             }
+            if dry.dry_run {
+                return would_set(&tenant, &before, &quota);
+            }
             output::one(format, &remote.put(&path(&tenant), &quota)?)
         }
-        Command::Delete { tenant, reason } => {
-            remote.delete(&path(&tenant), &[("reason", reason)])?;
-            output::text(&format!("{tenant}: deleted\n"));
-            Ok(())
-        }
-        Command::Pause { tenant, reason } => done(remote, &tenant, "pause", reason),
-        Command::Resume { tenant, reason } => done(remote, &tenant, "resume", reason),
+        Command::Delete { tenant, change } => delete(remote, &tenant, &change),
+        Command::Pause { tenant, change } => done(remote, &tenant, "pause", &change),
+        Command::Resume { tenant, change } => done(remote, &tenant, "resume", &change),
     }
 }
 
-fn done(remote: &Remote, tenant: &str, verb: &str, reason: Option<String>) -> Result<(), Failure> {
-    remote.post(&format!("{}/{verb}", path(tenant)), &json!({"reason": reason}))?;
+fn would_set(tenant: &str, before: &Value, after: &Value) -> Result<(), Failure> {
+    let limits = after.as_object().into_iter().flatten();
+    let changes: Vec<String> = limits
+        .filter(|(name, value)| before[name.as_str()] != **value)
+        .map(|(name, value)| format!("{name}: {} -> {value}", before.get(name.as_str()).unwrap_or(&json!(0))))
+        .collect();
+    if changes.is_empty() {
+        return DryRun::told(&format!("leave the limits of {tenant} as they are"));
+    }
+    DryRun::told(&format!("set limits of {tenant}: {}", changes.join(", ")))
+}
+
+fn delete(remote: &Remote, tenant: &str, change: &Change) -> Result<(), Failure> {
+    if change.dry.dry_run {
+        let known = remote.get(&path(tenant), &[])?;
+        let there =
+            [("jobs", &known["jobs"]), ("running runs", &known["running"]), ("waiting runs", &known["waiting"])];
+        let there = there.into_iter().filter(|(_, count)| count.as_u64().unwrap_or(0) > 0);
+        let kept: Vec<String> = there.map(|(what, count)| format!("{count} {what}")).collect();
+        if !kept.is_empty() {
+            return Err(refused(ErrorCode::IllegalState, format!("the tenant {tenant} has {}", kept.join(", "))));
+        }
+        return DryRun::told(&format!("forget the limits and the pause of the tenant {tenant}"));
+    }
+    remote.delete(&path(tenant), &[("reason", change.reason.clone())])?;
+    output::text(&format!("{tenant}: deleted\n"));
+    Ok(())
+}
+
+fn done(remote: &Remote, tenant: &str, verb: &str, change: &Change) -> Result<(), Failure> {
+    if change.dry.dry_run {
+        let is_paused = remote.get(&path(tenant), &[])?["paused"] == true;
+        let now = if is_paused { "paused" } else { "not paused" };
+        return DryRun::told(&format!("{verb} the tenant {tenant} ({now})"));
+    }
+    remote.post(&format!("{}/{verb}", path(tenant)), &change.body())?;
     output::text(&format!("{tenant}: {verb} done\n"));
     Ok(())
 }

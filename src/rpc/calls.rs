@@ -10,7 +10,7 @@ use campanile_schema::{
     job::JobSpec,
     limits::RPC_LIST_WEIGHT,
     rpc::{
-        calls::{CreateCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
+        calls::{CreateCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
         codec::{Params, explain},
         encode::answer,
         hello::ItemResult,
@@ -76,7 +76,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             &async {
                 let specs: Items<JobSpec> = read(params)?;
                 let items = ops.job_create_many(who, specs.items).await?.into_iter().map(ItemResult::from).collect();
-                Ok(Items { items })
+                Ok(Listed { items })
             }
             .await,
         ),
@@ -249,7 +249,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let NoBody {} = read(params)?;
-                ops.tenant_list(who).await.map(|items| Items { items })
+                ops.tenant_list(who).await.map(|items| Listed { items })
             }
             .await,
         ),
@@ -312,7 +312,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let NoBody {} = read(params)?;
-                ops.executor_list(who).await.map(|items| Items { items })
+                ops.executor_list(who).await.map(|items| Listed { items })
             }
             .await,
         ),
@@ -321,7 +321,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let NoBody {} = read(params)?;
-                ops.pool_list(who).await.map(|items| Items { items })
+                ops.pool_list(who).await.map(|items| Listed { items })
             }
             .await,
         ),
@@ -330,12 +330,12 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let NoBody {} = read(params)?;
-                ops.cluster_members(who).await.map(|items| Items { items })
+                ops.cluster_members(who).await.map(|items| Listed { items })
             }
             .await,
         ),
         m::CLUSTER_SHARDS => {
-            answer(out, id, &async { ops.cluster_shards(who, read(params)?).await.map(|items| Items { items }) }.await)
+            answer(out, id, &async { ops.cluster_shards(who, read(params)?).await.map(|items| Listed { items }) }.await)
         }
         m::CLUSTER_PLAN => answer(
             out,
@@ -351,7 +351,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let NoBody {} = read(params)?;
-                ops.cluster_events(who).await.map(|items| Items { items })
+                ops.cluster_events(who).await.map(|items| Listed { items })
             }
             .await,
         ),

@@ -130,3 +130,57 @@ fn a_session() {
     step(&["dlq", "list"]);
     step(&["cron", "explain", "0 2 * * 1-5", "--after", "2026-01-01T00:00:00Z"]);
 }
+
+/// Values of these fields are other ones each time, and short.
+const VOLATILE: &[&str] =
+    &["startedAt", "uptimeSec", "version", "build", "tzdb", "clockOffsetMs", "session", "pid", "clusterId"];
+
+/// Every list and every state that commands show, of a node with something of each.
+#[test]
+fn every_list_and_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&dir.path().join("data"), &["--no-demo", "--no-executor"]);
+    let noon = ["--cron", "0 12 * * *", "--tz", "Asia/Tokyo", "--sh", "true"];
+    dev.run(&[&["job", "create", "--name", "report"], &noon[..]].concat()).ok();
+    dev.run(&[
+        "job",
+        "create",
+        "--name",
+        "finance/end-of-month/a-report-with-a-name-that-is-long",
+        "--manual",
+        "--sh",
+        "true",
+    ])
+    .ok();
+    let run = dev.run(&["job", "trigger", "report", "--id", "once", "-o", "json"]).json()["runId"].to_string();
+    dev.run(&["run", "cancel", &run]).ok();
+    let step = |args: &[&str]| {
+        let done = dev.run(args);
+        let shown = told(&done, Some(&dev), Some(dir.path()));
+        let line = |line: &str| match line.split_once("  ") {
+            Some((name, _)) if VOLATILE.iter().any(|field| name.rsplit('.').next() == Some(field)) => {
+                format!("{name}  VALUE")
+            }
+            Some(_) | None => line.to_owned(),
+        };
+        let shown: Vec<String> = shown.lines().map(line).collect();
+        let told = args.join(" ").replace(&run, "RUN");
+        insta::assert_snapshot!(format!("shown-{}", told.replace(' ', "-")), shown.join("\n"));
+    };
+    step(&["job", "list"]);
+    step(&["job", "get", "report"]);
+    step(&["job", "runs", "report"]);
+    step(&["job", "ledger", "report"]);
+    step(&["run", "get", &run]);
+    step(&["run", "failed"]);
+    step(&["dlq", "list"]);
+    step(&["tenant", "list"]);
+    step(&["tenant", "get", "default"]);
+    step(&["system", "info"]);
+    step(&["system", "executors"]);
+    step(&["system", "pools"]);
+    step(&["cluster", "members"]);
+    step(&["cluster", "shards", "--node", "nobody"]);
+    step(&["cluster", "plan"]);
+    step(&["cluster", "events"]);
+}

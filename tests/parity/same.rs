@@ -7,7 +7,7 @@ use campanile_client::{Client, ClientError};
 use campanile_schema::{
     error::ApiError,
     job::JobView,
-    rpc::calls::{Items, NoBody},
+    rpc::calls::{Listed, NoBody},
     view::{
         Created, DeadLetterView, ExecutorView, LedgerView, LogView, NodeView, Page, PoolView, Preview, RunView,
         TenantView,
@@ -82,10 +82,10 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         "dlq.list" => typed::<Page<DeadLetterView>>(client, name, params).await,
         "schedule.preview" => typed::<Preview>(client, name, params).await,
         "tenant.get" | "tenant.set" => typed::<TenantView>(client, name, params).await,
-        "tenant.list" => typed::<Items<TenantView>>(client, name, params).await,
+        "tenant.list" => typed::<Listed<TenantView>>(client, name, params).await,
         "system.info" => typed::<NodeView>(client, name, params).await,
-        "executor.list" => typed::<Items<ExecutorView>>(client, name, params).await,
-        "pool.list" => typed::<Items<PoolView>>(client, name, params).await,
+        "executor.list" => typed::<Listed<ExecutorView>>(client, name, params).await,
+        "pool.list" => typed::<Listed<PoolView>>(client, name, params).await,
         _ => typed::<NoBody>(client, name, params).await,
     }
 }

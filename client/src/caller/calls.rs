@@ -9,7 +9,7 @@ use campanile_schema::{
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
     rpc::{
-        calls::{CreateCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
+        calls::{CreateCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
         hello::ItemResult,
         method,
     },
@@ -39,7 +39,7 @@ impl Client {
     }
     /// Many in one frame; an answer per job, in order.
     pub async fn job_create_many(&self, specs: Vec<JobSpec>) -> Answer<Vec<Result<Created, ApiError>>> {
-        let answers: Items<ItemResult<Created>> = self.call(method::JOB_CREATE_MANY, &Items { items: specs }).await?;
+        let answers: Listed<ItemResult<Created>> = self.call(method::JOB_CREATE_MANY, &Items { items: specs }).await?;
         answers.items.into_iter().map(|item| item.into_result().map_err(ClientError::Protocol)).collect()
     }
     /// What an apply of the same manifests would do. Changes nothing.
@@ -167,7 +167,7 @@ impl Client {
         self.list(method::CLUSTER_MEMBERS).await
     }
     pub async fn cluster_shards(&self, filter: ShardFilter) -> Answer<Vec<ShardView>> {
-        self.call::<_, Items<ShardView>>(method::CLUSTER_SHARDS, &filter).await.map(|list| list.items)
+        self.call::<_, Listed<ShardView>>(method::CLUSTER_SHARDS, &filter).await.map(|list| list.items)
     }
     /// Shards that are to move.
     pub async fn cluster_plan(&self) -> Answer<ClusterPlan> {
@@ -186,7 +186,7 @@ impl Client {
     }
 
     async fn list<T: serde::de::DeserializeOwned>(&self, method: &'static str) -> Answer<Vec<T>> {
-        self.call::<_, Items<T>>(method, &NoBody {}).await.map(|list| list.items)
+        self.call::<_, Listed<T>>(method, &NoBody {}).await.map(|list| list.items)
     }
     /// A call whose answer says nothing but that it was done.
     async fn done<P: serde::Serialize>(&self, method: &'static str, params: &P) -> Answer<()> {

@@ -61,10 +61,16 @@ pub type CreateCall = Call<OnceOnly, JobSpec>;
 #[serde(deny_unknown_fields)]
 pub struct NoBody {}
 
-/// A list: `job.createMany` takes one of specs; `tenant.list`, `executor.list` and `pool.list` answer with one.
+/// A list that a caller sends: `job.createMany` takes one of specs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Items<T> {
+    pub items: Vec<T>,
+}
+
+/// A list that a node answers with, such as that of `tenant.list`. A newer node may say more beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listed<T> {
     pub items: Vec<T>,
 }
 

@@ -1,10 +1,30 @@
 //! MessagePack as a newer writer of the same format would write it: each map of short names has one more field.
 
-/// A value's bytes with an unknown field in every map of fixed names. Not in maps of callers' keys (labels, env: longer names)
-/// and not in one-entry maps, which tell an enum's variant.
+/// Which maps have one more field.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// Those of fixed names. Not maps of callers' keys (labels, env: longer names) and not one-entry maps, which tell an enum's
+    /// variant.
+    ShortNames,
+    /// All but what stands under these names.
+    NotUnder(&'static [&'static str]),
+}
+
+/// What is stored: a value's bytes with an unknown field in every map of fixed names.
+#[allow(dead_code)] // Two test programs share this file, each with its own rule.
 pub fn grown(bytes: &[u8]) -> Vec<u8> {
+    by(bytes, Rule::ShortNames)
+}
+
+/// What is sent: with an unknown field in every map but those under these names.
+#[allow(dead_code)]
+pub fn grown_but(bytes: &[u8], under: &'static [&'static str]) -> Vec<u8> {
+    by(bytes, Rule::NotUnder(under))
+}
+
+fn by(bytes: &[u8], rule: Rule) -> Vec<u8> {
     let (mut rest, mut out) = (bytes, Vec::new());
-    value(&mut rest, &mut out, true);
+    value(&mut rest, &mut out, true, rule);
     assert!(rest.is_empty());
     out
 }
@@ -19,19 +39,19 @@ fn length(rest: &mut &[u8], bytes: usize) -> usize {
     take(rest, bytes).iter().fold(0, |n, b| n << 8 | usize::from(*b))
 }
 
-fn value(rest: &mut &[u8], out: &mut Vec<u8>, top: bool) {
+fn value(rest: &mut &[u8], out: &mut Vec<u8>, top: bool, rule: Rule) {
     let start = *rest;
     let marker = take(rest, 1)[0];
     let plain = match marker {
-        0x80..=0x8f => return map(rest, out, usize::from(marker & 0x0f), top),
+        0x80..=0x8f => return map(rest, out, usize::from(marker & 0x0f), top, rule),
         0xde => {
             let count = length(rest, 2);
-            return map(rest, out, count, top);
+            return map(rest, out, count, top, rule);
         }
-        0x90..=0x9f => return array(rest, out, usize::from(marker & 0x0f)),
+        0x90..=0x9f => return array(rest, out, usize::from(marker & 0x0f), rule),
         0xdc => {
             let count = length(rest, 2);
-            return array(rest, out, count);
+            return array(rest, out, count, rule);
         }
         0x00..=0x7f | 0xe0..=0xff | 0xc0 | 0xc2 | 0xc3 => 0,
         0xcc | 0xd0 => 1,
@@ -47,23 +67,36 @@ fn value(rest: &mut &[u8], out: &mut Vec<u8>, top: bool) {
     out.extend_from_slice(&start[..start.len() - rest.len()]);
 }
 
-fn array(rest: &mut &[u8], out: &mut Vec<u8>, count: usize) {
+fn array(rest: &mut &[u8], out: &mut Vec<u8>, count: usize, rule: Rule) {
     rmp::encode::write_array_len(out, count as u32).unwrap();
     for _ in 0..count {
-        value(rest, out, false);
+        value(rest, out, false, rule);
     }
 }
 
-fn map(rest: &mut &[u8], out: &mut Vec<u8>, count: usize, top: bool) {
+fn map(rest: &mut &[u8], out: &mut Vec<u8>, count: usize, top: bool, rule: Rule) {
     let (mut entries, mut short) = (Vec::new(), true);
     for _ in 0..count {
         let before = entries.len();
-        value(rest, &mut entries, false);
+        value(rest, &mut entries, false, rule);
         // The key's marker and at most two letters.
         short &= entries.len() - before <= 3;
-        value(rest, &mut entries, false);
+        let theirs = match rule {
+            Rule::ShortNames => false,
+            Rule::NotUnder(names) => names.iter().any(|name| entries[before + 1..] == *name.as_bytes()),
+        };
+        let start = *rest;
+        let at = entries.len();
+        value(rest, &mut entries, false, rule);
+        if theirs {
+            entries.truncate(at);
+            entries.extend_from_slice(&start[..start.len() - rest.len()]);
+        }
     }
-    let grows = top || (short && count != 1);
+    let grows = match rule {
+        Rule::ShortNames => top || (short && count != 1),
+        Rule::NotUnder(_) => true,
+    };
     rmp::encode::write_map_len(out, count as u32 + u32::from(grows)).unwrap();
     out.extend(entries);
     if grows {

@@ -32,4 +32,4 @@ pub use error::{CronError, ZoneError};
 pub use expr::CronExpr;
 pub use hazards::hazards;
 pub use schedule::{CronSchedule, Occurrence, OccurrenceKind};
-pub use zone::{Zones, known_zone_names, tzdb_version, use_zones};
+pub use zone::{Zones, find as find_zone, known_zone_names, tzdb_version, use_zones};

@@ -55,7 +55,7 @@ pub fn use_zones(zones: Zones) -> Result<(), Zones> {
 }
 
 /// The zone of an IANA name, in any case.
-pub(super) fn find(name: &str) -> Result<TimeZone, ZoneError> {
+pub fn find(name: &str) -> Result<TimeZone, ZoneError> {
     if let Some(zone) = CHOSEN.get().and_then(|zones| zones.by_name.get(&name.to_ascii_lowercase())) {
         return Ok(zone.clone());
     }

@@ -1,0 +1,57 @@
+//! What every command that changes something takes: why, and whether to only show what it would do.
+
+use super::{failure::Failure, output};
+use campanile_schema::error::ErrorCode;
+use serde_json::{Value, json};
+
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(super) struct Change {
+    /// Why; kept with the change
+    #[arg(long)]
+    pub reason: Option<String>,
+    #[command(flatten)]
+    pub dry: DryRun,
+}
+
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub(super) struct DryRun {
+    /// Only show what would be done: the node is asked what is there, and nothing is changed
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl Change {
+    pub fn body(&self) -> Value {
+        json!({"reason": self.reason})
+    }
+}
+
+impl DryRun {
+    /// A sentence for what would be done.
+    pub fn told(what: &str) -> Result<(), Failure> {
+        output::text(&format!("would {what}\n"));
+        Self::nothing_changed();
+        Ok(())
+    }
+
+    /// The end of every dry run.
+    pub fn nothing_changed() {
+        output::hint("nothing was changed: a dry run");
+    }
+}
+
+/// What a node would answer to a change that it refuses.
+pub(super) fn refused(code: ErrorCode, message: impl std::fmt::Display) -> Failure {
+    Failure { advice: code.advice(), ..Failure::new(code.exit_code(), format!("{}: {message}", code.as_str())) }
+}
+
+/// `job 8193 default/report (PAUSED)`.
+pub(super) fn job(view: &Value) -> String {
+    let text = |field: &str| view[field].as_str().unwrap_or("?").to_owned();
+    format!("job {} {}/{} ({})", view["jobId"], text("tenantId"), text("name"), text("status"))
+}
+
+/// `run 4097 of job 8193 (RUNNING)`.
+pub(super) fn run(view: &Value) -> String {
+    format!("run {} of job {} ({})", view["runId"], view["jobId"], view["state"].as_str().unwrap_or("?"))
+}
