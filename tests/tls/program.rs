@@ -156,8 +156,22 @@ fn files_that_cannot_be_used_are_told_at_the_start() {
     assert!(said.contains("key.pem: ") && said.contains("No such file"), "{said}");
     let said = with(&good, &|| fs::set_permissions(&files.key, fs::Permissions::from_mode(0o644)).unwrap());
     assert!(said.contains("it is open to others (mode 644). Run: chmod 600"), "{said}");
-    let said = with(&authority.make("localhost", 2021), &|| {});
-    assert!(said.contains("the certificate expired at 2021-01-01T00:00:00"), "{said}");
+}
+
+#[test]
+fn a_node_whose_certificate_has_expired_starts_and_says_so() {
+    let authority = Authority::new();
+    let files = authority.files();
+    authority.make("localhost", 2021).put(&files);
+    let dir = tempfile::tempdir().unwrap();
+    with_token(dir.path());
+    let mut child =
+        server(dir.path(), &files).stdout(Stdio::null()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+    let said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let expired = said.into_iter().any(|line| line.contains("has expired: callers refuse it"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(expired, "it ended without a word about it");
 }
 
 #[test]
