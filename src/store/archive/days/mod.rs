@@ -1,6 +1,6 @@
 //! Days of history in files of their own: ended runs with their attempts and logs, one file for each day (UTC) on which they ended, and
 //! a further part when a day has grown since. `campanile history archive` writes them, from a running node or a stopped one's
-//! directory, and a node by itself before retention deletes. The form is told in `docs/guides/history.md`.
+//! directory. The form is told in `docs/guides/history.md`.
 //!
 //! The blocks are those of a backup; what is in them is sorted by when runs ended, so that two of them are compared, and one is read
 //! newest first, a block at a time.
