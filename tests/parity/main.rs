@@ -2,6 +2,7 @@
 //! called through each of them on one node it gives the same.
 #![allow(clippy::unwrap_used)]
 
+mod page;
 mod same;
 mod table;
 
