@@ -51,12 +51,16 @@ impl TenantGauge {
         };
         self.waiting.load(Ordering::Relaxed) + self.waiting_elsewhere.load(Ordering::Relaxed) >= max as i64
     }
-    pub fn jobs_full(&self) -> bool {
+    /// Counts one more job, unless there are as many as there may be: shards make jobs side by side, so looking first and counting later
+    /// would let too many through.
+    pub fn count_job(&self) -> bool {
         let max = match self.max_jobs.load(Ordering::Relaxed) {
             0 => limits::JOBS_PER_TENANT,
             n => n,
         };
-        self.jobs.load(Ordering::Relaxed) + self.jobs_elsewhere.load(Ordering::Relaxed) >= max as i64
+        let elsewhere = self.jobs_elsewhere.load(Ordering::Relaxed);
+        let more = |jobs: i64| (jobs + elsewhere < max as i64).then_some(jobs + 1);
+        self.jobs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
     pub fn set_elsewhere(&self, counts: Counts) {
         self.jobs_elsewhere.store(counts.jobs as i64, Ordering::Relaxed);
@@ -308,5 +312,23 @@ impl Directory {
         if let Some(pool) = self.pool.get() {
             pool.stop(None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn not_one_job_too_many_is_counted_although_many_count() {
+        let gauge = TenantGauge::default();
+        gauge.max_jobs.store(1_000, Ordering::Relaxed);
+        gauge.jobs_elsewhere.store(10, Ordering::Relaxed);
+        let counted = || (0..500).filter(|_| gauge.count_job()).count();
+        let all: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(counted)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!((all, gauge.jobs.load(Ordering::Relaxed)), (990, 990));
     }
 }

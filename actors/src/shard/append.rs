@@ -124,9 +124,9 @@ impl Shard {
     /// Keeps the shard's own look-ups in step with an event.
     pub(super) fn index(&mut self, event: &Event, forget: &mut Vec<Forget>) {
         match event {
+            // Its tenant has counted it: `TenantGauge::count_job`.
             Event::JobCreated { job, spec, .. } => {
                 self.add_name(&spec.tenant, &spec.name, *job);
-                self.directory.gauge(&spec.tenant).jobs.fetch_add(1, Ordering::Relaxed);
                 self.snapshots.changed.insert(*job);
             }
             Event::JobReplaced { job, spec, .. } => {

@@ -123,7 +123,7 @@ impl Shard {
             .with_detail(serde_json::json!({ "jobId": id.0 })));
         }
         let gauge = self.directory.gauge(&spec.tenant);
-        if gauge.jobs_full() {
+        if !gauge.count_job() {
             return Err(ApiError::new(
                 ErrorCode::TenantQuota,
                 format!(
