@@ -96,8 +96,7 @@ impl Operations {
             return Err(ApiError::new(ErrorCode::NotReady, "the node stops"));
         };
         let Ok(place) = backups.place.clone().try_acquire_owned() else {
-            let message =
-                "a backup or an archive of history is under way, and a node makes one at a time: ask again when it has ended";
+            let message = "a backup or an archive of history is under way, and a node makes one at a time: ask again when it has ended";
             return Err(ApiError::new(ErrorCode::IllegalState, message).retry_after(10.0));
         };
         Ok(Backup { source, caller: caller.clone(), at_ms, what: what(at_ms), _place: place })
