@@ -1,8 +1,10 @@
 //! `campanile job create --bulk FILE`: a job a line, some calls of a thousand lines each, however long the file is.
 
 use super::{
+    change::DryRun,
     failure::Failure,
     output::{self, Format},
+    planned,
     progress::{Progress, Unit},
     remote::Remote,
 };
@@ -45,18 +47,13 @@ pub(super) fn create(file: &Path, key: Option<String>, remote: &Remote, format: 
         return Err(Failure::usage("--bulk answers with a line for each line: -o table or -o json"));
     }
     let unreadable = |error| Failure::usage(format!("{}: {error}", file.display()));
-    let input: Box<dyn BufRead> = if file.as_os_str() == "-" {
-        Box::new(std::io::stdin().lock())
-    } else {
-        Box::new(BufReader::new(File::open(file).map_err(unreadable)?))
-    };
+    let mut input = opened(file)?;
     // Lines of JSON are answers, and come by themselves.
     let progress = match format {
         Format::Table | Format::Yaml => Progress::new("creating", Unit::Things("jobs"), None),
         Format::Json => Progress::hidden(),
     };
     let mut bulk = Bulk { remote, format, key, created: 0, refused: 0, first: None, progress };
-    let mut input = input;
     let mut number = 0;
     loop {
         let lines = some_lines(&mut input, &mut number).map_err(unreadable)?;
@@ -68,6 +65,51 @@ pub(super) fn create(file: &Path, key: Option<String>, remote: &Remote, format: 
             Failure { message, ..failure }
         })?;
     }
+}
+
+fn opened(file: &Path) -> Result<Box<dyn BufRead>, Failure> {
+    if file.as_os_str() == "-" {
+        return Ok(Box::new(std::io::stdin().lock()));
+    }
+    let opened = File::open(file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+    Ok(Box::new(BufReader::new(opened)))
+}
+
+/// What the node says of each line, without making anything. Names that stand twice in the file are found only when it is done.
+pub(super) fn plan(file: &Path, remote: &Remote) -> Result<(), Failure> {
+    let mut input = opened(file)?;
+    let judging = Progress::new("judging", Unit::Things("jobs"), None);
+    let (mut number, mut fine, mut refused) = (0, 0u64, 0u64);
+    loop {
+        let lines = some_lines(&mut input, &mut number)
+            .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+        if lines.is_empty() {
+            break;
+        }
+        let spec = |line: &str| crate::api::parse_json(line.as_bytes()).map_err(|e| Failure::usage(e.message));
+        let count = lines.len() as u64;
+        let together: Result<Vec<Value>, Failure> = lines.iter().map(|(_, line)| spec(line)).collect();
+        if together.and_then(|specs| planned::judged(remote, specs)).is_ok() {
+            fine += count;
+            judging.add(count);
+            continue;
+        }
+        // Which of them it is shows one by one.
+        for (number, line) in &lines {
+            match spec(line).and_then(|spec| planned::judged(remote, vec![spec])) {
+                Ok(_) => fine += 1,
+                Err(failure) if failure.code == ErrorCode::NotReady.exit_code() => return Err(failure),
+                Err(failure) => {
+                    judging.say(&format!("line {number}: {}", failure.message));
+                    refused += 1;
+                }
+            }
+            judging.add(1);
+        }
+    }
+    drop(judging);
+    DryRun::told(&format!("create {fine} jobs"))?;
+    if refused == 0 { Ok(()) } else { Err(Failure::usage(format!("{refused} lines would be refused"))) }
 }
 
 /// The lines of the next call that are not blank.

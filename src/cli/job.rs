@@ -31,7 +31,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "KEY")]
         idempotency_key: Option<String>,
         /// Many jobs: a file with one spec (JSON) in each line, - for stdin. What one line gets does not depend on the others
-        #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "name", "dry_run"])]
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "name"])]
         bulk: Option<PathBuf>,
         #[command(flatten)]
         dry: DryRun,
@@ -202,6 +202,7 @@ const LEDGER: &[Column] = &[
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
+        Command::Create { bulk: Some(file), dry: DryRun { dry_run: true }, .. } => bulk::plan(&file, remote),
         Command::Create { bulk: Some(file), idempotency_key, .. } => {
             bulk::create(&file, idempotency_key, remote, format)
         }

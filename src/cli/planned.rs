@@ -24,13 +24,18 @@ use serde_json::{Value, json};
 
 /// Jobs that would be made.
 pub(super) fn create(remote: &Remote, specs: Vec<Value>, format: Format) -> Result<(), Failure> {
+    told(&judged(remote, specs)?, format)
+}
+
+/// The plan, when all of them would be made.
+pub(super) fn judged(remote: &Remote, specs: Vec<Value>) -> Result<PlanView, Failure> {
     let manifests = specs.into_iter().map(read).map(|spec| of_spec(&spec?)).collect::<Result<Vec<_>, _>>()?;
     let plan = ask(remote, &ApplyBody { manifests, ..ApplyBody::default() })?;
     if let Some(item) = plan.items.iter().find(|item| item.action != PlanAction::Create) {
         let told = format!("the tenant {} has a job of the name '{}'", item.tenant_id, item.name);
         return Err(refused(ErrorCode::DuplicateName, told));
     }
-    told(&plan, format)
+    Ok(plan)
 }
 
 /// What would become of a job.

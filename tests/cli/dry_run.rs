@@ -78,3 +78,22 @@ fn every_change_can_be_tried_without_being_made() {
     dev.run(&["job", "pause", "report"]).ok();
     assert!(dev.run(&["job", "trigger", "report", "--dry-run"]).refused(5).contains("resume it first"));
 }
+
+#[test]
+fn many_jobs_can_be_tried_and_each_wrong_line_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&dir.path().join("dev"), &["--no-demo", "--no-executor"]);
+    let file = dir.path().join("jobs.ndjson");
+    let try_out = |text: &str| {
+        fs::write(&file, text).unwrap();
+        dev.run(&["job", "create", "--bulk", file.to_str().unwrap(), "--dry-run"])
+    };
+    let job = |n: u32| format!(r#"{{"name":"job-{n}","trigger":{{"type":"MANUAL"}}}}"#) + "\n";
+    let fine = try_out(&(0..1_500).map(job).collect::<String>());
+    assert!(fine.out.contains("would create 1500 jobs") && fine.code == 0, "{fine:?}");
+    let wrong = try_out(&(job(1) + "{\n" + &job(2) + r#"{"name":"x","trigger":{"type":"NEVER"}}"#));
+    assert!(wrong.out.contains("would create 2 jobs") && wrong.code == 2, "{wrong:?}");
+    assert!(wrong.err.contains("line 2: ") && wrong.err.contains("line 4: trigger"), "{wrong:?}");
+    assert!(wrong.err.contains("2 lines would be refused"), "{wrong:?}");
+    assert_eq!(dev.run(&["job", "list", "-o", "json"]).json()["items"].as_array().unwrap().len(), 0);
+}
