@@ -3,9 +3,10 @@
 
 use std::process::ExitCode;
 
-/// A trigger makes some forty small allocations that cross threads; glibc spent a quarter of all CPU on them.
+/// A trigger makes some forty small allocations that cross threads; glibc spent a quarter of all CPU on them, and mimalloc took a
+/// third more memory (docs/performance.md).
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     // Before anything else: an attempt's shim is this binary too, and must stay small.

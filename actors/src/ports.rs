@@ -14,7 +14,7 @@ use campanile_schema::{
     record::RunRecord,
 };
 use serde::{Deserialize, Serialize};
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 /// A boxed future of a port call.
 pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -141,11 +141,11 @@ pub trait Snapshots: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Row {
     /// Insert or replace a final run: its record, its place in the job's list, its key, the tenant's failed list and dead letters.
-    Run(RunRecord),
+    Run(Arc<RunRecord>),
     /// The run is active again: it leaves the dead letters and the failed list (the owner answers for it).
-    Reopened(RunRecord),
+    Reopened(Arc<RunRecord>),
     /// Put away by an operator.
-    DeadLetterDiscarded(RunRecord),
+    DeadLetterDiscarded(Arc<RunRecord>),
     /// A closed interval of a job's ledger, with its entries, or the run that it fired.
     Ledger(LedgerRow),
     /// A job is gone; its history stays until retention.

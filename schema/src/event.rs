@@ -13,6 +13,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::sync::Arc;
 
 upper_enum!(/// Outcome of due instants in the fire ledger.
     Outcome { Fired = "FIRED" = 0,
@@ -154,7 +155,7 @@ pub enum Event {
         #[serde(rename = "j")]
         job: JobId,
         #[serde(rename = "d")]
-        spec: StoredJob,
+        spec: Arc<StoredJob>,
         #[serde(rename = "a")]
         at_ms: i64,
     },
@@ -164,7 +165,7 @@ pub enum Event {
         #[serde(rename = "j")]
         job: JobId,
         #[serde(rename = "d")]
-        spec: StoredJob,
+        spec: Arc<StoredJob>,
         #[serde(rename = "v")]
         version: u64,
         #[serde(rename = "a")]
@@ -356,7 +357,7 @@ pub enum Event {
         #[serde(rename = "j")]
         job: JobId,
         #[serde(rename = "d")]
-        record: RunRecord,
+        record: Arc<RunRecord>,
     },
     /// A final run is active again under the next generation with a fresh retry budget.
     #[serde(rename = "ro")]
@@ -365,7 +366,7 @@ pub enum Event {
         job: JobId,
         /// As it was, with generation raised and state PENDING or QUEUED.
         #[serde(rename = "d")]
-        record: RunRecord,
+        record: Arc<RunRecord>,
         #[serde(rename = "a")]
         at_ms: i64,
     },
@@ -375,7 +376,7 @@ pub enum Event {
         #[serde(rename = "j")]
         job: JobId,
         #[serde(rename = "d")]
-        record: RunRecord,
+        record: Arc<RunRecord>,
         #[serde(rename = "a")]
         at_ms: i64,
     },

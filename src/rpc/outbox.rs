@@ -5,7 +5,11 @@ use campanile_actors::scheduler::ToExecutor;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{EXECUTOR_BATCH, RPC_OUTBOX_FRAMES, RPC_UNSENT_BYTES, RPC_WRITE_STALL_MS},
-    rpc::{encode, executor::Stop, method},
+    rpc::{
+        encode,
+        executor::{Assignment, Stop},
+        method,
+    },
 };
 use std::{io, time::Duration};
 use tokio::{
@@ -141,7 +145,7 @@ impl Outbox {
         }
     }
 
-    fn assign(&mut self, items: &[campanile_schema::rpc::executor::Assignment]) -> Result<(), encode::EncodeError> {
+    fn assign(&mut self, items: &[Box<Assignment>]) -> Result<(), encode::EncodeError> {
         #[cfg(feature = "faults")]
         {
             self.assigned |= !items.is_empty();

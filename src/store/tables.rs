@@ -6,6 +6,7 @@ use campanile_schema::{
     ids::{JobId, RunId},
     record::{RunRecord, RunState},
 };
+use std::sync::Arc;
 
 /// A list of a tenant's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +48,7 @@ pub fn discarded(record: &RunRecord) -> RunRecord {
 
 /// The row that brings a stored run back.
 pub fn stored_run(record: RunRecord) -> Row {
+    let record = Arc::new(record);
     if record.state.is_final() { Row::Run(record) } else { Row::Reopened(record) }
 }
 

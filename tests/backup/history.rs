@@ -99,7 +99,7 @@ fn directory(dir: &Path, cluster: u64, records: &[RunRecord]) -> PathBuf {
     let (begin, at) = (Position::default(), now_ms());
     let mut writer = ArchiveWriter::begin(&mut bytes, store, at, begin, begin).unwrap();
     for record in records {
-        writer.row(Row::Run(record.clone())).unwrap();
+        writer.row(Row::Run(record.clone().into())).unwrap();
     }
     for record in records {
         if let Some(log) = log_of(record) {

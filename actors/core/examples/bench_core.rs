@@ -83,7 +83,7 @@ struct Life {
 }
 
 fn life(def: &StoredJob) -> Life {
-    let mut job = created(JobId(7_848), def, NOW);
+    let mut job = created(JobId(7_848), def.clone(), NOW);
     let mut steps = Vec::new();
     let due = job.hot.next_due_ms.unwrap();
     let mut step = |job: &mut Job, name, command: Command, now: i64, first| {

@@ -8,6 +8,7 @@ use campanile_schema::{
     ids::Token,
     record::{AttemptState, RunState},
 };
+use std::sync::Arc;
 use support::{
     attempts, ledger, policy,
     sim::{Sim, Step},
@@ -192,21 +193,21 @@ fn the_attempts_checker() {
     });
     found_out("a generation that is not raised", check, |event| {
         let Event::RunReopened { record, .. } = event else { return false };
-        record.generation -= 1;
+        Arc::make_mut(record).generation -= 1;
         true
     });
     found_out("a dead letter that is forgotten", check, |event| {
         let Event::RunEnded { record, .. } = event else { return false };
-        std::mem::take(&mut record.dead_letter)
+        std::mem::take(&mut Arc::make_mut(record).dead_letter)
     });
     found_out("another final state", check, |event| {
         let Event::RunEnded { record, .. } = event else { return false };
         let right = record.state == RunState::Failed && !record.attempts.is_empty();
-        record.state = if right { RunState::Success } else { record.state };
+        Arc::make_mut(record).state = if right { RunState::Success } else { record.state };
         right && record.attempts.last().is_some_and(|a| a.state == AttemptState::Failed)
     });
     found_out("a record that tells other attempts", check, |event| {
         let Event::RunEnded { record, .. } = event else { return false };
-        record.attempts.pop().is_some()
+        Arc::make_mut(record).attempts.pop().is_some()
     });
 }

@@ -25,7 +25,7 @@ fn replay(job: Option<Job>, events: &[Event]) -> Option<Job> {
             apply(&mut job, event);
             Some(job)
         }
-        (None, Event::JobCreated { job, spec, at_ms }) => Some(created(*job, spec, *at_ms)),
+        (None, Event::JobCreated { job, spec, at_ms }) => Some(created(*job, spec.clone(), *at_ms)),
         (None, event) => panic!("the history begins with {event:?}"),
     })
 }

@@ -29,7 +29,7 @@ fn after(job: &Job, command: &Command, ctx: &Context) -> (Vec<Event>, Job) {
 fn manual(not_idempotent: bool) -> Job {
     let mut def = plain(StoredTrigger::Manual {});
     (def.not_idempotent, def.concurrency) = (not_idempotent, ConcurrencyPolicy::QueueOne);
-    created(job_id(), &def, CREATED)
+    created(job_id(), def, CREATED)
 }
 
 fn triggered(job: &Job, first: u64) -> Job {
@@ -39,7 +39,7 @@ fn triggered(job: &Job, first: u64) -> Job {
 
 #[test]
 fn instants_up_to_now_are_skipped_and_the_next_one_fires() {
-    let job = created(job_id(), &plain(every(10, 0)), CREATED);
+    let job = created(job_id(), plain(every(10, 0)), CREATED);
     let (events, job) = after(&job, &Command::Restored { skip: true }, &context(CREATED + 35_000, 5));
     let [Event::CursorMoved { interval, entries, .. }] = &events[..] else { panic!("{events:?}") };
     assert_eq!((interval.from_ms, interval.to_ms), (CREATED, CREATED + 35_000));
@@ -51,14 +51,14 @@ fn instants_up_to_now_are_skipped_and_the_next_one_fires() {
 
 #[test]
 fn without_skipping_the_cursor_stays_for_the_misfire_policy() {
-    let job = created(job_id(), &plain(every(10, 0)), CREATED);
+    let job = created(job_id(), plain(every(10, 0)), CREATED);
     let (events, job) = after(&job, &Command::Restored { skip: false }, &context(CREATED + 35_000, 5));
     assert_eq!((events.len(), job.hot.cursor_ms), (0, CREATED));
 }
 
 #[test]
 fn a_pause_keeps_its_own_reason_and_nothing_due_writes_nothing() {
-    let job = created(job_id(), &plain(every(10, 0)), CREATED);
+    let job = created(job_id(), plain(every(10, 0)), CREATED);
     let (events, _) = after(&job, &Command::Restored { skip: true }, &context(CREATED + 5_000, 5));
     assert_eq!(events, []);
     let (_, paused) = after(&job, &Command::Pause { reason: None }, &context(CREATED + 1_000, 5));

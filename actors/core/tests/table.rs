@@ -19,6 +19,7 @@ use campanile_schema::{
     stored::{StoredJob, StoredTrigger},
     view::ConfirmDecision,
 };
+use std::sync::Arc;
 use support::{
     make::plain,
     sim::{Sim, ended},
@@ -164,9 +165,10 @@ fn case(state: RunState) -> Option<Case> {
         S::Canceled => drop(sim.command(&Command::Cancel { run, reason: None }).unwrap()),
         S::Skipped => return None,
     }
-    let record = sim.job.run(run).map(|r| r.record.clone()).or_else(|| sim.finals.last().cloned()).unwrap();
+    let record =
+        sim.job.run(run).map(|r| r.record.clone()).or_else(|| sim.finals.last().cloned().map(Arc::new)).unwrap();
     assert_eq!(record.state, state);
-    Some(Case { sim, run, record })
+    Some(Case { sim, run, record: Arc::unwrap_or_clone(record) })
 }
 
 /// How a command is answered.

@@ -49,7 +49,7 @@ pub struct PoolState {
     pub(super) directory: Weak<Directory>,
     queues: HashMap<Class, Queue>,
     /// Runs that no registered executor could ever take (handler, kind or size); tried again when executors change.
-    misfits: HashMap<RunId, Waiting>,
+    misfits: HashMap<RunId, Box<Waiting>>,
     pub(super) sessions: HashMap<ExecutorSession, Session>,
     /// Of all time.
     binds: u64,
@@ -58,9 +58,9 @@ pub struct PoolState {
     quotas: Quotas,
     borrowing: Borrowing,
     /// Durable assignments, to be sent when it settles.
-    outgoing: HashMap<ExecutorSession, Vec<Assignment>>,
+    outgoing: HashMap<ExecutorSession, Vec<Box<Assignment>>>,
     /// Bound, not yet assigned.
-    bound: HashMap<RunId, Waiting>,
+    bound: HashMap<RunId, Box<Waiting>>,
     /// Attempts of before the restart whose executor announced without them: lost when this time has come.
     pub(super) lacking: Vec<(i64, Held)>,
     /// When this session of the node took its shards, CLOCK_BOOTTIME ms.
@@ -248,7 +248,7 @@ impl PoolState {
                 self.quotas.dequeue(&tenant, run);
                 self.dequeue(directory, run, &tenant, &pool);
             }
-            Effect::Assign(assign) => self.assign(directory, *assign),
+            Effect::Assign(assign) => self.assign(directory, assign),
             Effect::Ended { run, token, session, tenant } => {
                 self.quotas.ended(&tenant, run);
                 self.bound.remove(&run);
@@ -271,7 +271,7 @@ impl PoolState {
         }
     }
 
-    fn enqueue(&mut self, run: Waiting) {
+    fn enqueue(&mut self, run: Box<Waiting>) {
         if self.bound.contains_key(&run.run) || self.misfits.contains_key(&run.run) {
             return;
         }

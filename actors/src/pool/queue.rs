@@ -7,6 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, VecDeque},
+    sync::Arc,
 };
 
 /// Lane and priority.
@@ -15,8 +16,9 @@ type Class = (bool, Reverse<u16>);
 /// Tenants of one class take turns; every run costs one, so a turn is one run.
 #[derive(Debug, Default)]
 struct Turns {
-    order: VecDeque<String>,
-    runs: HashMap<String, VecDeque<Waiting>>,
+    /// Those with a run.
+    order: VecDeque<Arc<str>>,
+    runs: HashMap<Arc<str>, VecDeque<Box<Waiting>>>,
 }
 
 /// Waiting runs of one pool.
@@ -26,6 +28,10 @@ pub struct Queue {
     /// Runs that are in some class and not given up. A dequeued run stays in its class until its turn comes.
     members: HashSet<RunId>,
 }
+
+/// Classes and tenants that keep their tables while nothing of theirs waits: runs come and go all the time.
+const CLASSES_KEPT: usize = 8;
+const TENANTS_KEPT: usize = 1_024;
 
 impl Queue {
     pub fn len(&self) -> usize {
@@ -39,48 +45,55 @@ impl Queue {
     }
 
     /// False when it waits already.
-    pub fn push(&mut self, run: Waiting) -> bool {
+    pub fn push(&mut self, run: Box<Waiting>) -> bool {
         if !self.members.insert(run.run) {
             return false;
         }
-        let turns = self.classes.entry((run.backfill, Reverse(run.priority))).or_default();
-        let tenant = turns.runs.entry_ref(run.tenant.as_str()).or_default();
-        if tenant.is_empty() {
-            turns.order.push_back(run.tenant.clone());
+        let (turns, tenant) = self.turns(&run);
+        let runs = turns.runs.entry(tenant.clone()).or_default();
+        if runs.is_empty() {
+            turns.order.push_back(tenant);
         }
-        tenant.push_back(run);
+        runs.push_back(run);
         true
     }
 
     /// Gives back a run that found no executor for the moment: it is the first of its tenant again.
-    pub fn give_back(&mut self, run: Waiting) {
+    pub fn give_back(&mut self, run: Box<Waiting>) {
         self.members.insert(run.run);
-        let turns = self.classes.entry((run.backfill, Reverse(run.priority))).or_default();
-        let tenant = turns.runs.entry_ref(run.tenant.as_str()).or_default();
-        if tenant.is_empty() {
-            turns.order.push_front(run.tenant.clone());
+        let (turns, tenant) = self.turns(&run);
+        let runs = turns.runs.entry(tenant.clone()).or_default();
+        if runs.is_empty() {
+            turns.order.push_front(tenant);
         }
-        tenant.push_front(run);
+        runs.push_front(run);
     }
 
-    pub fn pop(&mut self) -> Option<Waiting> {
-        while let Some(mut class) = self.classes.first_entry() {
-            let turns = class.get_mut();
-            let Some(tenant) = turns.order.pop_front() else {
-                class.remove();
-                continue;
-            };
-            let Some(runs) = turns.runs.get_mut(&tenant) else { continue };
-            let next = runs.pop_front();
-            if runs.is_empty() {
-                turns.runs.remove(&tenant);
-            } else {
-                turns.order.push_back(tenant);
-            }
-            match next {
-                Some(run) if self.members.remove(&run.run) => return Some(run),
-                // Dequeued meanwhile.
-                Some(_) | None => {}
+    /// A run's class, and its tenant there.
+    fn turns(&mut self, run: &Waiting) -> (&mut Turns, Arc<str>) {
+        let turns = self.classes.entry((run.backfill, Reverse(run.priority))).or_default();
+        let known = turns.runs.get_key_value(run.tenant.as_str()).map(|(tenant, _)| tenant.clone());
+        (turns, known.unwrap_or_else(|| run.tenant.as_str().into()))
+    }
+
+    pub fn pop(&mut self) -> Option<Box<Waiting>> {
+        if self.classes.len() > CLASSES_KEPT {
+            self.classes.retain(|_, turns| !turns.order.is_empty());
+        }
+        for turns in self.classes.values_mut() {
+            while let Some(tenant) = turns.order.pop_front() {
+                let Some(runs) = turns.runs.get_mut(&tenant) else { continue };
+                let next = runs.pop_front();
+                if !runs.is_empty() {
+                    turns.order.push_back(tenant);
+                } else if turns.runs.len() > TENANTS_KEPT {
+                    turns.runs.remove(&tenant);
+                }
+                match next {
+                    Some(run) if self.members.remove(&run.run) => return Some(run),
+                    // Dequeued meanwhile.
+                    Some(_) | None => {}
+                }
             }
         }
         None
@@ -115,8 +128,8 @@ mod tests {
     use campanile_core::job::Need;
     use campanile_schema::ids::JobId;
 
-    fn run(id: u64, tenant: &str, priority: u16, backfill: bool) -> Waiting {
-        Waiting {
+    fn run(id: u64, tenant: &str, priority: u16, backfill: bool) -> Box<Waiting> {
+        Box::new(Waiting {
             run: RunId(id),
             job: JobId(id),
             tenant: tenant.to_owned(),
@@ -128,7 +141,7 @@ mod tests {
             memory_mb: 0,
             storage_mb: 0,
             since_ms: 0,
-        }
+        })
     }
 
     #[test]

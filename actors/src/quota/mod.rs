@@ -53,7 +53,7 @@ impl Quotas {
     }
 
     /// A run wants a permit. Returns it when it has one at once: its tenant has no limits.
-    pub fn want(&mut self, run: Waiting) -> Option<Waiting> {
+    pub fn want(&mut self, run: Box<Waiting>) -> Option<Box<Waiting>> {
         let index = self.of(&run.tenant);
         let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
         let quota = &mut self.quotas[index];
@@ -123,7 +123,7 @@ impl Quotas {
     }
 
     /// Gives the runs that have a permit now; `now_ms` is CLOCK_BOOTTIME.
-    pub fn grant(&mut self, now_ms: i64) -> Vec<Waiting> {
+    pub fn grant(&mut self, now_ms: i64) -> Vec<Box<Waiting>> {
         let mut granted = Vec::new();
         let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
         for index in std::mem::take(&mut self.touched) {
@@ -182,8 +182,8 @@ mod tests {
 
     const TENANT: &str = "t";
 
-    fn waiting(run: u64, priority: u16) -> Waiting {
-        Waiting {
+    fn waiting(run: u64, priority: u16) -> Box<Waiting> {
+        Box::new(Waiting {
             run: RunId(run),
             job: JobId(1),
             tenant: TENANT.to_owned(),
@@ -195,14 +195,14 @@ mod tests {
             memory_mb: 0,
             storage_mb: 0,
             since_ms: 0,
-        }
+        })
     }
 
     fn limited(max_concurrent_runs: u32, max_triggers_per_sec: f64) -> TenantRecord {
         TenantRecord { tenant: TENANT.to_owned(), max_concurrent_runs, max_triggers_per_sec, ..TenantRecord::default() }
     }
 
-    fn ids(runs: &[Waiting]) -> Vec<u64> {
+    fn ids(runs: &[Box<Waiting>]) -> Vec<u64> {
         runs.iter().map(|w| w.run.0).collect()
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Quota {
     pub told_since_asked: bool,
     pub paused: bool,
     pub holders: HashSet<RunId>,
-    pub waiting: BTreeMap<Place, Waiting>,
+    pub waiting: BTreeMap<Place, Box<Waiting>>,
     pub places: HashMap<RunId, Place>,
     arrivals: u64,
     /// In a cluster, once there is a limit to runs at once.
@@ -111,7 +111,7 @@ impl Quota {
         self.gauge.running.store(self.holders.len() as i64, Ordering::Relaxed);
     }
 
-    pub fn want(&mut self, run: Waiting) {
+    pub fn want(&mut self, run: Box<Waiting>) {
         // A run that waits asked before (an effect done twice).
         if self.places.contains_key(&run.run) {
             return;
@@ -132,7 +132,7 @@ impl Quota {
         }
     }
 
-    pub fn grant(&mut self, granted: &mut Vec<Waiting>) {
+    pub fn grant(&mut self, granted: &mut Vec<Box<Waiting>>) {
         while !self.paused && self.known {
             let Some(run) = self.waiting.first_key_value().map(|(_, waiting)| waiting.run) else { break };
             if !self.has_room(self.shard(run)) {

@@ -31,7 +31,7 @@ use std::{
 /// What a node pushes to an executor's connection.
 #[derive(Debug)]
 pub enum ToExecutor {
-    Assign(Vec<Assignment>),
+    Assign(Vec<Box<Assignment>>),
     Stop(Vec<Held>),
     /// Shards that the node has taken over.
     Epochs(Registered),

@@ -217,7 +217,7 @@ impl Shard {
             return self.refuse(ReplyTo::Caller(port), error);
         }
         let record = match self.recent.get(&run).cloned() {
-            Some((_, record)) => Ok(Some(record)),
+            Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
             None => self.directory.views.run(run).await,
         };
         match record {

@@ -10,6 +10,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
 };
+use std::sync::Arc;
 
 impl Shard {
     pub(super) async fn run_of_key(&mut self, job: JobId, key: &str) -> Result<Option<RunId>, ApiError> {
@@ -33,7 +34,7 @@ impl Shard {
             return self.when_durable(move || reply.answer(Ok(Reply::Run(view))));
         }
         let record = match self.recent.get(&run).cloned() {
-            Some((_, record)) => Ok(Some(record)),
+            Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
             None => self.directory.views.run(run).await,
         };
         let answer = match record {

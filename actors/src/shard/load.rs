@@ -152,7 +152,7 @@ impl Loaded {
     fn apply(&mut self, event: &Event) -> Result<(), StoreError> {
         let Some(id) = event.job() else { return Ok(()) };
         if let Event::JobCreated { job, spec, at_ms } = event {
-            let job = apply::created(*job, spec, *at_ms);
+            let job = apply::created(*job, spec.clone(), *at_ms);
             self.slots.insert(id, Slot::new(encode(&*job.def), Vec::new()));
             self.jobs.insert(id, job);
             self.snapshots.changed.insert(id);

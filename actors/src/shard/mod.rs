@@ -70,7 +70,7 @@ pub struct Shard {
     keys: HashMap<(JobId, String), RunId>,
     /// Ended runs that the view does not show yet, with the seq of the frame that ended them: a run may end again before
     /// the view shows its first end.
-    recent: HashMap<RunId, (u64, RunRecord)>,
+    recent: HashMap<RunId, (u64, Arc<RunRecord>)>,
     wheel: Wheel,
     /// Jobs that have an actor.
     active: HashSet<JobId>,

@@ -72,7 +72,7 @@ impl Shard {
         let view = open
             .as_ref()
             .and_then(|job| job.run(run).map(|r| job.run_view(r)))
-            .or_else(|| self.recent.get(&run).map(|(_, record)| RunView::from(record)));
+            .or_else(|| self.recent.get(&run).map(|(_, record)| RunView::from(&**record)));
         self.when_durable(move || {
             port.send(Ok(view.map(Box::new)));
         });
@@ -85,7 +85,7 @@ impl Shard {
             return;
         };
         let mut runs: Vec<RunView> = job.hot.runs.iter().map(|r| job.run_view(r)).collect();
-        runs.extend(self.recent.values().map(|(_, record)| record).filter(|r| r.job == id).map(RunView::from));
+        runs.extend(self.recent.values().map(|(_, record)| &**record).filter(|r| r.job == id).map(RunView::from));
         self.when_durable(move || {
             port.send(Ok(runs));
         });

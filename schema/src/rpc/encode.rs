@@ -8,6 +8,7 @@ use crate::{
 };
 use rmp::encode::{write_array_len, write_map_len, write_nil, write_str, write_uint};
 use serde::Serialize;
+use std::borrow::Borrow;
 
 /// A message could not be written. Nothing was sent.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +110,7 @@ pub fn answer<T: Serialize>(out: &mut Vec<u8>, id: u32, outcome: &Result<T, ApiE
 }
 
 /// `executor.assign` with as many of `items` as fit `max_bytes` (at least one); how many were written.
-pub fn assign(out: &mut Vec<u8>, items: &[Assignment], max_bytes: usize) -> Result<usize, EncodeError> {
+pub fn assign(out: &mut Vec<u8>, items: &[impl Borrow<Assignment>], max_bytes: usize) -> Result<usize, EncodeError> {
     let mut written = 0;
     frame(out, |out| {
         let begin = out.len();
@@ -125,7 +126,7 @@ pub fn assign(out: &mut Vec<u8>, items: &[Assignment], max_bytes: usize) -> Resu
         out.extend_from_slice(&[0; 4]);
         for item in items {
             let before = out.len();
-            value(out, item)?;
+            value(out, item.borrow())?;
             if written > 0 && out.len() - begin > max_bytes {
                 out.truncate(before);
                 break;

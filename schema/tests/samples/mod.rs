@@ -265,10 +265,10 @@ pub fn events() -> Vec<Event> {
                 LoanEvent::Freed { session: SessionId(11) },
             ],
         },
-        Event::JobCreated { job, spec: plain("manual", StoredTrigger::Manual {}), at_ms },
+        Event::JobCreated { job, spec: plain("manual", StoredTrigger::Manual {}).into(), at_ms },
         Event::CreateKept { key: Digest([7; 16]), print: Digest([200; 16]), job: None, at_ms },
         Event::CreateKept { key: Digest([7; 16]), print: Digest([200; 16]), job: Some(job), at_ms },
-        Event::JobReplaced { job, spec: plain("manual", StoredTrigger::Manual {}), version: 2, at_ms },
+        Event::JobReplaced { job, spec: plain("manual", StoredTrigger::Manual {}).into(), version: 2, at_ms },
         Event::JobPaused { job, at_ms, reason: None },
         Event::JobPaused { job, at_ms, reason: Some("too loud".to_owned()) },
         Event::JobResumed { job, at_ms },
@@ -329,9 +329,9 @@ pub fn events() -> Vec<Event> {
             next: Next::RetryAt(at_ms + 10_000),
         },
         Event::RunConfirmed { job, run, at_ms },
-        Event::RunEnded { job, record: record.clone() },
-        Event::RunReopened { job, record: record.clone(), at_ms },
-        Event::DeadLetterDiscarded { job, record, at_ms },
+        Event::RunEnded { job, record: record.clone().into() },
+        Event::RunReopened { job, record: record.clone().into(), at_ms },
+        Event::DeadLetterDiscarded { job, record: record.into(), at_ms },
     ]
 }
 

@@ -65,7 +65,7 @@ impl Sink for Lines<'_> {
     fn rows(&mut self, rows: Vec<(u64, Row)>) -> Result<(), StoreError> {
         for (_, row) in rows {
             match row {
-                Row::Run(record) | Row::DeadLetterDiscarded(record) => self.thing("run", &RunView::from(&record))?,
+                Row::Run(record) | Row::DeadLetterDiscarded(record) => self.thing("run", &RunView::from(&*record))?,
                 // Its owner answers for it: it comes with its job.
                 Row::Reopened(_) | Row::JobDeleted(_) => {}
                 Row::Ledger(row) => {

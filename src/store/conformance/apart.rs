@@ -46,9 +46,9 @@ impl Apart {
         format!("{}/{tenant}", self.test)
     }
 
-    fn there(&self, record: RunRecord) -> RunRecord {
+    fn there(&self, record: &RunRecord) -> Arc<RunRecord> {
         let tenant = self.tenant(&record.tenant);
-        RunRecord { job: self.job(record.job), run: self.id(record.run), tenant, ..record }
+        Arc::new(RunRecord { job: self.job(record.job), run: self.id(record.run), tenant, ..record.clone() })
     }
 
     fn here(&self, record: RunRecord) -> RunRecord {
@@ -87,9 +87,9 @@ impl Snapshots for Apart {
 impl Views for Apart {
     fn apply(&self, batch: ViewBatch) -> PortFuture<'_, ()> {
         let row = |row| match row {
-            Row::Run(record) => Row::Run(self.there(record)),
-            Row::Reopened(record) => Row::Reopened(self.there(record)),
-            Row::DeadLetterDiscarded(record) => Row::DeadLetterDiscarded(self.there(record)),
+            Row::Run(record) => Row::Run(self.there(&record)),
+            Row::Reopened(record) => Row::Reopened(self.there(&record)),
+            Row::DeadLetterDiscarded(record) => Row::DeadLetterDiscarded(self.there(&record)),
             Row::Ledger(row) => Row::Ledger(LedgerRow { job: self.job(row.job), ..row }),
             Row::JobDeleted(job) => Row::JobDeleted(self.job(job)),
         };

@@ -57,13 +57,13 @@ fn five() -> Vec<RunRecord> {
 }
 
 fn rows(records: &[RunRecord]) -> Vec<Row> {
-    records.iter().cloned().map(Row::Run).collect()
+    records.iter().cloned().map(|run| Row::Run(run.into())).collect()
 }
 
 every_store! {
     fn runs_are_found_by_id_by_job_by_key_and_in_the_lists(store: &dyn Views, on: &str) {
         let mut all = rows(&five());
-        all.push(Row::Run(RunRecord { tenant: "fin".into(), ..run(5, 60, RunState::Failed, 2_500) }));
+        all.push(Row::Run(RunRecord { tenant: "fin".into(), ..run(5, 60, RunState::Failed, 2_500) }.into()));
         apply(store, 1, all);
         assert_eq!(wait(store.run(RunId(30))).unwrap(), Some(five()[2].clone()), "{on}");
         assert_eq!(wait(store.run(RunId(31))).unwrap(), None, "{on}");
@@ -80,14 +80,14 @@ every_store! {
     fn a_reopened_run_leaves_the_lists_until_it_ends_again(store: &dyn Views, on: &str) {
         apply(store, 1, rows(&five()));
         let active = reopened(&five()[1]);
-        apply(store, 2, vec![Row::Reopened(active.clone())]);
+        apply(store, 2, vec![Row::Reopened(active.clone().into())]);
         assert_eq!(dead_letters(store), [50], "{on}");
         assert_eq!(failed_runs(store), [50, 30], "{on}");
         assert_eq!(job_runs(store), [50, 40, 30, 10], "{on}: final runs only");
         assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(active.clone()), "{on}");
         assert_eq!(wait(store.find_key(JOB, "key-20")).unwrap(), Some(RunId(20)), "{on}");
         let ended = RunRecord { generation: 2, ..run(4, 20, RunState::Failed, 9_000) };
-        apply(store, 3, vec![Row::Run(ended.clone())]);
+        apply(store, 3, vec![Row::Run(ended.clone().into())]);
         assert_eq!(dead_letters(store), [20, 50], "{on}");
         assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(ended), "{on}");
     }
@@ -95,14 +95,14 @@ every_store! {
     fn a_run_that_ends_is_reopened_and_ends_within_one_batch_stands_in_the_lists_once(store: &dyn Views, on: &str) {
         let first = run(4, 20, RunState::Failed, 2_000);
         let again = RunRecord { generation: 2, ..run(4, 20, RunState::Timeout, 9_000) };
-        apply(store, 1, vec![Row::Run(first.clone()), Row::Reopened(reopened(&first)), Row::Run(again)]);
+        apply(store, 1, vec![Row::Run(first.clone().into()), Row::Reopened(reopened(&first).into()), Row::Run(again.into())]);
         assert_eq!(failed_runs(store), [20], "{on}");
         assert_eq!(dead_letters(store), [0; 0], "{on}");
     }
 
     fn a_discarded_dead_letter_stays_a_failed_run(store: &dyn Views, on: &str) {
         apply(store, 1, rows(&five()));
-        apply(store, 2, vec![Row::DeadLetterDiscarded(five()[4].clone())]);
+        apply(store, 2, vec![Row::DeadLetterDiscarded(five()[4].clone().into())]);
         assert_eq!(dead_letters(store), [20], "{on}");
         assert_eq!(failed_runs(store), [50, 30, 20], "{on}");
         assert!(!wait(store.run(RunId(50))).unwrap().unwrap().dead_letter, "{on}");
@@ -146,9 +146,9 @@ every_store! {
     fn rows_that_are_applied_again_change_nothing(store: &dyn Views, on: &str) {
         let again = RunRecord { generation: 2, ..run(4, 20, RunState::Success, 9_000) };
         let mut history = rows(&five());
-        history.push(Row::Reopened(reopened(&five()[1])));
-        history.push(Row::Run(again));
-        history.push(Row::DeadLetterDiscarded(five()[4].clone()));
+        history.push(Row::Reopened(reopened(&five()[1]).into()));
+        history.push(Row::Run(again.into()));
+        history.push(Row::DeadLetterDiscarded(five()[4].clone().into()));
         history.push(Row::Ledger(ledger(4, 0, 9)));
         history.push(Row::JobDeleted(JOB));
         let history: Vec<(u64, Row)> = (1_000..).zip(history).collect();
@@ -174,7 +174,7 @@ fn retention_removes_the_oldest_with_keys_ledger_and_logs() {
         let mut all = rows(&five());
         all.extend([(0, 1_500), (1_500, 4_500)].map(|(from, to)| Row::Ledger(ledger(4, from, to))));
         apply(store, 1, all);
-        apply(store, 2, vec![Row::Reopened(reopened(&five()[1]))]);
+        apply(store, 2, vec![Row::Reopened(reopened(&five()[1]).into())]);
         wait(store.append_log(RunId(10), 1, b"output".to_vec())).unwrap();
         wait(store.append_log(RunId(40), 1, b"output".to_vec())).unwrap();
         assert_eq!(wait(store.retain(4_000, 1)).unwrap(), 1, "{}", bench.name);

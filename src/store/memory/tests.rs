@@ -58,7 +58,7 @@ fn an_applied_append_may_be_repeated() {
 #[test]
 fn a_stale_read_answers_what_was() {
     let store = open();
-    let rows = |state| vec![Row::Run(run(4, 8, state, 100))];
+    let rows = |state| vec![Row::Run(run(4, 8, state, 100).into())];
     wait(store.apply(batch(at(1, 1), &[(0, 1)], rows(RunState::Failed)))).unwrap();
     wait(store.flush()).unwrap();
     wait(store.apply(batch(at(1, 2), &[(0, 2)], rows(RunState::Success)))).unwrap();

@@ -14,7 +14,7 @@ use campanile_schema::{
 use std::sync::Arc;
 
 /// The job that `JobCreated` makes.
-pub fn created(job: JobId, spec: &StoredJob, at_ms: i64) -> Job {
+pub fn created(job: JobId, spec: impl Into<Arc<StoredJob>>, at_ms: i64) -> Job {
     let hot = HotState {
         status: JobStatus::Enabled,
         version: 1,
@@ -30,9 +30,9 @@ pub fn created(job: JobId, spec: &StoredJob, at_ms: i64) -> Job {
         quarantine: None,
         runs: Vec::new(),
     };
-    let mut job = Job::new(job, Arc::new(spec.clone()), hot);
+    let mut job = Job::new(job, spec.into(), hot);
     // A ONCE that lies in the past by less than its misfire threshold is still due.
-    if let campanile_schema::stored::StoredTrigger::Once { at_ms: due } = spec.trigger {
+    if let campanile_schema::stored::StoredTrigger::Once { at_ms: due } = job.def.trigger {
         job.hot.cursor_ms = job.hot.cursor_ms.min(due - 1);
     }
     job.refresh_next_due();
@@ -49,7 +49,7 @@ pub fn apply(job: &mut Job, event: &Event) {
         | Event::CreateKept { .. }
         | Event::JobCreated { .. } => {}
         Event::JobReplaced { spec, version, at_ms, .. } => {
-            job.def = Arc::new(spec.clone());
+            job.def = spec.clone();
             job.schedule = Schedule::compile(spec).unwrap_or_else(|_| Schedule::never());
             job.hot.version = *version;
             job.hot.updated_ms = *at_ms;
@@ -105,6 +105,7 @@ pub fn apply(job: &mut Job, event: &Event) {
                 attempts: Vec::new(),
                 dag: *dag,
             };
+            job.hot.runs.reserve_exact(1);
             job.hot.runs.push(OpenRun::waiting(record));
             job.hot.run_count += 1;
             if let Some(interval) = interval {
@@ -119,25 +120,27 @@ pub fn apply(job: &mut Job, event: &Event) {
         }
         Event::RunReleased { run, .. } | Event::RetryDue { run, .. } | Event::RunConfirmed { run, .. } => {
             if let Some(open) = job.run_mut(*run) {
-                open.record.state = RunState::Queued;
+                open.record_mut().state = RunState::Queued;
                 open.retry_at_ms = None;
                 open.stopping = None;
             }
         }
         Event::AttemptStarted { run, attempt, token, executor, session, at_ms, .. } => {
             if let Some(open) = job.run_mut(*run) {
-                open.record.state = RunState::Running;
-                open.record.started_ms.get_or_insert(*at_ms);
                 open.session = Some(*session);
                 open.stopping = None;
                 open.retry_at_ms = None;
-                let generation = open.record.generation;
-                if open.record.attempts.len() >= ATTEMPTS_KEPT {
-                    open.record.attempts.remove(0);
+                let record = open.record_mut();
+                record.state = RunState::Running;
+                record.started_ms.get_or_insert(*at_ms);
+                if record.attempts.len() >= ATTEMPTS_KEPT {
+                    record.attempts.remove(0);
                 }
-                open.record.attempts.push(AttemptRecord {
+                // Most runs have one attempt, and a vector that grows by itself begins with room for four.
+                record.attempts.reserve_exact(1);
+                record.attempts.push(AttemptRecord {
                     attempt: *attempt,
-                    generation,
+                    generation: record.generation,
                     state: AttemptState::Running,
                     token: *token,
                     executor: executor.clone(),
@@ -153,12 +156,12 @@ pub fn apply(job: &mut Job, event: &Event) {
         }
         Event::AttemptSuspected { run, .. } => {
             if let Some(open) = job.run_mut(*run) {
-                open.record.state = RunState::SuspectedLost;
+                open.record_mut().state = RunState::SuspectedLost;
             }
         }
         Event::AttemptHeard { run, session, .. } => {
             if let Some(open) = job.run_mut(*run) {
-                open.record.state = RunState::Running;
+                open.record_mut().state = RunState::Running;
                 open.session = Some(*session);
             }
         }
@@ -171,7 +174,8 @@ pub fn apply(job: &mut Job, event: &Event) {
             run, token, state, error_code, error_message, cpu_ms, max_rss_kb, at_ms, next, ..
         } => {
             if let Some(open) = job.run_mut(*run) {
-                if let Some(attempt) = open.record.attempts.iter_mut().rev().find(|a| a.token == *token) {
+                let record = open.record_mut();
+                if let Some(attempt) = record.attempts.iter_mut().rev().find(|a| a.token == *token) {
                     attempt.state = *state;
                     attempt.ended_ms = Some(*at_ms);
                     attempt.error_code.clone_from(error_code);
@@ -179,16 +183,16 @@ pub fn apply(job: &mut Job, event: &Event) {
                     attempt.cpu_ms = *cpu_ms;
                     attempt.max_rss_kb = *max_rss_kb;
                 }
+                (record.state, open.retry_at_ms) = match next {
+                    Next::RetryAt(at) => (RunState::RetryWait, Some(*at)),
+                    Next::Requeue => (RunState::Queued, None),
+                    Next::Confirm => (RunState::NeedsConfirmation, None),
+                };
                 open.session = None;
                 open.stopping = None;
                 if *state != AttemptState::NotStarted {
                     open.tried += 1;
                 }
-                (open.record.state, open.retry_at_ms) = match next {
-                    Next::RetryAt(at) => (RunState::RetryWait, Some(*at)),
-                    Next::Requeue => (RunState::Queued, None),
-                    Next::Confirm => (RunState::NeedsConfirmation, None),
-                };
             }
         }
         Event::RunEnded { record, .. } => {

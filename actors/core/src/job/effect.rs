@@ -49,7 +49,7 @@ pub struct Waiting {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
     pub session: ExecutorSession,
-    pub assignment: Assignment,
+    pub assignment: Box<Assignment>,
     pub secrets: Option<Sealed>,
 }
 
@@ -57,11 +57,11 @@ pub struct Assign {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Ask for a permit and an executor.
-    Enqueue(Waiting),
+    Enqueue(Box<Waiting>),
     /// It no longer waits (canceled while queued).
     Dequeue { run: RunId, tenant: String, pool: String },
     /// Send it to the executor it was bound to.
-    Assign(Box<Assign>),
+    Assign(Assign),
     /// The body ended or is given up: permit and slot are free.
     Ended { run: RunId, token: Token, session: Option<ExecutorSession>, tenant: String },
     /// Tell the executor to stop the body.

@@ -10,9 +10,9 @@ use campanile_schema::{
     rpc::executor::Held,
 };
 
-pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Waiting {
+pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<Waiting> {
     let (cpu, memory_mb, storage_mb) = job.def.resources.unwrap_or((0.1, 64, 0));
-    Waiting {
+    Box::new(Waiting {
         run: open.id(),
         job: job.id,
         tenant: job.def.tenant.clone(),
@@ -24,7 +24,7 @@ pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Waiting {
         memory_mb,
         storage_mb,
         since_ms,
-    }
+    })
 }
 
 /// Effects that the state calls for.

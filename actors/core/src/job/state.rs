@@ -21,7 +21,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenRun {
     #[serde(rename = "d")]
-    pub record: RunRecord,
+    pub record: Arc<RunRecord>,
     /// Executor session of the running attempt.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub session: Option<ExecutorSession>,
@@ -44,8 +44,12 @@ fn is_zero_u32(n: &u32) -> bool {
 
 impl OpenRun {
     /// A run that no executor has.
-    pub(crate) fn waiting(record: RunRecord) -> Self {
-        Self { record, session: None, retry_at_ms: None, stopping: None, tried: 0 }
+    pub(crate) fn waiting(record: impl Into<Arc<RunRecord>>) -> Self {
+        Self { record: record.into(), session: None, retry_at_ms: None, stopping: None, tried: 0 }
+    }
+    /// To change it. Whoever shares it, as the job before a decision does, keeps what it has.
+    pub(crate) fn record_mut(&mut self) -> &mut RunRecord {
+        Arc::make_mut(&mut self.record)
     }
     pub fn id(&self) -> RunId {
         self.record.run
@@ -245,7 +249,7 @@ impl Job {
 
     /// A live run as callers see it; the reason to wait that the job itself knows.
     pub fn run_view(&self, open: &OpenRun) -> RunView {
-        let mut view = RunView::from(&open.record);
+        let mut view = RunView::from(&*open.record);
         view.next_retry_at = open.retry_at_ms.map(Timestamp);
         view.wait_reason = match open.state() {
             RunState::Pending => Some(format!(

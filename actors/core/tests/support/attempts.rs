@@ -67,7 +67,7 @@ fn must(holds: bool, why: &str) -> Result<(), String> {
 impl Attempts {
     fn judge(&mut self, now_ms: i64, event: &Event) -> Result<(), String> {
         if let Event::JobCreated { spec, .. } | Event::JobReplaced { spec, .. } = event {
-            self.def = Some(spec.clone());
+            self.def = Some(StoredJob::clone(spec));
         }
         if let Event::JobDeleted { .. } = event {
             let left = self.runs.values().filter(|r| r.state != RunState::Canceled && !r.state.is_final());

@@ -46,7 +46,7 @@ impl Known {
             | StoredTrigger::Manual {} => *at_ms,
         };
         Ok(Self {
-            def: spec.clone(),
+            def: StoredJob::clone(spec),
             due: Due::of(spec),
             version: 1,
             cursor_ms,
@@ -74,7 +74,7 @@ impl Known {
     pub fn follow(&mut self, event: &Event) {
         match event {
             Event::JobReplaced { spec, version, at_ms, .. } => {
-                self.def = spec.clone();
+                self.def = StoredJob::clone(spec);
                 self.due = Due::of(spec);
                 self.version = *version;
                 self.cursor_ms = self.cursor_ms.max(*at_ms);

@@ -136,7 +136,7 @@ impl Sim {
         }
         if let Event::RunEnded { record, .. } | Event::DeadLetterDiscarded { record, .. } = event {
             self.finals.retain(|r| r.run != record.run);
-            self.finals.push(record.clone());
+            self.finals.push(RunRecord::clone(record));
         }
         if let Event::RunReopened { record, .. } = event {
             self.finals.retain(|r| r.run != record.run);
@@ -270,7 +270,7 @@ impl Sim {
         for event in self.events() {
             match (&mut job, event) {
                 (Some(job), event) => apply(job, event),
-                (none, Event::JobCreated { job: id, spec, at_ms }) => *none = Some(created(*id, spec, *at_ms)),
+                (none, Event::JobCreated { job: id, spec, at_ms }) => *none = Some(created(*id, spec.clone(), *at_ms)),
                 (None, event) => panic!("the history begins with {event:?}"),
             }
         }

@@ -8,7 +8,7 @@ use crate::store::archive::{
 };
 use campanile_actors::ports::{Row, StoreError};
 use campanile_schema::{ids::RunId, limits::ARCHIVE_BLOCK_BYTES, record::RunRecord};
-use std::{borrow::Borrow, fs::File, os::unix::fs::FileExt, path::Path, vec};
+use std::{borrow::Borrow, fs::File, os::unix::fs::FileExt, path::Path, sync::Arc, vec};
 
 /// See the module's text.
 pub struct DayFile {
@@ -120,7 +120,7 @@ impl DayFile {
 
     fn rows(&self, block: Block) -> Result<Vec<RunRecord>, StoreError> {
         let run = |row| match row {
-            Row::Run(record) => Some(record),
+            Row::Run(record) => Some(Arc::unwrap_or_clone(record)),
             Row::Reopened(_) | Row::DeadLetterDiscarded(_) | Row::Ledger(_) | Row::JobDeleted(_) => None,
         };
         match open_block(&self.file, &self.name, block)? {

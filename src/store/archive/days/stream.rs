@@ -7,7 +7,7 @@ use crate::store::archive::{
 };
 use campanile_actors::ports::{Row, StoreError};
 use campanile_schema::record::RunRecord;
-use std::io::Read;
+use std::{io::Read, sync::Arc};
 
 /// See the module's text.
 pub struct DayStream<R> {
@@ -68,7 +68,7 @@ impl<R: Read> DayStream<R> {
                 return Err(self.blocks.damaged(&format!("run {} does not belong here", record.run)));
             }
             self.last = Some(at);
-            runs.push(record);
+            runs.push(Arc::unwrap_or_clone(record));
         }
         Ok(runs)
     }

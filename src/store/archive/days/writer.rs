@@ -48,7 +48,7 @@ impl<W: Write> DaySink for DayWriter<W> {
         let again = rows.iter().filter(|record| record.generation > 1);
         self.again.extend(again.map(|record| (record.run, record.generation)));
         self.blocks.totals.rows += rows.len() as u64;
-        self.blocks.put(&Record::Rows(rows.into_iter().map(Row::Run).collect()))
+        self.blocks.put(&Record::Rows(rows.into_iter().map(|run| Row::Run(run.into())).collect()))
     }
 
     fn logs(&mut self, logs: Vec<LogOf>) -> Result<(), StoreError> {

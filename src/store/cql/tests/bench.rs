@@ -31,7 +31,7 @@ fn view(round: u64, each: u64) -> ViewBatch {
         for n in 0..each {
             let id = shard + SLOTS * (9_000_000 + round * each + n);
             let record = RunRecord { key: None, logical_ms: Some(now_ms), ..run(id, id, RunState::Success, now_ms) };
-            rows.push((round * 1_000 + n, Row::Run(record)));
+            rows.push((round * 1_000 + n, Row::Run(record.into())));
             rows.push((round * 1_000 + n, Row::Ledger(ledger(id, now_ms - 1_000, now_ms))));
         }
     }

@@ -118,7 +118,8 @@ fn an_lwt_that_a_stopped_server_does_not_answer_is_unknown_and_a_read_tells() {
 fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
     let mut faulty = faulty().lock().unwrap_or_else(PoisonError::into_inner);
     let store = faulty.store.clone();
-    let view = |seq: u64| batch(at(1, seq), &[(7, seq)], vec![Row::Run(run(7, 7 + 4_096 * seq, RunState::Failed, 9))]);
+    let view =
+        |seq: u64| batch(at(1, seq), &[(7, seq)], vec![Row::Run(run(7, 7 + 4_096 * seq, RunState::Failed, 9).into())]);
     on_runtime({
         let (store, view) = (store.clone(), view(1));
         async move {

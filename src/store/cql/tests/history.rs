@@ -43,7 +43,7 @@ fn lists_and_ledgers_go_over_many_partitions() {
     };
     let interval = |n: u64| ledger(JOB, (n as i64 - 1) * 7 * HOUR_MS, n as i64 * 7 * HOUR_MS);
     let all: Vec<u64> = (1..=RUNS).map(|n| record(n).run.0).collect();
-    apply((1..=RUNS).map(|n| (n, Row::Run(record(n)))).collect());
+    apply((1..=RUNS).map(|n| (n, Row::Run(record(n).into()))).collect());
     apply((1..=RUNS).map(|n| (n, Row::Ledger(interval(n)))).collect());
     let newest_first: Vec<u64> = all.iter().rev().copied().collect();
     let store = &shared().store;
@@ -65,9 +65,9 @@ fn lists_and_ledgers_go_over_many_partitions() {
 fn the_newer_event_wins_whenever_it_comes() {
     let id = RunId(JOB + SLOTS * 7);
     let record = |state, ended| run(JOB, id.0, state, ended);
-    apply(vec![(2_000, Row::Run(record(RunState::Success, 90)))]);
+    apply(vec![(2_000, Row::Run(record(RunState::Success, 90).into()))]);
     // An owner that was replaced writes late; its event is the older one.
-    apply(vec![(1_000, Row::Run(record(RunState::Failed, 80)))]);
+    apply(vec![(1_000, Row::Run(record(RunState::Failed, 80).into()))]);
     assert_eq!(wait(shared().store.run(id)).unwrap(), Some(record(RunState::Success, 90)));
     let late = ViewBatch { rows: Vec::new(), applied: vec![(ShardId(98), 5)], position: at(1, 1) };
     wait(shared().store.apply(late.clone())).unwrap();
@@ -80,7 +80,7 @@ fn the_newer_event_wins_whenever_it_comes() {
 fn no_clock_of_a_client_is_in_what_is_written_and_history_ends_by_itself() {
     let hlc = 1_700_000_000_123_456;
     let id = JOB + SLOTS * 9;
-    apply(vec![(hlc, Row::Run(run(JOB, id, RunState::Success, 90)))]);
+    apply(vec![(hlc, Row::Run(run(JOB, id, RunState::Success, 90).into()))]);
     let (time, ttl) = on_runtime(async move {
         let session = connection::open(&shared().options).await.unwrap();
         let text = "SELECT writetime(record), ttl(record) FROM shared.runs WHERE shard = 99 AND range = ? AND run = ?";
@@ -107,7 +107,7 @@ fn a_trigger_costs_less_than_half_a_request() {
                 let at_ms = (round * 250 + n).cast_signed();
                 rows.push((
                     round * 1_000 + n,
-                    Row::Run(RunRecord { key: None, ..run(id, id, RunState::Success, at_ms) }),
+                    Row::Run(RunRecord { key: None, ..run(id, id, RunState::Success, at_ms) }.into()),
                 ));
                 rows.push((round * 1_000 + n, Row::Ledger(ledger(id, at_ms - 1, at_ms))));
             }

@@ -70,7 +70,7 @@ fn store_bench_views() {
             let job = (runs * 7_919) % JOBS;
             let record =
                 campanile_schema::record::RunRecord { key: None, ..run(job, runs, RunState::Success, runs as i64) };
-            rows.push(Row::Run(record));
+            rows.push(Row::Run(record.into()));
             rows.push(Row::Ledger(ledger(job, runs as i64 - 1, runs as i64)));
         }
         seq += 1;
@@ -117,7 +117,7 @@ fn store_bench_views_in_company() {
             for _ in 0..FRAMES {
                 runs += 1;
                 let state = if runs % 50 == 0 { RunState::Failed } else { RunState::Success };
-                rows.push(Row::Run(run(runs * 7_919 % 100_000, runs, state, runs as i64)));
+                rows.push(Row::Run(run(runs * 7_919 % 100_000, runs, state, runs as i64).into()));
                 rows.push(Row::Ledger(ledger(runs * 7_919 % 100_000, runs as i64 - 1, runs as i64)));
             }
             seq += 1;

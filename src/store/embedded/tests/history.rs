@@ -24,7 +24,7 @@ fn open(options: EmbeddedOptions) -> Result<Arc<EmbeddedStore>, StoreError> {
 /// Rows of the `n`th batch: a run that failed, and its interval.
 fn rows(n: u64) -> Vec<Row> {
     let to = n as i64 * 100;
-    vec![Row::Run(run(4, n * 10, RunState::Failed, to)), Row::Ledger(ledger(4, to - 100, to))]
+    vec![Row::Run(run(4, n * 10, RunState::Failed, to).into()), Row::Ledger(ledger(4, to - 100, to))]
 }
 
 /// Appends and applies batches `from..=to` of the first session.
@@ -70,11 +70,11 @@ fn after_a_restart_new_rows_win_over_flushed_ones() {
     for round in 1..=3 {
         let store = open(options(temp.path())).unwrap();
         wait(store.append(0, 1, b"x")).unwrap();
-        wait(store.apply(batch(at(round, 1), &[(0, round)], vec![Row::Run(first.clone())]))).unwrap();
+        wait(store.apply(batch(at(round, 1), &[(0, round)], vec![Row::Run(first.clone().into())]))).unwrap();
         assert_eq!(failed(&store), [1], "round {round}");
         assert_eq!(wait(store.flush()).unwrap(), at(round, 1));
         wait(store.append(0, 2, b"x")).unwrap();
-        wait(store.apply(batch(at(round, 2), &[(0, round)], vec![Row::Reopened(reopened(&first))]))).unwrap();
+        wait(store.apply(batch(at(round, 2), &[(0, round)], vec![Row::Reopened(reopened(&first).into())]))).unwrap();
         assert_eq!(failed(&store), [0; 0], "round {round}");
         assert_eq!(wait(store.run(RunId(10))).unwrap(), Some(reopened(&first)), "round {round}");
         assert_eq!(wait(store.flush()).unwrap(), at(round, 2));
@@ -203,9 +203,9 @@ fn a_flush_ends_when_compaction_removes_all_that_a_table_held() {
     let store = open(options(temp.path())).unwrap();
     for n in 1..=12 {
         let record = run(4, n * 10, RunState::Failed, n as i64);
-        wait(store.apply(batch(at(1, 2 * n), &[(0, n)], vec![Row::Run(record.clone())]))).unwrap();
+        wait(store.apply(batch(at(1, 2 * n), &[(0, n)], vec![Row::Run(record.clone().into())]))).unwrap();
         wait(store.flush()).unwrap();
-        wait(store.apply(batch(at(1, 2 * n + 1), &[(0, n)], vec![Row::Reopened(reopened(&record))]))).unwrap();
+        wait(store.apply(batch(at(1, 2 * n + 1), &[(0, n)], vec![Row::Reopened(reopened(&record).into())]))).unwrap();
         assert_eq!(wait(store.flush()).unwrap(), at(1, 2 * n + 1));
         assert_eq!(failed(&store), [0; 0]);
     }
@@ -222,7 +222,7 @@ fn history_that_takes_too_much_room_loses_its_oldest() {
             let noise: String =
                 (0..16).map(|part| format!("{:016x}", (id * 16 + part).wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
             let record = RunRecord { key: Some(noise), ..run(4, id, RunState::Success, id as i64) };
-            [Row::Run(record), Row::Ledger(ledger(4, id as i64 - 1, id as i64))]
+            [Row::Run(record.into()), Row::Ledger(ledger(4, id as i64 - 1, id as i64))]
         });
         wait(store.apply(batch(at(1, n + 1), &[(0, n + 1)], rows.collect()))).unwrap();
     }

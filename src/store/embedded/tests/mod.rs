@@ -25,7 +25,7 @@ fn what_was_appended_is_read_by_the_next_session() {
         wait(store.append(0, seq, &journal_batch(0, seq, 30))).unwrap();
     }
     assert!(wait(store.read_after(Position::default(), 1 << 20)).unwrap().is_empty(), "not while it appends");
-    wait(store.apply(batch(at(1, 50), &[(0, 1500)], vec![Row::Run(run(4, 8, RunState::Failed, 100))]))).unwrap();
+    wait(store.apply(batch(at(1, 50), &[(0, 1500)], vec![Row::Run(run(4, 8, RunState::Failed, 100).into())]))).unwrap();
     assert_eq!(wait(store.flush()).unwrap(), at(1, 50));
     drop(store);
     let (store, opened) = EmbeddedStore::open(options(temp.path())).unwrap();

@@ -41,7 +41,7 @@ pub(super) fn start(
         at_ms: draft.ctx.now_ms,
     });
     let (def, record) = (&draft.job.def, &draft.job.run(run).expect("started above").record);
-    let assignment = Assignment {
+    let assignment = Box::new(Assignment {
         run,
         job: draft.job.id,
         job_name: def.name.clone(),
@@ -63,9 +63,9 @@ pub(super) fn start(
         secrets: std::collections::BTreeMap::new(),
         traceparent: None,
         checkpoint: None,
-    };
+    });
     let secrets = def.secrets.clone();
-    draft.effect(Effect::Assign(Box::new(Assign { session, assignment, secrets })));
+    draft.effect(Effect::Assign(Assign { session, assignment, secrets }));
     Ok(Reply::Done)
 }
 

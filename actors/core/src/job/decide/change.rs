@@ -16,6 +16,7 @@ use campanile_schema::{
     record::RunState,
     stored::{Sealed, StoredJob, StoredTrigger},
 };
+use std::sync::Arc;
 
 fn legal(draft: &Draft<'_>, step: JobStep) -> Result<(), Rejection> {
     if job_after(draft.job.hot.status, step).is_some() {
@@ -58,7 +59,7 @@ pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> 
             "an edit fires nothing in the past; give trigger.at a later instant, or trigger the job by hand",
         ));
     }
-    let queued: Vec<Waiting> = draft
+    let queued: Vec<Box<Waiting>> = draft
         .job
         .hot
         .runs
@@ -70,7 +71,7 @@ pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> 
     if spec.secrets.as_ref().is_some_and(Sealed::is_keep) {
         spec.secrets.clone_from(&draft.job.def.secrets);
     }
-    draft.emit(Event::JobReplaced { job: draft.job.id, spec, version: version + 1, at_ms });
+    draft.emit(Event::JobReplaced { job: draft.job.id, spec: Arc::new(spec), version: version + 1, at_ms });
     for was in queued {
         queue_again(draft, was);
     }
@@ -78,7 +79,7 @@ pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> 
 }
 
 /// A run that waits for an executor waits by the new definition: perhaps in another pool.
-fn queue_again(draft: &mut Draft<'_>, was: Waiting) {
+fn queue_again(draft: &mut Draft<'_>, was: Box<Waiting>) {
     let Some(open) = draft.job.run(was.run) else { return };
     if waiting(&draft.job, open, was.since_ms) != was {
         let run = was.run;

@@ -18,7 +18,7 @@ use campanile_schema::{
     record::{AttemptState, RunRecord, RunState},
     rpc::executor::Ended,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 /// Wait before a run that executors refused again and again is offered once more, ms.
 const REFUSED_WAIT_MS: i64 = 1_000;
@@ -161,7 +161,7 @@ fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptState, state:
     let now = draft.ctx.now_ms;
     let dead_letter = !draft.job.def.no_dead_letter && matches!(state, RunState::Failed | RunState::Timeout);
     let Some(open) = draft.job.run(ended.run) else { return };
-    let mut record = open.record.clone();
+    let mut record = RunRecord::clone(&open.record);
     if let Some(attempt) = record.attempts.iter_mut().rev().find(|a| a.token == ended.token) {
         attempt.state = attempt_state;
         attempt.ended_ms = Some(now);
@@ -180,7 +180,7 @@ pub(super) fn close(draft: &mut Draft<'_>, mut record: RunRecord, state: RunStat
     record.state = state;
     record.ended_ms = Some(draft.ctx.now_ms);
     record.dead_letter = dead_letter;
-    draft.emit(Event::RunEnded { job: draft.job.id, record });
+    draft.emit(Event::RunEnded { job: draft.job.id, record: Arc::new(record) });
     release_held(draft);
 }
 

@@ -26,6 +26,7 @@ use campanile_schema::{
     ids::{JobId, RunId, Token, make_id},
     stored::StoredJob,
 };
+use std::sync::Arc;
 
 /// A decision in the making: `job` already has the emitted events applied.
 pub(crate) struct Draft<'a> {
@@ -38,7 +39,9 @@ pub(crate) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     fn new(job: &Job, ctx: &'a Context) -> Self {
-        Self { job: job.clone(), ctx, events: Vec::new(), effects: Vec::new(), next_id: ctx.ids.first }
+        // Nearly every decision has one event and one effect, and a vector that grows by itself begins with room for four.
+        let (events, effects) = (Vec::with_capacity(1), Vec::with_capacity(1));
+        Self { job: job.clone(), ctx, events, effects, next_id: ctx.ids.first }
     }
     pub fn emit(&mut self, event: Event) {
         apply(&mut self.job, &event);
@@ -104,9 +107,9 @@ impl<'a> Draft<'a> {
 
 /// Creates a job. Names and sizes were checked (`crate::spec`), the name is free (the shard's index).
 pub fn decide_create(job: JobId, spec: StoredJob, ctx: &Context) -> (Job, Decision) {
-    let event = Event::JobCreated { job, spec, at_ms: ctx.now_ms };
+    let event = Event::JobCreated { job, spec: Arc::new(spec), at_ms: ctx.now_ms };
     let Event::JobCreated { spec, at_ms, .. } = &event else { unreachable!("made above") };
-    let new = created(job, spec, *at_ms);
+    let new = created(job, spec.clone(), *at_ms);
     (new, Decision { events: vec![event], effects: Vec::new(), reply: Reply::Done })
 }
 

@@ -18,6 +18,7 @@ use campanile_schema::{
     record::{RunRecord, RunState},
     view::ConfirmDecision,
 };
+use std::sync::Arc;
 
 pub(super) fn reopen(
     draft: &mut Draft<'_>,
@@ -55,7 +56,7 @@ pub(super) fn reopen(
         record.reason.clone_from(reason);
     }
     let run = record.run;
-    draft.emit(Event::RunReopened { job: draft.job.id, record, at_ms: draft.ctx.now_ms });
+    draft.emit(Event::RunReopened { job: draft.job.id, record: Arc::new(record), at_ms: draft.ctx.now_ms });
     if !held {
         draft.enqueue(run);
     }
@@ -71,7 +72,7 @@ pub(super) fn discard(draft: &mut Draft<'_>, record: &RunRecord) -> Result<Reply
     }
     let mut record = record.clone();
     record.dead_letter = false;
-    draft.emit(Event::DeadLetterDiscarded { job: draft.job.id, record, at_ms: draft.ctx.now_ms });
+    draft.emit(Event::DeadLetterDiscarded { job: draft.job.id, record: Arc::new(record), at_ms: draft.ctx.now_ms });
     Ok(Reply::Done)
 }
 
@@ -80,7 +81,7 @@ pub(super) fn confirm(draft: &mut Draft<'_>, run: RunId, decision: ConfirmDecisi
     let Some(open) = open else {
         return Err(Rejection::new(ErrorCode::IllegalState, "the run does not wait for a confirmation"));
     };
-    let record = open.record.clone();
+    let record = RunRecord::clone(&open.record);
     match decision {
         ConfirmDecision::Rerun => {
             draft.emit(Event::RunConfirmed { job: draft.job.id, run, at_ms: draft.ctx.now_ms });
@@ -94,7 +95,7 @@ pub(super) fn confirm(draft: &mut Draft<'_>, run: RunId, decision: ConfirmDecisi
         }
     }
     let ended = draft.events.iter().find_map(|e| match e {
-        Event::RunEnded { record, .. } if record.run == run => Some(record.clone()),
+        Event::RunEnded { record, .. } if record.run == run => Some(RunRecord::clone(record)),
         _ => None,
     });
     Ok(Reply::Final(Box::new(ended.unwrap_or(record))))

@@ -10,7 +10,7 @@ use campanile_schema::{
     error::ErrorCode,
     event::{Event, StopReason},
     ids::RunId,
-    record::RunState,
+    record::{RunRecord, RunState},
     rpc::executor::Held,
 };
 
@@ -22,7 +22,7 @@ pub(super) fn cancel(draft: &mut Draft<'_>, run: RunId) -> Result<Reply, Rejecti
         stop(draft, run, StopReason::Cancel);
         return Ok(draft.run_reply(run));
     }
-    let mut record = open.record.clone();
+    let mut record = RunRecord::clone(&open.record);
     stop(draft, run, StopReason::Cancel);
     record.state = RunState::Canceled;
     record.ended_ms = Some(draft.ctx.now_ms);
@@ -54,7 +54,7 @@ pub(super) fn stop(draft: &mut Draft<'_>, run: RunId, why: StopReason) {
         }
         return;
     }
-    let record = open.record.clone();
+    let record = RunRecord::clone(&open.record);
     if record.state == RunState::Queued {
         let (tenant, pool) = (draft.job.def.tenant.clone(), draft.job.def.pool.clone());
         draft.effect(Effect::Dequeue { run, tenant, pool });
