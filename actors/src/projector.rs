@@ -257,3 +257,23 @@ pub async fn project_now(views: &dyn Views, frames: &[(Position, Frame)]) -> Res
     batch.applied = applied.into_iter().collect();
     views.apply(batch).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing here ends by itself.
+    const FOR_EVER: Duration = Duration::from_secs(86_400);
+
+    #[test]
+    fn what_is_gathered_goes_when_somebody_asks_before_or_meanwhile() {
+        let hurry = Arc::<Hurry>::default();
+        hurry.ask();
+        hurry.wait(FOR_EVER);
+        let waiting = hurry.clone();
+        let gathering = std::thread::spawn(move || waiting.wait(FOR_EVER));
+        hurry.ask();
+        assert!(gathering.join().is_ok());
+        assert!(!*hurry.asked.lock().unwrap_or_else(PoisonError::into_inner), "one that asked is served once");
+    }
+}

@@ -1,5 +1,5 @@
 //! The jobs of a cluster's bench: FIXED_RATE, their instants spread over every millisecond, without an end: each is due as soon as it is
-//! created, so that nobody has to guess how long creating takes. The run ends by pausing the tenants.
+//! created, so that nobody has to guess how long creating takes. The load goes on until the nodes are ended.
 
 use super::Size;
 use crate::{
