@@ -78,7 +78,8 @@ pub struct TakeOver {
     pub never_again: u64,
     /// From the kill to the last body that began a quarter of a second late or more.
     pub quiet_ms: f64,
-    pub due: u64,
+    /// Instants of the window of which a body began, as a first attempt or a later one.
+    pub started: u64,
     pub shards_taken: u64,
     pub replayed_frames: u64,
     pub replayed_rows: u64,

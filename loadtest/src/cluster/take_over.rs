@@ -37,10 +37,11 @@ pub fn told(
     window: &Range<i64>,
     dir: &Path,
     (before, after): (&Counters, &Counters),
-    due: u64,
 ) -> io::Result<TakeOver> {
     let from_ms = killed.at_us.div_euclid(1000);
-    let began = began(dir, from_ms + 1..window.end * 1000)?;
+    let mut began = began(dir, window.start * 1000..window.end * 1000)?;
+    let started = began.len() as u64;
+    began.retain(|body| body.due_ms > from_ms);
     let orphans: BTreeSet<u16> = killed.shards.iter().copied().collect();
     let is_orphan = |body: &&Began| orphans.contains(&body.shard);
     let lateness = |body: &Began| body.at_us - body.due_ms * 1000;
@@ -59,7 +60,7 @@ pub fn told(
         fires_again: share(again.values().map(|at| at - killed.at_us)),
         never_again: orphans.iter().filter(|shard| !again.contains_key(shard)).count() as u64,
         quiet_ms: quiet_us.map_or(0.0, |at| (at - killed.at_us) as f64 / 1000.0),
-        due,
+        started,
         shards_taken: rise("campanile_shards_taken_total"),
         replayed_frames: rise("campanile_replayed_frames_total"),
         replayed_rows: rise("campanile_replayed_rows_total"),
@@ -134,8 +135,8 @@ mod tests {
         record.close().unwrap();
         let killed = Killed { node: "n2".to_owned(), shards: vec![1, 3], at_us: 10_000_000 };
         let counters = Counters::default();
-        let told = told(killed, &(10..20), dir.path(), (&counters, &counters), 3).unwrap();
-        assert_eq!((told.orphans.count, told.others.count, told.never_again), (2, 1, 1));
+        let told = told(killed, &(10..20), dir.path(), (&counters, &counters)).unwrap();
+        assert_eq!((told.orphans.count, told.others.count, told.never_again, told.started), (2, 1, 1, 3));
         assert!((told.orphans.max_ms - 3_000.0).abs() < 5.0 && (told.others.max_ms - 2.0).abs() < 0.1, "{told:?}");
         assert!((told.fires_again.max_ms - 3_500.0).abs() < 5.0 && (told.quiet_ms - 4_000.0).abs() < 1.0, "{told:?}");
     }
