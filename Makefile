@@ -29,6 +29,8 @@ RESTORE_RATE ?= 2000
 BENCH_JOBS ?= 100000
 BENCH_RATE ?= 20000
 BENCH_SECONDS ?= 60
+# More of `make bench-cluster`: --nodes, --rate, --seconds, --jobs, --lease, --kill, --set SECTION__KEY=VALUE.
+BENCH_CLUSTER_ARGS ?=
 # Systems of `make bench-peers`: ours and rivals; and the length of a window.
 PEERS ?= campanile graphile-worker river db-scheduler
 PEER_SECONDS ?= 10
@@ -84,7 +86,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -343,6 +345,14 @@ bench: release ## Triggers per second and lateness, end to end and durable: BENC
 	@$(call fresh,bench)
 	target/release/campanile-loadtest bench --server-bin target/release/campanile --dir $(RUNS)/bench \
 		--jobs $(BENCH_JOBS) --rate $(BENCH_RATE) --seconds $(BENCH_SECONDS) $(BENCH_ARGS)
+
+bench-cluster: release ## 1, 2, 3 nodes on Apache Cassandra: CPU, requests and lateness a trigger; --kill: a take-over (BENCH_CLUSTER_ARGS); 10 min
+	@$(need)
+	need $(BUILD_NEEDS) $(CQL_NEEDS)
+	$(call fresh,bench-cluster)
+	deploy/cassandra/cassandra.sh prepare
+	target/release/campanile-loadtest bench-cluster --server-bin target/release/campanile --store deploy/cassandra/cassandra.sh \
+		--dir $(RUNS)/bench-cluster $(BENCH_CLUSTER_ARGS)
 
 bench-peers: release ## Rivals side by side with ours: highest rates and CPU a job (PEERS, PEER_SECONDS, PEER_ARGS); < 20 min
 	@$(call fresh,bench-peers)

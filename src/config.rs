@@ -15,13 +15,14 @@ use crate::{
     http_action::Allowed,
     ops::explained,
     store::{
-        cql::options::{CqlOptions, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
+        cql::options::{CqlOptions, CqlTls, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
         embedded::EmbeddedOptions,
     },
 };
 use campanile_actors::maintenance::Retention;
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, TENANT_CHARS};
 use environment::{typed, unknown};
+use rustls::pki_types::ServerName;
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::SocketAddr, path::Path, time::Duration};
 use toml::{Table, Value};
@@ -79,6 +80,11 @@ sections! {
         replication: u32 = 3,
         user: String = String::new(),
         password_file: String = String::new(),
+        tls: bool = false,
+        tls_ca_file: String = String::new(),
+        tls_name: String = String::new(),
+        tls_cert_file: String = String::new(),
+        tls_key_file: String = String::new(),
         max_in_flight: u32 = 128,
         request_timeout_ms: u64 = 1_000,
     }
@@ -114,6 +120,7 @@ sections! {
         beat_ms: u32 = 400,
         lanes: u16 = 4,
         window: u32 = 64,
+        linger_us: u64 = 10_000,
     }
 }
 
@@ -215,6 +222,12 @@ impl Config {
             replication: cql.replication,
             user: cql.user.clone(),
             password_file: cql.password_file.clone(),
+            tls: cql.tls.then(|| CqlTls {
+                ca_file: cql.tls_ca_file.clone(),
+                name: cql.tls_name.clone(),
+                cert_file: cql.tls_cert_file.clone(),
+                key_file: cql.tls_key_file.clone(),
+            }),
             max_in_flight: cql.max_in_flight as usize,
             request_timeout: Duration::from_millis(cql.request_timeout_ms),
             retention_days: self.history.retention_days,
@@ -279,6 +292,12 @@ impl Config {
         need(in_range(cql.replication.into(), 1, 9), "cql.replication", range(1, 9));
         let password_rule = "is needed with cql.user, and only then";
         need(cql.user.is_empty() == cql.password_file.is_empty(), "cql.password_file", password_rule.to_owned());
+        let unused = cql.tls_ca_file.is_empty() && cql.tls_name.is_empty() && cql.tls_cert_file.is_empty();
+        need(cql.tls || unused, "cql.tls", "is to be true when another tls_ setting of [cql] is set".to_owned());
+        let paired = cql.tls_cert_file.is_empty() == cql.tls_key_file.is_empty();
+        need(paired, "cql.tls_key_file", "is needed with cql.tls_cert_file, and only then".to_owned());
+        let named = cql.tls_name.is_empty() || ServerName::try_from(cql.tls_name.as_str()).is_ok();
+        need(named, "cql.tls_name", "is a DNS name or an IP address, as certificates carry it".to_owned());
         need(in_range(cql.max_in_flight.into(), 8, 4_096), "cql.max_in_flight", range(8, 4_096));
         need(in_range(cql.request_timeout_ms, 100, 30_000), "cql.request_timeout_ms", range(100, 30_000));
         let kept = cql.contact_points.is_empty() || self.history.retention_days <= RETENTION_DAYS_MAX;
@@ -429,6 +448,17 @@ mod tests {
             ("history.retention_days = 99999\n", &[], "FILE, line 1: history.retention_days is 0 to 36500"),
             ("cql.keyspace = \"Jobs\"\n", &[], "FILE, line 1: cql.keyspace is a letter, then letters"),
             ("[cql]\nuser = \"me\"\n", &[], "FILE: cql.password_file is needed with cql.user"),
+            ("[cql]\ntls_ca_file = \"ca.pem\"\n", &[], "FILE: cql.tls is to be true when another tls_ setting"),
+            (
+                "[cql]\ntls = true\ntls_cert_file = \"c\"\n",
+                &[],
+                "FILE: cql.tls_key_file is needed with cql.tls_cert_file",
+            ),
+            (
+                "[cql]\ntls = true\ntls_name = \"a b\"\n",
+                &[],
+                "FILE, line 3: cql.tls_name is a DNS name or an IP address",
+            ),
             (
                 "history.retention_days = 4000\n",
                 &[("CAMPANILE_CQL__CONTACT_POINTS", "db:9042")],

@@ -51,7 +51,7 @@ pub struct NodeOptions {
     pub retention: Retention,
     /// The directory of manifests and crontabs that it keeps jobs by.
     pub files: Option<FilesOptions>,
-    /// How long a journal batch waits for more frames, microseconds.
+    /// From one batch of the journal, or one round of rows of a cluster's lanes, to the next at the least, microseconds.
     pub linger_us: u64,
 }
 

@@ -134,6 +134,12 @@ pub fn limits_alone() -> bool {
     *SET.get_or_init(|| mutation("limits_alone"))
 }
 
+/// A node whose lease has run out for a moment gives its session up, instead of waiting for the store.
+pub fn leave_at_deadline() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| mutation("leave_at_deadline"))
+}
+
 /// Jobs with the label `campanile.fault=panic` break their actor when they are woken.
 pub fn panic_if_poisoned(job: &Job, command: &Command) {
     if !matches!(command, Command::Wake) {

@@ -37,6 +37,9 @@ pub fn describe() {
     gauge!("campanile_active_job_actors", "Jobs that are actors now");
     counter!("campanile_shards_taken_total", "Shards of a cluster that this node began to serve");
     counter!("campanile_replayed_frames_total", "Frames read when shards were taken");
+    counter!("campanile_replayed_rows_total", "Rows of lanes read when shards were taken; shards of a lane share them");
+    counter!("campanile_replayed_bytes_total", "Bytes of these rows");
+    counter!("campanile_snapshot_bytes_read_total", "Bytes of snapshots read at the start, or when shards were taken");
     counter!("campanile_shard_load_failures_total", "Taken shards that could not be loaded at once");
     counter!("campanile_ownership_transitions_total", "Steps of the ownership protocol, by name");
     counter!("campanile_ownership_unknown_answers_total", "Requests of ownership without an answer in time");

@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use ractor::ActorRef;
 use std::{
     sync::{
-        Arc,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
@@ -46,6 +46,28 @@ pub struct ProjectorHandle {
     /// Batches handed over, and batches shown.
     handed: Arc<AtomicU64>,
     shown: watch::Receiver<u64>,
+    hurry: Arc<Hurry>,
+}
+
+/// Whether somebody waits for what is being gathered.
+#[derive(Default)]
+struct Hurry {
+    asked: Mutex<bool>,
+    told: Condvar,
+}
+
+impl Hurry {
+    fn ask(&self) {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.told.notify_one();
+    }
+
+    /// Waits so long, or until somebody asks.
+    fn wait(&self, gather: Duration) {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.told.wait_timeout_while(asked, gather, |asked| !*asked);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
 }
 
 impl ProjectorHandle {
@@ -59,8 +81,10 @@ impl ProjectorHandle {
         let (sender, receiver) = std::sync::mpsc::channel();
         let waiting = Arc::new(AtomicI64::new(0));
         let (show, shown) = watch::channel(0);
-        let handle = Self { sender, waiting: waiting.clone(), handed: Arc::default(), shown };
-        ending::thread("projector", failures, move || run(&receiver, &*views, waiting, &show, gather, on_failure))?;
+        let hurry = Arc::<Hurry>::default();
+        let gathering = Gathering { time: gather, hurry: hurry.clone() };
+        let handle = Self { sender, waiting: waiting.clone(), handed: Arc::default(), shown, hurry };
+        ending::thread("projector", failures, move || run(&receiver, &*views, waiting, &show, &gathering, on_failure))?;
         Ok(handle)
     }
     pub fn project(&self, batch: ToProject) {
@@ -69,11 +93,14 @@ impl ProjectorHandle {
         // The thread ends only after a failure; then the session ends.
         let _ = self.sender.send(batch);
     }
-    /// Waits until what was durable at the call is shown: so a caller finds in a list what it has just been told. Not longer than
-    /// [`limits::SHOWN_WAIT_MS`]: a list that lags is better than none.
+    /// Waits until what was durable at the call is shown: so a caller finds in a list what it has just been told. What is being gathered
+    /// goes at once then. Not longer than [`limits::SHOWN_WAIT_MS`]: a list that lags is better than none.
     pub async fn shows_all(&self) {
         let handed = self.handed.load(Ordering::Acquire);
         let mut shown = self.shown.clone();
+        if *shown.borrow() < handed {
+            self.hurry.ask();
+        }
         let wait = Duration::from_millis(limits::SHOWN_WAIT_MS);
         let _ = tokio::time::timeout(wait, shown.wait_for(|shown| *shown >= handed)).await;
     }
@@ -89,12 +116,18 @@ fn events(frames: &[(Arc<Frame>, ActorRef<ShardMsg>)]) -> usize {
     frames.iter().map(|(frame, _)| frame.events.len()).sum()
 }
 
+/// What is durable waits for more so long, unless somebody waits for it.
+struct Gathering {
+    time: Duration,
+    hurry: Arc<Hurry>,
+}
+
 fn run(
     receiver: &std::sync::mpsc::Receiver<ToProject>,
     views: &dyn Views,
     waiting: Arc<AtomicI64>,
     show: &watch::Sender<u64>,
-    gather: Duration,
+    gathering: &Gathering,
     on_failure: OnFailure,
 ) -> Result<(), StoreError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -102,7 +135,7 @@ fn run(
     while let Ok(first) = receiver.recv() {
         // Nobody waits for the read model, and a batch costs as much as many rows. With a batch full already there is nothing to wait for.
         if waiting.load(Ordering::Relaxed) < BATCH_EVENTS as i64 {
-            std::thread::sleep(gather);
+            gathering.hurry.wait(gathering.time);
         }
         let mut frames = first.frames;
         let mut batches = 1;
@@ -223,4 +256,24 @@ pub async fn project_now(views: &dyn Views, frames: &[(Position, Frame)]) -> Res
     }
     batch.applied = applied.into_iter().collect();
     views.apply(batch).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing here ends by itself.
+    const FOR_EVER: Duration = Duration::from_secs(86_400);
+
+    #[test]
+    fn what_is_gathered_goes_when_somebody_asks_before_or_meanwhile() {
+        let hurry = Arc::<Hurry>::default();
+        hurry.ask();
+        hurry.wait(FOR_EVER);
+        let waiting = hurry.clone();
+        let gathering = std::thread::spawn(move || waiting.wait(FOR_EVER));
+        hurry.ask();
+        assert!(gathering.join().is_ok());
+        assert!(!*hurry.asked.lock().unwrap_or_else(PoisonError::into_inner), "one that asked is served once");
+    }
 }

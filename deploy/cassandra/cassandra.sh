@@ -14,7 +14,8 @@
 # itself. So who holds the other end of stdin holds the nodes. With a terminal as stdin, type commands or Ctrl-D.
 #
 # HEAP (512m), READY_SECONDS (180) and REMOVE (1: DIR goes in the end) may be set; ADDRESSES (127.0.0.) is in front of the nodes' numbers, and with
-# NAMESPACES each node runs in the network namespace of that name and its number. The jars lie in ${XDG_CACHE_HOME:-~/.cache}/campanile.
+# NAMESPACES each node runs in the network namespace of that name and its number. SETTINGS names a file whose settings take the place of those in
+# cassandra.yaml. The jars lie in ${XDG_CACHE_HOME:-~/.cache}/campanile.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -86,6 +87,10 @@ configure() {
 	mkdir -p "$data/log"
 	sed -e "s|@CLUSTER@|$cluster|; s|@TOKEN@|${tokens[n - 1]}|; s|@ADDRESS@|$addresses$n|; s|@SEEDS@|$seeds|" \
 		-e "s|@STORAGE_PORT@|$storage|; s|@NATIVE_PORT@|$native|" "$here/cassandra.yaml" >"$data/cassandra.yaml"
+	[ -n "${SETTINGS:-}" ] || return 0
+	local setting
+	for setting in $(sed -n 's/^\([a-z_]*\):.*/\1/p' "$SETTINGS"); do sed -i "/^$setting:/d" "$data/cassandra.yaml"; done
+	cat "$SETTINGS" >>"$data/cassandra.yaml"
 }
 
 launch() {

@@ -142,6 +142,7 @@ pub async fn measure(args: &BenchArgs) -> Result<Report, Box<dyn Error>> {
             until_ms: plan.end_ms + 1_000,
             drained: true,
             quotas: Default::default(),
+            rates: Default::default(),
         };
         export(caller.client(), &jobs, scope, &dir).await?;
     }

@@ -135,6 +135,7 @@ pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
             until_ms: plan.end_ms + 1_000,
             drained: true,
             quotas: Default::default(),
+            rates: Default::default(),
         };
         export(caller.client(), &jobs, scope, &args.dir).await?;
     }

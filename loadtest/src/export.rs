@@ -71,6 +71,7 @@ pub struct Scope {
     pub drained: bool,
     /// As in [`Meta`].
     pub quotas: BTreeMap<String, u32>,
+    pub rates: BTreeMap<String, f64>,
 }
 
 /// Writes `ledger.jsonl`, `runs.jsonl` and, last, `meta.json`. False: some read failed, and the history is not complete.
@@ -101,8 +102,8 @@ pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -
     for record in [ledger, runs] {
         Arc::into_inner(record).map_or(Ok(()), Record::close)?;
     }
-    let meta =
-        Meta { until_ms: scope.until_ms, complete, drained: scope.drained, lease_ms: LEASE_MS, quotas: scope.quotas };
+    let Scope { until_ms, drained, quotas, rates, .. } = scope;
+    let meta = Meta { until_ms, complete, drained, lease_ms: LEASE_MS, quotas, rates };
     fs::write(dir.join("meta.json"), serde_json::to_vec_pretty(&meta)?)?;
     Ok(complete)
 }

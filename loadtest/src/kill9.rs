@@ -141,7 +141,13 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     let mut all = jobs;
     all.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
     let quotas = [(workload::TIGHT.0.to_owned(), workload::TIGHT.1)].into();
-    let scope = Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas };
+    let scope = Scope {
+        from_ms: begin_ms - 1_000,
+        until_ms: plan.end_ms + 1_000,
+        drained: true,
+        quotas,
+        rates: Default::default(),
+    };
     let complete = export(caller.client(), &all, scope, &fleet.dir).await?;
     println!("exported {} jobs, complete: {complete}", all.len());
     let dir = fleet.dir.clone();

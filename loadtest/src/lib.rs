@@ -7,6 +7,7 @@ pub mod caller;
 pub mod chaos;
 pub mod checker;
 pub mod children;
+pub mod cluster;
 pub mod drive;
 pub mod executor;
 pub mod export;

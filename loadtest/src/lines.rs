@@ -204,4 +204,7 @@ pub struct Meta {
     /// Bodies at once that tenants were limited to before their first job was created, as the harness was told it is done.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quotas: BTreeMap<String, u32>,
+    /// Runs a second that tenants were limited to, in the same way.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rates: BTreeMap<String, f64>,
 }

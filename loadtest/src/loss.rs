@@ -73,8 +73,13 @@ pub async fn run(args: LossArgs) -> Outcome<bool> {
     jobs.extend(more);
 
     drain(caller.client(), STEP).await?;
-    let scope =
-        Scope { from_ms: begin_ms - 1_000, until_ms: now_us() / 1000, drained: true, quotas: Default::default() };
+    let scope = Scope {
+        from_ms: begin_ms - 1_000,
+        until_ms: now_us() / 1000,
+        drained: true,
+        quotas: Default::default(),
+        rates: Default::default(),
+    };
     export(caller.client(), &jobs, scope, &fleet.dir).await?;
     let dir = fleet.dir.clone();
     tokio::task::block_in_place(|| node.stop(Duration::from_secs(20)))?;

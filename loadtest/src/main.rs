@@ -9,6 +9,7 @@ use campanile_loadtest::{
     },
     checker::check_dir,
     children,
+    cluster::{self, ClusterBenchArgs},
     drive::{self, DriveArgs},
     executor::{self, ExecutorArgs},
     fleet,
@@ -54,6 +55,8 @@ enum Mode {
     Restore(RestoreArgs),
     /// Triggers per second and lateness, end to end.
     Bench(BenchArgs),
+    /// One, two and three nodes on a real CQL server: lateness, CPU and store requests per trigger; with --kill a take-over with many jobs.
+    BenchCluster(ClusterBenchArgs),
     /// Rivals side by side with ours: the highest rates that hold, and what they cost.
     Peers(PeersArgs),
     /// Workload files against a real system: figures second by second, a report and a verdict.
@@ -93,6 +96,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::ExecutorLoss(_)
         | Mode::Restore(_)
         | Mode::Bench(_)
+        | Mode::BenchCluster(_)
         | Mode::Peers(_)
         | Mode::Run(_)
         | Mode::Workloads(_) => 2,
@@ -109,6 +113,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::ExecutorLoss(args) => with_children(loss::run(args)).await.map(green),
             Mode::Restore(args) => with_children(restore::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
+            Mode::BenchCluster(args) => with_children(cluster::run(args)).await.map(green),
             Mode::Peers(args) => with_children(peers::run(args)).await.map(green),
             Mode::Run(args) => Ok(run::run(args).await),
             Mode::Workloads(args) => Ok(run::workloads(&args).map(|()| Outcome::Green)?),

@@ -131,7 +131,7 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
     println!("drained; {left} runs are still open");
     let quotas = [(workload::TIGHT.0.to_owned(), workload::TIGHT.1)].into();
     let until_ms = plan.end_ms + 1_000;
-    let scope = Scope { from_ms: begin_ms - 1_000, until_ms, drained: true, quotas };
+    let scope = Scope { from_ms: begin_ms - 1_000, until_ms, drained: true, quotas, rates: Default::default() };
     let complete = export(caller.client(), &jobs, scope, &fleet.dir).await?;
     println!("exported {} jobs, complete: {complete}", jobs.len());
     let dir = fleet.dir.clone();

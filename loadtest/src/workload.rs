@@ -141,6 +141,30 @@ pub fn watched(plan: &Plan) -> Vec<JobSpec> {
     all
 }
 
+/// Tenant whose runs a second are limited, and to how many.
+pub const METERED: (&str, f64) = ("metered", 10.0);
+
+/// Jobs of two tenants that want more than they may all the time: [`TIGHT`] a fifth more bodies at once, and [`METERED`] twice its rate. What waits is
+/// worked off after the end.
+pub fn limited(plan: &Plan) -> Vec<JobSpec> {
+    // Jobs, their period in seconds, their bodies in milliseconds.
+    const AT_ONCE: (u64, u64, u64) = (60, 5, 400);
+    const A_SECOND: (u64, u64, u64) = (100, 5, 0);
+    let mut random = Random::new(plan.seed ^ 0x6c69_6d69);
+    let mut all = Vec::new();
+    for (tenant, (count, every_sec, body_ms)) in [(TIGHT.0, AT_ONCE), (METERED.0, A_SECOND)] {
+        let plan = Plan { tenant: tenant.to_owned(), prefix: format!("{}-{tenant}", plan.prefix), ..plan.clone() };
+        for n in 0..count {
+            let anchor = plan.start_ms + random.below(every_sec * 1000) as i64;
+            let mut spec = spec(&plan, n, rate_at(window(&plan), every_sec, anchor, (MisfirePolicy::FireOnceNow, 5)));
+            spec.concurrency_policy = ConcurrencyPolicy::Allow;
+            spec.params = Payload(format!("{{\"bodyMs\":{body_ms}}}"));
+            all.push(spec);
+        }
+    }
+    all
+}
+
 /// One ONCE job for each instant, the instants spread evenly over the window: `bench --once`.
 pub fn even_once(plan: &Plan) -> Vec<JobSpec> {
     let window_us = (plan.end_ms - plan.start_ms + 1).unsigned_abs() * 1000;

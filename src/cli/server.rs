@@ -120,7 +120,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         files: config.files(),
         metrics: Some(metrics.clone()),
         retention: config.retention(),
-        linger_us: config.journal.linger_us,
+        linger_us: if config.cluster.is_on() { config.cluster.linger_us } else { config.journal.linger_us },
     };
     on_runtime(async {
         let home = if config.cluster.is_on() {

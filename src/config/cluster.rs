@@ -56,6 +56,7 @@ impl ClusterSection {
             ),
             (between(self.lanes.into(), 1, 64), "cluster.lanes", "is 1 to 64".to_owned()),
             (between(self.window, 1, 4_096), "cluster.window", "is 1 to 4096".to_owned()),
+            (self.linger_us <= 100_000, "cluster.linger_us", "is 0 to 100000".to_owned()),
         ];
         if !self.is_on() {
             let lonely = self.seeds.is_empty();

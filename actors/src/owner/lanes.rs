@@ -29,6 +29,10 @@ use tokio::sync::mpsc::UnboundedSender;
 /// Between two tries to append what was refused: the window was full, or the lease had run out.
 const AGAIN: Duration = Duration::from_millis(5);
 
+/// Rows of a lane under way at which one that is not full waits for more frames: a store that is slow gets fewer, larger rows. One is on its
+/// way to the servers while the next one is on its way to their disks.
+const SMALL_IN_FLIGHT: usize = 2;
+
 /// How the lanes are written.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneOptions {
@@ -132,7 +136,8 @@ impl Writer {
                 .take_while(fits)
                 .map(|pending| (pending.frame.shard, pending.frame.epoch, pending.frame.seq))
                 .collect();
-            if frames.is_empty() {
+            let is_full = frames.len() < lane.waiting.len();
+            if frames.is_empty() || (!is_full && lane.flying.len() >= SMALL_IN_FLIGHT) {
                 return;
             }
             #[cfg(feature = "faults")]

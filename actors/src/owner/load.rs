@@ -149,6 +149,9 @@ impl Loader {
             let rows = self.store.leases.read_lane(session, lane, after, last, READ_BYTES).await?;
             let Some((read, _)) = rows.last() else { break };
             after = *read;
+            metrics::counter!("campanile_replayed_rows_total").increment(rows.len() as u64);
+            metrics::counter!("campanile_replayed_bytes_total")
+                .increment(rows.iter().map(|(_, row)| row.len() as u64).sum());
             for (seq, bytes) in &rows {
                 let frames = decode_batch(bytes).map_err(|e| {
                     StoreError::Corrupt(format!("session {session}, lane {lane}: row {seq} cannot be read: {e}"))

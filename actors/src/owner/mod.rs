@@ -314,5 +314,12 @@ async fn tick(inner: Weak<Inner>) {
         }) {
             return;
         }
+        #[cfg(feature = "faults")]
+        if crate::faults::leave_at_deadline()
+            && (1..inner.now_ms()).contains(&inner.acts_until_ms.load(Ordering::Acquire))
+        {
+            let _ = inner.to_keeper.send(Output::Over);
+            return;
+        }
     }
 }

@@ -72,6 +72,8 @@ impl Loaded {
         let mut chunks = Vec::new();
         for part in &manifest.parts {
             let read = store.read_part(id, part.clone()).await?;
+            metrics::counter!("campanile_snapshot_bytes_read_total")
+                .increment(read.iter().map(|c| c.len() as u64).sum());
             chunks.extend(read.into_iter().map(|chunk| (part.part, chunk)));
         }
         Self::from_chunks(id, manifest, chunks)

@@ -10,8 +10,12 @@ use campanile_schema::{
     ids::JobId,
     job::{ConcurrencyPolicy, JobSpec, Trigger},
     payload::Payload,
+    view::TenantBody,
 };
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 use tokio::task::JoinSet;
 
 /// From the first act to the moment at which the herd is due, milliseconds: the dead node's shards are nobody's then.
@@ -20,6 +24,41 @@ const HERD_MS: i64 = 1_500;
 const RACING: (u64, usize) = (96, 12);
 /// What a tenant without restraint asks for: jobs without a schedule, triggers of them and creates a second, and its bodies, milliseconds.
 const HOSTILE: (u64, f64, f64, u64) = (20, 150.0, 10.0, 200);
+
+/// Limits of tenants that a crowd stands under.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// Bodies at once.
+    pub quotas: BTreeMap<String, u32>,
+    /// Runs a second.
+    pub rates: BTreeMap<String, f64>,
+}
+
+pub fn limits(crowd: Option<Crowd>) -> Limits {
+    let (tight, metered) = (workload::TIGHT, workload::METERED);
+    match crowd {
+        Some(Crowd::Limited) => {
+            Limits { quotas: [(tight.0.to_owned(), tight.1)].into(), rates: [(metered.0.to_owned(), metered.1)].into() }
+        }
+        Some(Crowd::Herd | Crowd::Racing | Crowd::Hostile) | None => Limits::default(),
+    }
+}
+
+/// Before the first job, so that no run is older than its limit.
+async fn set(limits: Limits, caller: &Caller) -> Result<(), String> {
+    let quotas = limits
+        .quotas
+        .into_iter()
+        .map(|(tenant, max_concurrent_runs)| (tenant, TenantBody { max_concurrent_runs, ..TenantBody::default() }));
+    let rates = limits
+        .rates
+        .into_iter()
+        .map(|(tenant, max_triggers_per_sec)| (tenant, TenantBody { max_triggers_per_sec, ..TenantBody::default() }));
+    for (tenant, limit) in quotas.chain(rates) {
+        caller.client().tenant_set(&tenant, limit).await.map_err(|e| format!("tenant {tenant} gets no limit: {e}"))?;
+    }
+    Ok(())
+}
 
 /// Its jobs, once they are there.
 pub struct Gathered {
@@ -36,6 +75,7 @@ pub async fn gather(
     acts_ms: i64,
     caller: &Caller,
 ) -> Result<Gathered, String> {
+    set(limits(Some(crowd)), caller).await?;
     let named = |prefix: &str| Plan { prefix: prefix.to_owned(), ..usual.clone() };
     let (plan, specs) = match crowd {
         Crowd::Herd => {
@@ -52,6 +92,11 @@ pub async fn gather(
         Crowd::Hostile => {
             let plan = Plan { jobs: HOSTILE.0, tenant: "hostile".to_owned(), ..named("hostile") };
             let specs = (0..plan.jobs).map(|n| by_hand(&plan, n)).collect();
+            (plan, specs)
+        }
+        Crowd::Limited => {
+            let plan = named("limited");
+            let specs = workload::limited(&plan);
             (plan, specs)
         }
     };
@@ -81,7 +126,7 @@ impl Gathered {
         let Self { crowd, plan, jobs } = self;
         let (end_ms, seed) = (plan.end_ms, plan.seed);
         match crowd {
-            Crowd::Herd => {}
+            Crowd::Herd | Crowd::Limited => {}
             Crowd::Racing => {
                 for (n, part) in jobs.chunks(jobs.len().div_ceil(RACING.1)).enumerate() {
                     let (caller, part, seed) = (caller.clone(), part.to_vec(), seed + n as u64);

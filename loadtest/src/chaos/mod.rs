@@ -4,14 +4,14 @@
 mod act;
 mod crowd;
 mod hardship;
-mod net;
-mod one;
+pub(crate) mod net;
+pub(crate) mod one;
 mod probe;
 pub mod relay;
 pub mod scenario;
 mod stage;
-mod store;
-mod town;
+pub(crate) mod store;
+pub(crate) mod town;
 mod way;
 mod world;
 
@@ -111,7 +111,7 @@ pub async fn run(mut args: ChaosArgs) -> Result<bool, Box<dyn Error>> {
         }
         let dir = args.dir.join(format!("store-{servers}"));
         fs::create_dir_all(&dir)?;
-        let mut store = block_in_place(|| Store::start(&args.store, &dir, servers, run.net.is_some()))?;
+        let mut store = block_in_place(|| Store::start(&args.store, &dir, servers, run.net.is_some(), None))?;
         for scenario in group {
             run.scenario(scenario, &mut store).await;
         }

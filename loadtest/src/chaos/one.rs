@@ -3,7 +3,7 @@
 use super::{
     ChaosArgs,
     act::{Act, At},
-    crowd,
+    crowd::{self, Limits},
     net::{Host, Net},
     probe::{self, Availability},
     scenario::{Crowd, Scenario},
@@ -149,7 +149,8 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
         if args.quiet_machine { settled_ms } else { now_us() / 1000 },
         "trouble is over",
     );
-    let scope = Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas: [].into() };
+    let Limits { quotas, rates } = crowd::limits(scenario.crowd);
+    let scope = Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas, rates };
     export(caller.client(), &jobs, scope, dir).await?;
     let sessions_lost = stage.town.told(SESSION_LEFT)?;
     block_in_place(|| stage.end())?;
@@ -207,12 +208,13 @@ async fn set<'a>(
         fault: if args.broken { scenario.defect } else { "" },
         clocks: with(|act| if let Act::Clock(n, _) = act { Some(*n) } else { None }),
         disks: with(|act| if let Act::FillDisk(n) = act { Some(*n) } else { None }),
+        settings: Vec::new(),
     };
     let town = block_in_place(|| Town::new(founding, Arc::clone(faults)))?;
     Ok(Stage::new(town, net, way, dir, faults))
 }
 
-/// Limits of tenants are each node's own so far: what needs them is not asked for. A shard that changes hands is nobody's for a moment, on a
+/// Limits of tenants are a scenario of their own (`crowd.rs`). A shard that changes hands is nobody's for a moment, on a
 /// busy machine for more than a second: what is missed for that is a defect only for jobs that wait longer.
 fn specs(plan: &Plan) -> Vec<JobSpec> {
     let mut specs = workload::mixed(plan);
@@ -226,7 +228,7 @@ fn trouble(faults: &Record, event: FaultEvent, at_ms: i64, what: &str) {
 }
 
 /// A client of each node that is up.
-async fn connect_each(town: &Town) -> Result<Vec<Client>, Box<dyn Error>> {
+pub(crate) async fn connect_each(town: &Town) -> Result<Vec<Client>, Box<dyn Error>> {
     let mut clients = Vec::new();
     for n in (0..town.len()).filter(|n| town.is_up(*n)) {
         let options = ClientOptions::new(vec![town.rpc_of(n)], town.token.clone()).timeout(CALL).retry(Retry::LOST);
@@ -242,7 +244,7 @@ async fn connect_each(town: &Town) -> Result<Vec<Client>, Box<dyn Error>> {
     Ok(clients)
 }
 
-async fn ready(nodes: &[Client], executors: usize) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn ready(nodes: &[Client], executors: usize) -> Result<(), Box<dyn Error>> {
     let deadline = Instant::now() + READY;
     for node in nodes {
         loop {

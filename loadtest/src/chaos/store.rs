@@ -26,18 +26,20 @@ pub struct Store {
     lines: mpsc::Receiver<String>,
     /// `host:port` of each node.
     pub contact_points: Vec<String>,
+    /// Processes of the nodes, as they were started first.
+    pub pids: Vec<u32>,
 }
 
 impl Store {
-    pub fn start(script: &Path, dir: &Path, nodes: u16, on_net: bool) -> io::Result<Self> {
+    pub fn start(script: &Path, dir: &Path, nodes: u16, on_net: bool, heap: Option<&str>) -> io::Result<Self> {
         let log = File::create(dir.join("store.log"))?;
         let mut command = Command::new(script);
         command.arg("run").arg(dir.join("store")).arg(nodes.to_string());
         if on_net {
             command.env("ADDRESSES", net::PREFIX).env("NAMESPACES", net::NAMESPACE);
         }
-        if nodes > 1 {
-            command.env("HEAP", HEAP_OF_THREE);
+        if let Some(heap) = heap.or((nodes > 1).then_some(HEAP_OF_THREE)) {
+            command.env("HEAP", heap);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         // Its servers are in its group.
@@ -52,13 +54,16 @@ impl Store {
                 }
             }
         })?;
-        let mut store = Self { _child: child, orders, lines, contact_points: Vec::new() };
+        let mut store = Self { _child: child, orders, lines, contact_points: Vec::new(), pids: Vec::new() };
         loop {
             let line = store.line(READY)?;
             let words: Vec<&str> = line.split(' ').collect();
             match words.as_slice() {
                 ["ready"] => return Ok(store),
-                ["node", _, address, _] => store.contact_points.push((*address).to_owned()),
+                ["node", _, address, pid] => {
+                    store.contact_points.push((*address).to_owned());
+                    store.pids.extend(pid.parse::<u32>());
+                }
                 _ => {}
             }
         }

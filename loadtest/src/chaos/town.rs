@@ -39,6 +39,8 @@ pub struct Founding<'a> {
     pub clocks: Vec<usize>,
     /// Nodes with a small disk of their own.
     pub disks: Vec<usize>,
+    /// More settings of every node: `SECTION__KEY`, value.
+    pub settings: Vec<(String, String)>,
 }
 
 /// See the module's text.
@@ -52,6 +54,7 @@ pub struct Town {
     fault: String,
     clocks: Vec<usize>,
     pub(super) disks: Vec<usize>,
+    settings: Vec<(String, String)>,
     pub token: String,
     nodes: Vec<Place>,
     faults: Arc<Record>,
@@ -93,6 +96,7 @@ impl Town {
             fault: founding.fault.to_owned(),
             clocks: founding.clocks,
             disks: founding.disks,
+            settings: founding.settings,
             token: String::new(),
             nodes: founding.hosts.into_iter().map(place).collect::<io::Result<_>>()?,
             faults,
@@ -137,7 +141,7 @@ impl Town {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    pub(super) fn name(n: usize) -> String {
+    pub fn name(n: usize) -> String {
         format!("n{}", n + 1)
     }
 
@@ -178,6 +182,7 @@ impl Town {
         set("CQL__DATA_CENTER", "datacenter1");
         set("CQL__KEYSPACE", &self.keyspace);
         set("CQL__REPLICATION", &self.replication.to_string());
+        self.settings.iter().for_each(|(name, value)| set(name, value));
         if self.clocks.contains(&n) {
             set("CLOCK_OFFSET_MS", &self.clock(n).to_string_lossy());
         }
@@ -192,6 +197,16 @@ impl Town {
 
     pub fn rpc_of(&self, n: usize) -> String {
         self.nodes[n].at(self.nodes[n].rpc)
+    }
+
+    /// Base of its HTTP addresses.
+    pub fn http_of(&self, n: usize) -> String {
+        format!("http://{}", self.nodes[n].at(self.nodes[n].http))
+    }
+
+    /// Its process, while it has one.
+    pub fn pid(&self, n: usize) -> Option<u32> {
+        self.nodes[n].child.as_ref().map(OwnChild::pid)
     }
 
     pub fn len(&self) -> usize {

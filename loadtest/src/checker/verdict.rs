@@ -52,6 +52,7 @@ kinds! {
     NotIdempotentAgain = "a run that is not idempotent was started again without a person's word",
     BodiesOverlap = "two bodies of one job ran at once against its concurrency policy",
     QuotaExceeded = "more bodies of a tenant ran at once than its quota has",
+    RateExceeded = "far more runs of a tenant began than its rate allows",
     StaleAccepted = "a result was accepted under a token that a later attempt had superseded",
     SkippedYetRan = "a body ran for an instant that the ledger says did not fire",
 }

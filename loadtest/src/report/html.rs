@@ -2,11 +2,13 @@
 
 use super::{
     CallFigures, Figures, Report, Second, Use,
-    svg::{Curve, Plot, escaped, short},
+    svg::{Curve, Plot, short},
 };
+
+pub(crate) use super::svg::escaped;
 use std::fmt::Write;
 
-const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1c2430;--soft:#667084;--line:#d9dee7;--back:#fff;--tint:#f4f6fa;--c0:#2563eb;--c1:#d9480f;--c2:#7c3aed;--c3:#0f8a5f}\
 @media(prefers-color-scheme:dark){:root{--ink:#e6eaf2;--soft:#98a2b5;--line:#2e3747;--back:#12161d;--tint:#1a202b;--c0:#6ea0ff;--c1:#ff9a5c;--c2:#b794ff;--c3:#4ecb99}}\
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:1040px;margin:2rem auto;padding:0 1rem}\

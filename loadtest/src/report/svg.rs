@@ -33,7 +33,7 @@ pub(super) struct Plot<'a> {
 }
 
 /// Text that may stand in HTML.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -424,7 +424,7 @@ impl Run<'_> {
             let from_ms = frame.start_ms - seen.created.took_ms - self.scenario.settle_s as i64 * 1000 - 2_000;
             let quotas = self.scenario.tenants.iter().map(|t| (t.name.clone(), t.max_concurrent_runs)).collect();
             let drained = seen.runs_left == Some(0);
-            let scope = Scope { from_ms, until_ms: frame.end_ms() + 1_000, drained, quotas };
+            let scope = Scope { from_ms, until_ms: frame.end_ms() + 1_000, drained, quotas, rates: Default::default() };
             self.progress.tell(&format!("writing down the history of {} jobs", jobs.len()));
             let (mut stop, client) = (self.stop.clone(), self.client.clone());
             let exported = tokio::select! {

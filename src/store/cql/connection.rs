@@ -6,6 +6,7 @@ use super::{
     error,
     options::CqlOptions,
     statements::{Keyspaces, Statements},
+    tls,
 };
 use campanile_actors::ports::StoreError;
 use campanile_schema::limits;
@@ -47,8 +48,10 @@ pub enum Kind {
     Lease,
     /// Lanes: what callers wait for.
     Journal,
-    /// The read model and snapshots: nobody waits.
-    Bulk,
+    /// The read model and logs of attempts: nobody waits.
+    View,
+    /// Snapshots. They share the bound of the read model.
+    Snapshot,
 }
 
 /// A connected store.
@@ -86,7 +89,10 @@ pub async fn open(options: &CqlOptions) -> Result<Session, StoreError> {
     if let Some(password) = options.password()? {
         builder = builder.user(&options.user, password);
     }
-    let session = builder.build().await.map_err(|e| error::not_connected(&options.contact_points, &e))?;
+    if let Some(tls) = &options.tls {
+        builder = builder.tls_context(Some(tls::client_config(tls).map_err(StoreError::Refused)?));
+    }
+    let session = builder.build().await.map_err(|e| error::not_connected(options, &e))?;
     check_data_center(&session, &options.data_center)?;
     Ok(session)
 }
@@ -131,7 +137,8 @@ impl Connection {
         let (semaphore, name) = match kind {
             Kind::Lease => (&self.leases, "lease"),
             Kind::Journal => (&self.journal, "journal"),
-            Kind::Bulk => (&self.bulk, "bulk"),
+            Kind::View => (&self.bulk, "view"),
+            Kind::Snapshot => (&self.bulk, "snapshot"),
         };
         metrics::counter!("campanile_cql_requests_total", "kind" => name).increment(1);
         // Closed never.

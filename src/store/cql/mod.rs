@@ -29,12 +29,13 @@ mod rows;
 pub mod schema;
 mod snapshots;
 mod statements;
+mod tls;
 mod views;
 
 #[cfg(test)]
 pub mod tests;
 
-pub use options::CqlOptions;
+pub use options::{CqlOptions, CqlTls};
 
 use campanile_actors::ports::{PortFuture, StoreError};
 use campanile_schema::format::FormatRow;

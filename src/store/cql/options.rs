@@ -6,6 +6,18 @@ use std::{path::Path, time::Duration};
 /// Longest name of a keyspace, characters; room for the suffix of the logs' keyspace is left below the server's 48.
 const KEYSPACE_CHARS: usize = 40;
 
+/// TLS to the servers. Empty = not set; files are PEM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CqlTls {
+    /// CAs that are believed, and no others; empty: the machine's.
+    pub ca_file: String,
+    /// What each server's certificate must name; empty: the IP address at which the server is reached.
+    pub name: String,
+    /// This node's own, for servers that ask for one.
+    pub cert_file: String,
+    pub key_file: String,
+}
+
 /// Settings of the store, from `[cql]` and from what is the same on every node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CqlOptions {
@@ -20,6 +32,8 @@ pub struct CqlOptions {
     pub user: String,
     /// File with the user's password and nothing else.
     pub password_file: String,
+    /// None: everything travels in clear.
+    pub tls: Option<CqlTls>,
     /// Requests under way for the read model and snapshots; those of ownership and journal have bounds of their own.
     pub max_in_flight: usize,
     pub request_timeout: Duration,

@@ -85,11 +85,11 @@ async fn write_part(
         u32::try_from(chunks.len()).map_err(|_| StoreError::Refused(format!("a part of {} chunks", chunks.len())))?;
     let (of, at, name) = (i32::from(shard.0), number.cast_signed(), part_name(part));
     let values = (of, at, name, count.cast_signed());
-    link.execute(Kind::Bulk, &link.statements.put_part, values).await.map_err(|e| written(&e))?;
+    link.execute(Kind::Snapshot, &link.statements.put_part, values).await.map_err(|e| written(&e))?;
     let write = |(index, bytes): (u32, &Vec<u8>)| {
         let bucket = (index / CHUNKS_PER_BUCKET).cast_signed();
         let values = (of, at, name, bucket, index.cast_signed(), bytes.clone());
-        async move { link.execute(Kind::Bulk, &link.statements.put_chunk, values).await.map_err(|e| written(&e)) }
+        async move { link.execute(Kind::Snapshot, &link.statements.put_chunk, values).await.map_err(|e| written(&e)) }
     };
     try_join_all((0..).zip(chunks).map(write)).await?;
     let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
@@ -124,13 +124,13 @@ async fn publish(link: &Connection, shard: ShardId, manifest: &Manifest) -> Resu
         manifest.last_hlc.cast_signed(),
         parts,
     );
-    link.execute(Kind::Bulk, &link.statements.put_manifest, values).await.map(|_| ()).map_err(|e| written(&e))
+    link.execute(Kind::Snapshot, &link.statements.put_manifest, values).await.map(|_| ()).map_err(|e| written(&e))
 }
 
 async fn load(link: &Connection, shard: ShardId, number: u64) -> Result<Option<Manifest>, StoreError> {
     const DOING: &str = "a snapshot's manifest is read";
     let values = (i32::from(shard.0), number.cast_signed());
-    let rows = link.rows(Kind::Bulk, &link.statements.read_manifest, values, DOING).await?;
+    let rows = link.rows(Kind::Snapshot, &link.statements.read_manifest, values, DOING).await?;
     let Some(columns) = rows.maybe_first_row::<ManifestColumns>().map_err(|e| error::damaged(DOING, e))? else {
         return Ok(None);
     };
@@ -163,7 +163,7 @@ async fn forget(link: &Connection, shard: ShardId, manifest: &Manifest) -> Resul
     const DOING: &str = "parts of snapshots are listed";
     let of = i32::from(shard.0);
     let upto = (of, manifest.number.cast_signed());
-    let rows = link.rows(Kind::Bulk, &link.statements.read_parts, upto, DOING).await?;
+    let rows = link.rows(Kind::Snapshot, &link.statements.read_parts, upto, DOING).await?;
     for row in rows.rows::<(i64, String, i32)>().map_err(|e| error::damaged(DOING, e))? {
         let (number, name, chunks) = row.map_err(|e| error::damaged(DOING, e))?;
         let part = part_of(&name)?;
@@ -173,13 +173,13 @@ async fn forget(link: &Connection, shard: ShardId, manifest: &Manifest) -> Resul
         let buckets = chunks.cast_unsigned().div_ceil(CHUNKS_PER_BUCKET);
         let delete = |bucket: u32| {
             let values = (of, number, part_name(part), bucket.cast_signed());
-            async move { link.execute(Kind::Bulk, &link.statements.delete_chunks, values).await }
+            async move { link.execute(Kind::Snapshot, &link.statements.delete_chunks, values).await }
         };
         try_join_all((0..buckets).map(delete)).await.map_err(|e| written(&e))?;
         let values = (of, number, part_name(part));
-        link.execute(Kind::Bulk, &link.statements.delete_part, values).await.map_err(|e| written(&e))?;
+        link.execute(Kind::Snapshot, &link.statements.delete_part, values).await.map_err(|e| written(&e))?;
     }
-    link.execute(Kind::Bulk, &link.statements.delete_manifests, upto).await.map(|_| ()).map_err(|e| written(&e))
+    link.execute(Kind::Snapshot, &link.statements.delete_manifests, upto).await.map(|_| ()).map_err(|e| written(&e))
 }
 
 async fn read_part(link: &Connection, shard: ShardId, part: &PartRef) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -189,7 +189,7 @@ async fn read_part(link: &Connection, shard: ShardId, part: &PartRef) -> Result<
         let key = (i32::from(shard.0), part.number.cast_signed(), part_name(part.part), bucket.cast_signed());
         let mut from = Some(PagingState::start());
         while let Some(begin) = from.take() {
-            let (page, next) = link.page(Kind::Bulk, &link.statements.read_chunks, key, begin, DOING).await?;
+            let (page, next) = link.page(Kind::Snapshot, &link.statements.read_chunks, key, begin, DOING).await?;
             for row in page.rows::<(i32, Vec<u8>)>().map_err(|e| error::damaged(DOING, e))? {
                 let (index, bytes) = row.map_err(|e| error::damaged(DOING, e))?;
                 // Beyond its end lies what an earlier try with more chunks left.

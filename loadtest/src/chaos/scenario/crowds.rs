@@ -28,4 +28,13 @@ pub const ALL: &[Scenario] = &[
         crowd: Some(Crowd::Hostile),
         ..USUAL
     },
+    Scenario {
+        name: "limits-in-move",
+        what: "tenants want more bodies at once and more runs a second than they may, while a node is restarted and another one is killed",
+        acts: &[Stop(0), Start(0), Wait(2_000), Kill(1), Wait(9_000), Start(1), Wait(4_000)],
+        takes_over: true,
+        crowd: Some(Crowd::Limited),
+        defect: defect::LENDS_TOO_MUCH,
+        ..USUAL
+    },
 ];

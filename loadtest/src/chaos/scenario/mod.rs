@@ -17,6 +17,8 @@ pub enum Crowd {
     Racing,
     /// A tenant that triggers and creates without restraint.
     Hostile,
+    /// Tenants that always want more than they may: bodies at once, and runs a second.
+    Limited,
 }
 
 /// Switched on in every node, to see the scenario turn red: a value of `CAMPANILE_FAULT`.
@@ -33,6 +35,10 @@ mod defect {
     pub const REUSES_TOKEN: &str = "mutation:reuse_token";
     pub const FIRES_TWICE: &str = "mutation:double_fire";
     pub const FORGETS_OUTCOME: &str = "mutation:forget_outcome";
+    /// A tenant gets one permit more than it may have, and every node lends as if it were alone.
+    pub const LENDS_TOO_MUCH: &str = "mutation:quota_plus_one;mutation:limits_alone";
+    /// A node whose lease has run out for a moment gives its session up.
+    pub const GIVES_UP: &str = "mutation:leave_at_deadline";
     /// An LWT that was not answered is taken for applied.
     pub const TRUSTS_UNKNOWN: &str = "rule:ClaimReadBack;rule:HeartbeatReadBack;mutation:lost_ack";
 }

@@ -16,7 +16,7 @@ pub const ALL: &[Scenario] = &[
         acts: &[Store("pause 1"), Wait(3_000), Store("resume 1"), Wait(5_000)],
         short: true,
         keeps_sessions: true,
-        defect: defect::FORGETS_OUTCOME,
+        defect: defect::GIVES_UP,
         ..USUAL
     },
     Scenario {

@@ -1,8 +1,10 @@
 //! A tenant never has more bodies running at once than its quota, counted from the executors' own files.
 //!
-//! Left aside: bodies that ran across a restart of the node (taken back above the limit if need be), and those whose lease was
-//! lost or whose time was over (their permit went back; whether they still ran nobody could know). Rates are not judged: a run that waited for an executor starts later
-//! than its permit was given.
+//! Nor do far more of its runs begin than its rate allows. A run that waited for an executor starts later than its permit was given, and nodes divide
+//! a rate among each other to within a second, so this is judged over a long stretch and with room: what it finds is a limit that each node has alone.
+//!
+//! Left aside at once: bodies that ran across a restart of the node (taken back above the limit if need be), and those whose lease was
+//! lost or whose time was over (their permit went back; whether they still ran nobody could know).
 
 use crate::checker::{Body, Findings, History, Kind};
 use campanile_schema::record::AttemptState;
@@ -10,6 +12,10 @@ use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashMap},
 };
+
+/// Length of a stretch, and what may begin in it above the rate, as a time of it, seconds.
+const STRETCH_S: i64 = 20;
+const ROOM_S: i64 = 10;
 
 pub fn check(history: &History, found: &mut Findings<'_>) {
     let Some(meta) = &history.meta else { return };
@@ -23,6 +29,30 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
         let mut bodies = of_tenant.remove(tenant.as_str()).unwrap_or_default();
         bodies.sort_by_key(|b| b.start_us);
         at_once(history, tenant, *limit, &bodies, found);
+    }
+    for (tenant, rate) in meta.rates.iter().filter(|(_, rate)| **rate > 0.0) {
+        a_second(history, tenant, *rate, found);
+    }
+}
+
+/// The first stretch in which more began.
+fn a_second(history: &History, tenant: &str, rate: f64, found: &mut Findings<'_>) {
+    let is_tenants = |body: &&Body| history.jobs.get(&body.job).is_some_and(|job| job.spec.tenant_id == tenant);
+    // Repeated bodies need no new permit of the rate.
+    let first = |bodies: &'_ Vec<Body>| bodies.iter().min_by_key(|body| body.start_us).cloned();
+    let mut bodies: Vec<Body> = history.bodies.values().filter_map(first).filter(|body| is_tenants(&body)).collect();
+    bodies.sort_by_key(|body| body.start_us);
+    let most = (rate * (STRETCH_S + ROOM_S) as f64) as usize;
+    for stretch in bodies.windows(most + 1) {
+        let (Some(one), Some(last)) = (stretch.first(), stretch.last()) else { return };
+        if last.start_us - one.start_us < STRETCH_S * 1_000_000 {
+            let text = format!(
+                "{} runs of tenant '{tenant}', which may have {rate} a second, began within {STRETCH_S} s; run {} is the last of them",
+                stretch.len(),
+                last.run
+            );
+            return found.of_run(Kind::RateExceeded, last.job, last.run, Some(last.start_us / 1000), text);
+        }
     }
 }
 

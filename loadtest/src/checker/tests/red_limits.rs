@@ -45,6 +45,21 @@ fn a_quota_that_is_exceeded_by_one_is_found() {
 }
 
 #[test]
+fn a_rate_that_every_node_has_alone_is_found() {
+    // Bodies of one tenant, each so long after the one before, milliseconds.
+    let every = |ms: i64| {
+        let mut w = tight(&(0..70).map(|n| (25_000 + n * ms, 1)).collect::<Vec<_>>());
+        let meta = w.meta.as_mut().unwrap();
+        (meta.quotas, meta.rates) = (Default::default(), [("tight".to_owned(), 2.0)].into());
+        w.verdict()
+    };
+    green(&every(480));
+    // Sixty within twenty seconds are forgiven, not sixty-one.
+    green(&every(335));
+    only(&every(330), Kind::RateExceeded);
+}
+
+#[test]
 fn bodies_that_a_restart_took_back_do_not_count_and_new_ones_do() {
     // The node is down from 19 s to 24 s.
     green(&tight(&[(17_000, 12_000), (18_000, 12_000), (25_000, 2_000), (26_000, 2_000)]).verdict());

@@ -61,6 +61,7 @@ impl World {
                 drained: true,
                 lease_ms: 10_000,
                 quotas: [("tight".to_owned(), 2)].into(),
+                rates: Default::default(),
             }),
             next_run: 1000,
             ..Self::default()

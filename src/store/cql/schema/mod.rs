@@ -4,6 +4,7 @@
 //! broke off is made whole by the next try.
 
 mod lock;
+mod shape;
 mod text;
 
 use super::{connection, dialect, error, format, options::CqlOptions};
@@ -93,6 +94,9 @@ pub async fn check(options: &CqlOptions) -> Result<Report, StoreError> {
 async fn report(session: &Session, options: &CqlOptions) -> Result<Report, StoreError> {
     let known = applied(session, options).await?.unwrap_or_default();
     compare(&known, options)?;
+    if !known.is_empty() {
+        shape::compare(session, options, |number| known.contains_key(&number)).await?;
+    }
     let missing = MIGRATIONS.iter().filter(|(number, ..)| !known.contains_key(number));
     Ok(Report {
         missing: missing.map(|(number, name, _)| (*number, (*name).to_owned())).collect(),
@@ -110,7 +114,7 @@ pub async fn require(session: &Session, options: &CqlOptions) -> Result<(), Stor
     };
     compare(&known, options)?;
     match MIGRATIONS.iter().find(|(number, ..)| !known.contains_key(number)) {
-        None => Ok(()),
+        None => shape::compare(session, options, |_| true).await,
         Some((number, name, _)) => {
             Err(StoreError::Refused(format!("keyspace {keyspace} lacks the migration {number:04} {name}: {advice}")))
         }

@@ -162,3 +162,43 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
         assert_eq!(store.applied(campanile_schema::ids::ShardId(7)).await.unwrap(), 2);
     });
 }
+
+/// More is asked than may be under way, of a server that stands still: requests wait for their turn here, and none is lost or told too early.
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn what_waits_for_its_turn_at_a_slow_server_is_done_in_the_end() {
+    const CALLS: u64 = 48;
+    let mut faulty = faulty().lock().unwrap_or_else(PoisonError::into_inner);
+    let mut narrow = options(&faulty.server, "faulty");
+    (narrow.max_in_flight, narrow.request_timeout) = (2, Duration::from_secs(60));
+    let store = on_runtime(async move { CqlStore::connect(&narrow).await.unwrap().0 });
+    let view = |n: u64| {
+        let shard = 100 + n;
+        let record = run(shard, shard + 4_096 * n, RunState::Success, 9);
+        batch(at(3, n), &[(shard as u16, 1)], vec![Row::Run(record.into())])
+    };
+    faulty.server.tell("pause 1", "paused 1");
+    let before = store.requests();
+    let calls: Vec<_> = (1..=CALLS)
+        .map(|n| {
+            let (store, view) = (store.clone(), view(n));
+            super::runtime().spawn(async move { store.apply(view).await })
+        })
+        .collect();
+    // All of them have asked; two are under way.
+    while store.requests() < before + CALLS {
+        std::thread::yield_now();
+    }
+    assert!(calls.iter().all(|call| !call.is_finished()), "nobody was told anything");
+    faulty.server.tell("resume 1", "resumed 1");
+    on_runtime(async move {
+        for call in calls {
+            call.await.unwrap().unwrap();
+        }
+        for n in 1..=CALLS {
+            let shard = 100 + n;
+            assert!(store.run(RunId(shard + 4_096 * n)).await.unwrap().is_some(), "{n}");
+            assert_eq!(store.applied(campanile_schema::ids::ShardId(shard as u16)).await.unwrap(), 1);
+        }
+    });
+}

@@ -3,13 +3,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench;
+mod clocks;
 mod faults;
 mod history;
 mod refused;
+mod secured;
 mod server;
 mod session_numbers;
 
-use super::{CqlOptions, CqlStore, schema};
+use super::{CqlOptions, CqlStore, CqlTls, schema};
 use server::Server;
 use std::{
     future::Future,
@@ -42,6 +44,7 @@ pub fn options(server: &Server, keyspace: &str) -> CqlOptions {
         replication: 1,
         user: String::new(),
         password_file: String::new(),
+        tls: None,
         max_in_flight: 64,
         // A young server on a busy machine pauses.
         request_timeout: Duration::from_secs(10),

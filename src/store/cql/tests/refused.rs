@@ -3,6 +3,10 @@
 use super::{CqlOptions, CqlStore, on_runtime, schema, shared};
 use crate::store::cql::connection;
 use campanile_actors::ports::StoreError;
+use std::time::Duration;
+
+/// A server needs its time for tables.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn told(options: CqlOptions) -> String {
     match on_runtime(async move { CqlStore::connect(&options).await.map(|_| ()) }) {
@@ -84,4 +88,38 @@ fn two_nodes_make_the_schema_at_once_and_changed_rows_are_told() {
     assert!(told(options.clone()).contains("lacks the migration 0002 journal: run `campanile schema apply`"));
     change("INSERT INTO second.schema_versions (number, name, checksum) VALUES (4, 'later', 'x') IF NOT EXISTS");
     assert!(told(options.clone()).contains("0004 later, which this release does not know"));
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
+fn tables_that_somebody_dropped_or_altered_are_told_before_anything_is_asked_of_them() {
+    let options = with(|o| o.keyspace = "altered".to_owned());
+    let applied = options.clone();
+    on_runtime(async move { schema::apply(&applied, "one", 1_000).await }).unwrap();
+    let checked = || {
+        let asked = options.clone();
+        match on_runtime(async move { schema::check(&asked).await }) {
+            Err(StoreError::Refused(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let change = |text: &'static str| {
+        let options = options.clone();
+        on_runtime(async move {
+            let session = connection::open(&CqlOptions { request_timeout: PATIENCE, ..options }).await.unwrap();
+            session.query_unpaged(text, ()).await.unwrap();
+        });
+    };
+    change("ALTER TABLE altered.runs ADD note text");
+    let other = options.clone();
+    on_runtime(async move { CqlStore::connect(&other).await.map(|_| ()) }).unwrap();
+    change("ALTER TABLE altered.runs DROP record");
+    for why in [told(options.clone()), checked()] {
+        assert!(why.contains("the table altered.runs has no column record"), "{why}");
+        assert!(why.contains("`campanile schema print` shows how it must be"), "{why}");
+    }
+    change("DROP TABLE altered.job_runs");
+    for why in [told(options.clone()), checked()] {
+        assert!(why.contains("the table altered.job_runs is missing"), "{why}");
+    }
 }

@@ -20,12 +20,18 @@ pub struct Server {
 impl Server {
     /// Starts nodes with empty data and waits until they are ready.
     pub fn start(nodes: usize) -> Self {
+        Self::start_with(nodes, &[])
+    }
+
+    /// With more in the script's environment.
+    pub fn start_with(nodes: usize, environment: &[(&str, &str)]) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/cassandra/cassandra.sh");
         // The script removes it in the end.
         let dir = tempfile::tempdir().unwrap().keep();
         let mut script = Command::new(script)
             .args(["run".as_ref(), dir.as_os_str(), nodes.to_string().as_ref()])
             .env("REMOVE", "1")
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

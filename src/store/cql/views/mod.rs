@@ -61,7 +61,7 @@ impl Views for CqlStore {
         const DOING: &str = "how far a shard is projected is read";
         self.spawn(move |core| async move {
             let values = (applied_bucket(shard), shard_column(shard));
-            let rows = core.link.rows(Kind::Bulk, &core.link.statements.read_applied, values, DOING).await?;
+            let rows = core.link.rows(Kind::View, &core.link.statements.read_applied, values, DOING).await?;
             let seq = rows.maybe_first_row::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
             Ok(seq.map_or(0, |(seq,)| seq.cast_unsigned()))
         })

@@ -46,7 +46,7 @@ async fn records(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunRecor
     }
     let (link, statement) = (&core.link, &core.link.statements.read_runs);
     let asked = places.into_iter().map(|((shard, range), runs)| async move {
-        link.rows(Kind::Bulk, statement, (shard, range, runs), DOING).await
+        link.rows(Kind::View, statement, (shard, range, runs), DOING).await
     });
     let mut found = BTreeMap::new();
     for rows in try_join_all(asked).await? {
@@ -99,7 +99,7 @@ pub async fn job_runs(core: &Core, job: JobId, after: Option<&[u8]>, limit: usiz
     let entries = |bucket: i64, before: i64, ask: i32| async move {
         let statement = &core.link.statements.read_job_runs;
         let values = (shard, bucket, job.0.cast_signed(), before, ask);
-        let rows = core.link.rows(Kind::Bulk, statement, values, DOING).await?;
+        let rows = core.link.rows(Kind::View, statement, values, DOING).await?;
         rows.rows::<(i64,)>()
             .map_err(|e| error::damaged(DOING, e))?
             .map(|row| row.map(|(run,)| run))
@@ -149,7 +149,7 @@ pub async fn tenant_runs(
     let entries = |bucket: i64, before: (i64, i64), ask: i32| async move {
         let statement = &core.link.statements.read_tenant_runs;
         let values = (tenant, bucket, list_name(list), before.0, before.1, ask);
-        let rows = core.link.rows(Kind::Bulk, statement, values, DOING).await?;
+        let rows = core.link.rows(Kind::View, statement, values, DOING).await?;
         rows.rows::<(i64, i64)>()
             .map_err(|e| error::damaged(DOING, e))?
             .collect::<Result<Vec<_>, _>>()
@@ -198,7 +198,7 @@ pub async fn ledger(
     for some in buckets.chunks(BUCKETS_AT_ONCE) {
         let asked = some.iter().map(|bucket| async move {
             let values = (shard, *bucket, job.0.cast_signed(), from_ms, ask.max(1));
-            core.link.rows(Kind::Bulk, &core.link.statements.read_ledger, values, DOING).await
+            core.link.rows(Kind::View, &core.link.statements.read_ledger, values, DOING).await
         });
         for rows in try_join_all(asked).await? {
             for row in rows.rows::<(Vec<u8>,)>().map_err(|e| error::damaged(DOING, e))? {
@@ -216,7 +216,7 @@ pub async fn ledger(
 
 pub async fn find_key(core: &Core, job: JobId, key: &str) -> Result<Option<RunId>, StoreError> {
     let values = (job.0.cast_signed(), key);
-    let rows = core.link.rows(Kind::Bulk, &core.link.statements.read_key, values, DOING).await?;
+    let rows = core.link.rows(Kind::View, &core.link.statements.read_key, values, DOING).await?;
     let run = rows.maybe_first_row::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
     Ok(run.map(|(run,)| RunId(run.cast_unsigned())))
 }
@@ -227,7 +227,7 @@ async fn buckets(
     statement: &scylla::statement::prepared::PreparedStatement,
     of: impl scylla::serialize::value::SerializeValue,
 ) -> Result<Vec<i64>, StoreError> {
-    let rows = core.link.rows(Kind::Bulk, statement, (of,), DOING).await?;
+    let rows = core.link.rows(Kind::View, statement, (of,), DOING).await?;
     let numbers = rows.rows::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
     numbers.map(|row| row.map(|(bucket,)| bucket).map_err(|e| error::damaged(DOING, e))).collect()
 }

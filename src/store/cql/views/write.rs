@@ -155,7 +155,7 @@ impl<'a> Gathered<'a> {
     async fn send(self) -> Result<(), StoreError> {
         let link = &self.core.link;
         let requests = self.places.into_values().flat_map(bounded);
-        let sent = requests.map(|writes| link.batch(Kind::Bulk, writes));
+        let sent = requests.map(|writes| link.batch(Kind::View, writes));
         try_join_all(sent).await.map_err(|e| error::written("the read model is written", &e))?;
         Ok(())
     }

@@ -1,0 +1,181 @@
+//! `bench-cluster`: what a trigger costs on one, two and three nodes with a real CQL server: lateness, CPU of everybody, requests to the
+//! store. With `--kill`: how long the shards of a killed node are nobody's when they hold very many jobs.
+//!
+//! Each number of nodes has a server of its own, as new as the others': what one run leaves must not cost the next one.
+
+mod jobs;
+mod metrics;
+mod one;
+mod report;
+mod sample;
+mod take_over;
+
+use crate::report::machine::Machine;
+use clap::Args;
+use report::{Measured, Report};
+use std::{error::Error, fs, path::PathBuf};
+
+/// What is asked for unless a flag says otherwise, and with `--kill`.
+const USUAL: Size = Size { jobs: 100_000, rate: 5_000.0, tenants: 10 };
+const TAKE_OVER: Size = Size { jobs: 1_000_000, rate: 2_000.0, tenants: 10 };
+
+#[derive(Args, Clone, Debug)]
+pub struct ClusterBenchArgs {
+    /// The node's program, a release build.
+    #[arg(long)]
+    pub server_bin: PathBuf,
+    /// The script that starts the store: deploy/cassandra/cassandra.sh.
+    #[arg(long)]
+    pub store: PathBuf,
+    /// New or empty; the files of each number of nodes stay there, in a directory of its own.
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Numbers of nodes, one after the other; with --kill only 3 unless named.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub nodes: Vec<u8>,
+    /// Due instants of all jobs, per second. [default: 5000; with --kill 2000]
+    #[arg(long)]
+    pub rate: Option<f64>,
+    /// [default: 100000; with --kill 1000000]
+    #[arg(long)]
+    pub jobs: Option<u64>,
+    /// Tenants that share the jobs.
+    #[arg(long, default_value_t = USUAL.tenants)]
+    pub tenants: u64,
+    /// Length of what is measured; with --kill, how long is looked at after it.
+    #[arg(long, default_value_t = 60)]
+    pub seconds: u64,
+    /// The same load before it, when all jobs are there.
+    #[arg(long, default_value_t = 30)]
+    pub warm_seconds: u64,
+    #[arg(long, default_value_t = 4)]
+    pub executors: usize,
+    /// Bodies at once, per executor.
+    #[arg(long, default_value_t = 4_096)]
+    pub slots: u32,
+    #[arg(long, default_value_t = 256)]
+    pub shards: u16,
+    /// Lease of the nodes' sessions, milliseconds.
+    #[arg(long, default_value_t = 2_500)]
+    pub lease: u32,
+    /// kill -9 of the node that owns most shards, and how long until all of them are fired again.
+    #[arg(long)]
+    pub kill: bool,
+    /// Heap of the CQL server.
+    #[arg(long, default_value = "1g")]
+    pub store_heap: String,
+    /// More settings of every node, as in the environment: CLUSTER__LINGER_US=5000.
+    #[arg(long, value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Exit code 1 also when a target is missed; without it only when something was not started.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// How much is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size {
+    pub jobs: u64,
+    /// Instants a second.
+    pub rate: f64,
+    pub tenants: u64,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("is SECTION__KEY=VALUE")?;
+    let name = name.strip_prefix("CAMPANILE_").unwrap_or(name);
+    if !name.contains("__") {
+        return Err("is SECTION__KEY=VALUE, with two '_' between section and key".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl ClusterBenchArgs {
+    pub fn size(&self) -> Size {
+        let usual = if self.kill { TAKE_OVER } else { USUAL };
+        let (jobs, rate) = (self.jobs.unwrap_or(usual.jobs), self.rate.unwrap_or(usual.rate));
+        Size { jobs, rate, tenants: self.tenants }
+    }
+
+    /// Or why it cannot be.
+    fn numbers(&self) -> Result<Vec<usize>, String> {
+        let nodes = match (self.nodes.as_slice(), self.kill) {
+            ([], true) => vec![3],
+            ([], false) => vec![1, 2, 3],
+            (named, _) => named.iter().map(|n| usize::from(*n)).collect(),
+        };
+        if self.kill && nodes.contains(&1) {
+            return Err("--kill needs two nodes at least: nobody would take over".to_owned());
+        }
+        if self.seconds < 5 || self.executors == 0 {
+            return Err("--seconds is at least 5, and --executors at least 1".to_owned());
+        }
+        let size = self.size();
+        if !(size.rate > 0.0 && size.rate.is_finite()) || size.jobs == 0 {
+            return Err("--rate and --jobs are above 0".to_owned());
+        }
+        jobs::Jobs::new(&size, 0).map(|_| nodes)
+    }
+}
+
+/// True: everything was started; with `--strict`, and the targets were reached.
+pub async fn run(mut args: ClusterBenchArgs) -> Result<bool, Box<dyn Error>> {
+    let numbers = args.numbers()?;
+    fs::create_dir_all(&args.dir)?;
+    if fs::read_dir(&args.dir)?.next().is_some() {
+        return Err(format!("{} is not empty; name a new directory or empty it", args.dir.display()).into());
+    }
+    args.dir = args.dir.canonicalize()?;
+    let told = |what: &str, path: &PathBuf| path.canonicalize().map_err(|e| format!("{what} {}: {e}", path.display()));
+    args.server_bin = told("--server-bin", &args.server_bin)?;
+    args.store = told("--store", &args.store)?;
+    let mut measured: Vec<Measured> = Vec::new();
+    for nodes in numbers {
+        println!("== {nodes} {}", if nodes == 1 { "node" } else { "nodes" });
+        let dir = args.dir.join(format!("nodes-{nodes}"));
+        fs::create_dir_all(&dir)?;
+        // What one number of nodes could not do leaves the others theirs.
+        let found = one::measure(&args, nodes, &dir).await;
+        let one = found.unwrap_or_else(|error| Measured::failed(nodes, error.to_string()));
+        println!("{}", report::lines(&one));
+        measured.push(one);
+    }
+    let server = measured.iter().map(|one| one.version.clone()).find(|version| !version.is_empty());
+    let report = Report::new(&args, Machine::here(server.unwrap_or_default()), measured);
+    report.write(&args.dir)?;
+    println!("{}", report::text(&report));
+    println!("{} bench-cluster: {}", report.word(), args.dir.join("report.html").display());
+    Ok(report.is_good(args.strict))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: ClusterBenchArgs,
+    }
+
+    fn args(more: &[&str]) -> ClusterBenchArgs {
+        let all = ["x", "--server-bin", "b", "--store", "s", "--dir", "d"].into_iter().chain(more.iter().copied());
+        Cli::try_parse_from(all).map_err(|e| e.to_string()).unwrap().args
+    }
+
+    #[test]
+    fn a_take_over_has_sizes_of_its_own_and_what_cannot_be_is_told() {
+        assert_eq!((args(&[]).size(), args(&[]).numbers()), (USUAL, Ok(vec![1, 2, 3])));
+        assert_eq!((args(&["--kill"]).size(), args(&["--kill"]).numbers()), (TAKE_OVER, Ok(vec![3])));
+        assert_eq!(args(&["--kill", "--jobs", "5000", "--rate", "7"]).size(), Size { jobs: 5_000, rate: 7.0, ..USUAL });
+        let wrong = |more: &[&str]| args(more).numbers().unwrap_err();
+        assert!(wrong(&["--kill", "--nodes", "1"]).contains("nobody would take over"));
+        assert!(wrong(&["--jobs", "10"]).contains("name more --jobs"));
+        assert!(wrong(&["--rate", "0"]).contains("above 0"));
+        assert!(wrong(&["--seconds", "1"]).contains("at least 5"));
+        assert_eq!(args(&["--set", "CLUSTER__LANES=2"]).set, [("CLUSTER__LANES".to_owned(), "2".to_owned())]);
+        assert!(setting("lanes=2").is_err() && setting("CLUSTER__LANES").is_err());
+    }
+}
