@@ -15,8 +15,9 @@ use std::{
     sync::Arc,
 };
 
-/// Hand-overs under way at once, in the whole cluster. Their LWTs are of one partition and wait for each other, and so do shards that have
-/// stopped for them: few at a time, and the next as soon as one is gone, keeps each from its work for the shortest time.
+/// Hand-overs that begin with each read of the rows, in the whole cluster. Their LWTs and the successors' claims are of one partition and wait
+/// for each other, and shards that have stopped wait with them: more at a time, or the next as soon as one is gone, was measured to keep each
+/// from its work for longer.
 const MOVES_AT_ONCE: usize = 4;
 /// Members that a node watches all the time: those that follow it in the order of node ids.
 const WATCHED_SUCCESSORS: usize = 2;

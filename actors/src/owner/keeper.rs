@@ -129,8 +129,6 @@ impl Keeper {
                 if let Some(membership) = &self.directory.membership {
                     membership.peers.tell_released(shard, successor);
                 }
-                // The next one need not wait until the rows are read.
-                self.hint();
             }
             Output::Lost { shard } => {
                 tracing::warn!(%shard, "shard lost: another session owns it");
