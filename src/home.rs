@@ -16,12 +16,16 @@ use campanile_actors::{
     cluster::{self, ClusterParts, SharedStore},
     maintenance::Retention,
     owner::ClusterMember,
-    ports::{Opened, Secrets, StoreError},
+    ports::{Clock, Opened, Secrets, StoreError},
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
+    time::AgreedTime,
 };
 use campanile_core::{ownership::Settings, placement::Standing};
-use campanile_schema::{format::FormatRow, ids::SessionId};
+use campanile_schema::{
+    format::{FormatRow, Formats},
+    ids::SessionId,
+};
 use parking_lot::Mutex;
 use std::{
     fs::{self, File},
@@ -74,6 +78,11 @@ pub struct ClusterOptions {
     pub connect: Connect,
     /// Longest time in which shards are given away when the node stops.
     pub drain: Duration,
+    pub clock: Arc<dyn Clock>,
+    /// What most nodes' clocks say.
+    pub agreed: AgreedTime,
+    /// What this build knows.
+    pub reads: Formats,
 }
 
 /// See [`ClusterOptions::connect`].
@@ -124,6 +133,9 @@ pub struct Member {
     desk: Option<Arc<Desk>>,
     peers: Arc<dyn Peers>,
     drain: Duration,
+    clock: Arc<dyn Clock>,
+    agreed: AgreedTime,
+    reads: Formats,
     _lock: File,
 }
 
@@ -153,6 +165,9 @@ impl Home {
                     desk: options.desk,
                     peers: options.peers,
                     drain: options.drain,
+                    clock: options.clock,
+                    agreed: options.agreed,
+                    reads: options.reads,
                     _lock: options.lock,
                 })))
             }
@@ -288,6 +303,10 @@ impl Member {
     }
 
     async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
+        // They may have been raised since the node was started.
+        let formats = self.store.leases.formats().await?;
+        self.reads.check(formats).map_err(|newer| StoreError::Refused(newer.to_string()))?;
+        let format = FormatRow { event_format: formats.event, wire_format: formats.wire, ..self.format.clone() };
         let session = self.store.leases.next_session().await?;
         let boot = clock::boot_id();
         // With the lock in hand, whoever had it before on this boot is gone: nobody need wait for its lease.
@@ -297,11 +316,13 @@ impl Member {
         self.announce.session(session);
         cluster::start(ClusterParts {
             node: with.name.clone(),
-            format: self.format.clone(),
+            format,
             settings: Settings { session, predecessor, ..self.settings.clone() },
             store: self.store.clone(),
             secrets: with.secrets.clone(),
-            clock: Arc::new(SystemClock),
+            clock: self.clock.clone(),
+            agreed: self.agreed.clone(),
+            reads: self.reads,
             boot_id: boot,
             saved_clock: clock::load(&self.dir),
             linger_us: with.linger_us,

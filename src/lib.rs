@@ -18,6 +18,7 @@ mod mask;
 pub mod node;
 pub mod ops;
 mod rate;
+pub mod release;
 pub mod rpc;
 pub mod secrets;
 pub mod store;

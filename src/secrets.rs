@@ -58,7 +58,7 @@ impl KeyRing {
     }
 
     /// The text of a key file; an error has the number of its line.
-    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
+    pub fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut ring = Self::default();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();

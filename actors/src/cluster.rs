@@ -8,17 +8,20 @@ use crate::{
     journal::JournalHandle,
     maintenance,
     owner::{
-        ClusterMember, Keeper, KeeperParts, OwnerHandle, OwnerParts,
+        ClusterMember, InUse, Keeper, KeeperParts, OwnerHandle, OwnerParts,
         lanes::{self, LaneOptions},
     },
     pool::PoolActor,
     ports::{Clock, Leases, Secrets, Snapshots, StoreError, Views},
     projector::{OnFailure, ProjectorHandle},
     session::{self, Session},
-    time::NodeTime,
+    time::{AgreedTime, NodeTime},
 };
 use campanile_core::{clock::Saved, ownership::Settings};
-use campanile_schema::{cluster::ClusterEventKind, format::FormatRow};
+use campanile_schema::{
+    cluster::ClusterEventKind,
+    format::{FormatRow, Formats},
+};
 use ractor::Actor;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
@@ -26,6 +29,8 @@ use tokio::sync::{mpsc, watch};
 /// From one apply of the read model to the next. Each costs the store two requests for every shard that has something to show, however much
 /// that is: at 256 shards and 5,000 triggers/s a quarter of a request for each trigger.
 const SHOWN_EACH: Duration = Duration::from_millis(400);
+/// Reads of all shard rows for which everybody must know newer formats before they are written: some ten seconds.
+const FORMATS_SETTLE: u64 = 10;
 
 /// What the nodes of a cluster share.
 #[derive(Clone)]
@@ -43,6 +48,10 @@ pub struct ClusterParts {
     pub store: SharedStore,
     pub secrets: Arc<dyn Secrets>,
     pub clock: Arc<dyn Clock>,
+    /// What most nodes' clocks say.
+    pub agreed: AgreedTime,
+    /// What this build knows.
+    pub reads: Formats,
     pub boot_id: String,
     /// Clock reading of an earlier start.
     pub saved_clock: Option<Saved>,
@@ -61,12 +70,14 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     let threads = |e: std::io::Error| StoreError::Unavailable(format!("no thread: {e}"));
     let SharedStore { leases, snapshots, views } = parts.store.clone();
     let (id, shards, lane_count) = (parts.settings.session, parts.format.shards, parts.settings.lanes);
-    let time = NodeTime::start(parts.clock.clone(), &parts.boot_id, None, parts.saved_clock.as_ref());
+    let saved = parts.saved_clock.as_ref();
+    let time = NodeTime::start(parts.clock.clone(), &parts.boot_id, None, saved, parts.agreed);
     // A store that is away for a while costs the session nothing: what is not shown yet is shown later.
     let projector = ProjectorHandle::start(views.clone(), SHOWN_EACH, OnFailure::TryAgain, parts.failures.clone())
         .map_err(threads)?;
     let (journal, to_lanes, frames) = JournalHandle::new(id);
     let (to_keeper, orders) = mpsc::unbounded_channel();
+    let formats_settle = Duration::from_millis(parts.settings.reconcile_ms * FORMATS_SETTLE);
     let owner_parts =
         OwnerParts { settings: parts.settings, shards, clock: parts.clock, store: leases, to_lanes, to_keeper };
     let owner = OwnerHandle::start(owner_parts, parts.failures.clone()).map_err(threads)?;
@@ -84,6 +95,7 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
         views,
         snapshots,
         secrets: parts.secrets,
+        in_use: Arc::new(InUse::new(parts.format.formats())),
         membership: Some(Membership { owner: owner.clone(), peers: parts.peers }),
     });
     metrics::gauge!("retry_queue_depth").set(0.0);
@@ -96,6 +108,8 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
         orders,
         members: parts.members,
         chronicle: parts.chronicle.clone(),
+        reads: parts.reads,
+        formats_settle,
         failures: parts.failures,
     });
     tracing::info!(session = id.0, shards, "session of a cluster started");

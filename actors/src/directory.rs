@@ -8,7 +8,7 @@ use crate::{
     journal::JournalHandle,
     lending::Counts,
     messages::{PoolMsg, ShardMsg},
-    owner::OwnerHandle,
+    owner::{InUse, OwnerHandle},
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
     time::NodeTime,
@@ -138,6 +138,8 @@ pub struct DirectoryParts {
     pub views: Arc<dyn Views>,
     pub snapshots: Arc<dyn Snapshots>,
     pub secrets: Arc<dyn Secrets>,
+    /// Formats that are written.
+    pub in_use: Arc<InUse>,
     /// None: the node is alone on its own directory.
     pub membership: Option<Membership>,
 }
@@ -155,6 +157,7 @@ pub struct Directory {
     pub views: Arc<dyn Views>,
     pub snapshots: Arc<dyn Snapshots>,
     pub secrets: Arc<dyn Secrets>,
+    pub in_use: Arc<InUse>,
     pub membership: Option<Membership>,
     /// Next wake per shard, ms; the tick looks here before it wakes a shard.
     pub wakes: Vec<AtomicI64>,
@@ -168,6 +171,8 @@ pub struct Directory {
     pub draining: AtomicBool,
     /// A node of a cluster gives its shards away; until then it works on.
     pub leaving: AtomicBool,
+    /// Why the other nodes do not take this one.
+    pub refused: RwLock<Option<Arc<str>>>,
     /// Nothing of this session counts any more.
     pub ended: Ending,
     /// Shards of the start that have not yet told quotas and pool all that they bring with them.
@@ -192,6 +197,7 @@ impl Directory {
             views,
             snapshots,
             secrets: parts.secrets,
+            in_use: parts.in_use,
             membership: parts.membership,
             wakes: (0..shards).map(|_| AtomicI64::new(i64::MAX)).collect(),
             mailbox: (0..shards).map(|_| AtomicI64::new(0)).collect(),
@@ -201,6 +207,7 @@ impl Directory {
             changes,
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
+            refused: RwLock::new(None),
             ended: Ending::default(),
             starting: AtomicI64::new(0),
         })

@@ -9,7 +9,7 @@
 use campanile_core::ownership::store::{Answer, Statement};
 use campanile_schema::{
     event::LedgerEntry,
-    format::FormatRow,
+    format::{FormatRow, Formats},
     ids::{Epoch, JobId, RunId, SessionId, ShardId},
     record::RunRecord,
 };
@@ -76,6 +76,10 @@ pub trait Leases: Send + Sync + 'static {
     fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
     /// A number that no session has had, above all that were given before.
     fn next_session(&self) -> PortFuture<'_, SessionId>;
+    /// Formats that may be written.
+    fn formats(&self) -> PortFuture<'_, Formats>;
+    /// Raises them, never lowers one: those that stand afterwards, which may be newer still.
+    fn raise_formats(&self, to: Formats) -> PortFuture<'_, Formats>;
     /// Rows of a lane behind `after` up to and including `upto`, in order, up to the first one that is not there; at most about
     /// `max_bytes` (at least one row when there is one).
     fn read_lane(

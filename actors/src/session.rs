@@ -6,11 +6,12 @@ use crate::{
     journal::{JournalHandle, JournalOptions},
     maintenance::{self, LocalStore},
     messages::{PoolMsg, ShardMsg},
+    owner::InUse,
     pool::PoolActor,
     ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError},
     projector::{OnFailure, ProjectorHandle, project_now},
     shard::{ShardActor, ShardStart, load::Loaded},
-    time::NodeTime,
+    time::{AgreedTime, NodeTime},
 };
 use campanile_core::clock::Saved;
 use campanile_schema::{
@@ -76,7 +77,13 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     }
     let frames: u64 = loaded.iter().map(Loaded::replayed).sum();
     let last_us = loaded.iter().map(Loaded::last_hlc).max().filter(|h| *h > 0).map(|h| h as i64);
-    let time = NodeTime::start(parts.clock.clone(), &parts.boot_id, last_us, parts.saved_clock.as_ref());
+    let time = NodeTime::start(
+        parts.clock.clone(),
+        &parts.boot_id,
+        last_us,
+        parts.saved_clock.as_ref(),
+        AgreedTime::default(),
+    );
     let threads = |e: std::io::Error| StoreError::Unavailable(format!("no thread: {e}"));
     let options = JournalOptions { session: parts.opened.session, linger_us: parts.linger_us };
     let gather = Duration::from_micros(parts.linger_us * PROJECTED_BATCHES);
@@ -95,6 +102,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         views: parts.views.clone(),
         snapshots: parts.snapshots.clone(),
         secrets: parts.secrets.clone(),
+        in_use: Arc::new(InUse::new(parts.opened.format.formats())),
         membership: None,
     });
     // The shards add what they bring.

@@ -8,9 +8,35 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
+/// No nodes agree, or there are none.
+const NOBODY: i64 = i64::MIN;
+
+/// What most nodes' clocks say: membership asks them, the guard goes by it. Nobody says anything on a node alone.
+#[derive(Clone)]
+pub struct AgreedTime(Arc<AtomicI64>);
+
+impl Default for AgreedTime {
+    fn default() -> Self {
+        Self(Arc::new(AtomicI64::new(NOBODY)))
+    }
+}
+
+impl AgreedTime {
+    /// Their wall clock minus this node's CLOCK_BOOTTIME, milliseconds.
+    pub fn set(&self, offset_ms: Option<i64>) {
+        self.0.store(offset_ms.map_or(NOBODY, |ms| ms * 1_000), Ordering::Relaxed);
+    }
+
+    fn offset_us(&self) -> Option<i64> {
+        let offset_us = self.0.load(Ordering::Relaxed);
+        (offset_us != NOBODY).then_some(offset_us)
+    }
+}
+
 /// See the module's text.
 pub struct NodeTime {
     clock: Arc<dyn Clock>,
+    agreed: AgreedTime,
     guard: Mutex<ClockGuard>,
     verdict: Mutex<Verdict>,
     /// Wall - boot that the guard believes, microseconds: kept beside it, because every decision asks.
@@ -19,11 +45,17 @@ pub struct NodeTime {
 
 impl NodeTime {
     /// `last_us`: newest time in the journal; `saved`: reading of an earlier start.
-    pub fn start(clock: Arc<dyn Clock>, boot_id: &str, last_us: Option<i64>, saved: Option<&Saved>) -> Arc<Self> {
+    pub fn start(
+        clock: Arc<dyn Clock>,
+        boot_id: &str,
+        last_us: Option<i64>,
+        saved: Option<&Saved>,
+        agreed: AgreedTime,
+    ) -> Arc<Self> {
         let now = read(&*clock);
         let guard = ClockGuard::start(now, boot_id, last_us, saved, 0);
         let believed_us = AtomicI64::new(guard.believed_us());
-        let time = Self { clock, guard: Mutex::new(guard), verdict: Mutex::new(Verdict::Run), believed_us };
+        let time = Self { clock, agreed, guard: Mutex::new(guard), verdict: Mutex::new(Verdict::Run), believed_us };
         time.tick();
         Arc::new(time)
     }
@@ -32,6 +64,7 @@ impl NodeTime {
     pub fn tick(&self) -> bool {
         let verdict = {
             let mut guard = self.guard.lock();
+            guard.agree(self.agreed.offset_us());
             let verdict = guard.tick(read(&*self.clock));
             self.believed_us.store(guard.believed_us(), Ordering::Relaxed);
             verdict

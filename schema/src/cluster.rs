@@ -11,7 +11,9 @@ upper_enum!(/// How a node stands.
         /// It keeps what it owns and gets nothing new.
         Cordoned = "CORDONED" = 2,
         /// It gives its shards away before it stops.
-        Draining = "DRAINING" = 3 } default Alive);
+        Draining = "DRAINING" = 3,
+        /// Most nodes' clocks say that its own is wrong: it fires nothing and gives its shards away.
+        ClockWrong = "CLOCK_WRONG" = 4 } default Alive);
 
 /// A living node, as the asked one sees it. `GET /api/v1/cluster/members`, `cluster.members`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,7 +94,9 @@ upper_enum!(/// What happened.
         SessionBegun = "SESSION_BEGUN" = 7, SessionOver = "SESSION_OVER" = 8, ShardServed = "SHARD_SERVED" = 9,
         ShardHandedOver = "SHARD_HANDED_OVER" = 10,
         /// Another session took it.
-        ShardLost = "SHARD_LOST" = 11 } default NodeCame);
+        ShardLost = "SHARD_LOST" = 11,
+        /// Most nodes' clocks say that its own is wrong, or do no longer.
+        NodeClockWrong = "NODE_CLOCK_WRONG" = 12, NodeClockRight = "NODE_CLOCK_RIGHT" = 13 } default NodeCame);
 
 /// Something that the asked node saw or did. `GET /api/v1/cluster/events`, `cluster.events`: the newest first, since its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -9,6 +9,41 @@ pub const EVENT_FORMAT: u32 = 1;
 /// Newest RPC protocol version this build speaks.
 pub const WIRE_FORMAT: u32 = 1;
 
+/// Format of whatever does not name one.
+pub const FIRST_FORMAT: u32 = 1;
+
+/// The newest formats that a build reads and writes, or that may be written now: all before them are read too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Formats {
+    pub event: u32,
+    pub wire: u32,
+}
+
+impl Formats {
+    /// Of this build.
+    pub const OURS: Self = Self { event: EVENT_FORMAT, wire: WIRE_FORMAT };
+
+    /// The newest that both read.
+    #[must_use]
+    pub fn common(self, other: Self) -> Self {
+        Self { event: self.event.min(other.event), wire: self.wire.min(other.wire) }
+    }
+
+    /// The newer one of each.
+    #[must_use]
+    pub fn newest(self, other: Self) -> Self {
+        Self { event: self.event.max(other.event), wire: self.wire.max(other.wire) }
+    }
+
+    /// Refuses what a build with these formats cannot read.
+    pub fn check(self, found: Self) -> Result<(), FormatError> {
+        if found.event > self.event || found.wire > self.wire {
+            return Err(FormatError { found, known: self });
+        }
+        Ok(())
+    }
+}
+
 /// One per directory or cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormatRow {
@@ -24,19 +59,22 @@ pub struct FormatRow {
 /// The directory or cluster was written by a newer release.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "written in event format {found_event} / wire format {found_wire}; this release knows {EVENT_FORMAT} / {WIRE_FORMAT}. Start a release that is at least as new as the one that wrote it"
+    "written in event format {} / wire format {}; this release knows {} / {}. Start a release that is at least as new as the one that wrote it",
+    found.event, found.wire, known.event, known.wire
 )]
 pub struct FormatError {
-    pub found_event: u32,
-    pub found_wire: u32,
+    pub found: Formats,
+    pub known: Formats,
 }
 
 impl FormatRow {
-    /// Refuses a newer format.
+    /// Those that may be written.
+    pub fn formats(&self) -> Formats {
+        Formats { event: self.event_format, wire: self.wire_format }
+    }
+
+    /// Refuses a newer format than this build's.
     pub fn check(&self) -> Result<(), FormatError> {
-        if self.event_format > EVENT_FORMAT || self.wire_format > WIRE_FORMAT {
-            return Err(FormatError { found_event: self.event_format, found_wire: self.wire_format });
-        }
-        Ok(())
+        Formats::OURS.check(self.formats())
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::{
     event::Event,
+    format::{EVENT_FORMAT, FIRST_FORMAT},
     ids::{Epoch, ShardId},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::Error as _};
 use std::cell::RefCell;
 
 /// Events of one or several decisions, in their order.
@@ -22,6 +23,19 @@ pub struct Frame {
     pub hlc: u64,
     #[serde(rename = "v")]
     pub events: Vec<Event>,
+    /// Event format that a reader must know.
+    #[serde(rename = "f", default = "first_format", skip_serializing_if = "is_first_format")]
+    pub format: u32,
+}
+
+fn first_format() -> u32 {
+    FIRST_FORMAT
+}
+
+// As serde wants it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_first_format(format: &u32) -> bool {
+    *format == FIRST_FORMAT
 }
 
 /// A stored form could not be read.
@@ -63,11 +77,21 @@ pub fn decode<'de, T: Deserialize<'de>>(what: &'static str, bytes: &'de [u8]) ->
 
 /// Reads the frames that stand one after the other in a journal batch.
 pub fn decode_batch(bytes: &[u8]) -> Result<Vec<Frame>, DecodeError> {
+    decode_batch_up_to(bytes, EVENT_FORMAT)
+}
+
+/// [`decode_batch`] by a build that knows event formats up to this one.
+pub fn decode_batch_up_to(bytes: &[u8], known: u32) -> Result<Vec<Frame>, DecodeError> {
     let mut rest = bytes;
     let mut frames = Vec::new();
     while !rest.is_empty() {
         let mut reader = rmp_serde::Deserializer::new(&mut rest);
         let frame = Frame::deserialize(&mut reader).map_err(|source| DecodeError { what: "frame", source })?;
+        if frame.format > known {
+            let newer =
+                format!("it is of event format {}, and this release knows {known}: start a newer one", frame.format);
+            return Err(DecodeError { what: "frame", source: rmp_serde::decode::Error::custom(newer) });
+        }
         frames.push(frame);
     }
     Ok(frames)

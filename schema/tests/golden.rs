@@ -10,7 +10,7 @@ mod samples;
 use campanile_schema::{
     event::Event,
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
-    frame::{self, Frame, decode_batch},
+    frame::{self, Frame, decode_batch, decode_batch_up_to},
     ids::{ClusterId, Epoch, ShardId},
     record::RunRecord,
     stored::{StoredJob, TenantRecord},
@@ -95,7 +95,14 @@ fn bytes_written_once_are_read_for_ever() {
                 let event: Event = frame::decode("event", &bytes).unwrap();
                 let events = vec![event];
                 assert_eq!(hex(&frame::encode(&events[0])), hex(&bytes));
-                read::<Frame>(&frame::encode(&Frame { shard: ShardId(1), epoch: Epoch(1), seq: 1, hlc: 1, events }));
+                read::<Frame>(&frame::encode(&Frame {
+                    shard: ShardId(1),
+                    epoch: Epoch(1),
+                    seq: 1,
+                    hlc: 1,
+                    events,
+                    format: 1,
+                }));
             }
             "frame" => {
                 read::<Frame>(&bytes);
@@ -153,4 +160,14 @@ fn damaged_bytes_are_an_error() {
         }
     }
     assert!(frame::decode::<Event>("event", &frame::encode(&"jx")).is_err(), "an unknown event is not skipped");
+}
+
+#[test]
+fn a_frame_of_a_later_format_is_refused_in_words_by_who_does_not_know_it() {
+    let frame = |seq, format| Frame { shard: ShardId(1), epoch: Epoch(1), seq, hlc: seq, events: Vec::new(), format };
+    let bytes = [frame::encode(&frame(1, 1)), frame::encode(&frame(2, EVENT_FORMAT + 1))].concat();
+    let refused = decode_batch(&bytes).unwrap_err().to_string();
+    assert!(refused.contains("event format 2, and this release knows 1: start a newer one"), "{refused}");
+    let read = decode_batch_up_to(&bytes, EVENT_FORMAT + 1).unwrap();
+    assert_eq!(read, [frame(1, 1), frame(2, EVENT_FORMAT + 1)]);
 }

@@ -16,6 +16,7 @@ use campanile_core::placement::{self, NodeId, Reason, Standing};
 use campanile_schema::{
     cluster::{ClusterEventKind, ClusterEventView, MemberState, MemberView, MoveReason, MoveView, PlanView, ShardView},
     error::{ApiError, ErrorCode},
+    format::Formats,
     ids::SessionId,
 };
 use std::{
@@ -34,7 +35,7 @@ pub struct Desk {
 
 /// How a member stands, for placement.
 pub(super) fn standing(member: &Member) -> Standing {
-    if member.draining {
+    if member.draining || member.clock_wrong {
         Standing::Draining
     } else if member.cordoned {
         Standing::Cordoned
@@ -44,14 +45,20 @@ pub(super) fn standing(member: &Member) -> Standing {
 }
 
 /// Members that can own shards, as ownership wants to know them.
-pub(super) fn owning(members: &Members) -> Vec<ClusterMember> {
+pub fn owning(members: &Members) -> Vec<ClusterMember> {
     // One without a session has only just begun.
     let begun = members.all.iter().filter(|member| member.session != SessionId::default());
-    let member = |member: &Member| ClusterMember {
-        node: member.node,
-        session: member.session,
-        standing: standing(member),
-        suspected: member.suspect,
+    let member = |member: &Member| {
+        // Who is not taken knows nobody, and would take all of it for its own.
+        let refused = members.refused.as_deref().filter(|_| member.is_self);
+        ClusterMember {
+            node: member.node,
+            session: member.session,
+            standing: if refused.is_some() { Standing::Draining } else { standing(member) },
+            suspected: member.suspect,
+            refused: refused.map(Arc::from),
+            reads: Formats { event: member.event_format.1, wire: member.wire_format.1 },
+        }
     };
     begun.map(member).collect()
 }
@@ -59,6 +66,7 @@ pub(super) fn owning(members: &Members) -> Vec<ClusterMember> {
 fn state(member: &Member) -> MemberState {
     match standing(member) {
         _ if member.suspect => MemberState::Suspected,
+        _ if member.clock_wrong && !member.draining => MemberState::ClockWrong,
         Standing::Draining => MemberState::Draining,
         Standing::Cordoned => MemberState::Cordoned,
         Standing::Open => MemberState::Alive,
@@ -205,12 +213,15 @@ fn note_changes(chronicle: &Chronicle, before: &Members, now: &Members) {
             }
         };
         let (suspect, draining, cordoned) = was.map_or((false, false, false), |w| (w.suspect, w.draining, w.cordoned));
+        let clock_wrong = was.is_some_and(|was| was.clock_wrong);
         note(was.is_none_or(|was| was.generation != member.generation), ClusterEventKind::NodeCame);
         note(member.suspect && !suspect, ClusterEventKind::NodeSuspected);
         note(!member.suspect && suspect, ClusterEventKind::NodeWellAgain);
         note(member.draining && !draining, ClusterEventKind::NodeDraining);
         note(member.cordoned && !cordoned, ClusterEventKind::NodeCordoned);
         note(!member.cordoned && cordoned, ClusterEventKind::NodeUncordoned);
+        note(member.clock_wrong && !clock_wrong, ClusterEventKind::NodeClockWrong);
+        note(!member.clock_wrong && clock_wrong, ClusterEventKind::NodeClockRight);
     }
     for member in before.all.iter().filter(|member| now.get(member.node).is_none()) {
         chronicle.note(ClusterEventKind::NodeGone, Some(&member.name), None, None);

@@ -12,10 +12,13 @@ use crate::{
     clock::SystemClock,
     config::Config,
     home::{self, ClusterOptions, Connect},
+    release,
     secrets::KeyRing,
     store::cql::CqlStore,
 };
-use campanile_actors::{chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, ports::StoreError};
+use campanile_actors::{
+    chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, ports::StoreError, time::AgreedTime,
+};
 use campanile_core::ownership::Settings;
 use campanile_schema::ids::SessionId;
 use parking_lot::Mutex;
@@ -56,6 +59,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
     let (store, format) = connected.await.map_err(|e| e.to_string())?.map_err(|e: StoreError| e.to_string())?;
     let generation = next_generation(&dir).map_err(|e| format!("{}: cannot count its starts: {e}", dir.display()))?;
     let node = node_id(&config.node.name);
+    let (clock, agreed, reads) = (Arc::new(SystemClock), AgreedTime::default(), release::formats());
     let advertised = (!cluster.gossip_advertise.is_empty()).then(|| cluster.gossip_at());
     let membership = Membership::start(
         membership::Options {
@@ -64,7 +68,8 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
             listen: cluster.gossip_listen,
             advertised,
             seeds: cluster.seeds.clone(),
-            clock: Arc::new(SystemClock),
+            clock: clock.clone(),
+            agreed: agreed.clone(),
         },
         Me {
             node,
@@ -77,8 +82,8 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
                 http: cluster.reached_at(config.http.listen),
             },
             build: env!("CARGO_PKG_VERSION").to_owned(),
-            event_format: membership::event_formats(),
-            wire_format: membership::wire_formats(),
+            event_format: membership::up_to(reads.event),
+            wire_format: membership::up_to(reads.wire),
             shards: format.shards,
             cordoned: herald::is_cordoned(&dir),
         },
@@ -127,6 +132,9 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         peers: Arc::new(peers),
         connect,
         drain: DRAIN,
+        clock,
+        agreed,
+        reads,
     })
 }
 
@@ -150,7 +158,7 @@ fn connect(
 }
 
 /// What ownership wants to know of the members.
-async fn keep_mirror(mut known: watch::Receiver<Arc<Members>>, mirror: watch::Sender<Arc<Vec<ClusterMember>>>) {
+pub async fn keep_mirror(mut known: watch::Receiver<Arc<Members>>, mirror: watch::Sender<Arc<Vec<ClusterMember>>>) {
     loop {
         let members = known.borrow_and_update().clone();
         mirror.send_replace(Arc::new(desk::owning(&members)));

@@ -10,7 +10,7 @@ pub mod keys;
 pub mod membership;
 mod peers;
 
-pub use join::join;
+pub use join::{join, keep_mirror};
 
 use campanile_core::placement::NodeId;
 use sha2::{Digest, Sha256};

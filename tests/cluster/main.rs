@@ -1,8 +1,10 @@
 //! Several nodes, one store: shards spread, any node takes any call, and what a node leaves is served by others.
 #![allow(clippy::unwrap_used)]
 
+mod clocks;
 mod limits;
 mod migrate;
+mod releases;
 #[path = "../support/mod.rs"]
 mod support;
 mod town;

@@ -2,8 +2,11 @@
 
 use super::support;
 use campanile::{
+    clock::SystemClock,
+    cluster::membership::{self, Addresses, Membership},
     home::{Announce, ClusterOptions, HomeOptions},
     node::{Node, NodeOptions},
+    secrets::KeyRing,
     store::memory::shared::{SharedEnd, SharedMemory},
 };
 use campanile_actors::{
@@ -12,23 +15,36 @@ use campanile_actors::{
     cluster::SharedStore,
     messages::Answer,
     owner::ClusterMember,
+    ports::Clock,
     scheduler::Scheduler,
+    time::AgreedTime,
 };
 use campanile_core::{
     ownership::Settings,
     placement::{NodeId, Standing},
 };
 use campanile_schema::{
-    format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
+    format::{EVENT_FORMAT, FormatRow, Formats, WIRE_FORMAT},
     ids::{ClusterId, SessionId, ShardId},
 };
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, future::Future, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 use tokio::sync::watch;
 
 pub const SHARDS: u16 = 16;
 /// Short, so that a take-over takes little of a test; long enough for a busy machine.
 const LEASE_MS: u64 = 1_500;
+const GOSSIP_KEY: &str = "key-1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// See the module's text.
 pub struct Town {
@@ -36,6 +52,8 @@ pub struct Town {
     members: watch::Sender<Arc<Vec<ClusterMember>>>,
     roads: Arc<Roads>,
     nodes: BTreeMap<u64, House>,
+    /// Nodes find each other over UDP, by this one's address. None: they are told by [`Crier`].
+    gossip: Option<Vec<String>>,
 }
 
 /// A node and what it is made of.
@@ -44,6 +62,36 @@ struct House {
     addresses: (SocketAddr, SocketAddr),
     dir: tempfile::TempDir,
     end: SharedEnd,
+    kit: Kit,
+}
+
+/// What differs between nodes.
+#[derive(Clone)]
+struct Kit {
+    clock: Arc<Watch>,
+    /// Formats that its build knows.
+    reads: Formats,
+}
+
+impl Default for Kit {
+    fn default() -> Self {
+        Self { clock: Arc::default(), reads: Formats::OURS }
+    }
+}
+
+/// A node's clock: it may be wrong.
+#[derive(Default)]
+pub struct Watch {
+    off_us: AtomicI64,
+}
+
+impl Clock for Watch {
+    fn wall_us(&self) -> i64 {
+        SystemClock.wall_us() + self.off_us.load(Ordering::Relaxed)
+    }
+    fn boot_us(&self) -> u64 {
+        SystemClock.boot_us()
+    }
 }
 
 /// The way to each node's scheduler.
@@ -55,6 +103,7 @@ struct Roads {
 
 struct Crier {
     node: NodeId,
+    reads: Formats,
     members: watch::Sender<Arc<Vec<ClusterMember>>>,
     roads: Arc<Roads>,
 }
@@ -74,7 +123,15 @@ impl Announce for Crier {
         self.roads.sessions.lock().insert(session, self.node);
         self.members.send_modify(|members| {
             let mut list: Vec<_> = members.iter().filter(|member| member.node != self.node).cloned().collect();
-            list.push(ClusterMember { node: self.node, session, standing: Standing::Open, suspected: false });
+            let (node, reads) = (self.node, self.reads);
+            list.push(ClusterMember {
+                node,
+                session,
+                standing: Standing::Open,
+                suspected: false,
+                refused: None,
+                reads,
+            });
             *members = Arc::new(list);
         });
     }
@@ -83,6 +140,67 @@ impl Announce for Crier {
     }
     fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async {})
+    }
+}
+
+/// Membership over UDP.
+struct Gossip {
+    node: NodeId,
+    membership: Mutex<Option<Membership>>,
+    roads: Arc<Roads>,
+}
+
+impl Gossip {
+    fn start(
+        node: u64,
+        seeds: &mut Vec<String>,
+        kit: &Kit,
+        agreed: AgreedTime,
+        roads: Arc<Roads>,
+    ) -> (Self, watch::Receiver<Arc<Vec<ClusterMember>>>) {
+        let loopback: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let options = membership::Options {
+            cluster: "town".to_owned(),
+            keys: KeyRing::parse(GOSSIP_KEY).unwrap(),
+            listen: loopback,
+            advertised: None,
+            seeds: seeds.clone(),
+            clock: kit.clock.clone(),
+            agreed,
+        };
+        let me = membership::Me {
+            node: NodeId(node),
+            name: format!("n{node}"),
+            generation: 1,
+            session: SessionId::default(),
+            addresses: Addresses { gateway: loopback, rpc: loopback, http: loopback },
+            build: "test".to_owned(),
+            event_format: membership::up_to(kit.reads.event),
+            wire_format: membership::up_to(kit.reads.wire),
+            shards: SHARDS,
+            cordoned: false,
+        };
+        let membership = Membership::start(options, me).unwrap();
+        if seeds.is_empty() {
+            seeds.push(membership.address().to_string());
+        }
+        let (mirror, members) = watch::channel(Arc::default());
+        tokio::spawn(campanile::cluster::keep_mirror(membership.members(), mirror));
+        (Self { node: NodeId(node), membership: Mutex::new(Some(membership)), roads }, members)
+    }
+}
+
+impl Announce for Gossip {
+    fn session(&self, session: SessionId) {
+        self.roads.sessions.lock().insert(session, self.node);
+        self.membership.lock().as_ref().unwrap().set_session(session);
+    }
+    fn draining(&self) {
+        self.membership.lock().as_ref().unwrap().set_draining(true);
+    }
+    fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let membership = self.membership.lock().take();
+        Box::pin(async move { membership.unwrap().leave().await })
     }
 }
 
@@ -137,7 +255,13 @@ impl Peers for Roads {
 impl Town {
     pub fn new() -> Self {
         let (members, _) = watch::channel(Arc::default());
-        Self { store: SharedMemory::new(SHARDS), members, roads: Arc::default(), nodes: BTreeMap::new() }
+        let (store, roads) = (SharedMemory::new(SHARDS), Arc::default());
+        Self { store, members, roads, nodes: BTreeMap::new(), gossip: None }
+    }
+
+    /// Nodes tell each other who is there, as they do outside of tests.
+    pub fn with_gossip() -> Self {
+        Self { gossip: Some(Vec::new()), ..Self::new() }
     }
 
     /// A way to the store besides those of nodes.
@@ -146,11 +270,50 @@ impl Town {
     }
 
     pub async fn start(&mut self, node: u64) {
-        self.start_in(node, tempfile::tempdir().unwrap(), None).await;
+        self.start_off(node, 0).await;
     }
 
-    async fn start_in(&mut self, node: u64, dir: tempfile::TempDir, addresses: Option<(SocketAddr, SocketAddr)>) {
+    /// With a wall clock that is off by so much.
+    pub async fn start_off(&mut self, node: u64, off_ms: i64) {
+        let kit = Kit::default();
+        kit.clock.off_us.store(off_ms * 1_000, Ordering::Relaxed);
+        self.start_in(node, tempfile::tempdir().unwrap(), None, kit).await.unwrap();
+    }
+
+    /// A node of another build.
+    pub async fn start_later(&mut self, node: u64, reads: Formats) {
+        let kit = Kit { reads, ..Kit::default() };
+        self.start_in(node, tempfile::tempdir().unwrap(), None, kit).await.unwrap();
+    }
+
+    /// From now on.
+    pub fn set_clock(&self, node: u64, off_ms: i64) {
+        self.nodes[&node].kit.clock.off_us.store(off_ms * 1_000, Ordering::Relaxed);
+    }
+
+    async fn start_in(
+        &mut self,
+        node: u64,
+        dir: tempfile::TempDir,
+        addresses: Option<(SocketAddr, SocketAddr)>,
+        kit: Kit,
+    ) -> Result<(), String> {
         let end = self.store.end();
+        let agreed = AgreedTime::default();
+        let announce: Arc<dyn Announce>;
+        let members = match &mut self.gossip {
+            None => {
+                let node = NodeId(node);
+                let crier = Crier { node, reads: kit.reads, members: self.members.clone(), roads: self.roads.clone() };
+                announce = Arc::new(crier);
+                self.members.subscribe()
+            }
+            Some(seeds) => {
+                let (gossip, members) = Gossip::start(node, seeds, &kit, agreed.clone(), self.roads.clone());
+                announce = Arc::new(gossip);
+                members
+            }
+        };
         let port = Arc::new(end.clone());
         let home = HomeOptions::Cluster(Box::new(ClusterOptions {
             dir: dir.path().to_owned(),
@@ -174,22 +337,26 @@ impl Town {
                 lanes: 2,
                 predecessor: None,
             },
-            members: self.members.subscribe(),
+            members,
             chronicle: Arc::default(),
             desk: None,
-            announce: Arc::new(Crier { node: NodeId(node), members: self.members.clone(), roads: self.roads.clone() }),
+            announce,
             peers: self.roads.clone(),
             connect: Box::new(|_| Box::pin(async { Ok(()) })),
             drain: Duration::from_secs(20),
+            clock: kit.clock.clone(),
+            agreed,
+            reads: kit.reads,
         }));
         let mut options = NodeOptions { name: format!("n{node}"), home, ..support::options(dir.path()) };
         if let Some((http, rpc)) = addresses {
             (options.http, options.rpc) = (http, rpc);
         }
-        let started = Node::start(options).await.unwrap();
+        let started = Node::start(options).await?;
         self.roads.schedulers.lock().insert(NodeId(node), started.scheduler().clone());
         let addresses = (started.http_addr(), started.rpc_addr());
-        self.nodes.insert(node, House { node: Some(started), addresses, dir, end });
+        self.nodes.insert(node, House { node: Some(started), addresses, dir, end, kit });
+        Ok(())
     }
 
     pub fn scheduler(&self, node: u64) -> &Scheduler {
@@ -219,7 +386,13 @@ impl Town {
     /// Stops in order and starts again, at the same addresses.
     pub async fn restart(&mut self, node: u64) {
         let house = self.leave(node).await;
-        self.start_in(node, house.dir, Some(house.addresses)).await;
+        self.start_in(node, house.dir, Some(house.addresses), house.kit).await.unwrap();
+    }
+
+    /// The same with another build, which knows these formats. Error: why it does not start.
+    pub async fn replace(&mut self, node: u64, reads: Formats) -> Result<(), String> {
+        let house = self.leave(node).await;
+        self.start_in(node, house.dir, Some(house.addresses), Kit { reads, ..house.kit }).await
     }
 
     async fn leave(&mut self, node: u64) -> House {
@@ -231,7 +404,7 @@ impl Town {
 
     /// The others take it for dead, and it cannot reach the store.
     pub fn cut_off(&self, node: u64) {
-        self.nodes[&node].end.weather().cut.store(true, std::sync::atomic::Ordering::Release);
+        self.nodes[&node].end.weather().cut.store(true, Ordering::Release);
         self.roads.schedulers.lock().remove(&NodeId(node));
         self.gone(node);
     }
@@ -239,7 +412,7 @@ impl Town {
     /// The store answers it again; the others will hear of its next session.
     pub fn reconnect(&self, node: u64) {
         self.roads.schedulers.lock().insert(NodeId(node), self.scheduler(node).clone());
-        self.nodes[&node].end.weather().cut.store(false, std::sync::atomic::Ordering::Release);
+        self.nodes[&node].end.weather().cut.store(false, Ordering::Release);
     }
 
     fn gone(&self, node: u64) {
@@ -249,6 +422,6 @@ impl Town {
     }
 
     pub fn lose_every(&self, node: u64, every: u64) {
-        self.nodes[&node].end.weather().lose_every.store(every, std::sync::atomic::Ordering::Release);
+        self.nodes[&node].end.weather().lose_every.store(every, Ordering::Release);
     }
 }

@@ -115,6 +115,7 @@ pub fn frame_seeds() -> Vec<Vec<u8>> {
             Event::RunReleased { job: JobId(7), run: RunId(8), at_ms: NOW_MS },
             Event::JobDeleted { job: JobId(7), at_ms: NOW_MS },
         ],
+        format: 1,
     };
     let batch: Vec<u8> = (1..4).flat_map(|seq| encode(&frame(seq))).collect();
     bytes.into_iter().chain([batch]).collect()

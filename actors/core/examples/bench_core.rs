@@ -137,7 +137,14 @@ fn bench_life(trigger: &str, def: &StoredJob) {
     let frames: Vec<Frame> = events
         .iter()
         .enumerate()
-        .map(|(n, events)| Frame { shard: ShardId(1), epoch: Epoch(1), seq: n as u64, hlc: 1, events: events.clone() })
+        .map(|(n, events)| Frame {
+            shard: ShardId(1),
+            epoch: Epoch(1),
+            seq: n as u64,
+            hlc: 1,
+            events: events.clone(),
+            format: 1,
+        })
         .collect();
     let mut buffer = Vec::new();
     let encode = best(50_000, |_| {

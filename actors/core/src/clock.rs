@@ -4,9 +4,13 @@
 //! - A jump of more than 500 ms pauses firing until two ticks agree on the new offset.
 //! - A forward jump of more than ten minutes halts firing until somebody agrees (operator; later a peer or the store).
 //! - At start the wall clock is held against the last time in the journal (and, on the same boot, against a saved reading).
+//! - In a cluster most nodes' clocks decide ([`crate::agreement`]): what they agree with is believed at once, what they do not agree with
+//!   halts firing, and time goes on by theirs.
 //!
 //! While a forward jump is not believed, time goes on from where it was ([`trusted_us`]): what is decided meanwhile must
 //! not carry a time that the clock has yet to reach when it is set right.
+
+use crate::agreement::{AGREE_MS, WRONG_MS};
 
 /// Jump that pauses, microseconds.
 const PAUSE_US: i64 = 500_000;
@@ -49,6 +53,8 @@ pub struct ClockGuard {
     candidate_us: Option<i64>,
     halted: Option<Halt>,
     forward_halt_us: i64,
+    /// wall - boot that most nodes agree on.
+    agreed_us: Option<i64>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +63,8 @@ enum Halt {
     Behind { until_us: i64 },
     /// The clock stands at `offset_us` (wall - boot), which nobody has agreed to.
     Ahead { reason: String, offset_us: i64 },
+    /// Most nodes say otherwise: the clock was so far off when that was told.
+    Alone { off_us: i64 },
 }
 
 fn offset(r: Reading) -> i64 {
@@ -83,7 +91,8 @@ impl ClockGuard {
         forward_halt_us: i64,
     ) -> Self {
         let forward_halt_us = if forward_halt_us == 0 { HALT_US } else { forward_halt_us };
-        let mut guard = Self { offset_us: offset(now), candidate_us: None, halted: None, forward_halt_us };
+        let mut guard =
+            Self { offset_us: offset(now), candidate_us: None, halted: None, forward_halt_us, agreed_us: None };
         if let Some(saved) = saved.filter(|s| s.boot_id == boot_id) {
             let before = offset(Reading { wall_us: saved.wall_us, boot_us: saved.boot_us });
             if guard.offset_us - before > forward_halt_us {
@@ -104,9 +113,21 @@ impl ClockGuard {
         guard
     }
 
+    /// What most nodes' clocks say as an offset from this node's boot clock, microseconds; None: there are no others, or they disagree.
+    pub fn agree(&mut self, agreed_us: Option<i64>) {
+        self.agreed_us = agreed_us;
+    }
+
     /// Looks at the clocks; call it every tick.
     pub fn tick(&mut self, now: Reading) -> Verdict {
         let seen = offset(now);
+        if let Some(agreed_us) = self.agreed_us {
+            return self.beside_others(now, seen, agreed_us);
+        }
+        if matches!(self.halted, Some(Halt::Alone { .. })) {
+            // Nobody is left who could say so.
+            self.halted = None;
+        }
         let near = |known: i64| (seen - known).abs() <= PAUSE_US;
         let jump = seen - self.offset_us;
         // Slewing (NTP) is followed.
@@ -136,8 +157,31 @@ impl ClockGuard {
                 }
             }
         }
+        self.verdict(now)
+    }
+
+    /// A tick in a cluster: the own clock counts as one of many.
+    fn beside_others(&mut self, now: Reading, seen: i64, agreed_us: i64) -> Verdict {
+        self.candidate_us = None;
+        let off_us = seen - agreed_us;
+        let told_us = if let Some(Halt::Alone { off_us }) = self.halted { Some(off_us) } else { None };
+        let limit_ms = if told_us.is_some() { AGREE_MS } else { WRONG_MS };
+        if off_us.abs() > limit_ms * 1_000 {
+            // A figure that changes from tick to tick would be told each time.
+            let off_us = told_us.filter(|told| (told - off_us).abs() <= WRONG_MS * 1_000).unwrap_or(off_us);
+            (self.offset_us, self.halted) = (agreed_us, Some(Halt::Alone { off_us }));
+            return Verdict::Halted(wrong(off_us));
+        }
+        self.offset_us = seen;
+        if matches!(self.halted, Some(Halt::Ahead { .. } | Halt::Alone { .. })) {
+            self.halted = None;
+        }
+        self.verdict(now)
+    }
+
+    fn verdict(&mut self, now: Reading) -> Verdict {
         match &self.halted {
-            None => Verdict::Run,
+            None | Some(Halt::Alone { .. }) => Verdict::Run,
             Some(Halt::Behind { until_us }) if now.wall_us >= *until_us => {
                 self.halted = None;
                 Verdict::Run
@@ -175,6 +219,14 @@ fn ahead(jump_us: i64, since: &str) -> String {
     format!(
         "the wall clock is {:.0} s ahead {since}; firing is halted: set the clock right, or say that it is right (`campanile system accept-clock`, POST /api/v1/cluster/clock/accept)",
         jump_us as f64 / 1e6
+    )
+}
+
+fn wrong(off_us: i64) -> String {
+    format!(
+        "the wall clock is {:.0} s {} what most nodes of the cluster agree on; this node fires nothing and gives its shards away until its clock is set right (`campanile cluster members` shows all clocks)",
+        off_us.abs() as f64 / 1e6,
+        if off_us > 0 { "ahead of" } else { "behind" }
     )
 }
 
@@ -245,6 +297,35 @@ mod tests {
         assert_eq!(now(&guard, at(4621, 31)), 1021);
         let guard = ClockGuard::start(at(315_360_000, 5), "c", Some(1000 * S), Some(&saved), 0);
         assert_eq!(now(&guard, at(315_360_002, 7)), 1002);
+    }
+
+    #[test]
+    fn most_nodes_decide_at_once_what_is_believed() {
+        let mut guard = ClockGuard::start(at(1000, 10), "b", None, None, 0);
+        guard.agree(Some(990 * S));
+        assert_eq!(guard.tick(at(1001, 11)), Verdict::Run);
+        // Ahead or behind: not a tick is fired, and time goes on by the others' clocks.
+        for wall_s in [1007, 907, 4602] {
+            let wrong = at(wall_s, 12);
+            assert!(matches!(guard.tick(wrong), Verdict::Halted(reason) if reason.contains("most nodes")), "{wall_s}");
+            assert_eq!(trusted_us(wrong, guard.believed_us()), 1002 * S);
+            assert_eq!(guard.tick(at(1003, 13)), Verdict::Run);
+        }
+        // All were set, by an hour: no operator is needed.
+        guard.agree(Some(4_590 * S));
+        assert_eq!(guard.tick(at(4_614, 24)), Verdict::Run);
+        assert_eq!(trusted_us(at(4_614, 24), guard.believed_us()), 4_614 * S);
+        // The others are gone: as a node alone, from where it was.
+        guard.tick(at(4_625, 25));
+        guard.agree(None);
+        assert_eq!(guard.tick(at(4_626, 26)), Verdict::Paused);
+        assert_eq!(guard.tick(at(4_627, 27)), Verdict::Run);
+        // A reading of an earlier start that halts counts for less than the others.
+        let saved = Saved { boot_id: "b".into(), wall_us: 1000 * S, boot_us: 10 * S as u64 };
+        let mut guard = ClockGuard::start(at(4620, 30), "b", None, Some(&saved), 0);
+        assert!(matches!(guard.tick(at(4621, 31)), Verdict::Halted(_)));
+        guard.agree(Some(4590 * S));
+        assert_eq!(guard.tick(at(4622, 32)), Verdict::Run);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+pub mod agreement;
 pub mod clock;
 pub mod cron;
 #[cfg(feature = "faults")]

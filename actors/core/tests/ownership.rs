@@ -42,7 +42,7 @@ mod broken {
     use ownership_model::{checks::Kind, explore::play};
 
     /// Seeds that are tried at most.
-    const SEEDS: u64 = 12_000;
+    const SEEDS: u64 = 40_000;
 
     fn found(rule: Rule, kind: Kind) {
         let explored = explore(0..SEEDS, STEPS, Some(rule), Some(kind));

@@ -6,11 +6,19 @@ use campanile_core::{
     ownership::rows::ShardRow,
     placement::{Member, NodeId, Owners, Standing, place, plan, wanted},
 };
-use campanile_schema::ids::{SessionId, ShardId};
-use std::collections::{BTreeMap, BTreeSet};
+use campanile_schema::{
+    format::Formats,
+    ids::{SessionId, ShardId},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-/// Hand-overs under way at once, in the whole cluster: each keeps a shard from its work for a moment.
-const MOVES_AT_ONCE: usize = 8;
+/// Hand-overs that begin with each read of the rows, in the whole cluster. Their LWTs and the successors' claims are of one partition and wait
+/// for each other, and shards that have stopped wait with them: more at a time, or the next as soon as one is gone, was measured to keep each
+/// from its work for longer.
+const MOVES_AT_ONCE: usize = 4;
 /// Members that a node watches all the time: those that follow it in the order of node ids.
 const WATCHED_SUCCESSORS: usize = 2;
 
@@ -23,6 +31,10 @@ pub struct ClusterMember {
     pub standing: Standing,
     /// It did not answer of late.
     pub suspected: bool,
+    /// Why the others do not take it: of the asking node itself only.
+    pub refused: Option<Arc<str>>,
+    /// The newest formats that its build reads.
+    pub reads: Formats,
 }
 
 /// What placement is worked out from.
@@ -107,7 +119,8 @@ mod tests {
     use super::*;
 
     fn member(node: u64, session: u64) -> ClusterMember {
-        ClusterMember { node: NodeId(node), session: SessionId(session), standing: Standing::Open, suspected: false }
+        let (node, session) = (NodeId(node), SessionId(session));
+        ClusterMember { node, session, standing: Standing::Open, suspected: false, refused: None, reads: Formats::OURS }
     }
 
     fn row(owner: u64) -> ShardRow {

@@ -3,6 +3,7 @@
 
 use super::{
     OwnerHandle,
+    formats::Raising,
     hints::{ClusterMember, Planner},
     load::{Found, Loaded, Loader, Wanted},
 };
@@ -17,6 +18,7 @@ use crate::{
 use campanile_core::ownership::Output;
 use campanile_schema::{
     cluster::ClusterEventKind,
+    format::Formats,
     ids::{Epoch, ShardId},
 };
 use ractor::Actor;
@@ -40,6 +42,10 @@ pub struct KeeperParts {
     pub orders: mpsc::UnboundedReceiver<Output>,
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     pub chronicle: Arc<Chronicle>,
+    /// What this build knows.
+    pub reads: Formats,
+    /// See [`Raising`].
+    pub formats_settle: Duration,
     /// Told once when the session is over.
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
@@ -54,6 +60,7 @@ pub struct Keeper {
     chronicle: Arc<Chronicle>,
     failures: mpsc::UnboundedSender<StoreError>,
     planner: Planner,
+    raising: Raising,
     /// To be loaded as soon as no more come.
     wanted: Vec<Wanted>,
     /// In memory, until the protocol says that they are served.
@@ -64,16 +71,20 @@ pub struct Keeper {
 
 impl Keeper {
     pub fn new(parts: KeeperParts) -> Self {
-        let KeeperParts { directory, owner, store, orders, members, chronicle, failures } = parts;
+        let KeeperParts { directory, owner, store, orders, members, chronicle, reads, formats_settle, failures } =
+            parts;
+        let (leases, in_use) = (store.leases.clone(), directory.in_use.clone());
+        let raising = Raising::new(leases, in_use, reads, formats_settle, failures.clone());
         let (loads, loads_done) = mpsc::unbounded_channel();
         Self {
             directory,
             owner,
-            loader: Loader { store },
+            loader: Loader { store, reads },
             orders,
             members,
             chronicle,
             failures,
+            raising,
             planner: Planner::default(),
             wanted: Vec::new(),
             found: HashMap::new(),
@@ -124,7 +135,11 @@ impl Keeper {
                 self.note(ClusterEventKind::ShardLost, shard, None);
                 self.forget(shard);
             }
-            Output::RowsRead => self.hint(),
+            Output::RowsRead => {
+                self.hint();
+                let (members, raising) = (self.members.borrow().clone(), &mut self.raising);
+                self.owner.look_at_rows(|rows, over| raising.look(&members, rows, over));
+            }
             // Done where they are made.
             Output::Store { .. } | Output::Acknowledge { .. } | Output::Took(_) | Output::Over => {}
         }
@@ -213,6 +228,8 @@ impl Keeper {
     fn hint(&mut self) {
         let members = self.members.borrow_and_update().clone();
         let (me, shards) = (self.owner.session(), self.directory.shards);
+        let own = members.iter().find(|member| member.session == me);
+        *self.directory.refused.write() = own.and_then(|own| own.refused.clone());
         let planner = &mut self.planner;
         self.owner.hint_by(|rows, over, leaving| planner.hints(me, shards, &members, rows, over, leaving));
     }

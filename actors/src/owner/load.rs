@@ -12,7 +12,8 @@ use campanile_core::ownership::{
     rows::{SnapshotPointer, Span},
 };
 use campanile_schema::{
-    frame::{Frame, decode_batch},
+    format::Formats,
+    frame::{Frame, decode_batch_up_to},
     ids::{Epoch, SessionId, ShardId},
 };
 use hashbrown::HashMap;
@@ -51,6 +52,8 @@ pub(super) struct Found {
 #[derive(Clone)]
 pub(super) struct Loader {
     pub store: SharedStore,
+    /// What this build knows.
+    pub reads: Formats,
 }
 
 /// A shard on its way into memory.
@@ -153,7 +156,7 @@ impl Loader {
             metrics::counter!("campanile_replayed_bytes_total")
                 .increment(rows.iter().map(|(_, row)| row.len() as u64).sum());
             for (seq, bytes) in &rows {
-                let frames = decode_batch(bytes).map_err(|e| {
+                let frames = decode_batch_up_to(bytes, self.reads.event).map_err(|e| {
                     StoreError::Corrupt(format!("session {session}, lane {lane}: row {seq} cannot be read: {e}"))
                 })?;
                 let mut of: HashMap<ShardId, Vec<Frame>> = HashMap::new();

@@ -4,11 +4,13 @@
 //!
 //! Everything that beats or watches runs on a thread of its own: a busy node must not lose its lease.
 
+mod formats;
 mod hints;
 mod keeper;
 pub mod lanes;
 mod load;
 
+pub use formats::InUse;
 pub use hints::{ClusterMember, Seen};
 pub use keeper::{Keeper, KeeperParts};
 
@@ -270,7 +272,7 @@ impl Inner {
                     tracing::debug!(session = self.session.0, ?transition, "ownership");
                 }
                 other => {
-                    if other == Output::RowsRead {
+                    if matches!(other, Output::RowsRead | Output::Released { .. }) {
                         self.note_owners(protocol);
                     }
                     let _ = self.to_keeper.send(other);

@@ -86,6 +86,9 @@ impl Scheduler {
                         "the cluster's store does not answer: without a lease the node decides nothing".to_owned(),
                     );
                 }
+                if let Some(why) = &*directory.refused.read() {
+                    reasons.push(format!("the cluster does not take this node: {why}"));
+                }
                 if directory.leaving.load(Ordering::Relaxed) {
                     reasons.push("the node gives its shards to others before it stops".to_owned());
                 }

@@ -105,7 +105,8 @@ impl Shard {
         debug_assert!(!self.stopping, "shard {}: decided something after it was told to stop", self.id);
         let hlc = self.state.next_hlc(self.directory.time.now_us());
         self.state.seq += 1;
-        let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events: Vec::new() };
+        let format = self.directory.in_use.event();
+        let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events: Vec::new(), format };
         OpenFrame { frame, decisions: 0, forget: Vec::new() }
     }
 

@@ -18,6 +18,7 @@ use campanile_core::{
 };
 use campanile_schema::{
     event::{Event, PauseScope},
+    format::FIRST_FORMAT,
     frame::{Frame, encode},
     ids::{Digest, Epoch, JobId, ShardId, shard_of_slot, slot_of},
     limits::RESTORED_IDS,
@@ -103,7 +104,8 @@ impl Loaded {
         for event in &events {
             state.apply(event);
         }
-        let frame = Frame { shard: self.id, epoch, seq: state.seq + 1, hlc: state.next_hlc(now_us), events };
+        let (seq, hlc) = (state.seq + 1, state.next_hlc(now_us));
+        let frame = Frame { shard: self.id, epoch, seq, hlc, events, format: FIRST_FORMAT };
         state.seq = frame.seq;
         state.hlc = frame.hlc + frame.events.len().max(1) as u64 - 1;
         add_rows(&frame, rows);

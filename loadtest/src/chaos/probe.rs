@@ -1,8 +1,10 @@
 //! What a cluster looks like from outside while things go wrong: who answers, second by second, and how late bodies begin.
 
-use crate::lines::{ExecutorEvent, ExecutorLine};
+use crate::lines::{CallerLine, ExecutorEvent, ExecutorLine};
 use campanile_client::Client;
+use campanile_schema::job::ConcurrencyPolicy;
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::Path,
     sync::{
@@ -78,20 +80,17 @@ impl Probing {
     }
 }
 
-/// From each instant that was due in `(from, to]` to the beginning of its first body, milliseconds, sorted.
+/// From each instant that was due in `(from, to]` to the beginning of its first body, milliseconds, sorted. Jobs whose runs wait for each
+/// other (QUEUE_ONE) are left out: how late those are is their own doing.
 pub fn lateness(dir: &Path, from_ms: i64, to_ms: i64) -> io::Result<Vec<i64>> {
-    let mut first: std::collections::BTreeMap<u64, i64> = std::collections::BTreeMap::new();
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !name.starts_with("executor-") || !name.ends_with(".jsonl") {
-            continue;
-        }
-        for line in fs::read_to_string(&path)?.lines() {
+    let in_turn = jobs_in_turn(dir)?;
+    let mut first: BTreeMap<u64, i64> = BTreeMap::new();
+    for text in files(dir, "executor-")? {
+        for line in text.lines() {
             // The last line of a killed executor may be torn.
             let Ok(line) = serde_json::from_str::<ExecutorLine>(line) else { continue };
             let Some(logical) = line.logical.filter(|at| *at > from_ms && *at <= to_ms) else { continue };
-            if line.event == ExecutorEvent::Start && line.attempt == 1 {
+            if line.event == ExecutorEvent::Start && line.attempt == 1 && !in_turn.contains(&line.job) {
                 let late = line.t_us / 1000 - logical;
                 first.entry(line.run).and_modify(|known| *known = late.min(*known)).or_insert(late);
             }
@@ -100,4 +99,70 @@ pub fn lateness(dir: &Path, from_ms: i64, to_ms: i64) -> io::Result<Vec<i64>> {
     let mut all: Vec<i64> = first.into_values().collect();
     all.sort_unstable();
     Ok(all)
+}
+
+/// Jobs with a run that may wait for the one before it.
+fn jobs_in_turn(dir: &Path) -> io::Result<BTreeSet<u64>> {
+    let mut jobs = BTreeSet::new();
+    for text in files(dir, "caller-")? {
+        let mut creates = BTreeSet::new();
+        for line in text.lines() {
+            let Ok(line) = serde_json::from_str::<CallerLine>(line) else { continue };
+            if line.spec.is_some_and(|spec| spec.concurrency_policy == ConcurrencyPolicy::QueueOne) {
+                creates.insert(line.call);
+            } else if let Some(job) = line.job.filter(|_| creates.contains(&line.call)) {
+                jobs.insert(job.0);
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+/// What stands in the files of one kind.
+fn files(dir: &Path, kind: &str) -> io::Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with(kind) && name.ends_with(".jsonl") {
+            texts.push(fs::read_to_string(&path)?);
+        }
+    }
+    Ok(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_whose_runs_wait_for_each_other_say_nothing_of_the_scheduler() {
+        let dir = std::env::temp_dir().join(format!("lateness-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let create = |call: u64, job: u64, policy: &str| {
+            let spec = format!(
+                r#"{{"name":"j{job}","tenantId":"t","trigger":{{"type":"MANUAL"}},"concurrencyPolicy":"{policy}"}}"#
+            );
+            format!(
+                "{{\"event\":\"SENT\",\"t_us\":1,\"call\":{call},\"verb\":\"CREATE\",\"spec\":{spec}}}\n\
+                 {{\"event\":\"ACK\",\"t_us\":2,\"call\":{call},\"verb\":\"CREATE\",\"job\":{job}}}\n"
+            )
+        };
+        fs::write(dir.join("caller-1.jsonl"), create(1, 10, "QUEUE_ONE") + &create(2, 20, "ALLOW")).unwrap();
+        let start = |job: u64, run: u64, late_ms: i64| {
+            let line = ExecutorLine {
+                event: ExecutorEvent::Start,
+                t_us: (1_000 + late_ms) * 1_000,
+                job,
+                run,
+                attempt: 1,
+                logical: Some(1_000),
+                ..ExecutorLine::up()
+            };
+            serde_json::to_string(&line).unwrap() + "\n"
+        };
+        fs::write(dir.join("executor-1.jsonl"), start(10, 1, 1_700) + &start(20, 2, 30)).unwrap();
+        assert_eq!(lateness(&dir, 0, 2_000).unwrap(), [30]);
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -292,7 +292,11 @@ impl Town {
                 leaving.push(child);
             }
         }
-        leaving.iter_mut().try_for_each(|child| child.end(STOPPED).map(drop))
+        // Asked once: a second time means that it is to end at once.
+        leaving.iter_mut().try_for_each(|child| match child.wait(STOPPED)? {
+            Some(_) => Ok(()),
+            None => child.kill().map(drop),
+        })
     }
 
     /// Waits until a node has ended itself.

@@ -386,8 +386,8 @@ pub fn samples() -> Vec<Sample> {
         samples.push(sample("event", text.split([' ', '{']).next().unwrap_or_default(), &event));
     }
     let fire = events().into_iter().filter(|e| matches!(e, Event::RunCreated { .. } | Event::AttemptStarted { .. }));
-    let frame =
-        Frame { shard: ShardId(17), epoch: Epoch(3), seq: 1_000, hlc: AT as u64 * 1_000, events: fire.collect() };
+    let (hlc, events) = (AT as u64 * 1_000, fire.collect());
+    let frame = Frame { shard: ShardId(17), epoch: Epoch(3), seq: 1_000, hlc, events, format: 1 };
     samples.push(sample("frame", "fire and start", &frame));
     samples.extend(runs().iter().map(|(name, run)| sample("run", name, run)));
     samples.extend(jobs().iter().map(|(name, job)| sample("job", name, job)));

@@ -71,6 +71,18 @@ pub struct Card {
     pub draining: bool,
     #[serde(rename = "k", default, skip_serializing_if = "std::ops::Not::not")]
     pub cordoned: bool,
+    /// How far its wall clock is ahead of the time that it seals its packets with, milliseconds: 0, as long as most clocks agree with it.
+    #[serde(rename = "o", default, skip_serializing_if = "is_zero")]
+    pub clock_off_ms: i64,
+    /// Most clocks do not agree with it, and not for a moment only: it gives its shards away.
+    #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
+    pub clock_wrong: bool,
+}
+
+// As serde wants it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 impl Card {

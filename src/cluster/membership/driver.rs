@@ -6,6 +6,7 @@
 use super::{
     Me,
     card::{Card, CardBroadcasts, Cards},
+    clocks::Clocks,
     codec::MessagePack,
     effects::{Effects, Timers},
     identity::Identity,
@@ -24,6 +25,9 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::{net::SocketAddr, sync::Arc};
 
+/// Packets after which an answer to one is too late, count.
+const SENT_LATELY: u64 = 1_000;
+
 pub(super) type Swim = Foca<Identity, MessagePack, StdRng, CardBroadcasts>;
 
 /// A moment, by both clocks.
@@ -31,6 +35,8 @@ pub(super) type Swim = Foca<Identity, MessagePack, StdRng, CardBroadcasts>;
 pub(super) struct Now {
     /// Never jumps; its beginning means nothing.
     pub mono_ms: u64,
+    /// CLOCK_BOOTTIME: never jumps, and goes on while the machine sleeps.
+    pub boot_ms: i64,
     pub wall_ms: i64,
 }
 
@@ -70,6 +76,7 @@ pub(super) struct Driver {
     pub(super) complaints: Complaints,
     pub(super) counters: Counters,
     pub(super) views: Views,
+    pub(super) clocks: Clocks,
     pub(super) now: Now,
     pub(super) seeds: Vec<SocketAddr>,
     /// Some member knows us.
@@ -119,6 +126,7 @@ impl Driver {
             complaints: Complaints::default(),
             counters: Counters::default(),
             views,
+            clocks: Clocks::default(),
             now,
             seeds: Vec::new(),
             connected: false,
@@ -184,6 +192,10 @@ impl Driver {
     /// Changes what this node says of itself, and tells all.
     pub fn say(&mut self, now: Now, change: impl FnOnce(&mut Card)) {
         self.at(now);
+        self.change_card(change);
+    }
+
+    pub(super) fn change_card(&mut self, change: impl FnOnce(&mut Card)) {
         let before = self.card.clone();
         change(&mut self.card);
         if self.card == before {
@@ -239,6 +251,11 @@ impl Driver {
         self.counters
     }
 
+    /// Whether a packet of ours with that number can be one that others answer now.
+    pub(super) fn sent_lately(&self, number: u64) -> bool {
+        number <= self.number && number + SENT_LATELY > self.number
+    }
+
     /// Tells all active members that we go.
     pub(super) fn part(&mut self) {
         // Only the periods of timers may not change, and these stay: it cannot fail.
@@ -276,7 +293,7 @@ impl Driver {
         let body = Body { from: self.me(), number: self.number, standing_ms: self.standing_ms(), card, content };
         let nonce: [u8; NONCE_BYTES] = self.rng.random();
         let plain = rmp_serde::to_vec(&body).ok();
-        let packet = plain.and_then(|plain| self.seal.close(self.now.wall_ms, &nonce, &plain));
+        let packet = plain.and_then(|plain| self.seal.close(self.cluster_ms(), &nonce, &plain));
         match packet {
             Some(packet) if packet.len() <= GOSSIP_PACKET_BYTES => self.send_raw(to, packet),
             // The parts are bounded so that it fits: a bug, and one packet less.
@@ -328,6 +345,9 @@ impl Driver {
     fn at(&mut self, now: Now) {
         self.now = now;
         self.cards.lock().now_ms = now.mono_ms;
+        if self.farewells.is_none() {
+            self.look_at_clocks();
+        }
     }
 
     pub(super) fn timer(&mut self, due: u64, timer: Timer<Identity>) {

@@ -36,8 +36,11 @@ impl Driver {
             // We are one of our seeds.
             return;
         }
-        let ahead = sent_ms.saturating_sub(self.now.wall_ms);
+        let ahead = sent_ms.saturating_sub(self.cluster_ms());
         if ahead.saturating_abs() > GOSSIP_CLOCK_MS {
+            if let Content::Refused(refusal @ Refusal::Clock { .. }) = &body.content {
+                return self.refused_for_clock(from, &body, &card, refusal);
+            }
             let name = &card.name;
             self.complain(Reason::Clock, || {
                 format!(
@@ -47,7 +50,12 @@ impl Driver {
                     if ahead > 0 { "ahead" } else { "ago" }
                 )
             });
-            return self.notice(from, Reason::Clock);
+            // Under seal, since it is acted on. As seldom as notices are: an old packet that is sent again must not make a flood.
+            if self.may_notice() {
+                let refusal = Refusal::Clock { process: body.from.process, number: body.number, ahead_ms: ahead };
+                self.send(from, Content::Refused(refusal));
+            }
+            return;
         }
         let sender = (body.from.node, body.from.generation, body.from.process);
         if !self.replay.first_time(sender, body.number, self.now.mono_ms) {
@@ -55,8 +63,11 @@ impl Driver {
                 format!("a packet of node '{}' came from {from} again, and is refused", card.name)
             });
         }
-        self.views.heard(&body.from, ahead, body.standing_ms);
+        let clock_ms = sent_ms.saturating_add(card.clock_off_ms).saturating_sub(self.now.boot_ms);
+        self.views.heard(&body.from, self.now.mono_ms, clock_ms, self.own_offset_ms(), body.standing_ms);
         match body.content {
+            // On its way while a clock was set.
+            Content::Refused(Refusal::Clock { .. }) => {}
             Content::Refused(refusal) => self.refused_by(&body.from, from, &card, &refusal),
             Content::Swim(data) => match self.judge(&body.from, &card) {
                 Some(refusal) => self.refuse(from, &body.from, &card, refusal),
@@ -115,6 +126,7 @@ impl Driver {
             Refusal::SameNode { holder, standing_ms } => (holder, *standing_ms),
             Refusal::Generation(known) if known.order() <= me.order() => return,
             Refusal::Generation(known) => (known, u64::MAX),
+            Refusal::Clock { .. } => return,
             Refusal::Shards(_) | Refusal::Formats { .. } => (who, self.views.standing_ms(who)),
         };
         if other.same_process(&me) {
@@ -163,13 +175,39 @@ impl Driver {
         }
     }
 
-    /// Tells the sender in clear, a few times a second.
-    fn notice(&mut self, to: SocketAddr, reason: Reason) {
+    /// Another node says that our clock is too far off: it counts when it answers a packet that we have just sent, since its own time says
+    /// nothing. Who is a member already is no less one for that.
+    fn refused_for_clock(&mut self, from: SocketAddr, body: &Body, theirs: &Card, refusal: &Refusal) {
+        let Refusal::Clock { process, number, .. } = refusal else { return };
+        if *process != self.me().process || !self.sent_lately(*number) {
+            return;
+        }
+        let (me, ours) = (self.me(), self.standing_ms());
+        let other = &body.from;
+        let later = (other.order(), other.node) > (me.order(), me.node);
+        let goes = body.standing_ms > ours || body.standing_ms == ours && later;
+        let (name, why) = (&theirs.name, refusal.explain(&self.card));
+        let text = format!("node '{name}' at {from} refuses this node: {why}");
+        if let Some(untold) = self.complaints.due(Reason::Clock, false, self.now.mono_ms) {
+            self.tell(true, if untold == 0 { text.clone() } else { format!("{text} ({untold} more)") });
+        }
+        if goes && !self.connected {
+            self.yield_to(text, from);
+        }
+    }
+
+    /// Whether we may send one more answer to what we do not take.
+    fn may_notice(&mut self) -> bool {
         if self.now.mono_ms >= self.notices.0 + 1_000 {
             self.notices = (self.now.mono_ms, 0);
         }
-        if self.notices.1 < GOSSIP_NOTICES_PER_SEC {
-            self.notices.1 += 1;
+        self.notices.1 += 1;
+        self.notices.1 <= GOSSIP_NOTICES_PER_SEC
+    }
+
+    /// Tells the sender in clear, a few times a second.
+    fn notice(&mut self, to: SocketAddr, reason: Reason) {
+        if self.may_notice() {
             let packet = Notice::encode(reason, self.seal.cluster(), self.now.wall_ms);
             self.send_raw(to, packet);
         }
@@ -178,7 +216,7 @@ impl Driver {
     /// Anybody could say so: it is told when it comes from where we asked, and changes nothing.
     fn noticed(&mut self, from: SocketAddr, notice: &Notice) {
         let asked = self.seeds.contains(&from) || self.swim.iter_members().any(|member| member.id().address == from);
-        let text = notice.explain(from, self.seal.cluster(), self.now.wall_ms);
+        let text = notice.explain(from, self.seal.cluster());
         if let (true, Some(reason), Some(text)) = (asked, notice.reason(), text)
             && self.complaints.due(reason, false, self.now.mono_ms).is_some()
         {

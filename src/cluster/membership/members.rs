@@ -28,6 +28,8 @@ pub struct Member {
     /// It did not answer, and has some more time to say that it is there.
     pub suspect: bool,
     pub is_self: bool,
+    /// Most nodes' clocks say that its own is wrong.
+    pub clock_wrong: bool,
     /// Its wall clock minus ours, less the time on the way, milliseconds; once it was heard directly.
     pub clock_offset_ms: Option<i64>,
 }
@@ -49,6 +51,7 @@ impl Member {
             cordoned: card.cordoned,
             suspect: false,
             is_self: false,
+            clock_wrong: card.clock_wrong,
             clock_offset_ms: None,
         }
     }

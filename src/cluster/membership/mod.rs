@@ -7,6 +7,7 @@
 //! Never: a decision about shards; an unsealed packet that changes anything.
 
 mod card;
+mod clocks;
 mod codec;
 mod driver;
 mod effects;
@@ -26,10 +27,10 @@ mod view;
 pub use card::{Addresses, Versions};
 pub use members::{Counters, Member, Members};
 pub use refusal::Reason;
-pub use settings::{event_formats, wire_formats};
+pub use settings::up_to;
 
 use crate::secrets::KeyRing;
-use campanile_actors::ports::Clock;
+use campanile_actors::{ports::Clock, time::AgreedTime};
 use campanile_core::placement::NodeId;
 use campanile_schema::{ids::SessionId, limits::CLUSTER_SEEDS};
 use card::Card;
@@ -58,6 +59,8 @@ pub struct Options {
     /// HOST:PORT of members, or of some of them; names are resolved again and again. Empty: this is the first node.
     pub seeds: Vec<String>,
     pub clock: Arc<dyn Clock>,
+    /// Told what most clocks say.
+    pub agreed: AgreedTime,
 }
 
 /// What this node is.
@@ -92,6 +95,8 @@ impl Me {
             shards: self.shards,
             draining: false,
             cordoned: self.cordoned,
+            clock_off_ms: 0,
+            clock_wrong: false,
         }
     }
 }

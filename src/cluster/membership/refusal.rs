@@ -72,6 +72,12 @@ pub(super) enum Refusal {
     },
     /// A process with a later generation was at that address.
     Generation(Identity),
+    /// Its clock is so far ahead. Names the packet that showed it, so that nobody can say it again later.
+    Clock {
+        process: u32,
+        number: u64,
+        ahead_ms: i64,
+    },
 }
 
 impl Refusal {
@@ -93,6 +99,7 @@ impl Refusal {
             Self::Shards(_) => Reason::Shards,
             Self::Formats { .. } => Reason::Format,
             Self::Generation(_) => Reason::Generation,
+            Self::Clock { .. } => Reason::Clock,
         }
     }
 
@@ -112,6 +119,11 @@ impl Refusal {
                 "generation {} of this node was seen and this is {}: its data directory was lost or is an old copy; give the node \
                  another name, or wait until the others forgot it (an hour)",
                 known.generation, refused.generation
+            ),
+            Self::Clock { ahead_ms, .. } => format!(
+                "this node's clock is {} ms {} its clock; set the clock right, and this node is taken",
+                ahead_ms.saturating_abs(),
+                if *ahead_ms > 0 { "ahead of" } else { "behind" }
             ),
         }
     }
@@ -150,17 +162,15 @@ impl Notice {
     }
 
     /// Told to the operator of the node that is refused.
-    pub fn explain(&self, from: SocketAddr, cluster: &str, now_ms: i64) -> Option<String> {
+    pub fn explain(&self, from: SocketAddr, cluster: &str) -> Option<String> {
         let theirs = &self.cluster;
         let why = match self.reason()? {
             Reason::Cluster => format!("it belongs to cluster '{theirs}', this node to '{cluster}'"),
             Reason::Key => "it does not have the key that this node seals with".to_owned(),
             Reason::Seal => "its key with the same id is another one".to_owned(),
-            Reason::Clock => {
-                let off = now_ms.saturating_sub(self.now_ms);
-                format!("this node's clock is {off} ms ahead of its clock")
-            }
             Reason::Malformed
+            // Told under seal.
+            | Reason::Clock
             | Reason::Replay
             | Reason::Node
             | Reason::Shards

@@ -26,6 +26,10 @@ pub(super) const CARD_MS: u64 = 300;
 pub(super) const FAREWELLS: u32 = 3;
 /// Packets of a process after which its clock's offset is looked at anew.
 pub(super) const OFFSET_PACKETS: u32 = 16;
+/// Between two looks at the members' clocks.
+pub(super) const CLOCKS_MS: u64 = 50;
+/// A clock that was not heard for longer says nothing.
+pub(super) const CLOCK_HEARD_MS: u64 = 10_000;
 /// A clock that moved by less is not told again.
 pub(super) const OFFSET_STEP_MS: u64 = 100;
 
@@ -69,12 +73,7 @@ pub(super) fn farewell(members: usize) -> foca::Config {
 /// Oldest format that this build still reads.
 const OLDEST: u32 = 1;
 
-/// Formats of stored events that this build reads.
-pub fn event_formats() -> card::Versions {
-    card::Versions(OLDEST, campanile_schema::format::EVENT_FORMAT)
-}
-
-/// Formats of calls and their answers that this build reads.
-pub fn wire_formats() -> card::Versions {
-    card::Versions(OLDEST, campanile_schema::format::WIRE_FORMAT)
+/// Versions of a format that a build reads which knows it up to this one.
+pub fn up_to(newest: u32) -> card::Versions {
+    card::Versions(OLDEST, newest)
 }

@@ -6,7 +6,7 @@ use super::{
     members::{Counters, Members},
     seal::Seal,
 };
-use campanile_actors::ports::Clock;
+use campanile_actors::{ports::Clock, time::AgreedTime};
 use campanile_schema::limits::{GOSSIP_PACKET_BYTES, GOSSIP_PACKETS_A_TURN};
 use parking_lot::Mutex;
 use std::{
@@ -49,11 +49,11 @@ pub(super) fn start(
         .map_err(|error| format!("membership: no runtime: {error}"))?;
     let (publish, members) = watch::channel(driver.members());
     let (resolved, seeds) = mpsc::channel(1);
-    let names = options.seeds;
+    let (names, agreed) = (options.seeds, options.agreed);
     let run = async move {
         let resolving = tokio::spawn(resolve(names, resolved));
         match UdpSocket::from_std(socket) {
-            Ok(socket) => Turns { driver, socket, time, wanted, seeds, publish, counters }.run().await,
+            Ok(socket) => Turns { driver, socket, time, wanted, seeds, publish, counters, agreed }.run().await,
             Err(error) => tracing::error!(%error, "membership ended: the socket cannot be used"),
         }
         resolving.abort();
@@ -77,7 +77,7 @@ struct Time {
 impl Time {
     fn now(&self) -> Now {
         let mono_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Now { mono_ms, wall_ms: self.clock.wall_us() / 1_000 }
+        Now { mono_ms, boot_ms: (self.clock.boot_us() / 1_000).cast_signed(), wall_ms: self.clock.wall_us() / 1_000 }
     }
 }
 
@@ -89,6 +89,7 @@ struct Turns {
     seeds: mpsc::Receiver<Vec<SocketAddr>>,
     publish: watch::Sender<Arc<Members>>,
     counters: Arc<Mutex<Counters>>,
+    agreed: AgreedTime,
 }
 
 impl Turns {
@@ -156,6 +157,7 @@ impl Turns {
     }
 
     fn publish(&mut self) {
+        self.agreed.set(self.driver.agreed_ms());
         for told in self.driver.take_told() {
             if told.warning {
                 tracing::warn!("membership: {}", told.text);

@@ -5,7 +5,7 @@ use super::{
     driver::Swim,
     identity::Identity,
     members::{Member, Members},
-    settings::{CARD_MS, OFFSET_PACKETS, OFFSET_STEP_MS},
+    settings::{CARD_MS, CLOCK_HEARD_MS, OFFSET_PACKETS, OFFSET_STEP_MS},
 };
 use foca::State;
 use parking_lot::Mutex;
@@ -27,11 +27,13 @@ fn process(identity: &Identity) -> Process {
 struct Heard {
     /// How long it said that it has been a member, milliseconds.
     standing_ms: u64,
-    /// The largest of the last packets: the time on the way only lowers it.
+    /// Its wall clock minus our boot clock, the largest of the last packets: the time on the way only lowers it.
     offset_ms: Option<i64>,
+    /// When it was heard last.
+    at_ms: u64,
     gathering: Option<i64>,
     packets: u32,
-    /// The offset that the view shows.
+    /// The difference to our wall clock that the view shows.
     shown: Option<i64>,
 }
 
@@ -56,24 +58,32 @@ impl Views {
         self.last.clone()
     }
 
-    /// A packet of that process came, sent so much ahead of our clock.
-    pub fn heard(&mut self, from: &Identity, ahead_ms: i64, standing_ms: u64) {
+    /// A packet of that process came. `offset_ms`: its wall clock then minus our boot clock now; `own_ms`: that of our wall clock.
+    pub fn heard(&mut self, from: &Identity, now_ms: u64, offset_ms: i64, own_ms: i64, standing_ms: u64) {
         let heard = self.heard.entry(process(from)).or_default();
-        heard.standing_ms = standing_ms;
-        heard.gathering = heard.gathering.max(Some(ahead_ms));
+        (heard.standing_ms, heard.at_ms) = (standing_ms, now_ms);
+        heard.gathering = heard.gathering.max(Some(offset_ms));
         heard.packets += 1;
         if heard.offset_ms.is_none() || heard.packets >= OFFSET_PACKETS {
             heard.packets = 0;
             heard.offset_ms = heard.gathering.take();
         }
-        let moved = match (heard.offset_ms, heard.shown) {
+        let ahead_ms = heard.offset_ms.map(|offset_ms| offset_ms - own_ms);
+        let moved = match (ahead_ms, heard.shown) {
             (Some(now), Some(shown)) => now.abs_diff(shown) >= OFFSET_STEP_MS,
             (now, shown) => now != shown,
         };
         if moved {
-            heard.shown = heard.offset_ms;
+            heard.shown = ahead_ms;
             self.offsets_moved += 1;
         }
+    }
+
+    /// Clocks of other members that were heard lately, as offsets from our boot clock, milliseconds.
+    pub fn clocks(&self, swim: &Swim, own: u64, now_ms: u64) -> Vec<i64> {
+        let others = swim.iter_members().filter(|member| member.id().node != own);
+        let heard = others.filter_map(|member| self.heard.get(&process(member.id())));
+        heard.filter(|heard| now_ms <= heard.at_ms + CLOCK_HEARD_MS).filter_map(|heard| heard.offset_ms).collect()
     }
 
     pub fn standing_ms(&self, of: &Identity) -> u64 {

@@ -1,9 +1,15 @@
-//! What the cluster is. Written once with the schema, and read by every node before it does anything.
+//! What the cluster is. Written once with the schema, and read by every node before it does anything; its formats are raised when all
+//! nodes know newer ones.
 
-use super::{connection::is_applied, error, options::CqlOptions};
+use super::{
+    connection::{Connection, Kind, is_applied},
+    error,
+    options::CqlOptions,
+};
+use crate::release;
 use campanile_actors::ports::StoreError;
 use campanile_schema::{
-    format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
+    format::{EVENT_FORMAT, FormatRow, Formats, WIRE_FORMAT},
     ids::ClusterId,
 };
 use scylla::{
@@ -80,6 +86,30 @@ pub async fn read(session: &Session, options: &CqlOptions) -> Result<FormatRow, 
         shards: options.shards,
         created_ms,
     };
-    format.check().map_err(|e| StoreError::Refused(format!("keyspace {keyspace}: {e}")))?;
+    release::formats().check(format.formats()).map_err(|e| StoreError::Refused(format!("keyspace {keyspace}: {e}")))?;
     Ok(format)
+}
+
+/// Formats that may be written, and the row's version.
+async fn standing(link: &Connection) -> Result<(i64, Formats), StoreError> {
+    const DOING: &str = "the cluster's formats are read";
+    let found = link.rows(Kind::Lease, &link.statements.read_formats, (NAME,), DOING).await?;
+    let (version, event, wire) = found.first_row::<(i64, i32, i32)>().map_err(|e| error::damaged(DOING, e))?;
+    Ok((version, Formats { event: event.cast_unsigned(), wire: wire.cast_unsigned() }))
+}
+
+pub async fn stand(link: &Connection) -> Result<Formats, StoreError> {
+    Ok(standing(link).await?.1)
+}
+
+/// Raises them, never lowers one; what stands afterwards, whoever raised it.
+pub async fn raise(link: &Connection, to: Formats) -> Result<Formats, StoreError> {
+    let (version, stands) = standing(link).await?;
+    let raised = stands.newest(to);
+    if raised != stands {
+        let formats = (raised.event.cast_signed(), raised.wire.cast_signed());
+        // Another node may be first, and the answer may be lost: the row tells.
+        link.lwt(&link.statements.raise_formats, (version + 1, formats.0, formats.1, NAME, version)).await;
+    }
+    stand(link).await
 }

@@ -3,13 +3,16 @@
 //! Conditions are `IF version = ?` or `IF NOT EXISTS`. What an LWT that was not applied found is read at SERIAL: servers differ in what
 //! they send beside "not applied". Whatever failed, or was not answered in time, is `Unknown`.
 
-use super::{Core, CqlStore, connection::Kind, lanes, rows};
+use super::{Core, CqlStore, connection::Kind, format, lanes, rows};
 use campanile_actors::ports::{Leases, PortFuture, StoreError};
 use campanile_core::ownership::{
     rows::{SessionRow, ShardRow},
     store::{Answer, Statement},
 };
-use campanile_schema::ids::{SessionId, ShardId};
+use campanile_schema::{
+    format::Formats,
+    ids::{SessionId, ShardId},
+};
 use futures_util::future::try_join_all;
 use std::{future::Future, pin::Pin};
 
@@ -37,6 +40,14 @@ impl Leases for CqlStore {
 
     fn next_session(&self) -> PortFuture<'_, SessionId> {
         self.spawn(|core| async move { core.next_session().await })
+    }
+
+    fn formats(&self) -> PortFuture<'_, Formats> {
+        self.spawn(|core| async move { format::stand(&core.link).await })
+    }
+
+    fn raise_formats(&self, to: Formats) -> PortFuture<'_, Formats> {
+        self.spawn(move |core| async move { format::raise(&core.link, to).await })
     }
 
     fn read_lane(

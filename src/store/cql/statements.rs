@@ -75,6 +75,8 @@ statements! {
     read_shard: Serial "SELECT shard, version, nonce_session, nonce_count, owner, epoch, spans, snapshot_epoch, snapshot_number, snapshot_seq FROM {keyspace}.shards WHERE bucket = ? AND shard = ?";
     read_shards: Serial "SELECT shard, version, nonce_session, nonce_count, owner, epoch, spans, snapshot_epoch, snapshot_number, snapshot_seq FROM {keyspace}.shards WHERE bucket = ?";
 
+    read_formats: Serial "SELECT version, event_format, wire_format FROM {keyspace}.format WHERE name = ?";
+    raise_formats: Quorum "UPDATE {keyspace}.format SET version = ?, event_format = ?, wire_format = ? WHERE name = ? IF version = ?";
     read_number: Serial "SELECT last FROM {keyspace}.session_numbers WHERE name = ?";
     first_number: Quorum "INSERT INTO {keyspace}.session_numbers (name, last) VALUES (?, ?) IF NOT EXISTS";
     next_number: Quorum "UPDATE {keyspace}.session_numbers SET last = ? WHERE name = ? IF last = ?";

@@ -14,6 +14,7 @@ use campanile_core::ownership::{
     store::{Answer, Batch, Statement},
 };
 use campanile_schema::{
+    format::Formats,
     ids::{JobId, RunId, SessionId, ShardId},
     record::RunRecord,
 };
@@ -43,6 +44,7 @@ pub struct SharedMemory {
     manifests: Mutex<BTreeMap<(ShardId, u64), Manifest>>,
     tables: MemoryTables,
     progress: Mutex<Progress>,
+    formats: Mutex<Formats>,
 }
 
 #[derive(Default)]
@@ -79,6 +81,7 @@ impl SharedMemory {
             manifests: Mutex::default(),
             tables: MemoryTables::default(),
             progress: Mutex::default(),
+            formats: Mutex::new(Formats::OURS),
         })
     }
 
@@ -198,6 +201,18 @@ impl Leases for SharedEnd {
             let mut rows = store.rows.lock();
             rows.last_session += 1;
             Ok(SessionId(rows.last_session))
+        })
+    }
+
+    fn formats(&self) -> PortFuture<'_, Formats> {
+        self.call(|store| Ok(*store.formats.lock()))
+    }
+
+    fn raise_formats(&self, to: Formats) -> PortFuture<'_, Formats> {
+        self.call(move |store| {
+            let mut stands = store.formats.lock();
+            *stands = stands.newest(to);
+            Ok(*stands)
         })
     }
 

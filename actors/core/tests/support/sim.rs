@@ -186,7 +186,14 @@ impl Sim {
         assert!(used.iter().all(|id| (context.ids.first..context.ids.first + context.ids.count).contains(id)));
         used.dedup();
         assert_eq!(used.len(), decision.events.iter().filter_map(id_used).count(), "an id was used twice");
-        let frame = Frame { shard: ShardId(3), epoch: context.epoch, seq: 9, hlc: 77, events: decision.events.clone() };
+        let frame = Frame {
+            shard: ShardId(3),
+            epoch: context.epoch,
+            seq: 9,
+            hlc: 77,
+            events: decision.events.clone(),
+            format: 1,
+        };
         let bytes = frame::encode(&frame);
         let again: Frame = frame::decode("frame", &bytes).unwrap();
         assert_eq!(again, frame);

@@ -34,6 +34,7 @@ class MemberState(Word):
     SUSPECTED = "SUSPECTED"
     CORDONED = "CORDONED"
     DRAINING = "DRAINING"
+    CLOCK_WRONG = "CLOCK_WRONG"
 
 
 class MoveReason(Word):
@@ -60,6 +61,8 @@ class ClusterEventKind(Word):
     SHARD_SERVED = "SHARD_SERVED"
     SHARD_HANDED_OVER = "SHARD_HANDED_OVER"
     SHARD_LOST = "SHARD_LOST"
+    NODE_CLOCK_WRONG = "NODE_CLOCK_WRONG"
+    NODE_CLOCK_RIGHT = "NODE_CLOCK_RIGHT"
 
 
 class PlanAction(Word):

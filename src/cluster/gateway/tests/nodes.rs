@@ -120,6 +120,7 @@ pub fn members(names: &[(&str, SocketAddr)], me: &str) -> Members {
         cordoned: false,
         suspect: false,
         is_self: *name == me,
+        clock_wrong: false,
         clock_offset_ms: None,
     };
     let mut all: Vec<Member> = names.iter().map(member).collect();

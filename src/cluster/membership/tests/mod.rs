@@ -1,6 +1,7 @@
 //! A network of members in virtual time, everything from a seed; and a few members over real sockets.
 #![allow(clippy::unwrap_used)]
 
+mod clocks;
 mod packets;
 mod refusals;
 mod simulation;

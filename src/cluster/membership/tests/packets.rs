@@ -119,6 +119,8 @@ fn the_largest_packet_fits() {
         shards: u16::MAX,
         draining: true,
         cordoned: true,
+        clock_off_ms: i64::MIN,
+        clock_wrong: true,
     };
     let card = card.encode().unwrap();
     assert!(card.len() <= GOSSIP_CARD_BYTES, "{}", card.len());

@@ -71,7 +71,9 @@ fn a_clock_that_is_too_far_off() {
         let world = not_taken(23, |start| start.clock_off_ms = off_ms);
         assert!(refused(&world, Reason::Clock) > 0);
         assert!(told_by_members(&world, "set the clocks right"), "{}", world.story());
-        assert!(world.was_told(3, "ahead of its clock"), "{}", world.story());
+        let side = if off_ms > 0 { "ahead of its clock" } else { "behind its clock" };
+        assert!(world.was_told(3, side), "{}", world.story());
+        assert!(world.members(3).refused.as_ref().unwrap().contains(side), "{:?}", world.members(3).refused);
     }
 }
 

@@ -17,6 +17,7 @@ fn options(seeds: Vec<String>) -> Options {
         advertised: None,
         seeds,
         clock: Arc::new(SystemClock),
+        agreed: Default::default(),
     }
 }
 

@@ -115,7 +115,7 @@ impl World {
 
     pub fn now(&self, place: usize) -> Now {
         let off = self.clocks.get(&place).copied().unwrap_or(0);
-        Now { mono_ms: self.now_ms, wall_ms: EPOCH_MS + self.now_ms as i64 + off }
+        Now { mono_ms: self.now_ms, boot_ms: self.now_ms as i64, wall_ms: EPOCH_MS + self.now_ms as i64 + off }
     }
 
     pub fn start(&mut self, place: usize, start: Start) {
@@ -131,6 +131,11 @@ impl World {
             self.places.resize_with(place + 1, || None);
         }
         self.places[place] = Some(driver);
+    }
+
+    /// The clock of a member is off by so much from now on, milliseconds.
+    pub fn set_clock(&mut self, place: usize, off_ms: i64) {
+        self.clocks.insert(place, off_ms);
     }
 
     /// Ends without a word.

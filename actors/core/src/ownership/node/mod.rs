@@ -198,9 +198,13 @@ impl Ownership {
         self.settle(now_ms);
     }
 
-    /// Membership and placement have changed.
+    /// Membership and placement have changed. What is to go begins to at once; what is to come waits for the rows to be read.
     pub fn hint(&mut self, hints: Hints) {
         self.hints = hints;
+        if !self.session.is_over() {
+            let held: Vec<ShardId> = self.holds.keys().copied().collect();
+            held.into_iter().for_each(|shard| self.begin_move(shard));
+        }
     }
 
     /// Gives every shard away and ends the session.

@@ -53,12 +53,8 @@ impl Ownership {
 
     fn reconcile(&mut self, now_ms: u64, shard: ShardId, row: &ShardRow) {
         let me = self.id();
-        if let Some(hold) = self.holds.get(&shard) {
-            let successor = self.hints.wanted.get(&shard).copied();
-            let moves = successor.filter(|to| *to != me && self.hints.members.contains(to));
-            if let (Phase::Serving, Some(successor)) = (hold.phase, moves) {
-                self.hand_over(shard, successor);
-            }
+        if self.holds.contains_key(&shard) {
+            self.begin_move(shard);
             return;
         }
         let wanted = self.hints.wanted.get(&shard) == Some(&me);
@@ -73,6 +69,24 @@ impl Ownership {
             }
             None if wanted => self.claim(now_ms, shard, row),
             None => {}
+        }
+    }
+
+    /// Gives a shard away that is served here, if another member should have it.
+    pub(super) fn begin_move(&mut self, shard: ShardId) {
+        let me = self.id();
+        let successor = self.hints.wanted.get(&shard).copied();
+        let successor = successor.filter(|to| *to != me && self.hints.members.contains(to));
+        let serving = self.holds.get(&shard).is_some_and(|hold| hold.phase == Phase::Serving);
+        if let Some(successor) = successor.filter(|_| serving) {
+            self.hand_over(shard, successor);
+        }
+    }
+
+    /// What is known of a row before it is read again: who owns it.
+    pub(super) fn note_owner(&mut self, shard: ShardId, owner: SessionId) {
+        if let Some((_, row)) = self.rows.iter_mut().find(|(known, _)| *known == shard) {
+            row.owner = Some(owner);
         }
     }
 

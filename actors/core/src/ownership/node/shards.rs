@@ -202,6 +202,11 @@ impl Ownership {
 
     fn released(&mut self, shard: ShardId, successor: SessionId) {
         self.holds.remove(&shard);
+        self.note_owner(shard, successor);
+        if self.session.is_draining() && self.holds.is_empty() {
+            // Whether anything is left is in the rows.
+            self.next_reconcile_ms = 0;
+        }
         self.took(Transition::Released);
         self.out.push(Output::Released { shard, successor });
     }

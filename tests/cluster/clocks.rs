@@ -1,0 +1,134 @@
+//! Nodes whose wall clocks are wrong: due instants go on, and nothing is early, whosever clock it is.
+
+use crate::{
+    Bodies, every_second, nothing_missed_and_nothing_doubled, spread, support,
+    support::eventually,
+    town::{SHARDS, Town},
+};
+use campanile_client::{Context, Executor, ExecutorHandle, JobError};
+use campanile_schema::payload::Payload;
+use parking_lot::Mutex;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+async fn three_nodes() -> Town {
+    let mut town = Town::with_gossip();
+    for node in [1, 2, 3] {
+        town.start(node).await;
+    }
+    spread(&town, 3).await;
+    town
+}
+
+/// An executor with a clock that is right: it notes bodies that begin before they are due, by how many milliseconds.
+fn executor(town: &Town) -> (ExecutorHandle, Bodies, Arc<Mutex<Vec<i64>>>) {
+    let (bodies, early) = (Bodies::default(), Arc::<Mutex<Vec<i64>>>::default());
+    let (ran, noted) = (bodies.clone(), early.clone());
+    let addresses: Vec<String> = [1, 2, 3].iter().map(|node| town.rpc(*node)).collect();
+    let executor = Executor::builder(addresses.join(","), support::TOKEN)
+        .pool("default")
+        .slots(8)
+        .any_handler(move |context: Context, _: Payload| {
+            *ran.lock().entry(context.run_id()).or_default() += 1;
+            let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
+            let ahead_ms = context.logical_time().map_or(0, |due| due.0 - now_ms);
+            if ahead_ms > 0 {
+                noted.lock().push(ahead_ms);
+            }
+            async move { Ok::<_, JobError>(None) }
+        })
+        .build()
+        .unwrap()
+        .start();
+    (executor, bodies, early)
+}
+
+/// The nodes own everything together, and the others nothing.
+async fn only(town: &Town, nodes: &[u64]) {
+    eventually("shards on the nodes with right clocks only", || async {
+        let owned = town.owned();
+        let all = owned.values().sum::<usize>() == usize::from(SHARDS);
+        (all && owned.keys().eq(nodes)).then_some(())
+    })
+    .await;
+}
+
+async fn says(town: &Town, node: u64, part: &str) {
+    let what = format!("node {node} says: {part}");
+    eventually(&what, || async {
+        town.scheduler(node).not_ready_reasons().iter().any(|reason| reason.contains(part)).then_some(())
+    })
+    .await;
+}
+
+async fn stop(mut town: Town) {
+    for node in [1, 2, 3] {
+        town.stop(node).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_clock_is_wrong_gives_its_shards_away_and_takes_part_again_when_it_is_right() {
+    let town = three_nodes().await;
+    let (executor, bodies, early) = executor(&town);
+    let jobs = every_second(&town, 1, 12).await;
+    for (off_ms, how) in [(3_600_000, "ahead of"), (-90_000, "behind"), (10_000, "ahead of")] {
+        town.set_clock(2, off_ms);
+        says(&town, 2, &format!("{how} what most nodes of the cluster agree on")).await;
+        only(&town, &[1, 3]).await;
+        for node in [1, 3] {
+            assert_eq!(town.scheduler(node).not_ready_reasons(), Vec::<String>::new());
+        }
+        nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 5).await;
+        town.set_clock(2, 0);
+        spread(&town, 3).await;
+        assert_eq!(town.scheduler(2).not_ready_reasons(), Vec::<String>::new());
+    }
+    nothing_missed_and_nothing_doubled(&town, 2, &jobs, &bodies, 5).await;
+    assert_eq!(*early.lock(), Vec::<i64>::new(), "bodies that began too early, ms");
+    executor.drain(Duration::from_secs(2)).await;
+    stop(town).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_starts_with_a_wrong_clock_gets_nothing_until_it_is_right() {
+    let mut town = Town::with_gossip();
+    for node in [1, 2] {
+        town.start(node).await;
+    }
+    spread(&town, 2).await;
+    for (off_ms, why) in [
+        (3_600_000, "ahead of its clock; set the clock right"),
+        (-3_600_000, "behind its clock; set the clock right"),
+        (20_000, "ahead of what most nodes of the cluster agree on"),
+    ] {
+        town.start_off(3, off_ms).await;
+        says(&town, 3, why).await;
+        only(&town, &[1, 2]).await;
+        for node in [1, 2] {
+            assert_eq!(town.scheduler(node).not_ready_reasons(), Vec::<String>::new());
+        }
+        town.set_clock(3, 0);
+        spread(&town, 3).await;
+        assert_eq!(town.scheduler(3).not_ready_reasons(), Vec::<String>::new());
+        town.stop(3).await;
+        only(&town, &[1, 2]).await;
+    }
+    for node in [1, 2] {
+        town.stop(node).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_that_never_agreed_go_on_each_by_its_own_clock() {
+    let mut town = Town::with_gossip();
+    town.start(1).await;
+    town.start_off(2, 20_000).await;
+    spread(&town, 2).await;
+    for node in [1, 2] {
+        assert_eq!(town.scheduler(node).not_ready_reasons(), Vec::<String>::new());
+        town.stop(node).await;
+    }
+}
