@@ -13,6 +13,7 @@ use campanile_actors::{
     messages::Answer,
     owner::ClusterMember,
     scheduler::Scheduler,
+    survey::{Survey, Surveyed},
 };
 use campanile_core::{
     ownership::Settings,
@@ -20,10 +21,18 @@ use campanile_core::{
 };
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
-    ids::{ClusterId, SessionId, ShardId},
+    ids::{ClusterId, JobId, SessionId, ShardId},
+    rpc::executor::{ClusterNodes, NodeAddress},
 };
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, future::Future, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::sync::watch;
 
 pub const SHARDS: u16 = 16;
@@ -34,6 +43,8 @@ const LEASE_MS: u64 = 1_500;
 pub struct Town {
     store: Arc<SharedMemory>,
     members: watch::Sender<Arc<Vec<ClusterMember>>>,
+    /// What executors are told.
+    addresses: watch::Sender<Arc<ClusterNodes>>,
     roads: Arc<Roads>,
     nodes: BTreeMap<u64, House>,
 }
@@ -49,8 +60,15 @@ struct House {
 /// The way to each node's scheduler.
 #[derive(Default)]
 struct Roads {
+    /// Without those that are cut off.
     schedulers: Mutex<BTreeMap<NodeId, Scheduler>>,
     sessions: Mutex<BTreeMap<SessionId, NodeId>>,
+}
+
+/// The same, for one node.
+struct Road {
+    from: NodeId,
+    roads: Arc<Roads>,
 }
 
 struct Crier {
@@ -86,15 +104,15 @@ impl Announce for Crier {
     }
 }
 
-impl Peers for Roads {
+impl Peers for Road {
     fn ask(
         &self,
         owner: SessionId,
         shard: ShardId,
         call: ShardCall,
     ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>> {
-        let node = self.sessions.lock().get(&owner).copied();
-        let scheduler = node.and_then(|node| self.schedulers.lock().get(&node).cloned());
+        let node = self.roads.sessions.lock().get(&owner).copied();
+        let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());
         Box::pin(async move {
             let Some(scheduler) = scheduler else { return Err(nowhere()) };
             // As over a wire.
@@ -107,7 +125,7 @@ impl Peers for Roads {
     }
 
     fn others(&self) -> Vec<SessionId> {
-        self.sessions.lock().keys().copied().collect()
+        self.roads.sessions.lock().keys().copied().collect()
     }
 
     fn changes(
@@ -115,8 +133,8 @@ impl Peers for Roads {
         of: SessionId,
         since: Option<Place>,
     ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
-        let node = self.sessions.lock().get(&of).copied();
-        let scheduler = node.and_then(|node| self.schedulers.lock().get(&node).cloned());
+        let node = self.roads.sessions.lock().get(&of).copied();
+        let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());
         Box::pin(async move {
             let Some(scheduler) = scheduler else { return Err(nowhere()) };
             let answer = scheduler.changes_for_peer(since);
@@ -126,9 +144,28 @@ impl Peers for Roads {
         })
     }
 
+    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Vec<(String, Answer<Surveyed>)>> + Send + '_>> {
+        let nodes: BTreeSet<NodeId> =
+            self.roads.sessions.lock().values().copied().filter(|node| *node != self.from).collect();
+        let schedulers = self.roads.schedulers.lock().clone();
+        Box::pin(async move {
+            let mut answers = Vec::new();
+            for node in nodes {
+                let answer = match schedulers.get(&node) {
+                    Some(scheduler) => scheduler.survey(what).await,
+                    None => Err(nowhere()),
+                };
+                let answer: Answer<Surveyed> =
+                    rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone()).unwrap();
+                answers.push((format!("n{}", node.0), answer));
+            }
+            answers
+        })
+    }
+
     fn tell_released(&self, shard: ShardId, successor: SessionId) {
-        let node = self.sessions.lock().get(&successor).copied();
-        if let Some(scheduler) = node.and_then(|node| self.schedulers.lock().get(&node).cloned()) {
+        let node = self.roads.sessions.lock().get(&successor).copied();
+        if let Some(scheduler) = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned()) {
             scheduler.released_to(successor, shard);
         }
     }
@@ -137,7 +174,8 @@ impl Peers for Roads {
 impl Town {
     pub fn new() -> Self {
         let (members, _) = watch::channel(Arc::default());
-        Self { store: SharedMemory::new(SHARDS), members, roads: Arc::default(), nodes: BTreeMap::new() }
+        let (addresses, _) = watch::channel(Arc::default());
+        Self { store: SharedMemory::new(SHARDS), members, addresses, roads: Arc::default(), nodes: BTreeMap::new() }
     }
 
     /// A way to the store besides those of nodes.
@@ -175,10 +213,11 @@ impl Town {
                 predecessor: None,
             },
             members: self.members.subscribe(),
+            nodes: self.addresses.subscribe(),
             chronicle: Arc::default(),
             desk: None,
             announce: Arc::new(Crier { node: NodeId(node), members: self.members.clone(), roads: self.roads.clone() }),
-            peers: self.roads.clone(),
+            peers: Arc::new(Road { from: NodeId(node), roads: self.roads.clone() }),
             connect: Box::new(|_| Box::pin(async { Ok(()) })),
             drain: Duration::from_secs(20),
         }));
@@ -189,6 +228,9 @@ impl Town {
         let started = Node::start(options).await.unwrap();
         self.roads.schedulers.lock().insert(NodeId(node), started.scheduler().clone());
         let addresses = (started.http_addr(), started.rpc_addr());
+        self.tell_executors(|nodes| {
+            nodes.push(NodeAddress { node: format!("n{node}"), address: addresses.1.to_string() });
+        });
         self.nodes.insert(node, House { node: Some(started), addresses, dir, end });
     }
 
@@ -209,6 +251,13 @@ impl Town {
             }
         }
         owned
+    }
+
+    /// The node of a job's shard, as the rows say.
+    pub fn owner_of(&self, job: JobId) -> Option<u64> {
+        let owners = self.store.owners();
+        let session = owners.get(&job.shard(SHARDS))?;
+        self.roads.sessions.lock().get(session).map(|node| node.0)
     }
 
     /// Stops in order: its shards are given away first.
@@ -242,7 +291,12 @@ impl Town {
         self.nodes[&node].end.weather().cut.store(false, std::sync::atomic::Ordering::Release);
     }
 
+    fn tell_executors(&self, change: impl FnOnce(&mut Vec<NodeAddress>)) {
+        self.addresses.send_modify(|nodes| change(&mut Arc::make_mut(nodes).nodes));
+    }
+
     fn gone(&self, node: u64) {
+        self.tell_executors(|nodes| nodes.retain(|known| known.node != format!("n{node}")));
         self.members.send_modify(|members| {
             *members = Arc::new(members.iter().filter(|member| member.node != NodeId(node)).cloned().collect());
         });

@@ -71,6 +71,9 @@ pub struct Card {
     pub draining: bool,
     #[serde(rename = "k", default, skip_serializing_if = "std::ops::Not::not")]
     pub cordoned: bool,
+    /// `host:port` of its RPC port for executors, where that is not the address above.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    pub executors_at: Option<String>,
 }
 
 impl Card {
@@ -80,7 +83,7 @@ impl Card {
         let most = GOSSIP_CARD_BYTES;
         if bytes.len() > most {
             return Err(format!(
-                "what node '{}' says of itself takes {} bytes, at most {most}: use a shorter name",
+                "what node '{}' says of itself takes {} bytes, at most {most}: use a shorter node.name or rpc.advertise",
                 self.name,
                 bytes.len()
             ));

@@ -36,7 +36,10 @@ pub mod tests;
 
 pub use options::CqlOptions;
 
-use campanile_actors::ports::{PortFuture, StoreError};
+use campanile_actors::{
+    ports::{PortFuture, StoreError},
+    trouble::Trouble,
+};
 use campanile_schema::format::FormatRow;
 use connection::Connection;
 use std::{future::Future, sync::Arc};
@@ -61,6 +64,7 @@ struct Core {
     deleted: lanes::Deleted,
     known: views::Known,
     logs: views::Logs,
+    unanswered: Trouble,
 }
 
 impl CqlStore {
@@ -83,6 +87,7 @@ impl CqlStore {
             deleted: lanes::Deleted::default(),
             known: views::Known::default(),
             logs: views::Logs::default(),
+            unanswered: Trouble::new("statements of the ownership protocol have no answer"),
         };
         Ok((Arc::new(Self { core: Arc::new(core), runtime: Handle::current() }), format))
     }

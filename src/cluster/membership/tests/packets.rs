@@ -12,7 +12,7 @@ use super::{
     world::{KEY, Start, World, address},
 };
 use crate::secrets::KeyRing;
-use campanile_schema::limits::{CLUSTER_NAME_CHARS, GOSSIP_CARD_BYTES, GOSSIP_PACKET_BYTES};
+use campanile_schema::limits::{CLUSTER_NAME_CHARS, GOSSIP_CARD_BYTES, GOSSIP_PACKET_BYTES, RPC_ADVERTISE_BYTES};
 use rand::RngExt;
 use serde_bytes::ByteBuf;
 
@@ -119,6 +119,7 @@ fn the_largest_packet_fits() {
         shards: u16::MAX,
         draining: true,
         cordoned: true,
+        executors_at: Some(long(RPC_ADVERTISE_BYTES)),
     };
     let card = card.encode().unwrap();
     assert!(card.len() <= GOSSIP_CARD_BYTES, "{}", card.len());
