@@ -300,7 +300,7 @@ pub const CLUSTER_NAME_CHARS: usize = 63;
 /// What a node remembers of what happened to its cluster, count.
 pub const CLUSTER_EVENTS: usize = 1_000;
 /// Longest `rpc.advertise`: it goes with every packet of membership, bytes.
-pub const RPC_ADVERTISE_BYTES: usize = 64;
+pub const RPC_ADVERTISE_BYTES: usize = 48;
 /// Addresses in `cluster.seeds`, count.
 pub const CLUSTER_SEEDS: usize = 64;
 /// Largest packet of membership, bytes: it must fit into one frame of any network.
