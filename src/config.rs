@@ -304,7 +304,7 @@ impl Config {
         let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
         let told = [cluster::told_to_executors(&self.rpc.advertise)];
-        for (kept, setting, rule) in told.into_iter().chain(self.cluster.rules()).into_iter().chain(self.tls.rules()) {
+        for (kept, setting, rule) in told.into_iter().chain(self.cluster.rules()).chain(self.tls.rules()) {
             need(kept, setting, rule);
         }
         found

@@ -44,8 +44,8 @@ impl Surveyed {
     }
 }
 
-/// Answers by node.
-type Answers = Vec<(String, Answer<Surveyed>)>;
+/// What nodes said, by their names.
+pub type Answers = Vec<(String, Answer<Surveyed>)>;
 
 /// Those that came, and the nodes without one.
 fn parted(answers: Answers) -> (Vec<(String, Surveyed)>, Vec<MissingNode>) {

@@ -11,7 +11,7 @@ use campanile_actors::{
     changes::mirror::{Copied, Place},
     messages::Answer,
     scheduler::Scheduler,
-    survey::{self, Survey, Surveyed},
+    survey::{self, Answers, Survey, Surveyed},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::{
@@ -194,7 +194,7 @@ impl Peers for GatewayPeers {
         })
     }
 
-    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Vec<(String, Answer<Surveyed>)>> + Send + '_>> {
+    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>> {
         Box::pin(async move {
             let members = self.inner.members.borrow().clone();
             let asked = members.others().map(|member| async move {

@@ -13,7 +13,7 @@ use campanile_actors::{
     messages::Answer,
     owner::ClusterMember,
     scheduler::Scheduler,
-    survey::{Survey, Surveyed},
+    survey::{Answers, Survey, Surveyed},
 };
 use campanile_core::{
     ownership::Settings,
@@ -144,7 +144,7 @@ impl Peers for Road {
         })
     }
 
-    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Vec<(String, Answer<Surveyed>)>> + Send + '_>> {
+    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>> {
         let nodes: BTreeSet<NodeId> =
             self.roads.sessions.lock().values().copied().filter(|node| *node != self.from).collect();
         let schedulers = self.roads.schedulers.lock().clone();

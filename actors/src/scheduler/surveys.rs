@@ -3,7 +3,7 @@
 use super::Scheduler;
 use crate::{
     messages::Answer,
-    survey::{self, Survey, Surveyed},
+    survey::{self, Answers, Survey, Surveyed},
 };
 use campanile_schema::view::{ExecutorView, Gathered, NodeView, PoolView};
 
@@ -23,7 +23,7 @@ impl Scheduler {
     }
 
     /// What every node says, this one first; None: it is alone.
-    async fn survey_all(&self, what: Survey) -> Answer<Option<Vec<(String, Answer<Surveyed>)>>> {
+    async fn survey_all(&self, what: Survey) -> Answer<Option<Answers>> {
         let directory = self.directory()?;
         let Some(membership) = &directory.membership else { return Ok(None) };
         let (own, others) = tokio::join!(self.survey(what), membership.peers.survey(what));

@@ -333,12 +333,13 @@ impl Session {
             let down_ms = self.down_since_ms[from].get_or_insert(now_ms);
             if ready {
                 self.down_since_ms[from] = None;
-            } else if now_ms.saturating_sub(*down_ms) > REHOME_MS && self.attempts.is_home(from) {
-                if let Some(to) = self.other_of_its_cluster(from) {
-                    tracing::info!(from, to, "what came over a lost connection is told over another one");
-                    self.attempts.rehome(from, to);
-                    self.announce_again[to] = true;
-                }
+            } else if now_ms.saturating_sub(*down_ms) > REHOME_MS
+                && self.attempts.is_home(from)
+                && let Some(to) = self.other_of_its_cluster(from)
+            {
+                tracing::info!(from, to, "what came over a lost connection is told over another one");
+                self.attempts.rehome(from, to);
+                self.announce_again[to] = true;
             }
         }
     }
