@@ -63,7 +63,8 @@ sections! {
     /// `tzdb_dir`: empty = the bundled time zones.
     NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256, tzdb_dir: String = String::new() }
     HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false, cors_origins: Vec<String> = Vec::new() }
-    RpcSection { listen: SocketAddr = loopback(7701) }
+    /// `advertise`: empty = where it listens.
+    RpcSection { listen: SocketAddr = loopback(7701), advertise: String = String::new() }
     /// No files: both ports in clear.
     TlsSection { cert_file: String = String::new(), key_file: String = String::new(), http: bool = true, rpc: bool = true }
     /// Empty = none.
@@ -321,7 +322,8 @@ impl Config {
         need(in_range(files.scan_ms, 100, 3_600_000), "files.scan_ms", range(100, 3_600_000));
         let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
-        for (kept, setting, rule) in self.cluster.rules().into_iter().chain(self.tls.rules()) {
+        let told = [cluster::told_to_executors(&self.rpc.advertise)];
+        for (kept, setting, rule) in told.into_iter().chain(self.cluster.rules()).chain(self.tls.rules()) {
             need(kept, setting, rule);
         }
         found

@@ -25,6 +25,7 @@ use campanile_core::{ownership::Settings, placement::Standing};
 use campanile_schema::{
     format::{FormatRow, Formats},
     ids::SessionId,
+    rpc::executor::ClusterNodes,
 };
 use parking_lot::Mutex;
 use std::{
@@ -68,6 +69,8 @@ pub struct ClusterOptions {
     pub settings: Settings,
     /// Living members, this node among them once it was announced.
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    /// The same nodes, as executors reach them.
+    pub nodes: watch::Receiver<Arc<ClusterNodes>>,
     pub announce: Arc<dyn Announce>,
     /// What happens is noted there.
     pub chronicle: Arc<Chronicle>,
@@ -128,6 +131,7 @@ pub struct Member {
     store: SharedStore,
     settings: Settings,
     members: watch::Receiver<Arc<Vec<ClusterMember>>>,
+    nodes: watch::Receiver<Arc<ClusterNodes>>,
     announce: Arc<dyn Announce>,
     chronicle: Arc<Chronicle>,
     desk: Option<Arc<Desk>>,
@@ -160,6 +164,7 @@ impl Home {
                     store: options.store,
                     settings: options.settings,
                     members: options.members,
+                    nodes: options.nodes,
                     announce: options.announce,
                     chronicle: options.chronicle,
                     desk: options.desk,
@@ -186,6 +191,14 @@ impl Home {
         match self {
             Self::Alone(_) => None,
             Self::Cluster(member) => member.desk.clone(),
+        }
+    }
+
+    /// The nodes that executors are told of; None: the node is alone.
+    pub fn nodes(&self) -> Option<watch::Receiver<Arc<ClusterNodes>>> {
+        match self {
+            Self::Alone(_) => None,
+            Self::Cluster(member) => Some(member.nodes.clone()),
         }
     }
 

@@ -16,6 +16,7 @@ use campanile_actors::{
     ports::{Secrets, StoreError},
     scheduler::Scheduler,
     session::Session,
+    trouble::Trouble,
 };
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -94,6 +95,7 @@ impl Node {
         let (stop, stopped) = watch::channel(false);
         let (leave, left) = watch::channel(false);
         let is_member = sessions.home.is_member();
+        let nodes = sessions.home.nodes();
         let mut operations = Operations::new(scheduler.clone()).with_cluster(sessions.home.desk());
         if let Some(source) = sessions.home.backup_source() {
             operations = operations.with_backups(source);
@@ -125,7 +127,7 @@ impl Node {
             tokio::spawn(rpc::serve(
                 rpc_listener,
                 rpc_tls,
-                rpc::Server::new(operations, options.authenticator, options.name, cluster_id),
+                rpc::Server::new(operations, options.authenticator, options.name, cluster_id).with_nodes(nodes),
                 stopped.clone(),
             )),
         ];
@@ -257,12 +259,16 @@ impl Sessions {
     }
 
     async fn reopen(&self) -> Session {
+        let trouble = Trouble::new("no new session yet");
         loop {
             tokio::time::sleep(REOPEN_PAUSE).await;
             match self.start().await {
-                Ok(session) => return session,
+                Ok(session) => {
+                    trouble.end();
+                    return session;
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "no new session yet");
+                    trouble.met(&error);
                     self.scheduler.set_session(Err(self.home.left(&error)));
                 }
             }

@@ -151,7 +151,7 @@ async fn operators_see_all_and_tenants_their_own() {
     assert_eq!(code(tenant.tenant_delete("fin", None).await), ErrorCode::Forbidden);
     assert_eq!(code(operator.tenant_delete("fin", None).await), ErrorCode::IllegalState);
     assert_eq!(code(operator.tenant_delete("nobody", None).await), ErrorCode::NotFound);
-    assert!(operator.executor_list().await.unwrap().is_empty());
+    assert!(operator.executor_list().await.unwrap().items.is_empty());
     operator.pool_list().await.unwrap();
     let executors_token = node.client(EXECUTOR).await;
     assert_eq!(code(executors_token.job_list(JobFilter::default()).await), ErrorCode::Forbidden);

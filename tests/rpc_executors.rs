@@ -221,7 +221,7 @@ async fn draining_lets_bodies_finish_and_takes_no_more() {
     within(executor.wait_until(|status| status.running == 1)).await.unwrap();
     let drain = tokio::spawn(executor.drain(rpc_support::PATIENCE));
     within(async {
-        while client.executor_list().await.unwrap().iter().any(|e| e.state == "READY") {
+        while client.executor_list().await.unwrap().items.iter().any(|e| e.state == "READY") {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -289,7 +289,7 @@ async fn a_session_moves_to_its_newest_connection() {
     registered(&mut new, 1, 9).await;
     assert_eq!(old.farewell().await.known(), ErrorCode::NotReady);
     // The end of the old connection did not end the session.
-    let executors = client.executor_list().await.unwrap();
+    let executors = client.executor_list().await.unwrap().items;
     assert_eq!(executors.iter().map(|e| e.state.as_str()).collect::<Vec<_>>(), ["READY"]);
     let id = job(&client, "any", |_| {}).await;
     trigger(&client, id).await;

@@ -5,6 +5,7 @@ use crate::{
     directory::{Directory, Place},
     lending::{Counts, Report, Terms},
     messages::{Answer, ShardMsg},
+    survey::{Answers, Survey},
 };
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
@@ -267,6 +268,8 @@ pub trait Peers: Send + Sync + 'static {
         of: SessionId,
         since: Option<mirror::Place>,
     ) -> Pin<Box<dyn Future<Output = Answer<mirror::Copied>> + Send + '_>>;
+    /// What all other nodes say, side by side; none takes longer than [`crate::survey::ANSWER`]. Each with its name.
+    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>>;
     /// A shard was given to this session.
     fn tell_released(&self, shard: ShardId, successor: SessionId);
 }

@@ -12,6 +12,7 @@ use crate::{
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
     time::NodeTime,
+    trouble::Trouble,
 };
 use campanile_schema::{
     ids::{ClusterId, Epoch, SessionId, ShardId},
@@ -175,6 +176,7 @@ pub struct Directory {
     pub refused: RwLock<Option<Arc<str>>>,
     /// Nothing of this session counts any more.
     pub ended: Ending,
+    pub snapshot_failures: Trouble,
     /// Shards of the start that have not yet told quotas and pool all that they bring with them.
     starting: AtomicI64,
 }
@@ -209,6 +211,7 @@ impl Directory {
             leaving: AtomicBool::new(false),
             refused: RwLock::new(None),
             ended: Ending::default(),
+            snapshot_failures: Trouble::new("snapshots cannot be written; it is tried again"),
             starting: AtomicI64::new(0),
         })
     }

@@ -27,7 +27,9 @@ mod quota;
 pub mod scheduler;
 pub mod session;
 mod shard;
+pub mod survey;
 pub mod time;
+pub mod trouble;
 
 /// Shards that nobody serves, for backups and restores.
 pub mod at_rest {

@@ -7,6 +7,7 @@ use crate::{
     ending,
     messages::{ShardMsg, ToProject},
     ports::{LedgerRow, Position, Row, StoreError, ViewBatch, Views},
+    trouble::Trouble,
 };
 use campanile_schema::{
     event::{Event, LedgerEntry, Outcome},
@@ -132,6 +133,7 @@ fn run(
 ) -> Result<(), StoreError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    let trouble = Trouble::new("the read model cannot be written; it is tried again");
     while let Ok(first) = receiver.recv() {
         // Nobody waits for the read model, and a batch costs as much as many rows. With a batch full already there is nothing to wait for.
         if waiting.load(Ordering::Relaxed) < BATCH_EVENTS as i64 {
@@ -171,10 +173,11 @@ fn run(
                 return Err(error);
             };
             metrics::counter!("campanile_projection_failures_total").increment(1);
-            tracing::warn!(%error, "the read model cannot be written; it is tried again");
+            trouble.met(&error);
             std::thread::sleep(AGAIN);
             written = runtime.block_on(views.apply(batch));
         }
+        trouble.well();
         metrics::counter!("campanile_projected_rows_total").increment(rows);
         waiting.fetch_sub(taken as i64, Ordering::Relaxed);
         show.send_modify(|shown| *shown += batches);

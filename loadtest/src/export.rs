@@ -56,8 +56,11 @@ pub async fn drain_all(nodes: &[Client], patience: Duration) -> Result<u64, Clie
 async fn open_and_moving(nodes: &[Client]) -> Result<(u64, bool), ClientError> {
     let (mut open, mut moving) = (0, false);
     for client in nodes {
-        open += client.system_info().await?.open_runs;
-        moving |= client.pool_list().await?.iter().any(|pool| pool.running + pool.waiting > 0);
+        // Of all nodes, whichever is asked; one that another did not hear is counted by itself.
+        let info = client.system_info().await?;
+        open = info.open_runs.max(open);
+        moving |= !info.missing.is_empty();
+        moving |= client.pool_list().await?.items.iter().any(|pool| pool.running + pool.waiting > 0);
     }
     Ok((open, moving))
 }

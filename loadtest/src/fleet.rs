@@ -92,7 +92,7 @@ impl Fleet {
     pub async fn executors_ready(&self, client: &Client) -> Result<(), String> {
         let deadline = Instant::now() + REGISTERED;
         loop {
-            let known = client.executor_list().await.map(|list| list.len());
+            let known = client.executor_list().await.map(|list| list.items.len());
             match known {
                 Ok(count) if count >= self.executors.len() => return Ok(()),
                 Ok(_) | Err(_) if Instant::now() < deadline => sleep(Duration::from_millis(50)).await,

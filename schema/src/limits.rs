@@ -278,6 +278,8 @@ pub const RPC_LIST_WEIGHT: u32 = 64;
 pub const EXECUTOR_LOGS_WAITING: usize = 64;
 /// How long a connection waits for room for a log chunk before it is refused, milliseconds.
 pub const EXECUTOR_LOG_WAIT_MS: u64 = 1_000;
+/// Nodes that an executor is connected to, or tries to be, count.
+pub const EXECUTOR_NODES: usize = 256;
 /// Handler names, pools and labels that one executor registers, count each.
 pub const EXECUTOR_NAMES: usize = 4_096;
 /// Findings that one check of a directory lists, count.
@@ -297,6 +299,8 @@ pub const TZDB_DEPTH: usize = 4;
 pub const CLUSTER_NAME_CHARS: usize = 63;
 /// What a node remembers of what happened to its cluster, count.
 pub const CLUSTER_EVENTS: usize = 1_000;
+/// Longest `rpc.advertise`: it goes with every packet of membership, bytes.
+pub const RPC_ADVERTISE_BYTES: usize = 48;
 /// Addresses in `cluster.seeds`, count.
 pub const CLUSTER_SEEDS: usize = 64;
 /// Largest packet of membership, bytes: it must fit into one frame of any network.

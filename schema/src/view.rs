@@ -326,6 +326,38 @@ pub struct ExecutorView {
     pub state: String,
     pub labels: std::collections::BTreeMap<String, String>,
     pub last_heartbeat_at: Timestamp,
+    /// In a cluster: the nodes that it is registered with. Above are the sums and the newest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<ExecutorAtNode>,
+}
+
+/// An executor as one node of a cluster sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutorAtNode {
+    pub node: String,
+    pub state: String,
+    pub running: u32,
+    pub credit: u32,
+    pub last_heartbeat_at: Timestamp,
+}
+
+/// A list that is of all nodes of a cluster, as far as they answered in time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Gathered<T> {
+    pub items: Vec<T>,
+    /// Nodes of whom nothing is in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingNode>,
+}
+
+/// A node of a cluster that did not answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MissingNode {
+    pub node: String,
+    pub reason: String,
 }
 
 /// A pool as read.
@@ -353,7 +385,8 @@ pub struct LogView {
     pub end: bool,
 }
 
-/// Node facts, `GET /api/v1/cluster/node`, `system.info`.
+/// Facts of the node that is asked, `GET /api/v1/cluster/node`, `system.info`. `jobs`, `openRuns` and `executors` are of the whole
+/// cluster, as far as its nodes answered in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeView {
@@ -371,6 +404,29 @@ pub struct NodeView {
     /// The directory of files that this node keeps jobs by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesView>,
+    /// Of a cluster: each node that answered, the asked one among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeFacts>,
+    /// Nodes that did not answer: they are in none of the numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingNode>,
+}
+
+/// A node of a cluster, with what it has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeFacts {
+    pub node: String,
+    pub version: String,
+    /// Its session.
+    pub epoch: u64,
+    pub ready: bool,
+    pub not_ready_reasons: Vec<String>,
+    pub jobs: u64,
+    pub open_runs: u64,
+    /// Executors that are registered with it; one may be with several nodes.
+    pub executors: u64,
+    pub now: Timestamp,
 }
 
 /// How a node's directory of files stands.

@@ -20,8 +20,8 @@ use campanile_schema::{
         codec::{AFTER_HELLO, Decoder, Message, from_map},
         encode,
         executor::{
-            Announce, Announced, Assign, Assignment, Credit, Drain, Ended, Finish, FinishOutcome, Finished, Heartbeat,
-            Held, LogChunk, Register, Registered, Stop,
+            Announce, Announced, Assign, Assignment, ClusterNodes, Credit, Drain, Ended, Finish, FinishOutcome,
+            Finished, Heartbeat, Held, LogChunk, NodeAddress, Register, Registered, Stop,
         },
         hello::{ConnectionRole, Hello, ItemResult, Welcome},
         method,
@@ -356,6 +356,9 @@ fn of_executors(golden: &mut Golden) {
     golden.answer("finish_answer", 5, &Finished { outcomes: vec![FinishOutcome::Durable, FinishOutcome::Stale] });
     let taken = Registered { cluster_id: 7, epochs: vec![(ShardId(3), Epoch(9))] };
     golden.notification("epochs", method::EPOCHS, &taken);
+    let node = |node: &str, address: &str| NodeAddress { node: node.to_owned(), address: address.to_owned() };
+    let nodes = vec![node("node-1", "10.0.0.1:7701"), node("node-2", "node-2.bells.example:7701")];
+    golden.notification("members", method::MEMBERS, &ClusterNodes { nodes });
     golden.notification("stop", method::STOP, &Stop { items: vec![held()] });
     golden.notification("drain", method::EXECUTOR_DRAIN, &Drain {});
 }

@@ -165,6 +165,7 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         "executor.list" => json!({"items": [{
             "executorId": "billing-1", "session": 1234567890, "pools": ["default"], "slots": 8, "running": 1, "credit": 7,
             "state": "READY", "labels": {"zone": "a"}, "lastHeartbeatAt": AT,
+            "nodes": [{"node": "n1", "state": "READY", "running": 1, "credit": 7, "lastHeartbeatAt": AT}],
         }]}),
         "pool.list" => {
             json!({"items": [{"name": "default", "executors": 1, "credit": 7, "running": 1, "waiting": 0}]})

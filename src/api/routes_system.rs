@@ -6,7 +6,7 @@ use super::{
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    view::{ExecutorView, NodeView, PoolView, ReasonBody, TenantBody, TenantView},
+    view::{ExecutorView, Gathered, NodeView, PoolView, ReasonBody, TenantBody, TenantView},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -81,9 +81,9 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .bytes_of(archive::MEDIA, archive::history)
         .errors(&[ErrorCode::InvalidArgument, ErrorCode::IllegalState]),
-        Route::get("/api/v1/executors", "executor.list", "Executors that are connected").plain(executors),
-        Route::get("/api/v1/pools", "pool.list", "Pools with their executors and waiting runs").plain(pools),
-        Route::get("/api/v1/cluster/node", "system.info", "Facts of this node").plain(node),
+        Route::get("/api/v1/executors", "executor.list", "Executors that are connected, of all nodes").plain(executors),
+        Route::get("/api/v1/pools", "pool.list", "Pools with their executors and waiting runs, of all nodes").plain(pools),
+        Route::get("/api/v1/cluster/node", "system.info", "Facts of this node, with numbers of all nodes").plain(node),
     ]
 }
 
@@ -114,11 +114,11 @@ async fn resume_system(call: Call, body: ReasonBody) -> Answer<()> {
 async fn accept_clock(call: Call, body: ReasonBody) -> Answer<()> {
     call.ops.clock_accept(&call.caller, body).await
 }
-async fn executors(call: Call) -> Answer<Items<ExecutorView>> {
-    call.ops.executor_list(&call.caller).await.map(|items| Items { items })
+async fn executors(call: Call) -> Answer<Gathered<ExecutorView>> {
+    call.ops.executor_list(&call.caller).await
 }
-async fn pools(call: Call) -> Answer<Items<PoolView>> {
-    call.ops.pool_list(&call.caller).await.map(|items| Items { items })
+async fn pools(call: Call) -> Answer<Gathered<PoolView>> {
+    call.ops.pool_list(&call.caller).await
 }
 async fn node(call: Call) -> Answer<NodeView> {
     call.ops.system_info(&call.caller).await

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// RPC address of a node, tls://HOST:PORT for TLS (with --tls-ca all are); several with commas between
+    /// RPC address of a node, tls://HOST:PORT for TLS (with --tls-ca all are); several with commas between. A cluster's node
+    /// tells it of the others
     #[arg(long, value_name = "ADDR[,ADDR]", default_value = "127.0.0.1:7701")]
     rpc: String,
     /// The pool whose runs it takes

@@ -137,7 +137,9 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         let own = match own_executor {
             None => None,
             Some((token, pool, slots)) => {
-                let builder = executor::builder(&node.rpc_addr().to_string(), &token, &pool, slots, outbound);
+                // Other nodes do not know its token.
+                let builder =
+                    executor::builder(&node.rpc_addr().to_string(), &token, &pool, slots, outbound).follow(false);
                 let built = over_own_tls(builder, &tls)?.id(format!("{}-own", config.node.name)).build();
                 Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
             }

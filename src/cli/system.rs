@@ -10,17 +10,17 @@ use super::{
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
-    /// Facts of the node
+    /// Facts of the node, with numbers of all nodes
     Info {
         #[command(flatten)]
         watch: repeat::Flags,
     },
-    /// Executors that are connected
+    /// Executors that are connected, of all nodes
     Executors {
         #[command(flatten)]
         watch: repeat::Flags,
     },
-    /// Pools with their executors and waiting runs
+    /// Pools with their executors and waiting runs, of all nodes
     Pools {
         #[command(flatten)]
         watch: repeat::Flags,

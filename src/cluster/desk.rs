@@ -94,7 +94,7 @@ impl Desk {
             session: member.session.0,
             build: member.build.clone(),
             http: member.addresses.http.to_string(),
-            rpc: member.addresses.rpc.to_string(),
+            rpc: member.executors_at.clone(),
             gateway: member.addresses.gateway.to_string(),
             gossip: member.gossip.to_string(),
             clock_offset_ms: if member.is_self { Some(0) } else { member.clock_offset_ms },

@@ -16,9 +16,7 @@ use crate::{
     secrets::KeyRing,
     store::cql::CqlStore,
 };
-use campanile_actors::{
-    chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, ports::StoreError, time::AgreedTime,
-};
+use campanile_actors::{chronicle::Chronicle, cluster::SharedStore, ports::StoreError, time::AgreedTime};
 use campanile_core::ownership::Settings;
 use campanile_schema::ids::SessionId;
 use parking_lot::Mutex;
@@ -81,6 +79,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
                 rpc: cluster.reached_at(config.rpc.listen),
                 http: cluster.reached_at(config.http.listen),
             },
+            executors_at: (!config.rpc.advertise.is_empty()).then(|| config.rpc.advertise.clone()),
             build: env!("CARGO_PKG_VERSION").to_owned(),
             event_format: membership::up_to(reads.event),
             wire_format: membership::up_to(reads.wire),
@@ -91,7 +90,9 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
     let known = membership.members();
     let peers = GatewayPeers::new(known.clone());
     let (mirror, members) = watch::channel(Arc::default());
-    tokio::spawn(keep_mirror(known.clone(), mirror));
+    tokio::spawn(keep_mirror(known.clone(), mirror, desk::owning));
+    let (mirror, nodes) = watch::channel(Arc::default());
+    tokio::spawn(keep_mirror(known.clone(), mirror, Members::for_executors));
     let gateway = gateway::Options {
         cluster: cluster.name.clone(),
         node,
@@ -126,6 +127,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
             predecessor: None,
         },
         members,
+        nodes,
         announce: herald,
         chronicle,
         desk: Some(desk),
@@ -157,11 +159,21 @@ fn connect(
     })
 }
 
-/// What ownership wants to know of the members.
-pub async fn keep_mirror(mut known: watch::Receiver<Arc<Members>>, mirror: watch::Sender<Arc<Vec<ClusterMember>>>) {
+/// What somebody wants to know of the members, whenever that has changed.
+pub async fn keep_mirror<T: PartialEq>(
+    mut known: watch::Receiver<Arc<Members>>,
+    mirror: watch::Sender<Arc<T>>,
+    wanted: impl Fn(&Members) -> T,
+) {
     loop {
-        let members = known.borrow_and_update().clone();
-        mirror.send_replace(Arc::new(desk::owning(&members)));
+        let now = wanted(&known.borrow_and_update());
+        mirror.send_if_modified(|before| {
+            let changed = **before != now;
+            if changed {
+                *before = Arc::new(now);
+            }
+            changed
+        });
         if known.changed().await.is_err() || mirror.is_closed() {
             return;
         }

@@ -10,6 +10,7 @@ pub mod keys;
 pub mod membership;
 mod peers;
 
+pub use desk::owning;
 pub use join::{join, keep_mirror};
 
 use campanile_core::placement::NodeId;

@@ -11,6 +11,7 @@ use campanile_actors::{
     changes::mirror::{Copied, Place},
     messages::Answer,
     scheduler::Scheduler,
+    survey::{self, Answers, Survey, Surveyed},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::{
@@ -43,6 +44,8 @@ enum Question {
     },
     /// The asked node takes no new shards from now on, or does again.
     Cordon(bool),
+    /// What the node has to say for a list of all nodes.
+    Survey(Survey),
     /// What changed at the node since a place in its log.
     Changes(Option<Place>),
     /// The shard was released to this session.
@@ -58,6 +61,7 @@ enum Reply {
     Cordoned(Answer<()>),
     Heard,
     Changed(Answer<Copied>),
+    Surveyed(Answer<Surveyed>),
     /// Of another release of the protocol, or damaged.
     NotUnderstood(String),
 }
@@ -87,12 +91,16 @@ impl GatewayPeers {
     pub async fn cordon(&self, node: NodeId, cordoned: bool) -> Answer<()> {
         match self.inner.send_to(node, &Question::Cordon(cordoned), ANSWER).await? {
             Reply::Cordoned(answer) => answer,
-            Reply::Asked(_) | Reply::Heard | Reply::Changed(_) | Reply::NotUnderstood(_) => {
-                let why = "the other node does not know this call: it is of an older release";
-                Err(ApiError::new(ErrorCode::IllegalState, why))
+            Reply::Asked(_) | Reply::Heard | Reply::Changed(_) | Reply::Surveyed(_) | Reply::NotUnderstood(_) => {
+                Err(older())
             }
         }
     }
+}
+
+/// To an answer that only a later release gives otherwise.
+fn older() -> ApiError {
+    ApiError::new(ErrorCode::IllegalState, "the other node does not know this call: it is of an older release")
 }
 
 impl Inner {
@@ -106,9 +114,7 @@ impl Inner {
     }
 
     async fn send_to(&self, node: NodeId, question: &Question, wait: Duration) -> Answer<Reply> {
-        let Some(gateway) = self.gateway.get() else { return Err(nowhere()) };
-        let bytes = rmp_serde::to_vec_named(question).map_err(|_| nowhere())?;
-        let answer = gateway.call(node, bytes, wait).await.map_err(|error| {
+        self.call(node, question, wait).await.map_err(|error| {
             tracing::debug!(%error, node = node.0, "another node did not answer");
             match error {
                 // To look again would be in vain.
@@ -121,11 +127,31 @@ impl Inner {
                     }
                 }
             }
-        })?;
-        rmp_serde::from_slice(&answer).map_err(|error| {
+        })?
+    }
+
+    /// A node's part of a list. Errors tell people why it is not there.
+    async fn survey(&self, node: NodeId, what: Survey) -> Answer<Surveyed> {
+        let not_there = |error: GatewayError| ApiError::new(ErrorCode::NotReady, error.to_string());
+        match self.call(node, &Question::Survey(what), survey::ANSWER).await.map_err(not_there)?? {
+            Reply::Surveyed(answer) => answer,
+            // Too much to travel.
+            Reply::Asked(Err(error)) => Err(error),
+            Reply::Asked(Ok(_)) | Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::NotUnderstood(_) => {
+                Err(older())
+            }
+        }
+    }
+
+    /// The inner error: it answered, and nobody can read it.
+    async fn call(&self, node: NodeId, question: &Question, wait: Duration) -> Result<Answer<Reply>, GatewayError> {
+        let Some(gateway) = self.gateway.get() else { return Ok(Err(nowhere())) };
+        let Ok(bytes) = rmp_serde::to_vec_named(question) else { return Ok(Err(nowhere())) };
+        let answer = gateway.call(node, bytes, wait).await?;
+        Ok(rmp_serde::from_slice(&answer).map_err(|error| {
             tracing::warn!(%error, "another node's answer cannot be read");
             gone()
-        })
+        }))
     }
 }
 
@@ -139,7 +165,11 @@ impl Peers for GatewayPeers {
         Box::pin(async move {
             match self.inner.send(owner, &Question::Ask { shard, call }, ANSWER).await? {
                 Reply::Asked(answer) => answer,
-                Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::NotUnderstood(_) => Err(nowhere()),
+                Reply::Heard
+                | Reply::Cordoned(_)
+                | Reply::Changed(_)
+                | Reply::Surveyed(_)
+                | Reply::NotUnderstood(_) => Err(nowhere()),
             }
         })
     }
@@ -157,8 +187,21 @@ impl Peers for GatewayPeers {
             match self.inner.send(of, &Question::Changes(since), CHANGES).await? {
                 Reply::Changed(answer) => answer,
                 // Of an older release.
-                Reply::Asked(_) | Reply::Heard | Reply::Cordoned(_) | Reply::NotUnderstood(_) => Err(nowhere()),
+                Reply::Asked(_) | Reply::Heard | Reply::Cordoned(_) | Reply::Surveyed(_) | Reply::NotUnderstood(_) => {
+                    Err(nowhere())
+                }
             }
+        })
+    }
+
+    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>> {
+        Box::pin(async move {
+            let members = self.inner.members.borrow().clone();
+            let asked = members.others().map(|member| async move {
+                let answer = self.inner.survey(member.node, what).await;
+                (member.name.clone(), answer)
+            });
+            futures_util::future::join_all(asked).await
         })
     }
 
@@ -177,6 +220,7 @@ pub async fn answer(scheduler: Scheduler, desk: Arc<Desk>, question: Vec<u8>) ->
         Ok(Question::Ask { shard, call }) => Reply::Asked(scheduler.answer_peer(shard, call).await),
         Ok(Question::Cordon(cordoned)) => Reply::Cordoned(desk.cordon_self(cordoned)),
         Ok(Question::Changes(since)) => Reply::Changed(scheduler.changes_for_peer(since)),
+        Ok(Question::Survey(what)) => Reply::Surveyed(scheduler.survey(what).await),
         Ok(Question::Released { session, shard }) => {
             scheduler.released_to(session, shard);
             Reply::Heard

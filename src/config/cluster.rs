@@ -1,7 +1,7 @@
 //! What may stand in `[cluster]`.
 
 use super::ClusterSection;
-use campanile_schema::limits::{CLUSTER_NAME_CHARS, CLUSTER_SEEDS};
+use campanile_schema::limits::{CLUSTER_NAME_CHARS, CLUSTER_SEEDS, RPC_ADVERTISE_BYTES};
 use std::net::SocketAddr;
 
 /// Beats that fit into a lease at least: one may be lost, and one may be late.
@@ -44,7 +44,7 @@ impl ClusterSection {
             (is_reachable(&self.gossip_advertise), "cluster.gossip_advertise", advertise_rule()),
             (is_reachable(&self.gateway_advertise), "cluster.gateway_advertise", advertise_rule()),
             (
-                self.seeds.len() <= CLUSTER_SEEDS && self.seeds.iter().all(|seed| is_seed(seed)),
+                self.seeds.len() <= CLUSTER_SEEDS && self.seeds.iter().all(|seed| is_host_port(seed)),
                 "cluster.seeds",
                 format!("is a list of at most {CLUSTER_SEEDS} HOST:PORT"),
             ),
@@ -83,6 +83,13 @@ impl ClusterSection {
     }
 }
 
+/// The rule of `rpc.advertise`: a node of a cluster tells executors of it.
+pub(super) fn told_to_executors(advertised: &str) -> Rule {
+    let kept = advertised.is_empty() || advertised.len() <= RPC_ADVERTISE_BYTES && is_host_port(advertised);
+    let rule = format!("is empty, or HOST:PORT of at most {RPC_ADVERTISE_BYTES} bytes, without a scheme");
+    (kept && !advertised.contains("://"), "rpc.advertise", rule)
+}
+
 fn advertise_rule() -> String {
     "is empty, or IP:PORT as other nodes reach it".to_owned()
 }
@@ -101,8 +108,8 @@ fn is_reachable(advertised: &str) -> bool {
         || advertised.parse::<SocketAddr>().is_ok_and(|address| !address.ip().is_unspecified() && address.port() != 0)
 }
 
-fn is_seed(seed: &str) -> bool {
-    seed.rsplit_once(':').is_some_and(|(host, port)| {
+fn is_host_port(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty() && host.len() <= 255 && port.parse::<u16>().is_ok_and(|port| port != 0)
     })
 }
@@ -151,6 +158,14 @@ mod tests {
         };
         assert_eq!(broken(alone), ["cluster.seeds"]);
         assert!(broken(|c| c.seeds = vec!["[::1]:7702".to_owned(), "node-1.bells.svc:7702".to_owned()]).is_empty());
+    }
+
+    #[test]
+    fn executors_are_told_a_host_and_a_port() {
+        let kept = |advertised: &str| told_to_executors(advertised).0;
+        assert!(kept("") && kept("node-1.bells.example:7701") && kept("[::1]:7701"));
+        assert!(!kept("node-1") && !kept("node-1:0") && !kept("tls://node-1:7701"));
+        assert!(!kept(&format!("{}:7701", "n".repeat(RPC_ADVERTISE_BYTES))));
     }
 
     #[test]

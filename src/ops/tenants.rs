@@ -2,7 +2,7 @@
 
 use super::{Answer, Operations, access, audit, check_reason, invalid};
 use crate::auth::Caller;
-use campanile_schema::view::{ExecutorView, NodeView, PoolView, ReasonBody, TenantBody, TenantView};
+use campanile_schema::view::{ExecutorView, Gathered, NodeView, PoolView, ReasonBody, TenantBody, TenantView};
 
 impl Operations {
     pub async fn tenant_get(&self, caller: &Caller, tenant: String) -> Answer<TenantView> {
@@ -69,21 +69,23 @@ impl Operations {
         accepted
     }
 
-    /// Facts of the node. They are about all tenants, so for operators.
+    /// Facts of the node, with numbers of its cluster. They are about all tenants, so for operators.
     pub async fn system_info(&self, caller: &Caller) -> Answer<NodeView> {
         access::operator(caller)?;
-        let facts = self.scheduler.node().await?;
+        let facts = self.scheduler.whole_node().await?;
         Ok(NodeView { files: self.files.view(), ..facts })
     }
 
-    pub async fn executor_list(&self, caller: &Caller) -> Answer<Vec<ExecutorView>> {
+    /// Of all nodes of the cluster.
+    pub async fn executor_list(&self, caller: &Caller) -> Answer<Gathered<ExecutorView>> {
         access::operator(caller)?;
-        self.scheduler.executors().await
+        self.scheduler.all_executors().await
     }
 
-    pub async fn pool_list(&self, caller: &Caller) -> Answer<Vec<PoolView>> {
+    /// Of all nodes of the cluster.
+    pub async fn pool_list(&self, caller: &Caller) -> Answer<Gathered<PoolView>> {
         access::operator(caller)?;
-        self.scheduler.pools().await
+        self.scheduler.all_pools().await
     }
 
     async fn pause(

@@ -312,7 +312,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let NoBody {} = read(params)?;
-                ops.executor_list(who).await.map(|items| Listed { items })
+                ops.executor_list(who).await
             }
             .await,
         ),
@@ -321,7 +321,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let NoBody {} = read(params)?;
-                ops.pool_list(who).await.map(|items| Listed { items })
+                ops.pool_list(who).await
             }
             .await,
         ),

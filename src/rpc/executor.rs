@@ -2,7 +2,13 @@
 //!
 //! Registration and announcements are answered in order; results are answered when durable, several batches at once.
 
-use super::{Server, logs::LogLane, outbox::Out, reply::Reply};
+use super::{
+    Server,
+    logs::LogLane,
+    members::{self, Telling},
+    outbox::Out,
+    reply::Reply,
+};
 use crate::auth::{Caller, Role};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -47,6 +53,8 @@ struct Registration {
     session: ExecutorSession,
     slots: u32,
     logs: LogLane,
+    /// Once it is registered, on a node of a cluster.
+    _telling: Option<Telling>,
 }
 
 impl Drop for ExecutorEnd {
@@ -112,16 +120,21 @@ impl ExecutorEnd {
         let scheduler = &self.server.operations.scheduler;
         let (pushes_in, pushes) = mpsc::channel(RPC_OUTBOX_FRAMES);
         self.server.takes(session, self.connection);
-        self.registered = Some(Registration { session, slots, logs: LogLane::new(scheduler.clone(), session) });
+        let logs = LogLane::new(scheduler.clone(), session);
+        self.registered = Some(Registration { session, slots, logs, _telling: None });
         let outcome = scheduler.executor_register(register, pushes_in).await;
         match (&outcome, reply) {
-            (Ok(_), Some(reply)) => {
-                reply.send(&outcome).await;
+            (Ok(_), reply) => {
+                // None: a registration as a notification; the executor does not want to know its epochs.
+                if let Some(reply) = reply {
+                    reply.send(&outcome).await;
+                }
                 // After the answer, so that the executor knows the epochs before it is sent anything.
                 let _ = self.out.send(Out::Pushes(pushes)).await;
+                if let (Some(registration), Some(nodes)) = (&mut self.registered, &self.server.nodes) {
+                    registration._telling = Some(members::start(nodes.clone(), self.out.clone()));
+                }
             }
-            // A registration as a notification: the executor does not want to know its epochs.
-            (Ok(_), None) => drop(self.out.send(Out::Pushes(pushes)).await),
             (Err(error), reply) => {
                 self.registered = None;
                 self.server.leaves(session, self.connection);

@@ -10,6 +10,7 @@ mod calls;
 mod connection;
 mod executor;
 mod logs;
+mod members;
 mod outbox;
 mod reply;
 mod watching;
@@ -23,7 +24,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::ExecutorSession,
     limits::{RPC_CLOSE_MS, RPC_CONNECTIONS},
-    rpc::{encode, method},
+    rpc::{encode, executor::ClusterNodes, method},
 };
 use std::{
     collections::HashMap,
@@ -44,13 +45,21 @@ pub struct Server {
     /// Name of this node, told in the hello.
     node: String,
     cluster_id: u64,
+    /// The nodes that executors are told of; None: the node is alone.
+    nodes: Option<watch::Receiver<Arc<ClusterNodes>>>,
     /// The connection that each executor session is on: a connection that ends late must not end its successor's session.
     sessions: Mutex<HashMap<ExecutorSession, u64>>,
 }
 
 impl Server {
     pub fn new(operations: Operations, authenticator: Authenticator, node: impl Into<String>, cluster_id: u64) -> Self {
-        Self { operations, authenticator, node: node.into(), cluster_id, sessions: Mutex::default() }
+        Self { operations, authenticator, node: node.into(), cluster_id, nodes: None, sessions: Mutex::default() }
+    }
+
+    /// Executors are told of these nodes.
+    #[must_use]
+    pub fn with_nodes(self, nodes: Option<watch::Receiver<Arc<ClusterNodes>>>) -> Self {
+        Self { nodes, ..self }
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<ExecutorSession, u64>> {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod clocks;
+mod executors;
 mod limits;
 mod migrate;
 mod releases;
@@ -64,7 +65,9 @@ async fn manual_jobs(town: &Town, node: u64, count: usize) -> Vec<JobId> {
     let mut jobs = Vec::new();
     for n in 0..count {
         let spec = JobSpec::new("default", &format!("job-{n}"), Trigger::Manual {});
-        jobs.push(town.scheduler(node).create_job(spec, None).await.unwrap().job_id);
+        // Again after a take-over, which a busy machine has.
+        let create = || async { town.scheduler(node).create_job(spec.clone(), Some(spec.name.clone())).await.ok() };
+        jobs.push(eventually("it is created", create).await.job_id);
     }
     jobs
 }
@@ -72,7 +75,8 @@ async fn manual_jobs(town: &Town, node: u64, count: usize) -> Vec<JobId> {
 async fn run_each(town: &Town, node: u64, jobs: &[JobId], key: &str) {
     for job in jobs {
         let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None };
-        let run = town.scheduler(node).trigger(*job, body).await.unwrap();
+        let trigger = || async { town.scheduler(node).trigger(*job, body.clone()).await.ok() };
+        let run = eventually("it is triggered", trigger).await;
         let ended = town.scheduler(node).wait_run(run.run_id, 20_000).await.unwrap();
         assert_eq!(ended.state, RunState::Success, "{ended:?}");
     }

@@ -17,6 +17,7 @@ use campanile_actors::{
     owner::ClusterMember,
     ports::Clock,
     scheduler::Scheduler,
+    survey::{Answers, Survey, Surveyed},
     time::AgreedTime,
 };
 use campanile_core::{
@@ -25,11 +26,12 @@ use campanile_core::{
 };
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, Formats, WIRE_FORMAT},
-    ids::{ClusterId, SessionId, ShardId},
+    ids::{ClusterId, JobId, SessionId, ShardId},
+    rpc::executor::{ClusterNodes, NodeAddress},
 };
 use parking_lot::Mutex;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     future::Future,
     net::SocketAddr,
     pin::Pin,
@@ -50,6 +52,8 @@ const GOSSIP_KEY: &str = "key-1 00112233445566778899aabbccddeeff0011223344556677
 pub struct Town {
     store: Arc<SharedMemory>,
     members: watch::Sender<Arc<Vec<ClusterMember>>>,
+    /// What executors are told.
+    addresses: watch::Sender<Arc<ClusterNodes>>,
     roads: Arc<Roads>,
     nodes: BTreeMap<u64, House>,
     /// Nodes find each other over UDP, by this one's address. None: they are told by [`Crier`].
@@ -97,8 +101,15 @@ impl Clock for Watch {
 /// The way to each node's scheduler.
 #[derive(Default)]
 struct Roads {
+    /// Without those that are cut off.
     schedulers: Mutex<BTreeMap<NodeId, Scheduler>>,
     sessions: Mutex<BTreeMap<SessionId, NodeId>>,
+}
+
+/// The same, for one node.
+struct Road {
+    from: NodeId,
+    roads: Arc<Roads>,
 }
 
 struct Crier {
@@ -179,13 +190,14 @@ impl Gossip {
             wire_format: membership::up_to(kit.reads.wire),
             shards: SHARDS,
             cordoned: false,
+            executors_at: None,
         };
         let membership = Membership::start(options, me).unwrap();
         if seeds.is_empty() {
             seeds.push(membership.address().to_string());
         }
         let (mirror, members) = watch::channel(Arc::default());
-        tokio::spawn(campanile::cluster::keep_mirror(membership.members(), mirror));
+        tokio::spawn(campanile::cluster::keep_mirror(membership.members(), mirror, campanile::cluster::owning));
         (Self { node: NodeId(node), membership: Mutex::new(Some(membership)), roads }, members)
     }
 }
@@ -204,15 +216,15 @@ impl Announce for Gossip {
     }
 }
 
-impl Peers for Roads {
+impl Peers for Road {
     fn ask(
         &self,
         owner: SessionId,
         shard: ShardId,
         call: ShardCall,
     ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>> {
-        let node = self.sessions.lock().get(&owner).copied();
-        let scheduler = node.and_then(|node| self.schedulers.lock().get(&node).cloned());
+        let node = self.roads.sessions.lock().get(&owner).copied();
+        let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());
         Box::pin(async move {
             let Some(scheduler) = scheduler else { return Err(nowhere()) };
             // As over a wire.
@@ -225,7 +237,7 @@ impl Peers for Roads {
     }
 
     fn others(&self) -> Vec<SessionId> {
-        self.sessions.lock().keys().copied().collect()
+        self.roads.sessions.lock().keys().copied().collect()
     }
 
     fn changes(
@@ -233,8 +245,8 @@ impl Peers for Roads {
         of: SessionId,
         since: Option<Place>,
     ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
-        let node = self.sessions.lock().get(&of).copied();
-        let scheduler = node.and_then(|node| self.schedulers.lock().get(&node).cloned());
+        let node = self.roads.sessions.lock().get(&of).copied();
+        let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());
         Box::pin(async move {
             let Some(scheduler) = scheduler else { return Err(nowhere()) };
             let answer = scheduler.changes_for_peer(since);
@@ -244,9 +256,28 @@ impl Peers for Roads {
         })
     }
 
+    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>> {
+        let nodes: BTreeSet<NodeId> =
+            self.roads.sessions.lock().values().copied().filter(|node| *node != self.from).collect();
+        let schedulers = self.roads.schedulers.lock().clone();
+        Box::pin(async move {
+            let mut answers = Vec::new();
+            for node in nodes {
+                let answer = match schedulers.get(&node) {
+                    Some(scheduler) => scheduler.survey(what).await,
+                    None => Err(nowhere()),
+                };
+                let answer: Answer<Surveyed> =
+                    rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone()).unwrap();
+                answers.push((format!("n{}", node.0), answer));
+            }
+            answers
+        })
+    }
+
     fn tell_released(&self, shard: ShardId, successor: SessionId) {
-        let node = self.sessions.lock().get(&successor).copied();
-        if let Some(scheduler) = node.and_then(|node| self.schedulers.lock().get(&node).cloned()) {
+        let node = self.roads.sessions.lock().get(&successor).copied();
+        if let Some(scheduler) = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned()) {
             scheduler.released_to(successor, shard);
         }
     }
@@ -255,8 +286,9 @@ impl Peers for Roads {
 impl Town {
     pub fn new() -> Self {
         let (members, _) = watch::channel(Arc::default());
+        let (addresses, _) = watch::channel(Arc::default());
         let (store, roads) = (SharedMemory::new(SHARDS), Arc::default());
-        Self { store, members, roads, nodes: BTreeMap::new(), gossip: None }
+        Self { store, members, addresses, roads, nodes: BTreeMap::new(), gossip: None }
     }
 
     /// Nodes tell each other who is there, as they do outside of tests.
@@ -338,10 +370,11 @@ impl Town {
                 predecessor: None,
             },
             members,
+            nodes: self.addresses.subscribe(),
             chronicle: Arc::default(),
             desk: None,
             announce,
-            peers: self.roads.clone(),
+            peers: Arc::new(Road { from: NodeId(node), roads: self.roads.clone() }),
             connect: Box::new(|_| Box::pin(async { Ok(()) })),
             drain: Duration::from_secs(20),
             clock: kit.clock.clone(),
@@ -355,6 +388,9 @@ impl Town {
         let started = Node::start(options).await?;
         self.roads.schedulers.lock().insert(NodeId(node), started.scheduler().clone());
         let addresses = (started.http_addr(), started.rpc_addr());
+        self.tell_executors(|nodes| {
+            nodes.push(NodeAddress { node: format!("n{node}"), address: addresses.1.to_string() });
+        });
         self.nodes.insert(node, House { node: Some(started), addresses, dir, end, kit });
         Ok(())
     }
@@ -376,6 +412,13 @@ impl Town {
             }
         }
         owned
+    }
+
+    /// The node of a job's shard, as the rows say.
+    pub fn owner_of(&self, job: JobId) -> Option<u64> {
+        let owners = self.store.owners();
+        let session = owners.get(&job.shard(SHARDS))?;
+        self.roads.sessions.lock().get(session).map(|node| node.0)
     }
 
     /// Stops in order: its shards are given away first.
@@ -415,7 +458,12 @@ impl Town {
         self.nodes[&node].end.weather().cut.store(false, Ordering::Release);
     }
 
+    fn tell_executors(&self, change: impl FnOnce(&mut Vec<NodeAddress>)) {
+        self.addresses.send_modify(|nodes| change(&mut Arc::make_mut(nodes).nodes));
+    }
+
     fn gone(&self, node: u64) {
+        self.tell_executors(|nodes| nodes.retain(|known| known.node != format!("n{node}")));
         self.members.send_modify(|members| {
             *members = Arc::new(members.iter().filter(|member| member.node != NodeId(node)).cloned().collect());
         });

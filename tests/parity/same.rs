@@ -9,8 +9,8 @@ use campanile_schema::{
     job::JobView,
     rpc::calls::{Listed, NoBody},
     view::{
-        Created, DeadLetterView, ExecutorView, LedgerView, LogView, NodeView, Page, PoolView, Preview, RunView,
-        TenantView,
+        Created, DeadLetterView, ExecutorView, Gathered, LedgerView, LogView, NodeView, Page, PoolView, Preview,
+        RunView, TenantView,
     },
 };
 use program::{Dev, eventually};
@@ -46,7 +46,11 @@ const VOLATILE: [&str; 5] = ["now", "lastHeartbeatAt", "credit", "updatedAt", "n
 fn normal(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept = fields.into_iter().filter(|(name, _)| !VOLATILE.contains(&name.as_str()));
+            // Lists that only a cluster has.
+            let is_left_out = |name: &str, value: &Value| ["nodes", "missing"].contains(&name) && *value == json!([]);
+            let kept = fields
+                .into_iter()
+                .filter(|(name, value)| !VOLATILE.contains(&name.as_str()) && !is_left_out(name, value));
             let kept = kept.map(|(name, value)| (name, normal(value)));
             Value::Object(
                 kept.filter(|(_, value)| !value.is_null() && *value != json!({}) && *value != json!(false)).collect(),
@@ -84,8 +88,8 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         "tenant.get" | "tenant.set" => typed::<TenantView>(client, name, params).await,
         "tenant.list" => typed::<Listed<TenantView>>(client, name, params).await,
         "system.info" => typed::<NodeView>(client, name, params).await,
-        "executor.list" => typed::<Listed<ExecutorView>>(client, name, params).await,
-        "pool.list" => typed::<Listed<PoolView>>(client, name, params).await,
+        "executor.list" => typed::<Gathered<ExecutorView>>(client, name, params).await,
+        "pool.list" => typed::<Gathered<PoolView>>(client, name, params).await,
         _ => typed::<NoBody>(client, name, params).await,
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     messages::{PoolMsg, ShardMsg},
     ports::StoreError,
     shard::{ShardActor, ShardStart},
+    trouble::Trouble,
 };
 use campanile_core::ownership::Output;
 use campanile_schema::{
@@ -61,6 +62,8 @@ pub struct Keeper {
     failures: mpsc::UnboundedSender<StoreError>,
     planner: Planner,
     raising: Raising,
+    losses: Trouble,
+    load_failures: Trouble,
     /// To be loaded as soon as no more come.
     wanted: Vec<Wanted>,
     /// In memory, until the protocol says that they are served.
@@ -86,6 +89,8 @@ impl Keeper {
             failures,
             raising,
             planner: Planner::default(),
+            losses: Trouble::new("shards are lost: other sessions own them"),
+            load_failures: Trouble::new("shards cannot be loaded; it is tried again"),
             wanted: Vec::new(),
             found: HashMap::new(),
             loads,
@@ -131,7 +136,8 @@ impl Keeper {
                 }
             }
             Output::Lost { shard } => {
-                tracing::warn!(%shard, "shard lost: another session owns it");
+                tracing::info!(%shard, "shard lost: another session owns it");
+                self.losses.met(&format_args!("shard {shard}"));
                 self.note(ClusterEventKind::ShardLost, shard, None);
                 self.forget(shard);
             }
@@ -160,13 +166,15 @@ impl Keeper {
         }
         match found {
             Ok(mut found) => {
+                self.load_failures.well();
                 let (last, ends) = (found.last, std::mem::take(&mut found.ends));
                 self.found.insert(wanted.shard, found);
                 self.owner.loaded(wanted.shard, wanted.epoch, last, ends);
             }
             Err(error) => {
                 metrics::counter!("campanile_shard_load_failures_total").increment(1);
-                tracing::error!(shard = %wanted.shard, %error, "a shard cannot be loaded; it is tried again");
+                let error = format_args!("shard {}: {error}", wanted.shard);
+                self.load_failures.met(&error);
                 self.load(vec![wanted], LOAD_AGAIN);
             }
         }
@@ -185,6 +193,7 @@ impl Keeper {
         self.directory.expect_shards(1);
         match Actor::spawn(None, ShardActor, start).await {
             Ok(_) => {
+                self.losses.well();
                 metrics::counter!("campanile_shards_taken_total").increment(1);
                 metrics::counter!("campanile_replayed_frames_total").increment(frames);
                 tracing::info!(%shard, epoch = epoch.0, frames, "shard served");

@@ -165,6 +165,7 @@ impl Session {
             state: state.to_owned(),
             labels: register.map(|r| r.labels.clone()).unwrap_or_default(),
             last_heartbeat_at: Timestamp(self.heard_wall_ms),
+            nodes: Vec::new(),
         }
     }
 }

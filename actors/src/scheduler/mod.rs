@@ -7,6 +7,7 @@ mod executors;
 mod jobs;
 mod lists;
 mod runs;
+mod surveys;
 mod tenants;
 
 pub use tenants::Rows;

@@ -174,6 +174,7 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Executors of this node.
     pub async fn executors(&self) -> Answer<Vec<ExecutorView>> {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
@@ -183,6 +184,7 @@ impl Scheduler {
         Ok(views)
     }
 
+    /// Pools of this node.
     pub async fn pools(&self) -> Answer<Vec<PoolView>> {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
@@ -210,6 +212,7 @@ impl Scheduler {
         Ok(Rows { rows, over, served, leaving: membership.owner.leaving(), shards: directory.shards })
     }
 
+    /// Facts of this node alone.
     pub async fn node(&self) -> Answer<NodeView> {
         let directory = self.directory()?;
         let facts = maintenance::facts(&directory).await;
@@ -227,6 +230,8 @@ impl Scheduler {
             executors: self.executors().await?.len() as u64,
             now: Timestamp(directory.time.now_ms()),
             files: None,
+            nodes: Vec::new(),
+            missing: Vec::new(),
         })
     }
 }

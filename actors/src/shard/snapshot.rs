@@ -129,6 +129,7 @@ impl Shard {
         let (shard, epoch, last_hlc) = (self.id, self.epoch, self.state.hlc);
         let store = self.directory.snapshots.clone();
         let old = self.superseded();
+        let directory = self.directory.clone();
         let myself = myself.clone();
         let (durable, when_durable) = oneshot::channel();
         self.when_durable(move || {
@@ -158,9 +159,12 @@ impl Shard {
                 Ok::<_, crate::ports::StoreError>(definitions)
             });
             let (definitions, ok) = match written {
-                Ok(definitions) => (definitions, true),
+                Ok(definitions) => {
+                    directory.snapshot_failures.well();
+                    (definitions, true)
+                }
                 Err(error) => {
-                    tracing::error!(%shard, %error, "a snapshot could not be written; it is tried again");
+                    directory.snapshot_failures.met(&format_args!("shard {shard}: {error}"));
                     metrics::counter!("campanile_snapshot_failures_total").increment(1);
                     (Vec::new(), false)
                 }

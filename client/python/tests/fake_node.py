@@ -81,6 +81,11 @@ class FakeLink:
     def fail(self, ident: int, code: str, **more: Any) -> None:
         self.send([1, ident, {"code": code, "message": "of the fake node", **more}, None])
 
+    def tell_of(self, **nodes: str) -> None:
+        """Tells of the nodes of the cluster: names and addresses."""
+        told = [{"node": node, "address": address} for node, address in nodes.items()]
+        self.send([2, "executor.members", [{"nodes": told}]])
+
     def assign(self, *items: dict[str, Any]) -> None:
         """Assignments that use the newest credit, unless they name another stamp."""
         stamp = self.credit["stampMs"]
@@ -100,15 +105,16 @@ class FakeLink:
 class FakeNode:
     """Listens on a free port; connections are taken one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self._links: asyncio.Queue[FakeLink] = asyncio.Queue()
         self._all: list[FakeLink] = []
         self._server: asyncio.Server | None = None
         self.address = ""
 
     @classmethod
-    async def start(cls) -> Self:
-        node = cls()
+    async def start(cls, name: str = "fake") -> Self:
+        node = cls(name)
         node._server = await asyncio.start_server(node._connected, "127.0.0.1", 0)
         node.address = f"127.0.0.1:{node._server.sockets[0].getsockname()[1]}"
         return node
@@ -137,7 +143,7 @@ class FakeNode:
         link = await self.accept_raw()
         ident, hello = await link.request("session.hello")
         assert hello["token"] == "token"
-        link.answer(ident, WELCOME)
+        link.answer(ident, {**WELCOME, "node": self.name})
         return link
 
     async def executor(self, epoch: int = 3, stop: list[Any] | None = None) -> FakeLink:

@@ -10,9 +10,9 @@ use campanile_schema::{
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
     view::{
-        ConfirmBody, Created, DeadLetterView, ExecutorView, JobFilter, LedgerBody, LedgerView, LogBody, LogView,
-        NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, TenantBody, TenantPageBody, TenantView,
-        TriggerBody,
+        ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
+        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, TenantBody, TenantPageBody,
+        TenantView, TriggerBody,
     },
     watch::{JobChange, RunChange, WatchJobs, WatchRuns},
 };
@@ -125,8 +125,8 @@ waits! {
     system_resume(why: Option<&str>) -> ();
     clock_accept(why: Option<&str>) -> ();
     system_info() -> NodeView;
-    executor_list() -> Vec<ExecutorView>;
-    pool_list() -> Vec<PoolView>;
+    executor_list() -> Gathered<ExecutorView>;
+    pool_list() -> Gathered<PoolView>;
     cluster_members() -> Vec<MemberView>;
     cluster_shards(filter: ShardFilter) -> Vec<ShardView>;
     cluster_plan() -> ClusterPlan;

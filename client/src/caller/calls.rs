@@ -14,9 +14,9 @@ use campanile_schema::{
         method,
     },
     view::{
-        ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, JobFilter, LedgerBody, LedgerView, LogBody,
-        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody, RunGetBody,
-        RunView, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
+        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
+        RunGetBody, RunView, TenantBody, TenantPageBody, TenantView, TriggerBody,
     },
 };
 
@@ -153,14 +153,17 @@ impl Client {
     pub async fn clock_accept(&self, why: Option<&str>) -> Answer<()> {
         self.done(method::CLOCK_ACCEPT, &reason(why)).await
     }
+    /// Facts of the asked node, with numbers of its cluster.
     pub async fn system_info(&self) -> Answer<NodeView> {
         self.call(method::SYSTEM_INFO, &NoBody {}).await
     }
-    pub async fn executor_list(&self) -> Answer<Vec<ExecutorView>> {
-        self.list(method::EXECUTOR_LIST).await
+    /// Of all nodes of the cluster; those that did not answer are named.
+    pub async fn executor_list(&self) -> Answer<Gathered<ExecutorView>> {
+        self.call(method::EXECUTOR_LIST, &NoBody {}).await
     }
-    pub async fn pool_list(&self) -> Answer<Vec<PoolView>> {
-        self.list(method::POOL_LIST).await
+    /// Of all nodes of the cluster; those that did not answer are named.
+    pub async fn pool_list(&self) -> Answer<Gathered<PoolView>> {
+        self.call(method::POOL_LIST, &NoBody {}).await
     }
     /// Living nodes of the cluster, as the asked one sees them.
     pub async fn cluster_members(&self) -> Answer<Vec<MemberView>> {

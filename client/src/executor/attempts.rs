@@ -68,14 +68,21 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    pub(super) fn new(links: usize, grace_ms: u64) -> Self {
+    pub(super) fn new(grace_ms: u64) -> Self {
         Self {
             running: HashMap::new(),
             deadlines: BTreeSet::new(),
             results: HashMap::new(),
-            unsent: vec![VecDeque::new(); links],
+            unsent: Vec::new(),
             again: VecDeque::new(),
             grace_ms,
+        }
+    }
+
+    /// There is a connection of this number.
+    pub(super) fn open(&mut self, link: usize) {
+        if self.unsent.len() <= link {
+            self.unsent.resize_with(link + 1, VecDeque::new);
         }
     }
 

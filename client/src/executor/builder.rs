@@ -50,6 +50,7 @@ pub(super) struct Config {
     pub commands: Option<Body>,
     pub http: Option<Body>,
     pub grace: Duration,
+    pub follow: bool,
     pub on_durable: Option<OnDurable>,
 }
 
@@ -69,6 +70,7 @@ pub struct Executor {
 
 impl Executor {
     /// `address` is `host:port` of a node, with `tls://` in front for TLS, or several with commas between; `token` one of role EXECUTOR.
+    /// A node of a cluster tells it of the others, which it connects to as well, and with the same TLS.
     pub fn builder(address: impl AsRef<str>, token: impl Into<String>) -> ExecutorBuilder {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let addresses = address.as_ref().split(',').map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned);
@@ -97,6 +99,7 @@ impl Executor {
                 commands: None,
                 http: None,
                 grace: Duration::from_millis(STOP_GRACE_MS),
+                follow: true,
                 on_durable: None,
             },
         }
@@ -145,6 +148,12 @@ impl ExecutorBuilder {
     /// `onLostContact: STOP` before their lease.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.config.grace = grace;
+        self
+    }
+
+    /// Whether it connects to nodes that it is told of, besides the addresses that it was given. Default true.
+    pub fn follow(mut self, follow: bool) -> Self {
+        self.config.follow = follow;
         self
     }
 

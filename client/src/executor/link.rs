@@ -12,7 +12,7 @@ use campanile_schema::{
     limits::{RECONNECT_MAX_MS, RECONNECT_MIN_MS, RPC_UNSENT_BYTES},
     rpc::{
         codec::{Message, Params},
-        executor::{Assign, Assignment, Held, Registered, Stop},
+        executor::{Assign, Assignment, ClusterNodes, Held, NodeAddress, Registered, Stop},
         hello::{ConnectionRole, Welcome},
         method,
     },
@@ -34,6 +34,8 @@ const GOOD: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Event {
     pub link: usize,
+    /// Of the link: its place may have been another one's.
+    pub life: u64,
     pub connection: u64,
     pub what: What,
 }
@@ -48,6 +50,8 @@ pub(super) enum What {
     Stop(Vec<Held>),
     /// The node has taken shards over.
     Epochs(Registered),
+    /// The node has told of all nodes.
+    Members(Vec<NodeAddress>),
     Answer(u32, Result<Vec<u8>, ApiError>),
 }
 
@@ -120,6 +124,7 @@ impl Outlet {
 /// See the module's text.
 pub(super) struct Link {
     pub index: usize,
+    pub life: u64,
     pub address: String,
     pub tls: Option<Tls>,
     pub token: String,
@@ -162,7 +167,7 @@ impl Link {
     }
 
     async fn tell(&self, connection: u64, what: What) -> bool {
-        self.events.send(Event { link: self.index, connection, what }).await.is_ok()
+        self.events.send(Event { link: self.index, life: self.life, connection, what }).await.is_ok()
     }
 
     /// Why the connection ended; None when the session is gone.
@@ -208,6 +213,9 @@ fn event(message: Message<'_>) -> Option<What> {
             params.read::<Stop>().ok().map(|stop| What::Stop(stop.items))
         }
         Message::Notification { method: method::EPOCHS, params } => params.read::<Registered>().ok().map(What::Epochs),
+        Message::Notification { method: method::MEMBERS, params } => {
+            params.read::<ClusterNodes>().ok().map(|told| What::Members(told.nodes))
+        }
         Message::Notification { method: method::SESSION_ERROR, params } => {
             Some(What::Down(ClientError::Api(params.read().unwrap_or_else(|e| e))))
         }

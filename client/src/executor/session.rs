@@ -10,8 +10,9 @@ use super::{
     fence::Fence,
     handle::{Control, ExecutorHandle, Status},
     handler::{Body, code},
-    link::{Event, Link, Outlet, What},
+    link::{Event, What},
     log::LogsOut,
+    nodes::Nodes,
     stop::StopReason,
     upstream::{Asked, Stage, Upstream},
 };
@@ -27,9 +28,10 @@ use campanile_schema::{
         method,
     },
 };
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
+    task::AbortHandle,
     time::{Instant, MissedTickBehavior},
 };
 
@@ -42,7 +44,15 @@ const TICK: Duration = Duration::from_millis(100);
 /// See the module's text.
 pub(super) struct Session {
     pub(super) config: Config,
+    /// The way to the node of each link.
+    pub(super) nodes: Nodes,
     pub(super) upstreams: Vec<Upstream>,
+    /// By link: its task, and which one it is of those that had its place.
+    pub(super) links: Vec<(AbortHandle, u64)>,
+    /// Links since the start, those that are gone too.
+    pub(super) lives: u64,
+    /// For links to come.
+    pub(super) events: mpsc::Sender<Event>,
     pub(super) attempts: Attempts,
     fence: Fence,
     ended: mpsc::Sender<BodyEnd>,
@@ -52,7 +62,7 @@ pub(super) struct Session {
     /// Links whose node shall be told again what is held, since a shard has a new owner.
     pub(super) announce_again: Vec<bool>,
     /// By link: since when it has not been ready.
-    down_since_ms: Vec<Option<u64>>,
+    pub(super) down_since_ms: Vec<Option<u64>>,
     /// Results wait until then, so that they share a message.
     pub(super) finish_from: Instant,
     /// When a drain's time is over.
@@ -60,7 +70,7 @@ pub(super) struct Session {
     forced: bool,
     status: watch::Sender<Status>,
     bodies_ended: u64,
-    last_error: Option<String>,
+    pub(super) last_error: Option<String>,
 }
 
 struct Inputs {
@@ -72,44 +82,34 @@ struct Inputs {
 
 pub(super) fn start(config: Config) -> ExecutorHandle {
     let slots = config.register.slots as usize;
-    let links = config.addresses.len();
     let (events_in, events) = mpsc::channel(EXECUTOR_EVENTS);
     let (ended_in, ended) = mpsc::channel(slots);
     let (logs_in, logs) = mpsc::channel(slots);
     let (control_in, control) = mpsc::channel(1);
     let (status_in, status) = watch::channel(Status::default());
-    let mut upstreams = Vec::new();
-    for (index, address) in config.addresses.iter().enumerate() {
-        let outlet = Arc::new(Outlet::default());
-        upstreams.push(Upstream::new(outlet.clone()));
-        let link = Link {
-            index,
-            address: address.clone(),
-            tls: config.tls.clone(),
-            token: config.token.clone(),
-            outlet,
-            events: events_in.clone(),
-        };
-        tokio::spawn(link.run());
-    }
     let grace_ms = config.grace.as_millis() as u64;
-    let session = Session {
-        config,
-        upstreams,
-        attempts: Attempts::new(links, grace_ms),
+    let mut session = Session {
+        nodes: Nodes::default(),
+        upstreams: Vec::new(),
+        links: Vec::new(),
+        lives: 0,
+        events: events_in,
+        attempts: Attempts::new(grace_ms),
         fence: Fence::default(),
         ended: ended_in,
         logs: LogsOut::new(logs_in),
         log_queue: VecDeque::new(),
-        announce_again: vec![false; links],
-        down_since_ms: vec![None; links],
+        announce_again: Vec::new(),
+        down_since_ms: Vec::new(),
         finish_from: Instant::now(),
         draining_until_ms: None,
         forced: false,
         status: status_in,
         bodies_ended: 0,
         last_error: None,
+        config,
     };
+    session.connect_to_given();
     let task = tokio::spawn(session.run(Inputs { events, ended, logs, control }));
     ExecutorHandle { control: control_in, status, task }
 }
@@ -142,19 +142,15 @@ impl Session {
     }
 
     fn event(&mut self, event: Event) {
-        let Event { link, connection, what } = event;
+        let Event { link, life, connection, what } = event;
+        // Of a link that was given up.
+        if self.links[link].1 != life {
+            return;
+        }
         let now_ms = boot_ms();
         match what {
-            What::Up(welcome) => {
-                tracing::info!(node = welcome.node, link, "connected to a node");
-                self.upstreams[link].up(connection, now_ms);
-                self.upstreams[link].request(method::EXECUTOR_REGISTER, &self.config.register, Asked::Register);
-            }
-            What::Down(error) => {
-                tracing::info!(%error, link, "no connection to a node");
-                self.last_error = Some(error.to_string());
-                self.upstreams[link].down();
-            }
+            What::Up(welcome) => self.met(link, connection, welcome, now_ms),
+            What::Down(error) => self.lost(link, &error, now_ms),
             What::Assign(items) if self.upstreams[link].is_current(connection) => {
                 self.upstreams[link].received(items.len());
                 for item in items {
@@ -177,13 +173,17 @@ impl Session {
                 self.fence.learn(&taken);
                 self.announce_again[link] = true;
             }
+            What::Members(nodes) if self.config.follow && self.upstreams[link].is_current(connection) => {
+                self.nodes.told(link, nodes);
+                self.follow(now_ms);
+            }
             What::Answer(id, answer) if self.upstreams[link].is_current(connection) => {
                 if let Some(asked) = self.upstreams[link].answered(id) {
                     self.answered(link, asked, answer, now_ms);
                 }
             }
             // Of a connection that is gone: the node counts them as not delivered when we announce what we hold.
-            What::Assign(_) | What::Unreadable(..) | What::Answer(..) => {}
+            What::Assign(_) | What::Unreadable(..) | What::Members(_) | What::Answer(..) => {}
         }
     }
 
@@ -306,6 +306,7 @@ impl Session {
         self.attempts.expire(now_ms);
         let running = self.attempts.running() as u32;
         self.rehome(now_ms);
+        self.follow(now_ms);
         for link in 0..self.upstreams.len() {
             self.upstreams[link].tick(running, now_ms);
             if self.upstreams[link].out_of_contact_ms(now_ms).is_some_and(|silent| silent > LOST_CONTACT_MS) {
@@ -332,16 +333,22 @@ impl Session {
             let down_ms = self.down_since_ms[from].get_or_insert(now_ms);
             if ready {
                 self.down_since_ms[from] = None;
-            } else if now_ms.saturating_sub(*down_ms) > REHOME_MS && self.attempts.is_home(from) {
-                let cluster = self.upstreams[from].cluster();
-                let same = |u: &Upstream| u.stage() == Stage::Ready && u.cluster().is_some() && u.cluster() == cluster;
-                if let Some(to) = self.upstreams.iter().position(same) {
-                    tracing::info!(from, to, "what came over a lost connection is told over another one");
-                    self.attempts.rehome(from, to);
-                    self.announce_again[to] = true;
-                }
+            } else if now_ms.saturating_sub(*down_ms) > REHOME_MS
+                && self.attempts.is_home(from)
+                && let Some(to) = self.other_of_its_cluster(from)
+            {
+                tracing::info!(from, to, "what came over a lost connection is told over another one");
+                self.attempts.rehome(from, to);
+                self.announce_again[to] = true;
             }
         }
+    }
+
+    /// A link that is ready to another node of the same cluster.
+    pub(super) fn other_of_its_cluster(&self, from: usize) -> Option<usize> {
+        let cluster = self.upstreams[from].cluster();
+        let same = |u: &Upstream| u.stage() == Stage::Ready && u.cluster().is_some() && u.cluster() == cluster;
+        (0..self.upstreams.len()).find(|link| *link != from && same(&self.upstreams[*link]))
     }
 
     fn drain(&mut self, limit: Duration) {

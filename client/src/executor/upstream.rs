@@ -135,6 +135,11 @@ impl Upstream {
         self.outlet.hang_up(self.connection, why);
     }
 
+    /// Ends a connection that is not to be used.
+    pub(super) fn turn_away(&self, connection: u64, why: &'static str) {
+        self.outlet.hang_up(connection, why);
+    }
+
     pub(super) fn request<T: Serialize>(&mut self, method: &str, params: &T, asked: Asked) {
         self.last_id = self.last_id.wrapping_add(1);
         let id = self.last_id;

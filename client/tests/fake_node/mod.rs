@@ -12,8 +12,8 @@ use campanile_client::schema::{
         codec::{AFTER_HELLO, Decoder, Message, from_map},
         encode,
         executor::{
-            Announce, Announced, Assign, Assignment, Credit, Ended, Finish, FinishOutcome, Finished, Register,
-            Registered,
+            Announce, Announced, Assign, Assignment, ClusterNodes, Credit, Ended, Finish, FinishOutcome, Finished,
+            NodeAddress, Register, Registered,
         },
         hello::{Hello, Welcome},
         method,
@@ -37,13 +37,18 @@ pub async fn within<F: Future>(future: F) -> F::Output {
 pub struct FakeNode {
     listener: TcpListener,
     pub address: SocketAddr,
+    name: &'static str,
 }
 
 impl FakeNode {
     pub async fn start() -> Self {
+        Self::named("fake").await
+    }
+
+    pub async fn named(name: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        Self { listener, address }
+        Self { listener, address, name }
     }
 
     /// The next connection, hello answered.
@@ -55,7 +60,7 @@ impl FakeNode {
             protocol: WIRE_FORMAT,
             server: "fake".to_owned(),
             cluster_id: CLUSTER,
-            node: "fake".to_owned(),
+            node: self.name.to_owned(),
             max_frame_bytes: 4 << 20,
             heartbeat_ms: 2_000,
             lease_ms: 10_000,
@@ -68,6 +73,12 @@ impl FakeNode {
     pub async fn accept_raw(&self) -> FakeLink {
         let (stream, _) = within(self.listener.accept()).await.unwrap();
         FakeLink { stream, decoder: Decoder::new(AFTER_HELLO), credit: None, announced: None }
+    }
+
+    /// Whether somebody has connected.
+    pub async fn has_caller(&self) -> bool {
+        let now = std::future::poll_fn(|context| std::task::Poll::Ready(self.listener.poll_accept(context).is_ready()));
+        now.await
     }
 
     /// The next connection of an executor, registered and ready.
@@ -180,6 +191,13 @@ impl FakeLink {
         let mut out = Vec::new();
         encode::notification(&mut out, method, params).unwrap();
         self.send(&out).await;
+    }
+
+    /// Tells of the nodes of the cluster: names and addresses.
+    pub async fn tell_of(&mut self, nodes: &[(&str, String)]) {
+        let nodes =
+            nodes.iter().map(|(node, address)| NodeAddress { node: (*node).to_owned(), address: address.clone() });
+        self.notify(method::MEMBERS, &ClusterNodes { nodes: nodes.collect() }).await;
     }
 
     /// Sends assignments that use the newest credit.

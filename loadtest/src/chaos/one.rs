@@ -25,6 +25,7 @@ use campanile_client::{Client, ClientOptions, Retry};
 use campanile_schema::{
     ids::JobId,
     job::{JobSpec, Trigger},
+    view::ExecutorView,
 };
 use std::{
     error::Error,
@@ -248,7 +249,11 @@ pub(crate) async fn ready(nodes: &[Client], executors: usize) -> Result<(), Box<
     let deadline = Instant::now() + READY;
     for node in nodes {
         loop {
-            let known = node.executor_list().await.map(|list| list.len());
+            let name = node.welcome().node;
+            let known = node.executor_list().await.map(|list| {
+                let of_node = |one: &&ExecutorView| one.nodes.iter().any(|at| at.node == name);
+                list.items.iter().filter(of_node).count()
+            });
             let ready = node.system_info().await.map(|info| info.ready);
             match (known, ready) {
                 (Ok(known), Ok(true)) if known >= executors => break,

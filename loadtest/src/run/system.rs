@@ -125,7 +125,7 @@ impl System {
         }
         let deadline = Instant::now() + REGISTERED;
         loop {
-            let known = client.executor_list().await.map_err(|error| error.to_string())?;
+            let known = client.executor_list().await.map_err(|error| error.to_string())?.items;
             // Others may come and go.
             if self.executors.iter().all(|own| known.iter().any(|known| known.executor_id == own.name)) {
                 return Ok(());

@@ -271,3 +271,21 @@ pub struct Drain {}
 pub struct Stop {
     pub items: Vec<Held>,
 }
+
+/// A node of a cluster, as executors reach it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeAddress {
+    /// Its name, as its hello says it.
+    pub node: String,
+    /// `host:port` of its RPC port. It is TLS where the connection is over which this is told.
+    pub address: String,
+}
+
+/// `executor.members` from a node of a cluster, after a registration and whenever it changes: all nodes that it knows to live, itself
+/// among them. It replaces what the same node said before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterNodes {
+    pub nodes: Vec<NodeAddress>,
+}

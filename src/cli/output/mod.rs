@@ -183,6 +183,10 @@ pub(super) fn list_text(
             if let Some(token) = value["nextPageToken"].as_str() {
                 more.push(format!("there is more: --page-token {token}"));
             }
+            for missing in value["missing"].as_array().map_or(&[][..], Vec::as_slice) {
+                let (node, reason) = (cell(&missing["node"]), cell(&missing["reason"]));
+                more.push(format!("without node {node}: {reason}"));
+            }
             if !dropped.is_empty() && !style().quiet {
                 more.push(format!("no room for {}: --wide shows all", dropped.join(", ")));
             }

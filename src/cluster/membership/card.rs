@@ -77,6 +77,9 @@ pub struct Card {
     /// Most clocks do not agree with it, and not for a moment only: it gives its shards away.
     #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
     pub clock_wrong: bool,
+    /// `host:port` of its RPC port for executors, where that is not the address above.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    pub executors_at: Option<String>,
 }
 
 // As serde wants it.
@@ -92,7 +95,7 @@ impl Card {
         let most = GOSSIP_CARD_BYTES;
         if bytes.len() > most {
             return Err(format!(
-                "what node '{}' says of itself takes {} bytes, at most {most}: use a shorter name",
+                "what node '{}' says of itself takes {} bytes, at most {most}: use a shorter node.name or rpc.advertise",
                 self.name,
                 bytes.len()
             ));

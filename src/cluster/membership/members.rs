@@ -6,7 +6,10 @@ use super::{
     refusal::{REASONS, Reason},
 };
 use campanile_core::placement::NodeId;
-use campanile_schema::ids::SessionId;
+use campanile_schema::{
+    ids::SessionId,
+    rpc::executor::{ClusterNodes, NodeAddress},
+};
 use std::net::SocketAddr;
 
 /// A living node.
@@ -19,6 +22,8 @@ pub struct Member {
     pub session: SessionId,
     pub gossip: SocketAddr,
     pub addresses: Addresses,
+    /// Its RPC port, `host:port`, as executors reach it.
+    pub executors_at: String,
     pub build: String,
     pub event_format: Versions,
     pub wire_format: Versions,
@@ -43,6 +48,7 @@ impl Member {
             session: SessionId(card.session),
             gossip: identity.address,
             addresses: card.addresses,
+            executors_at: card.executors_at.clone().unwrap_or_else(|| card.addresses.rpc.to_string()),
             build: card.build.clone(),
             event_format: card.event_format,
             wire_format: card.wire_format,
@@ -68,6 +74,12 @@ pub struct Members {
 impl Members {
     pub fn get(&self, node: NodeId) -> Option<&Member> {
         self.all.binary_search_by_key(&node, |member| member.node).ok().map(|at| &self.all[at])
+    }
+
+    /// All of them, suspected ones too: whoever is there still has shards.
+    pub fn for_executors(&self) -> ClusterNodes {
+        let node = |member: &Member| NodeAddress { node: member.name.clone(), address: member.executors_at.clone() };
+        ClusterNodes { nodes: self.all.iter().map(node).collect() }
     }
 
     /// All but this node.

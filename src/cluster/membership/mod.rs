@@ -72,6 +72,8 @@ pub struct Me {
     pub generation: u64,
     pub session: SessionId,
     pub addresses: Addresses,
+    /// See [`Card::executors_at`].
+    pub executors_at: Option<String>,
     pub build: String,
     pub event_format: Versions,
     pub wire_format: Versions,
@@ -89,6 +91,7 @@ impl Me {
             name: self.name.clone(),
             session: self.session.0,
             addresses: self.addresses,
+            executors_at: self.executors_at.clone(),
             build: self.build.clone(),
             event_format: self.event_format,
             wire_format: self.wire_format,

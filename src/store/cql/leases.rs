@@ -30,10 +30,13 @@ pub fn bucket(shard: ShardId) -> i32 {
 impl Leases for CqlStore {
     fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
         let done = self.spawn(|core| async move {
-            Ok(core.answer(own, statement).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "a statement of the ownership protocol has no answer");
-                Answer::Unknown
-            }))
+            let answer = core.answer(own, statement).await;
+            match &answer {
+                Err(error) => core.unanswered.met(error),
+                Ok(Answer::Unknown) => core.unanswered.met(&"nobody knows whether it was applied"),
+                Ok(_) => core.unanswered.well(),
+            }
+            Ok(answer.unwrap_or(Answer::Unknown))
         });
         Box::pin(async move { done.await.unwrap_or(Answer::Unknown) })
     }

@@ -37,7 +37,10 @@ pub mod tests;
 
 pub use options::{CqlOptions, CqlTls};
 
-use campanile_actors::ports::{PortFuture, StoreError};
+use campanile_actors::{
+    ports::{PortFuture, StoreError},
+    trouble::Trouble,
+};
 use campanile_schema::format::FormatRow;
 use connection::Connection;
 use std::{future::Future, sync::Arc};
@@ -62,6 +65,7 @@ struct Core {
     deleted: lanes::Deleted,
     known: views::Known,
     logs: views::Logs,
+    unanswered: Trouble,
 }
 
 impl CqlStore {
@@ -84,6 +88,7 @@ impl CqlStore {
             deleted: lanes::Deleted::default(),
             known: views::Known::default(),
             logs: views::Logs::default(),
+            unanswered: Trouble::new("statements of the ownership protocol have no answer"),
         };
         Ok((Arc::new(Self { core: Arc::new(core), runtime: Handle::current() }), format))
     }

@@ -64,10 +64,10 @@ from campanile.errors import (
     UnavailableError,
 )
 from campanile.executor import Executor
+from campanile.executor.config import Status
 from campanile.executor.context import Context, StopReason
 from campanile.executor.failure import JobError, PermanentError
 from campanile.executor.handle import ExecutorHandle
-from campanile.executor.session import Status
 from campanile.shapes import Json, Other
 from campanile.spec import (
     Action,
@@ -93,13 +93,17 @@ from campanile.views import (
     ClusterEvent,
     Created,
     DeadLetter,
+    ExecutorAtNode,
     ExecutorInfo,
     FieldChange,
+    Gathered,
     Job,
     JobChange,
     Ledger,
     LedgerEntry,
     Member,
+    MissingNode,
+    NodeFacts,
     NodeInfo,
     Page,
     Plan,
@@ -147,6 +151,7 @@ __all__ = [
     "Dropped",
     "DuplicateNameError",
     "Executor",
+    "ExecutorAtNode",
     "ExecutorHandle",
     "ExecutorInfo",
     "FailedError",
@@ -155,6 +160,7 @@ __all__ = [
     "FixedRate",
     "ForbiddenError",
     "Gap",
+    "Gathered",
     "Handler",
     "Http",
     "IdempotencyKeyReusedError",
@@ -174,7 +180,9 @@ __all__ = [
     "Manual",
     "Member",
     "MisfirePolicy",
+    "MissingNode",
     "NodeBugError",
+    "NodeFacts",
     "NodeInfo",
     "NodeTimeoutError",
     "NotFoundError",

@@ -59,6 +59,14 @@ TICK_MS: Final = 100
 """An executor looks at deadlines, heartbeats and credit this often, milliseconds."""
 EXECUTOR_BATCH: Final = 4_096
 """Results or announced attempts in one message, count."""
+EXECUTOR_NODES: Final = 256
+"""Nodes that an executor is connected to, or tries to be, count."""
+SAME_ADDRESS_MS: Final = 1_000
+"""So long the address that led to a node last is waited for, before another one is tried, milliseconds."""
+REHOME_MS: Final = 300
+"""After so long without its connection, what came over it is told to another node of the cluster, milliseconds."""
+REST_TURN_MS: Final = 500
+"""For so long the slots that cannot be shared out evenly are one node's, milliseconds."""
 EXECUTOR_SLOTS_MAX: Final = 100_000
 """Most slots of one executor, count."""
 FINISHES_IN_FLIGHT: Final = 64

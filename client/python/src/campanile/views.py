@@ -1,6 +1,6 @@
 """What calls answer with. Instants are aware datetimes in UTC; ids are numbers below 2^53."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -228,8 +228,38 @@ class Tenant:
 
 
 @dataclass(frozen=True)
+class MissingNode:
+    """A node of a cluster that did not answer in time, and why."""
+
+    node: str
+    reason: str
+
+
+class Gathered(list[T]):
+    """A list of all nodes of a cluster; `missing` names those of whom nothing is in it."""
+
+    def __init__(self, items: Iterable[T], missing: list[MissingNode]) -> None:
+        super().__init__(items)
+        self.missing = missing
+
+
+@dataclass(frozen=True)
+class ExecutorAtNode:
+    """An executor as one node of a cluster sees it."""
+
+    node: str
+    state: str
+    running: int
+    credit: int
+    last_heartbeat_at: datetime
+
+
+@dataclass(frozen=True)
 class ExecutorInfo:
-    """An executor as the node sees it; `credit` is how many assignments it takes now."""
+    """An executor; `credit` is how many assignments it takes now.
+
+    In a cluster `nodes` has what each of them sees; the rest are the sums and the newest.
+    """
 
     executor_id: str
     session: int
@@ -240,11 +270,12 @@ class ExecutorInfo:
     state: str
     labels: dict[str, str]
     last_heartbeat_at: datetime
+    nodes: list[ExecutorAtNode] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool as the node sees it."""
+    """A pool, of all nodes of a cluster."""
 
     name: str
     executors: int
@@ -314,8 +345,23 @@ class ClusterEvent:
 
 
 @dataclass(frozen=True)
+class NodeFacts:
+    """A node of a cluster, with what it has; one executor may be with several nodes."""
+
+    node: str
+    version: str
+    epoch: int
+    ready: bool
+    not_ready_reasons: list[str]
+    jobs: int
+    open_runs: int
+    executors: int
+    now: datetime
+
+
+@dataclass(frozen=True)
 class NodeInfo:
-    """Facts of a node."""
+    """Facts of a node. `jobs`, `open_runs` and `executors` are of all nodes of its cluster but `missing`."""
 
     version: str
     cluster_id: int
@@ -328,6 +374,8 @@ class NodeInfo:
     open_runs: int
     executors: int
     now: datetime
+    nodes: list[NodeFacts] = field(default_factory=list)
+    missing: list[MissingNode] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

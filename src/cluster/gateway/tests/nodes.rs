@@ -112,6 +112,7 @@ pub fn members(names: &[(&str, SocketAddr)], me: &str) -> Members {
         session: SessionId(1),
         gossip: *address,
         addresses: Addresses { gateway: *address, rpc: *address, http: *address },
+        executors_at: address.to_string(),
         build: String::new(),
         event_format: Versions(1, 1),
         wire_format: Versions(1, 1),

@@ -12,7 +12,7 @@ use super::{
     world::{KEY, Start, World, address},
 };
 use crate::secrets::KeyRing;
-use campanile_schema::limits::{CLUSTER_NAME_CHARS, GOSSIP_CARD_BYTES, GOSSIP_PACKET_BYTES};
+use campanile_schema::limits::{CLUSTER_NAME_CHARS, GOSSIP_CARD_BYTES, GOSSIP_PACKET_BYTES, RPC_ADVERTISE_BYTES};
 use rand::RngExt;
 use serde_bytes::ByteBuf;
 
@@ -121,6 +121,7 @@ fn the_largest_packet_fits() {
         cordoned: true,
         clock_off_ms: i64::MIN,
         clock_wrong: true,
+        executors_at: Some(long(RPC_ADVERTISE_BYTES)),
     };
     let card = card.encode().unwrap();
     assert!(card.len() <= GOSSIP_CARD_BYTES, "{}", card.len());

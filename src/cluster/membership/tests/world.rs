@@ -42,6 +42,7 @@ impl Start {
             generation: 1,
             session: SessionId(1),
             addresses: Addresses { gateway: address, rpc: address, http: address },
+            executors_at: None,
             build: "0.1.0".to_owned(),
             event_format: Versions(1, 1),
             wire_format: Versions(1, 1),

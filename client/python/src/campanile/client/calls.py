@@ -15,9 +15,11 @@ from campanile.views import (
     Created,
     DeadLetter,
     ExecutorInfo,
+    Gathered,
     Job,
     Ledger,
     Member,
+    MissingNode,
     NodeInfo,
     Page,
     Plan,
@@ -282,16 +284,16 @@ class Calls(ABC):
         await self.call("clock.accept", _given(reason=reason))
 
     async def system_info(self) -> NodeInfo:
-        """Facts of the node."""
+        """Facts of the node; the numbers of jobs, runs and executors are of all nodes of its cluster."""
         return read(NodeInfo, await self.call("system.info"))
 
-    async def executor_list(self) -> list[ExecutorInfo]:
-        """Executors that the node knows."""
-        return [read(ExecutorInfo, item) for item in _items(await self.call("executor.list"))]
+    async def executor_list(self) -> Gathered[ExecutorInfo]:
+        """Executors of all nodes."""
+        return _gathered(ExecutorInfo, await self.call("executor.list"))
 
-    async def pool_list(self) -> list[Pool]:
-        """Pools that the node knows."""
-        return [read(Pool, item) for item in _items(await self.call("pool.list"))]
+    async def pool_list(self) -> Gathered[Pool]:
+        """Pools of all nodes."""
+        return _gathered(Pool, await self.call("pool.list"))
 
     async def cluster_members(self) -> list[Member]:
         """Living nodes of the cluster, as the asked one sees them (operators)."""
@@ -351,6 +353,11 @@ def _items(answer: object) -> list[Any]:
 def _page(shape: type[T], answer: object) -> Page[T]:
     token = answer.get("nextPageToken") if isinstance(answer, dict) else None
     return Page([read(shape, item) for item in _items(answer)], None if token is None else str(token))
+
+
+def _gathered(shape: type[T], answer: object) -> Gathered[T]:
+    missing = answer.get("missing") if isinstance(answer, dict) else None
+    return Gathered([read(shape, item) for item in _items(answer)], [read(MissingNode, item) for item in missing or []])
 
 
 def _item(item: object) -> Created | ApiError:

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from campanile import limits
 from campanile.executor.bodies import HandlerFunction
+from campanile.executor.config import Config, Status
 from campanile.executor.handle import ExecutorHandle
-from campanile.executor.session import Config, Status
 from campanile.tls import Tls, context_for
 
 H = TypeVar("H", bound=HandlerFunction)
@@ -32,7 +32,8 @@ class Executor:
     `resources` is what the machine has for bodies: cores, MiB, MiB; 0 = not limited. `grace_sec` is the time of a body that was
     told to stop; the default ends bodies with onLostContact STOP before their lease. `tls://` in front of an address is TLS, with
     the CAs that this machine trusts; `tls` says whom else to trust (True, a CA file, an `ssl.SSLContext`), and is TLS for
-    addresses without a scheme too.
+    addresses without a scheme too. A node of a cluster tells it of the others, to which it connects as well, unless `follow` is
+    False.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Executor:
         resources: tuple[float, int, int] = (0.0, 0, 0),
         grace_sec: float = limits.STOP_GRACE_MS / 1000,
         tls: Tls | None = None,
+        follow: bool = True,
     ) -> None:
         self._addresses = [part.strip() for part in address.split(",") if part.strip()]
         self._token = token
@@ -56,6 +58,7 @@ class Executor:
         self._slots = slots
         self._labels = dict(labels or {})
         self._resources = resources
+        self._follow = follow
         self._grace_ms = int(grace_sec * 1000)
         self._handlers: dict[str, HandlerFunction] = {}
         self._any: HandlerFunction | None = None
@@ -117,6 +120,7 @@ class Executor:
                 handlers=dict(self._handlers),
                 any_handler=self._any,
                 grace_ms=self._grace_ms,
+                follow=self._follow,
                 bodies_loop=asyncio.get_running_loop(),
             )
         )

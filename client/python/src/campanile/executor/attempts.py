@@ -4,7 +4,7 @@ Clocks are arguments, and what to send is asked for.
 """
 
 import heapq
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,13 +48,13 @@ class Batch:
 
 
 class Attempts:
-    """See the module's text. A link is the index of a node's address."""
+    """See the module's text. A link is the number of a connection."""
 
-    def __init__(self, links: int, grace_ms: int) -> None:
+    def __init__(self, grace_ms: int) -> None:
         self._running: dict[Key, _Running] = {}
         self._deadlines: list[tuple[int, int, int]] = []
         self._results: dict[Key, _Outcome] = {}
-        self._unsent: list[deque[Key]] = [deque() for _ in range(links)]
+        self._unsent: defaultdict[int, deque[Key]] = defaultdict(deque)
         self._again: deque[tuple[int, Key]] = deque()
         self._grace_ms = grace_ms
 
@@ -184,6 +184,24 @@ class Attempts:
         self._unsent[link] = deque(mine)
         sent = set(mine)
         self._again = deque((at, key) for at, key in self._again if key not in sent)
+
+    def is_home(self, link: int) -> bool:
+        """Whether anything is to be told over a connection."""
+        running = any(running.link == link for running in self._running.values())
+        return running or any(outcome.link == link for outcome in self._results.values())
+
+    def rehome(self, old: int, new: int) -> None:
+        """What came over a connection that is gone is told over another one of the same cluster: any node passes it on."""
+        for running in self._running.values():
+            if running.link == old:
+                running.link = new
+        moved = [key for key, outcome in self._results.items() if outcome.link == old]
+        for key in moved:
+            self._results[key].link = new
+        self._unsent.pop(old, None)
+        self._unsent[new].extend(moved)
+        gone = set(moved)
+        self._again = deque((at, key) for at, key in self._again if key not in gone)
 
     def held(self) -> list[Held]:
         """Everything held, for an announcement."""

@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from campanile import limits
-from campanile.executor.session import Config, Session, Status
+from campanile.executor.config import Config, Status
+from campanile.executor.session import Session
 
 
 class ExecutorHandle:

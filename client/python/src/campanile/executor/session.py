@@ -6,10 +6,8 @@ later turn. Bodies run elsewhere and speak to it through `call_soon_threadsafe`.
 
 import asyncio
 import logging
-import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from campanile import limits
@@ -20,45 +18,19 @@ from campanile.executor import bodies, failure
 from campanile.executor.assignment import Assignment, Held, Key
 from campanile.executor.attempts import Attempts, cut, log_chunk
 from campanile.executor.bodies import HandlerFunction, Report
+from campanile.executor.config import Config, Status
 from campanile.executor.context import Context, StopReason
 from campanile.executor.fence import Fence, Refusal
 from campanile.executor.log import AttemptLog, LogBudget
+from campanile.executor.nodes import Meeting, NodeKey, Nodes
 from campanile.executor.upstream import Asked, Stage, Upstream, What
+from campanile.views import Welcome
 from campanile.wire import Answer, Connection, Message, open_connection
 
 _log = logging.getLogger("campanile.executor")
 
 _GOOD_SEC = 5.0
 """A connection that lasted this long was a good one: the next attempt to connect does not wait long."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """What an executor is doing.
-
-    `registered`: nodes that it is registered with; `unacknowledged`: results that no node has called durable or refused yet;
-    `ended`: bodies that have ended since the start; `last_error`: why the latest connection failed or was refused.
-    """
-
-    registered: int = 0
-    running: int = 0
-    unacknowledged: int = 0
-    ended: int = 0
-    last_error: str | None = None
-
-
-@dataclass(frozen=True)
-class Config:
-    """All that does not change while an executor runs."""
-
-    addresses: list[str]
-    token: str = field(repr=False)
-    tls: ssl.SSLContext | None
-    register: dict[str, Any]
-    handlers: Mapping[str, HandlerFunction]
-    any_handler: HandlerFunction | None
-    grace_ms: int
-    bodies_loop: asyncio.AbstractEventLoop
 
 
 class Session:
@@ -68,12 +40,15 @@ class Session:
         self._config = config
         self._publish = publish
         self._slots: int = config.register["slots"]
-        self._upstreams = [Upstream() for _ in config.addresses]
-        self._attempts = Attempts(len(config.addresses), config.grace_ms)
+        self._nodes = Nodes()
+        self._links: dict[int, asyncio.Task[None]] = {}
+        self._upstreams: dict[int, Upstream] = {}
+        self._attempts = Attempts(config.grace_ms)
         self._fence = Fence()
         self._budget = LogBudget()
         self._log_queue: deque[Key] = deque()
-        self._announce_again = [False] * len(config.addresses)
+        self._announce_again: set[int] = set()
+        self._down_since_ms: dict[int, int] = {}
         self._draining_until_ms: int | None = None
         self._forced = False
         self._bodies_ended = 0
@@ -85,16 +60,30 @@ class Session:
 
     async def run(self) -> Status:
         """Until it is drained. Canceled, it goes at once, as a crash would."""
-        links = [asyncio.create_task(self._connect(link)) for link in range(len(self._upstreams))]
+        for address in self._config.addresses:
+            self._add(address, None)
         ticks = asyncio.create_task(self._tick_on())
         try:
             await self._done.wait()
         finally:
-            for task in (*links, ticks):
+            tasks = (*self._links.values(), ticks)
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*links, ticks, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             self._attempts.abort_all()
         return self._status
+
+    def _add(self, address: str, told: NodeKey | None) -> None:
+        link = self._nodes.add(address, told, boot_ms())
+        self._upstreams[link] = Upstream()
+        self._links[link] = asyncio.create_task(self._connect(link))
+
+    def _give_up_link(self, link: int) -> None:
+        self._links.pop(link).cancel()
+        self._upstreams.pop(link).down()
+        self._announce_again.discard(link)
+        self._down_since_ms.pop(link, None)
+        self._nodes.give_up(link)
 
     async def _connect(self, link: int) -> None:
         """Connects, and connects anew when the connection breaks."""
@@ -103,11 +92,10 @@ class Session:
             begun = self._loop.time()
             try:
                 connection, welcome = await open_connection(
-                    self._config.addresses[link], self._config.token, "EXECUTOR", self._config.tls
+                    self._nodes.address(link), self._config.token, "EXECUTOR", self._config.tls
                 )
                 lost: asyncio.Future[CampanileError] = self._loop.create_future()
-                _log.info("connected to the node %s", welcome.node)
-                self._up(link, connection)
+                self._up(link, connection, welcome)
                 connection.listen(
                     lambda message, c=connection: self._heard(link, c, message),  # type: ignore[misc]
                     lambda error, lost=lost: lost.done() or lost.set_result(error),  # type: ignore[misc]
@@ -140,7 +128,7 @@ class Session:
         self._turn_is_due = False
         self._flush()
         now = Status(
-            registered=sum(u.stage is Stage.READY for u in self._upstreams),
+            registered=sum(u.stage is Stage.READY for u in self._upstreams.values()),
             running=self._attempts.running,
             unacknowledged=self._attempts.unacknowledged,
             ended=self._bodies_ended,
@@ -152,21 +140,78 @@ class Session:
         if self._is_drained():
             self._done.set()
 
-    def _up(self, link: int, connection: Connection) -> None:
+    def _up(self, link: int, connection: Connection, welcome: Welcome) -> None:
+        meeting, other = self._nodes.up(link, NodeKey(welcome.cluster_id, welcome.node))
+        if meeting is Meeting.TURN_AWAY:
+            error = connection_lost(
+                connection.address, f"not used: {welcome.node} is connected to already, or another node"
+            )
+            connection.close(error)
+            raise error
+        if other is not None:
+            # What came over the other connection is announced over this one.
+            self._attempts.rehome(other, link)
+            self._give_up_link(other)
+        _log.info("connected to the node %s", welcome.node)
         upstream = self._upstreams[link]
         upstream.up(connection, boot_ms())
         upstream.request("executor.register", self._config.register, Asked(What.REGISTER))
 
     def _down(self, link: int, error: CampanileError) -> None:
-        _log.info("no connection to a node: %s", error)
-        self._last_error = str(error)
+        if self._nodes.is_missed(link):
+            _log.info("no connection to a node: %s", error)
+            self._last_error = str(error)
+        else:
+            _log.debug("no connection to a node that was told of: %s", error)
+        self._nodes.down(link, boot_ms())
         self._upstreams[link].down()
         self._wake()
 
+    def _follow(self, now_ms: int) -> None:
+        """Connects to nodes that it was told of, and lets go of those that are no more."""
+        for link in self._nodes.spare():
+            if self._attempts.is_home(link):
+                to = self._other_of_its_cluster(link)
+                # Kept until somebody else can be told of what came over it.
+                if to is None:
+                    continue
+                self._attempts.rehome(link, to)
+                self._announce_again.add(to)
+            _log.info("let go of %s: its node left, or another address leads to it", self._nodes.address(link))
+            self._give_up_link(link)
+        for key, address in self._nodes.unmet(now_ms):
+            _log.info("told of the node %s at %s", key.name, address)
+            self._add(address, key)
+
+    def _other_of_its_cluster(self, link: int) -> int | None:
+        """A link that is ready to another node of the same cluster."""
+        cluster = self._upstreams[link].cluster
+        if cluster is None:
+            return None
+        others = (
+            at for at, u in self._upstreams.items() if at != link and u.stage is Stage.READY and u.cluster == cluster
+        )
+        return next(others, None)
+
+    def _rehome(self, now_ms: int) -> None:
+        """A node that does not come back at once may be dead, and its shards on other nodes by now."""
+        for link, upstream in self._upstreams.items():
+            if upstream.stage is Stage.READY:
+                self._down_since_ms.pop(link, None)
+                continue
+            down_ms = self._down_since_ms.setdefault(link, now_ms)
+            if now_ms - down_ms <= limits.REHOME_MS or not self._attempts.is_home(link):
+                continue
+            to = self._other_of_its_cluster(link)
+            if to is not None:
+                _log.info("what came over a lost connection is told over another one")
+                self._attempts.rehome(link, to)
+                self._announce_again.add(to)
+
     def _heard(self, link: int, connection: Connection, message: Message) -> None:
-        upstream = self._upstreams[link]
+        upstream = self._upstreams.get(link)
         # Of a connection that is gone: the node counts its assignments as not delivered when we announce what we hold.
-        if not upstream.is_current(connection):
+        if upstream is None or not upstream.is_current(connection):
             return
         if isinstance(message, Answer):
             asked = upstream.answered(message.ident)
@@ -178,6 +223,9 @@ class Session:
             self._stop(message.params.get("items"))
         elif message.method == "executor.epochs":
             self._taken_over(link, message.params)
+        elif message.method == "executor.members" and self._config.follow:
+            self._nodes.told(link, message.params)
+            self._follow(boot_ms())
         self._wake()
 
     def _learn(self, said: Mapping[str, Any]) -> None:
@@ -186,7 +234,7 @@ class Session:
     def _taken_over(self, link: int, said: Mapping[str, Any]) -> None:
         """The node has other nodes' shards now: it wants to be told what is held of them."""
         self._learn(said)
-        self._announce_again[link] = True
+        self._announce_again.add(link)
 
     def _assign(self, link: int, params: Mapping[str, Any]) -> None:
         """An item that cannot be read is refused, not lost: the node believes that it runs."""
@@ -217,7 +265,8 @@ class Session:
         admitted = self._fence.admit(a, now_ms)
         if isinstance(admitted, Refusal):
             return self._refuse(link, held, admitted.code, admitted.message)
-        self._announce_again[link] |= admitted
+        if admitted:
+            self._announce_again.add(link)
         handler = self._handler_of(a.action)
         if handler is None:
             message = f"this executor cannot run {a.action.get('kind')} {a.action.get('name', '')}".rstrip()
@@ -288,6 +337,7 @@ class Session:
                 self._give_up(link, error, "registration refused")
             case What.REGISTER:
                 self._learn(said)
+                upstream.cluster = int(said.get("clusterId", 0))
                 upstream.stage = Stage.ANNOUNCING
                 self._announce(link)
             case What.ANNOUNCE if error is not None:
@@ -322,7 +372,9 @@ class Session:
     def _tick(self) -> None:
         now_ms = boot_ms()
         self._attempts.expire(now_ms)
-        for link, upstream in enumerate(self._upstreams):
+        self._rehome(now_ms)
+        self._follow(now_ms)
+        for link, upstream in self._upstreams.items():
             upstream.tick(self._attempts.running, now_ms)
             silent = upstream.out_of_contact_ms(now_ms)
             if silent is not None and silent > limits.LOST_CONTACT_MS:
@@ -339,7 +391,7 @@ class Session:
         until_ms = boot_ms() + int(limit_sec * 1000)
         if self._draining_until_ms is None or until_ms < self._draining_until_ms:
             self._draining_until_ms = until_ms
-        for upstream in self._upstreams:
+        for upstream in self._upstreams.values():
             if upstream.stage is Stage.READY:
                 upstream.notify("executor.drain", {})
         self._wake()
@@ -348,12 +400,12 @@ class Session:
         if self._draining_until_ms is None:
             return False
         idle = self._attempts.running == 0 and self._attempts.unacknowledged == 0
-        flushed = all(upstream.is_flushed() for upstream in self._upstreams)
+        flushed = all(upstream.is_flushed() for upstream in self._upstreams.values())
         return (idle and flushed) or (self._forced and boot_ms() > self._draining_until_ms)
 
     def _announce(self, link: int) -> None:
         """The complete list of what is held, in parts."""
-        self._announce_again[link] = False
+        self._announce_again.discard(link)
         held = [item.write() for item in self._attempts.held()]
         size = limits.EXECUTOR_BATCH
         parts = [held[n : n + size] for n in range(0, len(held), size)] or [[]]
@@ -362,17 +414,18 @@ class Session:
             asked = Asked(What.ANNOUNCE, last=not more)
             self._upstreams[link].request("executor.announce", {"held": part, "more": more}, asked)
 
-    def _share(self, link: int) -> int:
-        """This link's share of the free slots: equal parts, the rest to the first."""
+    def _share(self, link: int, now_ms: int) -> int:
+        """This link's share of the free slots: equal parts, the rest to each in turn, so that a single slot serves all nodes."""
         if self._draining_until_ms is not None or self._attempts.unacknowledged > limits.RESULTS_WAITING:
             return 0
         free = max(self._slots - self._attempts.running, 0)
-        links = max(sum(u.stage is Stage.READY for u in self._upstreams), 1)
-        before = sum(u.stage is Stage.READY for u in self._upstreams[:link])
-        return free // links + (before < free % links)
+        ready = [at for at, upstream in self._upstreams.items() if upstream.stage is Stage.READY]
+        links = max(len(ready), 1)
+        place = (sum(at < link for at in ready) + now_ms // limits.REST_TURN_MS) % links
+        return free // links + (place < free % links)
 
     def _credit(self, link: int, now_ms: int) -> dict[str, Any]:
-        return self._upstreams[link].credit(self._share(link), self._attempts.running / self._slots, now_ms)
+        return self._upstreams[link].credit(self._share(link, now_ms), self._attempts.running / self._slots, now_ms)
 
     def _give_credit(self, link: int, now_ms: int) -> None:
         self._upstreams[link].notify("executor.credit", self._credit(link, now_ms))
@@ -380,8 +433,8 @@ class Session:
     def _flush(self) -> None:
         """Sends what can be sent now."""
         self._flush_logs()
-        for link, upstream in enumerate(self._upstreams):
-            if self._announce_again[link] and upstream.stage is Stage.READY:
+        for link, upstream in self._upstreams.items():
+            if link in self._announce_again and upstream.stage is Stage.READY:
                 self._announce(link)
             while self._attempts.has_unsent(link) and upstream.can_finish():
                 batch = self._attempts.batch(link)

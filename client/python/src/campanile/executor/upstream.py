@@ -48,6 +48,8 @@ class Upstream:
 
     def __init__(self) -> None:
         self.stage = Stage.DOWN
+        self.cluster: int | None = None
+        """That it said it is of, when it took the registration last."""
         self._connection: Connection | None = None
         self._last_id = 0
         self._asked: dict[int, Asked] = {}
