@@ -306,7 +306,7 @@ pub const CLUSTER_SEEDS: usize = 64;
 /// Largest packet of membership, bytes: it must fit into one frame of any network.
 pub const GOSSIP_PACKET_BYTES: usize = 1_400;
 /// What a node says of itself in each packet, bytes.
-pub const GOSSIP_CARD_BYTES: usize = 320;
+pub const GOSSIP_CARD_BYTES: usize = 336;
 /// Longest id of a gossip key, bytes.
 pub const GOSSIP_KEY_ID_BYTES: usize = 32;
 /// A packet whose sender's clock differs by more from ours is refused, milliseconds.

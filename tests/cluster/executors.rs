@@ -90,8 +90,12 @@ async fn lists_are_of_all_nodes_and_name_those_that_did_not_answer() {
     let pools = client.pool_list().await.unwrap();
     let counted: Vec<_> = pools.items.iter().map(|pool| (pool.name.as_str(), pool.executors)).collect();
     assert_eq!(counted, [("default", 1), ("special", 1)]);
-    let info = client.system_info().await.unwrap();
-    assert_eq!((info.jobs, info.executors, info.missing.len()), (30, 2, 0));
+    let info = eventually("all jobs are counted", || async {
+        let info = client.system_info().await.unwrap();
+        (info.jobs == 30).then_some(info)
+    })
+    .await;
+    assert_eq!((info.executors, info.missing.len()), (2, 0));
     let by_node: Vec<_> = info.nodes.iter().map(|node| node.node.as_str()).collect();
     assert_eq!(by_node, ["n1", "n2", "n3"]);
     assert!(info.nodes.iter().all(|node| node.ready && node.jobs < 30), "{info:?}");
@@ -121,8 +125,13 @@ async fn lists_are_of_all_nodes_and_name_those_that_did_not_answer() {
     assert!(silent(&info.missing) && info.nodes.len() == 2, "{info:?}");
     town.reconnect(2);
     spread(&town, 3).await;
-    let info = client.system_info().await.unwrap();
-    assert_eq!((info.jobs, info.missing), (30, vec![]));
+    eventually("all are counted again", || async {
+        let info = client.system_info().await.unwrap();
+        assert_eq!(info.missing, []);
+        // Jobs of a shard that is on its way between two nodes are counted at neither.
+        (info.jobs == 30).then_some(())
+    })
+    .await;
     for job in jobs {
         for run in town.scheduler(1).job_runs(job, None, 10).await.unwrap().items {
             if run.state != RunState::Success {

@@ -7,6 +7,7 @@ use super::{
     members::{Member, Members},
     settings::{CARD_MS, CLOCK_HEARD_MS, OFFSET_PACKETS, OFFSET_STEP_MS},
 };
+use campanile_core::agreement::AGREE_MS;
 use foca::State;
 use parking_lot::Mutex;
 use std::{
@@ -62,6 +63,10 @@ impl Views {
     pub fn heard(&mut self, from: &Identity, now_ms: u64, offset_ms: i64, own_ms: i64, standing_ms: u64) {
         let heard = self.heard.entry(process(from)).or_default();
         (heard.standing_ms, heard.at_ms) = (standing_ms, now_ms);
+        // So much less is a clock that was set back, or one late packet: the next ones make up for that.
+        if heard.gathering.is_some_and(|before| before - offset_ms > AGREE_MS) {
+            (heard.gathering, heard.packets) = (None, 0);
+        }
         heard.gathering = heard.gathering.max(Some(offset_ms));
         heard.packets += 1;
         if heard.offset_ms.is_none() || heard.packets >= OFFSET_PACKETS {
