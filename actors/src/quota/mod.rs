@@ -123,6 +123,7 @@ impl Quotas {
     }
 
     /// Gives the runs that have a permit now; `now_ms` is CLOCK_BOOTTIME.
+    #[allow(clippy::vec_box)] // They stay boxed all the way.
     pub fn grant(&mut self, now_ms: i64) -> Vec<Box<Waiting>> {
         let mut granted = Vec::new();
         let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);

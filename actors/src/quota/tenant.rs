@@ -132,6 +132,7 @@ impl Quota {
         }
     }
 
+    #[allow(clippy::vec_box)] // They stay boxed all the way.
     pub fn grant(&mut self, granted: &mut Vec<Box<Waiting>>) {
         while !self.paused && self.known {
             let Some(run) = self.waiting.first_key_value().map(|(_, waiting)| waiting.run) else { break };
