@@ -22,6 +22,10 @@ use campanile_loadtest::{
 use clap::{Parser, Subcommand};
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
+/// As in the node: tens of thousands of runs a second pass through an executor of a load too.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 #[derive(Parser)]
 #[command(version, about = "Load, executors, faults and the history checker of Campanile")]
 struct Cli {

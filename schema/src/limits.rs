@@ -112,6 +112,8 @@ pub const PASSIVATE_AFTER_MS: i64 = 200;
 pub const PANICS_BEFORE_QUARANTINE: u32 = 3;
 /// Frames of a shard after which it is snapshotted, bytes.
 pub const SNAPSHOT_AFTER_BYTES: usize = 4 << 20;
+/// ... and at least this many times the bytes of the shard's hot state, count.
+pub const FRAMES_PER_SNAPSHOT: usize = 2;
 /// Age of the newest frame not in a snapshot after which a shard is snapshotted, milliseconds.
 pub const SNAPSHOT_AFTER_MS: i64 = 60_000;
 /// Chunk of a snapshot, bytes.

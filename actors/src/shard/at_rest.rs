@@ -23,6 +23,7 @@ use campanile_schema::{
     ids::{Digest, Epoch, JobId, ShardId, shard_of_slot, slot_of},
     limits::RESTORED_IDS,
 };
+use std::borrow::Cow;
 
 /// What a restore does with what may have happened after the backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,12 +165,12 @@ impl Loaded {
         replay_after: Position,
     ) -> Result<Manifest, StoreError> {
         let mut parts = Vec::with_capacity(2);
-        let definitions = chunks(self.slots.iter().map(|(id, slot): (_, &Slot)| Item(id.0, slot.def.to_vec())));
+        let definitions = chunks(self.slots.iter().map(|(id, slot): (_, &Slot)| Item(id.0, Cow::from(&*slot.def))));
         if !definitions.is_empty() {
             parts.push(store.write_part(self.id, number, Part::Definitions, definitions).await?);
         }
-        let header = Item(0, encode(&self.state));
-        let jobs = self.slots.iter().map(|(id, slot)| Item(id.0, slot.hot.to_vec()));
+        let header = Item(0, encode(&self.state).into());
+        let jobs = self.slots.iter().map(|(id, slot)| Item(id.0, Cow::from(&*slot.hot)));
         let hot = chunks(std::iter::once(header).chain(jobs));
         parts.push(store.write_part(self.id, number, Part::Hot, hot).await?);
         let shard_seq = self.state.seq;

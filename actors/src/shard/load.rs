@@ -17,7 +17,6 @@ use campanile_schema::{
     frame::{Frame, decode, encode},
     ids::{Epoch, JobId, ShardId},
     job::JobStatus,
-    limits,
 };
 use hashbrown::{HashMap, HashSet};
 use serde::Deserialize;
@@ -42,7 +41,7 @@ fn corrupt(what: impl std::fmt::Display) -> StoreError {
     StoreError::Corrupt(what.to_string())
 }
 
-fn items(chunk: &[u8]) -> Result<Vec<Item>, StoreError> {
+fn items(chunk: &[u8]) -> Result<Vec<Item<'static>>, StoreError> {
     let mut rest = chunk;
     let mut items = Vec::new();
     while !rest.is_empty() {
@@ -99,7 +98,7 @@ impl Loaded {
         let mut hot = Vec::new();
         for (part, chunk) in chunks {
             match part {
-                Part::Definitions => definitions.extend(items(&chunk)?.into_iter().map(|i| (i.0, i.1))),
+                Part::Definitions => definitions.extend(items(&chunk)?.into_iter().map(|i| (i.0, i.1.into_owned()))),
                 Part::Hot => hot.extend(items(&chunk)?),
             }
         }
@@ -110,13 +109,14 @@ impl Loaded {
             let definition = definitions
                 .remove(&item.0)
                 .ok_or_else(|| corrupt(format!("job {} has no definition in the snapshots of shard {id}", item.0)))?;
-            loaded.slots.insert(JobId(item.0), Slot::new(definition, item.1));
+            loaded.slots.insert(JobId(item.0), Slot::new(definition, item.1.into_owned()));
         }
         loaded.replay_after = manifest.replay_after;
         loaded.snapshots = Snapshotting {
             number: manifest.number,
             seq: manifest.shard_seq,
             replay_after: manifest.replay_after,
+            hot_bytes: manifest.parts.iter().filter(|p| p.part == Part::Hot).map(|p| p.bytes as usize).sum(),
             definitions: manifest.parts.into_iter().filter(|p| p.part == Part::Definitions).collect(),
             ..Snapshotting::default()
         };
@@ -203,7 +203,7 @@ impl Shard {
             snapshots.oldest_ms = Some(directory.time.boot_ms());
         }
         // Shards fill at the same pace; so they do not all write in the same second.
-        snapshots.bytes_since = limits::SNAPSHOT_AFTER_BYTES / usize::from(directory.shards) * usize::from(loaded.id.0);
+        snapshots.bytes_since = snapshots.after_bytes() / usize::from(directory.shards) * usize::from(loaded.id.0);
         Self {
             id: loaded.id,
             epoch,

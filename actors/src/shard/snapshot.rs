@@ -15,6 +15,7 @@ use campanile_schema::{
 use hashbrown::HashSet;
 use ractor::ActorRef;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use tokio::sync::oneshot;
 
 /// Definition parts after which all definitions are written anew.
@@ -33,6 +34,8 @@ pub(super) struct Snapshotting {
     pub definitions: Vec<PartRef>,
     /// Jobs whose definition changed since the last capture.
     pub changed: HashSet<JobId>,
+    /// Hot state of the newest captured one.
+    pub hot_bytes: usize,
     /// Frames not covered yet.
     pub bytes_since: usize,
     /// CLOCK_BOOTTIME ms of the oldest frame not covered.
@@ -43,12 +46,20 @@ pub(super) struct Snapshotting {
     pub waiting: Vec<oneshot::Sender<()>>,
 }
 
+impl Snapshotting {
+    /// Frames after which it is time for the next one. A snapshot holds every job of the shard, busy or not: with many jobs the snapshots
+    /// would else be more work than the triggers. What a restart replays stays within a multiple of what it reads anyway.
+    pub(super) fn after_bytes(&self) -> usize {
+        limits::SNAPSHOT_AFTER_BYTES.max(self.hot_bytes * limits::FRAMES_PER_SNAPSHOT)
+    }
+}
+
 /// One item of a chunk.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Item(pub u64, #[serde(with = "serde_bytes")] pub Vec<u8>);
+pub(super) struct Item<'a>(pub u64, #[serde(borrow, with = "serde_bytes")] pub Cow<'a, [u8]>);
 
 /// Packs items into chunks; an item is never split.
-pub(super) fn chunks(items: impl Iterator<Item = Item>) -> Vec<Vec<u8>> {
+pub(super) fn chunks<'a>(items: impl Iterator<Item = Item<'a>>) -> Vec<Vec<u8>> {
     let mut chunks = Vec::new();
     let mut chunk = Vec::new();
     for item in items {
@@ -71,7 +82,7 @@ impl Shard {
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
         let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.time.boot_ms() - t);
-        if self.snapshots.bytes_since >= limits::SNAPSHOT_AFTER_BYTES || age >= limits::SNAPSHOT_AFTER_MS + stagger {
+        if self.snapshots.bytes_since >= self.snapshots.after_bytes() || age >= limits::SNAPSHOT_AFTER_MS + stagger {
             self.snapshot(myself);
         }
     }
@@ -108,20 +119,21 @@ impl Shard {
         self.state.forget_creates(now);
         let mut state = self.state.clone();
         state.tzdb = self.directory.tzdb.to_owned();
-        let header = Item(0, encode(&state));
+        let header = Item(0, encode(&state).into());
         let hot = chunks(std::iter::once(header).chain(self.jobs.iter().map(|(id, slot)| {
             let bytes = match &slot.live {
-                None => slot.hot.to_vec(),
-                Some(live) => live.job.encode_hot(),
+                None => Cow::from(&*slot.hot),
+                Some(live) => live.job.encode_hot().into(),
             };
             Item(id.0, bytes)
         })));
+        self.snapshots.hot_bytes = hot.iter().map(Vec::len).sum();
         let changed = std::mem::take(&mut self.snapshots.changed);
         let definitions = chunks(
             self.jobs
                 .iter()
                 .filter(|(id, _)| full || changed.contains(*id))
-                .map(|(id, slot)| Item(id.0, slot.def.to_vec())),
+                .map(|(id, slot)| Item(id.0, Cow::from(&*slot.def))),
         );
         self.snapshots.bytes_since = 0;
         self.snapshots.oldest_ms = None;
@@ -211,5 +223,18 @@ impl Shard {
         for port in self.snapshots.waiting.drain(..) {
             let _ = port.send(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_a_snapshot_holds_the_more_frames_come_before_the_next_one() {
+        let holds = |hot_bytes| Snapshotting { hot_bytes, ..Snapshotting::default() }.after_bytes();
+        assert_eq!(holds(0), limits::SNAPSHOT_AFTER_BYTES);
+        assert_eq!(holds(1 << 20), limits::SNAPSHOT_AFTER_BYTES, "few jobs: as ever");
+        assert_eq!(holds(20 << 20), 40 << 20);
     }
 }

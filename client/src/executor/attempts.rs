@@ -14,7 +14,8 @@ use campanile_schema::{
     record::AttemptState,
     rpc::executor::{Ended, Held, LogChunk},
 };
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use hashbrown::HashMap;
+use std::collections::{BTreeSet, VecDeque};
 use tokio::task::AbortHandle;
 
 /// One attempt.

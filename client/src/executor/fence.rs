@@ -8,7 +8,7 @@ use campanile_schema::{
     limits::CREDIT_MS,
     rpc::executor::{Assignment, Registered},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Why an assignment is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
