@@ -1,7 +1,7 @@
 //! The workloads that come with the program, so that it runs without the repository.
 
 /// Names and texts, in the order in which `make load` runs them.
-pub const WORKLOADS: [(&str, &str); 11] = [
+pub const WORKLOADS: [(&str, &str); 12] = [
     ("steady", include_str!("../../workloads/steady.toml")),
     ("herd", include_str!("../../workloads/herd.toml")),
     ("scale", include_str!("../../workloads/scale.toml")),
@@ -12,6 +12,7 @@ pub const WORKLOADS: [(&str, &str); 11] = [
     ("executors", include_str!("../../workloads/executors.toml")),
     ("long", include_str!("../../workloads/long.toml")),
     ("api", include_str!("../../workloads/api.toml")),
+    ("history", include_str!("../../workloads/history.toml")),
     ("soak", include_str!("../../workloads/soak.toml")),
 ];
 
