@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-/// Hand-overs that begin with each read of the rows, in the whole cluster. Their LWTs and the successors' claims are of one partition and wait
+/// Hand-overs that begin with each read of the rows, in the whole cluster: 16 a second, as the rows are read more often then. Their LWTs and the successors' claims are of one partition and wait
 /// for each other, and shards that have stopped wait with them: more at a time, or the next as soon as one is gone, was measured to keep each
 /// from its work for longer.
 const MOVES_AT_ONCE: usize = 4;
@@ -100,6 +100,7 @@ impl Planner {
             members: of_session.keys().copied().collect(),
             watch: watched(me, members),
             borrowers: BTreeSet::new(),
+            moving: !moves.is_empty(),
             wanted: wanted.into_iter().filter_map(|(shard, node)| Some((shard, *by_node.get(&node)?))).collect(),
         }
     }
@@ -134,13 +135,15 @@ mod tests {
         let rows: Vec<(ShardId, ShardRow)> = (0..64).map(|n| (ShardId(n), row(if n < 32 { 10 } else { 11 }))).collect();
         let mut planner = Planner::default();
         let hints = planner.hints(SessionId(11), 64, &members, &rows, &[], &[]);
-        assert_eq!(hints.wanted.len(), 64);
+        assert_eq!((hints.wanted.len(), hints.moving), (64, true));
         let moved = hints.wanted.iter().filter(|(shard, to)| shard.0 >= 32 && **to == SessionId(12)).count();
         assert!((1..=MOVES_AT_ONCE).contains(&moved), "{moved}");
         let orphans = hints.wanted.iter().filter(|(shard, to)| shard.0 < 32 && **to == SessionId(12)).count();
         assert!(orphans > MOVES_AT_ONCE, "{orphans}: what has no owner does not wait");
         let over = planner.hints(SessionId(11), 64, &members[..1], &rows, &[SessionId(12)], &[]);
         assert!(over.wanted.values().all(|to| *to == SessionId(11)));
+        let rows: Vec<(ShardId, ShardRow)> = (0..64).map(|n| (ShardId(n), row(11))).collect();
+        assert!(!planner.hints(SessionId(11), 64, &members[..1], &rows, &[], &[]).moving, "nothing is to move");
     }
 
     #[test]
