@@ -94,7 +94,12 @@ impl Planner {
             self.placement = place(shards, &placed, &owners);
             self.of = placed.clone();
         }
-        let moves = plan(&self.placement, &placed, &owners, &underway, MOVES_AT_ONCE);
+        // Successors that are busy get no more than they claim.
+        let unclaimed = |(shard, row): &&(ShardId, ShardRow)| {
+            owners.contains_key(shard) && row.owner.is_some_and(|owner| !row.is_claimed_by(owner))
+        };
+        let at_once = MOVES_AT_ONCE.saturating_sub(rows.iter().filter(unclaimed).count());
+        let moves = plan(&self.placement, &placed, &owners, &underway, at_once);
         let wanted = wanted(&owners, &moves);
         Hints {
             members: of_session.keys().copied().collect(),
@@ -118,14 +123,21 @@ fn watched(me: SessionId, members: &[ClusterMember]) -> BTreeSet<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use campanile_core::ownership::rows::Span;
 
     fn member(node: u64, session: u64) -> ClusterMember {
         let (node, session) = (NodeId(node), SessionId(session));
         ClusterMember { node, session, standing: Standing::Open, suspected: false, refused: None, reads: Formats::OURS }
     }
 
+    /// Claimed, as owners' rows are.
     fn row(owner: u64) -> ShardRow {
-        ShardRow { owner: Some(SessionId(owner)), ..ShardRow::default() }
+        let session = SessionId(owner);
+        ShardRow {
+            owner: Some(session),
+            spans: vec![Span { session, lane: 0, from: 1, to: None }],
+            ..ShardRow::default()
+        }
     }
 
     #[test]
@@ -144,6 +156,23 @@ mod tests {
         assert!(over.wanted.values().all(|to| *to == SessionId(11)));
         let rows: Vec<(ShardId, ShardRow)> = (0..64).map(|n| (ShardId(n), row(11))).collect();
         assert!(!planner.hints(SessionId(11), 64, &members[..1], &rows, &[], &[]).moving, "nothing is to move");
+    }
+
+    #[test]
+    fn what_successors_have_not_claimed_yet_counts_as_under_way() {
+        let members = [member(1, 11), member(2, 12)];
+        let released = |count: u16, to| {
+            let row = |n| if n < count { ShardRow { spans: Vec::new(), ..row(to) } } else { row(11) };
+            (0..64).map(|n| (ShardId(n), row(n))).collect::<Vec<_>>()
+        };
+        let moved = |rows: &[(ShardId, ShardRow)]| {
+            let hints = Planner::default().hints(SessionId(11), 64, &members, rows, &[], &[]);
+            rows.iter().filter(|(shard, row)| hints.wanted.get(shard) != row.owner.as_ref()).count()
+        };
+        assert_eq!(moved(&released(0, 11)), MOVES_AT_ONCE);
+        assert_eq!(moved(&released(3, 11)), MOVES_AT_ONCE - 3);
+        assert_eq!(moved(&released(9, 11)), 0);
+        assert_eq!(moved(&released(9, 10)), 9 + MOVES_AT_ONCE, "their owner is gone: nobody will claim them");
     }
 
     #[test]
