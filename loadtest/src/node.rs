@@ -5,15 +5,21 @@ use crate::{
     children::OwnChild,
     limits::NODE_OUTPUT_LINES,
     lines::{FaultEvent, FaultLine, now_us},
+    random::mix,
     record::Record,
 };
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufRead, BufReader, Write},
     net::TcpListener,
+    ops::Range,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
-    sync::{Arc, mpsc},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
@@ -41,9 +47,21 @@ pub struct Node {
     faults: Arc<Record>,
 }
 
-/// A port of the loopback that is free now.
+/// Ports that the system gives to nobody by itself: of the others, one may be an outgoing connection's when somebody wants to listen there.
+const PORTS: Range<u64> = 10_000..30_000;
+
+/// A port of the loopback that is free now. Never the same one twice in this process, until all were given.
 pub fn free_port() -> io::Result<u16> {
-    TcpListener::bind(("127.0.0.1", 0))?.local_addr().map(|address| address.port())
+    static NEXT: LazyLock<AtomicU64> =
+        LazyLock::new(|| AtomicU64::new(mix(now_us().unsigned_abs() ^ u64::from(std::process::id()))));
+    let count = PORTS.end - PORTS.start;
+    for _ in 0..count {
+        let port = (PORTS.start + NEXT.fetch_add(1, Ordering::Relaxed) % count) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(io::Error::other("no port is free"))
 }
 
 fn fault(event: FaultEvent, detail: Option<String>) -> FaultLine {

@@ -35,7 +35,9 @@ pub struct Desk {
 
 /// How a member stands, for placement.
 pub(super) fn standing(member: &Member) -> Standing {
-    if member.draining || member.clock_wrong {
+    if member.clock_wrong {
+        Standing::Halted
+    } else if member.draining {
         Standing::Draining
     } else if member.cordoned {
         Standing::Cordoned
@@ -54,7 +56,7 @@ pub fn owning(members: &Members) -> Vec<ClusterMember> {
         ClusterMember {
             node: member.node,
             session: member.session,
-            standing: if refused.is_some() { Standing::Draining } else { standing(member) },
+            standing: if refused.is_some() { Standing::Halted } else { standing(member) },
             suspected: member.suspect,
             refused: refused.map(Arc::from),
             reads: Formats { event: member.event_format.1, wire: member.wire_format.1 },
@@ -66,7 +68,8 @@ pub fn owning(members: &Members) -> Vec<ClusterMember> {
 fn state(member: &Member) -> MemberState {
     match standing(member) {
         _ if member.suspect => MemberState::Suspected,
-        _ if member.clock_wrong && !member.draining => MemberState::ClockWrong,
+        _ if member.draining => MemberState::Draining,
+        Standing::Halted => MemberState::ClockWrong,
         Standing::Draining => MemberState::Draining,
         Standing::Cordoned => MemberState::Cordoned,
         Standing::Open => MemberState::Alive,
@@ -153,7 +156,7 @@ impl Desk {
                     reason: match a_move.reason {
                         Reason::NoOwner => MoveReason::NoOwner,
                         Reason::Underway => MoveReason::Underway,
-                        Reason::OwnerLeaves => MoveReason::OwnerLeaves,
+                        Reason::OwnerHalted | Reason::OwnerLeaves => MoveReason::OwnerLeaves,
                         Reason::Balance => MoveReason::Balance,
                     },
                 })

@@ -103,6 +103,31 @@ async fn shards_spread_and_any_node_takes_any_call() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_shard_moves_once_to_a_node_that_comes_and_once_from_one_that_goes() {
+    let mut town = Town::new();
+    for node in [1, 2] {
+        town.start(node).await;
+    }
+    let mut rest = eventually("two nodes are at rest", || async { town.at_rest() }).await;
+    for (node, comes) in [(3, true), (2, false), (2, true)] {
+        if comes {
+            town.start(node).await;
+        } else {
+            town.stop(node).await;
+        }
+        let now = eventually("all nodes are at rest", || async { town.at_rest() }).await;
+        for (shard, owner) in &now.0 {
+            let (moved, claims) = (rest.0[shard] != *owner, now.1[shard].0 - rest.1[shard].0);
+            assert_eq!(claims, u64::from(moved), "shard {shard}, from {:?} to {owner:?}", rest.0[shard]);
+        }
+        rest = now;
+    }
+    for node in [1, 2, 3] {
+        town.stop(node).await;
+    }
+}
+
 /// Jobs that fire each second, and what must be true of them at the end.
 async fn every_second(town: &Town, node: u64, count: usize) -> Vec<JobId> {
     let trigger: Trigger = serde_json::from_str(r#"{"type":"CRON","expr":"* * * * * *","dialect":"UNIX"}"#).unwrap();

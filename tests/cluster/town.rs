@@ -22,11 +22,11 @@ use campanile_actors::{
 };
 use campanile_core::{
     ownership::Settings,
-    placement::{NodeId, Standing},
+    placement::{Member, NodeId, Owners, Standing, place},
 };
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, Formats, WIRE_FORMAT},
-    ids::{ClusterId, JobId, SessionId, ShardId},
+    ids::{ClusterId, Epoch, JobId, SessionId, ShardId},
     rpc::executor::{ClusterNodes, NodeAddress},
 };
 use parking_lot::Mutex;
@@ -412,6 +412,17 @@ impl Town {
             }
         }
         owned
+    }
+
+    /// Where every shard is, once each is served by the node that placement wants it on, and how often it was claimed until then.
+    pub fn at_rest(&self) -> Option<(Owners, BTreeMap<ShardId, Epoch>)> {
+        let members: Vec<Member> = self.nodes.keys().map(|node| Member::open(NodeId(*node))).collect();
+        let mut served = Owners::new();
+        for node in self.nodes.keys() {
+            let rows = self.scheduler(*node).rows().ok()?;
+            served.extend(rows.served.into_iter().map(|shard| (shard, NodeId(*node))));
+        }
+        (place(SHARDS, &members, &served) == served).then(|| (served, self.store.epochs()))
     }
 
     /// The node of a job's shard, as the rows say.

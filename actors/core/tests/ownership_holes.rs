@@ -5,6 +5,7 @@ mod ownership_model;
 
 use campanile_core::ownership::{
     Hints, Output, Ownership, Settings, Transition,
+    rows::ShardRow,
     session::Session,
     store::{Answer, Batch, Statement, Ticket},
     watch::{Seen, Watch},
@@ -48,7 +49,7 @@ impl Desk {
         let mut sessions: Vec<_> = [1, 2].map(|session| Ownership::new(settings(session), 0)).into();
         for (watcher, other) in [(A, 2), (B, 1)] {
             let watch = [SessionId(other)].into();
-            sessions[watcher].hint(Hints { watch, ..Hints::default() });
+            sessions[watcher].hint(0, Hints { watch, ..Hints::default() });
         }
         let store = Store::new(2, None);
         Self {
@@ -217,7 +218,7 @@ fn rows_under_a_late_claim() -> bool {
     let wanted = [(served, SessionId(1)), (late, SessionId(1))].into();
     let members = [SessionId(1), SessionId(2)].into();
     desk.late = Some(late);
-    desk.sessions[A].hint(Hints { members, wanted, ..Hints::default() });
+    desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
     desk.tick(A);
     desk.pass(A, 500);
     assert!(desk.sessions[A].serves(served) && !desk.on_their_way.is_empty());
@@ -268,19 +269,63 @@ fn a_hand_over_is_found_in_the_row() {
     let shard = ShardId(0);
     let members = [SessionId(1), SessionId(2)].into();
     let wanted = [(shard, SessionId(1))].into();
-    desk.sessions[A].hint(Hints { members, wanted, ..Hints::default() });
+    desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
     desk.tick(B);
     desk.pass(A, 500);
     assert!(desk.sessions[A].serves(shard) && desk.may_act(A));
     let members = [SessionId(1), SessionId(2)].into();
     let wanted = [(shard, SessionId(2))].into();
-    desk.sessions[A].hint(Hints { members, wanted, ..Hints::default() });
+    desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
     desk.pass(A, 500);
     desk.sessions[A].stopped(desk.now_ms, shard);
     desk.pass(A, 100);
     assert!(desk.ever(A, Transition::Released));
     desk.pass(B, 500);
     assert!(desk.sessions[B].serves(shard) && desk.ever(B, Transition::OwnNameClaimed));
+}
+
+/// B gets a shard from A, after B has made its hints from rows in which it was A's. B keeps it, however often it reads the rows, until hints
+/// that know of it say otherwise.
+#[test]
+fn hints_from_before_it_came_do_not_send_a_shard_back() {
+    let mut desk = Desk::new();
+    let shard = ShardId(0);
+    let hints = |owner| Hints {
+        members: [SessionId(1), SessionId(2)].into(),
+        wanted: [(shard, SessionId(owner))].into(),
+        ..Hints::default()
+    };
+    desk.sessions[A].hint(0, hints(1));
+    desk.sessions[B].hint(0, hints(1));
+    desk.tick(B);
+    desk.pass(A, 500);
+    assert!(desk.sessions[A].serves(shard));
+    desk.sessions[A].hint(desk.now_ms, hints(2));
+    desk.pass(A, 100);
+    desk.sessions[A].stopped(desk.now_ms, shard);
+    desk.pass(A, 100);
+    desk.sessions[B].told(shard);
+    desk.tick(B);
+    assert!(desk.sessions[B].serves(shard));
+    let known = |rows: &[(ShardId, ShardRow)]| rows.iter().find(|(known, _)| *known == shard).unwrap().1.owner;
+    assert_eq!(known(desk.sessions[B].rows().0), Some(SessionId(2)), "what hints are made from knows of it at once");
+    desk.pass(B, 1_000);
+    assert!(desk.sessions[B].serves(shard) && !desk.ever(B, Transition::DrainBegan));
+    desk.sessions[B].hint(desk.now_ms, hints(1));
+    assert!(desk.asked(B).is_empty() && desk.ever(B, Transition::DrainBegan));
+}
+
+/// A session ended, and only then do hints say who is to have its shard: no further read of the rows is waited for.
+#[test]
+fn a_shard_without_an_owner_is_claimed_with_the_hint() {
+    let mut desk = Desk::new();
+    let shard = ShardId(0);
+    let members = [SessionId(1), SessionId(2)].into();
+    desk.pass(A, 500);
+    assert!(desk.may_act(A) && !desk.sessions[A].serves(shard));
+    let wanted = [(shard, SessionId(1))].into();
+    desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
+    assert!(desk.ever(A, Transition::ClaimSent) || desk.asked(A).len() == 1);
 }
 
 #[cfg(feature = "faults")]

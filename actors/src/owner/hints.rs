@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-/// Hand-overs that begin with each read of the rows, in the whole cluster. Their LWTs and the successors' claims are of one partition and wait
+/// Hand-overs that begin with each read of the rows, in the whole cluster: 16 a second, as the rows are read more often then. Their LWTs and the successors' claims are of one partition and wait
 /// for each other, and shards that have stopped wait with them: more at a time, or the next as soon as one is gone, was measured to keep each
 /// from its work for longer.
 const MOVES_AT_ONCE: usize = 4;
@@ -94,12 +94,18 @@ impl Planner {
             self.placement = place(shards, &placed, &owners);
             self.of = placed.clone();
         }
-        let moves = plan(&self.placement, &placed, &owners, &underway, MOVES_AT_ONCE);
+        // Successors that are busy get no more than they claim.
+        let unclaimed = |(shard, row): &&(ShardId, ShardRow)| {
+            owners.contains_key(shard) && row.owner.is_some_and(|owner| !row.is_claimed_by(owner))
+        };
+        let at_once = MOVES_AT_ONCE.saturating_sub(rows.iter().filter(unclaimed).count());
+        let moves = plan(&self.placement, &placed, &owners, &underway, at_once);
         let wanted = wanted(&owners, &moves);
         Hints {
             members: of_session.keys().copied().collect(),
             watch: watched(me, members),
             borrowers: BTreeSet::new(),
+            moving: !moves.is_empty(),
             wanted: wanted.into_iter().filter_map(|(shard, node)| Some((shard, *by_node.get(&node)?))).collect(),
         }
     }
@@ -117,14 +123,21 @@ fn watched(me: SessionId, members: &[ClusterMember]) -> BTreeSet<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use campanile_core::ownership::rows::Span;
 
     fn member(node: u64, session: u64) -> ClusterMember {
         let (node, session) = (NodeId(node), SessionId(session));
         ClusterMember { node, session, standing: Standing::Open, suspected: false, refused: None, reads: Formats::OURS }
     }
 
+    /// Claimed, as owners' rows are.
     fn row(owner: u64) -> ShardRow {
-        ShardRow { owner: Some(SessionId(owner)), ..ShardRow::default() }
+        let session = SessionId(owner);
+        ShardRow {
+            owner: Some(session),
+            spans: vec![Span { session, lane: 0, from: 1, to: None }],
+            ..ShardRow::default()
+        }
     }
 
     #[test]
@@ -134,13 +147,32 @@ mod tests {
         let rows: Vec<(ShardId, ShardRow)> = (0..64).map(|n| (ShardId(n), row(if n < 32 { 10 } else { 11 }))).collect();
         let mut planner = Planner::default();
         let hints = planner.hints(SessionId(11), 64, &members, &rows, &[], &[]);
-        assert_eq!(hints.wanted.len(), 64);
+        assert_eq!((hints.wanted.len(), hints.moving), (64, true));
         let moved = hints.wanted.iter().filter(|(shard, to)| shard.0 >= 32 && **to == SessionId(12)).count();
         assert!((1..=MOVES_AT_ONCE).contains(&moved), "{moved}");
         let orphans = hints.wanted.iter().filter(|(shard, to)| shard.0 < 32 && **to == SessionId(12)).count();
         assert!(orphans > MOVES_AT_ONCE, "{orphans}: what has no owner does not wait");
         let over = planner.hints(SessionId(11), 64, &members[..1], &rows, &[SessionId(12)], &[]);
         assert!(over.wanted.values().all(|to| *to == SessionId(11)));
+        let rows: Vec<(ShardId, ShardRow)> = (0..64).map(|n| (ShardId(n), row(11))).collect();
+        assert!(!planner.hints(SessionId(11), 64, &members[..1], &rows, &[], &[]).moving, "nothing is to move");
+    }
+
+    #[test]
+    fn what_successors_have_not_claimed_yet_counts_as_under_way() {
+        let members = [member(1, 11), member(2, 12)];
+        let released = |count: u16, to| {
+            let row = |n| if n < count { ShardRow { spans: Vec::new(), ..row(to) } } else { row(11) };
+            (0..64).map(|n| (ShardId(n), row(n))).collect::<Vec<_>>()
+        };
+        let moved = |rows: &[(ShardId, ShardRow)]| {
+            let hints = Planner::default().hints(SessionId(11), 64, &members, rows, &[], &[]);
+            rows.iter().filter(|(shard, row)| hints.wanted.get(shard) != row.owner.as_ref()).count()
+        };
+        assert_eq!(moved(&released(0, 11)), MOVES_AT_ONCE);
+        assert_eq!(moved(&released(3, 11)), MOVES_AT_ONCE - 3);
+        assert_eq!(moved(&released(9, 11)), 0);
+        assert_eq!(moved(&released(9, 10)), 9 + MOVES_AT_ONCE, "their owner is gone: nobody will claim them");
     }
 
     #[test]

@@ -49,6 +49,11 @@ struct Lane {
     flying: VecDeque<(u64, Vec<Pending>)>,
 }
 
+/// Whether a row of the first `frames` that wait goes now: a full one always does.
+fn goes(frames: usize, waiting: usize, flying: usize) -> bool {
+    frames > 0 && (frames < waiting || flying < SMALL_IN_FLIGHT)
+}
+
 struct Writer {
     receiver: mpsc::Receiver<ToWriter>,
     owner: OwnerHandle,
@@ -136,8 +141,7 @@ impl Writer {
                 .take_while(fits)
                 .map(|pending| (pending.frame.shard, pending.frame.epoch, pending.frame.seq))
                 .collect();
-            let is_full = frames.len() < lane.waiting.len();
-            if frames.is_empty() || (!is_full && lane.flying.len() >= SMALL_IN_FLIGHT) {
+            if !goes(frames.len(), lane.waiting.len(), lane.flying.len()) {
                 return;
             }
             #[cfg(feature = "faults")]
@@ -185,5 +189,18 @@ impl Writer {
             tell(&row, position);
             self.in_flight.fetch_sub(count, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_row_waits_behind_two_of_its_lane_and_a_full_one_does_not() {
+        assert!(!goes(0, 0, 0), "there is nothing to write");
+        assert!(goes(3, 3, 0) && goes(3, 3, SMALL_IN_FLIGHT - 1));
+        assert!(!goes(3, 3, SMALL_IN_FLIGHT) && !goes(3, 3, 50));
+        assert!(goes(3, 4, 50), "more than one row waits");
     }
 }

@@ -223,12 +223,12 @@ impl OwnerHandle {
 
     /// Hints from all shard rows as they were read last, the sessions that were over by then, and the own hand-overs.
     fn hint_by(&self, hints: impl FnOnce(&[(ShardId, ShardRow)], &[SessionId], &[(ShardId, SessionId)]) -> Hints) {
-        self.inner.drive(|protocol, _| {
+        self.inner.drive(|protocol, now_ms| {
             let leaving = protocol.leaving();
             let (rows, over) = protocol.rows();
             let mut hints = hints(rows, &over, &leaving);
             hints.borrowers = self.borrowers();
-            protocol.hint(hints);
+            protocol.hint(now_ms, hints);
         });
     }
 }

@@ -166,7 +166,7 @@ impl Run<'_> {
                 if !shown.verdict.green {
                     println!("{}", shown.verdict);
                 }
-                (shown.verdict.green && !lost_one(scenario, &shown), row(scenario, &shown))
+                (shown.verdict.green && !shown.restless && !lost_one(scenario, &shown), row(scenario, &shown))
             }
             Err(error) => (false, format!("{:<19} FAILED: {error}", scenario.name)),
         };
@@ -207,6 +207,9 @@ fn is_found(scenario: &Scenario, shown: &Shown) -> (bool, String) {
     if lost_one(scenario, shown) {
         told.push(format!("sessions lost x {}", shown.sessions_lost));
     }
+    if shown.restless {
+        told.push("shards that do not come to rest".to_owned());
+    }
     let word = if told.is_empty() { "GREEN, not found" } else { "red, as it must be" };
     (!told.is_empty(), format!("{:<19} {word}; {}: {}", scenario.name, scenario.defect, told.join(", ")))
 }
@@ -216,19 +219,23 @@ fn row(scenario: &Scenario, shown: &Shown) -> String {
         let at = (shown.lateness_ms.len() as f64 * share) as usize;
         shown.lateness_ms.get(at.min(shown.lateness_ms.len().saturating_sub(1))).copied().unwrap_or(0)
     };
-    let word = match (shown.verdict.green, lost_one(scenario, shown)) {
-        (true, false) => "green",
-        (true, true) => "RED, for lost sessions",
-        (false, _) => "RED",
+    let word = match (shown.verdict.green, lost_one(scenario, shown), shown.restless) {
+        (false, _, _) => "RED",
+        (true, true, _) => "RED, for lost sessions",
+        (true, false, true) => "RED, shards do not come to rest",
+        (true, false, false) => "green",
     };
     let what = if scenario.takes_over { "take-over" } else { "lateness" };
     format!(
-        "{:<19} {word:<6} {what} p50 {} p99 {} worst {} ms of {} instants; ready {} of {} s; {} runs wait for a person",
+        "{:<19} {word:<6} {what} p50 {} p99 {} worst {} ms of {} instants, {} ms of all; {} hand-overs; ready {} of {} s; {} runs wait for a \
+         person",
         scenario.name,
         late(0.5),
         late(0.99),
         late(1.0),
         shown.lateness_ms.len(),
+        shown.latest_ms,
+        shown.hand_overs,
         shown.availability.some(),
         shown.availability.seconds(),
         shown.open,

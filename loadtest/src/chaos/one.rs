@@ -56,8 +56,11 @@ const CREATE_MS: u64 = 1;
 const HERD_CREATES_PER_SEC: u64 = 1_500;
 /// Take-over is looked for among instants that were due so long after the first act, milliseconds.
 const TAKE_OVER_MS: i64 = 8_000;
-/// What a node says when it has lost its session.
+/// After all runs have ended every shard must be where it should be, and stay there, within this time.
+const SETTLED: Duration = Duration::from_secs(20);
+/// What a node says when it has lost its session, and when it has given a shard away.
 const SESSION_LEFT: &str = "session left";
+const HANDED_OVER: &str = "shard handed over";
 
 /// Where a scenario runs, and what all of them share.
 pub struct Ground<'a> {
@@ -72,10 +75,16 @@ pub struct Shown {
     pub verdict: Verdict,
     /// Milliseconds from each instant that was due in the time after the first act to the beginning of its body, sorted.
     pub lateness_ms: Vec<i64>,
+    /// The longest of these times of all that was due from the first act until everything had settled.
+    pub latest_ms: i64,
     pub availability: Availability,
     pub open: u64,
     /// Sessions that nodes gave up.
     pub sessions_lost: usize,
+    /// Shards that nodes gave away, since the start.
+    pub hand_overs: usize,
+    /// Shards still move, or are where they should not be.
+    pub restless: bool,
 }
 
 pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) -> Result<Shown, Box<dyn Error>> {
@@ -143,6 +152,7 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
 
     let nodes = connect_each(&stage.town).await?;
     let open = drain_all(&nodes, DRAIN).await?;
+    let restless = !settle(&nodes).await;
     jobs.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
     trouble(
         &faults,
@@ -154,6 +164,7 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     let scope = Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas, rates };
     export(caller.client(), &jobs, scope, dir).await?;
     let sessions_lost = stage.town.told(SESSION_LEFT)?;
+    let hand_overs = stage.town.told(HANDED_OVER)?;
     block_in_place(|| stage.end())?;
     drop(caller);
     if let Some(calls) = Arc::into_inner(calls) {
@@ -162,7 +173,8 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     let verdict = block_in_place(|| check_dir(dir))?;
     fs::write(dir.join("verdict.json"), serde_json::to_vec_pretty(&verdict)?)?;
     let lateness_ms = probe::lateness(dir, acted_ms, acted_ms + TAKE_OVER_MS)?;
-    Ok(Shown { verdict, lateness_ms, availability, open, sessions_lost })
+    let latest_ms = probe::lateness(dir, acted_ms, settled_ms)?.last().copied().unwrap_or(0);
+    Ok(Shown { verdict, lateness_ms, latest_ms, availability, open, sessions_lost, hand_overs, restless })
 }
 
 /// Everything but the processes of the cluster.
@@ -265,6 +277,20 @@ pub(crate) async fn ready(nodes: &[Client], executors: usize) -> Result<(), Box<
         }
     }
     Ok(())
+}
+
+/// Whether every node says that all shards are where they should be.
+async fn settle(nodes: &[Client]) -> bool {
+    let deadline = Instant::now() + SETTLED;
+    for node in nodes {
+        while !node.cluster_plan().await.is_ok_and(|plan| plan.balanced) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            sleep(Duration::from_millis(200)).await;
+        }
+    }
+    true
 }
 
 fn start_calls(

@@ -127,7 +127,7 @@ pub(in crate::cli) fn colour_of(args: impl IntoIterator<Item = String>) -> clap:
 pub(super) fn painted(state: &str, text: &str) -> String {
     let code = match state {
         "SUCCESS" | "ENABLED" | "ALIVE" | "READY" | "DONE" => "32",
-        "FAILED" | "TIMEOUT" | "LOST" => "31",
+        "FAILED" | "TIMEOUT" | "LOST" | "CLOCK_WRONG" => "31",
         "PAUSED" | "CORDONED" | "SUSPECTED" | "DRAINING" | "NEEDS_CONFIRMATION" | "RETRY_WAIT" | "SUSPECTED_LOST"
         | "SKIPPED" => "33",
         "RUNNING" => "36",
@@ -145,6 +145,7 @@ pub(super) fn bold(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use campanile_schema::cluster::MemberState;
 
     #[test]
     fn colours_are_for_terminals_whose_user_wants_them() {
@@ -152,6 +153,13 @@ mod tests {
         assert!(auto(true, None, Some("xterm")) && auto(true, Some(""), None));
         assert!(!auto(false, None, Some("xterm")) && !auto(true, Some("1"), None) && !auto(true, None, Some("dumb")));
         assert!(Colour::Always.wanted(false, Some("1"), Some("dumb")) && !Colour::Never.wanted(true, None, None));
+    }
+
+    #[test]
+    fn every_state_of_a_node_has_a_colour() {
+        for state in MemberState::ALL {
+            assert_ne!(painted(state.as_str(), "it"), "it", "{state:?}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use campanile_core::ownership::{
 };
 use campanile_schema::{
     format::Formats,
-    ids::{JobId, RunId, SessionId, ShardId},
+    ids::{Epoch, JobId, RunId, SessionId, ShardId},
     record::RunRecord,
 };
 use parking_lot::Mutex;
@@ -92,6 +92,11 @@ impl SharedMemory {
     /// Who owns each shard.
     pub fn owners(&self) -> BTreeMap<ShardId, SessionId> {
         self.rows.lock().shards.iter().filter_map(|(shard, row)| Some((*shard, row.owner?))).collect()
+    }
+
+    /// How often each shard was claimed.
+    pub fn epochs(&self) -> BTreeMap<ShardId, Epoch> {
+        self.rows.lock().shards.iter().map(|(shard, row)| (*shard, row.epoch)).collect()
     }
 
     fn execute(&self, statement: Statement) -> Answer {

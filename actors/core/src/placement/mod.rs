@@ -22,7 +22,9 @@ pub struct NodeId(pub u64);
 /// What a node may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Standing {
-    /// Gives all of its shards away.
+    /// Decides nothing: gives all of its shards away, and each of them stands still until it is gone.
+    Halted,
+    /// Gives all of its shards away, and serves them until then.
     Draining,
     /// Keeps what it owns and gets nothing new.
     Cordoned,

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub enum Reason {
     /// No living node owns it. Never waits.
     NoOwner,
+    /// Its owner decides nothing. Never waits.
+    OwnerHalted,
     /// It is on its way already.
     Underway,
     /// Its owner is draining.
@@ -31,7 +33,7 @@ pub struct Move {
     pub to: NodeId,
 }
 
-/// The moves that may be under way now: all shards without a living owner, and `limit` others.
+/// The moves that may be under way now: all shards without an owner that acts for them, and `limit` others.
 ///
 /// `underway`: hand-overs that are known to have begun and not to have ended, with their successors. They are finished before others
 /// begin, even if the placement has changed its mind, unless the successor is gone or draining.
@@ -39,7 +41,7 @@ pub fn plan(placement: &Owners, members: &[Member], owners: &Owners, underway: &
     let standing: BTreeMap<NodeId, Standing> = sorted(members).iter().map(|m| (m.node, m.standing)).collect();
     let takes = |node: &&NodeId| match standing.get(node) {
         Some(Standing::Open | Standing::Cordoned) => true,
-        Some(Standing::Draining) | None => false,
+        Some(Standing::Halted | Standing::Draining) | None => false,
     };
     let begun = underway.iter().filter(|(_, to)| takes(to));
     let begun: Owners = begun.map(|(shard, to)| (*shard, *to)).collect();
@@ -51,6 +53,7 @@ pub fn plan(placement: &Owners, members: &[Member], owners: &Owners, underway: &
             let (reason, to) = match (owner, begun.get(&shard)) {
                 (None, _) => (Reason::NoOwner, placement.get(&shard)?),
                 (Some(_), Some(to)) => (Reason::Underway, to),
+                (Some((_, Standing::Halted)), None) => (Reason::OwnerHalted, placement.get(&shard)?),
                 (Some((_, Standing::Draining)), None) => (Reason::OwnerLeaves, placement.get(&shard)?),
                 (Some((_, Standing::Open | Standing::Cordoned)), None) => (Reason::Balance, placement.get(&shard)?),
             };
@@ -60,7 +63,8 @@ pub fn plan(placement: &Owners, members: &[Member], owners: &Owners, underway: &
         .collect();
     moves.sort_unstable();
     moves.dedup();
-    let unlimited = moves.iter().take_while(|a_move| a_move.reason == Reason::NoOwner).count();
+    let waits = |a_move: &&Move| !matches!(a_move.reason, Reason::NoOwner | Reason::OwnerHalted);
+    let unlimited = moves.iter().position(|a_move| waits(&a_move)).unwrap_or(moves.len());
     let begun = moves[unlimited..].iter().take_while(|a_move| a_move.reason == Reason::Underway).count();
     moves.truncate(unlimited + limit.max(begun));
     moves

@@ -141,6 +141,6 @@ impl World {
         let quota = self.nodes[node].memory.get(&QUOTA);
         let borrowers = quota.into_iter().flat_map(|(_, memory)| memory.state.loans.sessions()).collect();
         let members = seen.iter().map(|(_, session)| *session).collect();
-        Hints { members, watch, borrowers, wanted: wanted.collect() }
+        Hints { members, watch, borrowers, wanted: wanted.collect(), moving: false }
     }
 }

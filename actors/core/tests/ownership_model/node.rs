@@ -129,7 +129,7 @@ impl World {
         let now_ms = self.local_ms(node);
         if self.random.percent(30) {
             let hints = self.hints(node);
-            self.nodes[node].with(|own| own.hint(hints));
+            self.nodes[node].with(|own| own.hint(now_ms, hints));
         }
         let late = self.nodes[node].draining && self.now_us >= self.nodes[node].drained_by_us;
         self.nodes[node].with(|own| if late { own.give_up(now_ms) } else { own.tick(now_ms) });

@@ -88,6 +88,7 @@ proptest! {
             pinned += of_it(&owners).len();
         }
         prop_assert!(of(Standing::Draining).all(|member| !loads.contains_key(&member.node)));
+        prop_assert!(of(Standing::Halted).all(|member| !loads.contains_key(&member.node)));
         let open: Vec<Member> = of(Standing::Open).collect();
         let staying = weights(&open) + weights(&of(Standing::Cordoned).collect::<Vec<_>>());
         let all = usize::from(shards);

@@ -47,7 +47,8 @@ pub fn nodes(most: usize) -> impl Strategy<Value = Vec<NodeId>> {
 
 /// Members of all standings and some weights.
 pub fn members(most: usize) -> impl Strategy<Value = Vec<Member>> {
-    let standing = prop_oneof![4 => Just(Standing::Open), 1 => Just(Standing::Cordoned), 1 => Just(Standing::Draining)];
+    let standing = prop_oneof![4 => Just(Standing::Open), 1 => Just(Standing::Cordoned), 1 => Just(Standing::Draining),
+        1 => Just(Standing::Halted)];
     let drawn = proptest::collection::vec((standing, 1u8..=4), most);
     (nodes(most), drawn).prop_map(|(nodes, drawn)| {
         let members = nodes.into_iter().zip(drawn);

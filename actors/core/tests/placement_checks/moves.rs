@@ -22,13 +22,14 @@ proptest! {
     ) {
         let (mut owners, mut chance) = (owners(SHARDS, &members, seed), seed);
         let placement = place(SHARDS, &members, &owners);
-        let (mut underway, mut begun) = (Owners::new(), BTreeSet::new());
+        let (mut underway, mut begun, mut at_once) = (Owners::new(), BTreeSet::new(), BTreeSet::new());
         for _ in 0..2_000 {
             let moves = plan(&placement, &members, &owners, &underway, limit);
             if moves.is_empty() {
                 break;
             }
-            let limited = moves.iter().filter(|a_move| a_move.reason != Reason::NoOwner).count();
+            let waits = |reason| !matches!(reason, Reason::NoOwner | Reason::OwnerHalted);
+            let limited = moves.iter().filter(|a_move| waits(a_move.reason) && !at_once.contains(&a_move.shard)).count();
             prop_assert!(limited <= limit, "{limited} moves at once, {limit} allowed");
             let orphans = owners_wanting(&placement, &owners, &members);
             prop_assert_eq!(moves.iter().filter(|a_move| a_move.reason == Reason::NoOwner).count(), orphans);
@@ -37,6 +38,9 @@ proptest! {
             let waiting = leaving_shards(&placement, &owners, &underway, &members);
             prop_assert!(!balance || leaving == waiting, "balanced before all left");
             for a_move in &moves {
+                if a_move.reason == Reason::OwnerHalted {
+                    at_once.insert(a_move.shard);
+                }
                 if a_move.reason != Reason::Underway && a_move.from.is_some() {
                     prop_assert!(begun.insert(a_move.shard), "shard {} moves again", a_move.shard);
                     underway.insert(a_move.shard, a_move.to);
@@ -136,6 +140,20 @@ fn orphans_go_first_then_whose_owner_leaves_then_balance() {
     assert_eq!(shards(&two), [orphan, leaver, (0, Reason::Balance)]);
     let hint: Vec<u64> = wanted(&owners, &two).into_values().map(|node| node.0).collect();
     assert_eq!(hint, [3, 3, 3, 2], "the last one stays for now");
+}
+
+#[test]
+fn shards_that_stand_still_wait_for_nobody() {
+    let (placement, mut members, owners) = four();
+    members[1].standing = Standing::Halted;
+    let none = Owners::new();
+    let (orphan, halted) = ((2, Reason::NoOwner), [(0, Reason::OwnerHalted), (3, Reason::OwnerHalted)]);
+    assert_eq!(shards(&plan(&placement, &members, &owners, &none, 0)), [orphan, halted[0], halted[1]]);
+    let all = plan(&placement, &members, &owners, &none, 1);
+    assert_eq!(shards(&all), [orphan, halted[0], halted[1], (1, Reason::OwnerLeaves)]);
+    let back = Owners::from([(ShardId(1), NodeId(2))]);
+    let moves = plan(&placement, &members, &owners, &back, 9);
+    assert!(moves.iter().all(|a_move| a_move.to == NodeId(3)), "a halted node takes nothing");
 }
 
 #[test]

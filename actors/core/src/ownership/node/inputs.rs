@@ -14,7 +14,7 @@ pub struct Settings {
     pub beat_ms: u64,
     /// Milliseconds between two reads of a session that is watched.
     pub watch_ms: u64,
-    /// Milliseconds between two reads of all shard rows.
+    /// Milliseconds between two reads of all shard rows; a quarter of it while shards are to move.
     pub reconcile_ms: u64,
     /// Milliseconds for which the row of a session that is over stays at least: longer than any statement can be late. A day.
     pub keep_ended_ms: u64,
@@ -36,4 +36,6 @@ pub struct Hints {
     pub borrowers: BTreeSet<SessionId>,
     /// Who should own a shard.
     pub wanted: BTreeMap<ShardId, SessionId>,
+    /// More shards are to move once these have: the rows are read more often meanwhile.
+    pub moving: bool,
 }

@@ -198,12 +198,18 @@ impl Ownership {
         self.settle(now_ms);
     }
 
-    /// Membership and placement have changed. What is to go begins to at once; what is to come waits for the rows to be read.
-    pub fn hint(&mut self, hints: Hints) {
+    /// Membership, placement or the rows have changed. To be called after each [`Output::RowsRead`]: what is held goes only by hints,
+    /// never by rows that came after them.
+    pub fn hint(&mut self, now_ms: u64, hints: Hints) {
         self.hints = hints;
-        if !self.session.is_over() {
-            let held: Vec<ShardId> = self.holds.keys().copied().collect();
-            held.into_iter().for_each(|shard| self.begin_move(shard));
+        if self.session.is_over() {
+            return;
+        }
+        self.next_reconcile_ms = self.next_reconcile_ms.min(now_ms + self.reconcile_ms());
+        let held: Vec<ShardId> = self.holds.keys().copied().collect();
+        held.into_iter().for_each(|shard| self.begin_move(shard));
+        for (shard, row) in self.rows.clone() {
+            self.take(now_ms, shard, &row);
         }
     }
 

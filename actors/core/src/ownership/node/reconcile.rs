@@ -14,10 +14,14 @@ impl Ownership {
         if now_ms < self.next_reconcile_ms || self.reading_rows {
             return;
         }
-        self.next_reconcile_ms = now_ms + self.settings.reconcile_ms;
+        self.next_reconcile_ms = now_ms + self.reconcile_ms();
         self.reading_rows = true;
         let (claims, quiet) = (self.claims, self.quiet());
         self.ask(Purpose::Rows { claims, quiet }, Statement::ReadShards);
+    }
+
+    pub(super) fn reconcile_ms(&self) -> u64 {
+        if self.hints.moving { self.settings.reconcile_ms / 4 } else { self.settings.reconcile_ms }
     }
 
     /// No shard row is being changed here: what is read is all that this session has to do with.
@@ -53,26 +57,36 @@ impl Ownership {
 
     fn reconcile(&mut self, now_ms: u64, shard: ShardId, row: &ShardRow) {
         let me = self.id();
-        if self.holds.contains_key(&shard) {
-            self.begin_move(shard);
-            return;
-        }
-        let wanted = self.hints.wanted.get(&shard) == Some(&me);
-        match row.owner {
-            Some(owner) if owner == me && kept(Rule::OwnName) => self.own_name(now_ms, shard, row),
-            Some(owner) if owner == me => {}
-            Some(owner) => {
-                let unsealed = !kept(Rule::ClaimAfterSeal) && self.seals.contains_key(&owner);
-                if wanted && (self.ended.contains_key(&owner) || unsealed) {
-                    self.claim(now_ms, shard, row);
-                }
+        if row.owner == Some(me) {
+            if kept(Rule::OwnName) {
+                self.own_name(now_ms, shard, row);
             }
-            None if wanted => self.claim(now_ms, shard, row),
-            None => {}
+        } else {
+            self.take(now_ms, shard, row);
         }
     }
 
-    /// Gives a shard away that is served here, if another member should have it.
+    /// Claims a shard that nobody owns any more, if it should be here.
+    pub(super) fn take(&mut self, now_ms: u64, shard: ShardId, row: &ShardRow) {
+        let me = self.id();
+        if self.hints.wanted.get(&shard) != Some(&me) || self.holds.contains_key(&shard) {
+            return;
+        }
+        let free = match row.owner {
+            Some(owner) if owner == me => false,
+            Some(owner) => {
+                let unsealed = !kept(Rule::ClaimAfterSeal) && self.seals.contains_key(&owner);
+                self.ended.contains_key(&owner) || unsealed
+            }
+            None => true,
+        };
+        if free {
+            self.claim(now_ms, shard, row);
+        }
+    }
+
+    /// Gives a shard away that is served here, if another member should have it. By hints that know that it is here: older ones would send
+    /// it back.
     pub(super) fn begin_move(&mut self, shard: ShardId) {
         let me = self.id();
         let successor = self.hints.wanted.get(&shard).copied();

@@ -82,9 +82,10 @@ impl Ownership {
 
     fn claimed(&mut self, shard: ShardId, row: ShardRow) {
         self.took(Transition::Claimed);
+        let me = self.settings.session;
+        self.note_owner(shard, me);
         let Some(hold) = self.holds.get_mut(&shard) else { return };
         (hold.trying, hold.phase) = (None, Phase::Loading);
-        let me = self.settings.session;
         // Where claims do not wait for the seal, a span of another session may be open.
         let spans = row.spans.iter().filter(|span| span.to.is_some() || span.session != me).cloned().collect();
         let (epoch, snapshot) = (row.epoch, row.snapshot);
