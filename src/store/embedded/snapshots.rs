@@ -22,6 +22,9 @@ const FOOTER: usize = 24;
 /// Length and checksum of a chunk.
 const INDEX_ENTRY: usize = 8;
 
+/// What of a part is on its way to the disk at once: the journal's syncs share the disk and wait behind it.
+const SYNC_EACH_BYTES: u64 = 4 << 20;
+
 const ADVICE: &str = "Restore the directory from a backup; if the journal still reaches back to its beginning, removing \
     the shard's directory under `snap` makes the next start replay it whole";
 
@@ -66,18 +69,16 @@ impl SnapshotFiles {
             return Err(StoreError::Refused(format!("shard {shard}: part {} is published", part_name(number, part))));
         }
         let path = dir.join(part_name(number, part));
-        let mut bytes = Vec::with_capacity(chunks.iter().map(|c| c.len() + INDEX_ENTRY).sum::<usize>() + FOOTER);
-        let mut index = Vec::with_capacity(chunks.len() * INDEX_ENTRY);
-        let mut crc = 0;
+        let mut index = Vec::with_capacity(chunks.len() * INDEX_ENTRY + FOOTER);
+        let (mut crc, mut content) = (0, 0);
         for chunk in chunks {
             let length = u32::try_from(chunk.len())
                 .map_err(|_| StoreError::Refused(format!("a chunk of {} bytes", chunk.len())))?;
             crc = crc32c::crc32c_append(crc, chunk);
             index.extend_from_slice(&length.to_le_bytes());
             index.extend_from_slice(&crc32c::crc32c(chunk).to_le_bytes());
-            bytes.extend_from_slice(chunk);
+            content += chunk.len() as u64;
         }
-        let content = bytes.len() as u64;
         let count = u32::try_from(chunks.len())
             .map_err(|_| StoreError::Refused(format!("a part of {} chunks", chunks.len())))?;
         let mut footer = index;
@@ -88,10 +89,17 @@ impl SnapshotFiles {
         footer.extend_from_slice(&[0; 4]);
         let footer_crc = crc32c::crc32c(&footer);
         footer.extend_from_slice(&footer_crc.to_le_bytes());
-        bytes.extend_from_slice(&footer);
         let write = || -> io::Result<()> {
             let file = self.files.open(&path, Open::Create)?;
-            file.write_at(&bytes, 0)?;
+            let (mut at, mut synced) = (0, 0);
+            for bytes in chunks.iter().chain([&footer]) {
+                file.write_at(bytes, at)?;
+                at += bytes.len() as u64;
+                if at - synced >= SYNC_EACH_BYTES {
+                    file.sync_data(SyncSite::SnapshotPart)?;
+                    synced = at;
+                }
+            }
             file.sync_data(SyncSite::SnapshotPart)
         };
         write().map_err(|e| StoreError::Unavailable(format!("cannot write {}: {e}", path.display())))?;
