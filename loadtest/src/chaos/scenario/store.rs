@@ -30,7 +30,7 @@ pub const ALL: &[Scenario] = &[
         name: "store-killed",
         what: "kill -9 of the store, and a start of it",
         acts: &[Store("kill 1"), Wait(1_000), Store("start 1"), Wait(12_000)],
-        defect: defect::ACKNOWLEDGES_EARLY,
+        defect: defect::FORGETS_OUTCOME,
         ..USUAL
     },
     Scenario {
