@@ -23,7 +23,7 @@ const FOOTER: usize = 24;
 const INDEX_ENTRY: usize = 8;
 
 /// What of a part is on its way to the disk at once: the journal's syncs share the disk and wait behind it.
-const SYNC_EACH_BYTES: u64 = 4 << 20;
+const SYNC_EACH_BYTES: usize = 4 << 20;
 
 const ADVICE: &str = "Restore the directory from a backup; if the journal still reaches back to its beginning, removing \
     the shard's directory under `snap` makes the next start replay it whole";
@@ -91,16 +91,18 @@ impl SnapshotFiles {
         footer.extend_from_slice(&footer_crc.to_le_bytes());
         let write = || -> io::Result<()> {
             let file = self.files.open(&path, Open::Create)?;
-            let (mut at, mut synced) = (0, 0);
-            for bytes in chunks.iter().chain([&footer]) {
-                file.write_at(bytes, at)?;
-                at += bytes.len() as u64;
-                if at - synced >= SYNC_EACH_BYTES {
+            let (mut at, mut step) = (0, Vec::new());
+            let last = chunks.len();
+            for (index, bytes) in chunks.iter().chain([&footer]).enumerate() {
+                step.extend_from_slice(bytes);
+                if step.len() >= SYNC_EACH_BYTES || index == last {
+                    file.write_at(&step, at)?;
                     file.sync_data(SyncSite::SnapshotPart)?;
-                    synced = at;
+                    at += step.len() as u64;
+                    step.clear();
                 }
             }
-            file.sync_data(SyncSite::SnapshotPart)
+            Ok(())
         };
         write().map_err(|e| StoreError::Unavailable(format!("cannot write {}: {e}", path.display())))?;
         Ok(PartRef { number, part, chunks: count, bytes: content, crc })
