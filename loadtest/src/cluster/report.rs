@@ -4,7 +4,7 @@ use super::ClusterBenchArgs;
 use crate::{
     latency::Percentiles,
     report::{
-        html::{STYLE, escaped},
+        html::{STYLE, escaped, limits_table},
         machine::Machine,
         verdict::Judged,
     },
@@ -294,21 +294,11 @@ fn page(report: &Report) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>bench-cluster: {word}</title><style>{STYLE}</style></head><body><h1>bench-cluster <span class=\"word {class}\">{word}</span></h1>\
          <p>Nodes on one CQL server, all on this machine. A trigger is an instant of which a body began. GREEN: all were started.</p>\
-         <h2>Targets</h2><div class=\"wide\"><table><tr><th>target</th><th>wanted</th><th>got</th><th></th></tr>",
+         <h2>Targets</h2>",
         word = report.word(),
     );
-    for target in &report.targets {
-        let class = if target.held { "" } else { " class=\"broken\"" };
-        let word = if target.held { "held" } else { "missed" };
-        let _ = write!(
-            page,
-            "<tr><td>{}</td><td>{}</td><td{class}>{}</td><td{class}>{word}</td></tr>",
-            escaped(&target.limit),
-            escaped(&target.wanted),
-            escaped(&target.got)
-        );
-    }
-    page.push_str("</table></div><h2>Figures</h2><div class=\"wide\"><table><tr><th></th>");
+    limits_table(&mut page, "target", &report.targets, "missed");
+    page.push_str("<h2>Figures</h2><div class=\"wide\"><table><tr><th></th>");
     for one in &report.measured {
         let _ = write!(page, "<th>{} node(s)</th>", one.nodes);
     }

@@ -3,6 +3,7 @@
 use super::{
     CallFigures, Figures, Report, Second, Use,
     svg::{Curve, Plot, short},
+    verdict::Judged,
 };
 
 pub(crate) use super::svg::escaped;
@@ -66,13 +67,12 @@ pub fn page(r: &Report) -> String {
     page
 }
 
-fn verdict(r: &Report, page: &mut String) {
-    page.push_str(
-        "<h2>Verdict</h2>\n<div class=\"wide\"><table><tr><th>limit</th><th>wanted</th><th>got</th><th></th></tr>",
-    );
-    for j in &r.verdict {
+/// A table of limits: each was held, or the word for that it was not.
+pub(crate) fn limits_table(page: &mut String, kind: &str, limits: &[Judged], not_held: &str) {
+    let _ = write!(page, "<div class=\"wide\"><table><tr><th>{kind}</th><th>wanted</th><th>got</th><th></th></tr>");
+    for j in limits {
         let class = if j.held { "" } else { " class=\"broken\"" };
-        let word = if j.held { "held" } else { "broken" };
+        let word = if j.held { "held" } else { not_held };
         let _ = write!(
             page,
             "<tr><td>{}</td><td>{}</td><td{class}>{}</td><td{class}>{word}</td></tr>",
@@ -82,6 +82,11 @@ fn verdict(r: &Report, page: &mut String) {
         );
     }
     page.push_str("</table></div>\n");
+}
+
+fn verdict(r: &Report, page: &mut String) {
+    page.push_str("<h2>Verdict</h2>\n");
+    limits_table(page, "limit", &r.verdict, "broken");
     if let Some(told) = &r.checker {
         let _ = write!(page, "<p>History checker:</p><pre>{}</pre>", escaped(told));
     }
