@@ -34,6 +34,9 @@ pub(super) enum Then {
 /// largest params), so a batch with it fits into the smallest segment.
 const FRAME_DECISIONS: usize = 16;
 
+/// Room for events of a frame, so that it seldom grows: a decision has one or two.
+const FRAME_EVENTS: usize = 2 * FRAME_DECISIONS;
+
 /// Ids of jobs that are gone which the list of ids may hold beside as many as there are jobs.
 const ORDER_SLACK: usize = 64;
 
@@ -106,7 +109,8 @@ impl Shard {
         let hlc = self.state.next_hlc(self.directory.time.now_us());
         self.state.seq += 1;
         let format = self.directory.in_use.event();
-        let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events: Vec::new(), format };
+        let events = Vec::with_capacity(FRAME_EVENTS);
+        let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events, format };
         OpenFrame { frame, decisions: 0, forget: Vec::new() }
     }
 

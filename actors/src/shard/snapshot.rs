@@ -65,7 +65,9 @@ pub(super) fn chunks<'a>(items: impl Iterator<Item = Item<'a>>) -> Vec<Vec<u8>> 
     for item in items {
         encode_into(&mut chunk, &item);
         if chunk.len() >= limits::SNAPSHOT_CHUNK_BYTES {
-            chunks.push(std::mem::take(&mut chunk));
+            // The next one will be about as long.
+            let next = Vec::with_capacity(chunk.len() + chunk.len() / 8);
+            chunks.push(std::mem::replace(&mut chunk, next));
         }
     }
     if !chunk.is_empty() {

@@ -13,8 +13,8 @@ use std::{iter, ops::Bound, sync::Arc};
 /// What is there now, however long the reading takes.
 pub fn rows(db: &Arc<Db>) -> StoredRows {
     // All are opened before the first is read.
-    let runs = Merge::over(db.clone(), Table::Runs, Bound::Unbounded, &[]);
-    let ledger = Merge::over(db.clone(), Table::Ledger, Bound::Unbounded, &[]);
+    let runs = Merge::over(db.clone(), Table::Runs, Bound::Unbounded);
+    let ledger = Merge::over(db.clone(), Table::Ledger, Bound::Unbounded);
     let logs = db.chunks.iter();
     let hidden = ledger_from(db);
     let (run_db, ledger_db, log_db) = (db.clone(), db.clone(), db.clone());
@@ -47,7 +47,7 @@ fn log_piece(db: &Db, entry: fjall::Guard) -> Result<(RunId, u32, Vec<u8>), Stor
 pub fn ended(db: &Arc<Db>, from_ms: i64, to_ms: i64) -> EndedRuns {
     let from = Bound::Included(keys::by_time_end(from_ms).to_vec());
     let end = keys::by_time_end(to_ms);
-    let times = Merge::over(db.clone(), Table::ByTime, from, &[]);
+    let times = Merge::over(db.clone(), Table::ByTime, from);
     let times = times.take_while(move |entry| entry.as_ref().map_or(true, |(key, _)| **key < end[..]));
     let db = db.clone();
     let run = move |entry: Result<(fjall::Slice, fjall::Slice), StoreError>| -> EndedRuns {

@@ -3,7 +3,7 @@
 use super::{
     Db, FjallTables,
     compaction::LedgerRetention,
-    staging::{Staging, Table},
+    staging::{Filters, Staging, Table},
     write,
 };
 use crate::store::{
@@ -11,7 +11,7 @@ use crate::store::{
     tables::Tables,
 };
 use campanile_actors::ports::{Position, StoreError};
-use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, compaction::Leveled, config::FilterPolicy};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -60,6 +60,11 @@ const CHUNKS: &str = "chunks";
 const STAGED_MEMTABLES: usize = 4;
 /// Journal of the views' database, bytes; nothing is written to it.
 const JOURNAL_BYTES: u64 = 256 << 20;
+/// Flushes of a table that are merged at once into what is below them. Rows are spread over all jobs, so each time all of the next
+/// level is written anew, whose size follows from both figures; a reader looks into so many more files.
+const FLUSHES_MERGED: u8 = 8;
+/// A file of a table, bytes. It is synced whole, and the journal's syncs wait behind it.
+const TABLE_FILE_BYTES: u64 = 32 << 20;
 /// Memory for blocks of logs that were read, bytes.
 const LOGS_CACHE_BYTES: u64 = 4 << 20;
 
@@ -200,13 +205,15 @@ fn set_policy(thread: ThreadId, policy: NormalThreadSchedulePolicy, priority: Th
 }
 
 fn assemble(settings: &Settings, views: Database, ledger_from_ms: Arc<AtomicI64>) -> Result<Db, String> {
-    let keyspaces =
-        Table::ALL.iter().map(|table| keyspace(&views, table.name(), settings)).collect::<Result<_, _>>()?;
+    let keyspaces = Table::ALL
+        .iter()
+        .map(|table| keyspace(&views, table.name(), table.filters(), settings))
+        .collect::<Result<_, _>>()?;
     let logs = open_logs(settings)?;
     Ok(Db {
         keyspaces,
         staging: Staging::default(),
-        chunks: keyspace(&logs, CHUNKS, settings)?,
+        chunks: keyspace(&logs, CHUNKS, Filters::Usual, settings)?,
         views,
         logs,
         ledger_from_ms,
@@ -215,8 +222,17 @@ fn assemble(settings: &Settings, views: Database, ledger_from_ms: Arc<AtomicI64>
     })
 }
 
-fn keyspace(database: &Database, name: &str, settings: &Settings) -> Result<Keyspace, String> {
-    let options = || KeyspaceCreateOptions::default().max_memtable_size(settings.memtable_bytes);
+fn keyspace(database: &Database, name: &str, filters: Filters, settings: &Settings) -> Result<Keyspace, String> {
+    let options = || {
+        let leveled = Leveled::default().with_l0_threshold(FLUSHES_MERGED).with_table_target_size(TABLE_FILE_BYTES);
+        let options = KeyspaceCreateOptions::default()
+            .max_memtable_size(settings.memtable_bytes)
+            .compaction_strategy(Arc::new(leveled));
+        match filters {
+            Filters::Usual => options,
+            Filters::None => options.filter_policy(FilterPolicy::disabled()),
+        }
+    };
     database.keyspace(name, options).map_err(|e| format!("cannot open the table {name}: {e}"))
 }
 

@@ -1,5 +1,6 @@
-//! Rows that were applied and are not on disk yet: sorted maps, one for each table. A flush writes them as finished, synced table
-//! files (fjall's ingestion), so a row never passes through a memtable and a journal of fjall, which nobody would read.
+//! Rows that were applied and are not on disk yet: of each table some sorted stretches, the newest last. A flush writes them as
+//! finished, synced table files (fjall's ingestion), so a row never passes through a memtable and a journal of fjall, which nobody
+//! would read.
 //!
 //! A read sees three layers: what is filling, what is being flushed, and the files; the upper one counts.
 
@@ -11,7 +12,6 @@ use campanile_actors::ports::StoreError;
 use fjall::{Keyspace, Slice};
 use parking_lot::{Mutex, RwLock};
 use std::{
-    collections::BTreeMap,
     ops::{Bound, Deref},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
@@ -61,14 +61,86 @@ impl Table {
     }
 }
 
-/// Rows by key; None = the row goes.
-type Rows = BTreeMap<Slice, Option<Slice>>;
-type Layer = [Rows; Table::ALL.len()];
+/// What tells, before a table file is read, that a key is not in it. Decided when a table is made; those of before keep theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filters {
+    None,
+    /// Bloom filters, ten bits a key.
+    Usual,
+}
+
+impl Table {
+    pub fn filters(self) -> Filters {
+        match self {
+            // Single keys, most of which are not there.
+            Self::Keys | Self::Meta => Filters::Usual,
+            // A run that is asked for is there, and as ids rise with time hardly two files could have it. With fifty million
+            // runs a filter is half a MiB, which would be read for each.
+            Self::Runs
+            // Read by ranges, for which no filter helps.
+            | Self::JobRuns | Self::Ledger | Self::DeadLetters | Self::Failed | Self::ByTime => Filters::None,
+        }
+    }
+}
+
+/// A key and what stands there; None = the row goes.
+type StagedRow = (Slice, Option<Slice>);
+
+/// Rows of one batch, or of several: by key, each key once.
+struct Stretch {
+    rows: Vec<StagedRow>,
+    /// 0: one batch. Else merged from [`STRETCHES_MERGED`] of the level below.
+    level: u8,
+}
+
+impl Stretch {
+    /// Of rows with one key the last counts.
+    fn new(mut rows: Vec<StagedRow>, level: u8) -> Self {
+        // Stable, and quick where parts are in order already: merging is sorting what stands one after the other.
+        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        rows.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                std::mem::swap(later, earlier);
+            }
+            same
+        });
+        Self { rows, level }
+    }
+
+    fn merged(stretches: &[Arc<Self>], level: u8) -> Self {
+        let mut rows = Vec::with_capacity(stretches.iter().map(|stretch| stretch.rows.len()).sum());
+        for stretch in stretches {
+            rows.extend_from_slice(&stretch.rows);
+        }
+        Self::new(rows, level)
+    }
+
+    fn get(&self, key: &[u8]) -> Option<&Option<Slice>> {
+        let at = self.rows.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
+        self.rows.get(at).map(|(_, value)| value)
+    }
+
+    /// Where the rows from a key on begin.
+    fn position(&self, from: &Bound<Vec<u8>>) -> usize {
+        match from {
+            Bound::Unbounded => 0,
+            Bound::Included(from) => self.rows.partition_point(|(key, _)| **key < from[..]),
+            Bound::Excluded(from) => self.rows.partition_point(|(key, _)| **key <= from[..]),
+        }
+    }
+}
+
+/// A row is merged as many times as this goes into the batches of a flush, and a reader looks into at most so many stretches of each level.
+const STRETCHES_MERGED: usize = 8;
+
+/// By table; newest last.
+type Layer = [Vec<Arc<Stretch>>; Table::ALL.len()];
 
 /// Writes of one batch, in order; of several to one key the last counts.
 #[derive(Default)]
 pub struct Writes {
-    tables: [Vec<(Slice, Option<Slice>)>; Table::ALL.len()],
+    tables: [Vec<StagedRow>; Table::ALL.len()],
     bytes: usize,
 }
 
@@ -91,6 +163,8 @@ impl Writes {
 #[derive(Default)]
 pub struct Staging {
     layers: RwLock<Layers>,
+    /// Held by whoever adds to the filling layer, or takes it.
+    filler: Mutex<()>,
     /// Rough size of the filling layer.
     bytes: AtomicUsize,
     flushing: Mutex<()>,
@@ -105,21 +179,40 @@ struct Layers {
     flushing: Option<Arc<Layer>>,
 }
 
-/// What a row takes beside its value: key, pointers, its share of a tree's node.
+/// What a row takes beside its value: key and pointers, and room for it where stretches are merged.
 const ROW_BYTES: usize = 80;
-const ROWS_PER_LOCK: usize = 512;
 
 impl Staging {
-    /// Adds the writes of a batch, table by table: should a flush come between, files are ahead of the position in `meta`, which
-    /// is written last, and the rows are applied again after a crash.
+    /// Adds the writes of a batch: a reader sees all of them or none.
     pub fn add(&self, writes: Writes) {
+        let _one_at_a_time = self.filler.lock();
         self.bytes.fetch_add(writes.bytes, Ordering::Relaxed);
-        for (table, rows) in writes.tables.into_iter().enumerate() {
-            let mut rows = rows.into_iter();
-            // A few at a time: readers wait no longer than for these.
-            while rows.len() > 0 {
-                self.layers.write().filling[table].extend(rows.by_ref().take(ROWS_PER_LOCK));
+        let new = writes.tables.map(|rows| (!rows.is_empty()).then(|| Arc::new(Stretch::new(rows, 0))));
+        {
+            let mut layers = self.layers.write();
+            for (table, stretch) in layers.filling.iter_mut().zip(new) {
+                table.extend(stretch);
             }
+        }
+        for table in Table::ALL {
+            self.merge_full(table);
+        }
+    }
+
+    /// Keeps the number of stretches that a reader looks into small. The caller holds `filler`.
+    fn merge_full(&self, table: Table) {
+        loop {
+            let stretches = self.layers.read().filling[table as usize].clone();
+            let Some(level) = stretches.last().map(|last| last.level) else { return };
+            let first = stretches.partition_point(|stretch| stretch.level > level);
+            if stretches.len() - first < STRETCHES_MERGED {
+                return;
+            }
+            // Readers see the parts until the whole is there.
+            let merged = Arc::new(Stretch::merged(&stretches[first..], level + 1));
+            let stretches = &mut self.layers.write().filling[table as usize];
+            stretches.truncate(first);
+            stretches.push(merged);
         }
     }
 
@@ -131,21 +224,14 @@ impl Staging {
     /// Some(None): the row is removed. None: the files know.
     fn get(&self, table: Table, key: &[u8]) -> Option<Option<Slice>> {
         let layers = self.layers.read();
-        let found = layers.filling[table as usize].get(key);
-        found.or_else(|| layers.flushing.as_ref()?[table as usize].get(key)).cloned()
+        layers.newest_first(table).find_map(|stretch| stretch.get(key)).cloned()
     }
 
-    /// Rows with the prefix from a key on.
-    fn range(&self, table: Table, from: &Bound<Vec<u8>>, prefix: &[u8]) -> Rows {
+    /// Rows from a key on, as of now.
+    fn rows(&self, table: Table, from: &Bound<Vec<u8>>) -> StagedRows {
         let layers = self.layers.read();
-        let bounds = (from.as_ref().map(Vec::as_slice), Bound::Unbounded);
-        let rows = |layer: &Layer| -> Vec<(Slice, Option<Slice>)> {
-            let rows = layer[table as usize].range::<[u8], _>(bounds);
-            rows.take_while(|(key, _)| key.starts_with(prefix)).map(|(k, v)| (k.clone(), v.clone())).collect()
-        };
-        let mut found: Rows = layers.flushing.iter().flat_map(|layer| rows(layer)).collect();
-        found.extend(rows(&layers.filling));
-        found
+        let stretches = layers.newest_first(table);
+        StagedRows { newest_first: stretches.map(|stretch| (stretch.clone(), stretch.position(from))).collect() }
     }
 
     /// Writes what is there now as table files; durable when this returns. After a failure the rows are still read from here, and the
@@ -156,8 +242,9 @@ impl Staging {
             self.write_files(db, &failed)?;
         }
         let layer = {
+            let _nobody_adds = self.filler.lock();
             let mut layers = self.layers.write();
-            if layers.filling.iter().all(Rows::is_empty) {
+            if layers.filling.iter().all(Vec::is_empty) {
                 return Ok(());
             }
             self.bytes.store(0, Ordering::Relaxed);
@@ -205,18 +292,52 @@ impl Staging {
 }
 
 /// A row that is replaced while it is flushed is in the layer above, so files never show an older one than the reader saw.
-fn ingest(keyspace: &Keyspace, rows: &Rows) -> fjall::Result<()> {
-    if rows.is_empty() {
+fn ingest(keyspace: &Keyspace, stretches: &[Arc<Stretch>]) -> fjall::Result<()> {
+    if stretches.is_empty() {
         return Ok(());
     }
     let mut ingestion = keyspace.start_ingestion()?;
-    for (key, value) in rows {
+    for (key, value) in Stretch::merged(stretches, 0).rows {
         match value {
-            Some(value) => ingestion.write(key.clone(), value.clone())?,
-            None => ingestion.write_tombstone(key.clone())?,
+            Some(value) => ingestion.write(key, value)?,
+            None => ingestion.write_tombstone(key)?,
         }
     }
     ingestion.finish()
+}
+
+impl Layers {
+    fn newest_first(&self, table: Table) -> impl Iterator<Item = &Arc<Stretch>> {
+        let table = table as usize;
+        let flushing = self.flushing.iter().flat_map(move |layer| layer[table].iter().rev());
+        self.filling[table].iter().rev().chain(flushing)
+    }
+}
+
+/// Staged rows in order, each key once.
+struct StagedRows {
+    /// With the place of the next row of each.
+    newest_first: Vec<(Arc<Stretch>, usize)>,
+}
+
+impl StagedRows {
+    fn peek(&self) -> Option<&StagedRow> {
+        let heads = self.newest_first.iter().filter_map(|(stretch, next)| stretch.rows.get(*next));
+        // Of those with one key the first, which is the newest.
+        heads.min_by(|(a, _), (b, _)| a.cmp(b))
+    }
+}
+
+impl Iterator for StagedRows {
+    type Item = StagedRow;
+
+    fn next(&mut self) -> Option<StagedRow> {
+        let row = self.peek()?.clone();
+        for (stretch, next) in &mut self.newest_first {
+            *next += usize::from(stretch.rows.get(*next).is_some_and(|(key, _)| *key == row.0));
+        }
+        Some(row)
+    }
 }
 
 impl Db {
@@ -235,7 +356,7 @@ impl Db {
         from: Bound<Vec<u8>>,
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<(Slice, Slice), StoreError>> {
-        let merged = Merge::over(self, table, from, prefix);
+        let merged = Merge::over(self, table, from);
         let prefix = prefix.to_vec();
         merged.take_while(move |row| row.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix)))
     }
@@ -244,17 +365,17 @@ impl Db {
 /// Rows of all layers, as of when it was made.
 pub struct Merge<D> {
     db: D,
-    staged: std::iter::Peekable<std::collections::btree_map::IntoIter<Slice, Option<Slice>>>,
+    staged: StagedRows,
     files: fjall::Iter,
     /// Read from the files, not given out yet.
     next: Option<(Slice, Slice)>,
 }
 
 impl<D: Deref<Target = Db>> Merge<D> {
-    /// From a key on to the end of the table; of what is staged only rows with the prefix.
-    pub fn over(db: D, table: Table, from: Bound<Vec<u8>>, prefix: &[u8]) -> Self {
+    /// From a key on to the end of the table.
+    pub fn over(db: D, table: Table, from: Bound<Vec<u8>>) -> Self {
         // Layers first: a row moves down, never up.
-        let staged = db.staging.range(table, &from, prefix).into_iter().peekable();
+        let staged = db.staging.rows(table, &from);
         let files = db.keyspace(table).range((from, Bound::Unbounded));
         Self { db, staged, files, next: None }
     }
@@ -292,5 +413,61 @@ impl<D: Deref<Target = Db>> Iterator for Merge<D> {
                 return Some(Ok((key, value)));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::{super::open::begin, *};
+    use crate::store::{embedded::EmbeddedOptions, samples::at};
+    use campanile_core::mix::mix;
+    use std::collections::BTreeMap;
+
+    /// Batches of puts and removes over few keys, with flushes between, beside a map that does the same.
+    #[test]
+    fn rows_are_those_of_a_map_through_batches_merges_and_flushes() {
+        const KEYS: u64 = 60;
+        let temp = tempfile::tempdir().unwrap();
+        let tables = begin(&EmbeddedOptions::new(temp.path()), at(0, 0)).unwrap();
+        let db = tables.db().unwrap();
+        let mut map: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        let mut seed: u64 = 0;
+        let mut random = |below: u64| {
+            seed += 1;
+            mix(seed) % below
+        };
+        let mut most_stretches = 0;
+        for batch in 0..400 {
+            let mut writes = Writes::default();
+            for _ in 0..=random(12) {
+                let key = [b'k', random(KEYS) as u8];
+                if random(4) == 0 {
+                    writes.remove(Table::Keys, key);
+                    map.remove(&key[..]);
+                } else {
+                    let value = batch.to_string().into_bytes();
+                    writes.put(Table::Keys, key, &value);
+                    map.insert(key.to_vec(), value);
+                }
+            }
+            db.staging.add(writes);
+            if random(70) == 0 {
+                db.staging.flush(&db).unwrap();
+            }
+            most_stretches = most_stretches.max(db.staging.layers.read().filling[Table::Keys as usize].len());
+            for key in 0..KEYS as u8 {
+                let found = db.get(Table::Keys, &[b'k', key]).unwrap();
+                assert_eq!(found.as_deref(), map.get(&[b'k', key][..]).map(Vec::as_slice), "batch {batch}");
+            }
+            let from = vec![b'k', random(KEYS) as u8];
+            for from in [Bound::Unbounded, Bound::Included(from.clone()), Bound::Excluded(from)] {
+                let scanned = db.scan(Table::Keys, from.clone(), b"k").map(Result::unwrap);
+                let scanned: Vec<(Vec<u8>, Vec<u8>)> = scanned.map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+                let wanted = map.range((from, Bound::Unbounded)).map(|(k, v)| (k.clone(), v.clone()));
+                assert_eq!(scanned, wanted.collect::<Vec<_>>(), "batch {batch}");
+            }
+        }
+        assert!((STRETCHES_MERGED..3 * STRETCHES_MERGED).contains(&most_stretches), "{most_stretches} stretches");
     }
 }
