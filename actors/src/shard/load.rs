@@ -203,7 +203,8 @@ impl Shard {
             snapshots.oldest_ms = Some(directory.time.boot_ms());
         }
         // Shards fill at the same pace; so they do not all write in the same second.
-        snapshots.bytes_since = snapshots.after_bytes() / usize::from(directory.shards) * usize::from(loaded.id.0);
+        snapshots.bytes_since =
+            snapshots.after_bytes(loaded.id) / usize::from(directory.shards) * usize::from(loaded.id.0);
         Self {
             id: loaded.id,
             epoch,

@@ -7,9 +7,10 @@ use crate::{
     messages::ShardMsg,
     ports::{Manifest, Part, PartRef, Position},
 };
+use campanile_core::mix::mix;
 use campanile_schema::{
     frame::{encode, encode_into},
-    ids::JobId,
+    ids::{JobId, ShardId},
     limits,
 };
 use hashbrown::HashSet;
@@ -48,9 +49,12 @@ pub(super) struct Snapshotting {
 
 impl Snapshotting {
     /// Frames after which it is time for the next one. A snapshot holds every job of the shard, busy or not: with many jobs the snapshots
-    /// would else be more work than the triggers. What a restart replays stays within a multiple of what it reads anyway.
-    pub(super) fn after_bytes(&self) -> usize {
-        limits::SNAPSHOT_AFTER_BYTES.max(self.hot_bytes * limits::FRAMES_PER_SNAPSHOT)
+    /// would else be more work than the triggers. What a restart replays stays within a multiple of what it reads anyway. Up to a quarter
+    /// more or less, other for each shard and snapshot: shards with the same load would else all be written in the same second.
+    pub(super) fn after_bytes(&self, shard: ShardId) -> usize {
+        let bytes = limits::SNAPSHOT_AFTER_BYTES.max(self.hot_bytes * limits::FRAMES_PER_SNAPSHOT);
+        let spread = mix(self.number << 16 | u64::from(shard.0)) % 512;
+        bytes / 1024 * (768 + spread as usize)
     }
 }
 
@@ -84,7 +88,9 @@ impl Shard {
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
         let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.time.boot_ms() - t);
-        if self.snapshots.bytes_since >= self.snapshots.after_bytes() || age >= limits::SNAPSHOT_AFTER_MS + stagger {
+        if self.snapshots.bytes_since >= self.snapshots.after_bytes(self.id)
+            || age >= limits::SNAPSHOT_AFTER_MS + stagger
+        {
             self.snapshot(myself);
         }
     }
@@ -234,9 +240,27 @@ mod tests {
 
     #[test]
     fn the_more_a_snapshot_holds_the_more_frames_come_before_the_next_one() {
-        let holds = |hot_bytes| Snapshotting { hot_bytes, ..Snapshotting::default() }.after_bytes();
-        assert_eq!(holds(0), limits::SNAPSHOT_AFTER_BYTES);
-        assert_eq!(holds(1 << 20), limits::SNAPSHOT_AFTER_BYTES, "few jobs: as ever");
-        assert_eq!(holds(20 << 20), 40 << 20);
+        let holds = |hot_bytes| {
+            let of = |shard| Snapshotting { hot_bytes, ..Snapshotting::default() }.after_bytes(ShardId(shard));
+            (0..256).map(of).sum::<usize>() / 256
+        };
+        let about = |bytes: usize, wanted: usize| (wanted * 95 / 100..=wanted * 105 / 100).contains(&bytes);
+        assert!(about(holds(0), limits::SNAPSHOT_AFTER_BYTES), "{}", holds(0));
+        assert_eq!(holds(1 << 20), holds(0), "few jobs: as ever");
+        assert!(about(holds(20 << 20), 40 << 20), "{}", holds(20 << 20));
+    }
+
+    #[test]
+    fn shards_with_the_same_load_are_not_written_in_the_same_second() {
+        // At 50,000/s a sixteenth of 35 MB a second; shards of 62,500 jobs.
+        const BYTES_PER_S: usize = 2_200_000;
+        let second = |shard| {
+            let of = Snapshotting { hot_bytes: 12 << 20, number: 1 << 20, ..Snapshotting::default() };
+            of.after_bytes(ShardId(shard)) / BYTES_PER_S
+        };
+        let mut seconds: Vec<usize> = (0..16).map(second).collect();
+        seconds.sort_unstable();
+        let most = seconds.chunk_by(|a, b| a == b).map(<[usize]>::len).max();
+        assert!(most.is_some_and(|most| most <= 6), "{seconds:?}");
     }
 }
