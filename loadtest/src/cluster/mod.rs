@@ -45,9 +45,10 @@ pub struct ClusterBenchArgs {
     /// Length of what is measured; with --kill, how long is looked at after it.
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
-    /// The same load before it, when all jobs are there.
-    #[arg(long, default_value_t = 30)]
-    pub warm_seconds: u64,
+    /// The same load before it, when all jobs are there. [default: 30; with --kill 150, so that snapshots have what was just created: else
+    /// the take-over would replay the creation]
+    #[arg(long)]
+    pub warm_seconds: Option<u64>,
     #[arg(long, default_value_t = 4)]
     pub executors: usize,
     /// Bodies at once, per executor.
@@ -95,6 +96,10 @@ impl ClusterBenchArgs {
         let usual = if self.kill { TAKE_OVER } else { USUAL };
         let (jobs, rate) = (self.jobs.unwrap_or(usual.jobs), self.rate.unwrap_or(usual.rate));
         Size { jobs, rate, tenants: self.tenants }
+    }
+
+    pub fn warm_seconds(&self) -> u64 {
+        self.warm_seconds.unwrap_or(if self.kill { 150 } else { 30 })
     }
 
     /// Or why it cannot be.

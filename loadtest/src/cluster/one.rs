@@ -148,7 +148,7 @@ impl Site<'_> {
         }
         let (ids, create_ms) = jobs::create(jobs, &caller).await?;
         println!("    {} jobs created in {create_ms} ms; {:.0} instants/s from now on", ids.len(), jobs.rate());
-        let begin_s = now_us() / 1_000_000 + 1 + self.args.warm_seconds as i64;
+        let begin_s = now_us() / 1_000_000 + 1 + self.args.warm_seconds() as i64;
         let window = begin_s..begin_s + self.args.seconds as i64;
         until_s(window.start).await;
         let measured = Measured { nodes, version, jobs: ids.len() as u64, create_ms, ..Measured::default() };

@@ -117,7 +117,7 @@ impl Report {
             ("rate".to_owned(), size.rate.to_string()),
             ("tenants".to_owned(), size.tenants.to_string()),
             ("seconds".to_owned(), args.seconds.to_string()),
-            ("warmSeconds".to_owned(), args.warm_seconds.to_string()),
+            ("warmSeconds".to_owned(), args.warm_seconds().to_string()),
             ("executors".to_owned(), args.executors.to_string()),
             ("shards".to_owned(), args.shards.to_string()),
             ("leaseMs".to_owned(), args.lease.to_string()),
