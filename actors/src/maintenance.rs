@@ -8,10 +8,18 @@ use crate::{
 };
 use campanile_schema::limits;
 use std::{sync::Arc, time::Duration};
-use tokio::{sync::oneshot, time::MissedTickBehavior};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, MissedTickBehavior},
+};
 
-/// Between two flushes of the read model, seconds: bounds what a start projects again.
-pub(crate) const FLUSH_SECONDS: u64 = 6;
+/// Between two rounds, seconds.
+pub(crate) const ROUND_SECONDS: u64 = 6;
+/// Rows of the read model that are worth a flush, bytes: some 6,000 runs, which a start projects again in no time. Each flush writes a file
+/// for each table, and eight of them are merged with what is there: a node that does little would write most for that.
+const FLUSH_BYTES: u64 = 4 << 20;
+/// What was not worth one is flushed after this time all the same, and the journal behind it freed.
+const FLUSH_AFTER: Duration = Duration::from_secs(300);
 /// Calls of retention in one round: with [`limits::RETAIN_ROWS`] runs each, twice as many as a node of 40,000 runs/s makes in the
 /// time between two rounds.
 const RETAIN_CALLS: usize = 48;
@@ -40,13 +48,17 @@ const DAY_MS: i64 = 86_400_000;
 
 /// Runs until it is aborted.
 pub async fn run(directory: Arc<Directory>, store: LocalStore, retention: Retention) {
-    let mut rounds = tokio::time::interval(Duration::from_secs(FLUSH_SECONDS));
+    let mut rounds = tokio::time::interval(Duration::from_secs(ROUND_SECONDS));
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     rounds.tick().await;
+    let mut flushed = Instant::now();
     loop {
         rounds.tick().await;
-        if let Err(error) = round(&directory, &store, retention).await {
-            tracing::warn!(%error, "maintenance of the store failed; it is tried again");
+        let flush = store.views.unflushed_bytes() >= FLUSH_BYTES || flushed.elapsed() >= FLUSH_AFTER;
+        match round(&directory, &store, retention, flush).await {
+            Ok(()) if flush => flushed = Instant::now(),
+            Ok(()) => {}
+            Err(error) => tracing::warn!(%error, "maintenance of the store failed; it is tried again"),
         }
     }
 }
@@ -61,16 +73,22 @@ pub async fn gauges(directory: Arc<Directory>) {
     }
 }
 
-/// Makes the read model durable, frees what the journal needs no more, deletes what is too old.
+/// Makes the read model durable if it is to be flushed, frees what the journal needs no more, deletes what is too old.
 pub(crate) async fn round(
     directory: &Arc<Directory>,
     store: &LocalStore,
     retention: Retention,
+    flush: bool,
 ) -> Result<(), crate::ports::StoreError> {
     let LocalStore { journal, views } = store;
-    let flushed = views.flush().await?;
-    #[cfg(feature = "faults")]
-    crate::faults::point("view_flush");
+    let flushed = if flush {
+        let flushed = views.flush().await?;
+        #[cfg(feature = "faults")]
+        crate::faults::point("view_flush");
+        flushed
+    } else {
+        views.flushed()
+    };
     // Taken before the shards are asked: a frame appended later stands behind it.
     let mut upto = directory.journal.durable().min(flushed);
     let facts = facts(directory).await;

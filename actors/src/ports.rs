@@ -226,6 +226,8 @@ pub trait LocalViews: Views {
     fn flush(&self) -> PortFuture<'_, Position>;
     /// What the last flush covered, also after a restart.
     fn flushed(&self) -> Position;
+    /// Rough size of what the next flush would write. A store without a disk has nothing to write.
+    fn unflushed_bytes(&self) -> u64;
     /// While history takes more than `max_bytes` on disk: lets the oldest of what ended before `before_ms` go, until about nine
     /// tenths of that are left. Returns how many runs went. A store without a disk keeps everything.
     fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64>;

@@ -261,13 +261,13 @@ impl Session {
         }
     }
 
-    /// One round of what is otherwise done every [`maintenance::FLUSH_SECONDS`]: for proofs that cannot wait for it.
+    /// One round of what is otherwise done every [`maintenance::ROUND_SECONDS`]: for proofs that cannot wait for it.
     #[cfg(feature = "faults")]
     pub fn maintain(&self) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
         let (directory, store) = (self.directory.clone(), self.store.clone());
         async move {
             match store {
-                Some(store) => maintenance::round(&directory, &store, maintenance::Retention::default()).await,
+                Some(store) => maintenance::round(&directory, &store, maintenance::Retention::default(), true).await,
                 None => Ok(()),
             }
         }

@@ -89,6 +89,8 @@ pub trait Tables: Send + Sync + 'static {
     fn position(&self) -> Result<Position, StoreError>;
     /// Everything applied before the call is durable when it returns.
     fn flush(&self) -> Result<(), StoreError>;
+    /// Rough size of what the next flush would write.
+    fn unflushed_bytes(&self) -> u64;
     /// Goes on after an I/O error, as after a restart.
     fn revive(&self) -> Result<(), StoreError>;
 

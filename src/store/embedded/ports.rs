@@ -170,6 +170,10 @@ impl LocalViews for EmbeddedStore {
         position_of(&self.inner.flushed)
     }
 
+    fn unflushed_bytes(&self) -> u64 {
+        self.inner.tables.unflushed_bytes()
+    }
+
     fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64> {
         let inner = Arc::clone(&self.inner);
         self.view_calls.run(move || {

@@ -178,6 +178,10 @@ impl LocalViews for MemoryStore {
         self.state().flushed.position
     }
 
+    fn unflushed_bytes(&self) -> u64 {
+        self.tables.unflushed_bytes()
+    }
+
     fn shrink(&self, _max_bytes: u64, _before_ms: i64) -> PortFuture<'_, u64> {
         ready(Ok(0))
     }

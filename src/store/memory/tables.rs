@@ -126,6 +126,10 @@ impl Tables for MemoryTables {
         Ok(guard(&self.now).position)
     }
 
+    fn unflushed_bytes(&self) -> u64 {
+        0
+    }
+
     fn flush(&self) -> Result<(), StoreError> {
         *guard(&self.flushed) = guard(&self.now).clone();
         Ok(())

@@ -125,6 +125,10 @@ impl Tables for FjallTables {
         db.staging.flush_idly(&db)
     }
 
+    fn unflushed_bytes(&self) -> u64 {
+        self.db().map_or(0, |db| db.staging.bytes() as u64)
+    }
+
     fn revive(&self) -> Result<(), StoreError> {
         self.reopen_if_poisoned()
     }

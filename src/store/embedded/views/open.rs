@@ -11,7 +11,11 @@ use crate::store::{
     tables::Tables,
 };
 use campanile_actors::ports::{Position, StoreError};
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, compaction::Leveled, config::FilterPolicy};
+use fjall::{
+    Database, Keyspace, KeyspaceCreateOptions,
+    compaction::Leveled,
+    config::{FilterPolicy, PartitioningPolicy},
+};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -62,7 +66,7 @@ const STAGED_MEMTABLES: usize = 4;
 const JOURNAL_BYTES: u64 = 256 << 20;
 /// Flushes of a table that are merged at once into what is below them. Rows are spread over all jobs, so each time all of the next
 /// level is written anew, whose size follows from both figures; a reader looks into so many more files.
-const FLUSHES_MERGED: u8 = 8;
+pub(super) const FLUSHES_MERGED: u8 = 8;
 /// A file of a table, bytes. It is synced whole, and the journal's syncs wait behind it.
 const TABLE_FILE_BYTES: u64 = 32 << 20;
 /// Memory for blocks of logs that were read, bytes.
@@ -227,6 +231,8 @@ fn keyspace(database: &Database, name: &str, filters: Filters, settings: &Settin
         let leveled = Leveled::default().with_l0_threshold(FLUSHES_MERGED).with_table_target_size(TABLE_FILE_BYTES);
         let options = KeyspaceCreateOptions::default()
             .max_memtable_size(settings.memtable_bytes)
+            // Of a file's index only the top stays in memory: files that are moved down as they are keep what they hold there.
+            .index_block_partitioning_policy(PartitioningPolicy::all(true))
             .compaction_strategy(Arc::new(leveled));
         match filters {
             Filters::Usual => options,

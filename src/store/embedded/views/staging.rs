@@ -168,6 +168,9 @@ pub struct Staging {
     /// Rough size of the filling layer.
     bytes: AtomicUsize,
     flushing: Mutex<()>,
+    /// Of each table the first and the last row of the flush before, which the next one writes again. Without them flushes whose keys only
+    /// rise, as those of times do, would not overlap; such files are never merged, and there would be one more of them with each flush, for ever.
+    seams: Mutex<[Vec<StagedRow>; Table::ALL.len()]>,
     /// Thread of the flush under way.
     flusher: Mutex<Option<ThreadId>>,
 }
@@ -282,8 +285,14 @@ impl Staging {
     }
 
     fn write_files(&self, db: &Db, layer: &Layer) -> Result<(), StoreError> {
+        let mut seams = self.seams.lock();
         for table in Table::ALL {
-            ingest(db.keyspace(table), &layer[table as usize]).map_err(|e| db.failure("flush", &e))?;
+            let (stretches, seam) = (&layer[table as usize], &mut seams[table as usize]);
+            if !stretches.is_empty() {
+                let new = Stretch::merged(stretches, 0).rows;
+                let next = new.first().into_iter().chain(new.last()).cloned().collect();
+                ingest(db.keyspace(table), new, std::mem::replace(seam, next)).map_err(|e| db.failure("flush", &e))?;
+            }
         }
         // The caller holds the rows: they are freed after the lock.
         self.layers.write().flushing = None;
@@ -292,12 +301,14 @@ impl Staging {
 }
 
 /// A row that is replaced while it is flushed is in the layer above, so files never show an older one than the reader saw.
-fn ingest(keyspace: &Keyspace, stretches: &[Arc<Stretch>]) -> fjall::Result<()> {
-    if stretches.is_empty() {
-        return Ok(());
+fn ingest(keyspace: &Keyspace, mut rows: Vec<StagedRow>, seam: Vec<StagedRow>) -> fjall::Result<()> {
+    for row in seam {
+        if let Err(at) = rows.binary_search_by(|(key, _)| key.cmp(&row.0)) {
+            rows.insert(at, row);
+        }
     }
     let mut ingestion = keyspace.start_ingestion()?;
-    for (key, value) in Stretch::merged(stretches, 0).rows {
+    for (key, value) in rows {
         match value {
             Some(value) => ingestion.write(key, value)?,
             None => ingestion.write_tombstone(key)?,
@@ -469,5 +480,33 @@ mod tests {
             }
         }
         assert!((STRETCHES_MERGED..3 * STRETCHES_MERGED).contains(&most_stretches), "{most_stretches} stretches");
+    }
+
+    /// Of times, of ids of one shard, and of a job's runs, which are listed newest first.
+    #[test]
+    fn files_of_keys_that_only_rise_or_fall_are_merged() {
+        const FLUSHES: u32 = 60;
+        let temp = tempfile::tempdir().unwrap();
+        let tables = begin(&EmbeddedOptions::new(temp.path()), at(0, 0)).unwrap();
+        let db = tables.db().unwrap();
+        for flush in 0..FLUSHES {
+            let mut writes = Writes::default();
+            for row in (flush * 10..).take(10) {
+                writes.put(Table::ByTime, row.to_be_bytes(), "");
+                writes.put(Table::JobRuns, (!row).to_be_bytes(), "");
+            }
+            db.staging.add(writes);
+            db.staging.flush(&db).unwrap();
+        }
+        for table in [Table::ByTime, Table::JobRuns] {
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+            let keyspace = db.keyspace(table);
+            // Merged in the background.
+            while keyspace.table_count() > 2 * usize::from(super::super::open::FLUSHES_MERGED) {
+                assert!(std::time::Instant::now() < deadline, "{table:?}: {} files", keyspace.table_count());
+                std::thread::yield_now();
+            }
+            assert_eq!(keyspace.iter().count(), FLUSHES as usize * 10);
+        }
     }
 }
