@@ -105,11 +105,7 @@ impl FjallTables {
 impl Tables for FjallTables {
     fn apply(&self, rows: &[(u64, Row)], position: Position) -> Result<(), StoreError> {
         let db = self.db()?;
-        let staged = db.staging.bytes();
-        if staged > self.settings.staged_bytes() / 2 {
-            db.staging.hurry();
-        }
-        if staged > self.settings.staged_bytes() {
+        if db.staging.bytes() > self.settings.staged_bytes() {
             // At this thread's priority: everybody waits for it.
             db.staging.flush(&db)?;
         }
@@ -122,7 +118,7 @@ impl Tables for FjallTables {
 
     fn flush(&self) -> Result<(), StoreError> {
         let db = self.db()?;
-        db.staging.flush_idly(&db)
+        open::in_background(|| db.staging.flush(&db))
     }
 
     fn unflushed_bytes(&self) -> u64 {

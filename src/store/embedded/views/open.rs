@@ -22,9 +22,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock, atomic::AtomicI64},
 };
 use thread_priority::{
-    NormalThreadSchedulePolicy::{self, Idle, Other},
-    ThreadId, ThreadPriority, ThreadPriorityValue,
-    ThreadSchedulePolicy::Normal,
+    NormalThreadSchedulePolicy::Other, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy::Normal,
     set_thread_priority_and_policy, thread_native_id,
 };
 
@@ -52,7 +50,7 @@ impl Settings {
         }
     }
 
-    /// Of rows that no flush has taken: with more the next rows wait for one, with half of it a flush under way hurries.
+    /// Of rows that no flush has taken: with more the next rows wait for one.
     pub(super) fn staged_bytes(&self) -> usize {
         STAGED_MEMTABLES * self.memtable_bytes as usize
     }
@@ -181,31 +179,23 @@ fn database(settings: &Settings) -> Result<Opened, String> {
     Ok(Opened { database, ledger_from_ms })
 }
 
-/// Opens, or flushes, on a thread that gets only time that nobody else wants. The database's own threads, which compact, are
-/// started there and inherit it: a thread of ours that wakes up never waits for one of them. Should there be no such time at
-/// all, rows pile up until a flush is in a hurry ([`Staging::hurry`]).
+/// Opens, or flushes, on a thread of lower priority. The database's own threads, which compact, are started there and inherit it: on busy
+/// processors they get a tenth of what a thread of ours gets. Not idle time only (`SCHED_IDLE`): they hold locks for which readers and flushes
+/// wait, and beside programs that keep all processors busy history stood still for a quarter of a minute, until new runs were refused.
 pub(super) fn in_background<T: Send>(work_itself: impl FnOnce() -> T + Send) -> T {
+    /// A niceness of 10, on the crate's scale, which ends at 99.
+    const LOWER: u8 = 22;
     let work = || {
-        set_policy(thread_native_id(), Idle, ThreadPriority::Min);
+        if let Ok(lower) = ThreadPriorityValue::try_from(LOWER) {
+            let lower = ThreadPriority::Crossplatform(lower);
+            // Without it everything works, only less evenly.
+            if let Err(error) = set_thread_priority_and_policy(thread_native_id(), lower, Normal(Other)) {
+                tracing::debug!(?error, "a thread of the read model keeps its priority");
+            }
+        }
         work_itself()
     };
     std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Takes a thread out of the background.
-pub(super) fn to_foreground(thread: ThreadId) {
-    // A niceness of 0, which the crate gives to the caller, whose it is anyway; the thread kept its own.
-    const USUAL: u8 = 47;
-    if let Ok(usual) = ThreadPriorityValue::try_from(USUAL) {
-        set_policy(thread, Other, ThreadPriority::Crossplatform(usual));
-    }
-}
-
-fn set_policy(thread: ThreadId, policy: NormalThreadSchedulePolicy, priority: ThreadPriority) {
-    // Without it everything works, only less evenly.
-    if let Err(error) = set_thread_priority_and_policy(thread, priority, Normal(policy)) {
-        tracing::debug!(?error, ?policy, "a thread of the read model keeps its priority");
-    }
 }
 
 fn assemble(settings: &Settings, views: Database, ledger_from_ms: Arc<AtomicI64>) -> Result<Db, String> {
@@ -346,28 +336,24 @@ fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
-    use std::sync::mpsc;
+
+    /// Policy and niceness of the calling thread, as the kernel tells them.
+    fn scheduling() -> (i64, i64) {
+        let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        // proc_pid_stat(5): fields 41 and 19; the third one is the first behind the name.
+        (fields[38].parse().unwrap(), fields[16].parse().unwrap())
+    }
 
     #[test]
-    fn a_thread_of_the_background_can_be_taken_out_and_the_caller_stays_as_it_is() {
-        let policy = || thread_priority::thread_schedule_policy().unwrap();
-        let mine = policy();
-        let (tell, told) = mpsc::channel();
-        let (go, gone) = mpsc::channel();
-        let background = std::thread::spawn(move || {
-            in_background(move || {
-                let before = policy();
-                tell.send(thread_native_id()).unwrap();
-                gone.recv().unwrap();
-                (before, policy())
-            })
-        });
-        to_foreground(told.recv().unwrap());
-        go.send(()).unwrap();
-        assert_eq!(background.join().unwrap(), (Normal(Idle), Normal(Other)));
-        assert_eq!(policy(), mine);
+    fn a_thread_of_the_background_is_of_lower_priority_and_not_idle_and_the_caller_stays_as_it_is() {
+        let mine = scheduling();
+        let there = in_background(scheduling);
+        assert_eq!(there, (mine.0, mine.1.max(10)), "policy SCHED_OTHER, niceness 10");
+        assert_eq!(scheduling(), mine);
     }
 }

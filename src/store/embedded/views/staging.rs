@@ -4,22 +4,17 @@
 //!
 //! A read sees three layers: what is filling, what is being flushed, and the files; the upper one counts.
 
-use super::{
-    Db,
-    open::{in_background, to_foreground},
-};
+use super::Db;
 use campanile_actors::ports::StoreError;
 use fjall::{Keyspace, Slice};
 use parking_lot::{Mutex, RwLock};
 use std::{
     ops::{Bound, Deref},
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
-use thread_priority::{ThreadId, thread_native_id};
 
 /// The tables of the read model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,8 +166,6 @@ pub struct Staging {
     /// Of each table the first and the last row of the flush before, which the next one writes again. Without them flushes whose keys only
     /// rise, as those of times do, would not overlap; such files are never merged, and there would be one more of them with each flush, for ever.
     seams: Mutex<[Vec<StagedRow>; Table::ALL.len()]>,
-    /// Thread of the flush under way.
-    flusher: Mutex<Option<ThreadId>>,
 }
 
 #[derive(Default)]
@@ -256,26 +249,6 @@ impl Staging {
             layer
         };
         self.write_files(db, &layer)
-    }
-
-    /// The flush under way gets its share of processor time from now on. With none to spare it would never end, and those who wait for
-    /// it would wait for ever.
-    pub fn hurry(&self) {
-        // Held, so that the thread cannot end meanwhile.
-        let flusher = self.flusher.lock();
-        if let Some(thread) = *flusher {
-            to_foreground(thread);
-        }
-    }
-
-    /// Flushes in time that nobody else wants, until somebody is in a hurry.
-    pub fn flush_idly(&self, db: &Db) -> Result<(), StoreError> {
-        in_background(|| {
-            *self.flusher.lock() = Some(thread_native_id());
-            let flushed = catch_unwind(AssertUnwindSafe(|| self.flush(db)));
-            *self.flusher.lock() = None;
-            flushed.unwrap_or_else(|panic| resume_unwind(panic))
-        })
     }
 
     /// A flush failed and none is under way.
