@@ -98,6 +98,12 @@ impl CqlStore {
         self.core.link.sent()
     }
 
+    /// Rows written by batches since the start.
+    #[cfg(test)]
+    fn written_rows(&self) -> u64 {
+        self.core.link.rows_written()
+    }
+
     /// Runs a call to its end, even when its caller goes away.
     fn spawn<T, F>(&self, call: impl FnOnce(Arc<Core>) -> F) -> PortFuture<'_, T>
     where
