@@ -126,7 +126,7 @@ fn lists_and_ledgers_of_schedules_go_over_many_partitions() {
 /// The figures of `docs/adr/0021-packs.md`: 5,000 triggers/s on 256 shards, an apply each quarter of a second.
 #[test]
 #[ignore = "needs a CQL server: make test-cql"]
-fn a_trigger_costs_a_third_of_a_request_and_little_more_than_a_row() {
+fn a_trigger_costs_a_tenth_of_a_request_and_little_more_than_a_row() {
     const EACH: u64 = 5;
     let triggers = 256 * EACH;
     let batch = |round: u64| {
@@ -149,8 +149,8 @@ fn a_trigger_costs_a_third_of_a_request_and_little_more_than_a_row() {
         wait(store.apply(batch(round))).unwrap();
     }
     let requests = store.requests() - before;
-    assert_eq!(requests, 3 * (256 + 64 + 4), "packs, fires, positions");
-    assert!(requests * 3 < 3 * triggers, "{requests} requests for {} triggers", 3 * triggers);
+    assert!(requests >= 3 * (64 + 4), "fires of four shards are too large to share a request");
+    assert!(requests * 10 < 3 * triggers, "{requests} requests for {} triggers", 3 * triggers);
     assert_eq!(
         store.written_rows() - written,
         3 * (256 + triggers + 256),

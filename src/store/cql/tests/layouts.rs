@@ -37,8 +37,10 @@ enum Rows {
     PackListLedger,
     /// Records packed; a row for the ledger, from which lists follow.
     PackLedger,
-    /// The same, a partition of the ledger for four shards: what was built.
+    /// The same, a partition of the ledger for four shards.
     PackLedgerOfFour,
+    /// The same, packs compressed and small requests of several partitions together: what was built.
+    Built,
     /// Records packed; a row for the ledger, and the pack in the ledger's partition.
     PackLedgerTogether,
     /// Records packed; ledger rows without a value.
@@ -53,6 +55,32 @@ enum Rows {
 const IN_FLIGHT: usize = 64;
 
 type Writes<'a> = Vec<(&'a PreparedStatement, Vec<CqlValue>)>;
+
+impl Rows {
+    fn are_of_four(self) -> bool {
+        matches!(self, Self::PackLedgerOfFour | Self::Built)
+    }
+}
+
+/// As `views/write.rs` does it.
+fn shared(requests: Vec<Writes<'_>>) -> Vec<Writes<'_>> {
+    let bytes = |writes: &Writes<'_>| -> usize {
+        let value = |value: &CqlValue| if let CqlValue::Blob(bytes) = value { bytes.len() + 8 } else { 12 };
+        writes.iter().flat_map(|(_, values)| values).map(value).sum()
+    };
+    let mut all: Vec<(usize, usize, Writes<'_>)> = Vec::new();
+    for writes in requests {
+        let more = bytes(&writes);
+        match all.last_mut() {
+            Some((size, count, request)) if *size + more <= 4_096 && *count < 10 => {
+                (*size, *count) = (*size + more, *count + 1);
+                request.extend(writes);
+            }
+            _ => all.push((more, 1, writes)),
+        }
+    }
+    all.into_iter().map(|(.., request)| request).collect()
+}
 
 struct Bench {
     session: Session,
@@ -110,10 +138,13 @@ impl Bench {
     /// Requests of one apply.
     async fn apply(&self, rows: Rows, round: u64, each: u64) -> u64 {
         let all: Vec<_> = (0..SHARDS).map(|shard| self.shard(rows, shard, round, each)).collect();
-        let of_four = if rows == Rows::PackLedgerOfFour { 4 } else { 1 };
+        let of_four = if rows.are_of_four() { 4 } else { 1 };
         let mut requests: Vec<Vec<_>> = all.iter().map(|(pack, _)| pack.clone()).collect();
         requests.extend(all.chunks(of_four).map(|some| some.iter().flat_map(|(_, ledger)| ledger.clone()).collect()));
         requests.retain(|writes| !writes.is_empty());
+        if rows == Rows::Built {
+            requests = shared(requests);
+        }
         let count = requests.len() as u64;
         let turns = Semaphore::new(IN_FLIGHT);
         let sent = requests.into_iter().map(|writes| async {
@@ -129,7 +160,7 @@ impl Bench {
         let end = |n: u64| [long(1_790_000_000_000_000 + round * 1_000 + n), CqlValue::Int(2_592_000)];
         let now_ms = (1_790_000_000_000 + round * 400).cast_signed();
         let bucket = CqlValue::BigInt(now_ms / 21_600_000);
-        let of = if rows == Rows::PackLedgerOfFour { shard / 4 } else { shard };
+        let of = if rows.are_of_four() { shard / 4 } else { shard };
         let (mut first, mut second, mut pack, mut keys) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for n in 0..each {
             // Jobs come again each twenty rounds or so.
@@ -168,6 +199,7 @@ impl Bench {
                 | Rows::PackListLedger
                 | Rows::PackLedger
                 | Rows::PackLedgerOfFour
+                | Rows::Built
                 | Rows::PackLedgerTogether => {
                     second.push((
                         &self.put_ledger,
@@ -187,6 +219,9 @@ impl Bench {
                 vec![CqlValue::Text("2026b".to_owned()), CqlValue::Int(shard), bucket.clone(), CqlValue::List(keys)],
             ];
             second.push((&self.put_keys, key.concat()));
+        }
+        if rows == Rows::Built {
+            pack = lz4_flex::block::compress_prepend_size(&pack);
         }
         if !pack.is_empty() {
             let together = rows == Rows::PackLedgerTogether;
@@ -217,6 +252,7 @@ fn bench_layouts_of_rows() {
             Rows::PackListLedger,
             Rows::PackLedger,
             Rows::PackLedgerOfFour,
+            Rows::Built,
             Rows::PackLedgerTogether,
             Rows::PackKeys,
             Rows::PackIn,

@@ -50,9 +50,11 @@ pub async fn records(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunR
     let asked = places.into_iter().map(|(place, runs)| async move {
         let rows = link.rows(Kind::View, statement, place, DOING).await?;
         let packs = rows.rows::<(&[u8],)>().map_err(|e| error::damaged(DOING, e))?;
-        let packs: Vec<&[u8]> = packs
-            .map(|row| row.map(|(bytes,)| bytes).map_err(|e| error::damaged(DOING, e)))
-            .collect::<Result<_, _>>()?;
+        let unpacked = packs.map(|row| {
+            let (bytes,) = row.map_err(|e| error::damaged(DOING, e))?;
+            pack::unpack(bytes).map_err(|what| error::damaged(DOING, what))
+        });
+        let packs = unpacked.collect::<Result<Vec<_>, _>>()?;
         newest(&packs, &runs)
     });
     let mut found: BTreeMap<RunId, RunRecord> = try_join_all(asked).await?.into_iter().flatten().collect();
@@ -62,11 +64,11 @@ pub async fn records(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunR
 }
 
 /// What packs say last of these runs; not of one whose last record is in none of them.
-fn newest(packs: &[&[u8]], runs: &[RunId]) -> Result<Vec<(RunId, RunRecord)>, StoreError> {
+fn newest(packs: &[Vec<u8>], wanted: &[RunId]) -> Result<Vec<(RunId, RunRecord)>, StoreError> {
     let mut last: BTreeMap<RunId, Packed<'_>> = BTreeMap::new();
     for bytes in packs {
-        let packed = pack::unpack(bytes).map_err(|what| error::damaged(DOING, what))?;
-        for packed in packed.into_iter().filter(|packed| runs.contains(&packed.run)) {
+        let packed = pack::runs(bytes).map_err(|what| error::damaged(DOING, what))?;
+        for packed in packed.into_iter().filter(|packed| wanted.contains(&packed.run)) {
             if last.get(&packed.run).is_none_or(|known| known.hlc < packed.hlc) {
                 last.insert(packed.run, packed);
             }

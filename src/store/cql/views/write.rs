@@ -1,4 +1,4 @@
-//! One `apply`: rows gathered by partition, a request for each, and then the positions.
+//! One `apply`: rows gathered by partition, a request for each or for a few small ones, and then the positions.
 //!
 //! A run that a schedule started is in two rows: the interval that it closed, from which the job's list follows too, and a pack, which it shares
 //! with what else ended in its shard.
@@ -229,11 +229,37 @@ impl<'a> Gathered<'a> {
 
     async fn send(self) -> Result<(), StoreError> {
         let link = &self.core.link;
-        let requests = self.places.into_values().flat_map(bounded);
-        let sent = requests.map(|writes| link.batch(Kind::View, writes));
+        let requests = shared(self.places.into_values().flat_map(bounded));
+        let sent = requests.into_iter().map(|writes| link.batch(Kind::View, writes));
         try_join_all(sent).await.map_err(|e| error::written("the read model is written", &e))?;
         Ok(())
     }
+}
+
+fn bytes_of(write: &Write<'_>) -> usize {
+    write.1.iter().map(value_bytes).sum()
+}
+
+/// Small requests of several partitions as one: a request costs a server as much as dozens of rows. They stay below the size from which servers
+/// warn of batches over several partitions; what breaks off within one is written again like all of an apply.
+fn shared<'a>(parts: impl Iterator<Item = Vec<Write<'a>>>) -> Vec<Vec<Write<'a>>> {
+    let mut requests: Vec<Vec<Write<'_>>> = Vec::new();
+    let (mut bytes, mut partitions) = (0, 0);
+    for part in parts {
+        let size: usize = part.iter().map(bytes_of).sum();
+        let fits = bytes + size <= limits::CQL_SHARED_BATCH_BYTES && partitions < limits::CQL_SHARED_BATCH_PARTITIONS;
+        match requests.last_mut().filter(|_| fits) {
+            Some(request) => {
+                (bytes, partitions) = (bytes + size, partitions + 1);
+                request.extend(part);
+            }
+            None => {
+                (bytes, partitions) = (size, 1);
+                requests.push(part);
+            }
+        }
+    }
+    requests
 }
 
 /// Writes of a partition as requests that no server calls too large.
@@ -241,7 +267,7 @@ fn bounded(writes: Vec<Write<'_>>) -> Vec<Vec<Write<'_>>> {
     let mut requests: Vec<Vec<Write<'_>>> = vec![Vec::new()];
     let mut bytes = 0;
     for write in writes {
-        let size = write.1.iter().map(value_bytes).sum::<usize>();
+        let size = bytes_of(&write);
         let full = requests.last().is_some_and(|r| {
             !r.is_empty() && (bytes + size > limits::CQL_BATCH_BYTES || r.len() >= limits::CQL_BATCH_ROWS)
         });
