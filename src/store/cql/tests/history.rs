@@ -105,6 +105,27 @@ fn no_clock_of_a_client_is_in_what_is_written_and_history_ends_by_itself() {
 
 #[test]
 #[ignore = "needs a CQL server: make test-cql"]
+fn a_record_that_is_too_large_for_a_pack_is_only_named_there() {
+    let id = JOB + SLOTS * 2_000;
+    let reason = Some("why ".repeat(1_000));
+    apply(vec![(5, Row::Run(RunRecord { reason, ..run(OTHER, id, RunState::Success, 90) }.into()))]);
+    let (packed, alone) = on_runtime(async move {
+        let session = connection::open(&shared().options).await.unwrap();
+        let text = "SELECT runs FROM shared.run_packs WHERE shard = 99 AND range = ?";
+        let of = async |text: &str, range: u64| {
+            let answer = session.query_unpaged(text, (range.cast_signed(),)).await.unwrap();
+            let rows = answer.into_rows_result().unwrap();
+            rows.rows::<(Vec<u8>,)>().unwrap().map(|row| row.unwrap().0.len()).max()
+        };
+        let runs = "SELECT record FROM shared.runs WHERE shard = 99 AND range = ?";
+        (of(text, id / SLOTS / 512).await, of(runs, id / SLOTS / 4_096).await)
+    });
+    assert!(packed.is_some_and(|bytes| bytes < 100), "{packed:?}");
+    assert!(alone.is_some_and(|bytes| bytes > 4_000), "{alone:?}");
+}
+
+#[test]
+#[ignore = "needs a CQL server: make test-cql"]
 fn lists_and_ledgers_of_schedules_go_over_many_partitions() {
     const RUNS: u64 = 100;
     const RARE: u64 = JOB + SLOTS * 2;
