@@ -178,12 +178,12 @@ test-cql: ## The CQL store on a real server: Apache Cassandra, which is installe
 	$(CARGO) test $(TESTED) --lib cql -- --ignored --skip bench
 	$(CARGO) test $(TESTED) --test migrate_cql -- --ignored
 
-bench-cql: ## Figures of the CQL store on one server of this machine, some two minutes
+bench-cql: ## Figures of the CQL store on one server of this machine, and of other layouts of its rows (LAYOUT_SECONDS); some six minutes
 	@$(need)
 	need $(BUILD_NEEDS) $(CQL_NEEDS)
 	$(rust)
 	deploy/cassandra/cassandra.sh prepare
-	$(CARGO) test $(TESTED) --lib cql::tests::bench -- --ignored --nocapture
+	$(CARGO) test $(TESTED) --lib -- --ignored --nocapture --test-threads=1 cql::tests::bench cql::tests::layouts
 
 # A real node against its OpenAPI document, with requests of a public fuzzer; $(1) are the choices of tests/api/fuzz.py.
 define fuzz_api

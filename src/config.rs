@@ -121,7 +121,7 @@ sections! {
         tls_ca_file: String = String::new(),
         lease_ms: u32 = 2_500,
         beat_ms: u32 = 400,
-        lanes: u16 = 4,
+        lanes: u16 = 1,
         window: u32 = 64,
         linger_us: u64 = 10_000,
     }

@@ -26,9 +26,9 @@ use ractor::Actor;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 
-/// From one apply of the read model to the next. Each costs the store two requests for every shard that has something to show, however much
-/// that is: at 256 shards and 5,000 triggers/s a quarter of a request for each trigger.
-const SHOWN_EACH: Duration = Duration::from_millis(400);
+/// From one apply of the read model to the next. Each costs the store a request for every shard that has something to show, and one for every four
+/// of them, however much that is. With the time that an apply takes history is to lag by less than a second.
+const SHOWN_EACH: Duration = Duration::from_millis(500);
 /// Reads of all shard rows for which everybody must know newer formats before they are written: some ten seconds.
 const FORMATS_SETTLE: u64 = 10;
 

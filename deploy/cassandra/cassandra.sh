@@ -15,7 +15,7 @@
 #
 # HEAP (512m), READY_SECONDS (180) and REMOVE (1: DIR goes in the end) may be set; ADDRESSES (127.0.0.) is in front of the nodes' numbers, and with
 # NAMESPACES each node runs in the network namespace of that name and its number. SETTINGS names a file whose settings take the place of those in
-# cassandra.yaml. The jars lie in ${XDG_CACHE_HOME:-~/.cache}/campanile.
+# cassandra.yaml, JVM further options of the virtual machine. The jars lie in ${XDG_CACHE_HOME:-~/.cache}/campanile.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -99,7 +99,7 @@ launch() {
 	(
 		cd "$data"
 		# nsenter becomes what it runs.
-		exec setpriv --pdeathsig KILL ${NAMESPACES:+nsenter "--net=/run/netns/$NAMESPACES$n"} "$java" -Xms"${HEAP:-512m}" -Xmx"${HEAP:-512m}" -XX:MaxDirectMemorySize=256m @"$here/jvm.options" \
+		exec setpriv --pdeathsig KILL ${NAMESPACES:+nsenter "--net=/run/netns/$NAMESPACES$n"} "$java" -Xms"${HEAP:-512m}" -Xmx"${HEAP:-512m}" -XX:MaxDirectMemorySize=256m @"$here/jvm.options" ${JVM:-} \
 			-javaagent:"$lib/jamm-0.4.0.jar" -Dcassandra.config="file://$data/cassandra.yaml" -Dcassandra.storagedir="$data" \
 			-Dcassandra.logdir="$data/log" -Dlogback.configurationFile="$here/logback.xml" -cp "$lib/*" \
 			org.apache.cassandra.service.CassandraDaemon

@@ -355,6 +355,14 @@ pub const CQL_JOURNAL_IN_FLIGHT: usize = 128;
 pub const CQL_BATCH_BYTES: usize = 64 << 10;
 /// Rows of the read model that one request to a CQL store writes, count.
 pub const CQL_BATCH_ROWS: usize = 256;
+/// Rows of several partitions in one request to a CQL store, bytes: Cassandra warns from 5 KiB on.
+pub const CQL_SHARED_BATCH_BYTES: usize = 4 << 10;
+/// Partitions in one request to a CQL store, count: Cassandra warns above 10.
+pub const CQL_SHARED_BATCH_PARTITIONS: usize = 10;
+/// Largest record of a run that shares a row of a CQL store with others, bytes; a larger one has a row of its own.
+pub const PACKED_RUN_BYTES: usize = 2 << 10;
+/// Records of runs in one row of a CQL store, bytes.
+pub const PACK_BYTES: usize = 32 << 10;
 /// A line of a bulk create, bytes.
 pub const BULK_LINE_BYTES: usize = 256 << 10;
 /// Lines of a bulk create that are made durable together at most, count.

@@ -107,6 +107,18 @@ pub fn ledger(job: u64, from_ms: i64, to_ms: i64) -> LedgerRow {
     }
 }
 
+/// An interval at whose end a run was fired.
+pub fn fired(job: u64, run: u64, from_ms: i64, to_ms: i64) -> LedgerRow {
+    let mut row = ledger(job, from_ms, to_ms);
+    row.entries[0].run = Some(RunId(run));
+    row
+}
+
+/// A run that a schedule started, at its end.
+pub fn scheduled(job: u64, id: u64, state: RunState, ended_ms: i64) -> RunRecord {
+    RunRecord { source: Source::Schedule, logical_ms: Some(ended_ms - 30), key: None, ..run(job, id, state, ended_ms) }
+}
+
 /// Hybrid times rise from batch to batch, as those of events do.
 pub fn batch(position: Position, applied: &[(u16, u64)], rows: Vec<Row>) -> ViewBatch {
     let begin = position.seq * 1_000;

@@ -66,6 +66,15 @@ impl Apart {
     }
 }
 
+/// With other names for its job and its runs.
+fn named(mut row: LedgerRow, job: impl Fn(JobId) -> JobId, run: impl Fn(RunId) -> RunId) -> LedgerRow {
+    row.job = job(row.job);
+    for entry in &mut row.entries {
+        entry.run = entry.run.map(&run);
+    }
+    row
+}
+
 impl Snapshots for Apart {
     fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef> {
         self.store.write_part(self.shard(shard), number, part, chunks)
@@ -90,7 +99,7 @@ impl Views for Apart {
             Row::Run(record) => Row::Run(self.there(&record)),
             Row::Reopened(record) => Row::Reopened(self.there(&record)),
             Row::DeadLetterDiscarded(record) => Row::DeadLetterDiscarded(self.there(&record)),
-            Row::Ledger(row) => Row::Ledger(LedgerRow { job: self.job(row.job), ..row }),
+            Row::Ledger(row) => Row::Ledger(named(row, |job| self.job(job), |run| self.id(run))),
             Row::JobDeleted(job) => Row::JobDeleted(self.job(job)),
         };
         self.store.apply(ViewBatch {
@@ -115,7 +124,8 @@ impl Views for Apart {
     }
     fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> PortFuture<'_, Vec<LedgerRow>> {
         let found = self.store.ledger(self.job(job), from_ms, to_ms, limit);
-        let here = move |row: LedgerRow| LedgerRow { job: JobId(row.job.0 - self.test * IDS), ..row };
+        let back = self.test * IDS;
+        let here = move |row| named(row, |job: JobId| JobId(job.0 - back), |run: RunId| RunId(run.0 - back));
         Box::pin(async move { Ok(found.await?.into_iter().map(here).collect()) })
     }
     fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {

@@ -1,7 +1,7 @@
 //! What every read model must do.
 
 use super::benches;
-use crate::store::samples::{at, batch, ledger, reopened, run, wait};
+use crate::store::samples::{at, batch, fired, ledger, reopened, run, scheduled, wait};
 use campanile_actors::ports::{Row, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -119,6 +119,49 @@ every_store! {
         assert_eq!(read(99, 201, 9), [100, 200, 300], "{on}");
         assert_eq!(read(-50, 300, 2), [0, 100], "{on}");
         assert_eq!(wait(store.ledger(JOB, 150, 160, 9)).unwrap(), [ledger(4, 100, 200)], "{on}");
+    }
+
+    fn what_a_schedule_fired_and_what_else_ran_stand_in_one_list_and_one_ledger(store: &dyn Views, on: &str) {
+        const DAY: i64 = 86_400_000;
+        let skipped = |from, to| Row::Ledger(ledger(4, from, to));
+        let ended = |id, at| Row::Run(scheduled(4, id, RunState::Success, at).into());
+        // Run 20 begins and is fired long before it ends; run 60 is open; 30 and 55 are started by hand; a record too large to share a row.
+        let large = RunRecord { reason: Some("why ".repeat(4_000)), ..scheduled(4, 50, RunState::Failed, 5 * DAY + 20) };
+        apply(store, 1, vec![Row::Ledger(fired(4, 10, 0, DAY)), skipped(DAY, DAY + 5), ended(10, DAY + 10)]);
+        apply(store, 2, vec![Row::Ledger(fired(4, 20, DAY + 5, 2 * DAY)), Row::Run(run(4, 30, RunState::Success, 3 * DAY).into())]);
+        apply(store, 3, vec![skipped(2 * DAY, 4 * DAY - 1), Row::Ledger(fired(4, 40, 4 * DAY - 1, 4 * DAY)), ended(40, 4 * DAY + 10)]);
+        apply(store, 4, vec![Row::Ledger(fired(4, 50, 4 * DAY, 5 * DAY)), Row::Run(large.clone().into())]);
+        apply(store, 5, vec![Row::Run(run(4, 55, RunState::Canceled, 5 * DAY + 30).into()), Row::Ledger(fired(4, 60, 5 * DAY, 6 * DAY))]);
+        assert_eq!(job_runs(store), [55, 50, 40, 30, 10], "{on}: 20 has not ended");
+        let late = RunRecord { created_ms: 2 * DAY, ..scheduled(4, 20, RunState::Success, 6 * DAY) };
+        apply(store, 6, vec![Row::Run(late.clone().into())]);
+        assert_eq!(job_runs(store), [55, 50, 40, 30, 20, 10], "{on}");
+        assert_eq!(ids(&wait(store.job_runs(JOB, None, 99)).unwrap()), [55, 50, 40, 30, 20, 10], "{on}");
+        assert_eq!(wait(store.run(RunId(50))).unwrap(), Some(large.clone()), "{on}");
+        assert_eq!(wait(store.run(RunId(20))).unwrap(), Some(late), "{on}");
+        assert_eq!(wait(store.run(RunId(60))).unwrap(), None, "{on}");
+        assert_eq!(failed_runs(store), [50], "{on}");
+        let told = wait(store.ledger(JOB, 0, 6 * DAY, 99)).unwrap();
+        let ends = [DAY, DAY + 5, 2 * DAY, 4 * DAY - 1, 4 * DAY, 5 * DAY, 6 * DAY];
+        assert_eq!(told.iter().map(|row| row.to_ms).collect::<Vec<_>>(), ends, "{on}");
+        assert_eq!(told[2], fired(4, 20, DAY + 5, 2 * DAY), "{on}");
+        assert_eq!(wait(store.ledger(JOB, DAY, 4 * DAY, 3)).unwrap(), told[1..4], "{on}: the oldest of both");
+        // One that shrinks below the bound, and one that grows beyond it.
+        let small = RunRecord { reason: None, generation: 2, ..large.clone() };
+        apply(store, 7, vec![Row::Run(small.clone().into())]);
+        assert_eq!(wait(store.run(RunId(50))).unwrap(), Some(small), "{on}");
+        let again = RunRecord { generation: 3, ..large };
+        apply(store, 8, vec![Row::Run(again.clone().into())]);
+        assert_eq!(wait(store.run(RunId(50))).unwrap(), Some(again), "{on}");
+        assert_eq!(job_runs(store), [55, 50, 40, 30, 20, 10], "{on}");
+    }
+
+    fn pages_go_over_runs_that_are_open(store: &dyn Views, on: &str) {
+        let fires = (1..=9).map(|n| Row::Ledger(fired(4, n as u64 * 10, (n - 1) * 100, n * 100)));
+        apply(store, 1, fires.collect());
+        assert_eq!(job_runs(store), [0; 0], "{on}");
+        apply(store, 2, [20, 30, 70].map(|id| Row::Run(scheduled(4, id, RunState::Success, 2_000).into())).to_vec());
+        assert_eq!(job_runs(store), [70, 30, 20], "{on}");
     }
 
     fn logs_are_read_from_any_byte_and_end_at_their_limit(store: &dyn Views, on: &str) {

@@ -62,6 +62,7 @@ pub struct Connection {
     journal: Semaphore,
     bulk: Semaphore,
     sent: AtomicU64,
+    rows: AtomicU64,
 }
 
 /// A driver session to the servers of the data centre.
@@ -123,12 +124,19 @@ impl Connection {
             journal: Semaphore::new(limits::CQL_JOURNAL_IN_FLIGHT),
             bulk: Semaphore::new(options.max_in_flight),
             sent: AtomicU64::new(0),
+            rows: AtomicU64::new(0),
         })
     }
 
     /// Requests made since the start; a batch is one.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Rows of the read model written since the start.
+    #[cfg(test)]
+    pub fn rows_written(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
     }
 
     /// Waits for its turn. Requests end within their timeout, so a turn comes.
@@ -203,6 +211,8 @@ impl Connection {
         writes: Vec<(&PreparedStatement, Vec<CqlValue>)>,
     ) -> Result<(), ExecutionError> {
         let _turn = self.turn(kind).await;
+        self.rows.fetch_add(writes.len() as u64, Ordering::Relaxed);
+        metrics::counter!("campanile_cql_rows_written_total").increment(writes.len() as u64);
         let (statements, values): (Vec<_>, Vec<_>) = writes.into_iter().unzip();
         let answer = if let ([statement], [values]) = (statements.as_slice(), values.as_slice()) {
             self.session.execute_unpaged(statement, values).await

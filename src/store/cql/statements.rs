@@ -99,21 +99,28 @@ statements! {
     delete_manifests: Quorum "DELETE FROM {keyspace}.manifests WHERE shard = ? AND number < ?";
 
     put_run: Quorum "INSERT INTO {keyspace}.runs (shard, range, run, record) VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
+    put_pack: Quorum "INSERT INTO {keyspace}.run_packs (shard, range, newest, sum, runs) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
+    put_fire: Quorum "INSERT INTO {keyspace}.fires (shards, bucket, job, to_ms, from_ms, row) VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
     put_job_run: Quorum "INSERT INTO {keyspace}.job_runs (shard, bucket, job, run) VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
     put_ledger: Quorum "INSERT INTO {keyspace}.ledger (shard, bucket, job, to_ms, from_ms, row) VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
     put_tenant_run: Quorum "INSERT INTO {keyspace}.tenant_runs (tenant, bucket, list, ended_ms, run) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
     put_key: Quorum "INSERT INTO {keyspace}.run_keys (job, key, run) VALUES (?, ?, ?) USING TIMESTAMP ? AND TTL ?";
     put_applied: Quorum "INSERT INTO {keyspace}.applied (bucket, shard, seq) VALUES (?, ?, ?) USING TIMESTAMP ?";
     put_history_bucket: Quorum "INSERT INTO {keyspace}.history_buckets (shard, bucket) VALUES (?, ?) USING TTL ?";
+    put_fire_bucket: Quorum "INSERT INTO {keyspace}.fire_buckets (shards, bucket) VALUES (?, ?) USING TTL ?";
     put_tenant_bucket: Quorum "INSERT INTO {keyspace}.tenant_buckets (tenant, bucket) VALUES (?, ?) USING TTL ?";
 
     read_applied: Quorum "SELECT seq FROM {keyspace}.applied WHERE bucket = ? AND shard = ?";
     read_runs: Quorum "SELECT record FROM {keyspace}.runs WHERE shard = ? AND range = ? AND run IN ?";
+    read_packs: Quorum "SELECT runs FROM {keyspace}.run_packs WHERE shard = ? AND range = ?";
+    read_fires: Quorum "SELECT row FROM {keyspace}.fires WHERE shards = ? AND bucket = ? AND job = ? AND to_ms > ? ORDER BY job DESC, to_ms ASC, from_ms ASC LIMIT ?";
+    read_newest_fires: Quorum "SELECT to_ms, row FROM {keyspace}.fires WHERE shards = ? AND bucket = ? AND job = ? AND to_ms < ? LIMIT ?";
     read_job_runs: Quorum "SELECT run FROM {keyspace}.job_runs WHERE shard = ? AND bucket = ? AND job = ? AND run < ? LIMIT ?";
     read_ledger: Quorum "SELECT row FROM {keyspace}.ledger WHERE shard = ? AND bucket = ? AND job = ? AND to_ms > ? LIMIT ?";
     read_tenant_runs: Quorum "SELECT ended_ms, run FROM {keyspace}.tenant_runs WHERE tenant = ? AND bucket = ? AND list = ? AND (ended_ms, run) < (?, ?) LIMIT ?";
     read_key: Quorum "SELECT run FROM {keyspace}.run_keys WHERE job = ? AND key = ?";
     read_history_buckets: Quorum "SELECT bucket FROM {keyspace}.history_buckets WHERE shard = ?";
+    read_fire_buckets: Quorum "SELECT bucket FROM {keyspace}.fire_buckets WHERE shards = ?";
     read_tenant_buckets: Quorum "SELECT bucket FROM {keyspace}.tenant_buckets WHERE tenant = ?";
 
     put_log: Quorum "INSERT INTO {logs}.chunks (run, attempt, begins, chunk) VALUES (?, ?, ?, ?) USING TTL ?";

@@ -6,6 +6,7 @@ mod bench;
 mod clocks;
 mod faults;
 mod history;
+mod layouts;
 mod refused;
 mod secured;
 mod server;
@@ -59,7 +60,7 @@ pub fn options(server: &Server, keyspace: &str) -> CqlOptions {
 pub fn open(options: CqlOptions) -> Arc<CqlStore> {
     on_runtime(async move {
         let report = schema::apply(&options, "tests", 1_000).await.unwrap();
-        assert_eq!((report.applied.len(), report.missing.len()), (3, 0));
+        assert_eq!((report.applied.len(), report.missing.len()), (4, 0));
         CqlStore::connect(&options).await.unwrap().0
     })
 }

@@ -15,6 +15,8 @@ pub struct Server {
     pub dir: PathBuf,
     /// `host:port` of each node.
     pub addresses: Vec<String>,
+    /// Processes of the nodes, as they were started first.
+    pub pids: Vec<u32>,
 }
 
 impl Server {
@@ -38,11 +40,34 @@ impl Server {
             .unwrap();
         let commands = script.stdin.take().unwrap();
         let answers = BufReader::new(script.stdout.take().unwrap()).lines();
-        let mut server = Self { _script: script, commands, answers, dir, addresses: Vec::new() };
+        let mut server = Self { _script: script, commands, answers, dir, addresses: Vec::new(), pids: Vec::new() };
         let told = server.until("ready");
-        server.addresses =
-            told.iter().filter_map(|l| Some(l.strip_prefix("node ")?.split(' ').nth(1)?.to_owned())).collect();
+        for line in told.iter().filter_map(|line| line.strip_prefix("node ")) {
+            let mut words = line.split(' ').skip(1);
+            server.addresses.extend(words.next().map(str::to_owned));
+            server.pids.extend(words.next().and_then(|pid| pid.parse::<u32>().ok()));
+        }
         server
+    }
+
+    /// CPU that the nodes have used, microseconds.
+    pub fn cpu_us(&self) -> u64 {
+        const TICK_US: u64 = 10_000;
+        let of = |pid: &u32| {
+            let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            // Behind the name, which may hold anything: the 12th and 13th field are user and system time.
+            let fields: Vec<u64> = text
+                .rsplit_once(')')
+                .unwrap()
+                .1
+                .split_whitespace()
+                .skip(11)
+                .take(2)
+                .map(|f| f.parse().unwrap())
+                .collect();
+            (fields[0] + fields[1]) * TICK_US
+        };
+        self.pids.iter().map(of).sum()
     }
 
     /// `kill 1`, `start 1`, `pause 1`, `resume 1`: done when it returns.

@@ -1,6 +1,8 @@
 //! The port `Views`: the read model, as rows that are only ever written. Retention is their TTL.
 
+mod lists;
 mod logs;
+mod pack;
 mod places;
 mod read;
 mod write;
@@ -34,11 +36,11 @@ pub struct Known(Mutex<BTreeMap<Place, Instant>>);
 impl Known {
     fn is_new(&self, place: &Place) -> bool {
         match place {
-            Place::History(..) | Place::Tenant(..) => {
+            Place::History(..) | Place::Fires(..) | Place::Tenant(..) => {
                 let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 known.get(place).is_none_or(|noted| noted.elapsed() > NOTED_FOR)
             }
-            Place::Runs(..) | Place::Key(..) | Place::Applied(_) => false,
+            Place::Runs(..) | Place::Packs(..) | Place::Key(..) | Place::Applied(_) => false,
         }
     }
 
@@ -72,7 +74,7 @@ impl Views for CqlStore {
     }
 
     fn job_runs(&self, job: JobId, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
-        self.spawn(move |core| async move { read::job_runs(&core, job, after.as_deref(), limit).await })
+        self.spawn(move |core| async move { lists::job_runs(&core, job, after.as_deref(), limit).await })
     }
 
     fn find_key(&self, job: JobId, key: &str) -> PortFuture<'_, Option<RunId>> {
@@ -81,7 +83,7 @@ impl Views for CqlStore {
     }
 
     fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> PortFuture<'_, Vec<LedgerRow>> {
-        self.spawn(move |core| async move { read::ledger(&core, job, from_ms, to_ms, limit).await })
+        self.spawn(move |core| async move { lists::ledger(&core, job, from_ms, to_ms, limit).await })
     }
 
     fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {

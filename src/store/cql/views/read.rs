@@ -1,12 +1,13 @@
-//! Pages of runs and of a job's ledger. An entry of a list counts only if the run's own row agrees with it.
+//! Records of runs, and a tenant's lists. An entry of a list counts only if the run's record agrees with it.
 
 use super::{
     super::{Core, connection::Kind, error},
-    places::{history_bucket, tenant_bucket},
+    pack::{self, Packed},
+    places::tenant_bucket,
     write::list_name,
 };
 use crate::store::tables::TenantList;
-use campanile_actors::ports::{LedgerRow, RunPage, StoreError};
+use campanile_actors::ports::{RunPage, StoreError};
 use campanile_schema::{
     frame,
     ids::{JobId, RunId},
@@ -16,11 +17,11 @@ use campanile_schema::{
 use futures_util::future::try_join_all;
 use std::collections::BTreeMap;
 
-const DOING: &str = "history is read";
-/// Partitions of a list that are asked at once: a job that runs rarely has its runs in few of many.
+pub const DOING: &str = "history is read";
+/// Partitions of a list that are asked at once: a tenant that fails rarely has its runs in few of many.
 const BUCKETS_AT_ONCE: usize = 8;
 
-fn decode<T: serde::de::DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, StoreError> {
+pub fn decode<T: serde::de::DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, StoreError> {
     frame::decode(what, bytes).map_err(|e| error::damaged(DOING, e))
 }
 
@@ -38,8 +39,47 @@ pub async fn run(core: &Core, run: RunId) -> Result<Option<RunRecord>, StoreErro
     Ok(records(core, &[run]).await?.remove(&run))
 }
 
-/// The runs' own rows, those of a partition with one request.
-async fn records(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunRecord>, StoreError> {
+/// The newest records of runs. All packs of a run's range are read, those of a range with one request; what is in none of them is looked for
+/// among the rows of single runs.
+pub async fn records(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunRecord>, StoreError> {
+    let mut places: BTreeMap<(i32, i64), Vec<RunId>> = BTreeMap::new();
+    for run in runs {
+        places.entry(core.packs_of(*run)).or_default().push(*run);
+    }
+    let (link, statement) = (&core.link, &core.link.statements.read_packs);
+    let asked = places.into_iter().map(|(place, runs)| async move {
+        let rows = link.rows(Kind::View, statement, place, DOING).await?;
+        let packs = rows.rows::<(&[u8],)>().map_err(|e| error::damaged(DOING, e))?;
+        let unpacked = packs.map(|row| {
+            let (bytes,) = row.map_err(|e| error::damaged(DOING, e))?;
+            pack::unpack(bytes).map_err(|what| error::damaged(DOING, what))
+        });
+        let packs = unpacked.collect::<Result<Vec<_>, _>>()?;
+        newest(&packs, &runs)
+    });
+    let mut found: BTreeMap<RunId, RunRecord> = try_join_all(asked).await?.into_iter().flatten().collect();
+    let others: Vec<RunId> = runs.iter().copied().filter(|run| !found.contains_key(run)).collect();
+    found.extend(single(core, &others).await?);
+    Ok(found)
+}
+
+/// What packs say last of these runs; not of one whose last record is in none of them.
+fn newest(packs: &[Vec<u8>], wanted: &[RunId]) -> Result<Vec<(RunId, RunRecord)>, StoreError> {
+    let mut last: BTreeMap<RunId, Packed<'_>> = BTreeMap::new();
+    for bytes in packs {
+        let packed = pack::runs(bytes).map_err(|what| error::damaged(DOING, what))?;
+        for packed in packed.into_iter().filter(|packed| wanted.contains(&packed.run)) {
+            if last.get(&packed.run).is_none_or(|known| known.hlc < packed.hlc) {
+                last.insert(packed.run, packed);
+            }
+        }
+    }
+    let records = last.into_iter().filter_map(|(run, packed)| Some((run, packed.record?)));
+    records.map(|(run, bytes)| Ok((run, decode("run", bytes)?))).collect()
+}
+
+/// Rows of single runs, those of a partition with one request.
+async fn single(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunRecord>, StoreError> {
     let mut places: BTreeMap<(i32, i64), Vec<i64>> = BTreeMap::new();
     for run in runs {
         places.entry(core.place_of(*run)).or_default().push(run.0.cast_signed());
@@ -60,24 +100,24 @@ async fn records(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunRecor
 }
 
 /// A page that is being filled.
-struct Filling {
-    page: RunPage,
+pub struct Filling {
+    pub page: RunPage,
     limit: usize,
     last: Vec<u8>,
 }
 
 impl Filling {
-    fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self { page: RunPage::default(), limit: limit.clamp(1, limits::PAGE_SIZE_MAX), last: Vec::new() }
     }
 
     /// One more than the page holds: it tells whether there is a next one.
-    fn ask(&self) -> i32 {
+    pub fn ask(&self) -> i32 {
         i32::try_from(self.limit + 1).unwrap_or(i32::MAX)
     }
 
     /// False: the page is full, and this record is the first of the next one.
-    fn add(&mut self, record: RunRecord, token: Vec<u8>) -> bool {
+    pub fn add(&mut self, record: RunRecord, token: Vec<u8>) -> bool {
         if self.page.items.len() == self.limit {
             self.page.next = Some(self.last.clone());
             return false;
@@ -86,51 +126,6 @@ impl Filling {
         self.last = token;
         true
     }
-}
-
-/// Final runs of a job, newest first.
-pub async fn job_runs(core: &Core, job: JobId, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError> {
-    let shard = core.shard_of(job);
-    let (first, before) = numbers(after).unwrap_or((i64::MAX, i64::MAX));
-    let mut filling = Filling::new(limit);
-    let mut buckets = buckets(core, &core.link.statements.read_history_buckets, shard).await?;
-    buckets.retain(|bucket| *bucket <= first);
-    buckets.reverse();
-    let entries = |bucket: i64, before: i64, ask: i32| async move {
-        let statement = &core.link.statements.read_job_runs;
-        let values = (shard, bucket, job.0.cast_signed(), before, ask);
-        let rows = core.link.rows(Kind::View, statement, values, DOING).await?;
-        rows.rows::<(i64,)>()
-            .map_err(|e| error::damaged(DOING, e))?
-            .map(|row| row.map(|(run,)| run))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| error::damaged(DOING, e))
-    };
-    for some in buckets.chunks(BUCKETS_AT_ONCE) {
-        let begin = |bucket: i64| if bucket == first { before } else { i64::MAX };
-        let asked = some.iter().map(|bucket| entries(*bucket, begin(*bucket), filling.ask()));
-        let found = try_join_all(asked).await?;
-        for (bucket, mut runs) in some.iter().zip(found) {
-            loop {
-                let ids: Vec<RunId> = runs.iter().map(|run| RunId(run.cast_unsigned())).collect();
-                let mut records = records(core, &ids).await?;
-                for run in ids {
-                    if let Some(record) = records.remove(&run).filter(|r| r.state.is_final())
-                        && !filling.add(record, token(*bucket, run.0.cast_signed()))
-                    {
-                        return Ok(filling.page);
-                    }
-                }
-                match runs.last() {
-                    Some(last) if runs.len() as u64 == u64::from(filling.ask().cast_unsigned()) => {
-                        runs = entries(*bucket, *last, filling.ask()).await?;
-                    }
-                    Some(_) | None => break,
-                }
-            }
-        }
-    }
-    Ok(filling.page)
 }
 
 /// A tenant's list, newest first.
@@ -181,39 +176,6 @@ pub async fn tenant_runs(
     Ok(filling.page)
 }
 
-/// Intervals of a job that touch `(from, to]`, oldest first: they join, so they are those that end after `from` and begin before `to`.
-pub async fn ledger(
-    core: &Core,
-    job: JobId,
-    from_ms: i64,
-    to_ms: i64,
-    limit: usize,
-) -> Result<Vec<LedgerRow>, StoreError> {
-    let shard = core.shard_of(job);
-    let limit = limit.min(limits::PAGE_SIZE_MAX);
-    let mut buckets = buckets(core, &core.link.statements.read_history_buckets, shard).await?;
-    buckets.retain(|bucket| *bucket >= history_bucket(from_ms.saturating_add(1)));
-    let ask = i32::try_from(limit).unwrap_or(i32::MAX);
-    let mut found = Vec::new();
-    for some in buckets.chunks(BUCKETS_AT_ONCE) {
-        let asked = some.iter().map(|bucket| async move {
-            let values = (shard, *bucket, job.0.cast_signed(), from_ms, ask.max(1));
-            core.link.rows(Kind::View, &core.link.statements.read_ledger, values, DOING).await
-        });
-        for rows in try_join_all(asked).await? {
-            for row in rows.rows::<(Vec<u8>,)>().map_err(|e| error::damaged(DOING, e))? {
-                let (bytes,) = row.map_err(|e| error::damaged(DOING, e))?;
-                let row: LedgerRow = decode("ledger row", &bytes)?;
-                if found.len() >= limit || row.from_ms >= to_ms {
-                    return Ok(found);
-                }
-                found.push(row);
-            }
-        }
-    }
-    Ok(found)
-}
-
 pub async fn find_key(core: &Core, job: JobId, key: &str) -> Result<Option<RunId>, StoreError> {
     let values = (job.0.cast_signed(), key);
     let rows = core.link.rows(Kind::View, &core.link.statements.read_key, values, DOING).await?;
@@ -222,7 +184,7 @@ pub async fn find_key(core: &Core, job: JobId, key: &str) -> Result<Option<RunId
 }
 
 /// Buckets that a shard or a tenant has, oldest first.
-async fn buckets(
+pub async fn buckets(
     core: &Core,
     statement: &scylla::statement::prepared::PreparedStatement,
     of: impl scylla::serialize::value::SerializeValue,

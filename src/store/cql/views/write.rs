@@ -1,23 +1,34 @@
-//! One `apply`: rows gathered by partition, a request for each, and then the positions.
+//! One `apply`: rows gathered by partition, a request for each or for a few small ones, and then the positions.
+//!
+//! A run that a schedule started is in two rows: the interval that it closed, from which the job's list follows too, and a pack, which it shares
+//! with what else ended in its shard.
 //!
 //! Nothing is read: an entry that a later event made stale stays until its TTL, and readers check every entry against the run's own row. So
 //! rows may be applied again, in any order, by anybody: the newest event wins by its timestamp.
 
 use super::{
     super::{Core, connection::Kind, error},
-    places::{Place, applied_bucket, history_bucket, range_of, shard_column, tenant_bucket},
+    pack,
+    places::{
+        Place, applied_bucket, fires_bucket, fires_shards, history_bucket, pack_range, range_of, shard_column,
+        tenant_bucket,
+    },
 };
 use crate::store::tables::{TenantList, discarded, failed};
 use campanile_actors::ports::{LedgerRow, Row, StoreError, ViewBatch};
 use campanile_schema::{
+    event::Outcome,
     frame,
     ids::{JobId, RunId, ShardId},
     limits,
-    record::RunRecord,
+    record::{RunRecord, Source},
 };
 use futures_util::future::try_join_all;
 use scylla::{statement::prepared::PreparedStatement, value::CqlValue};
 use std::collections::BTreeMap;
+
+/// A scheduled run that took longer is also in its job's own list: the row of its interval ends so much earlier than its record.
+const SHORT_RUN_MS: i64 = 3_600_000;
 
 type Write<'a> = (&'a PreparedStatement, Vec<CqlValue>);
 
@@ -30,26 +41,51 @@ pub fn list_name(list: TenantList) -> &'static str {
 
 /// Applies rows, and when all are there the positions.
 pub async fn apply(core: &Core, batch: &ViewBatch) -> Result<(), StoreError> {
-    let mut gathered = Gathered { core, places: BTreeMap::new() };
+    let mut gathered = Gathered::new(core);
     for (hlc, row) in &batch.rows {
-        gathered.row(hlc.cast_signed(), row);
+        gathered.row(*hlc, row);
     }
+    gathered.pack();
     let new: Vec<Place> = gathered.places.keys().filter(|place| core.known.is_new(place)).cloned().collect();
     for place in &new {
         gathered.note_bucket(place);
     }
+    // Before the packs that send readers to them.
+    gathered.alone().send().await?;
     gathered.send().await?;
     core.known.add(new);
-    let mut positions = Gathered { core, places: BTreeMap::new() };
+    let mut positions = Gathered::new(core);
     for (shard, seq) in &batch.applied {
         positions.applied(*shard, *seq);
     }
     positions.send().await
 }
 
+/// Runs of a partition that are not packed yet: id, hybrid time and record, which is empty where it has a row of its own.
+type Unpacked = Vec<(RunId, u64, Vec<u8>)>;
+
 struct Gathered<'a> {
     core: &'a Core,
     places: BTreeMap<Place, Vec<Write<'a>>>,
+    /// By shard and range.
+    runs: BTreeMap<(i32, i64), Unpacked>,
+}
+
+/// The run of an interval that a schedule closed by firing it, and nothing else.
+pub fn fired(row: &LedgerRow) -> Option<RunId> {
+    match row.entries.as_slice() {
+        [entry] => match entry.outcome {
+            Outcome::Fired | Outcome::FiredLate => entry.run,
+            Outcome::Skipped | Outcome::Missed | Outcome::Coalesced | Outcome::DstSkipped => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a job's list has the run by the interval that fired it.
+fn is_listed(record: &RunRecord) -> bool {
+    let short = record.ended_ms.is_some_and(|ended| ended.saturating_sub(record.created_ms) <= SHORT_RUN_MS);
+    record.source == Source::Schedule && record.generation == 1 && record.state.is_final() && short
 }
 
 fn long(number: u64) -> CqlValue {
@@ -57,24 +93,35 @@ fn long(number: u64) -> CqlValue {
 }
 
 impl<'a> Gathered<'a> {
+    fn new(core: &'a Core) -> Self {
+        Self { core, places: BTreeMap::new(), runs: BTreeMap::new() }
+    }
+
+    /// Takes out the rows of runs that are in no pack.
+    fn alone(&mut self) -> Self {
+        let places = self.places.extract_if(.., |place, _| matches!(place, Place::Runs(..)));
+        Self { core: self.core, places: places.collect(), runs: BTreeMap::new() }
+    }
+
     fn put(&mut self, place: Place, statement: &'a PreparedStatement, values: Vec<CqlValue>) {
         self.places.entry(place).or_default().push((statement, values));
     }
 
-    fn row(&mut self, hlc: i64, row: &Row) {
+    fn row(&mut self, hlc: u64, row: &Row) {
         match row {
             Row::Run(record) => self.run(hlc, record),
             Row::Reopened(record) => self.record(hlc, record),
             Row::DeadLetterDiscarded(record) => self.run(hlc, &discarded(record)),
-            Row::Ledger(row) => self.ledger(hlc, row),
+            Row::Ledger(row) => self.ledger(hlc.cast_signed(), row),
             // Its history stays until retention.
             Row::JobDeleted(_) => {}
         }
     }
 
     /// A final run: its record, and where it stands in lists.
-    fn run(&mut self, hlc: i64, record: &RunRecord) {
+    fn run(&mut self, hlc: u64, record: &RunRecord) {
         self.record(hlc, record);
+        let hlc = hlc.cast_signed();
         if let Some(key) = &record.key {
             let job = record.job.0.cast_signed();
             let values = vec![long(record.job.0), CqlValue::Text(key.clone()), long(record.run.0)];
@@ -96,32 +143,56 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn record(&mut self, hlc: i64, record: &RunRecord) {
+    fn record(&mut self, hlc: u64, record: &RunRecord) {
         let statements = &self.core.link.statements;
-        let (shard, range) = self.core.place_of(record.run);
-        let values = vec![
-            CqlValue::Int(shard),
-            CqlValue::BigInt(range),
-            long(record.run.0),
-            CqlValue::Blob(frame::encode(record)),
-        ];
-        self.put_history(Place::Runs(shard, range), &statements.put_run, values, hlc);
+        let (shard, run) = (record.run.shard(self.core.shards), record.run);
+        let mut bytes = frame::encode(record);
+        if !pack::fits(&bytes) {
+            let (column, range) = (shard_column(shard), range_of(run));
+            let record = CqlValue::Blob(std::mem::take(&mut bytes));
+            let values = vec![CqlValue::Int(column), CqlValue::BigInt(range), long(run.0), record];
+            self.put_history(Place::Runs(column, range), &statements.put_run, values, hlc.cast_signed());
+        }
+        self.runs.entry((shard_column(shard), pack_range(run))).or_default().push((run, hlc, bytes));
+        if is_listed(record) {
+            return;
+        }
         let (shard, bucket) = (self.core.shard_of(record.job), history_bucket(record.created_ms));
-        let values = vec![CqlValue::Int(shard), CqlValue::BigInt(bucket), long(record.job.0), long(record.run.0)];
-        self.put_history(Place::History(shard, bucket), &statements.put_job_run, values, hlc);
+        let values = vec![CqlValue::Int(shard), CqlValue::BigInt(bucket), long(record.job.0), long(run.0)];
+        self.put_history(Place::History(shard, bucket), &statements.put_job_run, values, hlc.cast_signed());
+    }
+
+    /// Makes rows of what was gathered of runs.
+    fn pack(&mut self) {
+        for ((shard, range), runs) in std::mem::take(&mut self.runs) {
+            for pack in pack::packs(&runs) {
+                let (newest, sum) = (pack.newest.cast_signed(), pack.sum());
+                let key =
+                    [CqlValue::Int(shard), CqlValue::BigInt(range), CqlValue::BigInt(newest), CqlValue::BigInt(sum)];
+                let values = key.into_iter().chain([CqlValue::Blob(pack.bytes)]).collect();
+                self.put_history(Place::Packs(shard, range), &self.core.link.statements.put_pack, values, newest);
+            }
+        }
     }
 
     fn ledger(&mut self, hlc: i64, row: &LedgerRow) {
-        let (shard, bucket) = (self.core.shard_of(row.job), history_bucket(row.to_ms));
+        let statements = &self.core.link.statements;
+        let shard = row.job.shard(self.core.shards);
+        let (place, statement) = if fired(row).is_some() {
+            (Place::Fires(fires_shards(shard), fires_bucket(row.to_ms)), &statements.put_fire)
+        } else {
+            (Place::History(shard_column(shard), history_bucket(row.to_ms)), &statements.put_ledger)
+        };
+        let (Place::Fires(of, bucket) | Place::History(of, bucket)) = place else { return };
         let values = vec![
-            CqlValue::Int(shard),
+            CqlValue::Int(of),
             CqlValue::BigInt(bucket),
             long(row.job.0),
             CqlValue::BigInt(row.to_ms),
             CqlValue::BigInt(row.from_ms),
             CqlValue::Blob(frame::encode(row)),
         ];
-        self.put_history(Place::History(shard, bucket), &self.core.link.statements.put_ledger, values, hlc);
+        self.put_history(place, statement, values, hlc);
     }
 
     /// With the event's time and the retention.
@@ -136,13 +207,17 @@ impl<'a> Gathered<'a> {
         match place {
             Place::History(shard, bucket) => {
                 let values = vec![CqlValue::Int(*shard), CqlValue::BigInt(*bucket), ttl];
-                self.put(Place::Runs(*shard, i64::MIN), &statements.put_history_bucket, values);
+                self.put(Place::History(*shard, i64::MIN), &statements.put_history_bucket, values);
+            }
+            Place::Fires(shards, bucket) => {
+                let values = vec![CqlValue::Int(*shards), CqlValue::BigInt(*bucket), ttl];
+                self.put(Place::Fires(*shards, i64::MIN), &statements.put_fire_bucket, values);
             }
             Place::Tenant(tenant, bucket) => {
                 let values = vec![CqlValue::Text(tenant.clone()), CqlValue::BigInt(*bucket), ttl];
                 self.put(Place::Tenant(tenant.clone(), i64::MIN), &statements.put_tenant_bucket, values);
             }
-            Place::Runs(..) | Place::Key(..) | Place::Applied(_) => {}
+            Place::Runs(..) | Place::Packs(..) | Place::Key(..) | Place::Applied(_) => {}
         }
     }
 
@@ -154,11 +229,37 @@ impl<'a> Gathered<'a> {
 
     async fn send(self) -> Result<(), StoreError> {
         let link = &self.core.link;
-        let requests = self.places.into_values().flat_map(bounded);
-        let sent = requests.map(|writes| link.batch(Kind::View, writes));
+        let requests = shared(self.places.into_values().flat_map(bounded));
+        let sent = requests.into_iter().map(|writes| link.batch(Kind::View, writes));
         try_join_all(sent).await.map_err(|e| error::written("the read model is written", &e))?;
         Ok(())
     }
+}
+
+fn bytes_of(write: &Write<'_>) -> usize {
+    write.1.iter().map(value_bytes).sum()
+}
+
+/// Small requests of several partitions as one: a request costs a server as much as dozens of rows. They stay below the size from which servers
+/// warn of batches over several partitions; what breaks off within one is written again like all of an apply.
+fn shared<'a>(parts: impl Iterator<Item = Vec<Write<'a>>>) -> Vec<Vec<Write<'a>>> {
+    let mut requests: Vec<Vec<Write<'_>>> = Vec::new();
+    let (mut bytes, mut partitions) = (0, 0);
+    for part in parts {
+        let size: usize = part.iter().map(bytes_of).sum();
+        let fits = bytes + size <= limits::CQL_SHARED_BATCH_BYTES && partitions < limits::CQL_SHARED_BATCH_PARTITIONS;
+        match requests.last_mut().filter(|_| fits) {
+            Some(request) => {
+                (bytes, partitions) = (bytes + size, partitions + 1);
+                request.extend(part);
+            }
+            None => {
+                (bytes, partitions) = (size, 1);
+                requests.push(part);
+            }
+        }
+    }
+    requests
 }
 
 /// Writes of a partition as requests that no server calls too large.
@@ -166,7 +267,7 @@ fn bounded(writes: Vec<Write<'_>>) -> Vec<Vec<Write<'_>>> {
     let mut requests: Vec<Vec<Write<'_>>> = vec![Vec::new()];
     let mut bytes = 0;
     for write in writes {
-        let size = write.1.iter().map(value_bytes).sum::<usize>();
+        let size = bytes_of(&write);
         let full = requests.last().is_some_and(|r| {
             !r.is_empty() && (bytes + size > limits::CQL_BATCH_BYTES || r.len() >= limits::CQL_BATCH_ROWS)
         });
@@ -191,7 +292,12 @@ fn value_bytes(value: &CqlValue) -> usize {
 }
 
 impl Core {
-    /// Shard and range of a run.
+    /// Shard and range of a run's packs.
+    pub fn packs_of(&self, run: RunId) -> (i32, i64) {
+        (shard_column(run.shard(self.shards)), pack_range(run))
+    }
+
+    /// Shard and range of a run that is in no pack.
     pub fn place_of(&self, run: RunId) -> (i32, i64) {
         (shard_column(run.shard(self.shards)), range_of(run))
     }
