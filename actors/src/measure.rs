@@ -68,6 +68,7 @@ pub fn describe() {
     counter!("campanile_store_journal_bytes_total", "Bytes written to journal files, headers and padding too");
     histogram!("campanile_store_journal_sync_seconds", "The sync alone of one batch, s");
     counter!("campanile_cql_requests_total", "Requests to the CQL servers, by what they are for; a batch is one");
+    counter!("campanile_cql_rows_written_total", "Rows of the read model written to the CQL servers");
     counter!("campanile_cql_errors_total", "Requests to the CQL servers that failed or were not answered in time");
     counter!("campanile_cql_unknown_lwts_total", "LWTs of which nobody knows whether they were applied");
     counter!("campanile_store_log_bytes_dropped_total", "Bytes of output dropped beyond the limit of an attempt");

@@ -87,6 +87,19 @@ impl Hold {
         }
     }
 
+    /// Whether a publication or a hand-over goes on when rows of the lane are acknowledged.
+    pub fn waits_for_rows(&self) -> bool {
+        match self.phase {
+            Phase::Serving => self.snapshot.is_some(),
+            Phase::Stopping { stopped, .. } => stopped,
+            Phase::Claiming
+            | Phase::Loading
+            | Phase::Checking { .. }
+            | Phase::Releasing { .. }
+            | Phase::Reclaiming => false,
+        }
+    }
+
     /// Highest frame of the shard in the rows of the own lane up to this one, or before them.
     pub fn frame_of(&self, row: u64) -> u64 {
         let newest = self.marks.iter().rev().find(|mark| mark.row <= row);

@@ -3,18 +3,18 @@
 use super::{Db, keys, ledger_from, staging::Table, write};
 use crate::store::tables::TenantList;
 use campanile_actors::ports::{LedgerRow, RunPage, StoreError};
-use campanile_schema::{ids::JobId, limits, record::RunRecord};
+use campanile_schema::{
+    ids::{JobId, RunId},
+    limits,
+    record::RunRecord,
+};
+use fjall::Slice;
 use std::ops::Bound;
 
 /// Final runs of a job, newest first.
 pub fn job_runs(db: &Db, job: JobId, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError> {
-    let prefix = job.0.to_be_bytes();
-    page(db, Table::JobRuns, &prefix, after, limit, |key| {
-        let Some(run) = keys::run_of_job_run(key) else {
-            return Ok(None);
-        };
-        Ok(db.record(run)?.filter(|r| r.state.is_final()))
-    })
+    let entry = |key: &[u8]| keys::run_of_job_run(key).map(|run| (0, run));
+    page(db, Table::JobRuns, &job.0.to_be_bytes(), after, limit, entry, |_, record| record.state.is_final())
 }
 
 /// A tenant's list, newest first.
@@ -25,13 +25,8 @@ pub fn tenant_runs(
     after: Option<&[u8]>,
     limit: usize,
 ) -> Result<RunPage, StoreError> {
-    let prefix = keys::tenant(tenant);
-    page(db, write::list(list), &prefix, after, limit, |key| {
-        let Some((ended, run)) = keys::of_tenant_run(key) else {
-            return Ok(None);
-        };
-        Ok(db.record(run)?.filter(|r| r.ended_ms == Some(ended) && list.holds(r)))
-    })
+    let counts = |ended: i64, record: &RunRecord| record.ended_ms == Some(ended) && list.holds(record);
+    page(db, write::list(list), &keys::tenant(tenant), after, limit, keys::of_tenant_run, counts)
 }
 
 /// Intervals of a job that touch `(from, to]`, oldest first.
@@ -62,7 +57,8 @@ fn page(
     prefix: &[u8],
     after: Option<&[u8]>,
     limit: usize,
-    record: impl Fn(&[u8]) -> Result<Option<RunRecord>, StoreError>,
+    entry: impl Fn(&[u8]) -> Option<(i64, RunId)>,
+    counts: impl Fn(i64, &RunRecord) -> bool,
 ) -> Result<RunPage, StoreError> {
     let from = match after {
         Some(token) => Bound::Excluded([prefix, token].concat()),
@@ -71,17 +67,23 @@ fn page(
     let limit = limit.clamp(1, limits::PAGE_SIZE_MAX);
     let mut page = RunPage::default();
     let mut last = Vec::new();
-    for entry in db.scan(table, from, prefix) {
-        let (key, _) = entry?;
-        let Some(record) = record(&key)? else {
-            continue;
-        };
-        if page.items.len() == limit {
-            page.next = Some(last);
-            break;
+    let mut keys = db.scan(table, from, prefix).map(|row| row.map(|(key, _)| key));
+    loop {
+        // One more than the page holds: it tells whether there is a next one.
+        let some: Vec<Slice> = keys.by_ref().take(limit + 1 - page.items.len()).collect::<Result<_, _>>()?;
+        if some.is_empty() {
+            return Ok(page);
         }
-        last = key[prefix.len()..].to_vec();
-        page.items.push(record);
+        let entries: Vec<(&Slice, (i64, RunId))> = some.iter().filter_map(|key| Some((key, entry(key)?))).collect();
+        let runs: Vec<RunId> = entries.iter().map(|(_, (_, run))| *run).collect();
+        for ((key, (at, _)), record) in entries.into_iter().zip(db.records(&runs)?) {
+            let Some(record) = record.filter(|record| counts(at, record)) else { continue };
+            if page.items.len() == limit {
+                page.next = Some(last);
+                return Ok(page);
+            }
+            last = key[prefix.len()..].to_vec();
+            page.items.push(record);
+        }
     }
-    Ok(page)
 }

@@ -35,9 +35,15 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, RwLock,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicUsize, Ordering},
     },
+    thread,
 };
+
+/// Threads that read the records of one list.
+const READERS: usize = 4;
+/// So many are read sooner than a thread is started.
+const READ_BY_ONE: usize = 4;
 
 /// The tables of a directory.
 pub struct FjallTables {
@@ -72,6 +78,32 @@ impl Db {
     fn record(&self, run: RunId) -> Result<Option<RunRecord>, StoreError> {
         let value = self.get(Table::Runs, &keys::run(run))?;
         value.map(|v| self.decode("run record", &v)).transpose()
+    }
+
+    /// Records in the order of `runs`. They lie far apart and most of the time is waiting for the disk, so several threads read.
+    fn records(&self, runs: &[RunId]) -> Result<Vec<Option<RunRecord>>, StoreError> {
+        let next = AtomicUsize::new(0);
+        let read = || {
+            let mut found = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(run) = runs.get(index) else { return Ok(found) };
+                found.push((index, self.record(*run)?));
+            }
+        };
+        let mut found = thread::scope(|scope| {
+            let helpers = runs.len().div_ceil(READ_BY_ONE).min(READERS).saturating_sub(1);
+            // The others do the work of one that cannot be started.
+            let start = |_| thread::Builder::new().name("read".to_owned()).spawn_scoped(scope, read).ok();
+            let others: Vec<_> = (0..helpers).filter_map(start).collect();
+            let mut found = read()?;
+            for other in others {
+                found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok::<_, StoreError>(found)
+        })?;
+        found.sort_unstable_by_key(|(index, _)| *index);
+        Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
     fn decode<T: serde::de::DeserializeOwned>(&self, what: &'static str, value: &Slice) -> Result<T, StoreError> {

@@ -126,9 +126,11 @@ impl Ownership {
     }
 
     pub(super) fn settle_shards(&mut self) {
-        let shards: Vec<ShardId> = self.holds.keys().copied().collect();
+        // Each input comes here, and hardly ever has any shard something to do.
+        let waiting = self.holds.iter().filter(|(_, hold)| hold.trying.is_none() && hold.waits_for_rows());
+        let shards: Vec<ShardId> = waiting.map(|(shard, _)| *shard).collect();
         for shard in shards {
-            let Some(hold) = self.holds.get(&shard).filter(|hold| hold.trying.is_none()) else { continue };
+            let Some(hold) = self.holds.get(&shard) else { continue };
             let acknowledged = self.acknowledged[usize::from(hold.lane)];
             match hold.phase {
                 Phase::Serving => self.publish(shard),
