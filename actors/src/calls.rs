@@ -291,7 +291,10 @@ where
         };
         match answer {
             Err(error) if is_marked(&error, NOWHERE) && tokio::time::Instant::now() < until => {
-                tokio::time::sleep(LOOK_AGAIN).await;
+                if directory.ended.comes_within(LOOK_AGAIN).await {
+                    // Nobody tells this session of owners any more: another one may know where the shard is.
+                    return Err(error);
+                }
             }
             answer => return answer.map_err(|error| call.told(error)).and_then(T::try_from),
         }

@@ -1,7 +1,10 @@
 //! The end of a session: waiting for answers that knows of it, and threads without which a session cannot go on.
 
 use crate::ports::StoreError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Once over, nothing of the session counts any more.
@@ -19,6 +22,13 @@ impl Ending {
     pub(crate) fn tell(&self) {
         self.over.store(true, Ordering::Release);
         self.told.notify_waiters();
+    }
+
+    /// Waits so long; true: the session is over, at once when it was before.
+    pub(crate) async fn comes_within(&self, wait: Duration) -> bool {
+        let mut told = std::pin::pin!(self.told.notified());
+        told.as_mut().enable();
+        self.is_over() || tokio::time::timeout(wait, told).await.is_ok()
     }
 
     /// What an actor of the session answers; None = it will not. Most actors that end drop what they were asked, and who waits hears of
@@ -100,6 +110,18 @@ mod tests {
         drop(left_in_a_queue);
         let (_left_later, answer) = oneshot::channel::<u8>();
         assert_eq!(ending.or_answer(answer).await, None, "it was over before");
+    }
+
+    #[tokio::test]
+    async fn who_looks_again_and_again_hears_of_the_end() {
+        let ending = Ending::default();
+        assert!(!ending.comes_within(Duration::from_millis(1)).await);
+        let tell = async {
+            tokio::task::yield_now().await;
+            ending.tell();
+        };
+        let (over, ()) = tokio::join!(ending.comes_within(Duration::from_secs(5)), tell);
+        assert!(over && ending.comes_within(Duration::from_secs(5)).await);
     }
 
     #[tokio::test]

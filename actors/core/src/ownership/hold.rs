@@ -92,11 +92,9 @@ impl Hold {
         match self.phase {
             Phase::Serving => self.snapshot.is_some(),
             Phase::Stopping { stopped, .. } => stopped,
-            Phase::Claiming
-            | Phase::Loading
-            | Phase::Checking { .. }
-            | Phase::Releasing { .. }
-            | Phase::Reclaiming => false,
+            Phase::Claiming | Phase::Loading | Phase::Checking { .. } | Phase::Releasing { .. } | Phase::Reclaiming => {
+                false
+            }
         }
     }
 
