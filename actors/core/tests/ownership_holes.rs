@@ -328,6 +328,35 @@ fn a_shard_without_an_owner_is_claimed_with_the_hint() {
     assert!(desk.ever(A, Transition::ClaimSent) || desk.asked(A).len() == 1);
 }
 
+/// Claims of what a dead session left are known as such while they are under way, and others are not.
+#[test]
+fn a_take_over_is_known_while_its_claims_are_under_way() {
+    let mut desk = Desk::new();
+    let shard = ShardId(0);
+    let hints = |owner| Hints {
+        members: [SessionId(owner)].into(),
+        watch: [SessionId(2)].into(),
+        wanted: [(shard, SessionId(owner))].into(),
+        ..Hints::default()
+    };
+    desk.tick(A);
+    desk.late = Some(shard);
+    desk.sessions[B].hint(desk.now_ms, hints(2));
+    desk.pass(B, 500);
+    assert!(!desk.on_their_way.is_empty() && !desk.sessions[B].takes_over(), "nobody owned it");
+    desk.late = None;
+    desk.pass(B, 500);
+    assert!(desk.sessions[B].serves(shard));
+    desk.late = Some(shard);
+    desk.on_their_way.clear();
+    desk.sessions[A].hint(desk.now_ms, hints(1));
+    desk.pass(A, 3 * LEASE_MS);
+    assert!(!desk.on_their_way.is_empty() && desk.sessions[A].takes_over());
+    desk.late = None;
+    desk.pass(A, 500);
+    assert!(desk.sessions[A].serves(shard) && !desk.sessions[A].takes_over());
+}
+
 #[cfg(feature = "faults")]
 mod broken {
     use super::*;

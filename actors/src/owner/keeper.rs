@@ -26,12 +26,15 @@ use ractor::Actor;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Claims are answered at about the same time; shards of a lane that are loaded together read its rows once.
 const GATHER: Duration = Duration::from_millis(10);
+/// What a dead node owned is waited for longer while claims are under way: a lane may hold a minute of frames, and a store that is busy answers one
+/// claim after the other.
+const GATHER_LEFT: Duration = Duration::from_millis(500);
 /// Before a load that failed is tried again.
 const LOAD_AGAIN: Duration = Duration::from_millis(300);
 
@@ -66,6 +69,8 @@ pub struct Keeper {
     load_failures: Trouble,
     /// To be loaded as soon as no more come.
     wanted: Vec<Wanted>,
+    /// Since when there are some.
+    wanted_since: Instant,
     /// In memory, until the protocol says that they are served.
     found: HashMap<ShardId, Found>,
     loads: mpsc::UnboundedSender<Loaded>,
@@ -92,6 +97,7 @@ impl Keeper {
             losses: Trouble::new("shards are lost: other sessions own them"),
             load_failures: Trouble::new("shards cannot be loaded; it is tried again"),
             wanted: Vec::new(),
+            wanted_since: Instant::now(),
             found: HashMap::new(),
             loads,
             loads_done,
@@ -113,6 +119,9 @@ impl Keeper {
                 Some(loaded) = self.loads_done.recv() => self.loaded(loaded),
                 Ok(()) = self.members.changed() => self.hint(),
                 () = tokio::time::sleep(GATHER), if gathering => {
+                    if self.owner.takes_over() && self.wanted_since.elapsed() < GATHER_LEFT {
+                        continue;
+                    }
                     let wanted = std::mem::take(&mut self.wanted);
                     self.load(wanted, Duration::ZERO);
                 }
@@ -123,6 +132,9 @@ impl Keeper {
     async fn obey(&mut self, order: Output) {
         match order {
             Output::Load { shard, epoch, spans, snapshot } => {
+                if self.wanted.is_empty() {
+                    self.wanted_since = Instant::now();
+                }
                 self.wanted.push(Wanted { shard, epoch, spans, snapshot });
             }
             Output::Serve { shard, epoch } => self.serve(shard, epoch).await,

@@ -210,6 +210,11 @@ impl OwnerHandle {
         self.inner.protocol.lock().leaving()
     }
 
+    /// Whether claims of what other sessions left are under way.
+    fn takes_over(&self) -> bool {
+        self.inner.protocol.lock().takes_over()
+    }
+
     fn borrowers(&self) -> BTreeSet<SessionId> {
         self.inner.borrowers.lock().values().flatten().copied().collect()
     }

@@ -178,6 +178,13 @@ impl Ownership {
         self.holds.iter().filter_map(to).collect()
     }
 
+    /// Whether claims are under way of shards that another session owned to its end; what is handed over has this one's name in its row.
+    pub fn takes_over(&self) -> bool {
+        let left =
+            |hold: &Hold| hold.phase == Phase::Claiming && hold.row.owner.is_some_and(|owner| owner != self.id());
+        self.holds.values().any(left)
+    }
+
     /// All shard rows as they were read last, and the sessions that were known to be over before that read was sent.
     pub fn rows(&self) -> (&[(ShardId, ShardRow)], Vec<SessionId>) {
         let before = self.ended.iter().filter(|(_, ended)| ended.known < self.rows_ticket);
