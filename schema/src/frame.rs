@@ -8,6 +8,12 @@ use crate::{
 use serde::{Deserialize, Serialize, de::Error as _};
 use std::cell::RefCell;
 
+mod length;
+mod skim;
+
+use length::encoded_len;
+pub use skim::{Skimmed, skim_batch};
+
 /// Events of one or several decisions, in their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
@@ -75,6 +81,24 @@ pub fn decode<'de, T: Deserialize<'de>>(what: &'static str, bytes: &'de [u8]) ->
     rmp_serde::from_slice(bytes).map_err(|source| DecodeError { what, source })
 }
 
+/// Reads the values that stand one after the other, each with `read` from its bytes: strings are looked at where they stand, which a
+/// reader of a stream would copy first.
+pub fn decode_each<'a, T>(
+    what: &'static str,
+    bytes: &'a [u8],
+    mut read: impl FnMut(&'a [u8]) -> Result<T, rmp_serde::decode::Error>,
+) -> Result<Vec<T>, DecodeError> {
+    let mut rest = bytes;
+    let mut values = Vec::new();
+    while !rest.is_empty() {
+        // What is cut off or makes no sense: the reader says what it is.
+        let (value, behind) = rest.split_at(encoded_len(rest).unwrap_or(rest.len()));
+        values.push(read(value).map_err(|source| DecodeError { what, source })?);
+        rest = behind;
+    }
+    Ok(values)
+}
+
 /// Reads the frames that stand one after the other in a journal batch.
 pub fn decode_batch(bytes: &[u8]) -> Result<Vec<Frame>, DecodeError> {
     decode_batch_up_to(bytes, EVENT_FORMAT)
@@ -82,17 +106,17 @@ pub fn decode_batch(bytes: &[u8]) -> Result<Vec<Frame>, DecodeError> {
 
 /// [`decode_batch`] by a build that knows event formats up to this one.
 pub fn decode_batch_up_to(bytes: &[u8], known: u32) -> Result<Vec<Frame>, DecodeError> {
-    let mut rest = bytes;
-    let mut frames = Vec::new();
-    while !rest.is_empty() {
-        let mut reader = rmp_serde::Deserializer::new(&mut rest);
-        let frame = Frame::deserialize(&mut reader).map_err(|source| DecodeError { what: "frame", source })?;
-        if frame.format > known {
-            let newer =
-                format!("it is of event format {}, and this release knows {known}: start a newer one", frame.format);
-            return Err(DecodeError { what: "frame", source: rmp_serde::decode::Error::custom(newer) });
-        }
-        frames.push(frame);
+    decode_each("frame", bytes, |value| {
+        let frame: Frame = rmp_serde::from_slice(value)?;
+        check_format(frame.format, known)?;
+        Ok(frame)
+    })
+}
+
+fn check_format(format: u32, known: u32) -> Result<(), rmp_serde::decode::Error> {
+    if format > known {
+        let newer = format!("it is of event format {format}, and this release knows {known}: start a newer one");
+        return Err(rmp_serde::decode::Error::custom(newer));
     }
-    Ok(frames)
+    Ok(())
 }

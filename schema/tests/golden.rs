@@ -10,7 +10,7 @@ mod samples;
 use campanile_schema::{
     event::Event,
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
-    frame::{self, Frame, decode_batch, decode_batch_up_to},
+    frame::{self, Frame, Skimmed, decode_batch, decode_batch_up_to, skim_batch},
     ids::{ClusterId, Epoch, ShardId},
     record::RunRecord,
     stored::{StoredJob, TenantRecord},
@@ -108,7 +108,13 @@ fn bytes_written_once_are_read_for_ever() {
                 read::<Frame>(&bytes);
                 let frame: Frame = frame::decode("frame", &bytes).unwrap();
                 let twice = [bytes.clone(), bytes].concat();
-                assert_eq!(decode_batch(&twice).unwrap(), [frame.clone(), frame]);
+                assert_eq!(decode_batch(&twice).unwrap(), [frame.clone(), frame.clone()]);
+                let passed = Skimmed { shard: frame.shard, seq: frame.seq, frame: None };
+                let whole = Skimmed { frame: Some(frame.clone()), ..passed.clone() };
+                for (wanted, skimmed) in [(true, whole), (false, passed)] {
+                    let skim = |shard, seq| wanted && (shard, seq) == (frame.shard, frame.seq);
+                    assert_eq!(skim_batch(&twice, EVENT_FORMAT, skim).unwrap(), [skimmed.clone(), skimmed]);
+                }
             }
             "run" => read::<RunRecord>(&bytes),
             "job" => read::<StoredJob>(&bytes),
@@ -168,6 +174,10 @@ fn a_frame_of_a_later_format_is_refused_in_words_by_who_does_not_know_it() {
     let bytes = [frame::encode(&frame(1, 1)), frame::encode(&frame(2, EVENT_FORMAT + 1))].concat();
     let refused = decode_batch(&bytes).unwrap_err().to_string();
     assert!(refused.contains("event format 2, and this release knows 1: start a newer one"), "{refused}");
+    // Wanted or not.
+    for wanted in [true, false] {
+        assert_eq!(skim_batch(&bytes, EVENT_FORMAT, |_, _| wanted).unwrap_err().to_string(), refused);
+    }
     let read = decode_batch_up_to(&bytes, EVENT_FORMAT + 1).unwrap();
     assert_eq!(read, [frame(1, 1), frame(2, EVENT_FORMAT + 1)]);
 }

@@ -12,7 +12,8 @@ use campanile_core::{
 use campanile_schema::{
     apply::ManifestFile,
     event::Event,
-    frame::{Frame, decode_batch, encode},
+    format::EVENT_FORMAT,
+    frame::{Frame, decode_batch, encode, skim_batch},
     ids::{Epoch, JobId, RunId, ShardId},
     job::{Dialect, Gap, JobSpec, Overlap},
     rpc::{
@@ -127,6 +128,15 @@ pub fn frames(input: &[u8]) {
         let written: Vec<u8> = frames.iter().flat_map(encode).collect();
         let again = decode_batch(&written).unwrap();
         assert_eq!(format!("{frames:?}"), format!("{again:?}"));
+        // Nothing else is read when only some frames are wanted.
+        let odd = |_, seq: u64| seq % 2 == 1;
+        let skimmed = skim_batch(&written, EVENT_FORMAT, odd).unwrap();
+        assert_eq!(skimmed.len(), frames.len());
+        for (frame, skimmed) in frames.iter().zip(skimmed) {
+            assert_eq!((frame.shard, frame.seq), (skimmed.shard, skimmed.seq));
+            let wanted = odd(frame.shard, frame.seq).then_some(frame);
+            assert_eq!(format!("{wanted:?}"), format!("{:?}", skimmed.frame.as_ref()));
+        }
     }
     let _ = campanile_schema::frame::decode::<Event>("event", input);
     let _ = campanile_schema::frame::decode::<StoredJob>("job", input);

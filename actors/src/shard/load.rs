@@ -1,6 +1,6 @@
 //! How a shard comes back: the newest snapshot, then the frames after it, then the effects it still owes.
 
-use super::{Shard, Slot, append::release_effects, snapshot::Item, snapshot::Snapshotting};
+use super::{Shard, Slot, append::release_effects, name_hash, snapshot::Item, snapshot::Snapshotting};
 use crate::{
     directory::Directory,
     lending::Heard,
@@ -8,18 +8,17 @@ use crate::{
     ports::{Manifest, Part, Position, Snapshots, StoreError},
 };
 use campanile_core::{
-    job::{Job, apply, pending::pending},
+    job::{Job, Resting, apply, pending::pending},
     shard::ShardState,
     wheel::Wheel,
 };
 use campanile_schema::{
     event::{Event, PauseScope},
-    frame::{Frame, decode, encode},
+    frame::{Frame, decode, decode_each, encode},
     ids::{Epoch, JobId, ShardId},
     job::JobStatus,
 };
 use hashbrown::{HashMap, HashSet};
-use serde::Deserialize;
 use std::{
     collections::VecDeque,
     sync::{Arc, atomic::Ordering},
@@ -41,14 +40,10 @@ fn corrupt(what: impl std::fmt::Display) -> StoreError {
     StoreError::Corrupt(what.to_string())
 }
 
-fn items(chunk: &[u8]) -> Result<Vec<Item<'static>>, StoreError> {
-    let mut rest = chunk;
-    let mut items = Vec::new();
-    while !rest.is_empty() {
-        let mut reader = rmp_serde::Deserializer::new(&mut rest);
-        items.push(Item::deserialize(&mut reader).map_err(corrupt)?);
-    }
-    Ok(items)
+/// Ids and bytes.
+fn items(chunk: &[u8]) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+    let item = |bytes| rmp_serde::from_slice(bytes).map(|Item(id, value)| (id, value.into_owned()));
+    decode_each("snapshot", chunk, item).map_err(corrupt)
 }
 
 impl Loaded {
@@ -98,18 +93,18 @@ impl Loaded {
         let mut hot = Vec::new();
         for (part, chunk) in chunks {
             match part {
-                Part::Definitions => definitions.extend(items(&chunk)?.into_iter().map(|i| (i.0, i.1.into_owned()))),
+                Part::Definitions => definitions.extend(items(&chunk)?),
                 Part::Hot => hot.extend(items(&chunk)?),
             }
         }
         let mut hot = hot.into_iter();
-        let header = hot.next().ok_or_else(|| corrupt(format!("snapshot of shard {id} is empty")))?;
-        loaded.state = decode("shard state", &header.1).map_err(corrupt)?;
-        for item in hot {
+        let (_, header) = hot.next().ok_or_else(|| corrupt(format!("snapshot of shard {id} is empty")))?;
+        loaded.state = decode("shard state", &header).map_err(corrupt)?;
+        for (job, hot) in hot {
             let definition = definitions
-                .remove(&item.0)
-                .ok_or_else(|| corrupt(format!("job {} has no definition in the snapshots of shard {id}", item.0)))?;
-            loaded.slots.insert(JobId(item.0), Slot::new(definition, item.1.into_owned()));
+                .remove(&job)
+                .ok_or_else(|| corrupt(format!("job {job} has no definition in the snapshots of shard {id}")))?;
+            loaded.slots.insert(JobId(job), Slot::new(definition, hot));
         }
         loaded.replay_after = manifest.replay_after;
         loaded.snapshots = Snapshotting {
@@ -239,6 +234,9 @@ impl Shard {
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         let mut effects = Vec::new();
         for id in ids {
+            if !zones_changed && self.take_up_resting(id) {
+                continue;
+            }
             let Some(mut job) = self.materialize(id) else { continue };
             if zones_changed {
                 job.refresh_next_due();
@@ -275,6 +273,17 @@ impl Shard {
             self.directory.to_pool(PoolMsg::ShardServed(self.id, self.epoch));
         }
         self.publish_wake();
+    }
+
+    /// The same of a job without open runs, without reading all of it; false: it has some, or cannot be read like this.
+    fn take_up_resting(&mut self, id: JobId) -> bool {
+        let Some(slot) = self.jobs.get(&id).filter(|slot| slot.live.is_none()) else { return false };
+        let Ok(Some(resting)) = Resting::decode(&slot.def, &slot.hot) else { return false };
+        let (hash, wake_ms) = (name_hash(&resting.tenant, &resting.name), resting.wake_ms);
+        self.directory.gauge(&resting.tenant).jobs.fetch_add(1, Ordering::Relaxed);
+        self.add_name_hash(hash, id);
+        self.schedule(id, wake_ms);
+        true
     }
 }
 

@@ -200,7 +200,9 @@ impl Shard {
             .or_else(|| self.name_collisions.iter().filter(|(h, _)| *h == hash).map(|(_, id)| *id).find(|id| is(id)))
     }
     pub(super) fn add_name(&mut self, tenant: &str, name: &str, id: JobId) {
-        let hash = name_hash(tenant, name);
+        self.add_name_hash(name_hash(tenant, name), id);
+    }
+    fn add_name_hash(&mut self, hash: u64, id: JobId) {
         if *self.names.entry(hash).or_insert(id) != id {
             self.name_collisions.push((hash, id));
         }

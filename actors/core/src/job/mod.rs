@@ -1,19 +1,22 @@
 //! One job: its definition, its schedule, its hot state and its open runs; and the verbs that change them.
 //!
 //! `state` what it is; `command` what can be asked; `effect` what must then be done outside; `decide` the verbs, one file
-//! each; `apply` how events change it; `pending` which effects an interrupted job still owes; `table` the legal steps.
+//! each; `apply` how events change it; `pending` which effects an interrupted job still owes; `resting` what a start reads of
+//! a job without runs; `table` the legal steps.
 
 pub mod apply;
 pub mod command;
 mod decide;
 pub mod effect;
 pub mod pending;
+mod resting;
 pub mod state;
 pub mod table;
 
 pub use command::{Command, Context, Ids};
 pub use decide::{decide, decide_create, decide_next};
 pub use effect::{Assign, Effect, Need, Reply, Waiting};
+pub use resting::Resting;
 pub use state::{HotState, Job, OpenRun};
 
 use campanile_schema::event::Event;

@@ -113,6 +113,17 @@ pub struct HotState {
     pub runs: Vec<OpenRun>,
 }
 
+impl HotState {
+    /// Whether its instants start runs.
+    pub fn fires(&self) -> bool {
+        #[cfg(feature = "faults")]
+        if faults::active(Mutation::ForgetPause) && self.status == JobStatus::Paused {
+            return true;
+        }
+        self.status == JobStatus::Enabled && self.quarantine.is_none()
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_zero(n: &u64) -> bool {
     *n == 0
@@ -158,11 +169,7 @@ impl Job {
         !self.hot.runs.is_empty()
     }
     pub fn fires(&self) -> bool {
-        #[cfg(feature = "faults")]
-        if faults::active(Mutation::ForgetPause) && self.hot.status == JobStatus::Paused {
-            return true;
-        }
-        self.hot.status == JobStatus::Enabled && self.hot.quarantine.is_none()
+        self.hot.fires()
     }
 
     pub(crate) fn delay_base(&self) -> Option<i64> {

@@ -5,7 +5,7 @@ use super::{make::job_id, ops::History};
 use campanile_core::{
     cron::tzdb_version,
     job::{
-        Command, Context, Decision, Effect, Ids, Job, Reply,
+        Command, Context, Decision, Effect, Ids, Job, Reply, Resting,
         apply::{apply, created},
         decide, decide_create, decide_next,
         pending::pending,
@@ -170,6 +170,21 @@ impl Sim {
         }
     }
 
+    /// What a start reads of a job without runs is what the whole job says.
+    fn check_resting(&self, job: &Job, hot: &[u8]) {
+        let def = frame::encode(&*job.def);
+        match Resting::decode(&def, hot).unwrap() {
+            Some(resting) => {
+                assert!(job.hot.runs.is_empty());
+                assert_eq!((&*resting.tenant, &*resting.name), (&*job.def.tenant, &*job.def.name));
+                assert!(!self.strict || resting.wake_ms == job.wake_at(self.now_ms), "{resting:?} of {job:?}");
+            }
+            None => {
+                assert!(job.is_active() || job.hot.catch_up_ms.is_some() || job.def.jitter_sec > 0, "{job:?} rests");
+            }
+        }
+    }
+
     /// What must hold of each decision by itself.
     fn check_decision(&self, context: &Context, decision: &Decision, next: &Job) {
         let mut replayed = self.job.clone();
@@ -181,6 +196,7 @@ impl Sim {
         let decoded = Job::decode(next.id, &frame::encode(&*next.def), &bytes).unwrap();
         assert_same(&decoded, next, "encoding the hot state loses nothing");
         assert_eq!(decoded.encode_hot(), bytes);
+        self.check_resting(next, &bytes);
         let mut used: Vec<u64> = decision.events.iter().filter_map(id_used).collect();
         assert!(used.len() as u64 <= context.ids.count);
         assert!(used.iter().all(|id| (context.ids.first..context.ids.first + context.ids.count).contains(id)));

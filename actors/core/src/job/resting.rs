@@ -1,0 +1,44 @@
+//! A job without open runs, as little of it as a shard must know to begin: millions of them are read at a start, and most of a
+//! definition is needed only when the job fires.
+
+use super::state::HotState;
+use campanile_schema::frame::{self, DecodeError};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// What of a passive job is needed to find it and to wake it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resting<'a> {
+    pub tenant: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    /// As [`Job::wake_at`](super::Job::wake_at) says, at any time.
+    pub wake_ms: Option<i64>,
+}
+
+/// The fields of a [`StoredJob`](campanile_schema::stored::StoredJob) that are read.
+#[derive(Deserialize)]
+struct Heading<'a> {
+    #[serde(rename = "n", borrow)]
+    name: Cow<'a, str>,
+    #[serde(rename = "t", borrow, default = "default_tenant")]
+    tenant: Cow<'a, str>,
+    #[serde(rename = "sj", default)]
+    jitter_sec: u32,
+}
+
+fn default_tenant() -> Cow<'static, str> {
+    "default".into()
+}
+
+impl<'a> Resting<'a> {
+    /// From the bytes that [`Job::decode`](super::Job::decode) takes. None: the job has open runs, or its wake depends on more than this; read it whole.
+    pub fn decode(def: &'a [u8], hot: &[u8]) -> Result<Option<Self>, DecodeError> {
+        let hot: HotState = frame::decode("hot state", hot)?;
+        let heading: Heading<'a> = frame::decode("definition", def)?;
+        if !hot.runs.is_empty() || hot.catch_up_ms.is_some() || heading.jitter_sec > 0 {
+            return Ok(None);
+        }
+        let Heading { name, tenant, .. } = heading;
+        Ok(Some(Self { tenant, name, wake_ms: hot.next_due_ms.filter(|_| hot.fires()) }))
+    }
+}
