@@ -39,6 +39,7 @@ pub fn describe() {
     counter!("campanile_replayed_frames_total", "Frames read when shards were taken");
     counter!("campanile_replayed_rows_total", "Rows of lanes read when shards were taken; shards of a lane share them");
     counter!("campanile_replayed_bytes_total", "Bytes of these rows");
+    counter!("campanile_shards_read_ahead_total", "Shards that were read, at least in part, before they were claimed");
     counter!("campanile_snapshot_bytes_read_total", "Bytes of snapshots read at the start, or when shards were taken");
     counter!("campanile_shard_load_failures_total", "Taken shards that could not be loaded at once");
     counter!("campanile_ownership_transitions_total", "Steps of the ownership protocol, by name");

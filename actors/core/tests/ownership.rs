@@ -31,6 +31,10 @@ fn the_protocol_keeps_its_promises() {
     // One seed alone does not take everything.
     if seeds >= SEEDS {
         assert_eq!(explored.table.rarer_than(least), [], "taken less often than {least} times");
+        assert!(
+            explored.table.read_ahead.min(explored.table.read_in_vain) >= least,
+            "loads go on with what was read, or not"
+        );
     }
 }
 
@@ -72,6 +76,7 @@ mod broken {
         a_claim_that_timed_out_counts: ClaimReadBack => TwoOwners,
         a_claim_that_timed_out_is_given_up: ClaimPursued => Hole,
         a_release_taken_for_a_claim: OpenSpanIsTheClaim => LostAcknowledged,
+        read_ahead_beyond_the_end: ReadAheadFits => Hole,
         one_span_instead_of_a_list: SpansAreAList => LostAcknowledged,
         lwt_without_version: VersionInLwt => LostAcknowledged,
         no_reconcile_after_a_restart_of_all: Reconcile => NotServed,

@@ -3,6 +3,7 @@
 
 use super::{
     OwnerHandle,
+    ahead::Ahead,
     formats::Raising,
     hints::{ClusterMember, Planner},
     load::{Found, Loaded, Loader, Wanted},
@@ -59,6 +60,7 @@ pub struct Keeper {
     directory: Arc<Directory>,
     owner: OwnerHandle,
     loader: Loader,
+    ahead: Ahead,
     orders: mpsc::UnboundedReceiver<Output>,
     members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     chronicle: Arc<Chronicle>,
@@ -84,10 +86,12 @@ impl Keeper {
         let (leases, in_use) = (store.leases.clone(), directory.in_use.clone());
         let raising = Raising::new(leases, in_use, reads, formats_settle, failures.clone());
         let (loads, loads_done) = mpsc::unbounded_channel();
+        let loader = Loader { store, reads };
         Self {
             directory,
             owner,
-            loader: Loader { store, reads },
+            ahead: Ahead::new(loader.clone()),
+            loader,
             orders,
             members,
             chronicle,
@@ -164,10 +168,10 @@ impl Keeper {
     }
 
     fn load(&self, wanted: Vec<Wanted>, after: Duration) {
-        let (loader, loads) = (self.loader.clone(), self.loads.clone());
+        let (loader, read, loads) = (self.loader.clone(), self.ahead.read(), self.loads.clone());
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            loader.load(wanted, loads).await;
+            loader.load(wanted, &read, loads).await;
         });
     }
 
@@ -251,8 +255,12 @@ impl Keeper {
         let (me, shards) = (self.owner.session(), self.directory.shards);
         let own = members.iter().find(|member| member.session == me);
         *self.directory.refused.write() = own.and_then(|own| own.refused.clone());
-        let planner = &mut self.planner;
-        self.owner.hint_by(|rows, over, leaving| planner.hints(me, shards, &members, rows, over, leaving));
+        let (planner, ahead) = (&mut self.planner, &mut self.ahead);
+        self.owner.hint_by(|rows, over, leaving| {
+            let hints = planner.hints(me, shards, &members, rows, over, leaving);
+            ahead.look(me, &members, rows, &hints.wanted);
+            hints
+        });
     }
 
     fn note(&self, kind: ClusterEventKind, shard: ShardId, detail: Option<String>) {

@@ -1,9 +1,10 @@
 //! One session of a cluster, run: the ownership protocol of the core (`campanile_core::ownership`), with a real clock and a real
 //! store. Statements are executed here and their answers given back; what the protocol says of shards is done in `keeper`, frames
-//! go into its lanes in `lanes`, shards come back in `load`, and what membership and placement say is put together in `hints`.
+//! go into its lanes in `lanes`, shards come back in `load`, those of a dead node begin to in `ahead`, and what membership and placement say is put together in `hints`.
 //!
 //! Everything that beats or watches runs on a thread of its own: a busy node must not lose its lease.
 
+mod ahead;
 mod formats;
 mod hints;
 mod keeper;

@@ -81,6 +81,8 @@ pub struct TakeOver {
     /// Instants of the window of which a body began, as a first attempt or a later one.
     pub started: u64,
     pub shards_taken: u64,
+    /// Of these, those of which something was read before they were claimed.
+    pub read_ahead: u64,
     pub replayed_frames: u64,
     pub replayed_rows: u64,
     pub replayed_bytes: u64,
@@ -226,7 +228,7 @@ pub fn lines(one: &Measured) -> String {
             text,
             "\n    {} killed with {} shards: of {} instants due there after it, lateness p50 {:.0} p99 {:.0} worst {:.0} ms; elsewhere p99 {:.0} worst {:.0} ms\n    \
              shards fire again after p50 {:.0} p99 {:.0} worst {:.0} ms, {} never; all is quiet after {:.0} ms\n    \
-             {} shards taken: {} frames in {} rows, {:.1} MB read of lanes and {:.1} MB of snapshots",
+             {} shards taken, {} of them read ahead: {} frames in {} rows, {:.1} MB read of lanes and {:.1} MB of snapshots",
             t.node,
             t.shards,
             t.orphans.count,
@@ -241,6 +243,7 @@ pub fn lines(one: &Measured) -> String {
             t.never_again,
             t.quiet_ms,
             t.shards_taken,
+            t.read_ahead,
             t.replayed_frames,
             t.replayed_rows,
             t.replayed_bytes as f64 / 1e6,

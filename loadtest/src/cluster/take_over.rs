@@ -62,6 +62,7 @@ pub fn told(
         quiet_ms: quiet_us.map_or(0.0, |at| (at - killed.at_us) as f64 / 1000.0),
         started,
         shards_taken: rise("campanile_shards_taken_total"),
+        read_ahead: rise("campanile_shards_read_ahead_total"),
         replayed_frames: rise("campanile_replayed_frames_total"),
         replayed_rows: rise("campanile_replayed_rows_total"),
         replayed_bytes: rise("campanile_replayed_bytes_total"),

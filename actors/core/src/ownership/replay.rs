@@ -1,7 +1,11 @@
 //! Loading a shard from its spans: every row must be there, and the shard's frames must follow each other. A hole is refused.
 
-use super::rows::{SnapshotPointer, Span};
+use super::{
+    rows::{SnapshotPointer, Span},
+    rules::{Rule, kept},
+};
 use campanile_schema::ids::SessionId;
+use std::cmp::Ordering;
 
 /// Something that must be there is not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +47,11 @@ impl Replay {
         Self { spans, at: 0, row, covered: snapshot.min(projected), snapshot, last: None }
     }
 
+    /// Whether a frame is to be applied or projected.
+    pub fn needs(&self, frame: u64) -> bool {
+        frame > self.covered
+    }
+
     /// A row of a span, with the seqs of the shard's frames in it. Rows come in the order of the spans.
     pub fn row(&mut self, session: SessionId, lane: u16, seq: u64, frames: &[u64]) -> Result<(), Hole> {
         self.skip_to(session, lane)?;
@@ -64,6 +73,36 @@ impl Replay {
             end.last = Some(frame);
         }
         Ok(())
+    }
+
+    /// The row that comes next of a span, by its place in the list; behind all rows when the span is done with.
+    pub fn next_row(&self, span: usize) -> u64 {
+        match span.cmp(&self.at) {
+            Ordering::Less => u64::MAX,
+            Ordering::Equal => self.row,
+            Ordering::Greater => self.spans.get(span).map_or(u64::MAX, |end| end.span.from),
+        }
+    }
+
+    /// The spans as the claim has them, when reading began before it, with an open one: false when what was read is not a beginning of
+    /// these. Rows never change, so only how far they count can have been misjudged.
+    pub fn claimed(&mut self, spans: &[Span]) -> bool {
+        let same = |(index, (known, span)): (usize, (&SpanEnd, &Span))| {
+            let known = &known.span;
+            let read = match index.cmp(&self.at) {
+                Ordering::Less => known.to == span.to,
+                Ordering::Equal => span.to.is_none_or(|to| self.row <= to + 1) || !kept(Rule::ReadAheadFits),
+                Ordering::Greater => true,
+            };
+            (known.session, known.lane, known.from) == (span.session, span.lane, span.from) && read
+        };
+        if self.spans.len() != spans.len() || !self.spans.iter().zip(spans).enumerate().all(same) {
+            return false;
+        }
+        for (known, span) in self.spans.iter_mut().zip(spans) {
+            known.span.to = span.to;
+        }
+        true
     }
 
     /// All rows were given: the highest frame of the shard, and what each span holds.
@@ -143,5 +182,35 @@ mod tests {
             behind.row(session, 0, seq, frames).unwrap();
         }
         assert_eq!(behind.end(), Err(Hole::End { last: 2, snapshot: 9 }));
+    }
+
+    #[test]
+    fn what_was_read_before_the_claim_counts_when_it_is_a_beginning() {
+        let span = |session, from, to| Span { session, lane: 0, from, to };
+        let begun = || {
+            let mut replay = Replay::new(&[span(ONE, 4, Some(5)), span(TWO, 1, None)], None, 0);
+            assert_eq!((replay.next_row(0), replay.next_row(1), replay.next_row(2)), (4, 1, u64::MAX));
+            for (session, seq, frames) in [(ONE, 4, &[1][..]), (ONE, 5, &[2]), (TWO, 1, &[]), (TWO, 2, &[3])] {
+                replay.row(session, 0, seq, frames).unwrap();
+            }
+            assert_eq!((replay.next_row(0), replay.next_row(1)), (u64::MAX, 3));
+            replay
+        };
+        let claimed = |end| [span(ONE, 4, Some(5)), span(TWO, 1, Some(end))];
+        for end in [2, 3] {
+            let mut replay = begun();
+            assert!(replay.claimed(&claimed(end)));
+            if end == 3 {
+                assert_eq!(replay.clone().end(), Err(Hole::Row { session: TWO, lane: 0, seq: 3 }));
+                replay.row(TWO, 0, 3, &[4]).unwrap();
+            }
+            assert_eq!(replay.end().unwrap().0, end + 1);
+        }
+        assert!(!begun().claimed(&claimed(1)), "a row that does not count was read");
+        assert!(!begun().claimed(&claimed(2)[1..]), "another list");
+        let other = |first: Span, second: Span| !begun().claimed(&[first, second]);
+        assert!(other(span(ONE, 4, Some(6)), span(TWO, 1, Some(2))), "a closed span has another end");
+        assert!(other(span(ONE, 3, Some(5)), span(TWO, 1, Some(2))), "or another beginning");
+        assert!(other(span(ONE, 4, Some(5)), span(ONE, 1, Some(2))), "or is of another session");
     }
 }

@@ -33,6 +33,8 @@ pub enum Rule {
     ClaimPursued,
     /// A claim is known by its open span: owner and epoch alone may be a release to the same session.
     OpenSpanIsTheClaim,
+    /// What was read of a shard before its claim counts only up to where the claim says that its spans end.
+    ReadAheadFits,
     /// A claim appends a span; those of earlier owners stay.
     SpansAreAList,
     /// Every LWT is conditional on the version that was read. Kept by the store's statements.
@@ -68,7 +70,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::FenceAfterLease,
         Self::TenthForClocks,
         Self::LeaseOfTheRow,
@@ -84,6 +86,7 @@ impl Rule {
         Self::ClaimReadBack,
         Self::ClaimPursued,
         Self::OpenSpanIsTheClaim,
+        Self::ReadAheadFits,
         Self::SpansAreAList,
         Self::VersionInLwt,
         Self::Reconcile,

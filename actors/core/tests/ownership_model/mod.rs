@@ -1,5 +1,6 @@
 //! The world in which the ownership protocol is tried: `docs/ownership.md` says what is checked and how to run it.
 
+mod ahead;
 pub mod checks;
 pub mod explore;
 mod faults;

@@ -1,6 +1,7 @@
 //! What becomes of statements and messages on their way.
 
 use super::{
+    ahead::Found,
     random::Random,
     shard::{QUOTA, State},
     store::{NEVER, QUORUM, REPLICAS},
@@ -224,6 +225,8 @@ impl World {
         };
         if self.is_owner(session, shard, epoch) {
             self.check_loaded(shard, last, &state.values);
+            let found = Found { last, ends: &ends, state: &state };
+            self.check_ahead((session, shard, epoch), &spans, snapshot, &found);
         }
         if self.plan.broken == Some(Rule::LoansAreEvents) && shard == QUOTA {
             state.loans = State::new().loans;

@@ -134,6 +134,9 @@ impl World {
         let late = self.nodes[node].draining && self.now_us >= self.nodes[node].drained_by_us;
         self.nodes[node].with(|own| if late { own.give_up(now_ms) } else { own.tick(now_ms) });
         self.outputs(node);
+        if let Some(session) = self.nodes[node].session() {
+            self.read_ahead(session);
+        }
         self.stop_settled(node);
         self.ask_quota(node);
     }

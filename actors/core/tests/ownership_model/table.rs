@@ -65,6 +65,9 @@ pub struct Table {
     pub steps: u64,
     pub acknowledged: u64,
     pub loads: u64,
+    /// Of these, those that could go on with what was read before the claim; and those that could not.
+    pub read_ahead: u64,
+    pub read_in_vain: u64,
     pub moves_of_permits: u64,
 }
 
@@ -87,6 +90,8 @@ impl Table {
         self.steps += other.steps;
         self.acknowledged += other.acknowledged;
         self.loads += other.loads;
+        self.read_ahead += other.read_ahead;
+        self.read_in_vain += other.read_in_vain;
         self.moves_of_permits += other.moves_of_permits;
     }
 
@@ -108,8 +113,8 @@ impl Table {
         }
         let _ = writeln!(
             text,
-            "steps {}, rows acknowledged {}, shards loaded {}, requests to the quota decided {}",
-            self.steps, self.acknowledged, self.loads, self.moves_of_permits
+            "steps {}, rows acknowledged {}, shards loaded {} ({} read ahead, {} in vain), requests to the quota decided {}",
+            self.steps, self.acknowledged, self.loads, self.read_ahead, self.read_in_vain, self.moves_of_permits
         );
         text
     }

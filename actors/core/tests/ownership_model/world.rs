@@ -1,6 +1,7 @@
 //! Three nodes, a store and a network, moved by one queue of events. Everything follows from the plan's seed.
 
 use super::{
+    ahead::Begun,
     checks::{Truth, Violation},
     node::Node,
     random::Random,
@@ -112,6 +113,9 @@ pub struct World {
     pub faults: u64,
     pub sessions: u64,
     pub numbers: u64,
+    /// What sessions have read of shards that are not theirs yet.
+    pub ahead: BTreeMap<(SessionId, ShardId), Begun>,
+    pub ahead_random: Random,
 }
 
 impl World {
@@ -138,6 +142,8 @@ impl World {
             faults: 0,
             sessions: 0,
             numbers: 0,
+            ahead: BTreeMap::new(),
+            ahead_random: Random::new(!plan.seed),
             plan,
         };
         for node in 0..NODES {
