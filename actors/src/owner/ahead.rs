@@ -10,6 +10,7 @@ use campanile_schema::ids::{SessionId, ShardId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Instant,
 };
 use tokio::sync::Mutex;
 
@@ -49,9 +50,12 @@ impl Ahead {
         if begun.is_empty() {
             return;
         }
-        tracing::debug!(shards = begun.len(), "shards of a node that is gone are read ahead of their claims");
-        let loader = self.loader.clone();
-        tokio::spawn(async move { read.extend(loader.read_ahead(begun).await) });
+        let (loader, shards, since) = (self.loader.clone(), begun.len(), Instant::now());
+        tokio::spawn(async move {
+            read.extend(loader.read_ahead(begun).await);
+            let took_ms = since.elapsed().as_millis() as u64;
+            tracing::info!(shards, took_ms, "shards of a node that is gone were read ahead of their claims");
+        });
     }
 }
 

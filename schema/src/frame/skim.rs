@@ -87,8 +87,12 @@ impl<'de, W: Fn(ShardId, u64) -> bool> Visitor<'de> for Skim<'_, W> {
                     events = Some(Some(map.next_value()?));
                 }
                 Field::Events => {
-                    map.next_value::<IgnoredAny>()?;
                     events = Some(None);
+                    // Nothing comes behind them: where the frame ends is known already.
+                    if map.size_hint() == Some(0) {
+                        break;
+                    }
+                    map.next_value::<IgnoredAny>()?;
                 }
                 Field::Other => drop(map.next_value::<IgnoredAny>()?),
             }
