@@ -106,7 +106,7 @@ impl Shard {
             Some(_) => {}
         }
         let Some(job) = self.materialize(id) else { return false };
-        let tenant = job.def.tenant.as_str().into();
+        let tenant = job.def.tenant.clone();
         let gauge = self.directory.gauge(&job.def.tenant);
         crate::measure::hot().activations.increment(1);
         self.active.insert(id);

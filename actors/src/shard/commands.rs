@@ -97,7 +97,7 @@ impl Shard {
         for bind in binds {
             let command = Command::Start {
                 run: bind.run,
-                executor: bind.executor.to_string(),
+                executor: bind.executor,
                 session: bind.session,
                 credit_stamp_ms: bind.credit_stamp_ms,
             };
