@@ -33,7 +33,7 @@ async fn run_command(context: Context) -> Report {
     let limits = spec.limits;
     let attempt = AttemptEnv {
         job_id: assignment.job.0,
-        job_name: assignment.job_name.clone(),
+        job_name: assignment.job_name.to_string(),
         run_id: assignment.run.0,
         attempt: assignment.attempt,
         token: assignment.token.0,

@@ -12,7 +12,7 @@ use campanile_core::{
     job::{Command, Context, Decision, Job, decide_next},
     reject::Rejection,
 };
-use campanile_schema::job::JobStatus;
+use campanile_schema::{job::JobStatus, text::Text};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -26,7 +26,7 @@ pub struct JobActor {
     pub used_ms: i64,
     /// Turns that ended in a panic, one after the other.
     pub panics: u32,
-    pub tenant: Arc<str>,
+    pub tenant: Text,
     pub gauge: Arc<TenantGauge>,
 }
 

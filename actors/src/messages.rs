@@ -14,6 +14,7 @@ use campanile_schema::{
     record::RunRecord,
     rpc::executor::{Credit, Ended, FinishOutcome, Held, Register},
     stored::TenantRecord,
+    text::Text,
     view::{ExecutorView, PoolView},
 };
 use parking_lot::Mutex;
@@ -104,7 +105,7 @@ pub struct Bind {
     pub run: RunId,
     pub job: JobId,
     pub session: ExecutorSession,
-    pub executor: Arc<str>,
+    pub executor: Text,
     pub credit_stamp_ms: u64,
 }
 

@@ -12,6 +12,7 @@ use campanile_schema::{
     format::{FormatRow, Formats},
     ids::{Epoch, JobId, RunId, SessionId, ShardId},
     record::RunRecord,
+    text::Text,
 };
 use serde::{Deserialize, Serialize};
 use std::{future::Future, pin::Pin, sync::Arc};
@@ -168,7 +169,7 @@ pub struct LedgerRow {
     #[serde(rename = "v")]
     pub version: u64,
     #[serde(rename = "z")]
-    pub tzdb: String,
+    pub tzdb: Text,
     #[serde(rename = "e")]
     pub entries: Vec<LedgerEntry>,
 }

@@ -29,7 +29,7 @@ use tokio::{sync::mpsc, sync::oneshot, task::JoinHandle};
 /// Bytes of journal read at once during recovery.
 const REPLAY_BYTES: usize = 8 << 20;
 /// Batches of the journal that go to the read model together while there is much to do.
-const PROJECTED_BATCHES: u64 = 3;
+const PROJECTED_BATCHES: u64 = 8;
 /// Ticks of 10 ms between two looks at quotas, at the pool, and between housekeeping.
 const QUOTA_TICKS: u64 = 10;
 const POOL_TICKS: u64 = 25;

@@ -10,6 +10,7 @@ use crate::{
     payload::Payload,
     record::{AttemptState, RunRecord, Source, code},
     stored::{StoredJob, TenantRecord},
+    text::Text,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -90,7 +91,7 @@ pub struct Interval {
     pub version: u64,
     /// The tzdb version, e.g. `2026b`.
     #[serde(rename = "z")]
-    pub tzdb: String,
+    pub tzdb: Text,
 }
 
 /// How an ended attempt goes on.
@@ -277,7 +278,7 @@ pub enum Event {
         #[serde(rename = "k")]
         token: Token,
         #[serde(rename = "x")]
-        executor: String,
+        executor: Text,
         #[serde(rename = "s")]
         session: ExecutorSession,
         #[serde(rename = "a")]

@@ -21,6 +21,7 @@ pub mod payload;
 pub mod record;
 pub mod rpc;
 pub mod stored;
+pub mod text;
 pub mod time;
 pub mod view;
 pub mod watch;

@@ -4,6 +4,7 @@ use crate::{
     ids::{JobId, RunId, Token},
     job::upper_enum,
     payload::Payload,
+    text::Text,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -66,7 +67,7 @@ pub struct AttemptRecord {
     #[serde(rename = "k")]
     pub token: Token,
     #[serde(rename = "x")]
-    pub executor: String,
+    pub executor: Text,
     #[serde(rename = "b")]
     pub started_ms: i64,
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +93,7 @@ pub struct RunRecord {
     #[serde(rename = "j")]
     pub job: JobId,
     #[serde(rename = "t")]
-    pub tenant: String,
+    pub tenant: Text,
     #[serde(rename = "s", with = "code")]
     pub state: RunState,
     #[serde(rename = "o", with = "code")]

@@ -7,6 +7,7 @@ use crate::{
     },
     payload::Payload,
     record::code,
+    text::{Labels, Text},
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -64,11 +65,11 @@ pub enum StoredTrigger {
     #[serde(rename = "c")]
     Cron {
         #[serde(rename = "x")]
-        expr: String,
+        expr: Text,
         #[serde(rename = "d", with = "code")]
         dialect: Dialect,
         #[serde(rename = "z")]
-        zone: String,
+        zone: Text,
         #[serde(rename = "g", with = "code", default, skip_serializing_if = "is_default")]
         gap: Gap,
         #[serde(rename = "o", with = "code", default, skip_serializing_if = "is_default")]
@@ -104,9 +105,9 @@ const MAX_CATCH_UP: u32 = 1000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredJob {
     #[serde(rename = "n")]
-    pub name: String,
+    pub name: Text,
     #[serde(rename = "t", default = "default_text", skip_serializing_if = "is_default_text")]
-    pub tenant: String,
+    pub tenant: Text,
     #[serde(rename = "s")]
     pub trigger: StoredTrigger,
     #[serde(rename = "sa", default, skip_serializing_if = "Option::is_none")]
@@ -143,15 +144,15 @@ pub struct StoredJob {
     #[serde(rename = "nd", default, skip_serializing_if = "is_default")]
     pub no_dead_letter: bool,
     #[serde(rename = "p", default = "default_text", skip_serializing_if = "is_default_text")]
-    pub pool: String,
+    pub pool: Text,
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub action: Option<StoredAction>,
     #[serde(rename = "pa", default, skip_serializing_if = "Payload::is_empty")]
     pub params: Payload,
     #[serde(rename = "se", default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Sealed>,
-    #[serde(rename = "l", default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
+    #[serde(rename = "l", default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     #[serde(rename = "pr", default = "default_priority", skip_serializing_if = "is_default_priority")]
     pub priority: u16,
     #[serde(rename = "rs", default, skip_serializing_if = "Option::is_none")]
@@ -164,7 +165,7 @@ pub enum StoredAction {
     #[serde(rename = "h")]
     Handler {
         #[serde(rename = "n")]
-        name: String,
+        name: Text,
     },
     #[serde(rename = "c")]
     Command {
@@ -234,7 +235,7 @@ impl From<StoredLimits> for CommandLimits {
 impl From<Action> for StoredAction {
     fn from(action: Action) -> Self {
         match action {
-            Action::Handler { name } => Self::Handler { name },
+            Action::Handler { name } => Self::Handler { name: name.into() },
             Action::Command { command, env, cwd, stdin, output_cap_kb, limits, nice } => {
                 Self::Command { command, env, cwd, stdin, output_cap_kb, limits: limits.into(), nice }
             }
@@ -247,7 +248,7 @@ impl From<Action> for StoredAction {
 impl From<StoredAction> for Action {
     fn from(action: StoredAction) -> Self {
         match action {
-            StoredAction::Handler { name } => Self::Handler { name },
+            StoredAction::Handler { name } => Self::Handler { name: name.into() },
             StoredAction::Command { command, env, cwd, stdin, output_cap_kb, limits, nice } => {
                 Self::Command { command, env, cwd, stdin, output_cap_kb, limits: limits.into(), nice }
             }
@@ -272,7 +273,7 @@ macro_rules! stored_default {
         }
     };
 }
-stored_default!(default_text, is_default_text, String, "default".to_owned());
+stored_default!(default_text, is_default_text, Text, Text::new_static("default"));
 stored_default!(default_threshold, is_default_threshold, u32, MISFIRE_THRESHOLD_SEC);
 stored_default!(default_catch_up, is_default_catch_up, u32, MAX_CATCH_UP);
 stored_default!(default_attempts, is_default_attempts, u32, 3);
@@ -313,8 +314,8 @@ impl StoredJob {
         let retry = &spec.retry_policy;
         let resources = &spec.resources;
         Self {
-            name: spec.name.clone(),
-            tenant: spec.tenant_id.clone(),
+            name: spec.name.as_str().into(),
+            tenant: spec.tenant_id.as_str().into(),
             trigger,
             start_ms: start.map(Timestamp::ms),
             end_ms: end.map(Timestamp::ms),
@@ -332,11 +333,11 @@ impl StoredJob {
             not_idempotent: !spec.idempotent,
             on_lost_contact: spec.on_lost_contact,
             no_dead_letter: !spec.dead_letter,
-            pool: spec.executor_selector.clone(),
+            pool: spec.executor_selector.as_str().into(),
             action: spec.action.clone().map(StoredAction::from),
             params: spec.params.clone(),
             secrets,
-            labels: spec.labels.clone(),
+            labels: Labels::from(&spec.labels),
             priority: spec.priority,
             resources: (*resources != Resources::default()).then_some((
                 resources.cpu,
@@ -354,9 +355,9 @@ impl StoredJob {
         let jitter_sec = self.jitter_sec;
         let trigger = match &self.trigger {
             StoredTrigger::Cron { expr, dialect, zone, gap, overlap } => Trigger::Cron {
-                expr: expr.clone(),
+                expr: expr.to_string(),
                 dialect: *dialect,
-                timezone: zone.clone(),
+                timezone: zone.to_string(),
                 gap: *gap,
                 overlap: *overlap,
                 start_at,
@@ -389,8 +390,8 @@ impl StoredJob {
             StoredTrigger::Manual {} => Trigger::Manual {},
         };
         JobSpec {
-            name: self.name.clone(),
-            tenant_id: self.tenant.clone(),
+            name: self.name.to_string(),
+            tenant_id: self.tenant.to_string(),
             trigger,
             concurrency_policy: self.concurrency,
             retry_policy: RetryPolicy {
@@ -404,7 +405,7 @@ impl StoredJob {
             idempotent: !self.not_idempotent,
             on_lost_contact: self.on_lost_contact,
             dead_letter: !self.no_dead_letter,
-            executor_selector: self.pool.clone(),
+            executor_selector: self.pool.to_string(),
             action: Some(self.resolved_action()),
             params: self.params.clone(),
             secret_params: self
@@ -413,7 +414,7 @@ impl StoredJob {
                 .flat_map(|s| s.names.iter())
                 .map(|name| (name.clone(), MASK.to_owned()))
                 .collect(),
-            labels: self.labels.clone(),
+            labels: self.labels.to_map(),
             priority: self.priority,
             resources: self.resources.map_or_else(Resources::default, |(cpu, memory_mb, storage_mb)| Resources {
                 cpu,
@@ -425,7 +426,7 @@ impl StoredJob {
 
     /// The action with its default filled in.
     pub fn resolved_action(&self) -> Action {
-        self.action.clone().map_or_else(|| Action::Handler { name: self.name.clone() }, Action::from)
+        self.action.clone().map_or_else(|| Action::Handler { name: self.name.to_string() }, Action::from)
     }
 }
 

@@ -195,9 +195,9 @@ fn spec() -> impl Strategy<Value = JobSpec> {
 fn resolved(spec: &JobSpec) -> StoredTrigger {
     match &spec.trigger {
         Trigger::Cron { expr, dialect, timezone, gap, overlap, .. } => StoredTrigger::Cron {
-            expr: expr.clone(),
+            expr: expr.into(),
             dialect: if *dialect == Dialect::Auto { Dialect::Unix } else { *dialect },
-            zone: timezone.clone(),
+            zone: timezone.into(),
             gap: *gap,
             overlap: *overlap,
         },

@@ -184,8 +184,8 @@ fn assignment() -> Assignment {
     Assignment {
         run: RunId(4_194_305),
         job: JobId(8_193),
-        job_name: "daily_billing".to_owned(),
-        tenant: "finance".to_owned(),
+        job_name: "daily_billing".into(),
+        tenant: "finance".into(),
         attempt: 1,
         generation: 1,
         token: Token(1),

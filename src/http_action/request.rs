@@ -117,7 +117,7 @@ fn about(a: &Assignment) -> HeaderMap {
     let logical_time = a.logical_time.map(|at| at.to_string());
     let facts = [
         ("job-id", Some(a.job.to_string())),
-        ("job-name", Some(a.job_name.clone())),
+        ("job-name", Some(a.job_name.to_string())),
         ("run-id", Some(a.run.to_string())),
         ("attempt", Some(a.attempt.to_string())),
         ("token", Some(a.token.0.to_string())),

@@ -37,7 +37,7 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         generation: 1,
         state: if failed { AttemptState::Failed } else { AttemptState::Success },
         token: Token(run + 1),
-        executor: "worker-1".to_owned(),
+        executor: "worker-1".into(),
         started_ms: ended_ms - 900,
         ended_ms: Some(ended_ms),
         error_code: failed.then(|| "EXIT_1".to_owned()),
@@ -49,7 +49,7 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
     RunRecord {
         run: RunId(run),
         job: JobId(4_096 * (1 + run % 3)),
-        tenant: if run.is_multiple_of(5) { "finance" } else { "default" }.to_owned(),
+        tenant: if run.is_multiple_of(5) { "finance" } else { "default" }.into(),
         state: if failed { RunState::Failed } else { RunState::Success },
         source: Source::Manual,
         logical_ms: None,

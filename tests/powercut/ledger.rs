@@ -81,7 +81,14 @@ mod tests {
     use crate::{plan::When, random::Random};
 
     fn row(from_ms: i64, to_ms: i64, entries: Vec<LedgerEntry>) -> LedgerRow {
-        LedgerRow { job: campanile_schema::ids::JobId(1), from_ms, to_ms, version: 1, tzdb: String::new(), entries }
+        LedgerRow {
+            job: campanile_schema::ids::JobId(1),
+            from_ms,
+            to_ms,
+            version: 1,
+            tzdb: campanile_schema::text::Text::default(),
+            entries,
+        }
     }
 
     fn entry(first_ms: i64, last_ms: i64, count: u64) -> LedgerEntry {

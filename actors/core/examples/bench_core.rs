@@ -52,9 +52,9 @@ fn definition(trigger: StoredTrigger) -> StoredJob {
 
 fn cron(expr: &str, zone: &str) -> StoredTrigger {
     StoredTrigger::Cron {
-        expr: expr.to_owned(),
+        expr: expr.into(),
         dialect: Dialect::Unix,
-        zone: zone.to_owned(),
+        zone: zone.into(),
         gap: Gap::default(),
         overlap: Overlap::default(),
     }
@@ -94,8 +94,7 @@ fn life(def: &StoredJob) -> Life {
     };
     step(&mut job, "wake", Command::Wake, due + 3, 100);
     let run = job.hot.runs[0].id();
-    let start =
-        Command::Start { run, executor: "executor-1".to_owned(), session: ExecutorSession(9), credit_stamp_ms: 1 };
+    let start = Command::Start { run, executor: "executor-1".into(), session: ExecutorSession(9), credit_stamp_ms: 1 };
     step(&mut job, "start", start, due + 10, 200);
     let token = job.hot.runs[0].token().unwrap();
     let ended = Ended {

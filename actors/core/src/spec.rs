@@ -174,13 +174,7 @@ pub fn resolve_trigger(spec: &JobSpec, old: Option<&StoredJob>, now_ms: i64) -> 
                 .map_err(|e| Rejection::new(code_of(&e), format!("trigger.expr: {e}")))?;
             CronSchedule::new(compiled, timezone, *gap, *overlap)
                 .map_err(|e| Rejection::new(ErrorCode::UnknownTimezone, format!("trigger.timezone: {e}")))?;
-            Ok(StoredTrigger::Cron {
-                expr: expr.clone(),
-                dialect,
-                zone: timezone.clone(),
-                gap: *gap,
-                overlap: *overlap,
-            })
+            Ok(StoredTrigger::Cron { expr: expr.into(), dialect, zone: timezone.into(), gap: *gap, overlap: *overlap })
         }
         Trigger::FixedRate { every_sec, anchor_at, jitter_sec, max_catch_up, .. } => {
             check_spread(*jitter_sec, *max_catch_up)?;

@@ -73,7 +73,7 @@ fn one_run(change: impl FnOnce(&mut StoredJob)) -> (Sim, RunId) {
 fn start(sim: &mut Sim, run: RunId) -> Token {
     let session = ExecutorSession(1);
     let executor = "x".to_owned();
-    sim.command(&Command::Start { run, executor, session, credit_stamp_ms: 0 }).unwrap();
+    sim.command(&Command::Start { run, executor: executor.into(), session, credit_stamp_ms: 0 }).unwrap();
     sim.job.run(run).unwrap().token().unwrap()
 }
 
@@ -273,7 +273,7 @@ fn cancel_races() {
     // Canceled before it was sent: the executor's credit is not used.
     let (mut sim, run) = one_run(|_| {});
     sim.op(&Op::Cancel { pick: 0 });
-    let start = Command::Start { run, executor: "x".to_owned(), session: ExecutorSession(1), credit_stamp_ms: 0 };
+    let start = Command::Start { run, executor: "x".into(), session: ExecutorSession(1), credit_stamp_ms: 0 };
     assert_eq!(sim.command(&start).map_err(|r| r.code), Err(ErrorCode::IllegalState));
 }
 
@@ -333,7 +333,7 @@ fn an_edit_moves_queued_runs() {
     let (sim, run) = one_run(|_| {});
     let mut def = (*sim.job.def).clone();
     for (pool, moved) in [("default", 0), ("other", 1)] {
-        def.pool = pool.to_owned();
+        def.pool = pool.into();
         let replace = Command::Replace { version: 1, spec: Box::new(def.clone()) };
         let (decision, _) = decide_next(&sim.job, &replace, &sim.context(8)).unwrap();
         let out = decision.effects.iter().filter(|e| matches!(e, Effect::Dequeue { pool, .. } if pool == "default"));

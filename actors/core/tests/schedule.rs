@@ -36,7 +36,7 @@ proptest! {
         ends in any::<bool>(),
     ) {
         let mut def = plain(StoredTrigger::Cron {
-            expr: expr.to_owned(), dialect: Dialect::Unix, zone: zone.clone(), gap, overlap,
+            expr: expr.into(), dialect: Dialect::Unix, zone: zone.as_str().into(), gap, overlap,
         });
         let until = from + days * 86_400_000;
         if ends {

@@ -1,11 +1,12 @@
 //! Runs by what an executor must have to take them.
 
 use campanile_core::job::{Need, Waiting};
+use campanile_schema::text::Text;
 
 /// Commands, requests and handlers of a pool wait apart: executors of one kind must not be blocked by runs of another.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Class {
-    pub pool: String,
+    pub pool: Text,
     pub kind: Kind,
 }
 

@@ -268,7 +268,7 @@ impl PoolState {
             }
             Effect::Watch { session, held, tenant, executor, .. } => {
                 self.quotas.adopt(&tenant, held.run);
-                self.watch(directory, session, held, executor);
+                self.watch(directory, session, held, executor.to_string());
             }
         }
     }
@@ -282,7 +282,7 @@ impl PoolState {
 
     fn dequeue(&mut self, directory: &Arc<Directory>, run: RunId, tenant: &str, pool: &str) {
         let queued = Kind::ALL.into_iter().any(|kind| {
-            let class = Class { pool: pool.to_owned(), kind };
+            let class = Class { pool: pool.into(), kind };
             self.queues.get_mut(&class).is_some_and(|q| q.remove(run))
         });
         if self.misfits.remove(&run).is_some() || queued {
@@ -436,7 +436,7 @@ impl PoolState {
             return Some("BINDING: an executor was chosen; the attempt is being started".to_owned());
         }
         let (kind, queue) = Kind::ALL.into_iter().find_map(|kind| {
-            let class = Class { pool: pool.to_owned(), kind };
+            let class = Class { pool: pool.into(), kind };
             self.queues.get(&class).filter(|q| q.contains(run)).map(|queue| (kind, queue))
         })?;
         let now = directory.time.boot_ms();
@@ -460,11 +460,11 @@ impl PoolState {
         let mut pools: BTreeMap<String, PoolView> = BTreeMap::new();
         let empty = |name: &str| PoolView { name: name.to_owned(), executors: 0, credit: 0, running: 0, waiting: 0 };
         for (class, queue) in &self.queues {
-            let name = &class.pool;
-            pools.entry(name.clone()).or_insert_with(|| empty(name)).waiting += queue.len() as u64;
+            let name = class.pool.as_str();
+            pools.entry(name.to_owned()).or_insert_with(|| empty(name)).waiting += queue.len() as u64;
         }
         for run in self.misfits.values() {
-            pools.entry(run.pool.clone()).or_insert_with(|| empty(&run.pool)).waiting += 1;
+            pools.entry(run.pool.to_string()).or_insert_with(|| empty(&run.pool)).waiting += 1;
         }
         for session in self.sessions.values() {
             for name in session.register.iter().flat_map(|r| &r.pools) {

@@ -132,8 +132,8 @@ mod tests {
         Box::new(Waiting {
             run: RunId(id),
             job: JobId(id),
-            tenant: tenant.to_owned(),
-            pool: "default".to_owned(),
+            tenant: tenant.into(),
+            pool: "default".into(),
             priority,
             backfill,
             need: Need::Command,

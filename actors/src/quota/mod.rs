@@ -187,8 +187,8 @@ mod tests {
         Box::new(Waiting {
             run: RunId(run),
             job: JobId(1),
-            tenant: TENANT.to_owned(),
-            pool: "p".to_owned(),
+            tenant: TENANT.into(),
+            pool: "p".into(),
             priority,
             backfill: false,
             need: Need::Command,

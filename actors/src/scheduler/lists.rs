@@ -156,7 +156,7 @@ fn dead_letter(record: &RunRecord, job_name: Option<String>) -> DeadLetterView {
         run_id: record.run,
         job_id: record.job,
         job_name,
-        tenant_id: record.tenant.clone(),
+        tenant_id: record.tenant.to_string(),
         reason,
         at: Timestamp(record.ended_ms.unwrap_or(record.created_ms)),
         attempt_count: record.attempts.last().map_or(0, |a| a.attempt),

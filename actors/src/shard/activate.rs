@@ -18,9 +18,25 @@ use campanile_schema::{
 };
 use ractor::ActorRef;
 
+/// Both clocks, ms. Looked at once for some jobs that come together: for each turn of each, that was a hundredth of the node's time.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    pub now_ms: i64,
+    boot_ms: i64,
+}
+
 impl Shard {
+    pub(super) fn moment(&self) -> Moment {
+        Moment { now_ms: self.now_ms(), boot_ms: self.directory.time.boot_ms() }
+    }
+
     /// Gives a command to its job's actor, activating it if need be.
     pub(super) fn submit(&mut self, myself: &ActorRef<ShardMsg>, envelope: Envelope) {
+        self.submit_at(myself, envelope, self.moment());
+    }
+
+    /// [`Self::submit`] of one of several that come together.
+    pub(super) fn submit_at(&mut self, myself: &ActorRef<ShardMsg>, envelope: Envelope, moment: Moment) {
         let Envelope { job: id, command, reply } = envelope;
         if self.stopping {
             // Its frame would be nobody's, and a shard that stays after all would have a hole in its journal.
@@ -36,7 +52,7 @@ impl Shard {
         }
         // A wake that panics is tried again until the job is put aside: its instants must not be lost.
         let mut reply = Some(reply);
-        while let Some(error) = self.turn(myself, id, &command, &mut reply) {
+        while let Some(error) = self.turn(myself, id, &command, &mut reply, moment) {
             if self.quarantine_if_hopeless(myself, id, &error) || !matches!(command, Command::Wake) {
                 break;
             }
@@ -50,12 +66,12 @@ impl Shard {
         id: JobId,
         command: &Command,
         reply: &mut Option<ReplyTo>,
+        Moment { now_ms, boot_ms }: Moment,
     ) -> Option<String> {
         let count = command.ids_wanted();
         let ids = Ids { first: self.state.counter + 1, count };
-        let now_ms = self.now_ms();
         let live = self.jobs.get_mut(&id)?.live.as_mut()?;
-        live.used_ms = self.directory.time.boot_ms();
+        live.used_ms = boot_ms;
         let context = Context {
             now_ms,
             ids,
@@ -106,7 +122,7 @@ impl Shard {
             Some(_) => {}
         }
         let Some(job) = self.materialize(id) else { return false };
-        let tenant = job.def.tenant.as_str().into();
+        let tenant = job.def.tenant.clone();
         let gauge = self.directory.gauge(&job.def.tenant);
         crate::measure::hot().activations.increment(1);
         self.active.insert(id);

@@ -1,6 +1,6 @@
 //! What arrives at a shard and changes something.
 
-use super::{Shard, append::not_found};
+use super::{Shard, Slot, append::not_found};
 use crate::{
     calls::{FinalAction, Port, ShardAnswer, ShardCall, gone, nowhere},
     messages::{Answer, Bind, Envelope, FinishBatch, ReplyTo, ShardMsg},
@@ -15,6 +15,9 @@ use campanile_schema::{
 use ractor::ActorRef;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+
+/// Jobs that are due at once and whose bytes are fetched together: few enough to stay in the cache until their turn.
+const FETCHED_TOGETHER: usize = 32;
 
 fn envelope(job: JobId, command: Command, reply: ReplyTo) -> Envelope {
     Envelope { job, command, reply }
@@ -82,40 +85,72 @@ impl Shard {
         let now = self.now_ms();
         let mut due = Vec::new();
         self.wheel.advance(now, |job| due.push(job));
-        for id in due {
-            let Some(slot) = self.jobs.get_mut(&id) else { continue };
-            if slot.wake_ms > now {
-                // A stale entry; the one that counts is still in the wheel.
-                continue;
+        for some in due.chunks(FETCHED_TOGETHER) {
+            self.fetch(some.iter());
+            let moment = self.moment();
+            for id in some.iter().copied() {
+                let Some(slot) = self.jobs.get_mut(&id) else { continue };
+                if slot.wake_ms > now {
+                    // A stale entry; the one that counts is still in the wheel.
+                    continue;
+                }
+                slot.wake_ms = i64::MAX;
+                self.submit_at(myself, envelope(id, Command::Wake, ReplyTo::Nobody), moment);
             }
-            slot.wake_ms = i64::MAX;
-            self.submit(myself, envelope(id, Command::Wake, ReplyTo::Nobody));
         }
     }
 
-    pub(super) fn start_bound(&mut self, myself: &ActorRef<ShardMsg>, binds: Vec<Bind>) {
-        for bind in binds {
-            let command = Command::Start {
-                run: bind.run,
-                executor: bind.executor.to_string(),
-                session: bind.session,
-                credit_stamp_ms: bind.credit_stamp_ms,
+    /// Looks at the bytes of jobs that are about to be read. With many jobs none of them is in the processor's cache, and each wait for memory is
+    /// as long as a part of a decision: here the processor waits for all of them at once, later for one after the other.
+    fn fetch<'a>(&self, jobs: impl Iterator<Item = &'a JobId> + Clone) {
+        const LINE: usize = 64;
+        let slots = || jobs.clone().filter_map(|id| self.jobs.get(id));
+        let byte = |bytes: &[u8], line: usize| i64::from(bytes.get(line * LINE).copied().unwrap_or_default());
+        let mut seen = slots().fold(0, |seen, slot| seen ^ slot.wake_ms);
+        for slot in slots() {
+            seen ^= match &slot.live {
+                None => (0..4).fold(byte(&slot.hot, 0), |seen, line| seen ^ byte(&slot.def, line)),
+                Some(live) => live.used_ms ^ live.job.hot.cursor_ms,
             };
-            let reply = ReplyTo::Pool { run: bind.run, session: bind.session };
-            self.submit(myself, envelope(bind.job, command, reply));
+        }
+        let record = |slot: &Slot| Some(slot.live.as_ref()?.job.hot.runs.first()?.record.created_ms);
+        seen = slots().filter_map(record).fold(seen, |seen, created_ms| seen ^ created_ms);
+        std::hint::black_box(seen);
+    }
+
+    pub(super) fn start_bound(&mut self, myself: &ActorRef<ShardMsg>, binds: Vec<Bind>) {
+        for some in binds.chunks(FETCHED_TOGETHER) {
+            self.fetch(some.iter().map(|bind| &bind.job));
+            let moment = self.moment();
+            for bind in some {
+                let command = Command::Start {
+                    run: bind.run,
+                    executor: bind.executor.clone(),
+                    session: bind.session,
+                    credit_stamp_ms: bind.credit_stamp_ms,
+                };
+                let reply = ReplyTo::Pool { run: bind.run, session: bind.session };
+                self.submit_at(myself, envelope(bind.job, command, reply), moment);
+            }
         }
     }
 
     pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, items: Vec<(Ended, usize)>, batch: &Arc<FinishBatch>) {
-        for (ended, index) in items {
-            let job = ended.job;
-            if !self.jobs.contains_key(&job) {
-                let batch = batch.clone();
-                self.when_durable(move || batch.set(index, FinishOutcome::Stale));
-                continue;
+        let mut items = items.into_iter();
+        while !items.as_slice().is_empty() {
+            let some = items.as_slice().iter().take(FETCHED_TOGETHER);
+            self.fetch(some.map(|(ended, _)| &ended.job));
+            let moment = self.moment();
+            for (ended, index) in items.by_ref().take(FETCHED_TOGETHER) {
+                let job = ended.job;
+                if !self.jobs.contains_key(&job) {
+                    let batch = batch.clone();
+                    self.when_durable(move || batch.set(index, FinishOutcome::Stale));
+                    continue;
+                }
+                let reply = ReplyTo::Finish(batch.clone(), index);
+                self.submit_at(myself, envelope(job, Command::Finish(Box::new(ended)), reply), moment);
             }
-            let reply = ReplyTo::Finish(batch.clone(), index);
-            self.submit(myself, envelope(job, Command::Finish(Box::new(ended)), reply));
         }
     }
 

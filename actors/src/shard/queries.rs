@@ -36,7 +36,7 @@ impl Shard {
     }
 
     pub(super) fn get_tenant_of_job(&mut self, id: JobId, port: Port<String>) {
-        let answer = self.materialize(id).map(|j| j.def.tenant.clone()).ok_or_else(|| not_found("job"));
+        let answer = self.materialize(id).map(|j| j.def.tenant.to_string()).ok_or_else(|| not_found("job"));
         port.send(answer);
     }
 

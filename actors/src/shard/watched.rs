@@ -89,15 +89,15 @@ impl Shard {
 }
 
 fn of(job: &Job, what: What) -> Change {
-    Change { what, labels: job.def.labels.clone() }
+    Change { what, labels: job.def.labels.to_map() }
 }
 
 fn of_job(job: &Job, at: Timestamp, change: JobStep) -> JobChange {
     JobChange {
         at,
         job_id: job.id,
-        job_name: job.def.name.clone(),
-        tenant_id: job.def.tenant.clone(),
+        job_name: job.def.name.to_string(),
+        tenant_id: job.def.tenant.to_string(),
         change,
         status: job.hot.status,
         version: job.hot.version,

@@ -230,8 +230,8 @@ pub fn assignment(run: u64, token: u64, handler: &str) -> Assignment {
     Assignment {
         run: RunId(run),
         job: JobId(1),
-        job_name: "job".to_owned(),
-        tenant: "fin".to_owned(),
+        job_name: "job".into(),
+        tenant: "fin".into(),
         attempt: 1,
         generation: 1,
         token: Token(token),

@@ -7,6 +7,7 @@ use crate::{
     limits::RESULT_BYTES,
     payload::Payload,
     record::{AttemptState, Source, code},
+    text::Text,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -118,9 +119,9 @@ pub struct Assignment {
     #[serde(rename = "j")]
     pub job: JobId,
     #[serde(rename = "jn")]
-    pub job_name: String,
+    pub job_name: Text,
     #[serde(rename = "t")]
-    pub tenant: String,
+    pub tenant: Text,
     #[serde(rename = "n")]
     pub attempt: u32,
     #[serde(rename = "g")]

@@ -37,9 +37,9 @@ pub const RUN: RunId = RunId(11_944);
 /// A typical job: cron in a zone, a command, three labels.
 pub fn typical() -> StoredJob {
     let trigger = StoredTrigger::Cron {
-        expr: "30 2 * * 1-5".to_owned(),
+        expr: "30 2 * * 1-5".into(),
         dialect: Dialect::Unix,
-        zone: "Europe/Berlin".to_owned(),
+        zone: "Europe/Berlin".into(),
         gap: Gap::default(),
         overlap: Overlap::default(),
     };
@@ -67,9 +67,9 @@ fn plain(name: &str, trigger: StoredTrigger) -> StoredJob {
 pub fn full() -> StoredJob {
     let mut job = typical();
     job.trigger = StoredTrigger::Cron {
-        expr: "0 0 2 ? * MON".to_owned(),
+        expr: "0 0 2 ? * MON".into(),
         dialect: Dialect::Quartz,
-        zone: "America/New_York".to_owned(),
+        zone: "America/New_York".into(),
         gap: Gap::Skip,
         overlap: Overlap::Both,
     };
@@ -80,7 +80,7 @@ pub fn full() -> StoredJob {
     (job.retry_jitter_milli, job.timeout_sec, job.priority) = (0, 60, 900);
     (job.not_idempotent, job.no_dead_letter) = (true, true);
     job.on_lost_contact = "STOP".parse().expect("known");
-    job.pool = "billing".to_owned();
+    job.pool = "billing".into();
     job.action = Some(StoredAction::Command {
         command: vec!["/bin/true".to_owned()],
         env: [("A".to_owned(), "b".to_owned())].into(),
@@ -103,7 +103,7 @@ pub fn full() -> StoredJob {
 
 pub fn jobs() -> Vec<(&'static str, StoredJob)> {
     let mut handler = plain("handler", StoredTrigger::Manual {});
-    handler.action = Some(StoredAction::Handler { name: "other".to_owned() });
+    handler.action = Some(StoredAction::Handler { name: "other".into() });
     let mut limited = plain("limited", StoredTrigger::Manual {});
     limited.action = Some(StoredAction::Command {
         command: vec!["/bin/true".to_owned()],
@@ -160,7 +160,7 @@ fn attempt(number: u32, state: AttemptState) -> AttemptRecord {
         generation: 1,
         state,
         token: Token(40 + u64::from(number)),
-        executor: "executor-1".to_owned(),
+        executor: "executor-1".into(),
         started_ms: AT + 20,
         ended_ms: None,
         error_code: None,
@@ -175,7 +175,7 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
     let short = RunRecord {
         run: RUN,
         job: JOB,
-        tenant: "finance".to_owned(),
+        tenant: "finance".into(),
         state: RunState::Running,
         source: Source::Schedule,
         logical_ms: Some(AT),
@@ -215,7 +215,7 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
 }
 
 fn interval() -> Interval {
-    Interval { from_ms: AT - 86_400_000, to_ms: AT, version: 3, tzdb: "2026b".to_owned() }
+    Interval { from_ms: AT - 86_400_000, to_ms: AT, version: 3, tzdb: "2026b".into() }
 }
 
 fn entry(outcome: Outcome, reason: Option<SkipReason>, run: Option<RunId>) -> LedgerEntry {
@@ -307,7 +307,7 @@ pub fn events() -> Vec<Event> {
             run,
             attempt: 1,
             token: Token(41),
-            executor: "executor-1".to_owned(),
+            executor: "executor-1".into(),
             session: ExecutorSession(9_007_199_254_740_991),
             at_ms,
         },

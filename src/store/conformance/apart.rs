@@ -48,13 +48,18 @@ impl Apart {
 
     fn there(&self, record: &RunRecord) -> Arc<RunRecord> {
         let tenant = self.tenant(&record.tenant);
-        Arc::new(RunRecord { job: self.job(record.job), run: self.id(record.run), tenant, ..record.clone() })
+        Arc::new(RunRecord {
+            job: self.job(record.job),
+            run: self.id(record.run),
+            tenant: tenant.into(),
+            ..record.clone()
+        })
     }
 
     fn here(&self, record: RunRecord) -> RunRecord {
         let tenant = record.tenant.split_once('/').unwrap().1.to_owned();
         let (job, run) = (record.job.0 - self.test * IDS, record.run.0 - self.test * IDS);
-        RunRecord { job: JobId(job), run: RunId(run), tenant, ..record }
+        RunRecord { job: JobId(job), run: RunId(run), tenant: tenant.into(), ..record }
     }
 
     fn page<'a>(&'a self, page: PortFuture<'a, RunPage>) -> PortFuture<'a, RunPage> {

@@ -61,8 +61,8 @@ pub(crate) mod tests {
         Assignment {
             run: RunId(11_944),
             job: JobId(7_848),
-            job_name: "daily/billing".to_owned(),
-            tenant: "finance".to_owned(),
+            job_name: "daily/billing".into(),
+            tenant: "finance".into(),
             attempt: 2,
             generation: 3,
             token: Token(41),

@@ -7,6 +7,7 @@ use campanile_schema::{
     record::RunRecord,
     rpc::executor::Ended,
     stored::StoredJob,
+    text::Text,
     view::ConfirmDecision,
 };
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,7 @@ pub enum Command {
     /// The pool has bound the run to an executor.
     Start {
         run: RunId,
-        executor: String,
+        executor: Text,
         session: ExecutorSession,
         credit_stamp_ms: u64,
     },

@@ -2,10 +2,10 @@
 
 use campanile_schema::{
     ids::{ExecutorSession, JobId, RunId, Token},
-    job::Action,
     record::RunRecord,
     rpc::executor::Held,
-    stored::Sealed,
+    stored::{Sealed, StoredAction, StoredJob},
+    text::Text,
 };
 use campanile_schema::{rpc::executor::Assignment, view::RunView};
 use serde::{Deserialize, Serialize};
@@ -13,17 +13,18 @@ use serde::{Deserialize, Serialize};
 /// What a run needs of an executor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Need {
-    Handler(String),
+    Handler(Text),
     Command,
     Http,
 }
 
 impl Need {
-    pub fn of(action: &Action) -> Self {
-        match action {
-            Action::Handler { name } => Self::Handler(name.clone()),
-            Action::Command { .. } => Self::Command,
-            Action::Http { .. } => Self::Http,
+    pub fn of(job: &StoredJob) -> Self {
+        match &job.action {
+            None => Self::Handler(job.name.clone()),
+            Some(StoredAction::Handler { name }) => Self::Handler(name.clone()),
+            Some(StoredAction::Command { .. }) => Self::Command,
+            Some(StoredAction::Http { .. }) => Self::Http,
         }
     }
 }
@@ -33,8 +34,8 @@ impl Need {
 pub struct Waiting {
     pub run: RunId,
     pub job: JobId,
-    pub tenant: String,
-    pub pool: String,
+    pub tenant: Text,
+    pub pool: Text,
     pub priority: u16,
     /// Backfill lane: after all live runs.
     pub backfill: bool,
@@ -59,15 +60,15 @@ pub enum Effect {
     /// Ask for a permit and an executor.
     Enqueue(Box<Waiting>),
     /// It no longer waits (canceled while queued).
-    Dequeue { run: RunId, tenant: String, pool: String },
+    Dequeue { run: RunId, tenant: Text, pool: Text },
     /// Send it to the executor it was bound to.
     Assign(Assign),
     /// The body ended or is given up: permit and slot are free.
-    Ended { run: RunId, token: Token, session: Option<ExecutorSession>, tenant: String },
+    Ended { run: RunId, token: Token, session: Option<ExecutorSession>, tenant: Text },
     /// Tell the executor to stop the body.
     Stop { session: ExecutorSession, held: Held },
     /// After a restart: an attempt of before; its lease starts anew.
-    Watch { session: ExecutorSession, held: Held, tenant: String, pool: String, executor: String },
+    Watch { session: ExecutorSession, held: Held, tenant: Text, pool: Text, executor: Text },
 }
 
 /// The answer to a command.

@@ -19,7 +19,7 @@ pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<Waiting> 
         pool: job.def.pool.clone(),
         priority: job.def.priority,
         backfill: matches!(open.record.source, Source::Backfill),
-        need: Need::of(&job.def.resolved_action()),
+        need: Need::of(&job.def),
         cpu,
         memory_mb,
         storage_mb,

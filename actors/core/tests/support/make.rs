@@ -38,9 +38,9 @@ pub fn every(seconds: i64, anchor_ms: i64) -> StoredTrigger {
 
 pub fn cron(expr: &str, zone: &str) -> StoredTrigger {
     StoredTrigger::Cron {
-        expr: expr.to_owned(),
+        expr: expr.into(),
         dialect: Dialect::Unix,
-        zone: zone.to_owned(),
+        zone: zone.into(),
         gap: Gap::default(),
         overlap: Overlap::default(),
     }
@@ -65,7 +65,7 @@ fn trigger(base_ms: i64) -> impl Strategy<Value = StoredTrigger> {
     prop_oneof![
         4 => (select(&EXPRESSIONS[..]), select(&ZONES[..]), select(Gap::ALL), select(Overlap::ALL)).prop_map(
             |(expr, zone, gap, overlap)| StoredTrigger::Cron {
-                expr: expr.to_owned(), dialect: Dialect::Unix, zone: zone.to_owned(), gap, overlap,
+                expr: expr.into(), dialect: Dialect::Unix, zone: zone.into(), gap, overlap,
             }
         ),
         3 => (select(vec![1_000, 7_000, 60_000, 3_600_000]), -100_000i64..100_000)
@@ -113,7 +113,7 @@ pub fn definition(base_ms: i64) -> impl Strategy<Value = StoredJob> {
         (def.max_attempts, def.backoff, def.base_delay_ms) = (attempts, backoff, base_delay);
         (def.max_delay_ms, def.retry_jitter_milli, def.timeout_sec) = (max_delay, retry_jitter, timeout);
         (def.not_idempotent, def.no_dead_letter) = (flags.0, flags.1);
-        def.pool = if flags.2 { "default" } else { "other" }.to_owned();
+        def.pool = if flags.2 { "default" } else { "other" }.into();
         if flags.3 {
             def.params = Payload(r#"{"a":1}"#.to_owned());
         }

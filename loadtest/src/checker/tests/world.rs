@@ -204,7 +204,7 @@ impl World {
             generation: 1,
             state,
             token: Token(token),
-            executor: format!("x{executor}"),
+            executor: format!("x{executor}").into(),
             started_ms: T0 + at,
             ended_ms: Some(T0 + at + took + 1),
             error_code: None,

@@ -39,7 +39,7 @@ fn pages(read: impl Fn(Option<Vec<u8>>) -> RunPage) -> Vec<u64> {
 fn lists_and_ledgers_go_over_many_partitions() {
     const RUNS: u64 = 40;
     let record = |n: u64| RunRecord {
-        tenant: "far".to_owned(),
+        tenant: "far".into(),
         ..run(JOB, JOB + SLOTS * 5_000 * n, RunState::Failed, n as i64 * 7 * HOUR_MS)
     };
     let interval = |n: u64| ledger(JOB, (n as i64 - 1) * 7 * HOUR_MS, n as i64 * 7 * HOUR_MS);

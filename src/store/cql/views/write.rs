@@ -132,13 +132,13 @@ impl<'a> Gathered<'a> {
         for (list, _) in lists.into_iter().filter(|(_, stands)| *stands) {
             let bucket = tenant_bucket(ended);
             let values = vec![
-                CqlValue::Text(record.tenant.clone()),
+                CqlValue::Text(record.tenant.to_string()),
                 CqlValue::BigInt(bucket),
                 CqlValue::Text(list_name(list).to_owned()),
                 CqlValue::BigInt(ended),
                 long(record.run.0),
             ];
-            let place = Place::Tenant(record.tenant.clone(), bucket);
+            let place = Place::Tenant(record.tenant.to_string(), bucket);
             self.put_history(place, &self.core.link.statements.put_tenant_run, values, hlc);
         }
     }

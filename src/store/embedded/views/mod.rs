@@ -16,6 +16,7 @@ mod open;
 mod points;
 mod retain;
 mod staging;
+mod stretch;
 mod write;
 
 pub use open::FjallSource;

@@ -1,10 +1,6 @@
 //! Retention: what ended long ago goes, oldest first, a bounded number of rows a call.
 
-use super::{
-    Db, keys, points,
-    staging::{Table, Writes},
-    write,
-};
+use super::{Db, keys, points, staging::Table, stretch::Writes, write};
 use campanile_actors::ports::StoreError;
 use campanile_schema::{limits, record::RunRecord};
 use std::{

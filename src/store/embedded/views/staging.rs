@@ -4,7 +4,10 @@
 //!
 //! A read sees three layers: what is filling, what is being flushed, and the files; the upper one counts.
 
-use super::Db;
+use super::{
+    Db,
+    stretch::{StagedRow, Stretch, Writes},
+};
 use campanile_actors::ports::StoreError;
 use fjall::{Keyspace, Slice};
 use parking_lot::{Mutex, RwLock};
@@ -78,81 +81,11 @@ impl Table {
     }
 }
 
-/// A key and what stands there; None = the row goes.
-type StagedRow = (Slice, Option<Slice>);
-
-/// Rows of one batch, or of several: by key, each key once.
-struct Stretch {
-    rows: Vec<StagedRow>,
-    /// 0: one batch. Else merged from [`STRETCHES_MERGED`] of the level below.
-    level: u8,
-}
-
-impl Stretch {
-    /// Of rows with one key the last counts.
-    fn new(mut rows: Vec<StagedRow>, level: u8) -> Self {
-        // Stable, and quick where parts are in order already: merging is sorting what stands one after the other.
-        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-        rows.dedup_by(|later, earlier| {
-            let same = later.0 == earlier.0;
-            if same {
-                std::mem::swap(later, earlier);
-            }
-            same
-        });
-        Self { rows, level }
-    }
-
-    fn merged(stretches: &[Arc<Self>], level: u8) -> Self {
-        let mut rows = Vec::with_capacity(stretches.iter().map(|stretch| stretch.rows.len()).sum());
-        for stretch in stretches {
-            rows.extend_from_slice(&stretch.rows);
-        }
-        Self::new(rows, level)
-    }
-
-    fn get(&self, key: &[u8]) -> Option<&Option<Slice>> {
-        let at = self.rows.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
-        self.rows.get(at).map(|(_, value)| value)
-    }
-
-    /// Where the rows from a key on begin.
-    fn position(&self, from: &Bound<Vec<u8>>) -> usize {
-        match from {
-            Bound::Unbounded => 0,
-            Bound::Included(from) => self.rows.partition_point(|(key, _)| **key < from[..]),
-            Bound::Excluded(from) => self.rows.partition_point(|(key, _)| **key <= from[..]),
-        }
-    }
-}
-
 /// A row is merged as many times as this goes into the batches of a flush, and a reader looks into at most so many stretches of each level.
-const STRETCHES_MERGED: usize = 8;
+const STRETCHES_MERGED: usize = 16;
 
 /// By table; newest last.
 type Layer = [Vec<Arc<Stretch>>; Table::ALL.len()];
-
-/// Writes of one batch, in order; of several to one key the last counts.
-#[derive(Default)]
-pub struct Writes {
-    tables: [Vec<StagedRow>; Table::ALL.len()],
-    bytes: usize,
-}
-
-impl Writes {
-    pub fn put(&mut self, table: Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        self.add(table, key.as_ref(), Some(value.as_ref()));
-    }
-
-    pub fn remove(&mut self, table: Table, key: impl AsRef<[u8]>) {
-        self.add(table, key.as_ref(), None);
-    }
-
-    fn add(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) {
-        self.bytes += ROW_BYTES + value.map_or(0, <[u8]>::len);
-        self.tables[table as usize].push((Slice::from(key), value.map(Slice::from)));
-    }
-}
 
 /// See the module's text.
 #[derive(Default)]
@@ -175,15 +108,12 @@ struct Layers {
     flushing: Option<Arc<Layer>>,
 }
 
-/// What a row takes beside its value: key and pointers, and room for it where stretches are merged.
-const ROW_BYTES: usize = 80;
-
 impl Staging {
     /// Adds the writes of a batch: a reader sees all of them or none.
     pub fn add(&self, writes: Writes) {
         let _one_at_a_time = self.filler.lock();
         self.bytes.fetch_add(writes.bytes, Ordering::Relaxed);
-        let new = writes.tables.map(|rows| (!rows.is_empty()).then(|| Arc::new(Stretch::new(rows, 0))));
+        let new = writes.into_tables().map(|rows| (!rows.is_empty()).then(|| Arc::new(Stretch::new(rows, 0))));
         {
             let mut layers = self.layers.write();
             for (table, stretch) in layers.filling.iter_mut().zip(new) {
@@ -263,7 +193,9 @@ impl Staging {
             let (stretches, seam) = (&layer[table as usize], &mut seams[table as usize]);
             if !stretches.is_empty() {
                 let new = Stretch::merged(stretches, 0).rows;
-                let next = new.first().into_iter().chain(new.last()).cloned().collect();
+                // Copied, or a row would hold what its neighbours had.
+                let alone = |(key, value): &StagedRow| (key.clone(), value.as_ref().map(|value| Slice::from(&**value)));
+                let next = new.first().into_iter().chain(new.last()).map(alone).collect();
                 ingest(db.keyspace(table), new, std::mem::replace(seam, next)).map_err(|e| db.failure("flush", &e))?;
             }
         }

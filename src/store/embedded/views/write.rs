@@ -3,10 +3,7 @@
 //! Rows are idempotent and may be applied again from an earlier place while some tables are already ahead. So a list's
 //! entry is only a hint: readers check it against the run's own row, and what is stale is removed when it is met.
 
-use super::{
-    Db, keys,
-    staging::{Table, Writes},
-};
+use super::{Db, keys, staging::Table, stretch::Writes};
 use crate::store::tables::{TenantList, discarded, failed};
 use campanile_actors::ports::{Position, Row, StoreError};
 use campanile_schema::{frame, record::RunRecord};
@@ -16,6 +13,11 @@ const POSITION: &[u8] = b"position";
 /// Applies rows and the position.
 pub fn apply(db: &Db, rows: &[(u64, Row)], position: Position) -> Result<(), StoreError> {
     let mut batch = Batch::default();
+    let intervals = rows.iter().filter(|(_, row)| matches!(row, Row::Ledger(_))).count();
+    batch.writes.reserve(Table::Ledger, intervals);
+    for table in [Table::Runs, Table::JobRuns, Table::ByTime] {
+        batch.writes.reserve(table, rows.len() - intervals);
+    }
     for (at, (_, row)) in rows.iter().enumerate() {
         match row {
             Row::Run(record) => batch.run(record),
@@ -52,14 +54,11 @@ pub fn put_position(db: &Db, position: Position) -> Result<(), StoreError> {
 #[derive(Default)]
 struct Batch {
     writes: Writes,
-    scratch: Vec<u8>,
 }
 
 impl Batch {
     fn put<T: serde::Serialize>(&mut self, table: Table, key: &[u8], value: &T) {
-        self.scratch.clear();
-        frame::encode_into(&mut self.scratch, value);
-        self.writes.put(table, key, &self.scratch);
+        self.writes.write(table, key, |bytes| frame::encode_into(bytes, value));
     }
 
     fn run(&mut self, record: &RunRecord) {

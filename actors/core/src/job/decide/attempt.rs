@@ -15,13 +15,14 @@ use campanile_schema::{
     payload::Payload,
     record::RunState,
     rpc::executor::{Assignment, Held},
+    text::Text,
     time::Timestamp,
 };
 
 pub(super) fn start(
     draft: &mut Draft<'_>,
     run: RunId,
-    executor: &str,
+    executor: &Text,
     session: ExecutorSession,
     credit_stamp_ms: u64,
 ) -> Result<Reply, Rejection> {
@@ -36,7 +37,7 @@ pub(super) fn start(
         run,
         attempt,
         token,
-        executor: executor.to_owned(),
+        executor: executor.clone(),
         session,
         at_ms: draft.ctx.now_ms,
     });

@@ -83,12 +83,7 @@ impl<'a> Draft<'a> {
     }
     /// `(cursor, to]` under the version in force.
     pub fn interval(&self, to_ms: i64) -> Interval {
-        Interval {
-            from_ms: self.job.hot.cursor_ms,
-            to_ms,
-            version: self.job.hot.version,
-            tzdb: self.ctx.tzdb.to_owned(),
-        }
+        Interval { from_ms: self.job.hot.cursor_ms, to_ms, version: self.job.hot.version, tzdb: self.ctx.tzdb.into() }
     }
     /// Asks for a permit and an executor for a run that is QUEUED now.
     pub fn enqueue(&mut self, run: RunId) {

@@ -47,7 +47,7 @@ fn doubt(draft: &mut Draft<'_>, run: RunId, state: RunState) {
         run,
         attempt,
         token,
-        executor: "unknown".to_owned(),
+        executor: "unknown".into(),
         session: ExecutorSession(0),
         at_ms,
     });
