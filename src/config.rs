@@ -18,7 +18,7 @@ use crate::{
     ops::explained,
     store::{
         cql::options::{CqlOptions, CqlTls, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
-        embedded::EmbeddedOptions,
+        embedded::{self, EmbeddedOptions},
     },
 };
 use campanile_actors::maintenance::Retention;
@@ -62,8 +62,8 @@ sections! {
         files: FilesSection = FilesSection::default(),
         cluster: ClusterSection = ClusterSection::default(),
     }
-    /// `tzdb_dir`: empty = the bundled time zones.
-    NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 256, tzdb_dir: String = String::new() }
+    /// `shards`: 0 = what suits the store; see [`Config::shards`]. `tzdb_dir`: empty = the bundled time zones.
+    NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 0, tzdb_dir: String = String::new() }
     HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false, cors_origins: Vec<String> = Vec::new() }
     /// `advertise`: empty = where it listens.
     RpcSection { listen: SocketAddr = loopback(7701), advertise: String = String::new() }
@@ -126,6 +126,9 @@ sections! {
         linger_us: u64 = 10_000,
     }
 }
+
+/// Shards of a new store that nodes share: some for each of fifty nodes.
+const SHARDS_OF_CLUSTER: u16 = 256;
 
 /// Least `history.max_mb` but 0: below it a few rounds of compaction take as much.
 const HISTORY_LEAST_MB: u64 = 256;
@@ -205,7 +208,7 @@ impl Config {
     /// The store's options.
     pub fn store(&self) -> EmbeddedOptions {
         let mut store = EmbeddedOptions::new(&self.node.data_dir);
-        store.shards = self.node.shards;
+        store.shards = self.shards();
         store.segment_bytes = self.journal.segment_mb << 20;
         store.views_cache_bytes = self.history.cache_mb << 20;
         store.views_memtable_bytes = self.history.memtable_mb << 20;
@@ -235,9 +238,18 @@ impl Config {
             request_timeout: Duration::from_millis(cql.request_timeout_ms),
             retention_days: self.history.retention_days,
             cluster: self.cluster.name.clone(),
-            shards: self.node.shards,
+            shards: self.shards(),
             node: self.node.name.clone(),
         })
+    }
+
+    /// Shards of a new store. A shard's turn takes all that is due in it, so few shards share more work; many spread over more nodes.
+    pub fn shards(&self) -> u16 {
+        match self.node.shards {
+            0 if self.cql.contact_points.is_empty() => embedded::SHARDS,
+            0 => SHARDS_OF_CLUSTER,
+            set => set,
+        }
     }
 
     /// The directory of files that the node keeps jobs by.
@@ -278,7 +290,8 @@ impl Config {
         need(name(&self.node.name), "node.name", name_rule());
         need(!self.node.data_dir.is_empty(), "node.data_dir", "must not be empty".to_owned());
         let shards = self.node.shards;
-        need(shards.is_power_of_two() && shards <= 4096, "node.shards", "is a power of two, 1 to 4096".to_owned());
+        let fine = shards == 0 || (shards.is_power_of_two() && shards <= 4096);
+        need(fine, "node.shards", "is 0 or a power of two, 1 to 4096".to_owned());
         need(self.history.retention_days <= 36_500, "history.retention_days", range(0, 36_500));
         let max = self.history.max_mb;
         need(max == 0 || max >= HISTORY_LEAST_MB, "history.max_mb", format!("is 0 or at least {HISTORY_LEAST_MB}"));

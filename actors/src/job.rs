@@ -42,8 +42,8 @@ pub enum Turn {
 pub enum After {
     /// Something of it is open.
     Busy,
-    /// Nothing of it runs: it may become these bytes.
-    Idle(Vec<u8>),
+    /// Nothing of it runs: it may become bytes.
+    Idle,
     /// Deleted, and nothing of it runs.
     Gone,
 }
@@ -82,7 +82,7 @@ impl JobActor {
         } else if self.job.hot.status == JobStatus::Deleted {
             After::Gone
         } else {
-            After::Idle(self.job.encode_hot())
+            After::Idle
         }
     }
 }

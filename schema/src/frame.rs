@@ -58,6 +58,22 @@ const SCRATCH_BYTES: usize = 64 << 10;
 
 /// Encodes any stored form: MessagePack with named fields.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    encoded(value, <[u8]>::to_vec)
+}
+
+/// Encodes a stored form over an older one. Both are nearly always as long: then nothing is allocated. Memory whose pieces stay where
+/// they are does not fall apart: pages that were kept half empty made a busy node grow for as long as it ran.
+pub fn encode_over<T: Serialize>(place: &mut Box<[u8]>, value: &T) {
+    encoded(value, |bytes| {
+        if place.len() == bytes.len() {
+            place.copy_from_slice(bytes);
+        } else {
+            *place = bytes.into();
+        }
+    });
+}
+
+fn encoded<T: Serialize, R>(value: &T, take: impl FnOnce(&[u8]) -> R) -> R {
     thread_local! {
         // A vector that grows with the value is moved several times, and this is done for every step of a run.
         static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -66,7 +82,7 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
         scratch.clear();
         scratch.shrink_to(SCRATCH_BYTES);
         encode_into(scratch, value);
-        scratch.as_slice().to_vec()
+        take(scratch)
     })
 }
 

@@ -33,8 +33,6 @@ use std::{
 
 /// Attempts that the node's own executor runs at once.
 const SLOTS: u32 = 8;
-/// Shards of a dev directory, unless the environment says otherwise: one machine, few jobs.
-const SHARDS: u16 = 16;
 const POOL: &str = "default";
 
 #[derive(clap::Args)]
@@ -89,7 +87,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let metrics = record_metrics()?;
     let tls = config.tls.ports().map_err(|why| Failure::usage(format!("[tls] {why}")))?;
     let mut store = EmbeddedOptions::new(dir.join("node"));
-    store.shards = if std::env::var_os("CAMPANILE_NODE__SHARDS").is_some() { config.node.shards } else { SHARDS };
+    store.shards = config.shards();
     store.accept_history_loss = config.history.accept_loss;
     let executor_token = new_token().map_err(Failure::here)?;
     let options = NodeOptions {

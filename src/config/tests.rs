@@ -61,7 +61,7 @@ fn slips_are_told_with_their_place() {
         ("[http]\nlisten = 7\n", &[], "FILE, line 2: invalid type: integer `7`"),
         ("[http]\nlisten = \"here\"\n", &[], "FILE, line 2: invalid socket address syntax"),
         ("[http\n", &[], "FILE, line 1: "),
-        ("# x\n[node]\nshards = 100\n", &[], "FILE, line 3: node.shards is a power of two, 1 to 4096"),
+        ("# x\n[node]\nshards = 100\n", &[], "FILE, line 3: node.shards is 0 or a power of two, 1 to 4096"),
         ("history.max_mb = 255\n", &[], "FILE, line 1: history.max_mb is 0 or at least 256"),
         ("history.retention_days = 99999\n", &[], "FILE, line 1: history.retention_days is 0 to 36500"),
         ("cql.keyspace = \"Jobs\"\n", &[], "FILE, line 1: cql.keyspace is a letter, then letters"),
@@ -93,7 +93,7 @@ fn slips_are_told_with_their_place() {
             "environment variable CAMPANILE_NODE__SHARDS: 'many' is not a whole number",
         ),
         ("", &[("CAMPANILE_NODE__SHARDS", "70000")], "environment variable CAMPANILE_NODE__SHARDS: node.shards: "),
-        ("", &[("CAMPANILE_NODE__SHARDS", "3")], "node.shards is a power of two"),
+        ("", &[("CAMPANILE_NODE__SHARDS", "3")], "node.shards is 0 or a power of two"),
         ("[cluster]\nseeds = [\"a:1\"]\n", &[], "FILE, line 2: cluster.seeds needs cluster.name"),
         ("[cluster]\nname = \"b\"\n", &[], "FILE: cluster.key_file is needed when cluster.name is set"),
         (
@@ -109,4 +109,14 @@ fn slips_are_told_with_their_place() {
     assert_eq!(load("", &[]).unwrap().cql(), None, "the embedded store");
     let two = load("[node]\nshards = 3\n[journal]\nsegment_mb = 1\n", &[]).unwrap_err();
     assert_eq!(two.0.len(), 2);
+}
+
+#[test]
+fn shards_suit_the_store_unless_they_are_set() {
+    let alone = load("", &[]).unwrap();
+    assert_eq!(alone.store().shards, 16);
+    let shared = load("[cql]\ncontact_points = \"db:9042\"\n", &[]).unwrap();
+    assert_eq!(shared.cql().unwrap().shards, 256);
+    let set = load("[node]\nshards = 64\n[cql]\ncontact_points = \"db:9042\"\n", &[]).unwrap();
+    assert_eq!((set.store().shards, set.cql().unwrap().shards), (64, 64));
 }

@@ -105,7 +105,7 @@ impl Shard {
             // It stays, so that its panics are counted.
             _ if error.is_some() => return error,
             After::Busy => {}
-            After::Idle(hot) => self.passivate(id, hot),
+            After::Idle => self.passivate(id),
             After::Gone => {
                 self.drop_deleted(id);
                 return None;
@@ -137,24 +137,22 @@ impl Shard {
         let now = self.directory.time.boot_ms();
         // Over the limit the idlest go first; nearly all are idle after one round trip anyway.
         let patience = if self.active.len() > limits::ACTIVE_JOBS_PER_SHARD { 0 } else { limits::PASSIVATE_AFTER_MS };
-        let idle: Vec<(JobId, Vec<u8>)> = self
-            .active
-            .iter()
-            .filter_map(|id| {
-                let live = self.jobs.get(id)?.live.as_ref()?;
-                (now - live.used_ms >= patience).then(|| (*id, live.job.encode_hot()))
-            })
-            .collect();
-        for (id, hot) in idle {
-            self.passivate(id, hot);
+        let is_idle = |id: &JobId| {
+            let live = self.jobs.get(id).and_then(|slot| slot.live.as_ref());
+            live.is_some_and(|live| now - live.used_ms >= patience)
+        };
+        let idle: Vec<JobId> = self.active.iter().copied().filter(is_idle).collect();
+        for id in idle {
+            self.passivate(id);
         }
     }
 
-    /// The job becomes its bytes (`hot`, as of its last decision).
-    fn passivate(&mut self, id: JobId, hot: Vec<u8>) {
+    /// The job becomes its bytes, as of its last decision.
+    fn passivate(&mut self, id: JobId) {
         let Some(slot) = self.jobs.get_mut(&id) else { return };
-        slot.hot = hot.into_boxed_slice();
-        slot.live = None;
+        if let Some(live) = slot.live.take() {
+            live.job.encode_hot_over(&mut slot.hot);
+        }
         self.active.remove(&id);
     }
 
@@ -168,8 +166,7 @@ impl Shard {
         tracing::error!(job = %id, %reason, "job put into quarantine");
         let event = Event::JobQuarantined { job: id, at_ms: self.directory.time.now_ms(), reason };
         campanile_core::job::apply::apply(&mut live.job, &event);
-        let hot = live.job.encode_hot();
-        self.passivate(id, hot);
+        self.passivate(id);
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         true
     }

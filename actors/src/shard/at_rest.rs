@@ -93,7 +93,7 @@ impl Loaded {
                 self.decided(decision.events, now_us, epoch, &mut rows);
             }
             if let Some(slot) = self.slots.get_mut(&job.id) {
-                slot.hot = job.encode_hot().into_boxed_slice();
+                job.encode_hot_over(&mut slot.hot);
             }
         }
         Ok(rows)

@@ -180,7 +180,7 @@ impl Loaded {
         self.replay_after = self.replay_after.max(last);
         for (id, job) in self.jobs.drain() {
             if let Some(slot) = self.slots.get_mut(&id) {
-                slot.hot = job.encode_hot().into_boxed_slice();
+                job.encode_hot_over(&mut slot.hot);
             }
         }
         self.jobs.shrink_to_fit();
@@ -241,7 +241,7 @@ impl Shard {
             if zones_changed {
                 job.refresh_next_due();
                 if let Some(slot) = self.jobs.get_mut(&id) {
-                    slot.hot = job.encode_hot().into_boxed_slice();
+                    job.encode_hot_over(&mut slot.hot);
                 }
             }
             if job.hot.status != JobStatus::Deleted {

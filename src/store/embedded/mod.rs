@@ -60,6 +60,9 @@ use std::{
     },
 };
 
+/// Shards of a new directory: one node uses it, and with 256 a trigger cost it half to three quarters more (docs/performance.md).
+pub const SHARDS: u16 = 16;
+
 /// How an embedded directory is opened.
 #[derive(Clone, Debug)]
 pub struct EmbeddedOptions {
@@ -90,7 +93,7 @@ impl EmbeddedOptions {
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
-            shards: 256,
+            shards: SHARDS,
             segment_bytes: 64 << 20,
             views_cache_bytes: 64 << 20,
             views_memtable_bytes: 32 << 20,

@@ -158,6 +158,10 @@ impl Job {
     pub fn encode_hot(&self) -> Vec<u8> {
         frame::encode(&self.hot)
     }
+    /// [`Self::encode_hot`] over the bytes of an older state.
+    pub fn encode_hot_over(&self, bytes: &mut Box<[u8]>) {
+        frame::encode_over(bytes, &self.hot);
+    }
 
     pub fn run(&self, run: RunId) -> Option<&OpenRun> {
         self.hot.runs.iter().find(|r| r.id() == run)
