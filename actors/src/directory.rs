@@ -166,6 +166,8 @@ pub struct Directory {
     pub mailbox: Vec<AtomicI64>,
     served: Vec<RwLock<Option<Served>>>,
     pool: OnceLock<ActorRef<PoolMsg>>,
+    /// Runs wait for an executor.
+    pub starved: AtomicBool,
     pub tenants: Arc<Tenants>,
     /// For those who watch.
     pub changes: Arc<Changes>,
@@ -205,6 +207,7 @@ impl Directory {
             mailbox: (0..shards).map(|_| AtomicI64::new(0)).collect(),
             served: (0..shards).map(|_| RwLock::new(None)).collect(),
             pool: OnceLock::new(),
+            starved: AtomicBool::new(false),
             tenants: Arc::default(),
             changes,
             draining: AtomicBool::new(false),

@@ -19,16 +19,31 @@ use campanile_schema::{
 use ractor::ActorRef;
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
         mpsc,
     },
+    thread::Thread,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-/// A frame that comes alone waits this long for those that the same event makes other shards write.
-const GATHER: Duration = Duration::from_micros(200);
+/// A frame that a caller waits for waits itself this long, microseconds, for those that the same event makes other shards write.
+const CALLER_WAITS_US: u64 = 200;
+
+/// Times [`JournalOptions::linger_us`] that a frame waits which nobody waits for: with the default as long as from one tick to the next, which
+/// brings others with it.
+const NOBODY_WAITS: u64 = 5;
+
+/// Who waits for a frame to be durable. The frame waits accordingly for others, which share its write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waiter {
+    /// The body has ended, and no run waits for its place.
+    Nobody,
+    /// A run that is about to start.
+    Run,
+    Caller,
+}
 
 /// One frame on its way to the store.
 pub struct Pending {
@@ -56,6 +71,8 @@ pub struct JournalHandle {
     in_flight: Arc<AtomicI64>,
     failed: Arc<AtomicBool>,
     durable: Arc<parking_lot::Mutex<Position>>,
+    /// None: lanes have rounds of their own.
+    bell: Option<Arc<Bell>>,
 }
 
 /// How the writer groups.
@@ -67,6 +84,61 @@ pub struct JournalOptions {
     pub linger_us: u64,
 }
 
+/// When the writer is to begin. It sleeps until then: woken by each frame that comes it took more processor time than the writes, at 20,000
+/// triggers/s.
+struct Bell {
+    begun: Instant,
+    linger_us: u64,
+    /// Microseconds after `begun`; MAX: nothing waits.
+    due_us: AtomicU64,
+    writer: OnceLock<Thread>,
+}
+
+impl Bell {
+    fn new(linger_us: u64) -> Self {
+        Self { begun: Instant::now(), linger_us, due_us: AtomicU64::new(u64::MAX), writer: OnceLock::new() }
+    }
+
+    fn now_us(&self) -> u64 {
+        self.begun.elapsed().as_micros() as u64
+    }
+
+    /// A frame with this waiter comes; true: the writer is to be rung, as it sleeps for longer.
+    fn wants(&self, waiter: Waiter) -> bool {
+        let patience_us = match waiter {
+            Waiter::Caller => self.linger_us.min(CALLER_WAITS_US),
+            Waiter::Run => self.linger_us,
+            Waiter::Nobody => self.linger_us.saturating_mul(NOBODY_WAITS),
+        };
+        let due_us = self.now_us().saturating_add(patience_us);
+        let before_us = self.due_us.fetch_min(due_us, Ordering::AcqRel);
+        before_us != u64::MAX && due_us < before_us
+    }
+
+    fn ring(&self) {
+        if let Some(writer) = self.writer.get() {
+            writer.unpark();
+        }
+    }
+
+    /// Sleeps until what waits is due, and `not_before_us` at the least. Then nothing waits as far as is known.
+    fn sleep(&self, not_before_us: u64) {
+        loop {
+            // What an earlier round's frames made it forget is written as soon as may be.
+            let due_us = match self.due_us.load(Ordering::Acquire) {
+                u64::MAX => not_before_us,
+                due_us => due_us.max(not_before_us),
+            };
+            let left_us = due_us.saturating_sub(self.now_us());
+            if left_us == 0 {
+                self.due_us.store(u64::MAX, Ordering::Release);
+                return;
+            }
+            std::thread::park_timeout(Duration::from_micros(left_us));
+        }
+    }
+}
+
 impl JournalHandle {
     /// The handle of a writer that somebody else runs ([`crate::owner::lanes`]), and what it hears.
     pub fn new(session: SessionId) -> (Self, mpsc::Sender<ToWriter>, mpsc::Receiver<ToWriter>) {
@@ -76,6 +148,7 @@ impl JournalHandle {
             in_flight: Arc::new(AtomicI64::new(0)),
             failed: Arc::new(AtomicBool::new(false)),
             durable: Arc::new(parking_lot::Mutex::new(Position { session, lane: 0, seq: 0 })),
+            bell: None,
         };
         (handle, sender, receiver)
     }
@@ -87,9 +160,12 @@ impl JournalHandle {
         options: JournalOptions,
         failures: UnboundedSender<StoreError>,
     ) -> std::io::Result<Self> {
-        let (handle, _, receiver) = Self::new(options.session);
+        let (mut handle, _, receiver) = Self::new(options.session);
+        let bell = Arc::new(Bell::new(options.linger_us));
+        handle.bell = Some(bell.clone());
         let writer = Writer {
             receiver,
+            bell,
             journal,
             projector,
             options,
@@ -102,10 +178,20 @@ impl JournalHandle {
     }
 
     /// Hands a frame over, `bytes` is its encoded form. `from` hears `Durable` when it is, and `Projected` later.
-    pub fn append(&self, frame: Arc<Frame>, bytes: Vec<u8>, from: ActorRef<ShardMsg>) {
+    pub fn append(&self, frame: Arc<Frame>, bytes: Vec<u8>, from: ActorRef<ShardMsg>, waiter: Waiter) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
+        let bell = self.bell.as_ref().filter(|bell| bell.wants(waiter));
         // The thread ends only after a failure; then nothing is promised any more.
         let _ = self.sender.send(ToWriter::Frame(Pending { frame, bytes, from }));
+        if let Some(bell) = bell {
+            bell.ring();
+        }
+    }
+    /// A caller waits for what was handed over.
+    pub fn hurry(&self) {
+        if let Some(bell) = self.bell.as_ref().filter(|bell| bell.wants(Waiter::Caller)) {
+            bell.ring();
+        }
     }
     pub fn is_full(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) > limits::JOURNAL_IN_FLIGHT_FRAMES as i64
@@ -127,6 +213,7 @@ impl JournalHandle {
 
 struct Writer {
     receiver: mpsc::Receiver<ToWriter>,
+    bell: Arc<Bell>,
     journal: Arc<dyn Journal>,
     projector: ProjectorHandle,
     options: JournalOptions,
@@ -140,16 +227,16 @@ impl Writer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         let mut seq = 0;
-        let linger = Duration::from_micros(self.options.linger_us);
-        let (mut before, mut more) = (Instant::now(), false);
+        // Set once, here.
+        let _ = self.bell.writer.set(std::thread::current());
+        let (mut before_us, mut more) = (0, false);
         while let Ok(ToWriter::Frame(first)) = self.receiver.recv() {
             seq += 1;
-            // Asleep, and not woken by each frame that comes: at 20,000 triggers/s that took more processor time than the writes. What a full
-            // batch left has waited already.
+            // What a full batch left has waited already.
             if !more {
-                std::thread::sleep((before + linger).saturating_duration_since(Instant::now()).max(linger.min(GATHER)));
+                self.bell.sleep(before_us + self.options.linger_us);
             }
-            before = Instant::now();
+            before_us = self.bell.now_us();
             let batch;
             (batch, more) = self.gather(first);
             let mut bytes = Vec::with_capacity(batch.iter().map(|p| p.bytes.len()).sum());
@@ -216,5 +303,45 @@ pub(crate) fn tell(batch: &[Pending], position: Position) {
     }
     for pending in highest.into_values() {
         let _ = pending.from.cast(ShardMsg::Durable { seq: pending.frame.seq, position });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_writer_is_rung_only_when_somebody_cannot_wait_as_long_as_it_sleeps() {
+        let bell = Bell::new(20_000_000);
+        assert!(!bell.wants(Waiter::Nobody), "the first frame wakes the thread anyway");
+        assert!(!bell.wants(Waiter::Nobody));
+        assert!(bell.wants(Waiter::Run));
+        assert!(!bell.wants(Waiter::Run) && !bell.wants(Waiter::Nobody));
+        assert!(bell.wants(Waiter::Caller));
+        let due_us = bell.due_us.load(Ordering::Acquire);
+        assert!(due_us <= bell.now_us() + CALLER_WAITS_US, "{due_us}");
+        bell.sleep(0);
+        assert!(bell.now_us() >= due_us);
+        assert_eq!(bell.due_us.load(Ordering::Acquire), u64::MAX);
+        assert!(!bell.wants(Waiter::Caller), "nothing waits any more: the next frame is the first again");
+    }
+
+    #[test]
+    fn a_ring_ends_a_longer_sleep() {
+        let bell = Arc::new(Bell::new(3_600_000_000));
+        bell.wants(Waiter::Nobody);
+        let sleeper = std::thread::spawn({
+            let bell = bell.clone();
+            move || {
+                bell.writer.set(std::thread::current()).unwrap();
+                bell.sleep(0);
+            }
+        });
+        while bell.writer.get().is_none() {
+            std::thread::yield_now();
+        }
+        assert!(bell.wants(Waiter::Caller));
+        bell.ring();
+        sleeper.join().unwrap();
     }
 }

@@ -17,6 +17,7 @@ use campanile_schema::{
     limits,
 };
 use ractor::ActorRef;
+use std::sync::atomic::Ordering;
 
 /// Both clocks, ms. Looked at once for some jobs that come together: for each turn of each, that was a hundredth of the node's time.
 #[derive(Clone, Copy)]
@@ -80,13 +81,14 @@ impl Shard {
             queue_full: live.gauge.queue_full() || self.directory.projector.is_full(),
             tzdb: self.directory.tzdb,
         };
+        let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.directory.starved.load(Ordering::Relaxed);
         let turn = live.turn(command, &context);
         let (after, wake) = (live.after(), live.job.wake_at(now_ms));
         self.state.counter += count;
         let reply = reply.take().unwrap_or_default();
         let error = match turn {
             Turn::Decided(decision) => {
-                self.accept(myself, decision, reply);
+                self.accept(myself, decision, reply, crowded);
                 None
             }
             Turn::Rejected(rejection) => {

@@ -4,6 +4,7 @@
 use super::{Forget, Shard};
 use crate::{
     directory::Directory,
+    journal::Waiter,
     messages::{PoolMsg, ReplyTo, ShardMsg},
     ports::Position,
 };
@@ -45,11 +46,20 @@ pub(super) struct OpenFrame {
     frame: Frame,
     decisions: usize,
     forget: Vec<Forget>,
+    waiter: Waiter,
 }
 
 impl Shard {
-    /// Runs `then` when all that was enqueued so far is durable: at once when it is.
+    /// Runs `then`, which a caller waits for, when all that was enqueued so far is durable: at once when it is.
     pub(super) fn when_durable(&mut self, then: impl FnOnce() + Send + 'static) {
+        if self.durable_seq < self.state.seq {
+            self.directory.journal.hurry();
+        }
+        self.behind_durable(then);
+    }
+
+    /// [`Self::when_durable`] that nobody is kept waiting by.
+    pub(super) fn behind_durable(&mut self, then: impl FnOnce() + Send + 'static) {
         if self.durable_seq >= self.state.seq {
             then();
         } else {
@@ -57,10 +67,22 @@ impl Shard {
         }
     }
 
-    /// Puts a decision into the log: applied to memory now, effects and answer when durable.
+    /// Puts a decision that a caller waits for into the log: applied to memory now, effects and answer when durable.
     pub(super) fn append(
         &mut self,
         myself: &ActorRef<ShardMsg>,
+        events: Vec<Event>,
+        effects: Vec<Effect>,
+        reply: ReplyTo,
+        answer: Result<Reply, ApiError>,
+    ) {
+        self.append_for(myself, Waiter::Caller, events, effects, reply, answer);
+    }
+
+    fn append_for(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        waiter: Waiter,
         events: Vec<Event>,
         effects: Vec<Effect>,
         reply: ReplyTo,
@@ -76,13 +98,14 @@ impl Shard {
         let changes = if watched { self.changes_of(&events) } else { Vec::new() };
         open.frame.events.extend(events);
         open.decisions += 1;
+        open.waiter = open.waiter.max(waiter);
         self.state.hlc = open.frame.hlc + open.frame.events.len().max(1) as u64 - 1;
         let (seq, full) = (open.frame.seq, open.decisions >= FRAME_DECISIONS);
         self.open = Some(open);
         self.awaiting.push_back(Awaiting { seq, what: Then::Decision { effects, reply, answer } });
         if !changes.is_empty() {
             let directory = self.directory.clone();
-            self.when_durable(move || directory.changes.push(changes, directory.time.boot_ms()));
+            self.behind_durable(move || directory.changes.push(changes, directory.time.boot_ms()));
         }
         if full {
             self.seal(myself);
@@ -111,19 +134,19 @@ impl Shard {
         let format = self.directory.in_use.event();
         let events = Vec::with_capacity(FRAME_EVENTS);
         let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events, format };
-        OpenFrame { frame, decisions: 0, forget: Vec::new() }
+        OpenFrame { frame, decisions: 0, forget: Vec::new(), waiter: Waiter::Nobody }
     }
 
     /// Hands the open frame to the journal.
     pub(super) fn seal(&mut self, myself: &ActorRef<ShardMsg>) {
-        let Some(OpenFrame { frame, forget, .. }) = self.open.take() else { return };
+        let Some(OpenFrame { frame, forget, waiter, .. }) = self.open.take() else { return };
         let bytes = encode(&frame);
         self.snapshots.bytes_since += bytes.len();
         self.snapshots.oldest_ms.get_or_insert(self.directory.time.boot_ms());
         if !forget.is_empty() {
             self.unprojected.push_back((frame.seq, forget));
         }
-        self.directory.journal.append(Arc::new(frame), bytes, myself.clone());
+        self.directory.journal.append(Arc::new(frame), bytes, myself.clone(), waiter);
     }
 
     /// Keeps the shard's own look-ups in step with an event.
@@ -195,20 +218,27 @@ impl Shard {
         }
     }
 
-    /// A job actor decided.
-    pub(super) fn accept(&mut self, myself: &ActorRef<ShardMsg>, decision: Decision, reply: ReplyTo) {
+    /// A job actor decided. `crowded`: runs of its tenant wait.
+    pub(super) fn accept(&mut self, myself: &ActorRef<ShardMsg>, decision: Decision, reply: ReplyTo, crowded: bool) {
         if decision.events.is_empty() {
             // Rests on what was enqueued before.
             let effects = decision.effects;
             let directory = self.directory.clone();
             let answer = decision.reply;
-            self.when_durable(move || {
+            let called = matches!(reply, ReplyTo::Caller(_));
+            let then = move || {
                 release_effects(&directory, effects);
                 reply.answer(Ok(answer));
-            });
-            return;
+            };
+            return if called { self.when_durable(then) } else { self.behind_durable(then) };
         }
-        self.append(myself, decision.events, decision.effects, reply, Ok(decision.reply));
+        let ends = |event: &Event| matches!(event, Event::AttemptEnded { .. } | Event::RunEnded { .. });
+        let waiter = match &reply {
+            ReplyTo::Caller(_) => Waiter::Caller,
+            ReplyTo::Finish(..) if !crowded && decision.events.iter().all(ends) => Waiter::Nobody,
+            ReplyTo::Finish(..) | ReplyTo::Pool { .. } | ReplyTo::Nobody => Waiter::Run,
+        };
+        self.append_for(myself, waiter, decision.events, decision.effects, reply, Ok(decision.reply));
     }
 
     /// Nothing changed. The answer still waits for what was decided before.

@@ -145,7 +145,7 @@ impl Shard {
                 let job = ended.job;
                 if !self.jobs.contains_key(&job) {
                     let batch = batch.clone();
-                    self.when_durable(move || batch.set(index, FinishOutcome::Stale));
+                    self.behind_durable(move || batch.set(index, FinishOutcome::Stale));
                     continue;
                 }
                 let reply = ReplyTo::Finish(batch.clone(), index);
