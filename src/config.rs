@@ -123,7 +123,7 @@ sections! {
         beat_ms: u32 = 400,
         lanes: u16 = 1,
         window: u32 = 64,
-        linger_us: u64 = 10_000,
+        linger_us: u64 = 20_000,
     }
 }
 
