@@ -122,7 +122,7 @@ impl Bell {
     }
 
     /// Sleeps until what waits is due, and `not_before_us` at the least. Then nothing waits as far as is known.
-    fn sleep(&self, not_before_us: u64) {
+    fn until_due(&self, not_before_us: u64) {
         loop {
             // What an earlier round's frames made it forget is written as soon as may be.
             let due_us = match self.due_us.load(Ordering::Acquire) {
@@ -234,7 +234,7 @@ impl Writer {
             seq += 1;
             // What a full batch left has waited already.
             if !more {
-                self.bell.sleep(before_us + self.options.linger_us);
+                self.bell.until_due(before_us + self.options.linger_us);
             }
             before_us = self.bell.now_us();
             let batch;
@@ -320,21 +320,21 @@ mod tests {
         assert!(bell.wants(Waiter::Caller));
         let due_us = bell.due_us.load(Ordering::Acquire);
         assert!(due_us <= bell.now_us() + CALLER_WAITS_US, "{due_us}");
-        bell.sleep(0);
+        bell.until_due(0);
         assert!(bell.now_us() >= due_us);
         assert_eq!(bell.due_us.load(Ordering::Acquire), u64::MAX);
         assert!(!bell.wants(Waiter::Caller), "nothing waits any more: the next frame is the first again");
     }
 
     #[test]
-    fn a_ring_ends_a_longer_sleep() {
+    fn a_ring_ends_a_longer_wait() {
         let bell = Arc::new(Bell::new(3_600_000_000));
         bell.wants(Waiter::Nobody);
-        let sleeper = std::thread::spawn({
+        let writer = std::thread::spawn({
             let bell = bell.clone();
             move || {
                 bell.writer.set(std::thread::current()).unwrap();
-                bell.sleep(0);
+                bell.until_due(0);
             }
         });
         while bell.writer.get().is_none() {
@@ -342,6 +342,6 @@ mod tests {
         }
         assert!(bell.wants(Waiter::Caller));
         bell.ring();
-        sleeper.join().unwrap();
+        writer.join().unwrap();
     }
 }
