@@ -196,6 +196,9 @@ impl Sim {
         let decoded = Job::decode(next.id, &frame::encode(&*next.def), &bytes).unwrap();
         assert_same(&decoded, next, "encoding the hot state loses nothing");
         assert_eq!(decoded.encode_hot(), bytes);
+        let mut over = self.job.encode_hot().into_boxed_slice();
+        next.encode_hot_over(&mut over);
+        assert_eq!(*over, *bytes, "the state over the bytes of the one before");
         self.check_resting(next, &bytes);
         let mut used: Vec<u64> = decision.events.iter().filter_map(id_used).collect();
         assert!(used.len() as u64 <= context.ids.count);
