@@ -328,8 +328,9 @@ mod tests {
 
     #[test]
     fn a_ring_ends_a_longer_wait() {
-        let bell = Arc::new(Bell::new(3_600_000_000));
+        let bell = Arc::new(Bell::new(4_000_000));
         bell.wants(Waiter::Nobody);
+        let due_us = bell.due_us.load(Ordering::Acquire);
         let writer = std::thread::spawn({
             let bell = bell.clone();
             move || {
@@ -343,5 +344,6 @@ mod tests {
         assert!(bell.wants(Waiter::Caller));
         bell.ring();
         writer.join().unwrap();
+        assert!(bell.now_us() < due_us, "it slept on");
     }
 }
