@@ -45,7 +45,7 @@ pub(super) struct Days {
 }
 
 pub(super) async fn history(call: Call, days: Days) -> Answered {
-    let history = call.ops.store_history(&call.caller, days.from.as_deref(), days.to.as_deref())?;
+    let history = call.ops.store_history(&call.caller, days.from.as_deref(), days.to.as_deref()).await?;
     Ok(send(&call, history))
 }
 

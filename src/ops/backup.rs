@@ -74,12 +74,15 @@ impl Operations {
     }
 
     /// Runs that ended on closed days, for operators. `from` and `to` are days such as 2026-02-01, both included.
-    pub fn store_history(&self, caller: &Caller, from: Option<&str>, to: Option<&str>) -> Answer<Backup> {
+    pub async fn store_history(&self, caller: &Caller, from: Option<&str>, to: Option<&str>) -> Answer<Backup> {
         let day = |field: &str, text: Option<&str>| {
             text.map(|text| text.parse::<Day>().map_err(|why| invalid(format!("{field}: {why}")))).transpose()
         };
         let (from, to) = (day("from", from)?, day("to", to)?);
-        self.source(caller, |now_ms| What::History(days::closed(from, to, now_ms)))
+        let history = self.source(caller, |now_ms| What::History(days::closed(from, to, now_ms)))?;
+        // A run that was started again has left its day.
+        self.scheduler.shown().await?;
+        Ok(history)
     }
 
     fn source(&self, caller: &Caller, what: impl FnOnce(i64) -> What) -> Answer<Backup> {

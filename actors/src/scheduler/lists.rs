@@ -25,6 +25,12 @@ use std::{collections::VecDeque, sync::Arc};
 const SPARE: usize = 4;
 
 impl Scheduler {
+    /// Waits until the read model shows what was durable at the call, half a second at most.
+    pub async fn shown(&self) -> Answer<()> {
+        self.directory()?.projector.shows_all().await;
+        Ok(())
+    }
+
     /// Ordered by id; the page token is the last id seen.
     pub async fn jobs(&self, filter: JobFilter) -> Answer<Page<JobView>> {
         let directory = self.directory()?;
