@@ -73,7 +73,7 @@ sections! {
     AuthSection { token_file: String = String::new(), calls_per_sec: u32 = 0 }
     /// Empty = none.
     SecretsSection { key_file: String = String::new() }
-    HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, accept_loss: bool = false, cache_mb: u64 = 64, memtable_mb: u64 = 32 }
+    HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, accept_loss: bool = false, cache_mb: u64 = 16, memtable_mb: u64 = 32 }
     JournalSection { segment_mb: u64 = 64, linger_us: u64 = 2_000 }
     /// `contact_points`: with commas between them; empty = the embedded store.
     CqlSection {

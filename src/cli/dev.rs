@@ -21,7 +21,6 @@ use crate::{
     node::{Node, NodeOptions},
     ops::Operations,
     secrets::{KeyRing, new_key_line},
-    store::embedded::EmbeddedOptions,
     tls::Ports,
     zones,
 };
@@ -86,9 +85,8 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let secrets = key_ring(&dir)?;
     let metrics = record_metrics()?;
     let tls = config.tls.ports().map_err(|why| Failure::usage(format!("[tls] {why}")))?;
-    let mut store = EmbeddedOptions::new(dir.join("node"));
-    store.shards = config.shards();
-    store.accept_history_loss = config.history.accept_loss;
+    let mut store = config.store();
+    store.dir = dir.join("node");
     let executor_token = new_token().map_err(Failure::here)?;
     let options = NodeOptions {
         name: "dev".to_owned(),

@@ -95,7 +95,7 @@ impl EmbeddedOptions {
             dir: dir.into(),
             shards: SHARDS,
             segment_bytes: 64 << 20,
-            views_cache_bytes: 64 << 20,
+            views_cache_bytes: 16 << 20,
             views_memtable_bytes: 32 << 20,
             views_workers: if std::thread::available_parallelism().is_ok_and(|n| n.get() > 2) { 2 } else { 1 },
             accept_history_loss: false,
