@@ -112,7 +112,7 @@ async fn too_much_at_once_is_refused_and_nothing_of_it_is_executed() {
     eventually("there is room", || async { ask(&a, "b", "hello").await.is_ok() }).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn a_full_outbox_is_a_clear_error() {
     let files = Files::of("bells");
     let (a, b) = (node("a", &files).await, node("b", &files).await);
