@@ -62,8 +62,9 @@ sections! {
         files: FilesSection = FilesSection::default(),
         cluster: ClusterSection = ClusterSection::default(),
     }
-    /// `shards`: 0 = what suits the store; see [`Config::shards`]. `tzdb_dir`: empty = the bundled time zones.
-    NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 0, tzdb_dir: String = String::new() }
+    /// `shards`: 0 = what suits the store; see [`Config::shards`]. `threads`: 0 = one for each processor. `tzdb_dir`: empty = the bundled time
+    /// zones.
+    NodeSection { name: String = "campanile".to_owned(), data_dir: String = "campanile-data".to_owned(), shards: u16 = 0, threads: u16 = 0, tzdb_dir: String = String::new() }
     HttpSection { listen: SocketAddr = loopback(7700), open_metrics: bool = false, cors_origins: Vec<String> = Vec::new() }
     /// `advertise`: empty = where it listens.
     RpcSection { listen: SocketAddr = loopback(7701), advertise: String = String::new() }
@@ -129,6 +130,9 @@ sections! {
 
 /// Shards of a new store that nodes share: some for each of fifty nodes.
 const SHARDS_OF_CLUSTER: u16 = 256;
+
+/// More threads than this for actors are a mistake.
+const THREADS_MOST: u16 = 1024;
 
 /// Least `history.max_mb` but 0: below it a few rounds of compaction take as much.
 const HISTORY_LEAST_MB: u64 = 256;
@@ -292,6 +296,7 @@ impl Config {
         let shards = self.node.shards;
         let fine = shards == 0 || (shards.is_power_of_two() && shards <= 4096);
         need(fine, "node.shards", "is 0 or a power of two, 1 to 4096".to_owned());
+        need(self.node.threads <= THREADS_MOST, "node.threads", range(0, THREADS_MOST.into()));
         need(self.history.retention_days <= 36_500, "history.retention_days", range(0, 36_500));
         let max = self.history.max_mb;
         need(max == 0 || max >= HISTORY_LEAST_MB, "history.max_mb", format!("is 0 or at least {HISTORY_LEAST_MB}"));

@@ -7,7 +7,7 @@ use crate::{
     ending::Ending,
     journal::JournalHandle,
     lending::Counts,
-    messages::{PoolMsg, ShardMsg},
+    messages::{End, PoolMsg, ShardMsg},
     owner::{InUse, OwnerHandle},
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
@@ -20,7 +20,7 @@ use campanile_schema::{
     stored::TenantRecord,
 };
 use hashbrown::HashMap;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use ractor::ActorRef;
 use std::sync::{
     Arc, OnceLock,
@@ -168,6 +168,10 @@ pub struct Directory {
     pool: OnceLock<ActorRef<PoolMsg>>,
     /// Runs wait for an executor.
     pub starved: AtomicBool,
+    /// Runs wait for permits that come back when others end.
+    pub limited: AtomicBool,
+    /// Attempts that have ended since the last tick.
+    ends: Mutex<HashMap<ShardId, Vec<End>>>,
     pub tenants: Arc<Tenants>,
     /// For those who watch.
     pub changes: Arc<Changes>,
@@ -208,6 +212,8 @@ impl Directory {
             served: (0..shards).map(|_| RwLock::new(None)).collect(),
             pool: OnceLock::new(),
             starved: AtomicBool::new(false),
+            limited: AtomicBool::new(false),
+            ends: Mutex::default(),
             tenants: Arc::default(),
             changes,
             draining: AtomicBool::new(false),
@@ -288,6 +294,28 @@ impl Directory {
     pub fn tick_quotas(&self) {
         if self.starting.load(Ordering::Acquire) <= 0 {
             self.to_pool(PoolMsg::QuotaTick);
+        }
+    }
+    /// Attempts have ended. They go to their shards with the next tick, which saves most shards a turn and a frame; at once while runs wait for
+    /// what they give back.
+    pub fn end(&self, ends: Vec<(ShardId, End)>) {
+        let mut waiting = self.ends.lock();
+        for (shard, end) in ends {
+            waiting.entry(shard).or_default().push(end);
+        }
+        drop(waiting);
+        if self.starved.load(Ordering::Relaxed) || self.limited.load(Ordering::Relaxed) {
+            self.tell_ends();
+        }
+    }
+    /// Attempts that have ended since the last time, by shard.
+    pub fn take_ends(&self) -> HashMap<ShardId, Vec<End>> {
+        std::mem::take(&mut *self.ends.lock())
+    }
+    /// Tells shards of the attempts that have ended, without waiting for the next tick.
+    pub fn tell_ends(&self) {
+        for (shard, ends) in self.take_ends() {
+            self.to_shard(shard, ShardMsg::Finish(ends));
         }
     }
     /// Sends to a shard of this node without waiting; a stopping node loses nothing by it, since nothing was promised.

@@ -50,6 +50,14 @@ pub enum ReplyTo {
     },
 }
 
+/// An attempt has ended, as its executor says, and where the outcome is told.
+pub struct End {
+    pub ended: Ended,
+    pub batch: Arc<FinishBatch>,
+    /// Its place in the batch.
+    pub index: usize,
+}
+
 /// Collects the outcomes of one `executor.finish`; answered when the last is in.
 #[derive(Debug)]
 pub struct FinishBatch {
@@ -111,14 +119,14 @@ pub struct Bind {
 
 /// To a shard.
 pub enum ShardMsg {
-    /// Something in the wheel may be due.
-    Tick,
+    /// Something in the wheel may be due, and attempts have ended since the last one.
+    Tick(Vec<End>),
     /// Once a second: passivate, snapshot.
     Housekeep,
     /// Something is asked of it.
     Call(ShardCall, oneshot::Sender<Answer<ShardAnswer>>),
     Start(Vec<Bind>),
-    Finish(Vec<(Ended, usize)>, Arc<FinishBatch>),
+    Finish(Vec<End>),
     /// The executor refused or could not be reached: the attempt did not start.
     NotStarted(Vec<Held>, &'static str),
     Suspect(Vec<Held>),

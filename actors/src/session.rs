@@ -190,16 +190,20 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
         acted = acts;
         let fires = directory.time.tick() && acts;
         let now = directory.time.now_ms();
+        let mut ends = directory.take_ends();
         for (index, wake) in directory.wakes.iter().enumerate() {
             let shard = ShardId(index as u16);
             if fires && wake.load(Ordering::Relaxed) <= now && !directory.draining.load(Ordering::Relaxed) {
                 // The shard publishes its next wake when it has looked.
                 wake.store(i64::MAX, Ordering::Relaxed);
-                directory.to_shard(shard, ShardMsg::Tick);
+                directory.to_shard(shard, ShardMsg::Tick(ends.remove(&shard).unwrap_or_default()));
             }
             if index as u64 % HOUSEKEEP_TICKS == ticks % HOUSEKEEP_TICKS {
                 directory.to_shard(shard, ShardMsg::Housekeep);
             }
+        }
+        for (shard, ends) in ends {
+            directory.to_shard(shard, ShardMsg::Finish(ends));
         }
         if ticks.is_multiple_of(QUOTA_TICKS) {
             directory.tick_quotas();

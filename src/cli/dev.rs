@@ -10,7 +10,7 @@ use super::{
     fires, logging, output,
     remote::{DevFile, default_dev_dir},
     server::{
-        EXECUTOR_GRACE, environment, keep_metrics, on_runtime, over_own_tls, parent_gone, record_metrics, told_to_stop,
+        EXECUTOR_GRACE, environment, keep_metrics, on_threads, over_own_tls, parent_gone, record_metrics, told_to_stop,
     },
 };
 use crate::{
@@ -115,7 +115,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         retention: config.retention(),
         linger_us: config.journal.linger_us,
     };
-    on_runtime(async move {
+    on_threads(config.node.threads, async move {
         let node = Node::start(options).await.map_err(Failure::here)?;
         tokio::spawn(keep_metrics(metrics));
         let scheme = if tls.http.is_some() { "https" } else { "http" };

@@ -122,7 +122,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         retention: config.retention(),
         linger_us: if config.cluster.is_on() { config.cluster.linger_us } else { config.journal.linger_us },
     };
-    on_runtime(async {
+    on_threads(config.node.threads, async {
         let home = if config.cluster.is_on() {
             HomeOptions::Cluster(Box::new(cluster::join(&config).await.map_err(Failure::here)?))
         } else {
@@ -219,7 +219,16 @@ pub(super) fn record_metrics() -> Result<PrometheusHandle, Failure> {
 
 /// Runs a node or an executor to its end.
 pub(super) fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    on_threads(0, work)
+}
+
+/// [`on_runtime`] with so many threads; 0: one for each processor.
+pub(super) fn on_threads(threads: u16, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if threads > 0 {
+        runtime.worker_threads(threads.into());
+    }
+    let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| Failure::here(format!("no threads to run on: {error}")))?;
     let done = runtime.block_on(async {
         refuse_large_files_by_error()?;

@@ -62,6 +62,7 @@ fn slips_are_told_with_their_place() {
         ("[http]\nlisten = \"here\"\n", &[], "FILE, line 2: invalid socket address syntax"),
         ("[http\n", &[], "FILE, line 1: "),
         ("# x\n[node]\nshards = 100\n", &[], "FILE, line 3: node.shards is 0 or a power of two, 1 to 4096"),
+        ("[node]\nthreads = 1025\n", &[], "FILE, line 2: node.threads is 0 to 1024"),
         ("history.max_mb = 255\n", &[], "FILE, line 1: history.max_mb is 0 or at least 256"),
         ("history.retention_days = 99999\n", &[], "FILE, line 1: history.retention_days is 0 to 36500"),
         ("cql.keyspace = \"Jobs\"\n", &[], "FILE, line 1: cql.keyspace is a letter, then letters"),

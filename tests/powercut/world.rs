@@ -257,7 +257,7 @@ impl World {
         let fires = directory.time.tick();
         for shard in (0..SHARDS).map(ShardId) {
             if fires {
-                directory.to_shard(shard, ShardMsg::Tick);
+                directory.to_shard(shard, ShardMsg::Tick(Vec::new()));
             }
             if self.random.one_in(8) {
                 directory.to_shard(shard, ShardMsg::Housekeep);

@@ -364,6 +364,7 @@ impl PoolState {
         for run in misfits {
             self.misfits.insert(run.run, run);
         }
+        directory.limited.store(self.quotas.lacks_ends(), Ordering::Relaxed);
         directory.starved.store(self.queues.values().any(|queue| !queue.is_empty()), Ordering::Relaxed);
         for (shard, binds) in binds {
             directory.to_shard(shard, ShardMsg::Start(binds));

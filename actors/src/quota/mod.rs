@@ -19,7 +19,7 @@ pub(crate) use borrow::home_of;
 use crate::directory::Tenants;
 use campanile_core::job::Waiting;
 use campanile_schema::{ids::RunId, stored::TenantRecord};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::sync::{Arc, atomic::Ordering};
 use tenant::Quota;
 
@@ -37,6 +37,8 @@ pub struct Quotas {
     borrower: Option<Borrower>,
     /// Tenants that have something to ask of their home shards.
     asking: Vec<usize>,
+    /// Tenants with runs that wait for others to end.
+    lacking: HashSet<usize>,
 }
 
 impl Quotas {
@@ -49,7 +51,13 @@ impl Quotas {
             open: false,
             borrower,
             asking: Vec::new(),
+            lacking: HashSet::new(),
         }
+    }
+
+    /// Runs wait for permits that others give back when they end.
+    pub fn lacks_ends(&self) -> bool {
+        !self.lacking.is_empty()
     }
 
     /// A run wants a permit. Returns it when it has one at once: its tenant has no limits.
@@ -134,6 +142,7 @@ impl Quotas {
             if granting {
                 quota.grant(&mut granted);
             }
+            self.note_lacking(index);
             self.note_asking(index);
         }
         granted
@@ -159,8 +168,18 @@ impl Quotas {
     fn give_back(&mut self, index: usize, run: RunId) {
         let quota = &mut self.quotas[index];
         quota.release(run);
-        if !quota.waiting.is_empty() {
+        if quota.waiting.is_empty() {
+            self.lacking.remove(&index);
+        } else {
             self.touch(index);
+        }
+    }
+
+    fn note_lacking(&mut self, index: usize) {
+        if self.quotas[index].lacks_ends() {
+            self.lacking.insert(index);
+        } else {
+            self.lacking.remove(&index);
         }
     }
 
@@ -235,6 +254,30 @@ mod tests {
         quotas.ended(TENANT, RunId(2));
         assert_eq!(ids(&quotas.grant(0)), [4]);
         assert!(quotas.why(TENANT, RunId(5)).is_some_and(|why| why.starts_with("TENANT_CONCURRENCY: 2 of 2")));
+    }
+
+    #[test]
+    fn runs_lack_ends_while_they_wait_for_permits_of_others_and_no_longer() {
+        let mut quotas = Quotas::new(Arc::default(), None);
+        quotas.set(limited(1, 0.0));
+        quotas.tick();
+        assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 0)).is_none());
+        assert_eq!((ids(&quotas.grant(0)), quotas.lacks_ends()), (vec![1], true));
+        quotas.pause(TENANT, true);
+        quotas.grant(0);
+        assert!(!quotas.lacks_ends(), "no end helps a tenant that is paused");
+        quotas.pause(TENANT, false);
+        quotas.grant(0);
+        assert!(quotas.lacks_ends());
+        quotas.dequeue(TENANT, RunId(2));
+        assert!(!quotas.lacks_ends(), "it was given up");
+        assert!(quotas.want(waiting(3, 0)).is_none());
+        quotas.ended(TENANT, RunId(1));
+        assert_eq!((ids(&quotas.grant(0)), quotas.lacks_ends()), (vec![3], false));
+        quotas.set(limited(0, 1.0));
+        assert!(quotas.want(waiting(4, 0)).is_none() && quotas.want(waiting(5, 0)).is_none());
+        quotas.grant(0);
+        assert!(!quotas.lacks_ends(), "a rate comes with time");
     }
 
     #[test]

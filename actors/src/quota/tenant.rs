@@ -82,6 +82,11 @@ impl Quota {
         self.known && !self.paused && self.limit.max_concurrent_runs == 0 && self.limit.max_triggers_per_sec <= 0.0
     }
 
+    /// Runs wait, and what they wait for comes when others end.
+    pub fn lacks_ends(&self) -> bool {
+        !self.waiting.is_empty() && !self.paused && self.limit.max_concurrent_runs > 0
+    }
+
     fn shard(&self, run: RunId) -> ShardId {
         run.shard(self.shards)
     }

@@ -4,7 +4,7 @@ use super::{Scheduler, ToExecutor};
 use crate::{
     calls::{ShardCall, ask, gone},
     directory::Directory,
-    messages::{Answer, FinishBatch, PoolMsg, ShardMsg},
+    messages::{Answer, End, FinishBatch, PoolMsg},
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -18,15 +18,11 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
 
 /// Results for a shard of another node. Those that it does not take are sent again.
-async fn finish_elsewhere(
-    directory: Arc<Directory>,
-    shard: ShardId,
-    items: Vec<(Ended, usize)>,
-    batch: Arc<FinishBatch>,
-) {
-    let (ended, indexes): (Vec<Ended>, Vec<usize>) = items.into_iter().unzip();
+async fn finish_elsewhere(directory: Arc<Directory>, shard: ShardId, ends: Vec<End>) {
+    let (ended, places): (Vec<Ended>, Vec<_>) =
+        ends.into_iter().map(|End { ended, batch, index }| (ended, (batch, index))).unzip();
     let outcomes: Vec<FinishOutcome> = ask(&directory, shard, ShardCall::Finish(ended)).await.unwrap_or_default();
-    for (n, index) in indexes.into_iter().enumerate() {
+    for (n, (batch, index)) in places.into_iter().enumerate() {
         batch.set(index, outcomes.get(n).copied().unwrap_or(FinishOutcome::Again));
     }
 }
@@ -94,6 +90,8 @@ impl Scheduler {
             }
             parts.remove(&session).unwrap_or_default()
         };
+        // What it ended before it does not hold any more.
+        directory.tell_ends();
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Announce(session, held, port));
         let stop = directory.ended.or_answer(answer).await.ok_or_else(gone)?;
@@ -117,18 +115,22 @@ impl Scheduler {
         }
         let (done, outcomes) = oneshot::channel();
         let batch = FinishBatch::new(count, done);
-        let mut groups: HashMap<ShardId, Vec<(Ended, usize)>> = HashMap::new();
+        let mut elsewhere: HashMap<ShardId, Vec<End>> = HashMap::new();
+        let mut here = Vec::with_capacity(count);
         for (index, ended) in finish.items.into_iter().enumerate() {
-            groups.entry(ended.run.shard(directory.shards)).or_default().push((ended, index));
-        }
-        for (shard, items) in groups {
+            let shard = ended.run.shard(directory.shards);
+            let end = End { ended, batch: batch.clone(), index };
             if directory.membership.is_some() && !directory.serves(shard) {
-                tokio::spawn(finish_elsewhere(directory.clone(), shard, items, batch.clone()));
-                continue;
+                elsewhere.entry(shard).or_default().push(end);
+            } else {
+                here.push((shard, end));
             }
-            directory.to_shard(shard, ShardMsg::Finish(items, batch.clone()));
         }
         drop(batch);
+        for (shard, ends) in elsewhere {
+            tokio::spawn(finish_elsewhere(directory.clone(), shard, ends));
+        }
+        directory.end(here);
         let outcomes = directory.ended.or_answer(outcomes).await;
         let outcomes = outcomes.unwrap_or_else(|| vec![FinishOutcome::Again; count]);
         Ok(Finished { outcomes })

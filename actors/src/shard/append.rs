@@ -35,9 +35,6 @@ pub(super) enum Then {
 /// largest params), so a batch with it fits into the smallest segment.
 const FRAME_DECISIONS: usize = 16;
 
-/// Room for events of a frame, so that it seldom grows: a decision has one or two.
-const FRAME_EVENTS: usize = 2 * FRAME_DECISIONS;
-
 /// Ids of jobs that are gone which the list of ids may hold beside as many as there are jobs.
 const ORDER_SLACK: usize = 64;
 
@@ -96,7 +93,14 @@ impl Shard {
             self.index(event, &mut open.forget);
         }
         let changes = if watched { self.changes_of(&events) } else { Vec::new() };
-        open.frame.events.extend(events);
+        if open.frame.events.is_empty() && self.frame_events <= events.len() {
+            // Nothing is copied for a frame of one decision.
+            open.frame.events = events;
+        } else {
+            let missing = self.frame_events.saturating_sub(open.frame.events.len());
+            open.frame.events.reserve(missing.max(events.len()));
+            open.frame.events.extend(events);
+        }
         open.decisions += 1;
         open.waiter = open.waiter.max(waiter);
         self.state.hlc = open.frame.hlc + open.frame.events.len().max(1) as u64 - 1;
@@ -132,14 +136,14 @@ impl Shard {
         let hlc = self.state.next_hlc(self.directory.time.now_us());
         self.state.seq += 1;
         let format = self.directory.in_use.event();
-        let events = Vec::with_capacity(FRAME_EVENTS);
-        let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events, format };
+        let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events: Vec::new(), format };
         OpenFrame { frame, decisions: 0, forget: Vec::new(), waiter: Waiter::Nobody }
     }
 
     /// Hands the open frame to the journal.
     pub(super) fn seal(&mut self, myself: &ActorRef<ShardMsg>) {
         let Some(OpenFrame { frame, forget, waiter, .. }) = self.open.take() else { return };
+        self.frame_events = frame.events.len();
         let bytes = encode(&frame);
         self.snapshots.bytes_since += bytes.len();
         self.snapshots.oldest_ms.get_or_insert(self.directory.time.boot_ms());
@@ -254,7 +258,7 @@ impl Shard {
     pub(super) fn durable(&mut self, seq: u64, position: Position) {
         self.durable_seq = self.durable_seq.max(seq);
         self.durable_position = self.durable_position.max(position);
-        let mut effects = Vec::new();
+        let mut effects = Vec::with_capacity(self.awaiting.len().min(FRAME_DECISIONS));
         while self.awaiting.front().is_some_and(|a| a.seq <= seq) {
             let Some(done) = self.awaiting.pop_front() else { break };
             match done.what {

@@ -3,7 +3,7 @@
 use super::{Shard, Slot, append::not_found};
 use crate::{
     calls::{FinalAction, Port, ShardAnswer, ShardCall, gone, nowhere},
-    messages::{Answer, Bind, Envelope, FinishBatch, ReplyTo, ShardMsg},
+    messages::{Answer, Bind, End, Envelope, FinishBatch, ReplyTo, ShardMsg},
 };
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
@@ -50,8 +50,9 @@ impl Shard {
             ShardCall::Finish(items) => {
                 let (done, outcomes) = oneshot::channel();
                 let batch = FinishBatch::new(items.len(), done);
-                let items = items.into_iter().enumerate().map(|(index, ended)| (ended, index)).collect();
-                self.finish(myself, items, &batch);
+                let end = |(index, ended)| End { ended, batch: batch.clone(), index };
+                self.finish(myself, items.into_iter().enumerate().map(end).collect());
+                drop(batch);
                 let port = Port::new(port);
                 tokio::spawn(async move { port.send(outcomes.await.map_err(|_| gone())) });
             }
@@ -135,20 +136,19 @@ impl Shard {
         }
     }
 
-    pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, items: Vec<(Ended, usize)>, batch: &Arc<FinishBatch>) {
-        let mut items = items.into_iter();
-        while !items.as_slice().is_empty() {
-            let some = items.as_slice().iter().take(FETCHED_TOGETHER);
-            self.fetch(some.map(|(ended, _)| &ended.job));
+    pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, ends: Vec<End>) {
+        let mut ends = ends.into_iter();
+        while !ends.as_slice().is_empty() {
+            let some = ends.as_slice().iter().take(FETCHED_TOGETHER);
+            self.fetch(some.map(|end| &end.ended.job));
             let moment = self.moment();
-            for (ended, index) in items.by_ref().take(FETCHED_TOGETHER) {
+            for End { ended, batch, index } in ends.by_ref().take(FETCHED_TOGETHER) {
                 let job = ended.job;
                 if !self.jobs.contains_key(&job) {
-                    let batch = batch.clone();
                     self.behind_durable(move || batch.set(index, FinishOutcome::Stale));
                     continue;
                 }
-                let reply = ReplyTo::Finish(batch.clone(), index);
+                let reply = ReplyTo::Finish(batch, index);
                 self.submit_at(myself, envelope(job, Command::Finish(Box::new(ended)), reply), moment);
             }
         }

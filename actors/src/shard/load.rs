@@ -217,6 +217,7 @@ impl Shard {
             wheel: Wheel::new(now),
             active: HashSet::new(),
             open: None,
+            frame_events: 0,
             asking: Vec::new(),
             awaiting: VecDeque::new(),
             unprojected: VecDeque::new(),

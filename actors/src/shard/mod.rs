@@ -75,6 +75,8 @@ pub struct Shard {
     /// Jobs that have an actor.
     active: HashSet<JobId>,
     open: Option<OpenFrame>,
+    /// Events of the frame before, for which the next one has room from the start.
+    frame_events: usize,
     /// New runs of this turn, to be enqueued at its end.
     asking: Vec<Effect>,
     awaiting: VecDeque<Awaiting>,
@@ -124,11 +126,14 @@ impl Actor for ShardActor {
         shard: &mut Shard,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            ShardMsg::Tick => shard.tick(&myself),
+            ShardMsg::Tick(ends) => {
+                shard.finish(&myself, ends);
+                shard.tick(&myself);
+            }
             ShardMsg::Housekeep => shard.housekeep(&myself),
             ShardMsg::Call(call, port) => shard.answer(&myself, call, port).await,
             ShardMsg::Start(binds) => shard.start_bound(&myself, binds),
-            ShardMsg::Finish(items, batch) => shard.finish(&myself, items, &batch),
+            ShardMsg::Finish(ends) => shard.finish(&myself, ends),
             ShardMsg::NotStarted(held, why) => shard.not_started(&myself, held, why),
             ShardMsg::Suspect(held) => shard.suspect(&myself, held),
             ShardMsg::Heard(held, session, port) => shard.heard(&myself, held, session, port),
