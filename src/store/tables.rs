@@ -3,8 +3,9 @@
 
 use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
+    event::Outcome,
     ids::{JobId, RunId},
-    record::{RunRecord, RunState},
+    record::{RunRecord, RunState, Source},
 };
 use std::sync::Arc;
 
@@ -39,6 +40,27 @@ pub fn failed(state: RunState) -> bool {
         | RunState::Canceled
         | RunState::Skipped => false,
     }
+}
+
+/// A scheduled run that took longer also has an entry of its own in its job's list: the interval that fired it goes so much earlier.
+pub const SHORT_RUN_MS: i64 = 3_600_000;
+
+/// The run of an interval that a schedule closed by firing it, and nothing else: from it the job's list follows too.
+pub fn fired(row: &LedgerRow) -> Option<RunId> {
+    match row.entries.as_slice() {
+        [entry] => match entry.outcome {
+            Outcome::Fired | Outcome::FiredLate => entry.run,
+            Outcome::Skipped | Outcome::Missed | Outcome::Coalesced | Outcome::DstSkipped => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a job's list has the run by the interval that fired it ([`fired`]).
+pub fn is_listed_by_fire(record: &RunRecord) -> bool {
+    let begun = record.logical_ms.map_or(record.created_ms, |due| due.min(record.created_ms));
+    let short = record.ended_ms.is_some_and(|ended| ended.saturating_sub(begun) <= SHORT_RUN_MS);
+    record.source == Source::Schedule && record.generation == 1 && record.state.is_final() && short
 }
 
 /// A run whose dead letter was put away.

@@ -7,8 +7,8 @@ use super::{
     super::{Core, connection::Kind, error},
     places::{fires_bucket, fires_shards, history_bucket},
     read::{DOING, Filling, buckets, decode, records},
-    write::fired,
 };
+use crate::store::tables::fired;
 use campanile_actors::ports::{LedgerRow, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},

@@ -14,21 +14,17 @@ use super::{
         tenant_bucket,
     },
 };
-use crate::store::tables::{TenantList, discarded, failed};
+use crate::store::tables::{TenantList, discarded, failed, fired, is_listed_by_fire};
 use campanile_actors::ports::{LedgerRow, Row, StoreError, ViewBatch};
 use campanile_schema::{
-    event::Outcome,
     frame,
     ids::{JobId, RunId, ShardId},
     limits,
-    record::{RunRecord, Source},
+    record::RunRecord,
 };
 use futures_util::future::try_join_all;
 use scylla::{statement::prepared::PreparedStatement, value::CqlValue};
 use std::collections::BTreeMap;
-
-/// A scheduled run that took longer is also in its job's own list: the row of its interval ends so much earlier than its record.
-const SHORT_RUN_MS: i64 = 3_600_000;
 
 type Write<'a> = (&'a PreparedStatement, Vec<CqlValue>);
 
@@ -69,23 +65,6 @@ struct Gathered<'a> {
     places: BTreeMap<Place, Vec<Write<'a>>>,
     /// By shard and range.
     runs: BTreeMap<(i32, i64), Unpacked>,
-}
-
-/// The run of an interval that a schedule closed by firing it, and nothing else.
-pub fn fired(row: &LedgerRow) -> Option<RunId> {
-    match row.entries.as_slice() {
-        [entry] => match entry.outcome {
-            Outcome::Fired | Outcome::FiredLate => entry.run,
-            Outcome::Skipped | Outcome::Missed | Outcome::Coalesced | Outcome::DstSkipped => None,
-        },
-        _ => None,
-    }
-}
-
-/// Whether a job's list has the run by the interval that fired it.
-fn is_listed(record: &RunRecord) -> bool {
-    let short = record.ended_ms.is_some_and(|ended| ended.saturating_sub(record.created_ms) <= SHORT_RUN_MS);
-    record.source == Source::Schedule && record.generation == 1 && record.state.is_final() && short
 }
 
 fn long(number: u64) -> CqlValue {
@@ -154,7 +133,7 @@ impl<'a> Gathered<'a> {
             self.put_history(Place::Runs(column, range), &statements.put_run, values, hlc.cast_signed());
         }
         self.runs.entry((shard_column(shard), pack_range(run))).or_default().push((run, hlc, bytes));
-        if is_listed(record) {
+        if is_listed_by_fire(record) {
             return;
         }
         let (shard, bucket) = (self.core.shard_of(record.job), history_bucket(record.created_ms));

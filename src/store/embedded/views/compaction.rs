@@ -7,10 +7,12 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-/// Makes the filter of the table `ledger`.
+/// Makes the filter of a table of intervals.
 pub struct LedgerRetention {
     /// Rows that end before this go.
     pub from_ms: Arc<AtomicI64>,
+    /// So much later: lists of jobs need them as long as the runs that they fired.
+    pub after_ms: i64,
 }
 
 struct Filter {
@@ -23,7 +25,7 @@ impl Factory for LedgerRetention {
     }
 
     fn make_filter(&self, _context: &Context) -> Box<dyn CompactionFilter> {
-        Box::new(Filter { from_ms: self.from_ms.load(Ordering::Relaxed) })
+        Box::new(Filter { from_ms: self.from_ms.load(Ordering::Relaxed).saturating_sub(self.after_ms) })
     }
 }
 

@@ -44,7 +44,7 @@ pub fn caller_key(job: JobId, key: &str) -> Vec<u8> {
     bytes
 }
 
-/// `ledger`: a job's intervals by their end. Twenty bytes, which fjall keeps without an allocation: of the length only what
+/// `ledger` and `fires`: a job's intervals by their end. Twenty bytes, which fjall keeps without an allocation: of the length only what
 /// tells apart intervals with one end (empty ones).
 pub fn ledger(job: JobId, to_ms: i64, from_ms: i64) -> [u8; 20] {
     let mut key = [0; 20];
@@ -65,6 +65,14 @@ pub fn ledger_at(job: JobId, to_ms: i64) -> [u8; 16] {
 /// End of the interval of a `ledger` key.
 pub fn ledger_to(key: &[u8]) -> Option<i64> {
     eight(key, 8).map(time_back)
+}
+
+/// Job, end and beginning of a `ledger` key; None where the interval is longer than its key tells.
+pub fn of_ledger(key: &[u8]) -> Option<(JobId, i64, i64)> {
+    let length = u32::from_be_bytes(key.get(16..20)?.try_into().ok()?);
+    let to_ms = ledger_to(key)?;
+    let from_ms = to_ms.checked_sub(i64::from(length)).filter(|_| length < u32::MAX)?;
+    Some((JobId(u64::from_be_bytes(eight(key, 0)?)), to_ms, from_ms))
 }
 
 /// What all keys of a tenant begin with.
@@ -90,11 +98,18 @@ pub fn of_tenant_run(key: &[u8]) -> Option<(i64, RunId)> {
     Some((time_back(ended), RunId(!u64::from_be_bytes(run))))
 }
 
-/// `by_time`: what ended when, for retention.
+/// `by_time`: what ended when, for retention; of several runs that share a row ([`super::packs`]) the first.
 pub fn by_time(ended_ms: i64, run: RunId) -> [u8; 16] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&time(ended_ms));
     key[8..].copy_from_slice(&run.0.to_be_bytes());
+    key
+}
+
+/// The same of a pack. Longer: a run that leaves its lists takes only what is its own.
+pub fn pack(ended_ms: i64, first: RunId) -> [u8; 17] {
+    let mut key = [0; 17];
+    key[..16].copy_from_slice(&by_time(ended_ms, first));
     key
 }
 
@@ -108,14 +123,10 @@ pub fn of_by_time(key: &[u8]) -> Option<(i64, RunId)> {
     Some((time_back(eight(key, 0)?), RunId(u64::from_be_bytes(eight(key, 8)?))))
 }
 
-/// The value of `by_time`: in which lists the run stands (bits), and its tenant if in any.
-pub fn by_time_value(record: &RunRecord) -> Vec<u8> {
+/// The value of `by_time` of a run that stands in lists: in which (bits), and its tenant.
+pub fn by_time_value(record: &RunRecord) -> Option<Vec<u8>> {
     let lists = u8::from(record.dead_letter) | u8::from(failed(record.state)) << 1;
-    let mut value = vec![lists];
-    if lists != 0 {
-        value.extend_from_slice(record.tenant.as_bytes());
-    }
-    value
+    (lists != 0).then(|| [&[lists], record.tenant.as_bytes()].concat())
 }
 
 /// The lists and the tenant of a `by_time` value.
@@ -185,6 +196,8 @@ mod tests {
         assert_eq!(of_tenant_run(&tenant_run("tenant", -44, RunId(8))), Some((-44, RunId(8))));
         assert_eq!(of_by_time(&by_time(1234, RunId(8))), Some((1234, RunId(8))));
         assert_eq!(ledger_to(&ledger(JobId(1), 55, 44)), Some(55));
+        assert_eq!(of_ledger(&ledger(JobId(1), 55, -44)), Some((JobId(1), 55, -44)));
+        assert_eq!(of_ledger(&ledger(JobId(1), 55, i64::MIN)), None);
         assert_eq!(log_offset(&log_chunk(RunId(1), 2, 333)), Some(333));
         assert_eq!(of_log_chunk(&log_chunk(RunId(1), 2, 333)), Some((RunId(1), 2)));
     }

@@ -9,10 +9,13 @@
 
 mod compaction;
 mod export;
+mod fires;
 mod keys;
 mod lists;
 mod logs;
+mod merged;
 mod open;
+mod packs;
 mod points;
 mod retain;
 mod staging;
@@ -107,6 +110,24 @@ impl Db {
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
+    /// The interval of a row of `fires`.
+    fn fired_interval(&self, (key, value): &(Slice, Slice)) -> Result<LedgerRow, StoreError> {
+        fires::interval(key, value).ok_or_else(|| self.damaged("fired interval"))
+    }
+
+    /// Run and instant of a row of `fires`, as an entry of its job's list.
+    fn fire(&self, (key, value): &(Slice, Slice)) -> Result<(RunId, Option<i64>), StoreError> {
+        let entry = fires::entry(key, value).ok_or_else(|| self.damaged("fired interval"))?;
+        Ok((entry.1, Some(entry.0)))
+    }
+
+    fn damaged(&self, what: &str) -> StoreError {
+        let dir = self.dir.display();
+        StoreError::Corrupt(format!(
+            "{dir}: a {what} cannot be read. Remove the directory to rebuild it from the journal"
+        ))
+    }
+
     fn decode<T: serde::de::DeserializeOwned>(&self, what: &'static str, value: &Slice) -> Result<T, StoreError> {
         frame::decode(what, value).map_err(|e| {
             StoreError::Corrupt(format!(
@@ -193,7 +214,7 @@ impl Tables for FjallTables {
     }
 
     fn runs_stored(&self) -> u64 {
-        self.db().map_or(0, |db| db.keyspace(Table::ByTime).approximate_len() as u64)
+        self.db().map_or(0, |db| db.keyspace(Table::Runs).approximate_len() as u64)
     }
 
     fn compact(&self) -> Result<(), StoreError> {

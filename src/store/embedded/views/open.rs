@@ -8,7 +8,7 @@ use super::{
 };
 use crate::store::{
     embedded::{EmbeddedOptions, history::TableSource},
-    tables::Tables,
+    tables::{SHORT_RUN_MS, Tables},
 };
 use campanile_actors::ports::{Position, StoreError};
 use fjall::{
@@ -131,7 +131,9 @@ fn open_existing(settings: &Settings) -> Result<Db, String> {
     }
     empty_journal(&settings.views).map_err(|e| format!("cannot empty their journal: {e}"))?;
     let opened = database(settings)?;
-    if let Some(missing) = Table::ALL.iter().find(|t| !opened.database.keyspace_exists(t.name())) {
+    // A release before had no `fires`: it is made, and what stands in other tables stays there.
+    let expected = Table::ALL.iter().filter(|table| **table != Table::Fires);
+    if let Some(missing) = expected.copied().find(|t| !opened.database.keyspace_exists(t.name())) {
         return Err(format!("the table {} is missing", missing.name()));
     }
     let db = assemble(settings, opened.database, opened.ledger_from_ms)?;
@@ -172,8 +174,18 @@ fn database(settings: &Settings) -> Result<Opened, String> {
         .max_journaling_size(JOURNAL_BYTES)
         .manual_journal_persist(true)
         .with_compaction_filter_factories(Arc::new(move |name| {
-            let filter = LedgerRetention { from_ms: Arc::clone(&from_ms) };
-            (name == Table::Ledger.name()).then(|| Arc::new(filter) as _)
+            let after_ms = match Table::ALL.iter().find(|table| table.name() == name)? {
+                Table::Ledger => 0,
+                Table::Fires => SHORT_RUN_MS,
+                Table::Runs
+                | Table::JobRuns
+                | Table::Keys
+                | Table::DeadLetters
+                | Table::Failed
+                | Table::ByTime
+                | Table::Meta => return None,
+            };
+            Some(Arc::new(LedgerRetention { from_ms: Arc::clone(&from_ms), after_ms }) as _)
         }));
     let database = in_background(|| database.open()).map_err(|e| format!("cannot open: {e}"))?;
     Ok(Opened { database, ledger_from_ms })

@@ -26,6 +26,8 @@ pub enum Table {
     JobRuns,
     Keys,
     Ledger,
+    /// The part of the ledger from which lists of jobs follow.
+    Fires,
     DeadLetters,
     Failed,
     ByTime,
@@ -34,11 +36,12 @@ pub enum Table {
 }
 
 impl Table {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Runs,
         Self::JobRuns,
         Self::Keys,
         Self::Ledger,
+        Self::Fires,
         Self::DeadLetters,
         Self::Failed,
         Self::ByTime,
@@ -51,6 +54,7 @@ impl Table {
             Self::JobRuns => "job_runs",
             Self::Keys => "keys",
             Self::Ledger => "ledger",
+            Self::Fires => "fires",
             Self::DeadLetters => "dead_letters",
             Self::Failed => "failed",
             Self::ByTime => "by_time",
@@ -76,7 +80,12 @@ impl Table {
             // runs a filter is half a MiB, which would be read for each.
             Self::Runs
             // Read by ranges, for which no filter helps.
-            | Self::JobRuns | Self::Ledger | Self::DeadLetters | Self::Failed | Self::ByTime => Filters::None,
+            | Self::JobRuns
+            | Self::Ledger
+            | Self::Fires
+            | Self::DeadLetters
+            | Self::Failed
+            | Self::ByTime => Filters::None,
         }
     }
 }
@@ -153,11 +162,15 @@ impl Staging {
         layers.newest_first(table).find_map(|stretch| stretch.get(key)).cloned()
     }
 
-    /// Rows from a key on, as of now.
-    fn rows(&self, table: Table, from: &Bound<Vec<u8>>) -> StagedRows {
+    /// Rows from a key on, or up to it, as of now.
+    fn rows(&self, table: Table, way: Way, bound: &Bound<Vec<u8>>) -> StagedRows {
         let layers = self.layers.read();
         let stretches = layers.newest_first(table);
-        StagedRows { newest_first: stretches.map(|stretch| (stretch.clone(), stretch.position(from))).collect() }
+        let place = |stretch: &Stretch| match way {
+            Way::Rising => stretch.position(bound),
+            Way::Falling => stretch.position_behind(bound),
+        };
+        StagedRows { way, newest_first: stretches.map(|stretch| (stretch.clone(), place(stretch))).collect() }
     }
 
     /// Writes what is there now as table files; durable when this returns. After a failure the rows are still read from here, and the
@@ -230,17 +243,42 @@ impl Layers {
     }
 }
 
+/// In which order rows are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Rising,
+    Falling,
+}
+
+impl Way {
+    /// Of two keys, which comes first.
+    fn first(self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        match self {
+            Self::Rising => a.cmp(b),
+            Self::Falling => b.cmp(a),
+        }
+    }
+}
+
 /// Staged rows in order, each key once.
 struct StagedRows {
-    /// With the place of the next row of each.
+    way: Way,
+    /// With the place behind which the next row of each stands: rising it is the one there, falling the one before.
     newest_first: Vec<(Arc<Stretch>, usize)>,
 }
 
 impl StagedRows {
+    fn head<'a>(way: Way, stretch: &'a Stretch, place: usize) -> Option<&'a StagedRow> {
+        match way {
+            Way::Rising => stretch.rows.get(place),
+            Way::Falling => stretch.rows.get(place.checked_sub(1)?),
+        }
+    }
+
     fn peek(&self) -> Option<&StagedRow> {
-        let heads = self.newest_first.iter().filter_map(|(stretch, next)| stretch.rows.get(*next));
+        let heads = self.newest_first.iter().filter_map(|(stretch, place)| Self::head(self.way, stretch, *place));
         // Of those with one key the first, which is the newest.
-        heads.min_by(|(a, _), (b, _)| a.cmp(b))
+        heads.min_by(|(a, _), (b, _)| self.way.first(a, b))
     }
 }
 
@@ -249,8 +287,13 @@ impl Iterator for StagedRows {
 
     fn next(&mut self) -> Option<StagedRow> {
         let row = self.peek()?.clone();
-        for (stretch, next) in &mut self.newest_first {
-            *next += usize::from(stretch.rows.get(*next).is_some_and(|(key, _)| *key == row.0));
+        for (stretch, place) in &mut self.newest_first {
+            if Self::head(self.way, stretch, *place).is_some_and(|(key, _)| *key == row.0) {
+                match self.way {
+                    Way::Rising => *place += 1,
+                    Way::Falling => *place -= 1,
+                }
+            }
         }
         Some(row)
     }
@@ -272,10 +315,26 @@ impl Db {
         from: Bound<Vec<u8>>,
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<(Slice, Slice), StoreError>> {
-        let merged = Merge::over(self, table, from);
-        let prefix = prefix.to_vec();
-        merged.take_while(move |row| row.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix)))
+        with_prefix(Merge::over(self, table, from), prefix)
     }
+
+    /// Rows with the prefix up to a key, the last one first.
+    pub fn scan_back(
+        &self,
+        table: Table,
+        upto: Bound<Vec<u8>>,
+        prefix: &[u8],
+    ) -> impl Iterator<Item = Result<(Slice, Slice), StoreError>> {
+        with_prefix(Merge::back(self, table, upto), prefix)
+    }
+}
+
+fn with_prefix<D: Deref<Target = Db>>(
+    rows: Merge<D>,
+    prefix: &[u8],
+) -> impl Iterator<Item = Result<(Slice, Slice), StoreError>> {
+    let prefix = prefix.to_vec();
+    rows.take_while(move |row| row.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix)))
 }
 
 /// Rows of all layers, as of when it was made.
@@ -291,9 +350,23 @@ impl<D: Deref<Target = Db>> Merge<D> {
     /// From a key on to the end of the table.
     pub fn over(db: D, table: Table, from: Bound<Vec<u8>>) -> Self {
         // Layers first: a row moves down, never up.
-        let staged = db.staging.rows(table, &from);
+        let staged = db.staging.rows(table, Way::Rising, &from);
         let files = db.keyspace(table).range((from, Bound::Unbounded));
         Self { db, staged, files, next: None }
+    }
+
+    /// From a key back to the beginning of the table.
+    pub fn back(db: D, table: Table, upto: Bound<Vec<u8>>) -> Self {
+        let staged = db.staging.rows(table, Way::Falling, &upto);
+        let files = db.keyspace(table).range((Bound::Unbounded, upto));
+        Self { db, staged, files, next: None }
+    }
+
+    fn next_of_files(&mut self) -> Option<fjall::Guard> {
+        match self.staged.way {
+            Way::Rising => self.files.next(),
+            Way::Falling => self.files.next_back(),
+        }
     }
 }
 
@@ -303,7 +376,7 @@ impl<D: Deref<Target = Db>> Iterator for Merge<D> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if self.next.is_none() {
-                self.next = match self.files.next().map(fjall::Guard::into_inner) {
+                self.next = match self.next_of_files().map(fjall::Guard::into_inner) {
                     None => None,
                     Some(Err(error)) => return Some(Err(self.db.failure("read", &error))),
                     Some(Ok(row)) => Some(row),
@@ -318,7 +391,7 @@ impl<D: Deref<Target = Db>> Iterator for Merge<D> {
                         self.next = None;
                         true
                     } else {
-                        staged < file
+                        self.staged.way.first(staged, file).is_lt()
                     }
                 }
             };
@@ -382,6 +455,13 @@ mod tests {
                 let scanned: Vec<(Vec<u8>, Vec<u8>)> = scanned.map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
                 let wanted = map.range((from, Bound::Unbounded)).map(|(k, v)| (k.clone(), v.clone()));
                 assert_eq!(scanned, wanted.collect::<Vec<_>>(), "batch {batch}");
+            }
+            let upto = vec![b'k', random(KEYS) as u8];
+            for upto in [Bound::Unbounded, Bound::Included(upto.clone()), Bound::Excluded(upto)] {
+                let scanned = db.scan_back(Table::Keys, upto.clone(), b"k").map(Result::unwrap);
+                let scanned: Vec<(Vec<u8>, Vec<u8>)> = scanned.map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+                let wanted = map.range((Bound::Unbounded, upto)).rev().map(|(k, v)| (k.clone(), v.clone()));
+                assert_eq!(scanned, wanted.collect::<Vec<_>>(), "batch {batch}, falling");
             }
         }
         assert!((STRETCHES_MERGED..3 * STRETCHES_MERGED).contains(&most_stretches), "{most_stretches} stretches");

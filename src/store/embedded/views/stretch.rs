@@ -62,6 +62,15 @@ impl Stretch {
             Bound::Excluded(from) => self.rows.partition_point(|(key, _)| **key <= from[..]),
         }
     }
+
+    /// Behind the last row up to a key.
+    pub fn position_behind(&self, upto: &Bound<Vec<u8>>) -> usize {
+        match upto {
+            Bound::Unbounded => self.rows.len(),
+            Bound::Included(upto) => self.rows.partition_point(|(key, _)| **key <= upto[..]),
+            Bound::Excluded(upto) => self.rows.partition_point(|(key, _)| **key < upto[..]),
+        }
+    }
 }
 
 /// What a row takes beside its value: key and pointers, and room for it where stretches are merged.

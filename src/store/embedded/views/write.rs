@@ -1,11 +1,14 @@
 //! Rows into the tables, and the tables onto the disk.
 //!
+//! A run that a schedule started is two rows: the interval that it closed (`fires`), from which its job's list follows too, and its record; of
+//! `by_time` it shares a row with what else ended in the batch.
+//!
 //! Rows are idempotent and may be applied again from an earlier place while some tables are already ahead. So a list's
 //! entry is only a hint: readers check it against the run's own row, and what is stale is removed when it is met.
 
-use super::{Db, keys, staging::Table, stretch::Writes};
-use crate::store::tables::{TenantList, discarded, failed};
-use campanile_actors::ports::{Position, Row, StoreError};
+use super::{Db, fires, keys, packs, staging::Table, stretch::Writes};
+use crate::store::tables::{TenantList, discarded, failed, is_listed_by_fire};
+use campanile_actors::ports::{LedgerRow, Position, Row, StoreError};
 use campanile_schema::{frame, record::RunRecord};
 
 const POSITION: &[u8] = b"position";
@@ -14,10 +17,9 @@ const POSITION: &[u8] = b"position";
 pub fn apply(db: &Db, rows: &[(u64, Row)], position: Position) -> Result<(), StoreError> {
     let mut batch = Batch::default();
     let intervals = rows.iter().filter(|(_, row)| matches!(row, Row::Ledger(_))).count();
-    batch.writes.reserve(Table::Ledger, intervals);
-    for table in [Table::Runs, Table::JobRuns, Table::ByTime] {
-        batch.writes.reserve(table, rows.len() - intervals);
-    }
+    batch.writes.reserve(Table::Fires, intervals);
+    batch.writes.reserve(Table::Runs, rows.len() - intervals);
+    batch.ended.reserve(rows.len() - intervals);
     for (at, (_, row)) in rows.iter().enumerate() {
         match row {
             Row::Run(record) => batch.run(record),
@@ -30,11 +32,12 @@ pub fn apply(db: &Db, rows: &[(u64, Row)], position: Position) -> Result<(), Sto
                 leave_lists(db, &mut batch.writes, &rows[..at], record)?;
                 batch.run(&discarded(record));
             }
-            Row::Ledger(row) => batch.put(Table::Ledger, &keys::ledger(row.job, row.to_ms, row.from_ms), row),
+            Row::Ledger(row) => batch.interval(row),
             // Its history stays until retention.
             Row::JobDeleted(_) => {}
         }
     }
+    packs::put(&mut batch.writes, batch.ended);
     batch.writes.put(Table::Meta, POSITION, frame::encode(&position));
     db.staging.add(batch.writes);
     Ok(())
@@ -54,6 +57,8 @@ pub fn put_position(db: &Db, position: Position) -> Result<(), StoreError> {
 #[derive(Default)]
 struct Batch {
     writes: Writes,
+    /// Runs that stand in no list of their tenant.
+    ended: Vec<packs::Ended>,
 }
 
 impl Batch {
@@ -61,15 +66,28 @@ impl Batch {
         self.writes.write(table, key, |bytes| frame::encode_into(bytes, value));
     }
 
+    fn interval(&mut self, row: &LedgerRow) {
+        let key = keys::ledger(row.job, row.to_ms, row.from_ms);
+        match fires::value(row) {
+            Some(value) => self.writes.put(Table::Fires, key, value),
+            None => self.put(Table::Ledger, &key, row),
+        }
+    }
+
     fn run(&mut self, record: &RunRecord) {
         self.put(Table::Runs, &keys::run(record.run), record);
         let writes = &mut self.writes;
-        writes.put(Table::JobRuns, keys::job_run(record.job, record.run), []);
+        if !is_listed_by_fire(record) {
+            writes.put(Table::JobRuns, keys::job_run(record.job, record.run), []);
+        }
         if let Some(key) = &record.key {
             writes.put(Table::Keys, keys::caller_key(record.job, key), keys::run(record.run));
         }
         let Some(ended) = record.ended_ms else { return };
-        writes.put(Table::ByTime, keys::by_time(ended, record.run), keys::by_time_value(record));
+        match keys::by_time_value(record) {
+            Some(value) => writes.put(Table::ByTime, keys::by_time(ended, record.run), value),
+            None => self.ended.push((ended, record.run)),
+        }
         if record.dead_letter {
             writes.put(Table::DeadLetters, keys::tenant_run(&record.tenant, ended, record.run), []);
         }
