@@ -42,6 +42,8 @@ pub const STATS_READ_BYTES: usize = 4 << 20;
 pub const PLOT_POINTS: usize = 600;
 /// A probe of availability must be answered within this time, milliseconds.
 pub const PROBE_MS: u64 = 1_000;
+/// Probes in a row without any answer after which a node that others started is taken for gone, count.
+pub const SILENT_PROBES: usize = 5;
 /// Disk that must stay free for a run to start and go on, MiB, unless a flag names another.
 pub const LEAST_FREE_MIB: u64 = 512;
 /// Largest workload file, bytes.

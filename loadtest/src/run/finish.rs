@@ -1,6 +1,9 @@
 //! Turns what was seen into the report, and prints the verdict.
 
-use super::one::{Early, Seen};
+use super::{
+    one::{Early, Seen},
+    watch::Probed,
+};
 use crate::{
     report::{Figures, Report, Second, Stretch, Totals, machine::Machine, verdict},
     scenario::Scenario,
@@ -88,7 +91,7 @@ fn seconds(seen: &mut Seen) -> Vec<Second> {
         (s.start_p50_ms, s.start_p99_ms) = (row.start.map(|p| p.p50_ms), row.start.map(|p| p.p99_ms));
         (s.start_p999_ms, s.start_max_ms) = (row.start.map(|p| p.p999_ms), row.start.map(|p| p.max_ms));
         (s.end_p99_ms, s.durable_p99_ms) = (row.end_p99_ms, row.durable_p99_ms);
-        s.up = up.get(&(begin_s + second)).copied();
+        s.up = up.get(&(begin_s + second)).map(|probed| *probed == Probed::Ready);
         let cores = s.node.map(|node| node.cores);
         s.node_cpu_us_per_trigger = cores.filter(|_| s.received > 0).map(|cores| cores * 1e6 / s.received as f64);
         seconds.push(s);

@@ -1,12 +1,16 @@
 //! `run`: carries out workload files against a real system, second by second, and judges each by what its file expects.
 
 mod calls;
+mod close;
 mod create;
 mod finish;
 mod measure;
 mod one;
 mod progress;
+mod seconds;
+mod stop;
 mod system;
+mod traces;
 mod watch;
 
 use crate::{
@@ -22,7 +26,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use tokio::sync::watch::{Receiver, channel};
+use stop::Stop;
 
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
@@ -111,7 +115,7 @@ struct Work {
 
 /// Runs all files, one after the other. All are read before the first is run: a slip in the last one should not cost an hour.
 pub async fn run(args: RunArgs) -> Outcome {
-    let stop = stop_on_signals();
+    let stop = Stop::on_signals();
     let mut works = Vec::new();
     let mut wrong = false;
     for file in &args.files {
@@ -185,30 +189,6 @@ fn directory(base: &Path, name: &str) -> Result<PathBuf, String> {
         ));
     }
     dir.canonicalize().map_err(told)
-}
-
-/// True once somebody wants the end. Asked a second time, everything is killed at once.
-fn stop_on_signals() -> Receiver<bool> {
-    let (send, stop) = channel(false);
-    tokio::spawn(async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-        if let (Ok(mut interrupt), Ok(mut term)) = signals {
-            for again in [false, true] {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = term.recv() => {}
-                }
-                if again {
-                    crate::children::kill_all();
-                    std::process::exit(i32::from(Outcome::Interrupted.exit_code()));
-                }
-                // The last receiver is gone only when all is over.
-                let _ = send.send(true);
-            }
-        }
-    });
-    stop
 }
 
 #[derive(Args, Clone, Debug)]

@@ -34,6 +34,13 @@ pub(super) struct Address {
     pub executor_token: String,
 }
 
+/// A process that did not end well.
+pub(super) struct Ended {
+    pub what: String,
+    /// By its own word, and not because it took too long: an executor's counts are not whole then.
+    pub failed: bool,
+}
+
 /// See the module's text. Dropping it kills all processes that it started.
 pub(super) struct System {
     pub dir: PathBuf,
@@ -210,16 +217,27 @@ impl System {
         self.is_own().then(|| self.dir.join("data"))
     }
 
-    /// Stops what it started, the node first, so that it does not see its executors leave.
-    pub fn stop(mut self) {
+    /// Stops what it started, the node first, so that it does not see its executors leave. Tells of those that did not end well.
+    pub fn stop(mut self) -> Vec<Ended> {
+        let mut told = Vec::new();
+        let mut tell = |name: &str, status: std::io::Result<ExitStatus>, log: &str| match status {
+            Ok(status) if status.success() => {}
+            Ok(status) => told.push(Ended {
+                what: format!("{name} ended with {status} when it was stopped; see {log}"),
+                failed: status.code().is_some(),
+            }),
+            Err(error) => told.push(Ended { what: format!("{name} could not be stopped: {error}"), failed: false }),
+        };
         block_in_place(|| {
             if let Some(node) = self.node.take() {
                 // Killed when it takes too long; the run is over either way.
-                let _ = node.stop(STOP);
+                tell("the node", node.stop(STOP), "node.log");
             }
             for executor in self.executors.drain(..) {
-                let _ = executor.stop(STOP);
+                let name = executor.name.clone();
+                tell(&name, executor.end(STOP), "executors.log");
             }
         });
+        told
     }
 }
