@@ -379,3 +379,47 @@ async fn on_a_full_disk_the_verdict_is_printed_and_executors_that_could_not_writ
     assert!(told.contains("executor-2 ended with exit status: 2 when it was stopped"), "{told}");
     nothing_is_left(dir.path());
 }
+
+#[tokio::test]
+async fn targets_are_told_with_medians_and_fatal_only_when_asked() {
+    let dir = workload("seconds = 2\n[target]\np99_ms = 0.001\nmax_ms = 600000");
+    let mut command = run(&dir, &["--repeat", "2", "--server-bin"]);
+    command.arg(server());
+    let (code, told) = ended(command).await;
+    assert_eq!(code, Some(0), "{told}");
+    let summary = fs::read_to_string(dir.path().join("runs/summary.md")).unwrap();
+    assert!(told.contains(&summary), "{told}");
+    assert!(summary.contains("2 of 2 runs green") && summary.contains("at most 0.00 | **missed** by "), "{summary}");
+    assert!(summary.contains("| at most 600000 | held |") && summary.contains("| small | lag_p99_ms | "), "{summary}");
+    for n in ["1", "2"] {
+        let page = fs::read_to_string(dir.path().join("runs/small").join(n).join("report.html")).unwrap();
+        assert!(page.contains("missed by") && page.contains("history lag p99, ms"), "{page}");
+    }
+    let strict = workload("seconds = 2\n[target]\np99_ms = 0.001");
+    let mut command = run(&strict, &["--strict", "--server-bin"]);
+    command.arg(server());
+    let (code, told) = ended(command).await;
+    assert!(code == Some(1) && told.contains("target missed: p99_ms"), "{told}");
+    nothing_is_left(strict.path());
+}
+
+#[tokio::test]
+async fn a_restarted_node_is_timed_until_the_first_trigger() {
+    let phases = "[[phase]]\nname = \"p\"\nseconds = 2\n[[phase]]\nname = \"stopped\"\nseconds = 6\nrestart = \"term\"\n\
+        [[phase]]\nname = \"killed\"\nseconds = 6\nrestart = \"kill\"";
+    let dir = workload(phases);
+    let node = Foreign::start().await;
+    let (code, told) = ended(node.measured(&dir)).await;
+    assert!(code == Some(2) && told.contains("leave --rpc out"), "{told}");
+    fs::remove_dir_all(dir.path().join("runs")).unwrap();
+    let (code, report, told) = outcome(own_node(&dir).await, &dir).await;
+    assert_eq!(code, Some(0), "{told}");
+    let restarts = report["totals"]["restarts"].as_array().unwrap();
+    assert_eq!(restarts.iter().map(|r| r["phase"].as_str().unwrap()).collect::<Vec<_>>(), ["stopped", "killed"]);
+    for restarted in restarts {
+        let (seconds, rss) = (restarted["firstTriggerS"].as_f64().unwrap(), restarted["rssMb"].as_f64().unwrap());
+        assert!((0.01..60.0).contains(&seconds) && rss > 1.0, "{restarted}");
+    }
+    let second = report["happened"][0]["second"].as_i64().unwrap();
+    assert_eq!((second, report["all"]["due"].as_u64()), (2, Some(700)), "{told}");
+}

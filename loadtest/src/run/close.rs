@@ -28,6 +28,11 @@ impl Run<'_> {
         if seen.until_s == frame.length_s() as i64 {
             self.drain(seen).await?;
         }
+        let ended_early = seen.until_s < frame.length_s() as i64;
+        if self.check && ended_early {
+            self.check = false;
+            self.progress.tell("not judged by the history checker: its ramp ended before its last step");
+        }
         if self.check {
             let mut jobs: Vec<JobId> = seen.created.all().collect();
             jobs.extend(seen.calls.created.lock().unwrap_or_else(PoisonError::into_inner).iter());

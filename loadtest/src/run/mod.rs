@@ -7,6 +7,7 @@ mod finish;
 mod measure;
 mod one;
 mod progress;
+mod ramp;
 mod seconds;
 mod stop;
 mod system;
@@ -14,7 +15,8 @@ mod traces;
 mod watch;
 
 use crate::{
-    limits::{LEAST_FREE_MIB, WORKLOAD_BYTES},
+    limits::{LEAST_FREE_MIB, REPEATS, WORKLOAD_BYTES},
+    report::summary::{self, Runs},
     scenario::{
         Scenario, builtin,
         read::{Forms, read},
@@ -33,7 +35,7 @@ pub struct RunArgs {
     /// Workload files, or names of workloads that come with the program (`workloads` lists them)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Each run gets the directory DIR/NAME, which must be new or empty
+    /// Each run gets the directory DIR/NAME, with --repeat DIR/NAME/1 and so on, which must be new or empty
     #[arg(long, default_value = "loadtest-runs")]
     pub dir: PathBuf,
     /// The node's program [default: `campanile` beside this one, or in PATH]
@@ -42,6 +44,12 @@ pub struct RunArgs {
     /// The short form of each file
     #[arg(long)]
     pub short: bool,
+    /// Runs of each workload: medians, lowest and highest of them are in DIR/summary.md
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(REPEATS)))]
+    pub repeat: u32,
+    /// A target that is missed is a broken limit
+    #[arg(long)]
+    pub strict: bool,
     /// Judge the history of each workload that can be checked
     #[arg(long)]
     pub check: bool,
@@ -131,25 +139,46 @@ pub async fn run(args: RunArgs) -> Outcome {
         return Outcome::NotRun;
     }
     let mut outcomes = Vec::new();
-    for work in &works {
+    let mut all: Vec<Runs> = Vec::new();
+    'works: for work in &works {
         let scenario = if args.short { &work.forms.short } else { &work.forms.full };
-        let outcome = match directory(&args.dir, &scenario.name) {
-            Ok(dir) => one::run(&args, &work.shown, scenario, &dir, stop.clone()).await,
-            Err(message) => {
-                eprintln!("error: {message}");
-                Outcome::NotRun
+        let most = if scenario.repeat_at_most == 0 { args.repeat } else { args.repeat.min(scenario.repeat_at_most) };
+        all.push(Runs { name: scenario.name.clone(), ..Runs::default() });
+        for n in 1..=most {
+            let name = if args.repeat == 1 { scenario.name.clone() } else { format!("{}/{n}", scenario.name) };
+            let (outcome, report) = match directory(&args.dir, &name) {
+                Ok(dir) => one::run(&args, &work.shown, scenario, &dir, stop.clone()).await,
+                Err(message) => {
+                    eprintln!("error: {message}");
+                    (Outcome::NotRun, None)
+                }
+            };
+            outcomes.push((name, outcome));
+            if let Some(runs) = all.last_mut() {
+                runs.failed += usize::from(report.is_none());
+                runs.reports.extend(report);
             }
-        };
-        outcomes.push((scenario.name.clone(), outcome));
-        if outcome == Outcome::Interrupted {
-            break;
+            // After each run, so that one that is stopped leaves what it saw.
+            summarize(&all, &args.dir);
+            if outcome == Outcome::Interrupted {
+                break 'works;
+            }
         }
     }
-    if works.len() > 1 {
-        println!();
-        outcomes.iter().for_each(|(name, outcome)| println!("{:<14} {outcome:?}", name));
+    if outcomes.len() > 1 {
+        println!("\n{}", summary::text(&all));
+        outcomes.iter().for_each(|(name, outcome)| println!("{:<16} {outcome:?}", name));
     }
     outcomes.iter().map(|(_, outcome)| *outcome).max().unwrap_or(Outcome::NotRun)
+}
+
+/// Nothing where there is nothing to tell.
+fn summarize(all: &[Runs], dir: &Path) {
+    if all.iter().any(|runs| !runs.reports.is_empty())
+        && let Err(error) = summary::write(all, dir)
+    {
+        eprintln!("error: {}: {error}", dir.join(summary::FILE).display());
+    }
 }
 
 /// A file, or a workload that comes with the program.

@@ -11,15 +11,15 @@ use super::{
     stop::Stop,
     system::{Ended, System},
     traces::Traces,
-    watch::{self, Answers, Metrics},
+    watch::{self, Answers, Metrics, Prober},
 };
 use crate::{
     caller::Caller,
     checker::check_dir,
     lines::now_us,
-    proc_stat::{Usage, dir_bytes},
+    proc_stat::{Usage, dir_bytes, machine_cpu_us},
     record::Record,
-    report::{Happened, Second, machine::Machine},
+    report::{Happened, Report, Second, machine::Machine},
     scenario::{Scenario, jobs::Jobs},
     stats::Tail,
 };
@@ -49,6 +49,7 @@ pub(super) struct Used {
     pub node: Option<Usage>,
     pub executors: Usage,
     pub harness: Usage,
+    pub machine_us: Option<u64>,
     pub disk: Option<u64>,
     pub metrics: Metrics,
 }
@@ -69,6 +70,8 @@ pub(super) struct Seen {
     pub drain_s: Option<f64>,
     pub runs_left: Option<u64>,
     pub ceiling: Option<f64>,
+    /// Phases that began with a restart of the node, how it was ended, and its memory at the phase's end, MB.
+    pub restarts: Vec<(String, &'static str, Option<f64>)>,
 }
 
 /// What a run is made with.
@@ -85,21 +88,28 @@ pub(super) struct Run<'a> {
     pub check: bool,
     /// Open runs of others, before the first job of ours.
     pub others: u64,
+    pub prober: Option<Prober>,
     traces: Traces,
     /// In the names of all jobs: seconds since 1970, short and another in each run.
     mark: String,
 }
 
+/// How a run came out, and its report when there is one.
+pub(super) type Made = (Outcome, Option<Report>);
+
 /// Makes the run and its report.
-pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &Path, stop: Stop) -> Outcome {
+pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &Path, stop: Stop) -> Made {
     let progress = Progress::new(&scenario.name, scenario.length_s());
     println!("{}: {} ({} s)", scenario.name, scenario.about, scenario.length_s());
     let refuse = |message: &str| {
         eprintln!("error: {}: {message}", scenario.name);
-        Outcome::NotRun
+        (Outcome::NotRun, None)
     };
     if let Err(message) = room(args, dir) {
         return refuse(&message);
+    }
+    if args.rpc.is_some() && scenario.phases.iter().any(|phase| phase.restart.is_some()) {
+        return refuse("it restarts the node, and only one of the harness can be: leave --rpc out");
     }
     let check = args.check && scenario.checkable;
     let system = match System::start(args, dir, scenario.executors.slots, check) {
@@ -118,9 +128,24 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
     };
     let caller = Caller::new(client.clone(), Arc::clone(&record));
     let (tails, traces, mark) = (HashMap::new(), Traces::default(), format!("{:x}", now_us() / 1_000_000));
-    let mut run =
-        Run { args, scenario, dir, progress, stop, system, client, caller, tails, check, others: 0, traces, mark };
+    let mut run = Run {
+        args,
+        scenario,
+        dir,
+        progress,
+        stop,
+        system,
+        client,
+        caller,
+        tails,
+        check,
+        others: 0,
+        prober: None,
+        traces,
+        mark,
+    };
     let (seen, mut early) = run.go().await;
+    let check = run.check;
     let Run { system, client, caller, mut tails, progress, traces, mark, stop, .. } = run;
     let (own, address, files) = (system.is_own(), system.address.rpc.clone(), system.stats_files());
     let ended = system.stop();
@@ -130,7 +155,7 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
     {
         progress.tell(&format!("the caller's file is not whole: {error}"));
     }
-    let outcome = match seen {
+    let (outcome, report) = match seen {
         Some(mut seen) => {
             traces.add_jobs(seen.calls.created.lock().unwrap_or_else(PoisonError::into_inner).iter().copied());
             for Ended { what, failed } in ended {
@@ -153,6 +178,7 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
             let report = finish::report(finish::Facts {
                 scenario,
                 short: args.short,
+                strict: args.strict,
                 file,
                 system: if own { "a node of the harness".to_owned() } else { format!("the node at {address}") },
                 machine: Machine::here(client.welcome().node),
@@ -163,21 +189,22 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
             // First what was found: a full disk may not take the report.
             finish::print(&report, dir);
             let written = report.write(dir);
-            match (written, &early) {
-                (Err(error), _) => refuse(&format!("the report cannot be written: {}: {error}", dir.display())),
+            let outcome = match (written, &early) {
+                (Err(error), _) => refuse(&format!("the report cannot be written: {}: {error}", dir.display())).0,
                 (Ok(()), Some(Early::Interrupted)) => Outcome::Interrupted,
                 (Ok(()), Some(Early::NotRun(_))) => Outcome::NotRun,
                 (Ok(()), Some(Early::Red(_))) => Outcome::Red,
                 (Ok(()), None) if report.green => Outcome::Green,
                 (Ok(()), None) => Outcome::Red,
-            }
+            };
+            (outcome, Some(report))
         }
         None => {
             ended.iter().for_each(|ended| progress.tell(&ended.what));
             match &early {
                 Some(Early::Interrupted) => {
                     progress.tell("stopped before the first instant: there is nothing to report");
-                    Outcome::Interrupted
+                    (Outcome::Interrupted, None)
                 }
                 Some(Early::Red(message) | Early::NotRun(message)) => refuse(message),
                 None => refuse("it ended before the first instant"),
@@ -185,17 +212,19 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
         }
     };
     if own || args.keep_jobs {
-        return outcome;
+        return (outcome, report);
     }
     // Whatever ended it may have left creates without an answer.
     let sweep = early.is_some().then_some(mark.as_str());
-    match traces.clean(&client, &stop, sweep, &|text| progress.tell(text)).await {
+    let left = traces.clean(&client, &stop, sweep, &|text| progress.tell(text)).await;
+    let outcome = match &left {
         None => outcome,
         Some(left) => {
-            progress.tell(&left);
+            progress.tell(left);
             if stop.is_wanted() { Outcome::Interrupted } else { outcome.max(Outcome::Red) }
         }
-    }
+    };
+    (outcome, report)
 }
 
 /// The disk has room for the run's files.
@@ -236,7 +265,7 @@ impl Run<'_> {
         let frame = created.frame.clone();
         let due = self.scenario.loads.iter().map(|load| (load.name.clone(), Jobs::new(load, &frame).due())).collect();
         let up = Answers::default();
-        let prober = watch::probe(self.system.address.clone(), self.client.clone(), &up);
+        self.prober = Some(watch::probe(self.system.address.clone(), self.client.clone(), &up));
         let at_start = self.used().await;
         let mut seen = Seen {
             measure: Measure::new(&frame, due),
@@ -251,12 +280,13 @@ impl Run<'_> {
             drain_s: None,
             runs_left: None,
             ceiling: None,
+            restarts: Vec::new(),
         };
         let mut early = self.seconds(&mut seen).await.err();
         if early.is_none() {
             early = self.close(&mut seen).await.err();
         }
-        prober.abort();
+        self.prober = None;
         (Some(seen), early)
     }
 
@@ -302,9 +332,14 @@ impl Run<'_> {
     pub async fn used(&self) -> Used {
         Used {
             at_us: now_us(),
-            node: self.system.server_pid.and_then(|pid| Usage::of(pid).ok()),
+            node: self.system.server_pid.and_then(|pid| Usage::of(pid).ok()).map(|used| Usage {
+                cpu_us: used.cpu_us + self.system.gone.cpu_us,
+                write_bytes: used.write_bytes + self.system.gone.write_bytes,
+                ..used
+            }),
             executors: watch::usage(&self.system.executor_pids()),
             harness: watch::usage(&[std::process::id()]),
+            machine_us: machine_cpu_us().ok(),
             disk: self.system.data().map(|dir| block_in_place(|| dir_bytes(&dir))),
             metrics: watch::metrics(&self.system.address).await,
         }

@@ -2,13 +2,14 @@
 
 use super::{
     one::{Early, Run, Seen, Used, read_tail, room},
-    watch::silent_in_a_row,
+    ramp::{self, Step},
+    watch::{self, silent_in_a_row},
 };
 use crate::{
     limits::SILENT_PROBES,
     proc_stat::Usage,
     report::{Happened, Second, Use},
-    scenario::OnDeath,
+    scenario::{OnDeath, Restart},
 };
 
 /// Executors write a second's counts soon after it is over; the harness reads them this long after, milliseconds.
@@ -34,6 +35,9 @@ impl Run<'_> {
                 self.system.scale(&self.client, count).await.map_err(Early::NotRun)?;
                 self.note(seen, stretch.start as i64, &format!("{count} executors"));
             }
+            if let Some(how) = phase.restart {
+                self.restart(seen, stretch.start as i64, &phase.name, how).await?;
+            }
             for second in stretch {
                 let second = second as i64;
                 // All that is due in it counts from here on.
@@ -41,6 +45,9 @@ impl Run<'_> {
                 self.wait_until((begin_s + second + 1) * 1000 + READ_AFTER_MS).await?;
                 last = self.second(seen, second, &phase.name, last).await?;
                 seen.at_end = last;
+            }
+            if let (Some(_), Some((.., rss_mb))) = (phase.restart, seen.restarts.last_mut()) {
+                *rss_mb = last.node.map(|node| node.rss_kb as f64 / 1024.0);
             }
             if self.is_ceiling(seen, n) {
                 break;
@@ -100,6 +107,11 @@ impl Run<'_> {
         let told = seen.measure.row(second);
         let start = seen.measure.so_far(second);
         let node = used.node.zip(last.node).map(|(now, before)| part(&now, &before));
+        let (executors, harness) = (part(&used.executors, &last.executors), part(&used.harness, &last.harness));
+        let machine = used.machine_us.zip(last.machine_us).map(|(now, before)| now.saturating_sub(before) as f64);
+        // Without the node's own share it would be among the others.
+        let others =
+            machine.zip(node).map(|(all, node)| all / elapsed_us - node.cores - executors.cores - harness.cores);
         Second {
             second,
             due: seen.measure.due_in(second),
@@ -108,15 +120,17 @@ impl Run<'_> {
             start_p99_ms: start.map(|p| p.p99_ms),
             start_p999_ms: start.map(|p| p.p999_ms),
             node,
-            executors: part(&used.executors, &last.executors),
+            executors,
             executor_count: self.system.executor_pids().len(),
-            harness: part(&used.harness, &last.harness),
+            harness,
+            others_cores: others.map(|cores| cores.max(0.0)),
             disk_mb: used.disk.map(|bytes| bytes as f64 / 1e6),
             open_runs: used.metrics.open_runs,
             waiting: used.metrics.waiting,
             retrying: used.metrics.retrying,
             lag_events: used.metrics.lag_events,
-            syncs: used.metrics.batches.zip(last.metrics.batches).map(|(now, before)| now - before),
+            lag_ms: used.metrics.lag_s.map(|lag| lag * 1000.0),
+            syncs: used.metrics.batches.zip(last.metrics.batches).map(|(now, before)| (now - before).max(0.0)),
             ..Second::default()
         }
     }
@@ -130,20 +144,42 @@ impl Run<'_> {
     fn is_ceiling(&self, seen: &mut Seen, step: usize) -> bool {
         let Some(ramp) = &self.scenario.ramp else { return false };
         let figures = seen.measure.phase(step, seen.until_s);
-        // The last few may still be on their way, within what is allowed.
-        let missing = figures.due.saturating_sub(figures.start.count) as f64;
-        let followed = figures.start.p99_ms <= ramp.stop_p99_ms && missing <= figures.due as f64 * 0.01;
-        let (rate, p99) = (ramp.rates[step], figures.start.p99_ms);
-        if followed {
+        let seconds = seen.created.frame.seconds_of(step);
+        let lags = seen.seconds.range(seconds.start as i64..seconds.end as i64).filter_map(|(_, s)| s.lag_ms);
+        let ended = Step {
+            figures: &figures,
+            due_last: seen.measure.due_in(seconds.end as i64 - 1),
+            lag_p99_ms: ramp::p99(lags),
+        };
+        let (rate, broken) = (ramp.rates[step], ramp::broken(ramp, &ended));
+        if broken.is_empty() {
             seen.ceiling = Some(rate);
-            self.progress.tell(&format!("{rate}/s: p99 {p99:.0} ms"));
+            let (start, durable) = (figures.start.p99_ms, figures.durable.p99_ms);
+            let lag = ended.lag_p99_ms.unwrap_or_default();
+            self.progress
+                .tell(&format!("{rate}/s: p99 of starts {start:.0}, durable ends {durable:.0}, lag {lag:.0} ms"));
         } else {
-            let what = format!(
-                "{rate}/s was not followed: p99 {p99:.0} ms, {} of {} received",
-                figures.start.count, figures.due
-            );
-            self.note(seen, seen.until_s - 1, &what);
+            self.note(seen, seen.until_s - 1, &format!("{rate}/s was not followed: {}", broken.join(", ")));
         }
-        !followed
+        !broken.is_empty()
+    }
+
+    /// Ends the node and starts it again, while the load goes on.
+    async fn restart(&mut self, seen: &mut Seen, second: i64, phase: &str, how: Restart) -> Result<(), Early> {
+        let word = match how {
+            Restart::Term => "SIGTERM",
+            Restart::Kill => "kill -9",
+        };
+        self.note(seen, second, &format!("{word} of the node, which is started again"));
+        let stop = self.stop.clone();
+        let begin_us = tokio::select! {
+            begin_us = self.system.restart(how) => begin_us.map_err(Early::Red)?,
+            () = stop.wanted() => return Err(Early::Interrupted),
+        };
+        // It listens for HTTP elsewhere now.
+        self.prober = Some(watch::probe(self.system.address.clone(), self.client.clone(), &seen.up));
+        seen.measure.restarts.push((begin_us, None));
+        seen.restarts.push((phase.to_owned(), word, None));
+        Ok(())
     }
 }

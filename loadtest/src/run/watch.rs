@@ -20,6 +20,7 @@ pub(super) struct Metrics {
     pub waiting: Option<f64>,
     pub retrying: Option<f64>,
     pub lag_events: Option<f64>,
+    pub lag_s: Option<f64>,
     /// So far.
     pub batches: Option<f64>,
 }
@@ -40,6 +41,7 @@ impl Metrics {
             waiting: sum("dispatch_queue_lag"),
             retrying: sum("retry_queue_depth"),
             lag_events: sum("campanile_projection_lag_events"),
+            lag_s: sum("campanile_projection_lag_seconds"),
             batches: sum("campanile_journal_batches_total"),
         }
     }
@@ -91,10 +93,19 @@ pub(super) fn silent_in_a_row(answers: &Answers) -> usize {
     answers.values().rev().take_while(|probed| **probed == Probed::Silent).count()
 }
 
+/// Asks until it is dropped.
+pub(super) struct Prober(JoinHandle<()>);
+
+impl Drop for Prober {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Asks each second, also while an earlier answer is still out.
-pub(super) fn probe(address: Address, client: Client, answers: &Answers) -> JoinHandle<()> {
+pub(super) fn probe(address: Address, client: Client, answers: &Answers) -> Prober {
     let told = Arc::clone(answers);
-    tokio::spawn(async move {
+    Prober(tokio::spawn(async move {
         let mut tick = tokio::time::interval(Duration::from_secs(1));
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -106,7 +117,7 @@ pub(super) fn probe(address: Address, client: Client, answers: &Answers) -> Join
                 told.lock().unwrap_or_else(PoisonError::into_inner).insert(second, probed);
             });
         }
-    })
+    }))
 }
 
 /// `/readyz` where HTTP is known, otherwise `system.info`.
