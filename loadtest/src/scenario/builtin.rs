@@ -29,6 +29,7 @@ mod tests {
             assert_eq!((forms.full.name.as_str(), forms.short.name.as_str()), (name, name));
             assert!(forms.short.length_s() <= 15 && forms.full.length_s() >= 30, "{name}: the short form is short");
             assert_ne!(forms.full.expect, crate::scenario::Expect::default(), "{name} expects something");
+            assert!(forms.short.checkable, "{name}: the history checker judges the short form");
         }
     }
 
