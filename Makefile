@@ -34,6 +34,8 @@ BENCH_CLUSTER_ARGS ?=
 # Systems of `make bench-peers`: ours and rivals; and the length of a window.
 PEERS ?= campanile graphile-worker river db-scheduler
 PEER_SECONDS ?= 10
+# Runs of each workload of `make load-full`, for medians.
+LOAD_REPEAT ?= 5
 # Workload files, or names of workloads, of `make load` and `make load-full`.
 LOADS ?= $(sort $(wildcard loadtest/workloads/*.toml))
 # What `make test` takes of the long ones.
@@ -375,9 +377,9 @@ load: ## Every workload in its short form, judged by its limits and the history 
 	$(call fresh,load)
 	$(LOADTEST) run $(LOADS) --short --check --server-bin $(NODE) --dir $(RUNS)/load $(LOAD_ARGS)
 
-load-full: release ## Every workload in its full form on release builds: hours, and many cores and GB (LOADS, LOAD_ARGS)
+load-full: release ## Every workload in its full form on release builds, with medians and targets: hours, many GB (LOADS, LOAD_REPEAT, LOAD_ARGS)
 	@$(call fresh,load-full)
-	target/release/campanile-loadtest run $(LOADS) --server-bin target/release/campanile --dir $(RUNS)/load-full $(LOAD_ARGS)
+	target/release/campanile-loadtest run $(LOADS) --repeat $(LOAD_REPEAT) --server-bin target/release/campanile --dir $(RUNS)/load-full $(LOAD_ARGS)
 
 bench-core: ## Figures of parts: decisions and schedules, the embedded store's journal and views
 	@$(need)

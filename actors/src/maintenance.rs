@@ -43,6 +43,8 @@ pub struct Retention {
 }
 /// Between two looks at the shards for the gauges, seconds.
 const GAUGE_SECONDS: u64 = 5;
+/// Between two looks at the read model's lag, seconds: it costs nothing.
+const LAG_SECONDS: u64 = 1;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
@@ -65,11 +67,26 @@ pub async fn run(directory: Arc<Directory>, store: LocalStore, retention: Retent
 
 /// Keeps the gauges up to date until it is aborted.
 pub async fn gauges(directory: Arc<Directory>) {
+    // The shards may take their time to answer.
+    tokio::join!(shard_gauges(&directory), lag_gauges(&directory));
+}
+
+async fn shard_gauges(directory: &Directory) {
     let mut gauges = tokio::time::interval(Duration::from_secs(GAUGE_SECONDS));
     gauges.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         gauges.tick().await;
-        facts(&directory).await;
+        facts(directory).await;
+    }
+}
+
+async fn lag_gauges(directory: &Directory) {
+    let mut looks = tokio::time::interval(Duration::from_secs(LAG_SECONDS));
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        metrics::gauge!("campanile_projection_lag_seconds").set(directory.projector.lag().as_secs_f64());
+        metrics::gauge!("campanile_projection_lag_events").set(directory.projector.lag_events() as f64);
     }
 }
 
@@ -149,7 +166,6 @@ pub async fn facts(directory: &Directory) -> Vec<ShardFacts> {
     metrics::gauge!("campanile_open_runs").set(facts.iter().map(|f| f.open_runs).sum::<u64>() as f64);
     metrics::gauge!("campanile_wheel_entries").set(facts.iter().map(|f| f.wheel).sum::<u64>() as f64);
     metrics::gauge!("campanile_journal_in_flight_frames").set(directory.journal.in_flight() as f64);
-    metrics::gauge!("campanile_projection_lag_events").set(directory.projector.lag_events() as f64);
     metrics::gauge!("campanile_active_job_actors").set(facts.iter().map(|f| f.active).sum::<u64>() as f64);
     facts
 }

@@ -54,6 +54,7 @@ pub fn describe() {
     gauge!("campanile_wheel_entries", "Entries of the timing wheels, stale ones included");
     gauge!("campanile_journal_in_flight_frames", "Frames handed to the journal and not yet durable");
     gauge!("campanile_projection_lag_events", "Durable events that the read model does not show yet");
+    gauge!("campanile_projection_lag_seconds", "How long the oldest of them has waited since it was durable, s");
     counter!("campanile_journal_frames_total", "Frames made durable");
     counter!("campanile_journal_bytes_total", "Bytes of frames made durable");
     counter!("campanile_journal_batches_total", "Journal batches (one sync each)");

@@ -22,7 +22,7 @@ use std::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::sync::{mpsc, watch};
 
@@ -42,12 +42,39 @@ pub enum OnFailure {
 /// The shards' end of the projector.
 #[derive(Clone)]
 pub struct ProjectorHandle {
-    sender: std::sync::mpsc::Sender<ToProject>,
+    sender: std::sync::mpsc::Sender<(Instant, ToProject)>,
     waiting: Arc<AtomicI64>,
+    oldest: Arc<Oldest>,
     /// Batches handed over, and batches shown.
     handed: Arc<AtomicU64>,
     shown: watch::Receiver<u64>,
     hurry: Arc<Hurry>,
+}
+
+/// When the oldest batch was handed over that is not shown yet. The thread notes it, once for many batches.
+struct Oldest {
+    begin: Instant,
+    /// Microseconds since `begin`; [`NOTHING`]: all is shown.
+    at_us: AtomicU64,
+}
+
+/// See [`Oldest`].
+const NOTHING: u64 = u64::MAX;
+
+impl Oldest {
+    fn new() -> Self {
+        Self { begin: Instant::now(), at_us: AtomicU64::new(NOTHING) }
+    }
+
+    fn set(&self, handed: Option<Instant>) {
+        let at = handed.map_or(NOTHING, |at| at.saturating_duration_since(self.begin).as_micros() as u64);
+        self.at_us.store(at, Ordering::Relaxed);
+    }
+
+    fn age(&self) -> Duration {
+        let at = self.at_us.load(Ordering::Relaxed);
+        if at == NOTHING { Duration::ZERO } else { self.begin.elapsed().saturating_sub(Duration::from_micros(at)) }
+    }
 }
 
 /// Whether somebody waits for what is being gathered.
@@ -84,15 +111,19 @@ impl ProjectorHandle {
         let (show, shown) = watch::channel(0);
         let hurry = Arc::<Hurry>::default();
         let gathering = Gathering { time: gather, hurry: hurry.clone() };
-        let handle = Self { sender, waiting: waiting.clone(), handed: Arc::default(), shown, hurry };
-        ending::thread("projector", failures, move || run(&receiver, &*views, waiting, &show, &gathering, on_failure))?;
+        let oldest = Arc::new(Oldest::new());
+        let handle =
+            Self { sender, waiting: waiting.clone(), oldest: oldest.clone(), handed: Arc::default(), shown, hurry };
+        ending::thread("projector", failures, move || {
+            run(&receiver, &*views, waiting, &oldest, &show, &gathering, on_failure)
+        })?;
         Ok(handle)
     }
     pub fn project(&self, batch: ToProject) {
         self.handed.fetch_add(1, Ordering::AcqRel);
         self.waiting.fetch_add(events(&batch.frames) as i64, Ordering::Relaxed);
         // The thread ends only after a failure; then the session ends.
-        let _ = self.sender.send(batch);
+        let _ = self.sender.send((Instant::now(), batch));
     }
     /// Waits until what was durable at the call is shown: so a caller finds in a list what it has just been told. What is being gathered
     /// goes at once then. Not longer than [`limits::SHOWN_WAIT_MS`]: a list that lags is better than none.
@@ -111,6 +142,10 @@ impl ProjectorHandle {
     pub fn lag_events(&self) -> i64 {
         self.waiting.load(Ordering::Relaxed)
     }
+    /// How long the oldest durable batch has waited that is not shown yet.
+    pub fn lag(&self) -> Duration {
+        self.oldest.age()
+    }
 }
 
 fn events(frames: &[(Arc<Frame>, ActorRef<ShardMsg>)]) -> usize {
@@ -124,9 +159,10 @@ struct Gathering {
 }
 
 fn run(
-    receiver: &std::sync::mpsc::Receiver<ToProject>,
+    receiver: &std::sync::mpsc::Receiver<(Instant, ToProject)>,
     views: &dyn Views,
     waiting: Arc<AtomicI64>,
+    oldest: &Oldest,
     show: &watch::Sender<u64>,
     gathering: &Gathering,
     on_failure: OnFailure,
@@ -134,7 +170,8 @@ fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StoreError::Unavailable(error.to_string()))?;
     let trouble = Trouble::new("the read model cannot be written; it is tried again");
-    while let Ok(first) = receiver.recv() {
+    while let Ok((handed, first)) = receiver.recv() {
+        oldest.set(Some(handed));
         // Nobody waits for the read model, and a batch costs as much as many rows. With a batch full already there is nothing to wait for.
         if waiting.load(Ordering::Relaxed) < BATCH_EVENTS as i64 {
             gathering.hurry.wait(gathering.time);
@@ -145,7 +182,7 @@ fn run(
         // Journal batches are taken whole: the position must cover all that it names.
         let mut position = first.position;
         while taken < BATCH_EVENTS
-            && let Ok(next) = receiver.try_recv()
+            && let Ok((_, next)) = receiver.try_recv()
         {
             taken += events(&next.frames);
             batches += 1;
@@ -180,6 +217,8 @@ fn run(
         trouble.well();
         metrics::counter!("campanile_projected_rows_total").increment(rows);
         waiting.fetch_sub(taken as i64, Ordering::Relaxed);
+        // What waits behind it is taken at once, with its own time.
+        oldest.set(None);
         show.send_modify(|shown| *shown += batches);
         for (seq, shard) in shards.into_values() {
             let _ = shard.cast(ShardMsg::Projected { seq });
@@ -267,6 +306,22 @@ mod tests {
 
     /// Nothing here ends by itself.
     const FOR_EVER: Duration = Duration::from_secs(86_400);
+
+    #[test]
+    fn what_waits_is_as_old_as_its_hand_over_and_what_is_shown_has_no_age() {
+        let begin = Instant::now();
+        let oldest = Oldest { begin, ..Oldest::new() };
+        assert_eq!(oldest.age(), Duration::ZERO);
+        let told = begin + Duration::from_millis(5);
+        while begin.elapsed() < Duration::from_millis(20) {
+            std::thread::yield_now();
+        }
+        oldest.set(Some(told));
+        let (age, most) = (oldest.age(), told.elapsed());
+        assert!((Duration::from_millis(15)..=most).contains(&age), "{age:?}, at most {most:?}");
+        oldest.set(None);
+        assert_eq!(oldest.age(), Duration::ZERO);
+    }
 
     #[test]
     fn what_is_gathered_goes_when_somebody_asks_before_or_meanwhile() {

@@ -42,6 +42,12 @@ pub const STATS_READ_BYTES: usize = 4 << 20;
 pub const PLOT_POINTS: usize = 600;
 /// A probe of availability must be answered within this time, milliseconds.
 pub const PROBE_MS: u64 = 1_000;
+/// Processors that others may use on the machine on average before a run is called disturbed, count.
+pub const OTHERS_CORES: f64 = 0.25;
+/// Runs of one workload that `--repeat` makes at most, count.
+pub const REPEATS: u32 = 100;
+/// Probes in a row without any answer after which a node that others started is taken for gone, count.
+pub const SILENT_PROBES: usize = 5;
 /// Disk that must stay free for a run to start and go on, MiB, unless a flag names another.
 pub const LEAST_FREE_MIB: u64 = 512;
 /// Largest workload file, bytes.

@@ -20,7 +20,7 @@ use campanile_loadtest::{
     run::{self, Outcome, RunArgs, WorkloadsArgs},
 };
 use clap::{Parser, Subcommand};
-use std::{error::Error, path::PathBuf, process::ExitCode};
+use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 
 /// As in the node: tens of thousands of runs a second pass through an executor of a load too.
 #[global_allocator]
@@ -85,6 +85,13 @@ async fn with_children(mode: impl Future<Output = Result<bool, Box<dyn Error>>>)
     mode.await
 }
 
+/// A write over the limit of file sizes gets an error, like one to a full disk, instead of the signal that ends the process.
+fn refuse_large_files_by_error() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Once asked for it stays handled.
+    signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
+}
+
 fn green(green: bool) -> Outcome {
     if green { Outcome::Green } else { Outcome::Red }
 }
@@ -107,6 +114,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     let outcome = runtime.block_on(async {
+        refuse_large_files_by_error()?;
         match mode {
             Mode::Check { dir, json } => check(&dir, json).map(green),
             Mode::Executor(args) => executor::run(args).await.map(|()| Outcome::Green),
@@ -131,7 +139,8 @@ fn main() -> ExitCode {
     match run(Cli::parse().mode) {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(error) => {
-            eprintln!("error: {error}");
+            // Not by a macro, which panics when that cannot be written either: on a full disk.
+            let _ = writeln!(std::io::stderr(), "error: {error}");
             ExitCode::from(Outcome::NotRun.exit_code())
         }
     }

@@ -265,7 +265,12 @@ impl ExecutorProcess {
     }
 
     /// Asks it to stop.
-    pub fn stop(mut self, patience: Duration) -> io::Result<()> {
-        self.child.end(patience).map(drop)
+    pub fn stop(self, patience: Duration) -> io::Result<()> {
+        self.end(patience).map(drop)
+    }
+
+    /// The same; how it ended. One that could not write its files fails.
+    pub fn end(mut self, patience: Duration) -> io::Result<ExitStatus> {
+        self.child.end(patience)
     }
 }

@@ -33,6 +33,8 @@ pub struct StatsLine {
     pub durable: BySecond,
     /// All attempts that began, repeated ones too.
     pub attempts: u64,
+    /// When the first of them began, microseconds since 1970 UTC.
+    pub first_us: Option<i64>,
     /// Attempts that ended, by outcome.
     pub outcomes: BTreeMap<String, u64>,
 }
@@ -139,6 +141,7 @@ impl State {
         let line = self.line(&body.group);
         if matches!(what, What::Start) {
             line.attempts += 1;
+            line.first_us.get_or_insert(now_us);
         }
         let Some(due_us) = body.due_us else { return };
         let seconds = match what {
@@ -217,7 +220,12 @@ mod tests {
         let again = stats.start("a", None, 11_000_500);
         assert_eq!(tail.read().unwrap().len(), 1, "the second is over");
         stats.tick(11_050_000);
-        assert_eq!(tail.read().unwrap()[0].attempts, 1, "a killed process loses only what came after the last tick");
+        let told = &tail.read().unwrap()[0];
+        assert_eq!(
+            (told.attempts, told.first_us),
+            (1, Some(11_000_500)),
+            "a killed process loses only what came after the last tick"
+        );
         stats.end(body, 1, 5, AttemptState::Failed, 11_100_000);
         stats.durable(1, 5, 12_900_000);
         stats.end(again, 1, 6, AttemptState::Success, 12_950_000);

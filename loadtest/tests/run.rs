@@ -2,8 +2,11 @@
 //! right exit code, keeps the report of what was seen, and leaves no process behind.
 #![allow(clippy::unwrap_used)]
 
-use campanile_client::{Client, schema::view::JobFilter};
-use rustix::process::{Pid, Signal, kill_process};
+use campanile_client::{
+    Client,
+    schema::view::{JobFilter, TenantBody},
+};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::Value;
 use std::{
     fs,
@@ -74,10 +77,52 @@ impl Drop for Running {
     }
 }
 
+fn start(mut command: Command) -> Running {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(false);
+    Running(Some(command.spawn().unwrap()))
+}
+
 async fn own_node(dir: &TempDir) -> Running {
     let mut command = run(dir, &["--server-bin"]);
-    command.arg(server()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(false);
-    Running(Some(command.spawn().unwrap()))
+    command.arg(server());
+    start(command)
+}
+
+/// A node that somebody else started.
+struct Foreign {
+    child: Child,
+    _dir: TempDir,
+    http: String,
+    rpc: String,
+    token: String,
+}
+
+impl Foreign {
+    async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut node = Command::new(server());
+        node.args(["dev", "--no-demo", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--data"]).arg(dir.path());
+        let mut child = node.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut value = async |name: &str| {
+            let line = lines.next_line().await.unwrap().unwrap();
+            line.strip_prefix(name).unwrap_or_else(|| panic!("{line}")).to_owned()
+        };
+        let (http, rpc, token) = (value("http=").await, value("rpc=").await, value("token=").await);
+        Self { child, _dir: dir, http, rpc, token }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.child.id().unwrap() as i32).unwrap(), signal).unwrap();
+    }
+
+    async fn client(&self) -> Client {
+        Client::connect(self.rpc.clone(), self.token.clone()).await.unwrap()
+    }
+
+    fn measured(&self, dir: &TempDir) -> Command {
+        run(dir, &["--rpc", &self.rpc, "--token", &self.token])
+    }
 }
 
 /// Processes whose command line has the text.
@@ -232,22 +277,149 @@ async fn a_dead_node_ends_the_run() {
 #[tokio::test]
 async fn a_node_that_runs_already_is_measured_and_left_as_it_was() {
     let dir = workload("seconds = 2");
-    let mut node = Command::new(server());
-    node.args(["dev", "--no-demo", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--data"])
-        .arg(dir.path().join("node"));
-    let mut node = node.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
-    let mut lines = BufReader::new(node.stdout.take().unwrap()).lines();
-    let mut value = async |name: &str| {
-        let line = lines.next_line().await.unwrap().unwrap();
-        line.strip_prefix(name).unwrap_or_else(|| panic!("{line}")).to_owned()
-    };
-    let (http, rpc, token) = (value("http=").await, value("rpc=").await, value("token=").await);
-    let (code, told) = ended(run(&dir, &["--rpc", &rpc, "--http", &http, "--token", &token])).await;
+    let node = Foreign::start().await;
+    let mut command = node.measured(&dir);
+    command.args(["--http", &node.http]);
+    let (code, told) = ended(command).await;
     assert_eq!(code, Some(0), "{told}");
     let report: Value = serde_json::from_slice(&fs::read(dir.path().join("runs/small/report.json")).unwrap()).unwrap();
     assert_eq!((&report["all"]["due"], &report["all"]["start"]["count"]), (&100.into(), &100.into()), "{told}");
     assert!(report["seconds"][1]["openRuns"].is_number() && report["all"]["durable"]["count"] == 100, "{told}");
-    let client = Client::connect(rpc, token).await.unwrap();
-    assert_eq!(client.job_list(JobFilter::default()).await.unwrap().items, []);
-    node.kill().await.unwrap();
+    assert_eq!(node.client().await.job_list(JobFilter::default()).await.unwrap().items, []);
+}
+
+/// Nobody tells of the end of a process that others started; what it does not answer does.
+#[tokio::test]
+async fn a_foreign_node_that_dies_ends_the_run_and_what_it_keeps_is_told() {
+    let dir = workload(ENDLESS);
+    let node = Foreign::start().await;
+    let running = start(node.measured(&dir));
+    in_the_middle(&dir).await;
+    node.signal(Signal::KILL);
+    let (code, report, told) = outcome(running, &dir).await;
+    let why = report["stopped"].as_str().unwrap();
+    assert!(code == Some(1) && why.contains(&node.rpc) && why.contains("did not answer"), "{told}");
+    assert!(report["all"]["start"]["count"].as_u64().unwrap() > 0, "{told}");
+    assert!(told.contains("left behind on the node: at least 50 of 50 jobs"), "{told}");
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_cleaning_and_the_report_is_there_before() {
+    let dir = workload(ENDLESS);
+    let node = Foreign::start().await;
+    let running = start(node.measured(&dir));
+    in_the_middle(&dir).await;
+    // It stands still, so that nothing can be deleted.
+    node.signal(Signal::STOP);
+    let report = dir.path().join("runs/small/report.html");
+    let begin = Instant::now();
+    while !report.exists() {
+        assert!(begin.elapsed() < PATIENCE, "no report");
+        sleep(Duration::from_millis(20)).await;
+    }
+    kill_process(running.pid().unwrap(), Signal::INT).unwrap();
+    let (code, _, told) = outcome(running, &dir).await;
+    assert!(code == Some(130) && told.contains("left behind on the node: at least 50 of 50"), "{told}");
+    assert!(told.contains("somebody stopped it"), "{told}");
+}
+
+/// Many jobs that are never due, of a tenant with limits.
+const MANY: &str = "seconds = 5\n[[tenant]]\nname = \"lent\"\nmax_concurrent_runs = 7\n[[tenant]]\nname = \"kept\"\nmax_concurrent_runs = 7\n\
+    [[load]]\nname = \"idle\"\nkind = \"idle\"\njobs = 100000\ntenant = \"lent\"";
+
+#[tokio::test]
+async fn ctrl_c_before_the_first_instant_leaves_a_foreign_node_as_it_was() {
+    let dir = workload(MANY);
+    let node = Foreign::start().await;
+    let client = node.client().await;
+    let kept = TenantBody { max_concurrent_runs: 3, ..TenantBody::default() };
+    client.tenant_set("kept", kept.clone()).await.unwrap();
+    let mut running = start(node.measured(&dir));
+    let begin = Instant::now();
+    while client.job_list(JobFilter::default()).await.unwrap().items.is_empty() {
+        assert!(begin.elapsed() < PATIENCE, "no job is created");
+        sleep(Duration::from_millis(5)).await;
+    }
+    kill_process(running.pid().unwrap(), Signal::INT).unwrap();
+    let output = tokio::time::timeout(PATIENCE, running.0.take().unwrap().wait_with_output()).await.unwrap().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(130) && told.contains("stopped before the first instant"), "{told}");
+    assert_eq!(client.job_list(JobFilter::default()).await.unwrap().items, [], "{told}");
+    assert!(client.tenant_get("lent").await.is_err(), "{told}");
+    assert_eq!(client.tenant_get("kept").await.unwrap().quota, kept, "{told}");
+}
+
+#[tokio::test]
+async fn jobs_that_are_refused_in_the_middle_leave_a_foreign_node_as_it_was() {
+    let dir = workload("seconds = 5\n[[load]]\nname = \"idle\"\nkind = \"idle\"\njobs = 2000\ntenant = \"full\"");
+    let node = Foreign::start().await;
+    let client = node.client().await;
+    client.tenant_set("full", TenantBody { max_jobs: 1_200, ..TenantBody::default() }).await.unwrap();
+    let (code, told) = ended(node.measured(&dir)).await;
+    assert!(code == Some(2) && told.contains("the node does not create the job"), "{told}");
+    assert_eq!(client.job_list(JobFilter::default()).await.unwrap().items, [], "{told}");
+}
+
+/// A full disk under the harness's own files, which is a limit of file sizes here.
+#[tokio::test]
+async fn on_a_full_disk_the_verdict_is_printed_and_executors_that_could_not_write_are_named() {
+    let dir = workload("seconds = 8\ndrain_s = 30");
+    let mut running = own_node(&dir).await;
+    in_the_middle(&dir).await;
+    let mut full = processes(&format!("{}/runs/small/stats-executor-", dir.path().canonicalize().unwrap().display()));
+    assert_eq!(full.len(), 2);
+    full.extend(running.pid());
+    for pid in full {
+        prlimit(Some(pid), Resource::Fsize, Rlimit { current: Some(1), maximum: Some(1) }).unwrap();
+    }
+    let output = tokio::time::timeout(PATIENCE, running.0.take().unwrap().wait_with_output()).await.unwrap().unwrap();
+    let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).join("\n");
+    assert!(output.status.code() == Some(2) && told.contains("the report cannot be written"), "{told}");
+    assert!(told.contains("400 due, ") && told.contains("RED small: "), "{told}");
+    assert!(told.contains("executor-2 ended with exit status: 2 when it was stopped"), "{told}");
+    nothing_is_left(dir.path());
+}
+
+#[tokio::test]
+async fn targets_are_told_with_medians_and_fatal_only_when_asked() {
+    let dir = workload("seconds = 2\n[target]\np99_ms = 0.001\nmax_ms = 600000");
+    let mut command = run(&dir, &["--repeat", "2", "--server-bin"]);
+    command.arg(server());
+    let (code, told) = ended(command).await;
+    assert_eq!(code, Some(0), "{told}");
+    let summary = fs::read_to_string(dir.path().join("runs/summary.md")).unwrap();
+    assert!(told.contains(&summary), "{told}");
+    assert!(summary.contains("2 of 2 runs green") && summary.contains("at most 0.00 | **missed** by "), "{summary}");
+    assert!(summary.contains("| at most 600000 | held |") && summary.contains("| small | lag_p99_ms | "), "{summary}");
+    for n in ["1", "2"] {
+        let page = fs::read_to_string(dir.path().join("runs/small").join(n).join("report.html")).unwrap();
+        assert!(page.contains("missed by") && page.contains("history lag p99, ms"), "{page}");
+    }
+    let strict = workload("seconds = 2\n[target]\np99_ms = 0.001");
+    let mut command = run(&strict, &["--strict", "--server-bin"]);
+    command.arg(server());
+    let (code, told) = ended(command).await;
+    assert!(code == Some(1) && told.contains("target missed: p99_ms"), "{told}");
+    nothing_is_left(strict.path());
+}
+
+#[tokio::test]
+async fn a_restarted_node_is_timed_until_the_first_trigger() {
+    let phases = "[[phase]]\nname = \"p\"\nseconds = 2\n[[phase]]\nname = \"stopped\"\nseconds = 6\nrestart = \"term\"\n\
+        [[phase]]\nname = \"killed\"\nseconds = 6\nrestart = \"kill\"";
+    let dir = workload(phases);
+    let node = Foreign::start().await;
+    let (code, told) = ended(node.measured(&dir)).await;
+    assert!(code == Some(2) && told.contains("leave --rpc out"), "{told}");
+    fs::remove_dir_all(dir.path().join("runs")).unwrap();
+    let (code, report, told) = outcome(own_node(&dir).await, &dir).await;
+    assert_eq!(code, Some(0), "{told}");
+    let restarts = report["totals"]["restarts"].as_array().unwrap();
+    assert_eq!(restarts.iter().map(|r| r["phase"].as_str().unwrap()).collect::<Vec<_>>(), ["stopped", "killed"]);
+    for restarted in restarts {
+        let (seconds, rss) = (restarted["firstTriggerS"].as_f64().unwrap(), restarted["rssMb"].as_f64().unwrap());
+        assert!((0.01..60.0).contains(&seconds) && rss > 1.0, "{restarted}");
+    }
+    let second = report["happened"][0]["second"].as_i64().unwrap();
+    assert_eq!((second, report["all"]["due"].as_u64()), (2, Some(700)), "{told}");
 }

@@ -3,10 +3,11 @@
 use super::{
     CallFigures, Figures, Report, Second, Use,
     svg::{Curve, Plot, short},
-    verdict::Judged,
+    verdict::{Figure, Judged},
 };
 
 pub(crate) use super::svg::escaped;
+use crate::limits::OTHERS_CORES;
 use std::fmt::Write;
 
 pub(crate) const STYLE: &str = "\
@@ -87,6 +88,10 @@ pub(crate) fn limits_table(page: &mut String, kind: &str, limits: &[Judged], not
 fn verdict(r: &Report, page: &mut String) {
     page.push_str("<h2>Verdict</h2>\n");
     limits_table(page, "limit", &r.verdict, "broken");
+    if !r.targets.is_empty() {
+        let targets: Vec<Judged> = r.targets.iter().map(Figure::as_target).collect();
+        limits_table(page, "target", &targets, "missed");
+    }
     if let Some(told) = &r.checker {
         let _ = write!(page, "<p>History checker:</p><pre>{}</pre>", escaped(told));
     }
@@ -138,7 +143,7 @@ fn totals(r: &Report, page: &mut String) {
     let outcomes: Vec<String> = t.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
     page.push_str("<h2>The system</h2>\n<div class=\"wide\"><table>");
     let mut row = |name: &str, value: String| {
-        let _ = write!(page, "<tr><td>{name}</td><td>{}</td></tr>", escaped(&value));
+        let _ = write!(page, "<tr><td>{}</td><td>{}</td></tr>", escaped(name), escaped(&value));
     };
     row("jobs created", format!("{} in {:.1} s ({:.0}/s)", t.jobs, t.create_s, t.created_per_s));
     row("received per second", format!("{:.0}", t.received_per_s));
@@ -149,12 +154,14 @@ fn totals(r: &Report, page: &mut String) {
         ("runs left open", t.runs_left.map(|n| n as f64)),
         ("most runs open at once", t.max_open_runs.map(|n| n as f64)),
         ("highest history lag, events", t.max_lag_events),
+        ("history lag p99, ms", t.lag_p99_ms),
         ("availability, % of seconds", t.availability_percent),
         ("node CPU per trigger, us", t.node_cpu_us_per_trigger),
         ("executors' CPU per trigger, us", t.executors_cpu_us_per_trigger),
         ("bytes written per trigger", t.written_bytes_per_trigger),
         ("bytes kept per trigger", t.disk_bytes_per_trigger),
         ("journal syncs per second", t.syncs_per_s),
+        ("CPU of others on the machine, processors", t.others_cores),
         ("node memory with all jobs idle, MB", t.rss_idle_mb),
         ("node memory, highest, MB", t.rss_peak_mb),
         ("node memory, slope, MB/min", t.rss_slope_mb_per_min),
@@ -164,6 +171,17 @@ fn totals(r: &Report, page: &mut String) {
         if let Some(value) = value {
             row(name, short(value));
         }
+    }
+    for restarted in &t.restarts {
+        let seconds = restarted.first_trigger_s.map_or("none".to_owned(), short);
+        let memory = restarted.rss_mb.map_or("?".to_owned(), short);
+        row(
+            &format!("{} of the node, phase {}", restarted.signal, restarted.phase),
+            format!("first trigger {seconds} s after the new process began, {memory} MB"),
+        );
+    }
+    if t.others_cores.is_some_and(|cores| cores > OTHERS_CORES) {
+        row("disturbed", "others used this machine meanwhile: measure again".to_owned());
     }
     page.push_str("</table></div>\n");
 }
@@ -213,6 +231,7 @@ fn plots(r: &Report, page: &mut String) {
             curve("node", |s| s.node.map(|u| u.cores)),
             curve("executors", |s| seen(&s.executors).map(|u| u.cores)),
             curve("harness", |s| seen(&s.harness).map(|u| u.cores)),
+            curve("others", |s| s.others_cores),
         ],
     );
     draw(
@@ -236,6 +255,7 @@ fn plots(r: &Report, page: &mut String) {
         ],
     );
     draw("History lag", "durable events not shown yet", false, vec![curve("events", |s| s.lag_events)]);
+    draw("Age of the history", "ms that the oldest of them has waited", false, vec![curve("age", |s| s.lag_ms)]);
     draw("Journal syncs", "per second", false, vec![curve("syncs", |s| s.syncs)]);
     draw(
         "Disk",

@@ -2,6 +2,7 @@
 
 pub mod html;
 pub mod machine;
+pub mod summary;
 mod svg;
 pub mod verdict;
 
@@ -9,7 +10,7 @@ use crate::{latency::Percentiles, scenario::Scenario};
 use machine::Machine;
 use serde::Serialize;
 use std::{collections::BTreeMap, fs, io, path::Path};
-use verdict::Judged;
+use verdict::{Figure, Judged};
 
 /// Lateness of one group, one phase, or all of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -91,6 +92,8 @@ pub struct Second {
     /// Executor processes alive.
     pub executor_count: usize,
     pub harness: Use,
+    /// Processors that everything else on the machine used, the kernel's own threads included.
+    pub others_cores: Option<f64>,
     pub disk_mb: Option<f64>,
     pub open_runs: Option<f64>,
     /// Runs with a permit that wait for an executor.
@@ -98,6 +101,8 @@ pub struct Second {
     pub retrying: Option<f64>,
     /// Durable events that the history does not show yet.
     pub lag_events: Option<f64>,
+    /// How long the oldest of them had waited.
+    pub lag_ms: Option<f64>,
     /// Journal batches, one fsync each.
     pub syncs: Option<f64>,
     /// The node answered the probe.
@@ -122,6 +127,20 @@ pub struct Stretch {
     pub to_s: u64,
 }
 
+/// A node that was ended and started again.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Restarted {
+    /// It began with that.
+    pub phase: String,
+    /// By which the node was ended.
+    pub signal: String,
+    /// From the start of the new process to the first body that an executor received; null: there was none.
+    pub first_trigger_s: Option<f64>,
+    /// At the end of the phase.
+    pub rss_mb: Option<f64>,
+}
+
 /// Figures of the whole run that are not lateness.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -138,6 +157,10 @@ pub struct Totals {
     pub runs_left: Option<u64>,
     pub max_open_runs: Option<u64>,
     pub max_lag_events: Option<f64>,
+    /// Over the seconds: how long the oldest durable event had waited that the history did not show.
+    pub lag_p99_ms: Option<f64>,
+    /// Processors that others used on this machine, on average: with more than a little of it the run was disturbed.
+    pub others_cores: Option<f64>,
     pub availability_percent: Option<f64>,
     /// From the first instant to the end of the drain, for each attempt begun.
     pub node_cpu_us_per_trigger: Option<f64>,
@@ -152,10 +175,28 @@ pub struct Totals {
     pub kib_per_open_run: Option<f64>,
     /// Highest rate of the ramp that was followed.
     pub ceiling: Option<f64>,
+    pub restarts: Vec<Restarted>,
+}
+
+impl Totals {
+    /// The longest; None: one of them was not measured, or there was none.
+    pub fn restart_s(&self) -> Option<f64> {
+        most(self.restarts.iter().map(|restarted| restarted.first_trigger_s))
+    }
+
+    /// The highest of the memory afterwards.
+    pub fn restart_rss_mb(&self) -> Option<f64> {
+        most(self.restarts.iter().map(|restarted| restarted.rss_mb))
+    }
+}
+
+/// The highest of all; None where one is not known.
+fn most(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    values.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
 /// Everything.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     pub scenario: Scenario,
@@ -170,6 +211,8 @@ pub struct Report {
     pub stopped: Option<String>,
     pub green: bool,
     pub verdict: Vec<Judged>,
+    /// What is aimed at.
+    pub targets: Vec<Figure>,
     /// The history checker's word, when it was asked.
     pub checker: Option<String>,
     pub totals: Totals,
@@ -185,10 +228,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Writes both forms into the directory.
+    /// Writes both forms into the directory; each also when the other cannot be.
     pub fn write(&self, dir: &Path) -> io::Result<()> {
-        fs::write(dir.join("report.json"), serde_json::to_vec_pretty(self)?)?;
-        fs::write(dir.join("report.html"), html::page(self))
+        let json = fs::write(dir.join("report.json"), serde_json::to_vec_pretty(self)?);
+        json.and(fs::write(dir.join("report.html"), html::page(self)))
     }
 }
 

@@ -1,8 +1,17 @@
 //! Turns what was seen into the report, and prints the verdict.
 
-use super::one::{Early, Seen};
+use super::{
+    one::{Early, Seen},
+    ramp::p99,
+    watch::Probed,
+};
 use crate::{
-    report::{Figures, Report, Second, Stretch, Totals, machine::Machine, verdict},
+    limits::OTHERS_CORES,
+    report::{
+        Figures, Report, Restarted, Second, Stretch, Totals,
+        machine::Machine,
+        verdict::{self, Figure},
+    },
     scenario::Scenario,
 };
 use std::{path::Path, sync::PoisonError};
@@ -11,6 +20,8 @@ use std::{path::Path, sync::PoisonError};
 pub(super) struct Facts<'a> {
     pub scenario: &'a Scenario,
     pub short: bool,
+    /// A target that is missed is a broken limit.
+    pub strict: bool,
     pub file: &'a str,
     pub system: String,
     pub machine: Machine,
@@ -21,7 +32,7 @@ pub(super) struct Facts<'a> {
 }
 
 pub(super) fn report(facts: Facts<'_>) -> Report {
-    let Facts { scenario, short, file, system, machine, mut seen, early, checker } = facts;
+    let Facts { scenario, short, strict, file, system, machine, mut seen, early, checker } = facts;
     let frame = seen.created.frame.clone();
     let until = seen.until_s;
     let all = seen.measure.all(until);
@@ -56,6 +67,7 @@ pub(super) fn report(facts: Facts<'_>) -> Report {
         stopped,
         green: false,
         verdict: Vec::new(),
+        targets: Vec::new(),
         checker: checker.as_ref().map(|(_, text)| text.clone()),
         totals,
         all,
@@ -67,9 +79,11 @@ pub(super) fn report(facts: Facts<'_>) -> Report {
         happened: seen.happened,
         seconds,
     };
-    report.verdict = verdict::judge(&report);
+    report.verdict = verdict::judge(&report, &scenario.expect).iter().map(Figure::as_limit).collect();
+    report.targets = verdict::judge(&report, &scenario.target);
     let held = report.verdict.iter().all(|judged| judged.held);
-    report.green = held && report.stopped.is_none() && checker.is_none_or(|(green, _)| green);
+    let reached = !strict || report.targets.iter().all(Figure::is_held);
+    report.green = held && reached && report.stopped.is_none() && checker.is_none_or(|(green, _)| green);
     report
 }
 
@@ -88,7 +102,7 @@ fn seconds(seen: &mut Seen) -> Vec<Second> {
         (s.start_p50_ms, s.start_p99_ms) = (row.start.map(|p| p.p50_ms), row.start.map(|p| p.p99_ms));
         (s.start_p999_ms, s.start_max_ms) = (row.start.map(|p| p.p999_ms), row.start.map(|p| p.max_ms));
         (s.end_p99_ms, s.durable_p99_ms) = (row.end_p99_ms, row.durable_p99_ms);
-        s.up = up.get(&(begin_s + second)).copied();
+        s.up = up.get(&(begin_s + second)).map(|probed| *probed == Probed::Ready);
         let cores = s.node.map(|node| node.cores);
         s.node_cpu_us_per_trigger = cores.filter(|_| s.received > 0).map(|cores| cores * 1e6 / s.received as f64);
         seconds.push(s);
@@ -133,19 +147,44 @@ fn totals(scenario: &Scenario, seen: &Seen, seconds: &[Second]) -> Totals {
         runs_left: seen.runs_left,
         max_open_runs: most_open.and_then(|s| s.open_runs).map(|open| open as u64),
         max_lag_events: highest(seconds.iter().map(|s| s.lag_events)),
+        lag_p99_ms: p99(in_run().filter_map(|s| s.lag_ms)),
+        others_cores: mean(in_run().filter_map(|s| s.others_cores)),
         availability_percent: (probed > 0).then(|| answered as f64 * 100.0 / probed as f64),
         node_cpu_us_per_trigger: node.and_then(|(a, b)| each(b.cpu_us.saturating_sub(a.cpu_us) as f64)),
         // Processes come and go, so that only the seconds tell.
         executors_cpu_us_per_trigger: each(seconds.iter().map(|s| s.executors.cores * 1e6).sum()),
         written_bytes_per_trigger: node.and_then(|(a, b)| each(b.write_bytes.saturating_sub(a.write_bytes) as f64)),
         disk_bytes_per_trigger: start.disk.zip(end.disk).and_then(|(a, b)| each(b.saturating_sub(a) as f64)),
-        syncs_per_s: start.metrics.batches.zip(end.metrics.batches).map(|(a, b)| (b - a) / elapsed_s),
+        // A node that was started again counts from 0.
+        syncs_per_s: start
+            .metrics
+            .batches
+            .zip(end.metrics.batches)
+            .filter(|_| seen.restarts.is_empty())
+            .map(|(a, b)| (b - a) / elapsed_s),
         rss_idle_mb: idle_mb,
         rss_peak_mb: highest(seconds.iter().map(|s| s.node.map(|node| node.rss_mb))),
         rss_slope_mb_per_min: slope_per_min(in_run().filter(|s| s.second >= scenario.warmup_s as i64)),
         kib_per_open_run,
         ceiling: seen.ceiling,
+        restarts: restarts(seen),
     }
+}
+
+fn restarts(seen: &Seen) -> Vec<Restarted> {
+    let all = seen.restarts.iter().zip(&seen.measure.restarts);
+    all.map(|((phase, signal, rss_mb), (begin_us, first_us))| Restarted {
+        phase: phase.clone(),
+        signal: (*signal).to_owned(),
+        first_trigger_s: first_us.map(|first| (first - begin_us) as f64 / 1e6),
+        rss_mb: *rss_mb,
+    })
+    .collect()
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0_u64, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / count as f64)
 }
 
 /// Of the node's memory, by least squares.
@@ -176,6 +215,23 @@ pub(super) fn print(report: &Report, dir: &Path) {
         report.all.durable.p99_ms
     );
     report.verdict.iter().for_each(|judged| println!("  {}", judged.line()));
+    for target in report.targets.iter().map(Figure::as_target) {
+        let word = if target.held { "target held:  " } else { "target missed:" };
+        println!("  {word} {:<33} {:<22} got {}", target.limit, target.wanted, target.got);
+    }
+    for restarted in &report.totals.restarts {
+        let shown = |value: Option<f64>| value.map_or("-".to_owned(), verdict::shown);
+        println!(
+            "  {} in phase {}: first trigger {} s after the new process began, {} MB",
+            restarted.signal,
+            restarted.phase,
+            shown(restarted.first_trigger_s),
+            shown(restarted.rss_mb)
+        );
+    }
+    if let Some(others) = report.totals.others_cores.filter(|cores| *cores > OTHERS_CORES) {
+        println!("  disturbed: others used {others:.2} processors of this machine meanwhile");
+    }
     if let Some(checker) = &report.checker {
         println!("  history checker: {checker}");
     }

@@ -65,6 +65,8 @@ pub(super) struct Measure {
     rows: BTreeMap<i64, Row>,
     pub attempts: u64,
     pub outcomes: BTreeMap<String, u64>,
+    /// When the node's process was started again, and when the first body began afterwards, microseconds since 1970 UTC.
+    pub restarts: Vec<(i64, Option<i64>)>,
 }
 
 impl Measure {
@@ -76,12 +78,27 @@ impl Measure {
         let phases: Vec<_> = phases.collect();
         let groups = due.keys().map(|group| (group.clone(), vec![Three::new(DIGITS); phases.len()])).collect();
         let (open, rows, outcomes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { start_s: frame.start_ms / 1000, phases, due, groups, open, rows, attempts: 0, outcomes }
+        Self {
+            start_s: frame.start_ms / 1000,
+            phases,
+            due,
+            groups,
+            open,
+            rows,
+            attempts: 0,
+            outcomes,
+            restarts: Vec::new(),
+        }
     }
 
     /// One executor's counts of one second. Groups of an earlier run on the same node are not ours.
     pub fn take(&mut self, line: &StatsLine) {
         let Some(group) = self.groups.get_mut(&line.group) else { return };
+        if let (Some((begin, first)), Some(at)) = (self.restarts.last_mut(), line.first_us)
+            && at >= *begin
+        {
+            *first = Some(first.map_or(at, |first| first.min(at)));
+        }
         let row = self.rows.entry(line.second - self.start_s).or_default();
         let count = |seconds: &BTreeMap<i64, Values>| seconds.values().flat_map(BTreeMap::values).sum::<u64>();
         row.attempts += line.attempts;
@@ -234,6 +251,11 @@ mod tests {
             measure.by_group_and_phase(4).iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
             ["a in p", "a in q"]
         );
+        measure.restarts.push((102_500_000, None));
+        for first_us in [102_400_000, 103_700_000, 103_600_000] {
+            measure.take(&StatsLine { first_us: Some(first_us), attempts: 0, ..line(103, BTreeMap::new()) });
+        }
+        assert_eq!(measure.restarts, [(102_500_000, Some(103_600_000))]);
         measure.close_old(LATE_SECONDS_OPEN + 2);
         measure.take(&line(110, late(101, 9_000_000, 1)));
         assert_eq!(measure.seconds(), 0..11);

@@ -1,16 +1,22 @@
 //! `run`: carries out workload files against a real system, second by second, and judges each by what its file expects.
 
 mod calls;
+mod close;
 mod create;
 mod finish;
 mod measure;
 mod one;
 mod progress;
+mod ramp;
+mod seconds;
+mod stop;
 mod system;
+mod traces;
 mod watch;
 
 use crate::{
-    limits::{LEAST_FREE_MIB, WORKLOAD_BYTES},
+    limits::{LEAST_FREE_MIB, REPEATS, WORKLOAD_BYTES},
+    report::summary::{self, Runs},
     scenario::{
         Scenario, builtin,
         read::{Forms, read},
@@ -22,14 +28,14 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use tokio::sync::watch::{Receiver, channel};
+use stop::Stop;
 
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
     /// Workload files, or names of workloads that come with the program (`workloads` lists them)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Each run gets the directory DIR/NAME, which must be new or empty
+    /// Each run gets the directory DIR/NAME, with --repeat DIR/NAME/1 and so on, which must be new or empty
     #[arg(long, default_value = "loadtest-runs")]
     pub dir: PathBuf,
     /// The node's program [default: `campanile` beside this one, or in PATH]
@@ -38,6 +44,12 @@ pub struct RunArgs {
     /// The short form of each file
     #[arg(long)]
     pub short: bool,
+    /// Runs of each workload: medians, lowest and highest of them are in DIR/summary.md
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(REPEATS)))]
+    pub repeat: u32,
+    /// A target that is missed is a broken limit
+    #[arg(long)]
+    pub strict: bool,
     /// Judge the history of each workload that can be checked
     #[arg(long)]
     pub check: bool,
@@ -111,7 +123,7 @@ struct Work {
 
 /// Runs all files, one after the other. All are read before the first is run: a slip in the last one should not cost an hour.
 pub async fn run(args: RunArgs) -> Outcome {
-    let stop = stop_on_signals();
+    let stop = Stop::on_signals();
     let mut works = Vec::new();
     let mut wrong = false;
     for file in &args.files {
@@ -127,25 +139,46 @@ pub async fn run(args: RunArgs) -> Outcome {
         return Outcome::NotRun;
     }
     let mut outcomes = Vec::new();
-    for work in &works {
+    let mut all: Vec<Runs> = Vec::new();
+    'works: for work in &works {
         let scenario = if args.short { &work.forms.short } else { &work.forms.full };
-        let outcome = match directory(&args.dir, &scenario.name) {
-            Ok(dir) => one::run(&args, &work.shown, scenario, &dir, stop.clone()).await,
-            Err(message) => {
-                eprintln!("error: {message}");
-                Outcome::NotRun
+        let most = if scenario.repeat_at_most == 0 { args.repeat } else { args.repeat.min(scenario.repeat_at_most) };
+        all.push(Runs { name: scenario.name.clone(), ..Runs::default() });
+        for n in 1..=most {
+            let name = if args.repeat == 1 { scenario.name.clone() } else { format!("{}/{n}", scenario.name) };
+            let (outcome, report) = match directory(&args.dir, &name) {
+                Ok(dir) => one::run(&args, &work.shown, scenario, &dir, stop.clone()).await,
+                Err(message) => {
+                    eprintln!("error: {message}");
+                    (Outcome::NotRun, None)
+                }
+            };
+            outcomes.push((name, outcome));
+            if let Some(runs) = all.last_mut() {
+                runs.failed += usize::from(report.is_none());
+                runs.reports.extend(report);
             }
-        };
-        outcomes.push((scenario.name.clone(), outcome));
-        if outcome == Outcome::Interrupted {
-            break;
+            // After each run, so that one that is stopped leaves what it saw.
+            summarize(&all, &args.dir);
+            if outcome == Outcome::Interrupted {
+                break 'works;
+            }
         }
     }
-    if works.len() > 1 {
-        println!();
-        outcomes.iter().for_each(|(name, outcome)| println!("{:<14} {outcome:?}", name));
+    if outcomes.len() > 1 {
+        println!("\n{}", summary::text(&all));
+        outcomes.iter().for_each(|(name, outcome)| println!("{:<16} {outcome:?}", name));
     }
     outcomes.iter().map(|(_, outcome)| *outcome).max().unwrap_or(Outcome::NotRun)
+}
+
+/// Nothing where there is nothing to tell.
+fn summarize(all: &[Runs], dir: &Path) {
+    if all.iter().any(|runs| !runs.reports.is_empty())
+        && let Err(error) = summary::write(all, dir)
+    {
+        eprintln!("error: {}: {error}", dir.join(summary::FILE).display());
+    }
 }
 
 /// A file, or a workload that comes with the program.
@@ -185,30 +218,6 @@ fn directory(base: &Path, name: &str) -> Result<PathBuf, String> {
         ));
     }
     dir.canonicalize().map_err(told)
-}
-
-/// True once somebody wants the end. Asked a second time, everything is killed at once.
-fn stop_on_signals() -> Receiver<bool> {
-    let (send, stop) = channel(false);
-    tokio::spawn(async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-        if let (Ok(mut interrupt), Ok(mut term)) = signals {
-            for again in [false, true] {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = term.recv() => {}
-                }
-                if again {
-                    crate::children::kill_all();
-                    std::process::exit(i32::from(Outcome::Interrupted.exit_code()));
-                }
-                // The last receiver is gone only when all is over.
-                let _ = send.send(true);
-            }
-        }
-    });
-    stop
 }
 
 #[derive(Args, Clone, Debug)]

@@ -2,8 +2,11 @@
 
 use super::RunArgs;
 use crate::{
+    lines::{FaultEvent, FaultLine, now_us},
     node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, free_port},
+    proc_stat::Usage,
     record::Record,
+    scenario::Restart,
 };
 use campanile_client::{Client, ClientError, ClientOptions, Retry};
 use std::{
@@ -13,7 +16,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    task::block_in_place,
+    task::{block_in_place, spawn_blocking},
     time::{Instant, sleep},
 };
 
@@ -23,6 +26,8 @@ const CALL: Duration = Duration::from_secs(10);
 const REGISTERED: Duration = Duration::from_secs(30);
 /// A node that is asked to stop gets this long.
 const STOP: Duration = Duration::from_secs(20);
+/// One with very many jobs, in the middle of a run.
+const STOP_WITH_JOBS: Duration = Duration::from_secs(60);
 
 /// Where the node is.
 #[derive(Clone, Debug)]
@@ -34,11 +39,30 @@ pub(super) struct Address {
     pub executor_token: String,
 }
 
+impl Address {
+    /// Of a node of the harness.
+    fn of(node: &Node) -> Self {
+        let (http, token) = (Some(format!("http://{}", node.http)), node.token.clone());
+        Self { rpc: node.rpc.clone(), http, executor_token: token.clone(), token }
+    }
+}
+
+/// A process that did not end well.
+pub(super) struct Ended {
+    pub what: String,
+    /// By its own word, and not because it took too long: an executor's counts are not whole then.
+    pub failed: bool,
+}
+
 /// See the module's text. Dropping it kills all processes that it started.
 pub(super) struct System {
     pub dir: PathBuf,
     pub address: Address,
     node: Option<Node>,
+    /// How the harness starts its node.
+    setup: Option<NodeSetup>,
+    /// What processes of the node used that are gone.
+    pub gone: Usage,
     /// Process of the node, where it is on this machine.
     pub server_pid: Option<u32>,
     faults: Arc<Record>,
@@ -59,7 +83,7 @@ impl System {
         let faults =
             Record::open(&dir.join("faults.jsonl"), Duration::ZERO).map_err(|e| format!("{}: {e}", dir.display()))?;
         let faults = Arc::new(faults);
-        let (node, address, server_pid) = match &args.rpc {
+        let (node, setup, address, server_pid) = match &args.rpc {
             Some(rpc) => {
                 let token = args.token.clone().unwrap_or_default();
                 let http = args.http.as_ref().map(|http| {
@@ -67,30 +91,60 @@ impl System {
                     if http.contains("://") { http.to_owned() } else { format!("http://{http}") }
                 });
                 let executor_token = args.executor_token.clone().unwrap_or_else(|| token.clone());
-                (None, Address { rpc: rpc.clone(), http, token, executor_token }, args.server_pid)
+                (None, None, Address { rpc: rpc.clone(), http, token, executor_token }, args.server_pid)
             }
             None => {
                 let binary = args.server()?;
                 let rpc_port = free_port().map_err(|error| format!("no free port: {error}"))?;
                 let setup = NodeSetup { binary, dir: dir.to_owned(), rpc_port, fault: None };
                 let node = block_in_place(|| Node::start(&setup, &faults)).map_err(|error| error.to_string())?;
-                let address = Address {
-                    rpc: node.rpc.clone(),
-                    http: Some(format!("http://{}", node.http)),
-                    token: node.token.clone(),
-                    executor_token: node.token.clone(),
-                };
-                let pid = node.pid();
-                (Some(node), address, Some(pid))
+                let (address, pid) = (Address::of(&node), node.pid());
+                (Some(node), Some(setup), address, Some(pid))
             }
         };
         let dir = dir.to_owned();
-        Ok(Self { dir, address, node, server_pid, faults, executors: Vec::new(), started: 0, slots, log })
+        let (gone, executors) = (Usage::default(), Vec::new());
+        Ok(Self { dir, address, node, setup, gone, server_pid, faults, executors, started: 0, slots, log })
     }
 
     /// Started by the harness.
     pub fn is_own(&self) -> bool {
-        self.node.is_some()
+        self.setup.is_some()
+    }
+
+    /// Ends the node and starts it again on its directory. Microseconds since 1970 UTC of the new process's start.
+    pub async fn restart(&mut self, how: Restart) -> Result<i64, String> {
+        let (Some(node), Some(setup)) = (self.node.take(), self.setup.clone()) else {
+            return Err(
+                "the workload restarts the node, and only one of the harness can be: leave --rpc out".to_owned()
+            );
+        };
+        if let Some(used) = self.server_pid.take().and_then(|pid| Usage::of(pid).ok()) {
+            self.gone.cpu_us += used.cpu_us;
+            self.gone.write_bytes += used.write_bytes;
+        }
+        let faults = Arc::clone(&self.faults);
+        let again = spawn_blocking(move || {
+            match how {
+                Restart::Kill => node.kill9("restart")?,
+                Restart::Term => {
+                    // For the checker an outage like any other, from before it begins.
+                    let (event, detail) = (FaultEvent::NodeKilled, Some("asked to stop".to_owned()));
+                    faults.line(&FaultLine { event, t_us: now_us(), executor: None, detail });
+                    let status = node.stop(STOP_WITH_JOBS)?;
+                    if !status.success() {
+                        return Err(std::io::Error::other(format!("asked to stop it ended with {status}")));
+                    }
+                }
+            }
+            let begin_us = now_us();
+            Node::start(&setup, &faults).map(|node| (node, begin_us))
+        });
+        let again = again.await.map_err(|error| error.to_string())?;
+        let (node, begin_us) = again.map_err(|error| format!("the node does not come back: {error}"))?;
+        (self.address, self.server_pid) = (Address::of(&node), Some(node.pid()));
+        self.node = Some(node);
+        Ok(begin_us)
     }
 
     pub async fn connect(&self) -> Result<Client, String> {
@@ -207,19 +261,30 @@ impl System {
 
     /// Directory of the node's files, when it is ours.
     pub fn data(&self) -> Option<PathBuf> {
-        self.is_own().then(|| self.dir.join("data"))
+        self.setup.is_some().then(|| self.dir.join("data"))
     }
 
-    /// Stops what it started, the node first, so that it does not see its executors leave.
-    pub fn stop(mut self) {
+    /// Stops what it started, the node first, so that it does not see its executors leave. Tells of those that did not end well.
+    pub fn stop(mut self) -> Vec<Ended> {
+        let mut told = Vec::new();
+        let mut tell = |name: &str, status: std::io::Result<ExitStatus>, log: &str| match status {
+            Ok(status) if status.success() => {}
+            Ok(status) => told.push(Ended {
+                what: format!("{name} ended with {status} when it was stopped; see {log}"),
+                failed: status.code().is_some(),
+            }),
+            Err(error) => told.push(Ended { what: format!("{name} could not be stopped: {error}"), failed: false }),
+        };
         block_in_place(|| {
             if let Some(node) = self.node.take() {
                 // Killed when it takes too long; the run is over either way.
-                let _ = node.stop(STOP);
+                tell("the node", node.stop(STOP), "node.log");
             }
             for executor in self.executors.drain(..) {
-                let _ = executor.stop(STOP);
+                let name = executor.name.clone();
+                tell(&name, executor.end(STOP), "executors.log");
             }
         });
+        told
     }
 }

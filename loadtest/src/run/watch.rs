@@ -2,7 +2,7 @@
 
 use super::system::Address;
 use crate::{limits::PROBE_MS, lines::now_us, proc_stat::Usage};
-use campanile_client::Client;
+use campanile_client::{Client, ClientError};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -20,6 +20,7 @@ pub(super) struct Metrics {
     pub waiting: Option<f64>,
     pub retrying: Option<f64>,
     pub lag_events: Option<f64>,
+    pub lag_s: Option<f64>,
     /// So far.
     pub batches: Option<f64>,
 }
@@ -40,6 +41,7 @@ impl Metrics {
             waiting: sum("dispatch_queue_lag"),
             retrying: sum("retry_queue_depth"),
             lag_events: sum("campanile_projection_lag_events"),
+            lag_s: sum("campanile_projection_lag_seconds"),
             batches: sum("campanile_journal_batches_total"),
         }
     }
@@ -72,14 +74,38 @@ pub(super) fn usage(pids: &[u32]) -> Usage {
     })
 }
 
-/// Second since 1970 -> whether the node answered in time.
-pub(super) type Answers = Arc<Mutex<BTreeMap<i64, bool>>>;
+/// What a probe got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Probed {
+    Ready,
+    /// It answers, and does not call itself ready.
+    NotReady,
+    /// No answer in time, on no way.
+    Silent,
+}
+
+/// Second since 1970 -> what its probe got.
+pub(super) type Answers = Arc<Mutex<BTreeMap<i64, Probed>>>;
+
+/// Newest probes in a row without an answer.
+pub(super) fn silent_in_a_row(answers: &Answers) -> usize {
+    let answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+    answers.values().rev().take_while(|probed| **probed == Probed::Silent).count()
+}
+
+/// Asks until it is dropped.
+pub(super) struct Prober(JoinHandle<()>);
+
+impl Drop for Prober {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 /// Asks each second, also while an earlier answer is still out.
-pub(super) fn probe(address: Address, client: Client) -> (JoinHandle<()>, Answers) {
-    let answers = Answers::default();
-    let told = Arc::clone(&answers);
-    let task = tokio::spawn(async move {
+pub(super) fn probe(address: Address, client: Client, answers: &Answers) -> Prober {
+    let told = Arc::clone(answers);
+    Prober(tokio::spawn(async move {
         let mut tick = tokio::time::interval(Duration::from_secs(1));
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -87,30 +113,46 @@ pub(super) fn probe(address: Address, client: Client) -> (JoinHandle<()>, Answer
             let second = now_us().div_euclid(1_000_000);
             let (address, client, told) = (address.clone(), client.clone(), Arc::clone(&told));
             tokio::spawn(async move {
-                let up = is_up(&address, &client).await;
-                told.lock().unwrap_or_else(PoisonError::into_inner).insert(second, up);
+                let probed = ask(&address, &client).await;
+                told.lock().unwrap_or_else(PoisonError::into_inner).insert(second, probed);
             });
         }
-    });
-    (task, answers)
+    }))
 }
 
 /// `/readyz` where HTTP is known, otherwise `system.info`.
-async fn is_up(address: &Address, client: &Client) -> bool {
-    match &address.http {
+async fn ask(address: &Address, client: &Client) -> Probed {
+    let ready = match &address.http {
         Some(base) => {
             let (url, token) = (format!("{base}/readyz"), address.token.clone());
-            spawn_blocking(move || get(&url, &token).is_some()).await.unwrap_or(false)
+            Some(spawn_blocking(move || get(&url, &token).is_some()).await.unwrap_or(false))
         }
-        None => {
-            matches!(timeout(Duration::from_millis(PROBE_MS), client.system_info()).await, Ok(Ok(info)) if info.ready)
-        }
+        None => None,
+    };
+    if ready == Some(true) {
+        return Probed::Ready;
+    }
+    // A node that is not ready answers calls all the same, and so does one whose HTTP address is wrong.
+    match timeout(Duration::from_millis(PROBE_MS), client.system_info()).await {
+        Ok(Ok(info)) if info.ready && ready.is_none() => Probed::Ready,
+        Ok(Ok(_) | Err(ClientError::Api(_) | ClientError::Protocol(_))) => Probed::NotReady,
+        Ok(Err(ClientError::Io { .. } | ClientError::Timeout { .. })) | Err(_) => Probed::Silent,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_newest_probes_count_as_silence() {
+        let answers = Answers::default();
+        let told = [Probed::Silent, Probed::NotReady, Probed::Silent, Probed::Silent];
+        answers.lock().unwrap_or_else(PoisonError::into_inner).extend((1..).zip(told));
+        assert_eq!(silent_in_a_row(&answers), 2);
+        answers.lock().unwrap_or_else(PoisonError::into_inner).insert(5, Probed::Ready);
+        assert_eq!(silent_in_a_row(&answers), 0);
+    }
 
     #[test]
     fn metrics_are_read_with_and_without_labels() {

@@ -1,10 +1,11 @@
 //! The workloads that come with the program, so that it runs without the repository.
 
 /// Names and texts, in the order in which `make load` runs them.
-pub const WORKLOADS: [(&str, &str); 12] = [
+pub const WORKLOADS: [(&str, &str); 13] = [
     ("steady", include_str!("../../workloads/steady.toml")),
     ("herd", include_str!("../../workloads/herd.toml")),
     ("scale", include_str!("../../workloads/scale.toml")),
+    ("restart", include_str!("../../workloads/restart.toml")),
     ("ceiling", include_str!("../../workloads/ceiling.toml")),
     ("retry-storm", include_str!("../../workloads/retry-storm.toml")),
     ("noisy", include_str!("../../workloads/noisy.toml")),
@@ -28,6 +29,7 @@ mod tests {
             assert_eq!((forms.full.name.as_str(), forms.short.name.as_str()), (name, name));
             assert!(forms.short.length_s() <= 15 && forms.full.length_s() >= 30, "{name}: the short form is short");
             assert_ne!(forms.full.expect, crate::scenario::Expect::default(), "{name} expects something");
+            assert!(forms.short.checkable, "{name}: the history checker judges the short form");
         }
     }
 

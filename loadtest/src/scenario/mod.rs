@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The whole file, after `[short]` was laid over it when that was asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Letters, digits and '-'; also the directory of its run.
@@ -33,6 +33,9 @@ pub struct Scenario {
     /// Seconds at the start of the first phase that `rss_slope_mb_per_min` leaves out.
     #[serde(default)]
     pub warmup_s: u64,
+    /// `--repeat` makes so many runs at most, as those of hours need no median; 0 = as many as asked.
+    #[serde(default)]
+    pub repeat_at_most: u32,
     /// The history is written down and judged afterwards, when `--check` asks for it.
     #[serde(default)]
     pub checkable: bool,
@@ -50,6 +53,9 @@ pub struct Scenario {
     pub ramp: Option<Ramp>,
     #[serde(default)]
     pub expect: Expect,
+    /// What is aimed at: told beside what was reached, and fatal only with `--strict`. `[short]` has none unless it says so.
+    #[serde(default)]
+    pub target: Expect,
 }
 
 /// Executor processes that the harness starts.
@@ -107,6 +113,19 @@ pub struct Phase {
     /// kill -9 of so many executors at its start.
     #[serde(default)]
     pub kill_executors: u32,
+    /// At its start the node is ended, and started again on its directory.
+    #[serde(default)]
+    pub restart: Option<Restart>,
+}
+
+/// How a node is ended before it is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// SIGTERM, as an operator does.
+    Term,
+    /// kill -9.
+    Kill,
 }
 
 /// How jobs become due.
@@ -243,6 +262,12 @@ pub struct Ramp {
     pub step_s: u64,
     /// The run ends after the first step whose p99 lateness of starts is above this, milliseconds.
     pub stop_p99_ms: f64,
+    /// The same for durable ends.
+    #[serde(default = "second_ms")]
+    pub stop_durable_p99_ms: f64,
+    /// The same for the history's lag.
+    #[serde(default = "second_ms")]
+    pub stop_lag_p99_ms: f64,
 }
 
 /// Limits of one group, phase or the whole run. What is not named is not judged.
@@ -317,6 +342,14 @@ pub struct Expect {
     pub disk_bytes_per_trigger: Option<f64>,
     /// Highest number of durable events that the history did not show yet.
     pub lag_events: Option<f64>,
+    /// p99 over the seconds of how long the oldest of them had waited, milliseconds.
+    pub lag_p99_ms: Option<f64>,
+    /// Jobs were created at least at this rate, per second.
+    pub created_per_s_at_least: Option<f64>,
+    /// From the start of a restarted node's process to the first body that an executor received, seconds; the longest of all restarts.
+    pub restart_s: Option<f64>,
+    /// Memory of the node at the end of the phase that began with its restart, MB; the highest of all restarts.
+    pub restart_rss_mb: Option<f64>,
     /// Seconds in which the node answered the probe, percent.
     pub availability_percent: Option<f64>,
     /// The highest rate of `[ramp]` that was followed is at least this, per second.
@@ -333,7 +366,7 @@ pub struct Expect {
 impl Scenario {
     /// The phases, also where the file names none: one for the whole run, or one for each step of the ramp.
     pub fn stretches(&self) -> Vec<Phase> {
-        let phase = |name: String, seconds| Phase { name, seconds, executors: None, kill_executors: 0 };
+        let phase = |name: String, seconds| Phase { name, seconds, executors: None, kill_executors: 0, restart: None };
         match &self.ramp {
             Some(ramp) => ramp.rates.iter().map(|rate| phase(format!("{rate}/s"), ramp.step_s)).collect(),
             None if self.phases.is_empty() => vec![phase("all".to_owned(), self.seconds)],
@@ -355,6 +388,9 @@ fn three() -> u32 {
 }
 fn half() -> f64 {
     0.5
+}
+fn second_ms() -> f64 {
+    1_000.0
 }
 fn hundred() -> u16 {
     100

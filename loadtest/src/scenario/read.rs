@@ -13,6 +13,8 @@ use toml::{
 
 /// The table that shrinks the others.
 const SHORT: &str = "short";
+/// The table that the short form does not take over.
+const TARGET: &str = "target";
 
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub fn read(file: &str, text: &str) -> Result<Forms, Wrong> {
     let mut full = document.into_inner();
     let short = full.remove(SHORT);
     let mut shrunk = full.clone();
+    // What is aimed at is said of the full form.
+    shrunk.remove(TARGET);
     if let Some(short) = short {
         let span = short.span();
         match short.into_inner() {
@@ -165,6 +169,15 @@ mod tests {
     }
 
     #[test]
+    fn targets_are_those_of_their_form() {
+        let text = format!("{SOUND}[target]\np99_ms = 5\n[short]\nseconds = 5\n");
+        let forms = read("f", &text).unwrap();
+        assert_eq!((forms.full.target.p99_ms, forms.short.target.p99_ms), (Some(5.0), None));
+        let forms = read("f", &format!("{text}[short.target]\np99_ms = 9\n")).unwrap();
+        assert_eq!((forms.full.target.p99_ms, forms.short.target.p99_ms), (Some(5.0), Some(9.0)));
+    }
+
+    #[test]
     fn slips_are_told_with_their_place() {
         let cases = [
             ("name = \"x\"\nabout = \"y\"\nsecnds = 1\n", "f:3:1: unknown field `secnds`", "did you mean `seconds`?"),
@@ -176,6 +189,8 @@ mod tests {
             (&format!("{SOUND}[short]\nsecond = 1\n"), "f:9:1: unknown field `second`", "did you mean `seconds`?"),
             (&format!("{SOUND}[[short.load]]\nname = \"b\"\n"), "f:8:1: [short] changes \"b\"", "did you mean \"a\"?"),
             (&format!("{SOUND}[expect.group.aa]\np99_ms = 1\n"), "f:8:", "did you mean \"a\"?"),
+            (&format!("{SOUND}[target.group.aa]\np99_ms = 1\n"), "f:8:", "did you mean \"a\"?"),
+            (&format!("{SOUND}[target]\nrestart_s = 1\n"), "f:9:13: ", "no [[phase]] restarts the node"),
             ("name = \"x\nabout = 1\n", "f:1:", ""),
             ("name = 1\n", "f:1:8: invalid type", ""),
             ("", "f:1:1: missing field `name`", ""),

@@ -1,6 +1,6 @@
 //! What a workload file must hold to besides its form. The first rule that is broken is told with the path of the value.
 
-use super::{Kind, Limits, Load, Scenario, words::closest};
+use super::{Expect, Kind, Limits, Load, Scenario, words::closest};
 use crate::limits::{EXECUTORS, GROUPS, LOAD_JOBS, LOAD_RATE, PHASES, RUN_SECONDS};
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, PRIORITY_MAX};
 
@@ -61,7 +61,8 @@ pub(super) fn broken(s: &Scenario) -> Broken {
                     .or_else(|| phases_known(s, &call.phases, &format!("call.{n}.phases")))
             })
         })
-        .or_else(|| expectations(s))
+        .or_else(|| expectations(s, "expect", &s.expect))
+        .or_else(|| expectations(s, "target", &s.target))
 }
 
 fn length(s: &Scenario) -> Broken {
@@ -143,26 +144,27 @@ fn phases_known(s: &Scenario, used: &[String], path: &str) -> Broken {
     })
 }
 
-fn expectations(s: &Scenario) -> Broken {
+/// Of `[expect]` and `[target]`, by the table's name.
+fn expectations(s: &Scenario, of: &str, limits: &Expect) -> Broken {
     let phases: Vec<String> = s.stretches().into_iter().map(|phase| phase.name).collect();
     let groups: Vec<String> = s.loads.iter().map(|load| load.name.clone()).collect();
     let by_hand = s.loads.iter().filter(|load| load.kind == Kind::Trigger).map(|load| &load.name);
     let calls: Vec<String> = s.calls.iter().map(|call| &call.name).chain(by_hand).cloned().collect();
     let stray = |table: &str, what: &str, mut used: Vec<&String>, known: &[String]| {
         used.retain(|name| !known.contains(name));
-        used.first().map(|name| (format!("expect.{table}.{name}"), unknown(what, name, known)))
+        used.first().map(|name| (format!("{of}.{table}.{name}"), unknown(what, name, known)))
     };
     let never: fn(&Limits) -> bool = |limits| *limits == Limits::default();
-    stray("group", "load", s.expect.groups.keys().collect(), &groups)
-        .or_else(|| stray("phase", "phase", s.expect.phases.keys().collect(), &phases))
-        .or_else(|| stray("call", "call", s.expect.calls.keys().collect(), &calls))
+    stray("group", "load", limits.groups.keys().collect(), &groups)
+        .or_else(|| stray("phase", "phase", limits.phases.keys().collect(), &phases))
+        .or_else(|| stray("call", "call", limits.calls.keys().collect(), &calls))
         .or_else(|| {
-            let empty = s.expect.groups.iter().find(|(_, limits)| never(limits));
-            empty.map(|(name, _)| (format!("expect.group.{name}"), "nothing is expected here".to_owned()))
+            let empty = limits.groups.iter().find(|(_, limits)| never(limits));
+            empty.map(|(name, _)| (format!("{of}.group.{name}"), "nothing is expected here".to_owned()))
         })
         .or_else(|| {
-            s.expect.compare.iter().enumerate().find_map(|(n, compare)| {
-                let at = |field: &str| format!("expect.compare.{n}.{field}");
+            limits.compare.iter().enumerate().find_map(|(n, compare)| {
+                let at = |field: &str| format!("{of}.compare.{n}.{field}");
                 if !groups.contains(&compare.group) {
                     return Some((at("group"), unknown("load", &compare.group, &groups)));
                 }
@@ -172,7 +174,15 @@ fn expectations(s: &Scenario) -> Broken {
             })
         })
         .or_else(|| {
-            let asked = s.expect.ceiling_at_least.is_some() && s.ramp.is_none();
-            asked.then(|| ("expect.ceiling_at_least".to_owned(), "a ceiling is found by a [ramp] only".to_owned()))
+            let asked = limits.ceiling_at_least.is_some() && s.ramp.is_none();
+            asked.then(|| (format!("{of}.ceiling_at_least"), "a ceiling is found by a [ramp] only".to_owned()))
+        })
+        .or_else(|| {
+            let named = [("restart_s", limits.restart_s), ("restart_rss_mb", limits.restart_rss_mb)];
+            let asked = named.into_iter().find(|(_, limit)| limit.is_some());
+            let none = s.phases.iter().all(|phase| phase.restart.is_none());
+            asked
+                .filter(|_| none)
+                .map(|(name, _)| (format!("{of}.{name}"), "no [[phase]] restarts the node".to_owned()))
         })
 }
