@@ -2,6 +2,7 @@
 //! a request without an answer is an open question that the checker cannot close.
 
 use crate::{
+    doors::Doors,
     limits::CREATE_BATCH,
     lines::{CallEvent, CallerLine, Verb},
     record::Record,
@@ -33,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Caller {
     client: Client,
+    /// None: all calls go through the client.
+    doors: Option<Arc<Doors>>,
     record: Arc<Record>,
     next: Arc<AtomicU64>,
 }
@@ -70,11 +73,40 @@ fn is_later(code: ErrorCode) -> bool {
 
 impl Caller {
     pub fn new(client: Client, record: Arc<Record>) -> Self {
-        Self { client, record, next: Arc::new(AtomicU64::new(1)) }
+        Self { client, doors: None, record, next: Arc::new(AtomicU64::new(1)) }
     }
 
+    /// Each try of a call goes through a random node.
+    pub fn through(client: Client, doors: Arc<Doors>, record: Arc<Record>) -> Self {
+        Self { doors: Some(doors), ..Self::new(client, record) }
+    }
+
+    /// For what is not written down.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Calls that each node answered; empty where calls do not go through random ones.
+    pub fn answered(&self) -> Vec<u64> {
+        self.doors.as_ref().map_or_else(Vec::new, |doors| doors.answered())
+    }
+
+    /// One try of a call.
+    async fn once<T, F>(&self, call: impl FnOnce(Client) -> F) -> Result<T, ClientError>
+    where
+        F: Future<Output = Result<T, ClientError>>,
+    {
+        let drawn = match &self.doors {
+            Some(doors) => doors.draw().await.map(|(n, client)| (Some((doors, n)), client)),
+            None => None,
+        };
+        // Nobody is up: the client waits for whoever comes first.
+        let (door, client) = drawn.unwrap_or_else(|| (None, self.client.clone()));
+        let answer = call(client).await;
+        if let (Some((doors, n)), Ok(_) | Err(ClientError::Api(_))) = (door, &answer) {
+            doors.note(n);
+        }
+        answer
     }
 
     fn number(&self) -> u64 {
@@ -91,7 +123,7 @@ impl Caller {
         line: &CallerLine,
         later: bool,
         run_of: impl Fn(&T) -> Option<RunId>,
-        call: impl Fn() -> F,
+        call: impl Fn(Client) -> F,
     ) -> Known<T>
     where
         F: Future<Output = Result<T, ClientError>>,
@@ -101,7 +133,7 @@ impl Caller {
         loop {
             self.note(CallEvent::Sent, line);
             let bare = CallerLine { spec: None, ..line.clone() };
-            match call().await {
+            match self.once(&call).await {
                 Ok(answer) => {
                     self.note(CallEvent::Ack, &CallerLine { run: run_of(&answer).or(line.run), ..bare });
                     return Known::Done(answer);
@@ -141,7 +173,10 @@ impl Caller {
             &line,
             false,
             |run: &campanile_schema::view::RunView| Some(run.run_id),
-            || self.client.job_trigger(job, body.clone()),
+            |client| {
+                let body = body.clone();
+                async move { client.job_trigger(job, body).await }
+            },
         );
         match asked.await {
             Known::Done(run) => Known::Done(run.run_id),
@@ -152,17 +187,17 @@ impl Caller {
 
     pub async fn pause(&self, job: JobId) -> Known<()> {
         let line = self.about(Verb::Pause, job);
-        self.ask(&line, true, |()| None, || async { self.client.job_pause(job, None).await.map(drop) }).await
+        self.ask(&line, true, |()| None, |client| async move { client.job_pause(job, None).await.map(drop) }).await
     }
 
     pub async fn resume(&self, job: JobId) -> Known<()> {
         let line = self.about(Verb::Resume, job);
-        self.ask(&line, true, |()| None, || async { self.client.job_resume(job, None).await.map(drop) }).await
+        self.ask(&line, true, |()| None, |client| async move { client.job_resume(job, None).await.map(drop) }).await
     }
 
     pub async fn delete(&self, job: JobId) -> Known<()> {
         let line = self.about(Verb::Delete, job);
-        let known = self.ask(&line, true, |()| None, || self.client.job_delete(job, None)).await;
+        let known = self.ask(&line, true, |()| None, |client| async move { client.job_delete(job, None).await }).await;
         // A delete that got no answer was done when the job is not there any more.
         if known == Known::Open && self.gone(job).await {
             self.note(CallEvent::Ack, &line);
@@ -179,7 +214,11 @@ impl Caller {
     pub async fn confirm(&self, job: JobId, run: RunId) -> Known<()> {
         let line = CallerLine { run: Some(run), ..self.about(Verb::Confirm, job) };
         let body = ConfirmBody { decision: ConfirmDecision::Rerun, reason: Some("loadtest".to_owned()) };
-        self.ask(&line, true, |()| None, || async { self.client.run_confirm(run, body.clone()).await.map(drop) }).await
+        let confirm = |client: Client| {
+            let body = body.clone();
+            async move { client.run_confirm(run, body).await.map(drop) }
+        };
+        self.ask(&line, true, |()| None, confirm).await
     }
 
     /// Creates jobs in batches; the ids of those that are known to exist, at their specs' places.
@@ -203,8 +242,8 @@ impl Caller {
             for n in &left {
                 self.note(CallEvent::Sent, &CallerLine { spec: Some(specs[*n].clone()), ..line(*n) });
             }
-            let batch = left.iter().map(|n| specs[*n].clone()).collect();
-            match self.client.job_create_many(batch).await {
+            let batch: Vec<JobSpec> = left.iter().map(|n| specs[*n].clone()).collect();
+            match self.once(|client| async move { client.job_create_many(batch).await }).await {
                 Ok(answers) => {
                     let mut later = Vec::new();
                     for (n, answer) in left.iter().copied().zip(answers) {

@@ -13,6 +13,9 @@ use std::{
 /// Highest lateness that is told apart, microseconds (ten minutes).
 pub const HIGHEST_US: u64 = 600_000_000;
 
+/// After the window's end a body counts as begun in time for so long, microseconds.
+pub const IN_TIME_US: i64 = 1_000_000;
+
 /// Percentiles, milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,6 +34,8 @@ pub struct Percentiles {
 pub struct Lateness {
     /// From the due instant to the line that the body wrote first.
     pub start: Percentiles,
+    /// The same, of those that began no later than [`IN_TIME_US`] after the window.
+    pub start_in_time: Percentiles,
     /// From the due instant to the line that it wrote last.
     pub end: Percentiles,
     /// Bodies without an instant (manual triggers).
@@ -46,7 +51,7 @@ pub struct Lateness {
 /// Reads all `executor-*.jsonl` of a directory. Only instants in `[from_ms, until_ms)` count.
 pub fn lateness(dir: &Path, from_ms: i64, until_ms: i64) -> io::Result<Lateness> {
     let histogram = || Histogram::<u64>::new_with_bounds(1, HIGHEST_US, 3).map_err(io::Error::other);
-    let (mut start, mut end) = (histogram()?, histogram()?);
+    let (mut start, mut in_time, mut end) = (histogram()?, histogram()?, histogram()?);
     let mut seen = Lateness::default();
     let mut by_second: BTreeMap<i64, u64> = BTreeMap::new();
     for entry in std::fs::read_dir(dir)? {
@@ -60,10 +65,11 @@ pub fn lateness(dir: &Path, from_ms: i64, until_ms: i64) -> io::Result<Lateness>
             let Ok(line) = serde_json::from_str::<ExecutorLine>(&line?) else {
                 continue;
             };
-            count(&line, from_ms..until_ms, (&mut start, &mut end), &mut seen, &mut by_second);
+            count(&line, from_ms..until_ms, (&mut start, &mut in_time, &mut end), &mut seen, &mut by_second);
         }
     }
     (seen.start, seen.end) = (percentiles(&start), percentiles(&end));
+    seen.start_in_time = percentiles(&in_time);
     let seconds = by_second.keys().next_back().map_or(0, |last| last - from_ms.div_euclid(1000) + 1);
     seen.starts_per_sec = if seconds > 0 { seen.start.count as f64 / seconds as f64 } else { 0.0 };
     let whole = from_ms.div_euclid(1000) + 1..until_ms.div_euclid(1000);
@@ -74,7 +80,7 @@ pub fn lateness(dir: &Path, from_ms: i64, until_ms: i64) -> io::Result<Lateness>
 fn count(
     line: &ExecutorLine,
     window: std::ops::Range<i64>,
-    (start, end): (&mut Histogram<u64>, &mut Histogram<u64>),
+    (start, in_time, end): (&mut Histogram<u64>, &mut Histogram<u64>, &mut Histogram<u64>),
     seen: &mut Lateness,
     by_second: &mut BTreeMap<i64, u64>,
 ) {
@@ -91,6 +97,9 @@ fn count(
                 // Retries are late on purpose.
                 Some(late) if line.attempt == 1 => {
                     start.saturating_record(late.max(1));
+                    if line.t_us <= window.end * 1000 + IN_TIME_US {
+                        in_time.saturating_record(late.max(1));
+                    }
                     *by_second.entry(line.t_us.div_euclid(1_000_000)).or_default() += 1;
                 }
                 Some(_) => {}
@@ -151,5 +160,21 @@ mod tests {
         assert!((seen.start.p50_ms - 1.05).abs() < 0.01 && (seen.end.p99_ms - 3.0).abs() < 0.01, "{seen:?}");
         assert!((seen.start.max_ms - 1.099).abs() < 0.01 && (seen.starts_per_sec - 100.0).abs() < 0.1);
         assert_eq!(seen.outcomes.get("SUCCESS"), Some(&100));
+    }
+
+    #[test]
+    fn what_begins_more_than_a_second_after_the_window_is_not_in_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let record = Record::open(&dir.path().join("executor-a.jsonl"), Duration::ZERO).unwrap();
+        for (logical, t_us) in [(10_000, 11_900_000), (10_999, 12_000_000), (10_999, 12_000_001), (10_000, 30_000_000)]
+        {
+            let start =
+                ExecutorLine { event: ExecutorEvent::Start, logical: Some(logical), t_us, ..ExecutorLine::up() };
+            record.body(&ExecutorLine { attempt: 1, ..start });
+        }
+        record.close().unwrap();
+        let seen = lateness(dir.path(), 10_000, 11_000).unwrap();
+        assert_eq!((seen.start.count, seen.start_in_time.count), (4, 2));
+        assert!((seen.start_in_time.max_ms - 1_900.0).abs() < 2.0, "{seen:?}");
     }
 }

@@ -79,6 +79,12 @@ pub enum Act {
     FreeDisk(usize),
     /// A start that must be refused, in words that name this.
     Refused(usize, &'static str),
+    /// From its next start on a node is a release that knows so many formats more than this one.
+    Release(usize, u32),
+    /// This release must read all that the cluster writes.
+    Readable,
+    /// It must be refused soon for the formats that the cluster writes, in words that name this; waits until it is.
+    Unreadable(&'static str),
 }
 
 /// Before or after what the body is for; either way nobody has been told of its result.
@@ -99,7 +105,8 @@ impl Act {
             Self::StopBoth(..) => 10_000,
             Self::DieAt(..) => 8_000,
             Self::ExecutorEnds(..) => 5_000,
-            Self::Store(_) => 1_000,
+            Self::Store(_) | Self::Readable => 1_000,
+            Self::Unreadable(_) => 15_000,
             Self::Flap(_, _, times, ms) => u64::from(times) * 2 * ms,
             Self::Kill(_)
             | Self::Freeze(_)
@@ -116,7 +123,8 @@ impl Act {
             | Self::Slow(_)
             | Self::LoseLwts(_)
             | Self::FillDisk(_)
-            | Self::FreeDisk(_) => 100,
+            | Self::FreeDisk(_)
+            | Self::Release(..) => 100,
         }
     }
 
@@ -148,7 +156,10 @@ impl Act {
             | Self::Clock(..)
             | Self::Slow(_)
             | Self::LoseLwts(_)
-            | Self::Refused(..) => false,
+            | Self::Refused(..)
+            | Self::Release(..)
+            | Self::Readable
+            | Self::Unreadable(_) => false,
         }
     }
 }

@@ -2,18 +2,11 @@
 //! between them. Faults are put into the bridge, so that a sender sees silence, as behind a real switch: no error, no carrier lost.
 
 use super::act::At;
-use std::{
-    io,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use crate::town::host::{Host, NAMESPACE, PREFIX, run};
+use std::io;
 
-/// The first three numbers of all addresses.
-pub const PREFIX: &str = "10.77.0.";
 /// The harness itself.
 const OWN: u8 = 254;
-/// In front of the names of namespaces; the host's number follows.
-pub const NAMESPACE: &str = "h";
 
 /// Rules of the bridge: pairs of ports between which nothing passes, and a chain for random loss.
 const RULES: &str = "table bridge fault {
@@ -21,32 +14,6 @@ const RULES: &str = "table bridge fault {
   chain loss { }
   chain onforward { type filter hook forward priority 0; policy accept; iifname . oifname @cut counter drop; jump loss; }
 }";
-
-/// Where a process lives: on this machine's loopback, or in a namespace.
-#[derive(Clone, Debug)]
-pub struct Host {
-    /// IP.
-    pub address: String,
-    namespace: Option<PathBuf>,
-}
-
-impl Host {
-    pub fn loopback() -> Self {
-        Self { address: "127.0.0.1".to_owned(), namespace: None }
-    }
-
-    /// A command that runs there; its process is the program's own.
-    pub fn command(&self, program: &Path) -> Command {
-        match &self.namespace {
-            None => Command::new(program),
-            Some(namespace) => {
-                let mut command = Command::new("nsenter");
-                command.arg(format!("--net={}", namespace.display())).arg(program);
-                command
-            }
-        }
-    }
-}
 
 /// See the module's text. It ends with the process, see `world.rs`.
 pub struct Net;
@@ -73,11 +40,7 @@ impl Net {
     }
 
     pub fn host(&self, at: At) -> Host {
-        let number = at.number();
-        Host {
-            address: format!("{PREFIX}{number}"),
-            namespace: Some(PathBuf::from(format!("/run/netns/{NAMESPACE}{number}"))),
-        }
+        Host::of(at.number())
     }
 
     /// Nothing passes from one to the other; the way back stays.
@@ -118,14 +81,4 @@ impl Net {
 
 fn ip(words: &str) -> io::Result<()> {
     run("ip", &words.split(' ').collect::<Vec<_>>())
-}
-
-/// Runs a tool of the system; its own words when it fails.
-pub fn run(program: &str, args: &[&str]) -> io::Result<()> {
-    let output = Command::new(program).args(args).stdin(Stdio::null()).output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let told = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{program} {}: {}", args.join(" "), told.trim())))
 }

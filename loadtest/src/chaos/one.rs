@@ -4,12 +4,10 @@ use super::{
     ChaosArgs,
     act::{Act, At},
     crowd::{self, Limits},
-    net::{Host, Net},
+    net::Net,
     probe::{self, Availability},
     scenario::{Crowd, Scenario},
     stage::Stage,
-    store::Store,
-    town::{Founding, Town},
     way::Way,
 };
 use crate::{
@@ -18,14 +16,15 @@ use crate::{
     export::{Scope, drain_all, export},
     lines::{FaultEvent, FaultLine, now_us},
     load,
+    node::free_port,
     record::Record,
+    town::{Founding, Town, host::Host, ready, store::Store},
     workload::{self, Plan},
 };
-use campanile_client::{Client, ClientOptions, Retry};
+use campanile_client::Client;
 use campanile_schema::{
     ids::JobId,
     job::{JobSpec, Trigger},
-    view::ExecutorView,
 };
 use std::{
     error::Error,
@@ -42,8 +41,6 @@ use tokio::{
 /// Deadline of one try of a call.
 const CALL: Duration = Duration::from_secs(15);
 const DRAIN: Duration = Duration::from_secs(120);
-/// Until every node is ready and every executor known to it.
-const READY: Duration = Duration::from_secs(60);
 /// Before the first instant, and after the last act, milliseconds.
 const LEAD_MS: i64 = 4_000;
 const TAIL_MS: i64 = 3_000;
@@ -85,6 +82,8 @@ pub struct Shown {
     pub hand_overs: usize,
     /// Shards still move, or are where they should not be.
     pub restless: bool,
+    /// Calls that each node answered.
+    pub calls_answered: Vec<u64>,
 }
 
 pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) -> Result<Shown, Box<dyn Error>> {
@@ -97,14 +96,10 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
         block_in_place(|| stage.town.start(n, ""))?;
     }
     block_in_place(|| stage.start_executors(args))?;
-    let nodes = connect_each(&stage.town).await?;
+    let nodes = stage.town.connect_each(CALL).await?;
     ready(&nodes, args.executors()).await?;
 
-    let options =
-        ClientOptions::new(stage.town.rpc().split(',').map(str::to_owned).collect(), stage.town.token.clone())
-            .timeout(CALL)
-            .retry(Retry::LOST);
-    let caller = Caller::new(Client::connect_with(options).await?, Arc::clone(&calls));
+    let caller = stage.town.caller(CALL, Arc::clone(&calls), args.seed).await?;
     let begin_ms = now_us() / 1000;
     let herd_ms = if scenario.crowd == Some(Crowd::Herd) { args.herd * 1_000 / HERD_CREATES_PER_SEC } else { 0 };
     let start_ms = begin_ms + LEAD_MS + (args.jobs * CREATE_MS + herd_ms) as i64;
@@ -150,7 +145,7 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     let availability = probing.end().await;
     fs::write(dir.join("availability.txt"), availability.by_second())?;
 
-    let nodes = connect_each(&stage.town).await?;
+    let nodes = stage.town.connect_each(CALL).await?;
     let open = drain_all(&nodes, DRAIN).await?;
     let restless = !settle(&nodes).await;
     jobs.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
@@ -165,6 +160,7 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     export(caller.client(), &jobs, scope, dir).await?;
     let sessions_lost = stage.town.told(SESSION_LEFT)?;
     let hand_overs = stage.town.told(HANDED_OVER)?;
+    let calls_answered = answered(&caller, scenario.nodes)?;
     block_in_place(|| stage.end())?;
     drop(caller);
     if let Some(calls) = Arc::into_inner(calls) {
@@ -174,7 +170,17 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     fs::write(dir.join("verdict.json"), serde_json::to_vec_pretty(&verdict)?)?;
     let lateness_ms = probe::lateness(dir, acted_ms, acted_ms + TAKE_OVER_MS)?;
     let latest_ms = probe::lateness(dir, acted_ms, settled_ms)?.last().copied().unwrap_or(0);
-    Ok(Shown { verdict, lateness_ms, latest_ms, availability, open, sessions_lost, hand_overs, restless })
+    Ok(Shown {
+        verdict,
+        lateness_ms,
+        latest_ms,
+        availability,
+        open,
+        sessions_lost,
+        hand_overs,
+        restless,
+        calls_answered,
+    })
 }
 
 /// Everything but the processes of the cluster.
@@ -202,13 +208,14 @@ async fn set<'a>(
         None => Host::loopback(),
     };
     let mut contact_points = store.contact_points.clone();
-    let mut way = None;
+    let mut ways = Vec::new();
     if scenario.has(|act| matches!(act, Act::Slow(_) | Act::LoseLwts(_))) {
-        let host = net.map_or_else(Host::loopback, |net| net.host(At::Store(1)));
-        let store = contact_points.first().ok_or("the store has no address")?;
-        let started = block_in_place(|| Way::start(&host, store))?;
-        contact_points = vec![started.address.clone()];
-        way = Some(started);
+        let port = free_port()?;
+        for (server, address) in (1..).zip(&store.contact_points) {
+            let host = net.map_or_else(Host::loopback, |net| net.host(At::Store(server)));
+            ways.push(block_in_place(|| Way::start(&host, address, port))?);
+        }
+        contact_points = ways.iter().map(|way| way.address.clone()).collect();
     }
     let founding = Founding {
         binary: &args.server_bin,
@@ -224,7 +231,7 @@ async fn set<'a>(
         settings: Vec::new(),
     };
     let town = block_in_place(|| Town::new(founding, Arc::clone(faults)))?;
-    Ok(Stage::new(town, net, way, dir, faults))
+    Ok(Stage::new(town, net, ways, dir, faults))
 }
 
 /// Limits of tenants are a scenario of their own (`crowd.rs`). A shard that changes hands is nobody's for a moment, on a
@@ -236,47 +243,17 @@ fn specs(plan: &Plan) -> Vec<JobSpec> {
     specs
 }
 
+/// Calls that each node answered; callers that leave out one that was there from the beginning show nothing of it.
+fn answered(caller: &Caller, nodes: usize) -> Result<Vec<u64>, String> {
+    let answered = caller.answered();
+    match answered.iter().take(nodes).position(|calls| *calls == 0) {
+        Some(n) => Err(format!("no call went through {}: {answered:?}", Town::name(n))),
+        None => Ok(answered),
+    }
+}
+
 fn trouble(faults: &Record, event: FaultEvent, at_ms: i64, what: &str) {
     faults.line(&FaultLine { event, t_us: at_ms * 1000, executor: None, detail: Some(what.to_owned()) });
-}
-
-/// A client of each node that is up.
-pub(crate) async fn connect_each(town: &Town) -> Result<Vec<Client>, Box<dyn Error>> {
-    let mut clients = Vec::new();
-    for n in (0..town.len()).filter(|n| town.is_up(*n)) {
-        let options = ClientOptions::new(vec![town.rpc_of(n)], town.token.clone()).timeout(CALL).retry(Retry::LOST);
-        let deadline = Instant::now() + READY;
-        loop {
-            match Client::connect_with(options.clone()).await {
-                Ok(client) => break clients.push(client),
-                Err(error) if Instant::now() > deadline => return Err(error.into()),
-                Err(_) => sleep(Duration::from_millis(100)).await,
-            }
-        }
-    }
-    Ok(clients)
-}
-
-pub(crate) async fn ready(nodes: &[Client], executors: usize) -> Result<(), Box<dyn Error>> {
-    let deadline = Instant::now() + READY;
-    for node in nodes {
-        loop {
-            let name = node.welcome().node;
-            let known = node.executor_list().await.map(|list| {
-                let of_node = |one: &&ExecutorView| one.nodes.iter().any(|at| at.node == name);
-                list.items.iter().filter(of_node).count()
-            });
-            let ready = node.system_info().await.map(|info| info.ready);
-            match (known, ready) {
-                (Ok(known), Ok(true)) if known >= executors => break,
-                (known, ready) if Instant::now() > deadline => {
-                    return Err(format!("a node is not ready: executors {known:?}, ready {ready:?}").into());
-                }
-                _ => sleep(Duration::from_millis(100)).await,
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Whether every node says that all shards are where they should be.

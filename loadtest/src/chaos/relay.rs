@@ -64,14 +64,17 @@ type Streams = Arc<Mutex<HashMap<[u8; 2], Asked>>>;
 
 #[derive(Args, Clone, Debug)]
 pub struct RelayArgs {
-    /// Where the store listens, IP:PORT; the relay takes another port of the same address.
+    /// Where the store listens, IP:PORT; the relay has another port of the same address.
     #[arg(long)]
     pub store: SocketAddr,
+    /// Where the relay listens; 0: any that is free.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
 }
 
 /// Says where it listens, and runs until its input ends.
 pub async fn run(args: RelayArgs) -> Result<(), Box<dyn Error>> {
-    let listener = TcpListener::bind((args.store.ip(), 0)).await?;
+    let listener = TcpListener::bind((args.store.ip(), args.port)).await?;
     println!("{}", listener.local_addr()?);
     let state = Arc::new(State::default());
     let mut orders = orders()?;

@@ -3,14 +3,13 @@
 use super::{
     ChaosArgs,
     act::{Act, At, When},
-    net::{Host, Net},
-    store::Store,
-    town::Town,
+    net::Net,
     way::Way,
 };
 use crate::{
     node::{ExecutorProcess, ExecutorSetup},
     record::Record,
+    town::{Town, host::Host, store::Store},
 };
 use std::{
     error::Error,
@@ -32,16 +31,17 @@ pub struct Stage<'a> {
     pub town: Town,
     pub executors: Vec<ExecutorProcess>,
     pub net: Option<&'a Net>,
-    pub way: Option<Way>,
+    /// Before each server of the store, where something is done to what passes.
+    pub ways: Vec<Way>,
     started: usize,
     dir: PathBuf,
     faults: Arc<Record>,
 }
 
 impl<'a> Stage<'a> {
-    pub fn new(town: Town, net: Option<&'a Net>, way: Option<Way>, dir: &Path, faults: &Arc<Record>) -> Self {
+    pub fn new(town: Town, net: Option<&'a Net>, ways: Vec<Way>, dir: &Path, faults: &Arc<Record>) -> Self {
         let (dir, faults) = (dir.to_owned(), Arc::clone(faults));
-        Self { town, executors: Vec::new(), net, way, started: 0, dir, faults }
+        Self { town, executors: Vec::new(), net, ways, started: 0, dir, faults }
     }
 
     pub fn start_executors(&mut self, args: &ChaosArgs) -> io::Result<()> {
@@ -129,18 +129,24 @@ impl<'a> Stage<'a> {
             Act::Heal => self.net()?.heal_all(),
             Act::Lose(percent) => self.net()?.lose(percent),
             Act::Clock(n, ms) => town.set_clock(n, ms),
-            Act::Slow(ms) => self.way()?.order(&format!("slow {ms}")).map(drop),
+            Act::Slow(ms) => self.order_ways(&format!("slow {ms}")).map(drop),
             Act::LoseLwts(percent) => self.lose_lwts(percent),
             Act::FillDisk(n) => town.fill_disk(n),
             Act::FreeDisk(n) => town.free_disk(n),
             Act::Refused(n, why) => town.refused(n, why),
+            Act::Release(n, later) => {
+                town.set_release(n, later);
+                Ok(())
+            }
+            Act::Readable => town.is_readable(),
+            Act::Unreadable(why) => town.gets_unreadable(why),
             // Those that wait are carried out above.
             Act::Wait(_) | Act::Flap(..) => Ok(()),
         }
     }
 
     fn lose_lwts(&mut self, percent: u64) -> io::Result<()> {
-        let (seen, lost) = self.way()?.order(&format!("lose {percent}"))?;
+        let (seen, lost) = self.order_ways(&format!("lose {percent}"))?;
         if percent == 0 {
             println!("    {lost} of {seen} LWTs were not answered");
             if lost == 0 {
@@ -170,8 +176,15 @@ impl<'a> Stage<'a> {
         self.net.ok_or_else(|| io::Error::other("there is no network to cut"))
     }
 
-    fn way(&mut self) -> io::Result<&mut Way> {
-        self.way.as_mut().ok_or_else(|| io::Error::other("there is no relay before the store"))
+    /// LWTs that all relays have seen so far, and those whose answers they have lost.
+    fn order_ways(&mut self, order: &str) -> io::Result<(u64, u64)> {
+        if self.ways.is_empty() {
+            return Err(io::Error::other("there is no relay before the store"));
+        }
+        self.ways.iter_mut().try_fold((0, 0), |(seen, lost), way| {
+            let more = way.order(order)?;
+            Ok((seen + more.0, lost + more.1))
+        })
     }
 
     /// Everything ends.

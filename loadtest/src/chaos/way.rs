@@ -1,7 +1,6 @@
 //! The relay before the store, as a process: see `relay.rs`. It ends with its handle.
 
-use super::net::Host;
-use crate::{children::OwnChild, limits::NODE_OUTPUT_LINES};
+use crate::{children::OwnChild, limits::NODE_OUTPUT_LINES, town::host::Host};
 use std::{
     io::{self, BufRead, BufReader, Write},
     process::{ChildStdin, Stdio},
@@ -22,10 +21,10 @@ pub struct Way {
 }
 
 impl Way {
-    /// On the store's host, in front of its address.
-    pub fn start(host: &Host, store: &str) -> io::Result<Self> {
+    /// On the store's host, in front of its address. Relays of several servers have one port, as the servers do.
+    pub fn start(host: &Host, store: &str, port: u16) -> io::Result<Self> {
         let mut command = host.command(&std::env::current_exe()?);
-        command.args(["relay", "--store", store]);
+        command.args(["relay", "--store", store, "--port", &port.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = OwnChild::start(&mut command)?;
         let (stdin, stdout) = (child.child().stdin.take(), child.child().stdout.take());

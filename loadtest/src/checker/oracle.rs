@@ -1,16 +1,17 @@
-//! When a job is due, told by `croner` and arithmetic only.
+//! When a job is due, told by `croner` and arithmetic only; and by `cron` too where both mean the same: then they must agree.
 
 use crate::limits::ORACLE_INSTANTS;
 use campanile_schema::{
     job::{JobSpec, Trigger},
     time::Timestamp,
 };
-use chrono::{DateTime, TimeZone};
+use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::Tz;
+use cron::Schedule;
 use croner::Cron;
 use std::{collections::HashMap, fmt, ops::Range, rc::Rc, str::FromStr};
 
-/// A schedule that the oracle cannot follow; the workload must not use it.
+/// A schedule that the oracle cannot follow, or of which two of them think differently; the workload must not use it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OracleError(pub String);
 
@@ -74,6 +75,9 @@ impl Oracle {
             return Ok(Rc::clone(list));
         }
         let list: Rc<[i64]> = croner_instants(expr, zone, self.from_ms, self.to_ms)?.into();
+        if let Some(other) = cron_instants(expr, zone, self.from_ms, self.to_ms)? {
+            agree(expr, zone, &list, &other)?;
+        }
         self.cron.insert(key, Rc::clone(&list));
         Ok(list)
     }
@@ -120,6 +124,58 @@ fn croner_instants(expr: &str, zone: &str, from_ms: i64, to_ms: i64) -> Result<V
     Ok(instants)
 }
 
+/// Between two looks at a zone's offset, milliseconds: no offset was ever in force for less.
+const OFFSET_LOOK_MS: usize = 6 * 3_600_000;
+const DAY_MS: i64 = 86_400_000;
+
+/// What `cron` says. None: it does not mean the same by the expression, or is known to be wrong in this time.
+fn cron_instants(expr: &str, zone: &str, from_ms: i64, to_ms: i64) -> Result<Option<Vec<i64>>, OracleError> {
+    let zone: Tz = zone.parse().map_err(|e| OracleError(format!("zone '{zone}': {e}")))?;
+    let text = as_cron_means_it(expr).filter(|_| is_steady(zone, from_ms, to_ms));
+    let Some(schedule) = text.and_then(|text| Schedule::from_str(&text).ok()) else { return Ok(None) };
+    let from: DateTime<Tz> =
+        zone.timestamp_millis_opt(from_ms).single().ok_or_else(|| OracleError(format!("instant {from_ms}")))?;
+    let instants = schedule.after(&from).map(|next| next.timestamp_millis()).take_while(|ms| *ms <= to_ms);
+    Ok(Some(instants.filter(|ms| *ms > from_ms).take(ORACLE_INSTANTS).collect()))
+}
+
+/// `cron` wants seconds, counts weekdays from Sunday = 1, knows no `L W # ?` as we do, and wants both day fields to hold.
+fn as_cron_means_it(expr: &str) -> Option<String> {
+    let mut fields: Vec<&str> = expr.split_ascii_whitespace().collect();
+    if fields.len() == 5 {
+        fields.insert(0, "0");
+    }
+    let plain = |field: &str| field.chars().all(|c| c.is_ascii_digit() || "*,-/".contains(c));
+    let named = |field: &str| field.chars().all(|c| c.is_ascii_alphabetic() || ",-".contains(c));
+    let [seconds, minutes, hours, days, months, weekdays] = fields.as_slice() else { return None };
+    let same_days = *weekdays == "*" || (*days == "*" && named(weekdays));
+    let same =
+        [seconds, minutes, hours, days].into_iter().all(|field| plain(field)) && (plain(months) || named(months));
+    (same && same_days).then(|| fields.join(" "))
+}
+
+/// The zone's offset stays as it is, a day before and after too: in an overlap `cron` goes back, in a gap it skips.
+fn is_steady(zone: Tz, from_ms: i64, to_ms: i64) -> bool {
+    let offset = |ms: i64| {
+        let at = zone.timestamp_millis_opt(ms).single()?;
+        Some(at.offset().fix().local_minus_utc())
+    };
+    let (from, to) = (from_ms.saturating_sub(DAY_MS), to_ms.saturating_add(DAY_MS));
+    let first = offset(from);
+    first.is_some() && offset(to) == first && (from..to).step_by(OFFSET_LOOK_MS).all(|ms| offset(ms) == first)
+}
+
+/// Where two independent oracles differ, at least one of them is wrong, and neither proves anything.
+fn agree(expr: &str, zone: &str, croner: &[i64], cron: &[i64]) -> Result<(), OracleError> {
+    if croner == cron {
+        return Ok(());
+    }
+    let at = croner.iter().zip(cron).position(|(one, other)| one != other).unwrap_or(croner.len().min(cron.len()));
+    let told = |list: &[i64]| list.get(at).map_or("nothing more".to_owned(), i64::to_string);
+    let (one, other) = (told(croner), told(cron));
+    Err(OracleError(format!("the oracles differ about '{expr}' in {zone}: croner says {one}, cron says {other}")))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -156,6 +212,52 @@ mod tests {
         assert_eq!(due(cron("* * * * *", "UTC"), -1, 120_000), [0, 60_000, 120_000]);
         // 02:40 UTC is 03:40 in Berlin.
         assert_eq!(due(cron("41 3 * * *", "Europe/Berlin"), 0, 3_600_000), [60_000]);
+    }
+
+    #[test]
+    fn a_second_oracle_is_asked_where_both_mean_the_same_and_must_agree() {
+        let (from, to) = (T0 - 500, T0 + 9 * DAY_MS);
+        for expr in
+            ["*/5 30 */2 * * *", "7,41 3 * * *", "0 12 1-10/3 2,8 *", "15 10 * * MON-FRI", "0 0 9 * FEB SUN,TUE"]
+        {
+            for zone in ["UTC", "Europe/Berlin", "Asia/Kolkata", "America/New_York"] {
+                let croner = croner_instants(expr, zone, from, to).unwrap();
+                let cron = cron_instants(expr, zone, from, to).unwrap().expect(expr);
+                assert_eq!(agree(expr, zone, &croner, &cron), Ok(()));
+                assert!(!croner.is_empty(), "{expr}");
+                let short = agree(expr, zone, &croner, &cron[1..]).unwrap_err().0;
+                assert!(short.contains(&format!("croner says {}, cron says ", croner[0])), "{short}");
+                assert!(agree(expr, zone, &croner[..croner.len() - 1], &cron).unwrap_err().0.contains("nothing more"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_second_oracle_is_not_asked_where_it_means_something_else() {
+        for expr in
+            ["0 0 * * 0", "0 0 * * 2", "0 0 L * *", "0 0 15W * *", "0 0 * * L", "0 0 1 * MON", "0 0 12 ? * 2", "@daily"]
+        {
+            assert_eq!(cron_instants(expr, "UTC", T0, T0 + DAY_MS), Ok(None), "{expr}");
+        }
+        // 2026-03-29, when Berlin goes forward, is no day for it, and neither are its neighbours.
+        let spring = 1_774_746_000_000;
+        for (from, to, asked) in
+            [(-3 * DAY_MS, -2 * DAY_MS, true), (-2 * DAY_MS, 0, false), (DAY_MS / 2, DAY_MS, false)]
+        {
+            let said = cron_instants("0 * * * *", "Europe/Berlin", spring + from, spring + to).unwrap();
+            assert_eq!(said.is_some(), asked, "{from}");
+        }
+    }
+
+    /// What is left out above would be told, had it not been left out.
+    #[test]
+    fn where_they_mean_different_things_the_difference_is_told() {
+        let (expr, from, to) = ("0 0 0 1 * MON", T0, T0 + 40 * DAY_MS);
+        let cron = Schedule::from_str(expr).unwrap();
+        let start = chrono_tz::UTC.timestamp_millis_opt(from).unwrap();
+        let both: Vec<i64> = cron.after(&start).map(|at| at.timestamp_millis()).take_while(|ms| *ms <= to).collect();
+        let either = croner_instants(expr, "UTC", from, to).unwrap();
+        assert!(agree(expr, "UTC", &either, &both).unwrap_err().0.contains("the oracles differ about '0 0 0 1 * MON'"));
     }
 
     #[test]

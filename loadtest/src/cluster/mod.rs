@@ -1,5 +1,6 @@
 //! `bench-cluster`: what a trigger costs on one, two and three nodes with a real CQL server: lateness, CPU of everybody, requests to the
-//! store. With `--kill`: how long the shards of a killed node are nobody's when they hold very many jobs.
+//! store. With `--kill`: how long the shards of a killed node are nobody's when they hold very many jobs; with `--drain`: how late anything is
+//! when a node that holds very many is stopped in order.
 //!
 //! Each number of nodes has a server of its own, as new as the others': what one run leaves must not cost the next one.
 
@@ -15,7 +16,7 @@ use clap::Args;
 use report::{Measured, Report};
 use std::{error::Error, fs, path::PathBuf};
 
-/// What is asked for unless a flag says otherwise, and with `--kill`.
+/// What is asked for unless a flag says otherwise, and where a node leaves.
 const USUAL: Size = Size { jobs: 100_000, rate: 5_000.0, tenants: 10 };
 const TAKE_OVER: Size = Size { jobs: 1_000_000, rate: 2_000.0, tenants: 10 };
 
@@ -30,22 +31,22 @@ pub struct ClusterBenchArgs {
     /// New or empty; the files of each number of nodes stay there, in a directory of its own.
     #[arg(long)]
     pub dir: PathBuf,
-    /// Numbers of nodes, one after the other; with --kill only 3 unless named.
+    /// Numbers of nodes, one after the other; with --kill and --drain only 3 unless named.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=5))]
     pub nodes: Vec<u8>,
-    /// Due instants of all jobs, per second. [default: 5000; with --kill 2000]
+    /// Due instants of all jobs, per second. [default: 5000; with --kill and --drain 2000]
     #[arg(long)]
     pub rate: Option<f64>,
-    /// [default: 100000; with --kill 1000000]
+    /// [default: 100000; with --kill and --drain 1000000]
     #[arg(long)]
     pub jobs: Option<u64>,
     /// Tenants that share the jobs.
     #[arg(long, default_value_t = USUAL.tenants)]
     pub tenants: u64,
-    /// Length of what is measured; with --kill, how long is looked at after it.
+    /// Length of what is measured; with --kill and --drain, how long is looked at after it.
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
-    /// The same load before it, when all jobs are there. [default: 30; with --kill 150, so that snapshots have what was just created: else
+    /// The same load before it, when all jobs are there. [default: 30; with --kill and --drain 150, so that snapshots have what was just created: else
     /// the take-over would replay the creation]
     #[arg(long)]
     pub warm_seconds: Option<u64>,
@@ -62,6 +63,9 @@ pub struct ClusterBenchArgs {
     /// kill -9 of the node that owns most shards, and how long until all of them are fired again.
     #[arg(long)]
     pub kill: bool,
+    /// SIGTERM to the node that owns most shards, as an operator stops it, and the longest delay of any trigger.
+    #[arg(long, conflicts_with = "kill")]
+    pub drain: bool,
     /// Heap of the CQL server.
     #[arg(long, default_value = "1g")]
     pub store_heap: String,
@@ -92,25 +96,30 @@ fn setting(text: &str) -> Result<(String, String), String> {
 }
 
 impl ClusterBenchArgs {
+    /// A node leaves while it is measured.
+    pub fn leaves(&self) -> bool {
+        self.kill || self.drain
+    }
+
     pub fn size(&self) -> Size {
-        let usual = if self.kill { TAKE_OVER } else { USUAL };
+        let usual = if self.leaves() { TAKE_OVER } else { USUAL };
         let (jobs, rate) = (self.jobs.unwrap_or(usual.jobs), self.rate.unwrap_or(usual.rate));
         Size { jobs, rate, tenants: self.tenants }
     }
 
     pub fn warm_seconds(&self) -> u64 {
-        self.warm_seconds.unwrap_or(if self.kill { 150 } else { 30 })
+        self.warm_seconds.unwrap_or(if self.leaves() { 150 } else { 30 })
     }
 
     /// Or why it cannot be.
     fn numbers(&self) -> Result<Vec<usize>, String> {
-        let nodes = match (self.nodes.as_slice(), self.kill) {
+        let nodes = match (self.nodes.as_slice(), self.leaves()) {
             ([], true) => vec![3],
             ([], false) => vec![1, 2, 3],
             (named, _) => named.iter().map(|n| usize::from(*n)).collect(),
         };
-        if self.kill && nodes.contains(&1) {
-            return Err("--kill needs two nodes at least: nobody would take over".to_owned());
+        if self.leaves() && nodes.contains(&1) {
+            return Err("--kill and --drain need two nodes at least: nobody would take over".to_owned());
         }
         if self.seconds < 5 || self.executors == 0 {
             return Err("--seconds is at least 5, and --executors at least 1".to_owned());
@@ -135,7 +144,7 @@ pub async fn run(mut args: ClusterBenchArgs) -> Result<bool, Box<dyn Error>> {
     args.server_bin = told("--server-bin", &args.server_bin)?;
     args.store = told("--store", &args.store)?;
     let mut measured: Vec<Measured> = Vec::new();
-    for nodes in numbers {
+    for nodes in numbers.iter().copied() {
         println!("== {nodes} {}", if nodes == 1 { "node" } else { "nodes" });
         let dir = args.dir.join(format!("nodes-{nodes}"));
         fs::create_dir_all(&dir)?;
@@ -144,13 +153,18 @@ pub async fn run(mut args: ClusterBenchArgs) -> Result<bool, Box<dyn Error>> {
         let one = found.unwrap_or_else(|error| Measured::failed(nodes, error.to_string()));
         println!("{}", report::lines(&one));
         measured.push(one);
+        // Whatever ends the run later leaves what was seen until now.
+        reported(&args, &measured, numbers.len()).write(&args.dir)?;
     }
-    let server = measured.iter().map(|one| one.version.clone()).find(|version| !version.is_empty());
-    let report = Report::new(&args, Machine::here(server.unwrap_or_default()), measured);
-    report.write(&args.dir)?;
+    let report = reported(&args, &measured, numbers.len());
     println!("{}", report::text(&report));
     println!("{} bench-cluster: {}", report.word(), args.dir.join("report.html").display());
     Ok(report.is_good(args.strict))
+}
+
+fn reported(args: &ClusterBenchArgs, measured: &[Measured], asked: usize) -> Report {
+    let server = measured.iter().map(|one| one.version.clone()).find(|version| !version.is_empty());
+    Report::new(args, Machine::here(server.unwrap_or_default()), measured.to_vec(), asked)
 }
 
 #[cfg(test)]
@@ -171,12 +185,23 @@ mod tests {
     }
 
     #[test]
+    fn a_report_before_the_last_number_of_nodes_is_not_green() {
+        let one = Measured { nodes: 1, all_started: true, ..Measured::default() };
+        let after = |asked| reported(&args(&[]), std::slice::from_ref(&one), asked);
+        assert_eq!((after(1).whole, after(3).whole, after(3).outstanding), (true, false, 2));
+    }
+
+    #[test]
     fn a_take_over_has_sizes_of_its_own_and_what_cannot_be_is_told() {
         assert_eq!((args(&[]).size(), args(&[]).numbers()), (USUAL, Ok(vec![1, 2, 3])));
         assert_eq!((args(&["--kill"]).size(), args(&["--kill"]).numbers()), (TAKE_OVER, Ok(vec![3])));
         assert_eq!(args(&["--kill", "--jobs", "5000", "--rate", "7"]).size(), Size { jobs: 5_000, rate: 7.0, ..USUAL });
+        for one in ["--kill", "--drain"] {
+            assert!(args(&[one, "--nodes", "1"]).numbers().is_err_and(|why| why.contains("nobody would take over")));
+        }
+        assert_eq!((args(&["--drain"]).size(), args(&["--drain"]).warm_seconds()), (TAKE_OVER, 150));
+        assert!(Cli::try_parse_from(["x", "--kill", "--drain"]).is_err());
         let wrong = |more: &[&str]| args(more).numbers().unwrap_err();
-        assert!(wrong(&["--kill", "--nodes", "1"]).contains("nobody would take over"));
         assert!(wrong(&["--jobs", "10"]).contains("name more --jobs"));
         assert!(wrong(&["--rate", "0"]).contains("above 0"));
         assert!(wrong(&["--seconds", "1"]).contains("at least 5"));

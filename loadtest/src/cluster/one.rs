@@ -9,20 +9,14 @@ use super::{
     take_over,
 };
 use crate::{
-    caller::Caller,
-    chaos::{
-        net::Host,
-        one::{connect_each, ready},
-        store::Store,
-        town::{Founding, Town},
-    },
     latency::{HIGHEST_US, Percentiles, percentiles},
     lines::now_us,
     node::{ExecutorProcess, ExecutorSetup},
     record::Record,
     stats::{StatsLine, Tail},
+    town::{Founding, Town, host::Host, ready, store::Store},
 };
-use campanile_client::{Client, ClientOptions, Retry};
+use campanile_client::Client;
 use campanile_schema::{cluster::ShardFilter, view::TenantBody};
 use hdrhistogram::Histogram;
 use std::{error::Error, ops::Range, path::Path, sync::Arc, time::Duration};
@@ -41,6 +35,8 @@ const STILL: Duration = Duration::from_secs(15);
 /// Executors write their counts ten times a second.
 const LOOK: Duration = Duration::from_millis(500);
 const STOP: Duration = Duration::from_secs(10);
+/// Of the nodes that calls go through.
+const SEED: u64 = 1;
 
 /// Starts everything, measures, ends everything.
 pub async fn measure(args: &ClusterBenchArgs, nodes: usize, dir: &Path) -> Result<Measured, Box<dyn Error>> {
@@ -64,7 +60,7 @@ pub async fn measure(args: &ClusterBenchArgs, nodes: usize, dir: &Path) -> Resul
         block_in_place(|| town.start(n, ""))?;
     }
     let executors = block_in_place(|| start_executors(args, &town, dir, &faults))?;
-    let clients = connect_each(&town).await?;
+    let clients = town.connect_each(CALL).await?;
     ready(&clients, executors.len()).await?;
     balanced(&clients).await?;
     let mut site = Site { args, town, store, executors, clients, dir };
@@ -94,7 +90,7 @@ fn start_executors(
         flush_ms: 5,
         dir: dir.to_owned(),
         // Whose shard a body was of, only the log tells.
-        log: args.kill,
+        log: args.leaves(),
         stats: true,
         ends: None,
     };
@@ -138,9 +134,7 @@ struct Site<'a> {
 impl Site<'_> {
     async fn measure(&mut self, nodes: usize) -> Result<Measured, Box<dyn Error>> {
         let version = self.clients.first().ok_or("there is no node")?.system_info().await?.version;
-        let addresses = self.town.rpc().split(',').map(str::to_owned).collect();
-        let options = ClientOptions::new(addresses, self.town.token.clone()).timeout(CALL).retry(Retry::LOST);
-        let caller = Caller::new(Client::connect_with(options).await?, Arc::new(Record::nowhere()?));
+        let caller = self.town.caller(CALL, Arc::new(Record::nowhere()?), SEED).await?;
         let jobs = Jobs::new(&self.args.size(), now_us() / 1000)?;
         for tenant in jobs.tenants() {
             // No quota of theirs shall be what is measured.
@@ -151,8 +145,9 @@ impl Site<'_> {
         let begin_s = now_us() / 1_000_000 + 1 + self.args.warm_seconds() as i64;
         let window = begin_s..begin_s + self.args.seconds as i64;
         until_s(window.start).await;
-        let measured = Measured { nodes, version, jobs: ids.len() as u64, create_ms, ..Measured::default() };
-        let killed = if self.args.kill { Some(self.kill(caller.client()).await?) } else { None };
+        let calls = caller.answered().into_iter().enumerate().map(|(n, calls)| (Town::name(n), calls)).collect();
+        let measured = Measured { nodes, version, jobs: ids.len() as u64, create_ms, calls, ..Measured::default() };
+        let gone = if self.args.leaves() { Some(self.leave(caller.client()).await?) } else { None };
         let before = self.sample()?;
         until_s(window.end).await;
         let after = self.sample()?;
@@ -161,8 +156,8 @@ impl Site<'_> {
         let used = after.since(&before);
         let each = |value: f64| value / lateness.count.max(1) as f64;
         let requests = after.counters.by_label(REQUESTS, &before.counters);
-        let take_over = match killed {
-            Some(killed) => Some(take_over::told(killed, &window, self.dir, (&before.counters, &after.counters))?),
+        let take_over = match gone {
+            Some(gone) => Some(take_over::told(gone, &window, self.dir, (&before.counters, &after.counters))?),
             None => None,
         };
         // An attempt that a dead node could not send is repeated as the second one, which only the log tells.
@@ -221,8 +216,8 @@ impl Site<'_> {
         block_in_place(|| Sample::take(&self.town, &self.store, &self.executors))
     }
 
-    /// kill -9 of the node that owns most shards.
-    async fn kill(&mut self, client: &Client) -> Result<take_over::Killed, Box<dyn Error>> {
+    /// kill -9 of the node that owns most shards, or its stop, as an operator stops it.
+    async fn leave(&mut self, client: &Client) -> Result<take_over::Gone, Box<dyn Error>> {
         let shards = client.cluster_shards(ShardFilter::default()).await?;
         let of = |n: usize| -> Vec<u16> {
             let name = Town::name(n);
@@ -230,9 +225,17 @@ impl Site<'_> {
         };
         let victim = (0..self.town.len()).max_by_key(|n| of(*n).len()).ok_or("there is no node")?;
         let at_us = now_us();
-        block_in_place(|| self.town.kill(victim))?;
-        println!("    {} killed, with {} of {} shards", Town::name(victim), of(victim).len(), shards.len());
-        Ok(take_over::Killed { node: Town::name(victim), shards: of(victim), at_us })
+        let (node, shards, all) = (Town::name(victim), of(victim), shards.len());
+        let stopped_ms = if self.args.drain {
+            block_in_place(|| self.town.stop(&[victim]))?;
+            Some((now_us() - at_us) / 1000)
+        } else {
+            block_in_place(|| self.town.kill(victim))?;
+            None
+        };
+        let how = stopped_ms.map_or("killed".to_owned(), |ms| format!("stopped within {ms} ms"));
+        println!("    {node} {how}, with {} of {all} shards", shards.len());
+        Ok(take_over::Gone { node, shards, at_us, stopped_ms })
     }
 
     /// Of what was due in these seconds; the fewest starts of what was due in one of them.

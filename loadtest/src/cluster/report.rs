@@ -21,6 +21,8 @@ const APART: f64 = 1.2;
 const RATE: f64 = 5_000.0;
 const AGAIN_P99_MS: f64 = 5_000.0;
 const AGAIN_WORST_MS: f64 = 10_000.0;
+/// The longest delay of any trigger when a node is stopped in order.
+const DRAIN_WORST_MS: f64 = 1_000.0;
 /// A rate is nominal: periods are whole seconds.
 const NEAR: f64 = 0.99;
 
@@ -60,23 +62,27 @@ pub struct Measured {
     pub requests_by_kind: BTreeMap<String, f64>,
     /// Requests in all that failed.
     pub errors: f64,
+    /// Calls that each node answered while jobs were created.
+    pub calls: BTreeMap<String, u64>,
     pub take_over: Option<TakeOver>,
 }
 
-/// After a kill -9.
+/// After a kill -9, or a stop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TakeOver {
     pub node: String,
     pub shards: u64,
-    /// Lateness of what was due after the kill: jobs of the dead node's shards, and all others.
+    /// From the order to stop until it had ended; null: it was killed.
+    pub stopped_ms: Option<i64>,
+    /// Lateness of what was due after it: jobs of that node's shards, and all others.
     pub orphans: Percentiles,
     pub others: Percentiles,
-    /// From the kill to the first body of each of the dead node's shards that was due after it.
+    /// From then to the first body of each of that node's shards that was due after it.
     pub fires_again: Percentiles,
-    /// Shards of the dead node of which no body began.
+    /// Shards of that node of which no body began.
     pub never_again: u64,
-    /// From the kill to the last body that began a quarter of a second late or more.
+    /// From then to the last body that began a quarter of a second late or more.
     pub quiet_ms: f64,
     /// Instants of the window of which a body began, as a first attempt or a later one.
     pub started: u64,
@@ -94,8 +100,10 @@ pub struct TakeOver {
 pub struct Report {
     pub machine: Machine,
     pub settings: BTreeMap<String, String>,
-    /// Everything that was due was started.
+    /// All numbers of nodes that were asked for were measured, and everything that was due was started.
     pub whole: bool,
+    /// Numbers of nodes that are not measured yet; the report of a run that was ended early tells them.
+    pub outstanding: usize,
     pub targets: Vec<Judged>,
     pub measured: Vec<Measured>,
 }
@@ -112,7 +120,7 @@ impl Measured {
 }
 
 impl Report {
-    pub fn new(args: &ClusterBenchArgs, machine: Machine, measured: Vec<Measured>) -> Self {
+    pub fn new(args: &ClusterBenchArgs, machine: Machine, measured: Vec<Measured>, asked: usize) -> Self {
         let size = args.size();
         let mut settings = BTreeMap::from([
             ("jobs".to_owned(), size.jobs.to_string()),
@@ -126,8 +134,9 @@ impl Report {
             ("storeHeap".to_owned(), args.store_heap.clone()),
         ]);
         settings.extend(args.set.iter().cloned());
-        let whole = !measured.is_empty() && measured.iter().all(Measured::is_whole);
-        Self { machine, settings, whole, targets: targets(&measured, args.kill), measured }
+        let outstanding = asked.saturating_sub(measured.len());
+        let whole = outstanding == 0 && measured.iter().all(Measured::is_whole);
+        Self { machine, settings, whole, outstanding, targets: targets(&measured, args.leaves()), measured }
     }
 
     pub fn is_good(&self, strict: bool) -> bool {
@@ -149,18 +158,25 @@ fn judged(limit: String, wanted: String, got: String, held: bool) -> Judged {
 }
 
 /// Each target that this run can say something about.
-fn targets(measured: &[Measured], kill: bool) -> Vec<Judged> {
+fn targets(measured: &[Measured], leaves: bool) -> Vec<Judged> {
     let mut all = Vec::new();
     let good: Vec<&Measured> = measured.iter().filter(|one| one.error.is_none()).collect();
     for take_over in good.iter().filter_map(|one| one.take_over.as_ref()) {
         let p = &take_over.orphans;
+        if take_over.stopped_ms.is_some() {
+            let got = p.max_ms.max(take_over.others.max_ms);
+            let held = got < DRAIN_WORST_MS && p.count > 0 && take_over.never_again == 0;
+            let limit = "a node is stopped in order, longest delay of any trigger".to_owned();
+            all.push(judged(limit, format!("< {DRAIN_WORST_MS:.0} ms"), format!("{got:.0} ms"), held));
+            continue;
+        }
         for (what, wanted, got) in [("p99", AGAIN_P99_MS, p.p99_ms), ("worst", AGAIN_WORST_MS, p.max_ms)] {
             let limit = format!("shards of a killed node, lateness {what}");
             let held = got <= wanted && p.count > 0 && take_over.never_again == 0;
             all.push(judged(limit, format!("<= {wanted:.0} ms"), format!("{got:.0} ms"), held));
         }
     }
-    if kill {
+    if leaves {
         return all;
     }
     for one in &good {
@@ -198,7 +214,7 @@ pub fn lines(one: &Measured) -> String {
         "    {} of {} due were started, {}; {:.0}/s, fewest {} in a second; lateness p50 {:.1} p99 {:.1} max {:.1} ms\n    \
          CPU a trigger: {:.1} us = nodes {:.1} + store {:.1} + executors {:.1}; harness {:.1}, others {:.2} cores\n    \
          requests to the store a trigger: {:.3} ({}), {:.0} failed; {:.0} bytes written by the store\n    \
-         RSS: nodes {} MB, store {} MB; {} jobs created in {:.1} s",
+         RSS: nodes {} MB, store {} MB; {} jobs created in {:.1} s, batches by node: {}",
         one.started,
         one.due,
         last,
@@ -221,15 +237,17 @@ pub fn lines(one: &Measured) -> String {
         one.store_rss_mb,
         one.jobs,
         one.create_ms as f64 / 1000.0,
+        one.calls.iter().map(|(node, calls)| format!("{node} {calls}")).collect::<Vec<_>>().join(", "),
     );
     if let Some(t) = &one.take_over {
         // Writing into a text cannot fail.
         let _ = write!(
             text,
-            "\n    {} killed with {} shards: of {} instants due there after it, lateness p50 {:.0} p99 {:.0} worst {:.0} ms; elsewhere p99 {:.0} worst {:.0} ms\n    \
+            "\n    {} {} with {} shards: of {} instants due there after it, lateness p50 {:.0} p99 {:.0} worst {:.0} ms; elsewhere p99 {:.0} worst {:.0} ms\n    \
              shards fire again after p50 {:.0} p99 {:.0} worst {:.0} ms, {} never; all is quiet after {:.0} ms\n    \
              {} shards taken, {} of them read ahead: {} frames in {} rows, {:.1} MB read of lanes and {:.1} MB of snapshots",
             t.node,
+            t.stopped_ms.map_or("killed".to_owned(), |ms| format!("stopped within {ms} ms")),
             t.shards,
             t.orphans.count,
             t.orphans.p50_ms,
@@ -256,6 +274,9 @@ pub fn lines(one: &Measured) -> String {
 /// All of it, for the terminal.
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
+    if report.outstanding > 0 {
+        let _ = writeln!(out, "{} more number(s) of nodes were asked for and not measured", report.outstanding);
+    }
     for one in &report.measured {
         let _ = writeln!(out, "{} node(s)\n{}", one.nodes, lines(one));
     }
@@ -300,6 +321,9 @@ fn page(report: &Report) -> String {
          <h2>Targets</h2>",
         word = report.word(),
     );
+    if report.outstanding > 0 {
+        let _ = write!(page, "<p>{} more number(s) of nodes were asked for and not measured.</p>", report.outstanding);
+    }
     limits_table(&mut page, "target", &report.targets, "missed");
     page.push_str("<h2>Figures</h2><div class=\"wide\"><table><tr><th></th>");
     for one in &report.measured {
@@ -387,17 +411,33 @@ mod tests {
     }
 
     #[test]
+    fn a_stop_in_order_is_judged_by_its_latest_trigger_wherever_it_was() {
+        let late = |max_ms| Percentiles { count: 9, max_ms, ..Percentiles::default() };
+        let stopped = |orphans, others| {
+            let take_over = TakeOver { stopped_ms: Some(900), orphans, others, ..TakeOver::default() };
+            missed(&[Measured { take_over: Some(take_over), ..good(3, 900.0) }], true)
+        };
+        let limit = "a node is stopped in order, longest delay of any trigger";
+        assert_eq!(stopped(late(400.0), late(999.0)), [""; 0]);
+        assert_eq!(stopped(late(400.0), late(1_001.0)), [limit]);
+        assert_eq!(stopped(late(1_001.0), late(400.0)), [limit]);
+        assert_eq!(stopped(Percentiles::default(), late(400.0)), [limit], "nothing of it was seen");
+    }
+
+    #[test]
     fn what_could_not_be_measured_is_told_and_makes_the_whole_red() {
         let measured = vec![good(1, 150.0), Measured::failed(2, "no <store>".to_owned())];
         let report = Report {
             machine: Machine::default(),
             settings: BTreeMap::new(),
             whole: measured.iter().all(Measured::is_whole),
+            outstanding: 1,
             targets: targets(&measured, false),
             measured,
         };
         assert!(!report.is_good(false) && report.word() == "RED");
         assert!(text(&report).contains("could not be measured: no <store>"));
+        assert!(text(&report).contains("1 more number(s) of nodes"));
         let page = page(&report);
         assert!(page.contains("no &lt;store&gt;") && page.contains("<td>?</td>"), "{page}");
     }

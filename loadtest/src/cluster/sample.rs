@@ -2,9 +2,9 @@
 
 use super::metrics::Counters;
 use crate::{
-    chaos::{store::Store, town::Town},
     node::ExecutorProcess,
     proc_stat::{Usage, machine_cpu_us},
+    town::{Town, store::Store},
 };
 use std::{error::Error, time::Instant};
 

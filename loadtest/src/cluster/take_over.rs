@@ -1,4 +1,4 @@
-//! What executors saw of a take-over: how late instants began that were due after the kill, those of the dead node's shards apart.
+//! What executors saw when a node was killed, or stopped in order: how late instants began that were due after it, those of its shards apart.
 
 use super::{metrics::Counters, report::TakeOver};
 use crate::{
@@ -17,12 +17,14 @@ use std::{
 /// A body that begins so late was held up, microseconds: by the take-over, or by the work that it makes.
 const HELD_UP_US: i64 = 250_000;
 
-/// The node that was killed.
-pub struct Killed {
+/// The node that left.
+pub struct Gone {
     pub node: String,
     pub shards: Vec<u16>,
-    /// Microseconds since 1970 UTC.
+    /// When it was killed or asked to stop, microseconds since 1970 UTC.
     pub at_us: i64,
+    /// From then until it had ended, milliseconds; None: it was gone.
+    pub stopped_ms: Option<i64>,
 }
 
 /// First attempts that began.
@@ -33,19 +35,19 @@ struct Began {
 }
 
 pub fn told(
-    killed: Killed,
+    gone: Gone,
     window: &Range<i64>,
     dir: &Path,
     (before, after): (&Counters, &Counters),
 ) -> io::Result<TakeOver> {
-    let from_ms = killed.at_us.div_euclid(1000);
+    let from_ms = gone.at_us.div_euclid(1000);
     let mut began = began(dir, window.start * 1000..window.end * 1000)?;
     let started = began.len() as u64;
     began.retain(|body| body.due_ms > from_ms);
-    let orphans: BTreeSet<u16> = killed.shards.iter().copied().collect();
+    let orphans: BTreeSet<u16> = gone.shards.iter().copied().collect();
     let is_orphan = |body: &&Began| orphans.contains(&body.shard);
     let lateness = |body: &Began| body.at_us - body.due_ms * 1000;
-    // From the kill to the first body of each shard that was due after it.
+    // From then to the first body of each shard that was due after it.
     let mut again = HashMap::<u16, i64>::new();
     for body in began.iter().filter(is_orphan) {
         again.entry(body.shard).and_modify(|at| *at = body.at_us.min(*at)).or_insert(body.at_us);
@@ -53,13 +55,14 @@ pub fn told(
     let quiet_us = began.iter().filter(|body| lateness(body) > HELD_UP_US).map(|body| body.at_us).max();
     let rise = |name: &str| (after.sum(name) - before.sum(name)).max(0.0) as u64;
     Ok(TakeOver {
-        node: killed.node,
-        shards: killed.shards.len() as u64,
+        node: gone.node,
+        stopped_ms: gone.stopped_ms,
+        shards: gone.shards.len() as u64,
         orphans: share(began.iter().filter(is_orphan).map(lateness)),
         others: share(began.iter().filter(|body| !is_orphan(body)).map(lateness)),
-        fires_again: share(again.values().map(|at| at - killed.at_us)),
+        fires_again: share(again.values().map(|at| at - gone.at_us)),
         never_again: orphans.iter().filter(|shard| !again.contains_key(shard)).count() as u64,
-        quiet_ms: quiet_us.map_or(0.0, |at| (at - killed.at_us) as f64 / 1000.0),
+        quiet_ms: quiet_us.map_or(0.0, |at| (at - gone.at_us) as f64 / 1000.0),
         started,
         shards_taken: rise("campanile_shards_taken_total"),
         read_ahead: rise("campanile_shards_read_ahead_total"),
@@ -134,9 +137,9 @@ mod tests {
             record.body(&line);
         }
         record.close().unwrap();
-        let killed = Killed { node: "n2".to_owned(), shards: vec![1, 3], at_us: 10_000_000 };
+        let gone = Gone { node: "n2".to_owned(), shards: vec![1, 3], at_us: 10_000_000, stopped_ms: None };
         let counters = Counters::default();
-        let told = told(killed, &(10..20), dir.path(), (&counters, &counters)).unwrap();
+        let told = told(gone, &(10..20), dir.path(), (&counters, &counters)).unwrap();
         assert_eq!((told.orphans.count, told.others.count, told.never_again, told.started), (2, 1, 1, 3));
         assert!((told.orphans.max_ms - 3_000.0).abs() < 5.0 && (told.others.max_ms - 2.0).abs() < 0.1, "{told:?}");
         assert!((told.fires_again.max_ms - 3_500.0).abs() < 5.0 && (told.quiet_ms - 4_000.0).abs() < 1.0, "{told:?}");

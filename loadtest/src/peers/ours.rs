@@ -59,7 +59,8 @@ pub async fn measure_rung(
         rate,
         seen.instants,
         ran,
-        seen.lateness.start,
+        // As of the rivals: what began later than a second after the window was not started.
+        seen.lateness.start_in_time,
         Cpu { parts_us, others_cores: Some(seen.others_cores) },
     ))
 }

@@ -60,6 +60,8 @@ pub struct Scenario {
     pub crowd: Option<Crowd>,
     /// No node may lose its session.
     pub keeps_sessions: bool,
+    /// No trigger may begin later than this after its instant, milliseconds, on a quiet machine.
+    pub latest_ms: Option<i64>,
     /// See [`defect`].
     pub defect: &'static str,
 }
@@ -74,8 +76,12 @@ const USUAL: Scenario = Scenario {
     stores: 1,
     crowd: None,
     keeps_sessions: false,
+    latest_ms: None,
     defect: defect::FORGETS_TAIL,
 };
+
+/// Of restarts in order.
+const LATEST_MS: Option<i64> = Some(1_000);
 
 impl Scenario {
     /// In the order in which they run: those with one server of the store first.
@@ -143,6 +149,12 @@ mod tests {
                 is_null(last(|act| matches!(act, Act::FillDisk(_) | Act::FreeDisk(_)))),
                 "{name} leaves a full disk"
             );
+            let later = |n: usize| {
+                let of = |act: &&Act| matches!(act, Act::Release(of, _) if *of == n);
+                scenario.acts.iter().rfind(of).is_some_and(|act| matches!(act, Act::Release(_, 1..)))
+            };
+            let releases: Vec<bool> = (0..scenario.nodes).map(later).collect();
+            assert!(releases.iter().all(|later| *later == releases[0]), "{name} leaves nodes of two releases");
             assert!(scenario.nodes <= usize::from(NODES) && [1, 3].contains(&scenario.stores), "{name}");
             assert!(!scenario.defect.is_empty() && !scenario.what.is_empty(), "{name}");
         }

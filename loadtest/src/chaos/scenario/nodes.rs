@@ -2,10 +2,14 @@
 
 use super::{
     super::act::Act::{
-        Clock, DieAt, FillDisk, FreeDisk, Freeze, Kill, Refused, Start, StartBoth, Stop, StopBoth, Thaw, Wait,
+        Clock, DieAt, FillDisk, FreeDisk, Freeze, Kill, Readable, Refused, Release, Start, StartBoth, Stop, StopBoth,
+        Thaw, Unreadable, Wait,
     },
-    Scenario, USUAL, defect,
+    LATEST_MS, Scenario, USUAL, defect,
 };
+
+/// What this release is told of formats of the next one, by the store and by a node.
+const NEWER: &str = "written in event format 2 / wire format 2; this release knows 1 / 1";
 
 pub const ALL: &[Scenario] = &[
     Scenario {
@@ -28,6 +32,36 @@ pub const ALL: &[Scenario] = &[
         what: "each node is stopped in order and started again",
         acts: &[Stop(0), Start(0), Wait(2_000), Stop(1), Start(1), Wait(2_000), Stop(2), Start(2), Wait(2_000)],
         short: true,
+        latest_ms: LATEST_MS,
+        ..USUAL
+    },
+    Scenario {
+        name: "rolling-upgrade",
+        what: "each node is stopped in order and started as a later release with formats of its own; the way back is refused in words",
+        acts: &[
+            Stop(0),
+            Release(0, 1),
+            Start(0),
+            Wait(2_000),
+            Readable,
+            Stop(1),
+            Release(1, 1),
+            Start(1),
+            // Longer than all would have to know them.
+            Wait(15_000),
+            Readable,
+            Stop(2),
+            Release(2, 1),
+            Start(2),
+            Unreadable(NEWER),
+            Stop(2),
+            Release(2, 0),
+            Refused(2, NEWER),
+            Release(2, 1),
+            Start(2),
+            Wait(2_000),
+        ],
+        latest_ms: LATEST_MS,
         ..USUAL
     },
     Scenario {

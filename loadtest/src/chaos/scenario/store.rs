@@ -65,6 +65,32 @@ pub const ALL: &[Scenario] = &[
         ..USUAL
     },
     Scenario {
+        name: "store3-stall",
+        what: "three servers: all of them stall for 3 s: nobody is fenced",
+        acts: &[
+            Store("pause 1"),
+            Store("pause 2"),
+            Store("pause 3"),
+            Wait(3_000),
+            Store("resume 1"),
+            Store("resume 2"),
+            Store("resume 3"),
+            Wait(5_000),
+        ],
+        stores: 3,
+        keeps_sessions: true,
+        defect: defect::GIVES_UP,
+        ..USUAL
+    },
+    Scenario {
+        name: "store3-lwt-unknown",
+        what: "three servers: for 15 s each fifth LWT is applied and its answer lost, whichever server was asked",
+        acts: &[LoseLwts(20), Wait(15_000), LoseLwts(0), Wait(5_000)],
+        stores: 3,
+        defect: defect::TRUSTS_UNKNOWN,
+        ..USUAL
+    },
+    Scenario {
         name: "store3-cut-replicas",
         what: "three servers: a node reaches only one of them for 8 s",
         acts: &[Cut(Node(1), Server(2)), Cut(Node(1), Server(3)), Wait(8_000), Heal, Wait(6_000)],

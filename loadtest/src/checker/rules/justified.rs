@@ -72,7 +72,7 @@ fn justified(history: &History, job: &Job, entry: &LedgerEntryView) -> Result<()
             if expect(job, first) == Expect::Paused && reason != SkipReason::Paused {
                 return Err("the job was paused, which is the reason to name".to_owned());
             }
-            skipped(history, job, reason, first, last)
+            skipped(history, job, reason, entry)
         }
         Outcome::DstSkipped => match &job.spec.trigger {
             Trigger::Cron { timezone, .. } if timezone != "UTC" => Ok(()),
@@ -93,11 +93,13 @@ fn not_while_paused(job: &Job, at_ms: i64) -> Result<(), String> {
     }
 }
 
-fn skipped(history: &History, job: &Job, reason: SkipReason, first: i64, last: i64) -> Result<(), String> {
+fn skipped(history: &History, job: &Job, reason: SkipReason, entry: &LedgerEntryView) -> Result<(), String> {
+    let (first, last) = (entry.logical_time.0, last_of(entry));
     let policy = job.spec.concurrency_policy;
     match reason {
         SkipReason::Paused => {
-            if may_be_paused(job, first) && may_be_paused(job, last) {
+            let paused = may_be_paused(job, first) && may_be_paused(job, last);
+            if paused || waited_when_paused(history, job, entry) {
                 Ok(())
             } else {
                 Err("no caller paused it then".to_owned())
@@ -137,6 +139,32 @@ fn skipped(history: &History, job: &Job, reason: SkipReason, first: i64, last: i
         SkipReason::Edited => Err("no caller edited it".to_owned()),
         SkipReason::Restored => restored(history, first, last),
     }
+}
+
+/// Missed instants that fire in order wait for the runs before them. Those that still wait when a pause comes share its reason: all that
+/// were due by then, and behind what an outage delayed. No pause leaves anything to a later one.
+fn waited_when_paused(history: &History, job: &Job, entry: &LedgerEntryView) -> bool {
+    if misfire(&job.spec.trigger) != Some(MisfirePolicy::FireAllMissed) {
+        return false;
+    }
+    let decided: Vec<_> = entries(job).filter(|e| !is_window(e)).collect();
+    let Some(place) = decided.iter().position(|e| e.logical_time == entry.logical_time) else { return false };
+    let (before, after) = decided.split_at(place + 1);
+    let is_paused = |e: &LedgerEntryView| e.reason == Some(SkipReason::Paused);
+    let by_outage = |at: i64| history.outages.iter().any(|o| touches(o.from_us, o.to_us, at));
+    let waited = |e: &LedgerEntryView| is_paused(e) && !may_be_paused(job, e.logical_time.0);
+    let behind = before
+        .iter()
+        .rev()
+        .take_while(|e| waited(e) || matches!(e.outcome, Outcome::FiredLate | Outcome::Missed))
+        .any(|e| by_outage(e.logical_time.0) || by_outage(last_of(e)));
+    let due_by = |at_ms: i64, sent_us: i64| at_ms.saturating_mul(1000) <= sent_us;
+    behind
+        && job.pauses.iter().any(|pause| {
+            due_by(entry.logical_time.0, pause.sent_us)
+                && (due_by(last_of(entry), pause.sent_us) || may_be_paused(job, last_of(entry)))
+                && after.iter().take_while(|e| due_by(e.logical_time.0, pause.sent_us)).all(|e| is_paused(e))
+        })
 }
 
 /// The node was down when the instants were due, and came back from an archive.

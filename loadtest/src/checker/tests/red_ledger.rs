@@ -234,6 +234,43 @@ fn an_outcome_without_good_cause_is_found() {
     red(&w.verdict(), Kind::OutcomeUnjustified);
 }
 
+/// What an outage left behind and still waits for its turn when a pause comes is skipped with it; nothing else is.
+#[test]
+fn a_backlog_is_skipped_by_a_pause_in_one_piece_and_only_behind_an_outage() {
+    let with = |misfires, pauses: &[i64], waited: &[i64], missed: &[i64]| {
+        let mut w = story().world;
+        w.job(21, cron("*/2 * * * * *", "UTC", misfires, 1), ConcurrencyPolicy::Forbid, |_| {});
+        for at in (0..=60_000).step_by(2_000) {
+            if waited.contains(&at) || pauses.iter().any(|pause| (*pause..pause + 6_000).contains(&at)) {
+                w.entry(21, at, Outcome::Skipped, Some(SkipReason::Paused), None);
+            } else if missed.contains(&at) {
+                w.entry(21, at, Outcome::Missed, Some(SkipReason::CatchUpCap), None);
+            } else {
+                let back = 24_100;
+                w.fire(21, at, if (19_000..24_000).contains(&at) { back - at } else { 2 });
+            }
+        }
+        for pause in pauses {
+            w.ask(Verb::Pause, 21, *pause);
+            w.ask(Verb::Resume, 21, pause + 6_500);
+        }
+        w.verdict()
+    };
+    let all = MisfirePolicy::FireAllMissed;
+    for missed in [&[][..], &[20_000]] {
+        let green = with(all, &[24_500], &[22_000, 24_000], missed);
+        assert!(green.green, "{green}");
+    }
+    // The other policies decide at once what was missed.
+    red(&with(MisfirePolicy::FireOnceNow, &[24_500], &[22_000, 24_000], &[]), Kind::OutcomeUnjustified);
+    // A later one had its turn.
+    red(&with(all, &[24_500], &[20_000], &[]), Kind::OutcomeUnjustified);
+    // The node was up.
+    red(&with(all, &[40_500], &[38_000, 40_000], &[]), Kind::OutcomeUnjustified);
+    // The pause before had taken all that waited.
+    red(&with(all, &[24_500, 32_500], &[22_000, 24_000, 32_000], &[]), Kind::OutcomeUnjustified);
+}
+
 #[test]
 fn a_fire_after_an_acknowledged_pause_or_delete_is_found() {
     let mut w = story().world;

@@ -1,6 +1,6 @@
 //! The store of a run: Apache Cassandra on loopback, or on the hosts of a network of our own, by the script that also starts it for demonstrations. It ends with its handle.
 
-use super::net;
+use super::host::{NAMESPACE, PREFIX};
 use crate::children::OwnChild;
 use std::{
     fs::File,
@@ -36,7 +36,7 @@ impl Store {
         let mut command = Command::new(script);
         command.arg("run").arg(dir.join("store")).arg(nodes.to_string());
         if on_net {
-            command.env("ADDRESSES", net::PREFIX).env("NAMESPACES", net::NAMESPACE);
+            command.env("ADDRESSES", PREFIX).env("NAMESPACES", NAMESPACE);
         }
         if let Some(heap) = heap.or((nodes > 1).then_some(HEAP_OF_THREE)) {
             command.env("HEAP", heap);

@@ -1,13 +1,22 @@
-//! The nodes of a cluster as processes, with what they share: keys, certificates, a token, the schema.
+//! The nodes of a cluster as processes, with what they share: keys, certificates, a token, the schema; and their store.
 
-use super::net::Host;
+mod clients;
+mod hardship;
+pub mod host;
+mod release;
+pub mod store;
+
+pub use clients::ready;
+
 use crate::{
     children::OwnChild,
+    doors::Lives,
     limits::NODE_OUTPUT_LINES,
     lines::{FaultEvent, FaultLine, now_us},
     node::free_port,
     record::Record,
 };
+use host::Host;
 use std::{
     fs::{self, OpenOptions},
     io::{self, BufRead, BufReader},
@@ -53,9 +62,11 @@ pub struct Town {
     replication: u16,
     fault: String,
     clocks: Vec<usize>,
-    pub(super) disks: Vec<usize>,
+    disks: Vec<usize>,
     settings: Vec<(String, String)>,
     pub token: String,
+    /// For callers.
+    lives: Lives,
     nodes: Vec<Place>,
     faults: Arc<Record>,
 }
@@ -67,6 +78,8 @@ struct Place {
     http: u16,
     gossip: u16,
     gateway: u16,
+    /// Formats that its release knows beyond this one's: see `release.rs`.
+    later: u32,
     child: Option<OwnChild>,
     /// Its output.
     lines: Option<mpsc::Receiver<String>>,
@@ -83,7 +96,7 @@ impl Town {
     pub fn new(founding: Founding<'_>, faults: Arc<Record>) -> io::Result<Self> {
         let place = |host| -> io::Result<Place> {
             let (rpc, http, gossip, gateway) = (free_port()?, free_port()?, free_port()?, free_port()?);
-            Ok(Place { host, rpc, http, gossip, gateway, child: None, lines: None })
+            Ok(Place { host, rpc, http, gossip, gateway, later: 0, child: None, lines: None })
         };
         let dir = founding.dir;
         let mut town = Self {
@@ -98,6 +111,7 @@ impl Town {
             disks: founding.disks,
             settings: founding.settings,
             token: String::new(),
+            lives: Lives::of(founding.hosts.len()),
             nodes: founding.hosts.into_iter().map(place).collect::<io::Result<_>>()?,
             faults,
         };
@@ -126,7 +140,7 @@ impl Town {
         }
     }
 
-    /// Runs the program with the first node's configuration; gives what it wrote.
+    /// Runs this release's program with the first node's configuration; gives what it wrote.
     fn run(&self, args: &[&str], path: Option<&Path>) -> io::Result<String> {
         let mut command = self.command(0);
         command.args(args);
@@ -145,15 +159,15 @@ impl Town {
         format!("n{}", n + 1)
     }
 
-    pub(super) fn data(&self, n: usize) -> PathBuf {
+    fn data(&self, n: usize) -> PathBuf {
         self.dir.join(format!("node-{}", n + 1))
     }
 
-    pub(super) fn log(&self, n: usize) -> PathBuf {
+    fn log(&self, n: usize) -> PathBuf {
         self.dir.join(format!("{}.log", Self::name(n)))
     }
 
-    pub(super) fn clock(&self, n: usize) -> PathBuf {
+    fn clock(&self, n: usize) -> PathBuf {
         self.dir.join(format!("clock-{}", n + 1))
     }
 
@@ -239,6 +253,9 @@ impl Town {
         }
         command.args(["server", "--with-parent", &std::process::id().to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        if self.nodes[n].later > 0 {
+            command.env("CAMPANILE_FORMATS", self.nodes[n].later.to_string());
+        }
         let mut child = OwnChild::start(&mut command)?;
         let stdout = child.child().stdout.take().ok_or_else(|| io::Error::other("no output of the node"))?;
         let (send, lines) = mpsc::sync_channel(NODE_OUTPUT_LINES);
@@ -262,6 +279,7 @@ impl Town {
         loop {
             let line = lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).map_err(|_| silent())?;
             if line.starts_with("rpc=") {
+                self.lives.begin(n);
                 return Ok(());
             }
         }
@@ -270,6 +288,7 @@ impl Town {
     /// kill -9.
     pub fn kill(&mut self, n: usize) -> io::Result<()> {
         self.note(format!("{} killed", Self::name(n)));
+        self.lives.end(n);
         match self.nodes[n].child.take() {
             Some(mut child) => child.kill().map(drop),
             None => Ok(()),
@@ -293,16 +312,20 @@ impl Town {
             }
         }
         // Asked once: a second time means that it is to end at once.
-        leaving.iter_mut().try_for_each(|child| match child.wait(STOPPED)? {
+        let ended = leaving.iter_mut().try_for_each(|child| match child.wait(STOPPED)? {
             Some(_) => Ok(()),
             None => child.kill().map(drop),
-        })
+        });
+        // Until then callers go through them.
+        which.iter().for_each(|n| self.lives.end(*n));
+        ended
     }
 
     /// Waits until a node has ended itself.
     pub fn ends(&mut self, n: usize, patience: Duration) -> io::Result<()> {
         let alive = || io::Error::other(format!("{} did not come to its fail point", Self::name(n)));
         let status = self.ended(n, patience)?.ok_or_else(alive)?;
+        self.lives.end(n);
         self.note(format!("{} ended itself: {status}", Self::name(n)));
         Ok(())
     }
@@ -318,7 +341,7 @@ impl Town {
     }
 
     /// How a node ended that was launched, when it did so in time.
-    pub(super) fn ended(&mut self, n: usize, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    fn ended(&mut self, n: usize, patience: Duration) -> io::Result<Option<ExitStatus>> {
         self.nodes[n].child.take().map_or(Ok(None), |mut child| child.wait(patience))
     }
 }

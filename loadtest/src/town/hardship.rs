@@ -1,6 +1,6 @@
 //! What is hard for a node without being done to its process: a full disk, a wrong clock, a start that must be refused.
 
-use super::{net, town::Town};
+use super::{Town, host};
 use std::{
     fs::{self, File},
     io::{self, Write},
@@ -19,7 +19,7 @@ impl Town {
         for n in &self.disks {
             let disk = self.data(*n);
             fs::create_dir_all(&disk)?;
-            net::run("mount", &["-t", "tmpfs", "-o", DISK, "none", &disk.to_string_lossy()])?;
+            host::run("mount", &["-t", "tmpfs", "-o", DISK, "none", &disk.to_string_lossy()])?;
         }
         Ok(())
     }
@@ -76,6 +76,6 @@ impl Town {
 
     /// Takes small disks away; their nodes have ended.
     pub fn clear(&self) -> io::Result<()> {
-        self.disks.iter().try_for_each(|n| net::run("umount", &[&self.data(*n).to_string_lossy()]))
+        self.disks.iter().try_for_each(|n| host::run("umount", &[&self.data(*n).to_string_lossy()]))
     }
 }
