@@ -349,7 +349,9 @@ async fn an_executor_is_told_when_runs_wait_for_its_credit_and_when_none_does_an
     raw.notify(method::EXECUTOR_CREDIT, &more.await).await;
     assert!(!hint(&mut raw).await);
 
-    // Of another pool: the first hint that it hears is of its own.
+    // Of another pool: it has heard nothing of all that.
+    other.request(2, method::EXECUTOR_HEARTBEAT, &Heartbeat { running: 0 }).await;
+    assert!(matches!(other.hear().await, Heard::Answer(2, Ok(_))));
     let blue = job(&client, "blue", |spec| spec.executor_selector = "blue".into()).await;
     trigger(&client, blue).await;
     assert!(hint(&mut other).await);

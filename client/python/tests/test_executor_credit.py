@@ -10,7 +10,9 @@ from campanile import Context, Executor, ExecutorHandle, Json
 from campanile.executor.share import share
 
 
-async def ready(slots: int, gate: asyncio.Semaphore, one: FakeNode, two: FakeNode) -> tuple[ExecutorHandle, FakeLink, FakeLink]:
+async def ready(
+    slots: int, gate: asyncio.Semaphore, one: FakeNode, two: FakeNode
+) -> tuple[ExecutorHandle, FakeLink, FakeLink]:
     """An executor of so many slots that is ready on two nodes."""
     executor = Executor(f"{one.address},{two.address}", token="token", slots=slots)
 
