@@ -92,9 +92,14 @@ async fn a_node_of_an_older_release_says_nothing_and_keeps_its_part() {
     let gate = Arc::new(Semaphore::new(0));
     let (_executor, mut older, mut newer) = ready(1, &gate).await;
     newer.hint(true).await;
-    // In turn, although the slot could be one's.
-    for _ in 0..2 {
-        older.until_credit(1).await;
-        newer.until_credit(1).await;
+    // The one slot is each one's in turn.
+    tokio::join!(three_turns(&mut older), three_turns(&mut newer));
+}
+
+/// The slot goes and comes back.
+async fn three_turns(link: &mut FakeLink) {
+    for _ in 0..3 {
+        link.until_credit(0).await;
+        link.until_credit(1).await;
     }
 }

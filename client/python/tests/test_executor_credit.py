@@ -25,6 +25,13 @@ async def ready(
     return handle, await one.executor(), await two.executor()
 
 
+async def three_turns(link: FakeLink) -> None:
+    """The slot goes and comes back."""
+    for _ in range(3):
+        await link.until_credit(0)
+        await link.until_credit(1)
+
+
 async def running(handle: ExecutorHandle, count: int) -> None:
     await asyncio.wait_for(handle.wait_until(lambda s: s.running == count), PATIENCE_SEC)
 
@@ -74,10 +81,8 @@ async def test_a_node_that_gives_no_hints_keeps_its_part_of_the_credit() -> None
     handle, older, newer = await ready(1, asyncio.Semaphore(0), one, two)
     newer.hint(True)
     newer.send([2, "executor.hint", [{"waiting": "no"}]])
-    # In turn, although the slot could be one's.
-    for _ in range(2):
-        await older.until_credit(1)
-        await newer.until_credit(1)
+    # The one slot is each one's in turn.
+    await asyncio.gather(three_turns(older), three_turns(newer))
     await handle.kill()
     await one.stop()
     await two.stop()
