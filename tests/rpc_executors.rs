@@ -13,7 +13,7 @@ use campanile_schema::{
     record::{AttemptState, RunState},
     rpc::{
         codec::from_map,
-        executor::{Announce, Credit, Heartbeat, Register, Registered},
+        executor::{Announce, Credit, Heartbeat, Hint, Register, Registered},
         hello::ConnectionRole,
         method,
     },
@@ -294,8 +294,67 @@ async fn a_session_moves_to_its_newest_connection() {
     let id = job(&client, "any", |_| {}).await;
     trigger(&client, id).await;
     new.notify(method::EXECUTOR_CREDIT, &Credit { stamp_ms: 1, slots: 1, ..Credit::default() }).await;
-    match new.hear().await {
-        Heard::Notification(name, _) => assert_eq!(name, method::ASSIGN),
-        other => panic!("{other:?}"),
+    loop {
+        match new.hear().await {
+            Heard::Notification(name, _) if name == method::HINT => {}
+            Heard::Notification(name, _) => break assert_eq!(name, method::ASSIGN),
+            other => panic!("{other:?}"),
+        }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_executor_is_told_when_runs_wait_for_its_credit_and_when_none_does_any_more() {
+    async fn hint(raw: &mut Raw) -> bool {
+        loop {
+            match raw.hear().await {
+                Heard::Notification(name, params) if name == method::HINT => {
+                    return from_map::<Hint>(&params).unwrap().waiting;
+                }
+                Heard::Notification(name, _) if name == method::ASSIGN => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let mut raw = node.raw().await;
+    raw.hello(EXECUTOR, ConnectionRole::Executor).await.unwrap();
+    raw.request(1, method::EXECUTOR_REGISTER, &register(9, &["default"])).await;
+    assert!(matches!(raw.hear().await, Heard::Answer(1, Ok(_))), "first of all");
+    assert!(!hint(&mut raw).await, "nothing waits");
+    let mut other = node.raw().await;
+    other.hello(EXECUTOR, ConnectionRole::Executor).await.unwrap();
+    other.request(1, method::EXECUTOR_REGISTER, &register(10, &["blue"])).await;
+    assert!(matches!(other.hear().await, Heard::Answer(1, Ok(_))));
+    assert!(!hint(&mut other).await);
+
+    let id = job(&client, "any", |_| {}).await;
+    for _ in 0..3 {
+        trigger(&client, id).await;
+    }
+    assert!(hint(&mut raw).await);
+    let credit = |slots| Credit { stamp_ms: 1, slots, ..Credit::default() };
+    raw.notify(method::EXECUTOR_CREDIT, &credit(2)).await;
+    // One still waits: nothing is told, whatever ticks pass, until there is credit for it too.
+    let more = within(async {
+        loop {
+            let pools = client.pool_list().await.unwrap().items;
+            if pools.iter().any(|pool| pool.name == "default" && pool.waiting == 1 && pool.running == 2) {
+                return credit(1);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    raw.notify(method::EXECUTOR_CREDIT, &more.await).await;
+    assert!(!hint(&mut raw).await);
+
+    // Of another pool: it has heard nothing of all that.
+    other.request(2, method::EXECUTOR_HEARTBEAT, &Heartbeat { running: 0 }).await;
+    assert!(matches!(other.hear().await, Heard::Answer(2, Ok(_))));
+    let blue = job(&client, "blue", |spec| spec.executor_selector = "blue".into()).await;
+    trigger(&client, blue).await;
+    assert!(hint(&mut other).await);
+    other.notify(method::EXECUTOR_CREDIT, &credit(4)).await;
+    assert!(!hint(&mut other).await);
 }

@@ -165,6 +165,8 @@ pub async fn facts(directory: &Directory) -> Vec<ShardFacts> {
     metrics::gauge!("campanile_jobs").set(facts.iter().map(|f| f.jobs).sum::<u64>() as f64);
     metrics::gauge!("campanile_open_runs").set(facts.iter().map(|f| f.open_runs).sum::<u64>() as f64);
     metrics::gauge!("campanile_wheel_entries").set(facts.iter().map(|f| f.wheel).sum::<u64>() as f64);
+    let owed_ms = facts.iter().map(|f| f.snapshot_owed_ms).max().unwrap_or_default();
+    metrics::gauge!("campanile_snapshot_owed_seconds").set(owed_ms as f64 / 1000.0);
     metrics::gauge!("campanile_journal_in_flight_frames").set(directory.journal.in_flight() as f64);
     metrics::gauge!("campanile_active_job_actors").set(facts.iter().map(|f| f.active).sum::<u64>() as f64);
     facts

@@ -63,6 +63,7 @@ pub fn describe() {
     counter!("campanile_projected_rows_total", "Rows written to the read model");
     counter!("campanile_snapshots_total", "Snapshots published");
     counter!("campanile_snapshot_failures_total", "Snapshots that could not be written");
+    gauge!("campanile_snapshot_owed_seconds", "Longest time for which a shard of this node has owed a snapshot, s");
     counter!("campanile_history_rows_expired_total", "History rows deleted by retention");
     gauge!("campanile_watches", "Watches of runs and jobs, over RPC and HTTP");
     counter!("campanile_overloaded_total", "Calls refused because queues were full");

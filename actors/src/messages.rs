@@ -169,6 +169,8 @@ pub struct ShardFacts {
     pub wheel: u64,
     /// Journal rows after this are still needed; None = nothing is.
     pub needs_after: Option<Position>,
+    /// For so long a snapshot has been owed, ms; 0 = there is nothing new.
+    pub snapshot_owed_ms: i64,
 }
 
 // Said by hand, and never serializable: a message that could be sent elsewhere would make every peer of the node mirror the actor.

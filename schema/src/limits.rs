@@ -116,6 +116,8 @@ pub const SNAPSHOT_AFTER_BYTES: usize = 4 << 20;
 pub const FRAMES_PER_SNAPSHOT: usize = 2;
 /// Age of the newest frame not in a snapshot after which a shard is snapshotted, milliseconds.
 pub const SNAPSHOT_AFTER_MS: i64 = 60_000;
+/// A shard that has owed a snapshot for so long takes no new jobs and triggers, milliseconds: a day.
+pub const SNAPSHOT_OWED_MS: i64 = 86_400_000;
 /// Chunk of a snapshot, bytes.
 pub const SNAPSHOT_CHUNK_BYTES: usize = 64 << 10;
 /// Longest cron expression, bytes.

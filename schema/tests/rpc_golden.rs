@@ -21,7 +21,7 @@ use campanile_schema::{
         encode,
         executor::{
             Announce, Announced, Assign, Assignment, ClusterNodes, Credit, Drain, Ended, Finish, FinishOutcome,
-            Finished, Heartbeat, Held, LogChunk, NodeAddress, Register, Registered, Stop,
+            Finished, Heartbeat, Held, Hint, LogChunk, NodeAddress, Register, Registered, Stop,
         },
         hello::{ConnectionRole, Hello, ItemResult, Welcome},
         method,
@@ -359,6 +359,7 @@ fn of_executors(golden: &mut Golden) {
     let node = |node: &str, address: &str| NodeAddress { node: node.to_owned(), address: address.to_owned() };
     let nodes = vec![node("node-1", "10.0.0.1:7701"), node("node-2", "node-2.bells.example:7701")];
     golden.notification("members", method::MEMBERS, &ClusterNodes { nodes });
+    golden.notification("hint", method::HINT, &Hint { waiting: true });
     golden.notification("stop", method::STOP, &Stop { items: vec![held()] });
     golden.notification("drain", method::EXECUTOR_DRAIN, &Drain {});
 }

@@ -130,6 +130,7 @@ impl Outbox {
                 encode::notification(&mut self.buffer, method::STOP, &Stop { items: part.to_vec() })
             }),
             Some(ToExecutor::Epochs(taken)) => encode::notification(&mut self.buffer, method::EPOCHS, &taken),
+            Some(ToExecutor::Hint(hint)) => encode::notification(&mut self.buffer, method::HINT, &hint),
             // The pool dropped its end: the session is on another connection now, or did not keep up.
             None => {
                 self.closing = true;

@@ -207,7 +207,7 @@ impl Executor {
                     }
                 }
             }
-            ToExecutor::Epochs(_) => {}
+            ToExecutor::Epochs(_) | ToExecutor::Hint(_) => {}
             ToExecutor::Stop(stop) => {
                 for held in stop {
                     if self.held.contains(&held) {

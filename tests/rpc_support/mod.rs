@@ -8,7 +8,7 @@ use campanile::{
     store::memory::MemoryStore,
 };
 use campanile_actors::{
-    ports::{Clock, Secrets},
+    ports::{Clock, Opened, Secrets},
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
 };
@@ -39,7 +39,7 @@ pub const OPERATOR: &str = "operator-token";
 pub const TENANT: &str = "tenant-token";
 pub const EXECUTOR: &str = "executor-token";
 
-struct SystemClock;
+pub struct SystemClock;
 impl Clock for SystemClock {
     fn wall_us(&self) -> i64 {
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64
@@ -65,7 +65,7 @@ pub struct Node {
     pub scheduler: Scheduler,
     stop: watch::Sender<bool>,
     serving: Option<JoinHandle<()>>,
-    _session: Session,
+    pub session: Session,
 }
 
 fn caller(name: &str, role: Role, tenant: Option<&str>, pools: &[&str]) -> Caller {
@@ -84,7 +84,11 @@ impl Node {
 
     /// Credentials may make so many calls a second; 0 = as many as they like.
     pub async fn limited(calls_per_sec: u32) -> Self {
-        let (store, opened) = MemoryStore::open(16, ClusterId(77));
+        Self::on(MemoryStore::open(16, ClusterId(77)), Arc::new(SystemClock), calls_per_sec).await
+    }
+
+    /// On this store, by this clock.
+    pub async fn on((store, opened): (Arc<MemoryStore>, Opened), clock: Arc<dyn Clock>, calls_per_sec: u32) -> Self {
         let (failures, _) = mpsc::unbounded_channel();
         let parts = SessionParts {
             node: "test".to_owned(),
@@ -93,7 +97,7 @@ impl Node {
             snapshots: store.clone(),
             views: store.clone(),
             secrets: Arc::new(NoSecrets),
-            clock: Arc::new(SystemClock),
+            clock,
             boot_id: "boot".to_owned(),
             saved_clock: None,
             linger_us: 0,
@@ -114,7 +118,7 @@ impl Node {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
         let serving = tokio::spawn(serve(listener, None, server, stopped));
-        Self { address, scheduler, stop, serving: Some(serving), _session: session }
+        Self { address, scheduler, stop, serving: Some(serving), session }
     }
 
     pub async fn client(&self, token: &str) -> Client {
@@ -200,11 +204,14 @@ impl Raw {
         }
     }
 
-    /// The next answer; its id and what it is.
+    /// The next answer; its id and what it is. Hints come when they come.
     pub async fn answer(&mut self) -> (u32, Result<Vec<u8>, ApiError>) {
-        match self.hear().await {
-            Heard::Answer(id, answer) => (id, answer),
-            other => panic!("{other:?}"),
+        loop {
+            match self.hear().await {
+                Heard::Answer(id, answer) => return (id, answer),
+                Heard::Notification(name, _) if name == method::HINT => {}
+                other => panic!("{other:?}"),
+            }
         }
     }
 

@@ -34,6 +34,7 @@ impl PoolState {
         tracing::info!(executor = %register.executor_id, session = id.0, slots = register.slots, "executor registered");
         let session = self.sessions.entry(id).or_insert_with(|| Session::new(register.executor_id.clone(), now, wall));
         session.outbox = Some(outbox);
+        session.hinted = None;
         session.credit.slots = 0;
         session.draining = false;
         session.to_confirm = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();

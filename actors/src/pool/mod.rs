@@ -8,6 +8,7 @@
 
 mod borrowing;
 mod class;
+mod hints;
 mod lease;
 mod moving;
 mod queue;
@@ -237,6 +238,7 @@ impl PoolState {
             self.enqueue(run);
         }
         self.bind(directory);
+        self.hint(directory.time.boot_ms());
     }
 
     fn effect(&mut self, directory: &Arc<Directory>, effect: Effect) {

@@ -22,6 +22,7 @@ impl PoolState {
         if directory.may_act() {
             self.check_leases(directory);
             self.tell_epochs(directory);
+            self.end_hints();
         } else {
             // Nobody could be heard: what executors had left of their leases begins anew when the node has its own again.
             let now = directory.time.boot_ms();

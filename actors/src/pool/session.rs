@@ -45,6 +45,10 @@ pub struct Session {
     pub to_confirm: Vec<Held>,
     /// Shards that were taken over and of which it has not been told.
     pub untold: Vec<(ShardId, Epoch)>,
+    /// Runs waited for its credit since the last tick.
+    pub waited_for: bool,
+    /// What it was told of that on its connection.
+    pub hinted: Option<bool>,
 }
 
 impl Session {
@@ -64,6 +68,8 @@ impl Session {
             draining: false,
             to_confirm: Vec::new(),
             untold: Vec::new(),
+            waited_for: false,
+            hinted: None,
         }
     }
 

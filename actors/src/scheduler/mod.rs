@@ -21,7 +21,7 @@ use crate::{
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{ExecutorSession, SessionId, ShardId},
-    rpc::executor::{Assignment, Held, Registered},
+    rpc::executor::{Assignment, Held, Hint, Registered},
 };
 use parking_lot::{Mutex, RwLock};
 use std::{
@@ -36,6 +36,8 @@ pub enum ToExecutor {
     Stop(Vec<Held>),
     /// Shards that the node has taken over.
     Epochs(Registered),
+    /// Runs wait here that it could take; or none does.
+    Hint(Hint),
 }
 
 /// See the module's text.

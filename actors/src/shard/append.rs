@@ -145,8 +145,7 @@ impl Shard {
         let Some(OpenFrame { frame, forget, waiter, .. }) = self.open.take() else { return };
         self.frame_events = frame.events.len();
         let bytes = encode(&frame);
-        self.snapshots.bytes_since += bytes.len();
-        self.snapshots.oldest_ms.get_or_insert(self.directory.time.boot_ms());
+        self.snapshots.owe(bytes.len(), self.directory.time.boot_ms());
         if !forget.is_empty() {
             self.unprojected.push_back((frame.seq, forget));
         }

@@ -224,12 +224,17 @@ impl Shard {
 
     /// A manual trigger. The key of a run that has ended is in memory or in the view; of one that is open, in the job.
     pub(super) async fn trigger(&mut self, myself: &ActorRef<ShardMsg>, envelope: Envelope) {
-        let Command::Trigger { key: Some(key), .. } = &envelope.command else {
-            return self.submit(myself, envelope);
+        let known = if let Command::Trigger { key: Some(key), .. } = &envelope.command {
+            self.run_of_key(envelope.job, key).await
+        } else {
+            Ok(None)
         };
-        match self.run_of_key(envelope.job, key).await {
+        match known {
             Ok(Some(run)) => self.answer_run(run, envelope.reply).await,
-            Ok(None) => self.submit(myself, envelope),
+            Ok(None) => match self.admits() {
+                Ok(()) => self.submit(myself, envelope),
+                Err(error) => self.refuse(envelope.reply, error),
+            },
             Err(error) => self.refuse(envelope.reply, error),
         }
     }

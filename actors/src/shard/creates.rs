@@ -112,6 +112,7 @@ impl Shard {
             }
             self.room_for_a_key()?;
         }
+        self.admits()?;
         if let Some(id) = self.find_name(&spec.tenant, &spec.name) {
             return Err(ApiError::new(
                 ErrorCode::DuplicateName,

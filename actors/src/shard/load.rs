@@ -34,6 +34,8 @@ pub struct Loaded {
     snapshots: Snapshotting,
     pub replay_after: Position,
     frames: u64,
+    /// Of the first frame that the snapshot does not cover.
+    first_hlc: Option<u64>,
 }
 
 fn corrupt(what: impl std::fmt::Display) -> StoreError {
@@ -83,6 +85,7 @@ impl Loaded {
             snapshots: Snapshotting::default(),
             replay_after: Position::default(),
             frames: 0,
+            first_hlc: None,
         }
     }
 
@@ -140,6 +143,7 @@ impl Loaded {
             self.state.apply(event);
             self.apply(event)?;
         }
+        self.first_hlc.get_or_insert(frame.hlc);
         self.state.seq = frame.seq;
         self.state.hlc = frame.hlc + frame.events.len().max(1) as u64 - 1;
         self.frames += 1;
@@ -195,7 +199,11 @@ impl Shard {
         let mut order: Vec<JobId> = loaded.slots.keys().copied().collect();
         order.sort_unstable();
         if loaded.frames > 0 {
-            snapshots.oldest_ms = Some(directory.time.boot_ms());
+            let now_ms = directory.time.boot_ms();
+            snapshots.oldest_ms = Some(now_ms);
+            // Before the restart or the take-over, as far as there were frames.
+            let span_us = loaded.first_hlc.map_or(0, |first| loaded.state.hlc.saturating_sub(first));
+            snapshots.owed_since_ms = Some(now_ms - (span_us / 1000).cast_signed());
         }
         // Shards fill at the same pace; so they do not all write in the same second.
         snapshots.bytes_since =

@@ -4,11 +4,12 @@
 
 use super::Shard;
 use crate::{
-    messages::ShardMsg,
+    messages::{Answer, ShardMsg},
     ports::{Manifest, Part, PartRef, Position},
 };
 use campanile_core::mix::mix;
 use campanile_schema::{
+    error::{ApiError, ErrorCode},
     frame::{encode, encode_into},
     ids::{JobId, ShardId},
     limits,
@@ -21,6 +22,9 @@ use tokio::sync::oneshot;
 
 /// Definition parts after which all definitions are written anew.
 const DEFINITION_PARTS: usize = 8;
+
+/// A caller that was refused for want of a snapshot comes back then, seconds: a failed one is tried again after about a minute.
+const RETRY_OWED_SEC: f64 = 60.0;
 
 /// So many snapshots an owner can write, as a power of two.
 const NUMBERS_PER_EPOCH_BITS: u32 = 20;
@@ -41,13 +45,39 @@ pub(super) struct Snapshotting {
     pub bytes_since: usize,
     /// CLOCK_BOOTTIME ms of the oldest frame not covered.
     pub oldest_ms: Option<i64>,
+    /// CLOCK_BOOTTIME ms since when something is not covered, however often a snapshot of it failed meanwhile. Time in which nobody served
+    /// the shard does not count: it makes a replay no longer.
+    pub owed_since_ms: Option<i64>,
+    /// Owed for longer than there may be: nothing new is taken.
+    pub overdue: bool,
     pub under_way: bool,
+    /// When the one under way was captured, CLOCK_BOOTTIME ms.
+    pub captured_ms: i64,
     /// In a cluster: what is older than this one was deleted.
     pub forgotten: u64,
     pub waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Snapshotting {
+    /// A frame was written that no snapshot covers.
+    pub(super) fn owe(&mut self, bytes: usize, now_ms: i64) {
+        self.bytes_since += bytes;
+        self.oldest_ms.get_or_insert(now_ms);
+        self.owed_since_ms.get_or_insert(now_ms);
+    }
+
+    /// For so long a snapshot has been owed, ms. A shard with nothing new owes none.
+    pub(super) fn owed_ms(&self, now_ms: i64) -> i64 {
+        self.owed_since_ms.map_or(0, |since| now_ms - since)
+    }
+
+    /// A machine that slept for a day owes a snapshot too, and the one that is begun now pays: only when that fails or hangs is it overdue.
+    pub(super) fn look(&mut self, now_ms: i64) {
+        if !self.under_way || now_ms - self.captured_ms >= limits::SNAPSHOT_AFTER_MS {
+            self.overdue = self.owed_ms(now_ms) >= limits::SNAPSHOT_OWED_MS;
+        }
+    }
+
     /// Frames after which it is time for the next one. A snapshot holds every job of the shard, busy or not: with many jobs the snapshots
     /// would else be more work than the triggers. What a restart replays stays within a multiple of what it reads anyway. Up to a quarter
     /// more or less, other for each shard and snapshot: shards with the same load would else all be written in the same second.
@@ -93,6 +123,21 @@ impl Shard {
         {
             self.snapshot(myself);
         }
+        self.snapshots.look(self.directory.time.boot_ms());
+    }
+
+    /// Whether new jobs and triggers are taken: what a restart or a take-over has to replay must not grow without end.
+    pub(super) fn admits(&self) -> Answer<()> {
+        if !self.snapshots.overdue {
+            return Ok(());
+        }
+        let hours = self.snapshots.owed_ms(self.directory.time.boot_ms()) / 3_600_000;
+        let message = format!(
+            "shard {} has had no snapshot for {hours} h and takes no new jobs and triggers until one is written: see 'snapshots cannot be \
+             written' in the log of node {}, and give its store the room or the access that it lacks",
+            self.id, self.directory.node
+        );
+        Err(ApiError::new(ErrorCode::NotReady, message).retry_after(RETRY_OWED_SEC))
     }
 
     /// Journal rows after this position may hold frames that no snapshot covers.
@@ -146,6 +191,7 @@ impl Shard {
         self.snapshots.bytes_since = 0;
         self.snapshots.oldest_ms = None;
         let before = if full { Vec::new() } else { self.snapshots.definitions.clone() };
+        self.snapshots.captured_ms = self.directory.time.boot_ms();
         let (shard, epoch, last_hlc) = (self.id, self.epoch, self.state.hlc);
         let store = self.directory.snapshots.clone();
         let old = self.superseded();
@@ -221,6 +267,9 @@ impl Shard {
                 membership.owner.snapshot_written(self.id, number, seq);
             }
             self.snapshots.seq = seq;
+            // What it lacks was written after it was captured.
+            self.snapshots.owed_since_ms = (self.state.seq > seq).then_some(self.snapshots.captured_ms);
+            self.snapshots.overdue = false;
             self.snapshots.replay_after = position;
             self.snapshots.definitions = definitions;
         } else {
@@ -237,6 +286,33 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_snapshot_is_owed_from_the_first_frame_on_that_is_not_covered() {
+        let mut shard = Snapshotting::default();
+        assert_eq!(shard.owed_ms(7 * limits::SNAPSHOT_OWED_MS), 0, "nothing new");
+        shard.owe(10, 1_000);
+        shard.owe(10, 5_000);
+        assert_eq!((shard.owed_ms(6_000), shard.bytes_since), (5_000, 20));
+    }
+
+    #[test]
+    fn one_that_is_being_written_is_waited_for_before_it_is_overdue() {
+        let now_ms = 2 * limits::SNAPSHOT_OWED_MS;
+        let mut shard = Snapshotting::default();
+        shard.owe(10, 1_000);
+        (shard.under_way, shard.captured_ms) = (true, now_ms);
+        shard.look(now_ms + 1_000);
+        assert!(!shard.overdue, "as after a sleep");
+        shard.look(now_ms + limits::SNAPSHOT_AFTER_MS);
+        assert!(shard.overdue, "it hangs");
+        shard.under_way = false;
+        shard.owed_since_ms = Some(now_ms);
+        shard.look(now_ms + 1_000);
+        assert!(!shard.overdue);
+        shard.look(now_ms + limits::SNAPSHOT_OWED_MS);
+        assert!(shard.overdue);
+    }
 
     #[test]
     fn the_more_a_snapshot_holds_the_more_frames_come_before_the_next_one() {

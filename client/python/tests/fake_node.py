@@ -86,6 +86,16 @@ class FakeLink:
         told = [{"node": node, "address": address} for node, address in nodes.items()]
         self.send([2, "executor.members", [{"nodes": told}]])
 
+    def hint(self, waiting: bool) -> None:
+        """Tells whether runs wait for credit."""
+        self.send([2, "executor.hint", [{"waiting": waiting}]])
+
+    async def until_credit(self, slots: int) -> None:
+        """Hears until the credit is of so many slots."""
+        async with asyncio.timeout(PATIENCE_SEC):
+            while (await self.next("executor.credit")).params["slots"] != slots:
+                pass
+
     def assign(self, *items: dict[str, Any]) -> None:
         """Assignments that use the newest credit, unless they name another stamp."""
         stamp = self.credit["stampMs"]

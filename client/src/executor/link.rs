@@ -12,7 +12,7 @@ use campanile_schema::{
     limits::{RECONNECT_MAX_MS, RECONNECT_MIN_MS, RPC_UNSENT_BYTES},
     rpc::{
         codec::{Message, Params},
-        executor::{Assign, Assignment, ClusterNodes, Held, NodeAddress, Registered, Stop},
+        executor::{Assign, Assignment, ClusterNodes, Held, Hint, NodeAddress, Registered, Stop},
         hello::{ConnectionRole, Welcome},
         method,
     },
@@ -52,6 +52,8 @@ pub(super) enum What {
     Epochs(Registered),
     /// The node has told of all nodes.
     Members(Vec<NodeAddress>),
+    /// Whether runs wait at the node for this executor's credit.
+    Hint(bool),
     Answer(u32, Result<Vec<u8>, ApiError>),
 }
 
@@ -215,6 +217,9 @@ fn event(message: Message<'_>) -> Option<What> {
         Message::Notification { method: method::EPOCHS, params } => params.read::<Registered>().ok().map(What::Epochs),
         Message::Notification { method: method::MEMBERS, params } => {
             params.read::<ClusterNodes>().ok().map(|told| What::Members(told.nodes))
+        }
+        Message::Notification { method: method::HINT, params } => {
+            params.read::<Hint>().ok().map(|hint| What::Hint(hint.waiting))
         }
         Message::Notification { method: method::SESSION_ERROR, params } => {
             Some(What::Down(ClientError::Api(params.read().unwrap_or_else(|e| e))))

@@ -37,6 +37,7 @@ mod log;
 mod nodes;
 mod outgoing;
 mod session;
+mod share;
 mod stop;
 mod upstream;
 

@@ -3,6 +3,7 @@
 
 use super::{
     session::Session,
+    share::share,
     upstream::{Asked, Stage, Upstream},
 };
 use crate::clock::boot_ms;
@@ -19,6 +20,8 @@ use tokio::time::Instant;
 
 /// For so long the slots that cannot be shared out evenly are one node's, ms.
 const REST_TURN_MS: u64 = 500;
+/// Credit is moved between nodes at most this often, ms.
+const MOVE_CREDIT_MS: u64 = 50;
 
 /// [`campanile_schema::rpc::executor::Finish`] without owning the results.
 #[derive(Serialize)]
@@ -46,17 +49,16 @@ impl Session {
         }
     }
 
-    /// This link's share of the free slots: equal parts, the rest to each in turn, so that a single slot serves all nodes.
+    /// This link's share of the free slots.
     fn share(&self, link: usize, now_ms: u64) -> u32 {
         if self.draining_until_ms.is_some() || self.attempts.unacknowledged() > EXECUTOR_RESULTS_WAITING {
             return 0;
         }
         let free = (self.config.register.slots as usize).saturating_sub(self.attempts.running());
-        let ready = |u: &Upstream| u.stage() == Stage::Ready;
-        let links = self.upstreams.iter().filter(|u| ready(u)).count().max(1);
-        let before = self.upstreams[..link].iter().filter(|u| ready(u)).count();
-        let place = (before + (now_ms / REST_TURN_MS) as usize) % links;
-        (free / links + usize::from(place < free % links)) as u32
+        let ready = |u: &&Upstream| u.stage() == Stage::Ready;
+        let wanting: Vec<bool> = self.upstreams.iter().filter(ready).map(Upstream::may_want_credit).collect();
+        let node = self.upstreams[..link].iter().filter(ready).count();
+        share(free, &wanting, node, (now_ms / REST_TURN_MS) as usize) as u32
     }
 
     fn load(&self) -> f32 {
@@ -67,6 +69,24 @@ impl Session {
         let (slots, load) = (self.share(link, now_ms), self.load());
         let credit = self.upstreams[link].credit(slots, load, now_ms);
         self.upstreams[link].notify(method::EXECUTOR_CREDIT, &credit);
+    }
+
+    /// Gives nodes their shares anew where those have changed, first those that lose: what is free is not to be given twice.
+    fn move_credit(&mut self) {
+        let now_ms = boot_ms();
+        if !self.shares_changed || now_ms.saturating_sub(self.shared_ms) < MOVE_CREDIT_MS {
+            return;
+        }
+        self.shares_changed = false;
+        self.shared_ms = now_ms;
+        let ready = (0..self.upstreams.len()).filter(|link| self.upstreams[*link].stage() == Stage::Ready);
+        let more = |link: usize| i64::from(self.share(link, now_ms)) - i64::from(self.upstreams[link].given());
+        let mut moves: Vec<(i64, usize)> =
+            ready.map(|link| (more(link), link)).filter(|(more, _)| *more != 0).collect();
+        moves.sort_unstable();
+        for (_, link) in moves {
+            self.give_credit(link, now_ms);
+        }
     }
 
     /// Results wait for others to join them.
@@ -96,8 +116,11 @@ impl Session {
                 let credit = upstream.credit(slots, load, boot_ms());
                 let finish = FinishRef { items: &batch.items, credit };
                 upstream.request(method::EXECUTOR_FINISH, &finish, Asked::Finish(batch.keys));
+                // What this node's runs gave back may be another's.
+                self.shares_changed |= self.upstreams.iter().enumerate().any(|(at, u)| at != link && u.hints());
             }
         }
+        self.move_credit();
     }
 
     fn flush_logs(&mut self) {

@@ -63,6 +63,10 @@ pub(super) struct Session {
     pub(super) announce_again: Vec<bool>,
     /// By link: since when it has not been ready.
     pub(super) down_since_ms: Vec<Option<u64>>,
+    /// Nodes may be due another share of the free slots than they were given.
+    pub(super) shares_changed: bool,
+    /// When shares were given anew last.
+    pub(super) shared_ms: u64,
     /// Results wait until then, so that they share a message.
     pub(super) finish_from: Instant,
     /// When a drain's time is over.
@@ -101,6 +105,8 @@ pub(super) fn start(config: Config) -> ExecutorHandle {
         log_queue: VecDeque::new(),
         announce_again: Vec::new(),
         down_since_ms: Vec::new(),
+        shares_changed: false,
+        shared_ms: 0,
         finish_from: Instant::now(),
         draining_until_ms: None,
         forced: false,
@@ -150,7 +156,10 @@ impl Session {
         let now_ms = boot_ms();
         match what {
             What::Up(welcome) => self.met(link, connection, welcome, now_ms),
-            What::Down(error) => self.lost(link, &error, now_ms),
+            What::Down(error) => {
+                self.lost(link, &error, now_ms);
+                self.shares_changed = true;
+            }
             What::Assign(items) if self.upstreams[link].is_current(connection) => {
                 self.upstreams[link].received(items.len());
                 for item in items {
@@ -177,13 +186,17 @@ impl Session {
                 self.nodes.told(link, nodes);
                 self.follow(now_ms);
             }
+            What::Hint(waiting) if self.upstreams[link].is_current(connection) => {
+                self.upstreams[link].hinted(waiting);
+                self.shares_changed = true;
+            }
             What::Answer(id, answer) if self.upstreams[link].is_current(connection) => {
                 if let Some(asked) = self.upstreams[link].answered(id) {
                     self.answered(link, asked, answer, now_ms);
                 }
             }
             // Of a connection that is gone: the node counts them as not delivered when we announce what we hold.
-            What::Assign(_) | What::Unreadable(..) | What::Members(_) | What::Answer(..) => {}
+            What::Assign(_) | What::Unreadable(..) | What::Members(_) | What::Hint(_) | What::Answer(..) => {}
         }
     }
 
@@ -264,6 +277,7 @@ impl Session {
                             self.upstreams[link].notify(method::EXECUTOR_DRAIN, &Drain {});
                         }
                         self.give_credit(link, now_ms);
+                        self.shares_changed = true;
                     }
                 }
                 Err(error) => self.give_up(link, &error, "announcement refused"),

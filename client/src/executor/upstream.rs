@@ -59,6 +59,10 @@ pub(super) struct Upstream {
     /// Sending time of the latest heartbeat or registration that the node is known to have received.
     contact_ms: Option<u64>,
     credit_ms: u64,
+    /// Slots of that credit.
+    given: u32,
+    /// Whether runs wait there, as it has said.
+    hint: Option<bool>,
 }
 
 impl Upstream {
@@ -78,6 +82,8 @@ impl Upstream {
             unanswered_ms: None,
             contact_ms: None,
             credit_ms: 0,
+            given: 0,
+            hint: None,
         }
     }
 
@@ -102,6 +108,20 @@ impl Upstream {
     }
     pub(super) fn received(&mut self, assignments: usize) {
         self.received += assignments as u64;
+    }
+    pub(super) fn given(&self) -> u32 {
+        self.given
+    }
+    pub(super) fn hinted(&mut self, waiting: bool) {
+        self.hint = Some(waiting);
+    }
+    /// Runs wait there, as it has said.
+    pub(super) fn hints(&self) -> bool {
+        self.hint == Some(true)
+    }
+    /// It has not said that none wait: a node of an older release never does, and must not be left without credit.
+    pub(super) fn may_want_credit(&self) -> bool {
+        self.hint != Some(false)
     }
     pub(super) fn can_finish(&self) -> bool {
         self.stage == Stage::Ready
@@ -128,6 +148,8 @@ impl Upstream {
         self.finishes = 0;
         self.logs = 0;
         self.unanswered_ms = None;
+        self.given = 0;
+        self.hint = None;
     }
 
     pub(super) fn hang_up(&self, why: &'static str) {
@@ -191,6 +213,7 @@ impl Upstream {
     /// The credit as it is now; counts as given.
     pub(super) fn credit(&mut self, slots: u32, load: f32, now_ms: u64) -> Credit {
         self.credit_ms = now_ms;
+        self.given = slots;
         Credit { stamp_ms: now_ms, slots, received: Some(self.received), load }
     }
     pub(super) fn credit_is_due(&self, now_ms: u64) -> bool {

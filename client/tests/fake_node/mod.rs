@@ -13,7 +13,7 @@ use campanile_client::schema::{
         encode,
         executor::{
             Announce, Announced, Assign, Assignment, ClusterNodes, Credit, Ended, Finish, FinishOutcome, Finished,
-            NodeAddress, Register, Registered,
+            Hint, NodeAddress, Register, Registered,
         },
         hello::{Hello, Welcome},
         method,
@@ -198,6 +198,16 @@ impl FakeLink {
         let nodes =
             nodes.iter().map(|(node, address)| NodeAddress { node: (*node).to_owned(), address: address.clone() });
         self.notify(method::MEMBERS, &ClusterNodes { nodes: nodes.collect() }).await;
+    }
+
+    /// Tells whether runs wait for credit.
+    pub async fn hint(&mut self, waiting: bool) {
+        self.notify(method::HINT, &Hint { waiting }).await;
+    }
+
+    /// Hears until the credit is of so many slots.
+    pub async fn until_credit(&mut self, slots: u32) {
+        within(async { while self.credit().await.slots != slots {} }).await;
     }
 
     /// Sends assignments that use the newest credit.

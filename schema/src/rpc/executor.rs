@@ -290,3 +290,12 @@ pub struct NodeAddress {
 pub struct ClusterNodes {
     pub nodes: Vec<NodeAddress>,
 }
+
+/// `executor.hint` from the node, after a registration and whenever it changes: an executor moves credit to nodes where runs wait. It ends
+/// with its connection. A node that has not said it is of an older release, and nothing is known of what waits there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hint {
+    /// Runs of its pools wait, and the credit that it gave this node is used up.
+    pub waiting: bool,
+}

@@ -90,6 +90,8 @@ pub mod method {
     pub const EPOCHS: &str = "executor.epochs";
     /// Notification from a node of a cluster: [`super::executor::ClusterNodes`].
     pub const MEMBERS: &str = "executor.members";
+    /// Notification from the node: [`super::executor::Hint`].
+    pub const HINT: &str = "executor.hint";
     /// Notification from the node before it closes a connection: the [`crate::error::ApiError`] that says why.
     pub const SESSION_ERROR: &str = "session.error";
 

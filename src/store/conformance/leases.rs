@@ -1,10 +1,8 @@
 //! What every store that a cluster shares must do with the rows of ownership and with lanes. Sessions and shards are the tests' own.
 
 use crate::store::{
-    cql::{
-        CqlStore,
-        tests::{another, shared},
-    },
+    cql::tests::{another, shared},
+    memory::shared::SharedMemory,
     samples::wait,
 };
 use campanile_actors::ports::Leases;
@@ -15,13 +13,66 @@ use campanile_core::ownership::{
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use std::sync::Arc;
 
-fn store() -> &'static dyn Leases {
-    shared().store.as_ref()
+const SHARDS: u16 = 256;
+
+/// A store that nodes share.
+trait Ends {
+    /// The way of a node that others have too.
+    fn end(&self) -> Arc<dyn Leases>;
+    /// A way of its own.
+    fn another(&self) -> Arc<dyn Leases>;
 }
 
-fn ask(statement: Statement) -> Answer {
-    let answer = store().execute(SessionId::default(), statement);
+impl Ends for Arc<SharedMemory> {
+    fn end(&self) -> Arc<dyn Leases> {
+        Arc::new(SharedMemory::end(self))
+    }
+    fn another(&self) -> Arc<dyn Leases> {
+        Arc::new(SharedMemory::end(self))
+    }
+}
+
+/// The one that all tests share.
+struct OnServer;
+
+impl Ends for OnServer {
+    fn end(&self) -> Arc<dyn Leases> {
+        shared().store.clone()
+    }
+    fn another(&self) -> Arc<dyn Leases> {
+        another()
+    }
+}
+
+/// The one on a CQL server needs it, and is left out by default.
+macro_rules! every_shared_store {
+    ($(fn $name:ident($ends:ident: &dyn Ends) $body:block)+) => {$(
+        mod $name {
+            use super::*;
+
+            fn check($ends: &dyn Ends) $body
+
+            #[test]
+            fn memory() {
+                check(&SharedMemory::new(SHARDS));
+            }
+
+            #[test]
+            #[ignore = "needs a CQL server: make test-cql"]
+            fn cql() {
+                check(&OnServer);
+            }
+        }
+    )+};
+}
+
+fn execute(store: &dyn Leases, own: SessionId, statement: Statement) -> Answer {
+    let answer = store.execute(own, statement);
     wait(Box::pin(async move { Ok(answer.await) })).unwrap()
+}
+
+fn ask(ends: &dyn Ends, statement: Statement) -> Answer {
+    execute(ends.end().as_ref(), SessionId::default(), statement)
 }
 
 fn session_row(session: SessionId, version: u64, state: SessionState) -> SessionRow {
@@ -36,42 +87,19 @@ fn session_row(session: SessionId, version: u64, state: SessionState) -> Session
     }
 }
 
-fn put(session: SessionId, expected: Option<u64>, row: &SessionRow) -> Answer {
-    ask(Statement::PutSession { session, expected, row: row.clone() })
+fn put(ends: &dyn Ends, session: SessionId, expected: Option<u64>, row: &SessionRow) -> Answer {
+    ask(ends, Statement::PutSession { session, expected, row: row.clone() })
 }
 
-fn read(session: SessionId) -> Option<SessionRow> {
-    match ask(Statement::ReadSession { session }) {
+fn read(ends: &dyn Ends, session: SessionId) -> Option<SessionRow> {
+    match ask(ends, Statement::ReadSession { session }) {
         Answer::Session(row) => row,
         other => panic!("{other:?}"),
     }
 }
 
-fn begin() -> SessionId {
-    wait(store().next_session()).unwrap()
-}
-
-#[test]
-#[ignore = "needs a CQL server: make test-cql"]
-fn a_session_is_inserted_once_and_changed_at_its_version_only_cql() {
-    let session = begin();
-    let first = session_row(session, 1, SessionState::Active);
-    assert_eq!(read(session), None);
-    assert_eq!(put(session, Some(1), &first), Answer::Session(None), "there is none to change");
-    assert_eq!(put(session, None, &first), Answer::Done);
-    assert_eq!(read(session), Some(first.clone()));
-    let other = session_row(session, 1, SessionState::Draining);
-    assert_eq!(put(session, None, &other), Answer::Session(Some(first.clone())), "it is there");
-    let fenced = session_row(session, 2, SessionState::Fenced);
-    assert_eq!(put(session, Some(1), &fenced), Answer::Done);
-    let late = session_row(session, 2, SessionState::Active);
-    assert_eq!(put(session, Some(1), &late), Answer::Session(Some(fenced.clone())), "a heartbeat that comes late");
-    assert_eq!(read(session), Some(fenced.clone()));
-    let drop = |expected| ask(Statement::DropSession { session, expected });
-    assert_eq!(drop(1), Answer::Session(Some(fenced)));
-    assert_eq!(drop(2), Answer::Done);
-    assert_eq!(drop(2), Answer::Session(None), "it is gone");
-    assert_eq!(read(session), None);
+fn begin(ends: &dyn Ends) -> SessionId {
+    wait(ends.end().next_session()).unwrap()
 }
 
 fn shard_row(version: u64, owner: u64) -> ShardRow {
@@ -86,48 +114,8 @@ fn shard_row(version: u64, owner: u64) -> ShardRow {
     }
 }
 
-fn put_shard(shard: ShardId, expected: u64, row: &ShardRow) -> Answer {
-    ask(Statement::PutShard { shard, expected, row: row.clone() })
-}
-
-#[test]
-#[ignore = "needs a CQL server: make test-cql"]
-fn a_shard_that_nobody_has_owned_is_claimed_once_and_changed_at_its_version_only_cql() {
-    let shard = ShardId(200);
-    assert_eq!(ask(Statement::ReadShard { shard }), Answer::Shard(ShardRow::default()));
-    let first = shard_row(1, 4);
-    assert_eq!(put_shard(shard, 1, &first), Answer::Shard(ShardRow::default()), "there is no version 1");
-    assert_eq!(put_shard(shard, 0, &first), Answer::Done);
-    assert_eq!(put_shard(shard, 0, &shard_row(1, 5)), Answer::Shard(first.clone()), "the second claims too late");
-    let second = ShardRow { spans: Vec::new(), owner: None, ..shard_row(2, 5) };
-    assert_eq!(put_shard(shard, 1, &second), Answer::Done);
-    assert_eq!(put_shard(shard, 1, &shard_row(2, 6)), Answer::Shard(second.clone()));
-    assert_eq!(ask(Statement::ReadShard { shard }), Answer::Shard(second.clone()));
-    let third = ShardRow { snapshot: None, ..shard_row(3, 6) };
-    assert_eq!(put_shard(shard, 2, &third), Answer::Done);
-    let Answer::Shards(all) = ask(Statement::ReadShards) else { panic!("no rows") };
-    assert_eq!(all.len(), 256);
-    assert!(all.iter().zip(0..).all(|((shard, _), number)| shard.0 == number), "each once, in order");
-    assert_eq!(all[200].1, third);
-    assert_eq!(all[201].1, ShardRow::default());
-}
-
-#[test]
-#[ignore = "needs a CQL server: make test-cql"]
-fn of_many_who_claim_at_once_one_wins_cql() {
-    let shard = ShardId(100);
-    let claims: Vec<_> = (1..=8)
-        .map(|owner| {
-            store().execute(SessionId::default(), Statement::PutShard { shard, expected: 0, row: shard_row(1, owner) })
-        })
-        .collect();
-    let mut answers = Vec::new();
-    for claim in claims {
-        answers.push(wait(Box::pin(async move { Ok(claim.await) })).unwrap());
-    }
-    let Answer::Shard(stands) = ask(Statement::ReadShard { shard }) else { panic!("no row") };
-    assert_eq!(answers.iter().filter(|answer| **answer == Answer::Done).count(), 1, "{answers:?}");
-    assert_eq!(answers.iter().filter(|answer| **answer == Answer::Shard(stands.clone())).count(), 7, "{answers:?}");
+fn put_shard(ends: &dyn Ends, shard: ShardId, expected: u64, row: &ShardRow) -> Answer {
+    ask(ends, Statement::PutShard { shard, expected, row: row.clone() })
 }
 
 fn batch(seq: u64) -> Batch {
@@ -136,13 +124,13 @@ fn batch(seq: u64) -> Batch {
 
 /// A session with a way to the store of its own.
 struct Appending {
-    store: Arc<CqlStore>,
+    store: Arc<dyn Leases>,
     session: SessionId,
 }
 
 impl Appending {
-    fn begin() -> Self {
-        let (store, session) = (another(), begin());
+    fn begin(ends: &dyn Ends) -> Self {
+        let (store, session) = (ends.another(), begin(ends));
         let new = Self { store, session };
         let row = session_row(session, 1, SessionState::Active);
         assert_eq!(new.ask(Statement::PutSession { session, expected: None, row }), Answer::Done);
@@ -150,8 +138,7 @@ impl Appending {
     }
 
     fn ask(&self, statement: Statement) -> Answer {
-        let answer = self.store.execute(self.session, statement);
-        wait(Box::pin(async move { Ok(answer.await) })).unwrap()
+        execute(self.store.as_ref(), self.session, statement)
     }
 
     fn append(&self, lane: u16, seq: u64) {
@@ -175,53 +162,106 @@ impl Appending {
     }
 }
 
-#[test]
-#[ignore = "needs a CQL server: make test-cql"]
-fn a_lane_is_read_up_to_its_first_gap_cql() {
-    let node = Appending::begin();
-    assert_eq!(node.lane(0, 0), [0; 0]);
-    for seq in [1, 2, 3, 5, 6] {
-        node.append(0, seq);
+every_shared_store! {
+    fn a_session_is_inserted_once_and_changed_at_its_version_only(ends: &dyn Ends) {
+        let session = begin(ends);
+        let first = session_row(session, 1, SessionState::Active);
+        assert_eq!(read(ends, session), None);
+        assert_eq!(put(ends, session, Some(1), &first), Answer::Session(None), "there is none to change");
+        assert_eq!(put(ends, session, None, &first), Answer::Done);
+        assert_eq!(read(ends, session), Some(first.clone()));
+        let other = session_row(session, 1, SessionState::Draining);
+        assert_eq!(put(ends, session, None, &other), Answer::Session(Some(first.clone())), "it is there");
+        let fenced = session_row(session, 2, SessionState::Fenced);
+        assert_eq!(put(ends, session, Some(1), &fenced), Answer::Done);
+        let late = session_row(session, 2, SessionState::Active);
+        let refused = Answer::Session(Some(fenced.clone()));
+        assert_eq!(put(ends, session, Some(1), &late), refused, "a heartbeat that comes late");
+        assert_eq!(read(ends, session), Some(fenced.clone()));
+        let drop = |expected| ask(ends, Statement::DropSession { session, expected });
+        assert_eq!(drop(1), Answer::Session(Some(fenced)));
+        assert_eq!(drop(2), Answer::Done);
+        assert_eq!(drop(2), Answer::Session(None), "it is gone");
+        assert_eq!(read(ends, session), None);
     }
-    node.append(1, 1);
-    assert_eq!(node.lane(0, 0), [1, 2, 3]);
-    assert_eq!(node.lane(0, 2), [3]);
-    assert_eq!(node.lane(0, 3), [0; 0]);
-    assert_eq!(node.lane(0, 4), [5, 6]);
-    assert_eq!(node.lane(1, 0), [1]);
-    node.rewrite(0, 4..=5);
-    assert_eq!(node.lane(0, 0), [1, 2, 3, 4, 5, 6]);
-    let read = |after, upto, bytes| -> Vec<u64> {
-        let rows = wait(store().read_lane(node.session, 0, after, upto, bytes)).unwrap();
-        rows.into_iter().map(|(seq, _)| seq).collect()
-    };
-    assert_eq!(read(0, 4, 1 << 20), [1, 2, 3, 4], "by another node");
-    assert_eq!(read(1, 99, 1), [2], "one row at least");
-    assert_eq!(read(1, 99, 6), [2, 3]);
-    assert_eq!(read(5, 5, 9), [0; 0]);
-}
 
-#[test]
-#[ignore = "needs a CQL server: make test-cql"]
-fn whole_buckets_are_deleted_and_the_lane_goes_on_cql() {
-    let node = Appending::begin();
-    node.rewrite(2, 1..=8_200);
-    assert_eq!(node.lane(2, 0), (1..=8_200).collect::<Vec<u64>>(), "over partitions and pages");
-    node.delete(2, 4_094);
-    assert_eq!(node.lane(2, 0).len(), 8_200, "the bucket is not whole yet");
-    node.delete(2, 4_095);
-    assert_eq!(node.lane(2, 0), [0; 0]);
-    assert_eq!(node.lane(2, 4_095).len(), 8_200 - 4_095);
-    node.rewrite(2, 1..=1);
-    assert_eq!(node.lane(2, 0), [0; 0], "a write that arrives late does not bring the row back");
-    let before = node.store.requests();
-    node.delete(2, 4_096);
-    assert_eq!(node.store.requests(), before, "nothing more is whole");
-    node.delete(2, 8_195);
-    assert_eq!(node.lane(2, 8_191), (8_192..=8_200).collect::<Vec<u64>>());
-    // Who removes it need not be who deleted before.
-    let answer =
-        store().execute(node.session, Statement::DeleteRows { session: node.session, lane: 2, upto: u64::MAX });
-    assert_eq!(wait(Box::pin(async move { Ok(answer.await) })).unwrap(), Answer::Done);
-    assert_eq!(node.lane(2, 8_191), [0; 0], "the session is over");
+    fn a_shard_that_nobody_has_owned_is_claimed_once_and_changed_at_its_version_only(ends: &dyn Ends) {
+        let shard = ShardId(200);
+        assert_eq!(ask(ends, Statement::ReadShard { shard }), Answer::Shard(ShardRow::default()));
+        let first = shard_row(1, 4);
+        assert_eq!(put_shard(ends, shard, 1, &first), Answer::Shard(ShardRow::default()), "there is no version 1");
+        assert_eq!(put_shard(ends, shard, 0, &first), Answer::Done);
+        let refused = Answer::Shard(first);
+        assert_eq!(put_shard(ends, shard, 0, &shard_row(1, 5)), refused, "the second claims too late");
+        let second = ShardRow { spans: Vec::new(), owner: None, ..shard_row(2, 5) };
+        assert_eq!(put_shard(ends, shard, 1, &second), Answer::Done);
+        assert_eq!(put_shard(ends, shard, 1, &shard_row(2, 6)), Answer::Shard(second.clone()));
+        assert_eq!(ask(ends, Statement::ReadShard { shard }), Answer::Shard(second.clone()));
+        let third = ShardRow { snapshot: None, ..shard_row(3, 6) };
+        assert_eq!(put_shard(ends, shard, 2, &third), Answer::Done);
+        let Answer::Shards(all) = ask(ends, Statement::ReadShards) else { panic!("no rows") };
+        assert_eq!(all.len(), 256);
+        assert!(all.iter().zip(0..).all(|((shard, _), number)| shard.0 == number), "each once, in order");
+        assert_eq!(all[200].1, third);
+        assert_eq!(all[201].1, ShardRow::default());
+    }
+
+    fn of_many_who_claim_at_once_one_wins(ends: &dyn Ends) {
+        let (end, shard) = (ends.end(), ShardId(100));
+        let claim = |owner| Statement::PutShard { shard, expected: 0, row: shard_row(1, owner) };
+        let claims: Vec<_> = (1..=8).map(|owner| end.execute(SessionId::default(), claim(owner))).collect();
+        let mut answers = Vec::new();
+        for claim in claims {
+            answers.push(wait(Box::pin(async move { Ok(claim.await) })).unwrap());
+        }
+        let Answer::Shard(stands) = ask(ends, Statement::ReadShard { shard }) else { panic!("no row") };
+        let lost = Answer::Shard(stands);
+        assert_eq!(answers.iter().filter(|answer| **answer == Answer::Done).count(), 1, "{answers:?}");
+        assert_eq!(answers.iter().filter(|answer| **answer == lost).count(), 7, "{answers:?}");
+    }
+
+    fn a_lane_is_read_up_to_its_first_gap(ends: &dyn Ends) {
+        let node = Appending::begin(ends);
+        assert_eq!(node.lane(0, 0), [0; 0]);
+        for seq in [1, 2, 3, 5, 6] {
+            node.append(0, seq);
+        }
+        node.append(1, 1);
+        assert_eq!(node.lane(0, 0), [1, 2, 3]);
+        assert_eq!(node.lane(0, 2), [3]);
+        assert_eq!(node.lane(0, 3), [0; 0]);
+        assert_eq!(node.lane(0, 4), [5, 6]);
+        assert_eq!(node.lane(1, 0), [1]);
+        node.rewrite(0, 4..=5);
+        assert_eq!(node.lane(0, 0), [1, 2, 3, 4, 5, 6]);
+        let read = |after, upto, bytes| -> Vec<u64> {
+            let rows = wait(ends.end().read_lane(node.session, 0, after, upto, bytes)).unwrap();
+            rows.into_iter().map(|(seq, _)| seq).collect()
+        };
+        assert_eq!(read(0, 4, 1 << 20), [1, 2, 3, 4], "by another node");
+        assert_eq!(read(1, 99, 1), [2], "one row at least");
+        assert_eq!(read(1, 99, 6), [2, 3]);
+        assert_eq!(read(5, 5, 9), [0; 0]);
+    }
+
+    fn whole_buckets_are_deleted_and_the_lane_goes_on(ends: &dyn Ends) {
+        let node = Appending::begin(ends);
+        node.rewrite(2, 1..=8_200);
+        assert_eq!(node.lane(2, 0), (1..=8_200).collect::<Vec<u64>>(), "over partitions and pages");
+        node.delete(2, 4_094);
+        assert_eq!(node.lane(2, 0).len(), 8_200, "the bucket is not whole yet");
+        node.delete(2, 4_095);
+        assert_eq!(node.lane(2, 0), [0; 0]);
+        assert_eq!(node.lane(2, 4_095).len(), 8_200 - 4_095);
+        node.rewrite(2, 1..=1);
+        assert_eq!(node.lane(2, 0), [0; 0], "a write that arrives late does not bring the row back");
+        node.delete(2, 4_096);
+        assert_eq!(node.lane(2, 4_095).len(), 8_200 - 4_095, "nothing more is whole");
+        node.delete(2, 8_195);
+        assert_eq!(node.lane(2, 8_191), (8_192..=8_200).collect::<Vec<u64>>());
+        // Who removes it need not be who deleted before.
+        let all = Statement::DeleteRows { session: node.session, lane: 2, upto: u64::MAX };
+        assert_eq!(execute(ends.end().as_ref(), node.session, all), Answer::Done);
+        assert_eq!(node.lane(2, 8_191), [0; 0], "the session is over");
+    }
 }

@@ -35,22 +35,32 @@ pub enum Fault {
     Stale,
 }
 
-/// Faults to come.
-#[derive(Debug, Default)]
-pub struct Script {
-    calls: BTreeMap<Op, u64>,
-    faults: BTreeMap<(Op, u64), Fault>,
+/// Faults to come, by kind of call.
+#[derive(Debug)]
+pub struct Script<K = Op, F = Fault> {
+    calls: BTreeMap<K, u64>,
+    faults: BTreeMap<(K, u64), F>,
 }
 
-impl Script {
+impl<K, F> Default for Script<K, F> {
+    fn default() -> Self {
+        Self { calls: BTreeMap::new(), faults: BTreeMap::new() }
+    }
+}
+
+impl<K: Copy + Ord, F> Script<K, F> {
     /// The `nth` call of `op` from now meets `fault`.
-    pub fn add(&mut self, op: Op, nth: u64, fault: Fault) {
-        let at = self.calls.get(&op).copied().unwrap_or(0) + nth;
+    pub fn add(&mut self, op: K, nth: u64, fault: F) {
+        let at = self.calls(op) + nth;
         self.faults.insert((op, at), fault);
     }
 
+    pub fn calls(&self, op: K) -> u64 {
+        self.calls.get(&op).copied().unwrap_or(0)
+    }
+
     /// Counts a call and gives its fault.
-    pub fn next(&mut self, op: Op) -> Option<Fault> {
+    pub fn next(&mut self, op: K) -> Option<F> {
         let calls = self.calls.entry(op).or_default();
         let fault = self.faults.remove(&(op, *calls));
         *calls += 1;

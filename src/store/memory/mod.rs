@@ -7,6 +7,7 @@ pub mod faults;
 mod ports;
 pub mod shared;
 pub mod tables;
+pub mod weather;
 
 #[cfg(test)]
 mod tests;
@@ -89,6 +90,16 @@ impl MemoryStore {
     /// The `nth` call of `op` from now (0 = the next) meets `fault`.
     pub fn inject(&self, op: Op, nth: u64, fault: Fault) {
         self.script().add(op, nth, fault);
+    }
+
+    /// So many calls of `op` were made.
+    pub fn calls(&self, op: Op) -> u64 {
+        self.script().calls(op)
+    }
+
+    /// From now on all goes well.
+    pub fn forget_faults(&self) {
+        *self.script() = Script::default();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

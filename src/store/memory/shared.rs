@@ -1,7 +1,10 @@
 //! The store that nodes of a cluster share, in memory: for tests with several nodes in one process. A node sees it through a
-//! [`SharedEnd`], which can be cut off, stalled, or made to lose answers.
+//! [`SharedEnd`], which can be cut off or made to lose answers ([`Weather`]).
 
-use super::tables::MemoryTables;
+use super::{
+    tables::MemoryTables,
+    weather::{Lost, Weather},
+};
 use crate::store::{
     progress::Progress,
     tables::{Tables, TenantList},
@@ -23,15 +26,15 @@ use std::{
     collections::BTreeMap,
     future::Future,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 /// How long a cut-off node waits for an answer.
 const TIMEOUT: Duration = Duration::from_millis(200);
+
+/// So many rows of a lane are deleted at once, as on a CQL server.
+const ROWS_PER_BUCKET: u64 = 4_096;
 
 /// Of a part of a snapshot.
 type Chunks = Vec<Vec<u8>>;
@@ -45,6 +48,7 @@ pub struct SharedMemory {
     tables: MemoryTables,
     progress: Mutex<Progress>,
     formats: Mutex<Formats>,
+    late: Mutex<Vec<(SessionId, Statement)>>,
 }
 
 #[derive(Default)]
@@ -52,7 +56,28 @@ struct Rows {
     last_session: u64,
     sessions: BTreeMap<SessionId, SessionRow>,
     shards: BTreeMap<ShardId, ShardRow>,
-    lanes: BTreeMap<(SessionId, u16), BTreeMap<u64, Batch>>,
+    lanes: BTreeMap<(SessionId, u16), Lane>,
+}
+
+#[derive(Default)]
+struct Lane {
+    rows: BTreeMap<u64, Batch>,
+    /// Rows below were deleted: what is written there later does not come back.
+    begins: u64,
+}
+
+impl Lane {
+    fn write(&mut self, seq: u64, batch: Batch) {
+        if seq >= self.begins {
+            self.rows.insert(seq, batch);
+        }
+    }
+
+    /// Whole buckets only.
+    fn delete(&mut self, upto: u64) {
+        self.begins = self.begins.max(upto.saturating_add(1) / ROWS_PER_BUCKET * ROWS_PER_BUCKET);
+        self.rows = self.rows.split_off(&self.begins);
+    }
 }
 
 /// A node's way to the store.
@@ -60,16 +85,6 @@ struct Rows {
 pub struct SharedEnd {
     store: Arc<SharedMemory>,
     weather: Arc<Weather>,
-}
-
-/// What a node's way to the store is like.
-#[derive(Default)]
-pub struct Weather {
-    /// Nothing comes through.
-    pub cut: AtomicBool,
-    /// Every nth LWT and append happens, and its answer is lost; 0 = none.
-    pub lose_every: AtomicU64,
-    statements: AtomicU64,
 }
 
 impl SharedMemory {
@@ -82,6 +97,7 @@ impl SharedMemory {
             tables: MemoryTables::default(),
             progress: Mutex::default(),
             formats: Mutex::new(Formats::OURS),
+            late: Mutex::default(),
         })
     }
 
@@ -99,7 +115,13 @@ impl SharedMemory {
         self.rows.lock().shards.iter().map(|(shard, row)| (*shard, row.epoch)).collect()
     }
 
-    fn execute(&self, statement: Statement) -> Answer {
+    /// What was lost to come late happens now: what became of each, which nobody hears any more.
+    pub fn deliver_late(&self) -> Vec<(Statement, Answer)> {
+        let late = std::mem::take(&mut *self.late.lock());
+        late.into_iter().map(|(own, statement)| (statement.clone(), self.execute(own, statement))).collect()
+    }
+
+    fn execute(&self, own: SessionId, statement: Statement) -> Answer {
         let mut rows = self.rows.lock();
         match statement {
             Statement::PutSession { session, expected, row } => {
@@ -132,23 +154,26 @@ impl SharedMemory {
                 let row = |shard| (shard, rows.shards.get(&shard).cloned().unwrap_or_default());
                 Answer::Shards((0..self.shards).map(ShardId).map(row).collect())
             }
-            Statement::Append { .. } => Answer::Unknown,
+            Statement::Append { lane, seq, batch } => {
+                rows.lanes.entry((own, lane)).or_default().write(seq, batch);
+                Answer::Done
+            }
             Statement::Rewrite { session, lane, rows: again } => {
-                rows.lanes.entry((session, lane)).or_default().extend(again);
+                let lane = rows.lanes.entry((session, lane)).or_default();
+                again.into_iter().for_each(|(seq, batch)| lane.write(seq, batch));
                 Answer::Done
             }
             Statement::ReadLane { session, lane, after } => {
                 let known = rows.lanes.entry((session, lane)).or_default();
                 let mut next = after;
-                let contiguous = known.range(after + 1..).map_while(|(seq, batch)| {
+                let contiguous = known.rows.range(after + 1..).map_while(|(seq, batch)| {
                     next += 1;
                     (*seq == next).then(|| (*seq, batch.clone()))
                 });
                 Answer::Lane(contiguous.collect())
             }
             Statement::DeleteRows { session, lane, upto } => {
-                let known = rows.lanes.entry((session, lane)).or_default();
-                known.retain(|seq, _| *seq > upto);
+                rows.lanes.entry((session, lane)).or_default().delete(upto);
                 Answer::Done
             }
         }
@@ -158,12 +183,6 @@ impl SharedMemory {
 impl SharedEnd {
     pub fn weather(&self) -> &Weather {
         &self.weather
-    }
-
-    /// The same store, for a session whose appends are its own.
-    fn append(&self, session: SessionId, lane: u16, seq: u64, batch: Batch) -> Answer {
-        self.store.rows.lock().lanes.entry((session, lane)).or_default().insert(seq, batch);
-        Answer::Done
     }
 
     async fn through(&self) -> Result<(), StoreError> {
@@ -191,13 +210,18 @@ impl Leases for SharedEnd {
             if self.through().await.is_err() {
                 return Answer::Unknown;
             }
-            let nth = self.weather.statements.fetch_add(1, Ordering::Relaxed) + 1;
-            let every = self.weather.lose_every.load(Ordering::Relaxed);
-            let answer = match statement {
-                Statement::Append { lane, seq, batch } => self.append(own, lane, seq, batch),
-                other => self.store.execute(other),
-            };
-            if every > 0 && nth.is_multiple_of(every) { Answer::Unknown } else { answer }
+            match self.weather.next(&statement) {
+                None => self.store.execute(own, statement),
+                Some(Lost::NotApplied) => Answer::Unknown,
+                Some(Lost::Applied) => {
+                    self.store.execute(own, statement);
+                    Answer::Unknown
+                }
+                Some(Lost::Late) => {
+                    self.store.late.lock().push((own, statement));
+                    Answer::Unknown
+                }
+            }
         })
     }
 
@@ -231,11 +255,11 @@ impl Leases for SharedEnd {
     ) -> PortFuture<'_, Vec<(u64, Vec<u8>)>> {
         self.call(move |store| {
             let rows = store.rows.lock();
-            let Some(lane) = rows.lanes.get(&(session, lane)) else { return Ok(Vec::new()) };
+            let Some(lane) = rows.lanes.get(&(session, lane)).filter(|_| after < upto) else { return Ok(Vec::new()) };
             let (mut next, mut bytes) = (after, 0);
-            let page = lane.range(after + 1..=upto).map_while(|(seq, batch)| {
+            let page = lane.rows.range(after + 1..=upto).map_while(|(seq, batch)| {
                 next += 1;
-                let more = *seq == next && (bytes == 0 || bytes + batch.len() <= max_bytes);
+                let more = *seq == next && (bytes == 0 || bytes < max_bytes);
                 bytes += batch.len();
                 more.then(|| (*seq, batch.to_vec()))
             });

@@ -67,6 +67,8 @@ REHOME_MS: Final = 300
 """After so long without its connection, what came over it is told to another node of the cluster, milliseconds."""
 REST_TURN_MS: Final = 500
 """For so long the slots that cannot be shared out evenly are one node's, milliseconds."""
+MOVE_CREDIT_MS: Final = 50
+"""Credit is moved between nodes at most this often, milliseconds."""
 EXECUTOR_SLOTS_MAX: Final = 100_000
 """Most slots of one executor, count."""
 FINISHES_IN_FLIGHT: Final = 64

@@ -36,6 +36,8 @@ fn faulty() -> &'static Mutex<Faulty> {
 
 /// The one whose lanes are written.
 const WRITER: SessionId = SessionId(20_000);
+/// The one that begins while there is no server.
+const LATE: SessionId = SessionId(20_001);
 
 fn row(session: SessionId, count: u64) -> SessionRow {
     SessionRow {
@@ -141,15 +143,25 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
             assert_eq!(ask(store.clone(), Statement::ReadSession { session }).await, Answer::Unknown);
             let append = Statement::Append { lane: 1, seq: 21, batch: [21; 100].into() };
             assert_eq!(ask(store.clone(), append).await, Answer::Unknown);
+            let insert = Statement::PutSession { session: LATE, expected: None, row: row(LATE, 1) };
+            assert_eq!(ask(store.clone(), insert).await, Answer::Unknown);
             let applied = store.apply(view).await;
             assert!(matches!(applied, Err(StoreError::Unavailable(_) | StoreError::Unknown(_))), "{applied:?}");
         }
     });
     faulty.server.tell("start 1", "ready 1");
+    // With time: what is asked once below must be answered.
+    let patient = options(&faulty.server, "faulty");
     on_runtime(async move {
         let session = WRITER;
         let read = Statement::ReadSession { session };
         assert_eq!(answered(&store, &read).await, Answer::Session(Some(row(session, 1))));
+        // Nobody was there to execute it, and nobody does so later: it is made again.
+        assert_eq!(answered(&store, &Statement::ReadSession { session: LATE }).await, Answer::Session(None));
+        let patient = CqlStore::connect(&patient).await.unwrap().0;
+        let insert = Statement::PutSession { session: LATE, expected: None, row: row(LATE, 2) };
+        assert_eq!(ask(patient.clone(), insert.clone()).await, Answer::Done);
+        assert_eq!(ask(patient, insert).await, Answer::Session(Some(row(LATE, 2))));
         let append = Statement::Append { lane: 1, seq: 21, batch: [21; 100].into() };
         assert_eq!(answered(&store, &append).await, Answer::Done, "the same row again");
         let lane = answered(&store, &Statement::ReadLane { session, lane: 1, after: 0 }).await;

@@ -6,6 +6,7 @@ mod bench;
 mod clocks;
 mod faults;
 mod history;
+mod lanes;
 mod layouts;
 mod refused;
 mod secured;

@@ -23,6 +23,7 @@ from campanile.executor.context import Context, StopReason
 from campanile.executor.fence import Fence, Refusal
 from campanile.executor.log import AttemptLog, LogBudget
 from campanile.executor.nodes import Meeting, NodeKey, Nodes
+from campanile.executor.share import share
 from campanile.executor.upstream import Asked, Stage, Upstream, What
 from campanile.views import Welcome
 from campanile.wire import Answer, Connection, Message, open_connection
@@ -49,6 +50,10 @@ class Session:
         self._log_queue: deque[Key] = deque()
         self._announce_again: set[int] = set()
         self._down_since_ms: dict[int, int] = {}
+        self._shares_changed = False
+        """Nodes may be due another share of the free slots than they were given."""
+        self._shared_ms = 0
+        """When shares were given anew last."""
         self._draining_until_ms: int | None = None
         self._forced = False
         self._bodies_ended = 0
@@ -165,6 +170,7 @@ class Session:
             _log.debug("no connection to a node that was told of: %s", error)
         self._nodes.down(link, boot_ms())
         self._upstreams[link].down()
+        self._shares_changed = True
         self._wake()
 
     def _follow(self, now_ms: int) -> None:
@@ -226,6 +232,9 @@ class Session:
         elif message.method == "executor.members" and self._config.follow:
             self._nodes.told(link, message.params)
             self._follow(boot_ms())
+        elif message.method == "executor.hint" and isinstance(message.params.get("waiting"), bool):
+            upstream.hint = message.params["waiting"]
+            self._shares_changed = True
         self._wake()
 
     def _learn(self, said: Mapping[str, Any]) -> None:
@@ -350,6 +359,7 @@ class Session:
                     if self._draining_until_ms is not None:
                         upstream.notify("executor.drain", {})
                     self._give_credit(link, now_ms)
+                    self._shares_changed = True
             case What.FINISH:
                 if error is not None:
                     _log.debug("results were not taken, sending them again: %s", error)
@@ -415,20 +425,32 @@ class Session:
             self._upstreams[link].request("executor.announce", {"held": part, "more": more}, asked)
 
     def _share(self, link: int, now_ms: int) -> int:
-        """This link's share of the free slots: equal parts, the rest to each in turn, so that a single slot serves all nodes."""
+        """This link's share of the free slots."""
         if self._draining_until_ms is not None or self._attempts.unacknowledged > limits.RESULTS_WAITING:
             return 0
         free = max(self._slots - self._attempts.running, 0)
         ready = [at for at, upstream in self._upstreams.items() if upstream.stage is Stage.READY]
-        links = max(len(ready), 1)
-        place = (sum(at < link for at in ready) + now_ms // limits.REST_TURN_MS) % links
-        return free // links + (place < free % links)
+        # A node of an older release says nothing, and must not be left without credit.
+        wanting = [self._upstreams[at].hint is not False for at in ready]
+        return share(free, wanting, ready.index(link), now_ms // limits.REST_TURN_MS)
 
     def _credit(self, link: int, now_ms: int) -> dict[str, Any]:
         return self._upstreams[link].credit(self._share(link, now_ms), self._attempts.running / self._slots, now_ms)
 
     def _give_credit(self, link: int, now_ms: int) -> None:
         self._upstreams[link].notify("executor.credit", self._credit(link, now_ms))
+
+    def _move_credit(self) -> None:
+        """Gives nodes their shares anew where those have changed, first those that lose: what is free is not to be given twice."""
+        now_ms = boot_ms()
+        if not self._shares_changed or now_ms - self._shared_ms < limits.MOVE_CREDIT_MS:
+            return
+        self._shares_changed, self._shared_ms = False, now_ms
+        ready = (link for link, upstream in self._upstreams.items() if upstream.stage is Stage.READY)
+        moves = sorted((self._share(link, now_ms) - self._upstreams[link].given, link) for link in ready)
+        for more, link in moves:
+            if more:
+                self._give_credit(link, now_ms)
 
     def _flush(self) -> None:
         """Sends what can be sent now."""
@@ -444,6 +466,9 @@ class Session:
                     upstream.notify("executor.log", chunk)
                 finish = {"items": batch.items, "credit": self._credit(link, boot_ms())}
                 upstream.request("executor.finish", finish, Asked(What.FINISH, keys=tuple(batch.keys)))
+                # What this node's runs gave back may be another's.
+                self._shares_changed |= any(u.hint is True for at, u in self._upstreams.items() if at != link)
+        self._move_credit()
 
     def _flush_logs(self) -> None:
         for _ in range(len(self._log_queue)):

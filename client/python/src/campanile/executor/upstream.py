@@ -60,6 +60,10 @@ class Upstream:
         self._unanswered_ms: int | None = None
         self._contact_ms: int | None = None
         self._credit_ms = 0
+        self.given = 0
+        """Slots of the credit that it was given last."""
+        self.hint: bool | None = None
+        """Whether runs wait there, as it has said; a node of an older release never does."""
 
     def is_current(self, connection: Connection) -> bool:
         """Whether it is the present connection; words of one before come too late."""
@@ -100,6 +104,8 @@ class Upstream:
         self._asked.clear()
         self._in_flight = dict.fromkeys(What, 0)
         self._unanswered_ms = None
+        self.given = 0
+        self.hint = None
 
     def hang_up(self, why: str) -> None:
         """Ends the connection."""
@@ -138,6 +144,7 @@ class Upstream:
     def credit(self, slots: int, load: float, now_ms: int) -> dict[str, Any]:
         """The credit as it is now; counts as given."""
         self._credit_ms = now_ms
+        self.given = slots
         return {"stampMs": now_ms, "slots": slots, "received": self._received, "load": load}
 
     def credit_is_due(self, now_ms: int) -> bool:

@@ -1,0 +1,48 @@
+//! Tells executors where runs wait for them, so that they move credit from nodes that do not need it.
+//!
+//! The beginning is told at once, the end with a later tick: under load runs wait and are gone in every turn, and credit must not be moved
+//! to and fro with each of them.
+
+use super::{PoolState, session::Session};
+use crate::scheduler::ToExecutor;
+use campanile_schema::rpc::executor::Hint;
+
+impl PoolState {
+    /// After runs were matched: what waits now.
+    pub(super) fn hint(&mut self, now_ms: i64) {
+        for class in self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(class, _)| class) {
+            for session in self.sessions.values_mut() {
+                // One with credit left lacks what these runs need; more credit would not help.
+                session.waited_for = session.waited_for
+                    || session.is_in(&class.pool) && session.takes(class.kind) && session.credit_left(now_ms) == 0;
+            }
+        }
+        for session in self.sessions.values_mut() {
+            if session.hinted.is_none() || session.waited_for {
+                session.tell_hint(session.waited_for);
+            }
+        }
+    }
+
+    /// With each tick: who is not waited for any more.
+    pub(super) fn end_hints(&mut self) {
+        for session in self.sessions.values_mut() {
+            let waited_for = std::mem::take(&mut session.waited_for);
+            session.tell_hint(waited_for);
+        }
+    }
+}
+
+impl Session {
+    fn tell_hint(&mut self, waiting: bool) {
+        if self.hinted == Some(waiting) {
+            return;
+        }
+        // With a full outbox, later; without one it registers anew, and is told then.
+        if let Some(outbox) = &self.outbox
+            && outbox.try_send(ToExecutor::Hint(Hint { waiting })).is_ok()
+        {
+            self.hinted = Some(waiting);
+        }
+    }
+}
