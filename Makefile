@@ -356,7 +356,7 @@ bench-cluster: release ## 1, 2, 3 nodes on Apache Cassandra: CPU, requests and l
 	target/release/campanile-loadtest bench-cluster --server-bin target/release/campanile --store deploy/cassandra/cassandra.sh \
 		--dir $(RUNS)/bench-cluster $(BENCH_CLUSTER_ARGS)
 
-bench-peers: release ## Rivals side by side with ours: highest rates and CPU a job (PEERS, PEER_SECONDS, PEER_ARGS); < 20 min
+bench-peers: release ## Rivals side by side with ours: highest rates and CPU a job (PEERS, PEER_SECONDS, PEER_ARGS); half an hour or more
 	@$(call fresh,bench-peers)
 	# What cannot be installed or built is left out, with the reason.
 	prepare() {

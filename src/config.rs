@@ -300,6 +300,10 @@ impl Config {
         need(self.history.retention_days <= 36_500, "history.retention_days", range(0, 36_500));
         let max = self.history.max_mb;
         need(max == 0 || max >= HISTORY_LEAST_MB, "history.max_mb", format!("is 0 or at least {HISTORY_LEAST_MB}"));
+        let own = max == 0 || self.cql.contact_points.is_empty();
+        let own_rule = "is 0 with cql.contact_points: rows of a store that nodes share go by their age alone; set \
+                        history.retention_days to what the servers' disks hold, and watch those";
+        need(own, "history.max_mb", own_rule.to_owned());
         need(in_range(self.history.cache_mb, 8, 65_536), "history.cache_mb", range(8, 65_536));
         need(in_range(self.history.memtable_mb, 4, 4_096), "history.memtable_mb", range(4, 4_096));
         need(in_range(self.journal.segment_mb, 32, 4_096), "journal.segment_mb", range(32, 4_096));

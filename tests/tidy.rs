@@ -9,8 +9,8 @@ use tidy_support::{
     docs::{decisions_are_whole, documents_name_what_is_there, no_machine_paths, no_registry_hosts},
     manifests::{arrows, faults_are_asked_for, members},
     sources::{
-        faults_are_gated, files_are_short, limits_have_units, metrics_are_described, no_markers, no_unsafe,
-        tests_do_not_sleep, the_core_is_pure,
+        alerts_ask_for_what_is_measured, faults_are_gated, files_are_short, limits_have_units, metrics_are_described,
+        no_markers, no_unsafe, tests_do_not_sleep, the_core_is_pure,
     },
 };
 
@@ -198,4 +198,21 @@ fn every_metric_is_described_and_named_alike() {
     sees_in(&table("counter!(\"campanile_a_total\", \"A\");\ncounter!(\"campanile_b_total\", \"B\");"), SOUND);
     sees_in(&table("counter!(\"store_a_total\", \"A\");"), "metrics::counter!(\"store_a_total\").increment(1);");
     sees_in(&table("counter!(\"campanile_a\", \"A\");"), "metrics::counter!(\"campanile_a\").increment(1);");
+}
+
+#[test]
+fn alerts_and_the_manual_name_metrics_that_there_are() {
+    holds(alerts_ask_for_what_is_measured);
+    let table = ("actors/src/measure.rs", "gauge!(\"campanile_a_bytes\", \"A\");");
+    let rule = |text: &'static str| [table, ("deploy/prometheus/a.yml", text)];
+    sees(
+        alerts_ask_for_what_is_measured,
+        &rule("expr: rate(campanile_b_bytes[5m]) > 0"),
+        &rule("expr: rate(campanile_a_bytes_bucket[5m]) > campanile_a_bytes"),
+    );
+    sees(
+        alerts_ask_for_what_is_measured,
+        &[table, ("docs/operations.md", "`campanile_b`")],
+        &[table, ("docs/operations.md", "`campanile_a_bytes`")],
+    );
 }

@@ -30,7 +30,8 @@ use tokio::sync::oneshot;
 const NOWHERE: &str = "takeOver";
 /// Marks [`gone`].
 const UNANSWERED: &str = "unanswered";
-/// How long a call waits for a shard that is on its way from one node to another: somewhat longer than a take-over.
+/// How long a call waits for a shard that is on its way from one node to another: longer than a hand-over, and than a take-over of some
+/// 100,000 jobs. With a million on two cores a take-over was up to 8 s (docs/performance.md): the caller is told 503 then, and nothing was done.
 const TAKE_OVER: Duration = Duration::from_secs(5);
 /// Between two looks for its owner.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);

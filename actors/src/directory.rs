@@ -11,6 +11,7 @@ use crate::{
     owner::{InUse, OwnerHandle},
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
+    room::Short,
     time::NodeTime,
     trouble::Trouble,
 };
@@ -183,6 +184,8 @@ pub struct Directory {
     /// Nothing of this session counts any more.
     pub ended: Ending,
     pub snapshot_failures: Trouble,
+    /// What the node's disk was short of at the last look.
+    pub short_of: RwLock<Vec<Short>>,
     /// Shards of the start that have not yet told quotas and pool all that they bring with them.
     starting: AtomicI64,
 }
@@ -221,6 +224,7 @@ impl Directory {
             refused: RwLock::new(None),
             ended: Ending::default(),
             snapshot_failures: Trouble::new("snapshots cannot be written; it is tried again"),
+            short_of: RwLock::default(),
             starting: AtomicI64::new(0),
         })
     }

@@ -24,6 +24,7 @@ mod pool;
 pub mod ports;
 pub mod projector;
 mod quota;
+pub mod room;
 pub mod scheduler;
 pub mod session;
 mod shard;

@@ -65,6 +65,13 @@ pub fn describe() {
     counter!("campanile_snapshot_failures_total", "Snapshots that could not be written");
     gauge!("campanile_snapshot_owed_seconds", "Longest time for which a shard of this node has owed a snapshot, s");
     counter!("campanile_history_rows_expired_total", "History rows deleted by retention");
+    counter!("campanile_history_compactions_total", "Times that all history was written anew to give room back");
+    gauge!("campanile_history_stored_bytes", "Bytes of history and of attempts' logs on disk");
+    gauge!("campanile_snapshots_stored_bytes", "Bytes of snapshots on disk");
+    gauge!("campanile_history_needs_bytes", "What history will need besides, by the last hour's pace");
+    gauge!("campanile_disk_free_bytes", "Free bytes of the data directory's file system");
+    gauge!("campanile_disk_size_bytes", "Bytes of the data directory's file system");
+    gauge!("campanile_disk_short", "1 while the disk will not do, by reason");
     gauge!("campanile_watches", "Watches of runs and jobs, over RPC and HTTP");
     counter!("campanile_overloaded_total", "Calls refused because queues were full");
     counter!("campanile_clock_verdict_changes_total", "Times that the clock guard changed its mind");

@@ -230,8 +230,22 @@ pub trait LocalViews: Views {
     /// Rough size of what the next flush would write. A store without a disk has nothing to write.
     fn unflushed_bytes(&self) -> u64;
     /// While history takes more than `max_bytes` on disk: lets the oldest of what ended before `before_ms` go, until about nine
-    /// tenths of that are left. Returns how many runs went. A store without a disk keeps everything.
+    /// tenths of that are left. Their room is given back when enough have gone to be worth it. Returns how many runs went. A store without a disk keeps everything.
     fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64>;
+    /// What the store takes on disk, and what is left there; None: it has no disk. Not for a hot path.
+    fn room(&self) -> PortFuture<'_, Option<DiskRoom>>;
+}
+
+/// The disk of a node's own directory, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskRoom {
+    pub journal: u64,
+    pub snapshots: u64,
+    /// Views and logs of attempts.
+    pub history: u64,
+    /// What a process without privileges may still write, and all of the file system.
+    pub free: u64,
+    pub size: u64,
 }
 
 /// Time. Two clocks, so that the guard in the core can compare them.

@@ -10,6 +10,7 @@ use crate::{
     pool::PoolActor,
     ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError},
     projector::{OnFailure, ProjectorHandle, project_now},
+    room,
     shard::{ShardActor, ShardStart, load::Loaded},
     time::{AgreedTime, NodeTime},
 };
@@ -127,6 +128,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         tokio::spawn(tick(directory.clone())),
         tokio::spawn(maintenance::gauges(directory.clone())),
         tokio::spawn(maintenance::run(directory.clone(), store.clone(), parts.retention)),
+        tokio::spawn(room::watch(directory.clone(), store.views.clone(), parts.retention)),
     ];
     Ok(Session {
         directory,

@@ -21,7 +21,8 @@ pub enum Survey {
     Pools,
 }
 
-/// What a node says. It answers no more than it was asked, so that thousands of executors fit into a message.
+/// What a node says. It answers no more than it was asked: an executor takes some 200 bytes of a message (`GATEWAY_MESSAGE_BYTES`), so that
+/// about 5,000 of them fit. The list of more is not sent, and the node is named as missing with the reason; what counting them takes is a tenth.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Surveyed {
     #[serde(default)]

@@ -18,6 +18,8 @@ pub const QUIET: Duration = Duration::from_secs(3);
 pub struct Trouble {
     /// What goes wrong: the line's text.
     what: &'static str,
+    every: Duration,
+    quiet: Duration,
     /// Asked after each success, without the lock.
     lasting: AtomicBool,
     course: Mutex<Course>,
@@ -50,7 +52,8 @@ struct Course {
 }
 
 impl Course {
-    fn met(&mut self, now: Instant) -> Option<Line> {
+    /// Told again after `every`.
+    fn met(&mut self, now: Instant, every: Duration) -> Option<Line> {
         let Some((first, last)) = &mut self.met else {
             *self = Self { met: Some((now, now)), told: Some(now), untold: 0, times: 1 };
             return Some(Line::Begun);
@@ -58,7 +61,7 @@ impl Course {
         *last = now.max(*last);
         self.times += 1;
         self.untold += 1;
-        if self.told.is_some_and(|told| now.saturating_duration_since(told) < TELL_EVERY) {
+        if self.told.is_some_and(|told| now.saturating_duration_since(told) < every) {
             return None;
         }
         self.told = Some(now);
@@ -78,13 +81,19 @@ impl Trouble {
     /// `what` as a sentence without its end, such as "the read model cannot be written".
     #[must_use]
     pub fn new(what: &'static str) -> Self {
-        Self { what, lasting: AtomicBool::new(false), course: Mutex::default() }
+        Self { what, every: TELL_EVERY, quiet: QUIET, lasting: AtomicBool::new(false), course: Mutex::default() }
+    }
+
+    /// Trouble that is looked for seldom and lasts for days: told so often, and over when it was not met for as long.
+    #[must_use]
+    pub fn each(self, every: Duration) -> Self {
+        Self { every, quiet: every, ..self }
     }
 
     /// It was met.
     pub fn met(&self, error: &dyn Display) {
         let mut course = self.course.lock();
-        let line = course.met(Instant::now());
+        let line = course.met(Instant::now(), self.every);
         // Under the lock, as its opposite: they must not overtake each other.
         self.lasting.store(true, Ordering::Release);
         drop(course);
@@ -99,7 +108,7 @@ impl Trouble {
 
     /// What could have met it did not.
     pub fn well(&self) {
-        self.end_after(QUIET);
+        self.end_after(self.quiet);
     }
 
     /// It is over now, and is not looked for any more.
@@ -182,7 +191,7 @@ mod tests {
         let mut lines = Vec::new();
         // Each 20 ms, while now and then something succeeds.
         for n in 0..3_000 {
-            lines.extend(course.met(at(n * 20)));
+            lines.extend(course.met(at(n * 20), TELL_EVERY));
             if n % 50 == 0 {
                 lines.extend(course.well(at(n * 20 + 1), QUIET));
             }
@@ -196,6 +205,22 @@ mod tests {
         let over = Line::Over { times: 3_000, lasted: Duration::from_millis(end) };
         assert_eq!(course.well(at(end + 3_000), QUIET), Some(over));
         assert_eq!(course.well(at(end + 9_000), QUIET), None, "told once");
-        assert_eq!(course.met(at(end + 10_000)), Some(Line::Begun));
+        assert_eq!(course.met(at(end + 10_000), TELL_EVERY), Some(Line::Begun));
+    }
+    #[test]
+    fn what_is_looked_for_each_minute_is_told_each_ten_and_comes_and_goes_in_silence() {
+        let (every, begin) = (Duration::from_secs(600), Instant::now());
+        let minute = |n: u32| begin + Duration::from_secs(60) * n;
+        let mut course = Course::default();
+        let mut lines = Vec::new();
+        for n in 0..60 {
+            // Met each other time, as free room does that is near a limit.
+            lines.extend(if n % 2 == 0 { course.met(minute(n), every) } else { course.well(minute(n), every) });
+        }
+        assert_eq!(lines.len(), 6, "{lines:?}");
+        assert_eq!(course.well(minute(67), every), None);
+        assert!(matches!(course.well(minute(68), every), Some(Line::Over { times: 30, .. })));
+        let trouble = Trouble::new("x").each(every);
+        assert_eq!((trouble.every, trouble.quiet), (every, every));
     }
 }

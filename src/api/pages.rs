@@ -5,9 +5,10 @@ use super::{
     route::{Answered, page},
     routes,
 };
+use crate::ops::Operations;
 use axum::http::Uri;
 use campanile_schema::error::{ApiError, ErrorCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{fmt::Write, sync::LazyLock};
 
 const STYLE: &str = "<style>body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}\
@@ -20,15 +21,25 @@ pub(super) fn healthz(_: &Api, _: &Uri) -> Answered {
 pub(super) fn readyz(api: &Api, _: &Uri) -> Answered {
     let reasons = api.operations.scheduler.not_ready_reasons();
     if reasons.is_empty() {
-        let mut ready = json!({"ready": true});
-        // It can take calls all the same; which files they are is for operators (system.info).
-        if let Some(broken) = api.operations.files.broken() {
-            ready["brokenFiles"] = json!(broken);
-        }
-        return Ok(page("application/json", ready.to_string()));
+        return Ok(page("application/json", ready(&api.operations).to_string()));
     }
     let error = ApiError::new(ErrorCode::NotReady, reasons.join("; "));
     Err(error.with_detail(json!({"ready": false, "reasons": reasons})).retry_after(1.0))
+}
+
+/// With what is wrong although it can take calls.
+fn ready(operations: &Operations) -> Value {
+    let mut ready = json!({"ready": true});
+    // Which files they are is for operators (system.info).
+    if let Some(broken) = operations.files.broken() {
+        ready["brokenFiles"] = json!(broken);
+    }
+    // Names only: how much room there is stands in the metrics.
+    let short = operations.scheduler.disk_short();
+    if !short.is_empty() {
+        ready["diskShort"] = json!(short);
+    }
+    ready
 }
 
 pub(super) fn metrics(api: &Api) -> Answered {
@@ -90,4 +101,49 @@ fn errors_text() -> String {
     markdown::to_html(include_str!("../../docs/errors.md"), &mut text);
     text.push_str("</html>\n");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::store::{memory::MemoryStore, samples};
+    use campanile_actors::{maintenance::Retention, ports::DiskRoom, room::FREE_LEAST_BYTES, scheduler::Scheduler};
+    use campanile_schema::ids::ClusterId;
+    use std::time::{Duration, Instant};
+
+    /// The first look is at the start of a session.
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// One thread, so that the recorder of this test is the session's too.
+    #[tokio::test]
+    async fn a_node_that_works_says_what_its_disk_is_short_of() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let _measured_there = metrics::set_default_local_recorder(&recorder);
+        let (store, opened) = MemoryStore::open(4, ClusterId(1));
+        let free = FREE_LEAST_BYTES - 1;
+        store.pretend_room(DiskRoom { journal: 1, snapshots: 2, history: 3, free, size: 1 << 40 });
+        let session = samples::session(&store, opened, Retention::default()).await;
+        let operations = Operations::new(Scheduler::new());
+        assert_eq!(ready(&operations), json!({"ready": true}), "nobody has looked");
+        operations.scheduler.set_session(Ok(session.directory.clone()));
+        let deadline = Instant::now() + PATIENCE;
+        while ready(&operations) != json!({"ready": true, "diskShort": ["FREE_ROOM_LOW"]}) {
+            assert!(Instant::now() < deadline, "{}", ready(&operations));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        session.stop();
+        let shown = recorder.handle().render();
+        for line in [
+            "campanile_journal_stored_bytes 1",
+            "campanile_snapshots_stored_bytes 2",
+            "campanile_history_stored_bytes 3",
+            "campanile_disk_free_bytes 2147483647",
+            "campanile_disk_size_bytes 1099511627776",
+            "campanile_disk_short{reason=\"FREE_ROOM_LOW\"} 1",
+            "campanile_disk_short{reason=\"HISTORY_OUTGROWS_DISK\"} 0",
+        ] {
+            assert!(shown.lines().any(|shown| shown == line), "{line} is not in\n{shown}");
+        }
+    }
 }

@@ -11,9 +11,10 @@ use crate::{
     auth::Authenticator, cluster::gateway::TlsFiles, config::Config, secrets::KeyRing, store::cql::schema, tls::Age,
     zones,
 };
+use campanile_actors::room::{FREE_LEAST_BYTES, Short};
 use campanile_schema::time::Timestamp;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     fs, io,
     io::Write,
@@ -24,7 +25,8 @@ use std::{
 /// Free room below which a node soon cannot write, MiB.
 const ROOM_FAIL_MB: u64 = 256;
 /// Free room that a node should have, MiB.
-const ROOM_WARN_MB: u64 = 2_048;
+const ROOM_WARN_MB: u64 = FREE_LEAST_BYTES >> 20;
+const LESS_HISTORY: &str = "free some, or keep less history ([history] retention_days, max_mb)";
 /// Open files that the limits of connections can need.
 const OPEN_FILES: u64 = 16_384;
 /// Difference of clocks that shows in schedules, milliseconds.
@@ -169,10 +171,10 @@ fn room(dir: &Path, found: &mut Findings) {
         Ok(room) => {
             let free = room.f_bavail.saturating_mul(room.f_frsize) >> 20;
             let told = format!("{free} MiB");
-            let advice = "free some, or keep less history ([history] retention_days, max_mb)";
+            let low = || format!("{}: {told} are free, {ROOM_WARN_MB} should be", Short::FreeRoomLow.as_str());
             match free {
-                ..ROOM_FAIL_MB => found.fail(about, told, advice),
-                ROOM_FAIL_MB..ROOM_WARN_MB => found.warn(about, told, advice),
+                ..ROOM_FAIL_MB => found.fail(about, low(), LESS_HISTORY),
+                ROOM_FAIL_MB..ROOM_WARN_MB => found.warn(about, low(), LESS_HISTORY),
                 _ => found.ok(about, told),
             }
         }
@@ -331,6 +333,7 @@ fn node(remote: Result<Remote, Failure>, found: &mut Findings) {
             "`campanile system info` says what is wrong with them",
         );
     }
+    disk(&ready, found);
     let before = Timestamp(jiff::Timestamp::now().as_millisecond());
     match remote.get("/api/v1/cluster/node", &[]) {
         Err(failure) => found.warn("node's facts", failure.message, "give an operator's token: --token"),
@@ -350,6 +353,27 @@ fn node(remote: Result<Remote, Failure>, found: &mut Findings) {
                 clock(now.ms(), before.ms(), after.ms(), found);
             }
         }
+    }
+}
+
+/// What the node's own disk will not do for.
+fn disk(ready: &Value, found: &mut Findings) {
+    let about = "node's disk";
+    let short: Vec<&str> = ready["diskShort"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for name in &short {
+        let why = match Short::ALL.into_iter().find(|why| why.as_str() == *name) {
+            Some(Short::FreeRoomLow) => format!("less than {ROOM_WARN_MB} MiB are free"),
+            Some(Short::HistoryOutgrowsDisk) => {
+                "at the pace of the last hour history needs more until its retention than is free; the node's log and its metric \
+                 campanile_history_needs_bytes say how much"
+                    .to_owned()
+            }
+            None => "this release does not know it; the node's log does".to_owned(),
+        };
+        found.warn(about, format!("{name}: {why}"), LESS_HISTORY);
+    }
+    if short.is_empty() {
+        found.ok(about, "has room");
     }
 }
 
@@ -378,6 +402,21 @@ mod tests {
             clock(theirs, 1_000, 1_100, &mut found);
             assert!(found.0[0].state == expected, "{theirs}");
         }
+    }
+
+    #[test]
+    fn a_disk_that_will_not_do_is_told_by_name_with_what_to_do() {
+        let told = |ready: Value| {
+            let mut found = Findings::default();
+            disk(&ready, &mut found);
+            text(&found.0)
+        };
+        assert_eq!(told(json!({"ready": true})), "ok    node's disk  has room\n");
+        let short = told(json!({"ready": true, "diskShort": ["FREE_ROOM_LOW", "HISTORY_OUTGROWS_DISK", "NEWER"]}));
+        assert_eq!(short.matches("warn  node's disk").count(), 3, "{short}");
+        assert!(short.contains("FREE_ROOM_LOW: less than 2048 MiB are free"), "{short}");
+        assert!(short.contains("HISTORY_OUTGROWS_DISK: at the pace of the last hour"), "{short}");
+        assert!(short.contains("what to do: free some, or keep less history"), "{short}");
     }
 
     #[test]

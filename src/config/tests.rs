@@ -75,6 +75,17 @@ fn slips_are_told_with_their_place() {
             &[("CAMPANILE_CQL__CONTACT_POINTS", "db:9042")],
             "history.retention_days is 0 to 3650 with cql.contact_points",
         ),
+        (
+            "[history]\nmax_mb = 1000\n[cql]\ncontact_points = \"db:9042\"\n",
+            &[],
+            "FILE, line 2: history.max_mb is 0 with cql.contact_points: rows of a store that nodes share go by their age alone; set \
+             history.retention_days",
+        ),
+        (
+            "",
+            &[("CAMPANILE_HISTORY__MAX_MB", "1000"), ("CAMPANILE_CQL__CONTACT_POINTS", "db:9042")],
+            "history.max_mb is 0 with cql.contact_points",
+        ),
         ("[log]\nlevel = \"loud\"\n", &[], "FILE, line 2: log.level is error, warn"),
         ("[executor]\nhttp_allow = [\"10.0.0/8\"]\n", &[], "FILE, line 2: executor.http_allow is a list of networks"),
         (

@@ -15,4 +15,4 @@ pub mod tables;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;

@@ -1,15 +1,23 @@
-//! Rows and frames for the stores' tests.
+//! Rows and frames for the stores' tests, and a session on a store.
 #![allow(clippy::unwrap_used)]
 
-use campanile_actors::ports::Position;
-use campanile_actors::ports::{LedgerRow, PortFuture, Row, StoreError, ViewBatch};
+use crate::clock::SystemClock;
+use campanile_actors::{
+    maintenance::Retention,
+    ports::{
+        Journal, LedgerRow, LocalViews, Opened, PortFuture, Position, Row, Secrets, Snapshots, StoreError, ViewBatch,
+    },
+    session::{self, Session, SessionParts},
+};
 use campanile_schema::{
     event::{Event, LedgerEntry, Outcome},
     frame::{self, Frame},
     ids::{Epoch, JobId, RunId, SessionId, ShardId, Token},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
+    stored::Sealed,
 };
 use std::{
+    collections::BTreeMap,
     future::Future,
     pin::pin,
     sync::Arc,
@@ -148,4 +156,38 @@ pub fn journal_batch(shard: u16, first_seq: u64, frames: u64) -> Vec<u8> {
         frame::encode_into(&mut bytes, &frame_of(shard, seq));
     }
     bytes
+}
+
+/// No key: secret params are refused.
+struct NoSecrets;
+impl Secrets for NoSecrets {
+    fn seal(&self, _: &BTreeMap<String, String>) -> Option<Sealed> {
+        None
+    }
+    fn open(&self, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
+        Err("no key".to_owned())
+    }
+}
+
+/// A session on a store, as a node alone has it.
+pub async fn session<S: Journal + Snapshots + LocalViews>(
+    store: &Arc<S>,
+    opened: Opened,
+    retention: Retention,
+) -> Session {
+    let parts = SessionParts {
+        node: "test".to_owned(),
+        opened,
+        journal: store.clone(),
+        snapshots: store.clone(),
+        views: store.clone(),
+        secrets: Arc::new(NoSecrets),
+        clock: Arc::new(SystemClock),
+        boot_id: "1".to_owned(),
+        saved_clock: None,
+        linger_us: 0,
+        retention,
+        failures: tokio::sync::mpsc::unbounded_channel().0,
+    };
+    session::start(parts).await.unwrap()
 }

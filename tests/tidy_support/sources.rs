@@ -246,6 +246,25 @@ pub fn metrics_are_described(tree: &Tree) -> Found {
     found
 }
 
+/// Alerts and the manual ask only for metrics that there are.
+pub fn alerts_ask_for_what_is_measured(tree: &Tree) -> Found {
+    let table = tree.text(METRIC_TABLE).unwrap_or_default();
+    let described = |name: &str| table.contains(&format!("\"{name}\""));
+    let asks = |path: &str| path.starts_with("deploy/prometheus/") || path == "docs/operations.md";
+    let mut found = Found::new();
+    for (path, text) in tree.all().filter(|(path, _)| asks(path)) {
+        for (number, line) in numbered(text) {
+            for name in line.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '_') {
+                let base = ["_bucket", "_sum", "_count"].iter().find_map(|part| name.strip_suffix(part));
+                if name.starts_with("campanile_") && !described(name) && !base.is_some_and(described) {
+                    found.push(format!("{path}:{number}: {METRIC_TABLE} has no metric {name}"));
+                }
+            }
+        }
+    }
+    found
+}
+
 /// The pure crates do no I/O, read no clock, and wait for nothing.
 pub fn the_core_is_pure(tree: &Tree) -> Found {
     let mut found = Found::new();

@@ -103,6 +103,12 @@ impl Scheduler {
         }
     }
 
+    /// What the node's disk will not do for, by name; it works all the same.
+    pub fn disk_short(&self) -> Vec<&'static str> {
+        let directory = self.inner.directory.read();
+        directory.as_ref().map(|it| it.short_of.read().iter().map(|why| why.as_str()).collect()).unwrap_or_default()
+    }
+
     pub(crate) fn directory(&self) -> Answer<Arc<Directory>> {
         match &*self.inner.directory.read() {
             Ok(directory) => Ok(directory.clone()),

@@ -1,6 +1,6 @@
 //! The workloads that come with the program, so that it runs without the repository.
 
-/// Names and texts, in the order in which `make load` runs them.
+/// Names and texts, in the order in which `workloads` lists them.
 pub const WORKLOADS: [(&str, &str); 13] = [
     ("steady", include_str!("../../workloads/steady.toml")),
     ("herd", include_str!("../../workloads/herd.toml")),

@@ -27,6 +27,7 @@ mod reader;
 pub mod recovery;
 pub mod restore;
 pub mod segment;
+mod shrink;
 pub mod snapshots;
 pub mod views;
 
@@ -37,6 +38,7 @@ pub use self::history::TableSource;
 use self::{
     log::Log,
     recovery::{Expect, TrimMark},
+    shrink::Shrinking,
     snapshots::SnapshotFiles,
 };
 use crate::store::{
@@ -45,7 +47,7 @@ use crate::store::{
     progress::Progress,
     tables::Tables,
 };
-use campanile_actors::ports::{Opened, Position, StoreError};
+use campanile_actors::ports::{DiskRoom, Opened, Position, StoreError};
 use campanile_schema::{
     format::FormatRow,
     ids::{ClusterId, SessionId, ShardId},
@@ -142,6 +144,7 @@ struct Inner {
     /// Held by whoever flushes.
     flusher: Mutex<()>,
     flushed: Mutex<Progress>,
+    shrinking: Shrinking,
     _lock: Box<dyn Lock>,
 }
 
@@ -200,6 +203,7 @@ impl EmbeddedStore {
             progress: Mutex::new(flushed.clone()),
             flusher: Mutex::new(()),
             flushed: Mutex::new(flushed),
+            shrinking: Shrinking::default(),
             _lock: lock,
             format: format.clone(),
         };
@@ -234,21 +238,35 @@ impl EmbeddedStore {
 
     /// Bytes on disk. Looks at every snapshot file: not for a hot path.
     pub fn disk_usage(&self) -> Result<DiskUsage, StoreError> {
-        let inner = &self.inner;
-        let snapshots = inner
-            .snapshots
-            .disk_bytes(inner.format.shards)
-            .map_err(|e| StoreError::Unavailable(format!("{}: {e}", inner.dir.join("snap").display())))?;
-        Ok(DiskUsage {
-            journal: inner.journal_bytes.load(Ordering::Relaxed),
-            snapshots,
-            views: inner.tables.disk_bytes(),
-        })
+        self.inner.disk_usage()
     }
 
     /// The directory.
     pub fn dir(&self) -> &Path {
         &self.inner.dir
+    }
+}
+
+impl Inner {
+    fn disk_usage(&self) -> Result<DiskUsage, StoreError> {
+        let snapshots = self
+            .snapshots
+            .disk_bytes(self.format.shards)
+            .map_err(|e| StoreError::Unavailable(format!("{}: {e}", self.dir.join("snap").display())))?;
+        Ok(DiskUsage {
+            journal: self.journal_bytes.load(Ordering::Relaxed),
+            snapshots,
+            views: self.tables.disk_bytes(),
+        })
+    }
+
+    /// What it takes, with what its file system has. That is asked of the operating system, whatever the files are.
+    fn room(&self) -> Result<DiskRoom, StoreError> {
+        let DiskUsage { journal, snapshots, views } = self.disk_usage()?;
+        let disk = rustix::fs::statvfs(&self.dir)
+            .map_err(|e| StoreError::Unavailable(format!("{}: {e}", self.dir.display())))?;
+        let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
+        Ok(DiskRoom { journal, snapshots, history: views, free: bytes(disk.f_bavail), size: bytes(disk.f_blocks) })
     }
 }
 

@@ -3,18 +3,14 @@
 use super::{EmbeddedStore, guard, history, position_of};
 use crate::store::tables::TenantList;
 use campanile_actors::ports::{
-    Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots, StoreError,
-    ViewBatch, Views,
+    DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots,
+    StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
-    limits,
     record::RunRecord,
 };
 use std::sync::{Arc, atomic::Ordering};
-
-/// How much of its limit history takes after it was shrunk.
-const SHRINK_TO: f64 = 0.9;
 
 impl Journal for EmbeddedStore {
     fn append<'a>(&'a self, lane: u16, seq: u64, batch: &'a [u8]) -> PortFuture<'a, ()> {
@@ -176,30 +172,13 @@ impl LocalViews for EmbeddedStore {
 
     fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64> {
         let inner = Arc::clone(&self.inner);
-        self.view_calls.run(move || {
-            let bytes = inner.tables.disk_bytes();
-            if bytes <= max_bytes {
-                return Ok(0);
-            }
-            // Somewhat below the limit: it takes a while until the room is free, and compacting costs as much for one run.
-            let excess = 1.0 - max_bytes as f64 * SHRINK_TO / bytes as f64;
-            let excess = (inner.tables.runs_stored() as f64 * excess) as u64;
-            let mut gone = 0;
-            while gone < excess {
-                let rows = usize::try_from(excess - gone).unwrap_or(usize::MAX).min(limits::RETAIN_ROWS);
-                let removed = {
-                    let _one_at_a_time = guard(&inner.committer);
-                    inner.tables.retain(before_ms, rows)?
-                };
-                gone += removed;
-                if removed == 0 {
-                    break;
-                }
-            }
-            inner.tables.flush()?;
-            inner.tables.compact()?;
-            Ok(gone)
-        })
+        self.view_calls.run(move || inner.shrinking.run(inner.tables.as_ref(), &inner.committer, max_bytes, before_ms))
+    }
+
+    fn room(&self) -> PortFuture<'_, Option<DiskRoom>> {
+        let inner = Arc::clone(&self.inner);
+        // Not behind a compaction, which takes minutes.
+        self.snapshot_calls.run(move || inner.room().map(Some))
     }
 }
 

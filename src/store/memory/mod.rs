@@ -17,7 +17,7 @@ use self::{
     tables::MemoryTables,
 };
 use crate::store::progress::Progress;
-use campanile_actors::ports::{Manifest, Opened, Part, Position, StoreError};
+use campanile_actors::ports::{DiskRoom, Manifest, Opened, Part, Position, StoreError};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     ids::{ClusterId, SessionId, ShardId},
@@ -33,6 +33,8 @@ pub struct MemoryStore {
     state: Mutex<State>,
     script: Mutex<Script>,
     tables: Arc<MemoryTables>,
+    /// See [`MemoryStore::pretend_room`].
+    room: Mutex<Option<DiskRoom>>,
 }
 
 #[derive(Default)]
@@ -65,6 +67,7 @@ impl MemoryStore {
             state: Mutex::new(State::default()),
             script: Mutex::new(Script::default()),
             tables: Arc::new(MemoryTables::default()),
+            room: Mutex::default(),
         });
         let opened = store.restart();
         (store, opened)
@@ -100,6 +103,11 @@ impl MemoryStore {
     /// From now on all goes well.
     pub fn forget_faults(&self) {
         *self.script() = Script::default();
+    }
+
+    /// As if it had a disk, with so much room.
+    pub fn pretend_room(&self, room: DiskRoom) {
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -3,13 +3,14 @@
 use super::{MemoryStore, faults::Op};
 use crate::store::tables::{Tables, TenantList};
 use campanile_actors::ports::{
-    Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots, StoreError,
-    ViewBatch, Views,
+    DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots,
+    StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     record::RunRecord,
 };
+use std::sync::PoisonError;
 
 fn ready<'a, T: Send + 'a>(result: Result<T, StoreError>) -> PortFuture<'a, T> {
     Box::pin(async move { result })
@@ -184,5 +185,9 @@ impl LocalViews for MemoryStore {
 
     fn shrink(&self, _max_bytes: u64, _before_ms: i64) -> PortFuture<'_, u64> {
         ready(Ok(0))
+    }
+
+    fn room(&self) -> PortFuture<'_, Option<DiskRoom>> {
+        ready(Ok(*self.room.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }

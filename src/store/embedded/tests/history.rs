@@ -13,7 +13,7 @@ use crate::{
 use campanile_actors::ports::{Journal, LocalViews, Position, Row, StoreError, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
-    record::{RunRecord, RunState},
+    record::RunState,
 };
 use std::{fs, path::Path, sync::Arc};
 
@@ -209,35 +209,4 @@ fn a_flush_ends_when_compaction_removes_all_that_a_table_held() {
         assert_eq!(wait(store.flush()).unwrap(), at(1, 2 * n + 1));
         assert_eq!(failed(&store), [0; 0]);
     }
-}
-
-#[test]
-fn history_that_takes_too_much_room_loses_its_oldest() {
-    const RUNS: u64 = 20_000;
-    let temp = tempfile::tempdir().unwrap();
-    let store = open(options(temp.path())).unwrap();
-    for n in 0..RUNS / 1_000 {
-        let rows = (n * 1_000 + 1..=(n + 1) * 1_000).flat_map(|id| {
-            // A key that does not shrink when it is packed.
-            let noise: String =
-                (0..16).map(|part| format!("{:016x}", (id * 16 + part).wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
-            let record = RunRecord { key: Some(noise), ..run(4, id, RunState::Success, id as i64) };
-            [Row::Run(record.into()), Row::Ledger(ledger(4, id as i64 - 1, id as i64))]
-        });
-        wait(store.apply(batch(at(1, n + 1), &[(0, n + 1)], rows.collect()))).unwrap();
-    }
-    wait(store.flush()).unwrap();
-    let whole = store.disk_usage().unwrap().views;
-    assert_eq!(wait(store.shrink(whole, i64::MAX)).unwrap(), 0, "there is room");
-    let gone = wait(store.shrink(whole / 2, i64::MAX)).unwrap();
-    assert!((RUNS / 2..RUNS * 6 / 10).contains(&gone), "{gone} of {RUNS}");
-    let left = store.disk_usage().unwrap().views;
-    assert!(left <= whole / 2, "{left} of {whole} bytes");
-    let shown = |id: u64| wait(store.run(RunId(id))).unwrap().is_some();
-    assert_eq!((shown(gone), shown(gone + 1), shown(RUNS)), (false, true, true), "the oldest went, and no other");
-    let rows = wait(store.ledger(JobId(4), 0, RUNS as i64, 1)).unwrap();
-    assert!(rows[0].to_ms >= gone as i64, "the ledger begins where the runs do");
-    // What ended after the second argument stays, whatever room it takes.
-    assert_eq!(wait(store.shrink(1, 0)).unwrap(), 0);
-    assert!(shown(gone + 1));
 }
