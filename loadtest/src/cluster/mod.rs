@@ -14,7 +14,7 @@ mod take_over;
 use crate::report::machine::Machine;
 use clap::Args;
 use report::{Measured, Report};
-use std::{error::Error, fs, path::PathBuf};
+use std::{error::Error, fs, num::NonZero, path::PathBuf};
 
 /// What is asked for unless a flag says otherwise, and where a node leaves.
 const USUAL: Size = Size { jobs: 100_000, rate: 5_000.0, tenants: 10 };
@@ -69,6 +69,9 @@ pub struct ClusterBenchArgs {
     /// Heap of the CQL server.
     #[arg(long, default_value = "1g")]
     pub store_heap: String,
+    /// Threads of each node (`node.threads`); 0: the machine's processors divided among the nodes, one at the least.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
     /// More settings of every node, as in the environment: CLUSTER__LINGER_US=5000.
     #[arg(long, value_parser = setting)]
     pub set: Vec<(String, String)>,
@@ -105,6 +108,12 @@ impl ClusterBenchArgs {
         let usual = if self.leaves() { TAKE_OVER } else { USUAL };
         let (jobs, rate) = (self.jobs.unwrap_or(usual.jobs), self.rate.unwrap_or(usual.rate));
         Size { jobs, rate, tenants: self.tenants }
+    }
+
+    /// Of each of so many nodes. They share the processors, and threads that have little to do wake each other for each message.
+    pub fn threads_of(&self, nodes: usize) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        if self.threads > 0 { self.threads } else { (processors() / nodes.max(1)).max(1) }
     }
 
     pub fn warm_seconds(&self) -> u64 {
@@ -196,6 +205,7 @@ mod tests {
         assert_eq!((args(&[]).size(), args(&[]).numbers()), (USUAL, Ok(vec![1, 2, 3])));
         assert_eq!((args(&["--kill"]).size(), args(&["--kill"]).numbers()), (TAKE_OVER, Ok(vec![3])));
         assert_eq!(args(&["--kill", "--jobs", "5000", "--rate", "7"]).size(), Size { jobs: 5_000, rate: 7.0, ..USUAL });
+        assert_eq!((args(&["--threads", "5"]).threads_of(3), args(&[]).threads_of(10_000)), (5, 1));
         for one in ["--kill", "--drain"] {
             assert!(args(&[one, "--nodes", "1"]).numbers().is_err_and(|why| why.contains("nobody would take over")));
         }

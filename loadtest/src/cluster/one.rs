@@ -53,7 +53,7 @@ pub async fn measure(args: &ClusterBenchArgs, nodes: usize, dir: &Path) -> Resul
         fault: "",
         clocks: Vec::new(),
         disks: Vec::new(),
-        settings: settings(args),
+        settings: settings(args, nodes),
     };
     let mut town = block_in_place(|| Town::new(founding, Arc::clone(&faults)))?;
     for n in 0..nodes {
@@ -69,8 +69,9 @@ pub async fn measure(args: &ClusterBenchArgs, nodes: usize, dir: &Path) -> Resul
     measured
 }
 
-fn settings(args: &ClusterBenchArgs) -> Vec<(String, String)> {
-    let mut all = vec![("CLUSTER__LEASE_MS".to_owned(), args.lease.to_string())];
+fn settings(args: &ClusterBenchArgs, nodes: usize) -> Vec<(String, String)> {
+    let (lease, threads) = (args.lease.to_string(), args.threads_of(nodes).to_string());
+    let mut all = vec![("CLUSTER__LEASE_MS".to_owned(), lease), ("NODE__THREADS".to_owned(), threads)];
     all.extend(args.set.iter().cloned());
     all
 }

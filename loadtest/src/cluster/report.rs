@@ -122,6 +122,8 @@ impl Measured {
 impl Report {
     pub fn new(args: &ClusterBenchArgs, machine: Machine, measured: Vec<Measured>, asked: usize) -> Self {
         let size = args.size();
+        let each = measured.iter().map(|one| format!("{} of {} nodes", args.threads_of(one.nodes), one.nodes));
+        let threads = each.collect::<Vec<_>>().join(", ");
         let mut settings = BTreeMap::from([
             ("jobs".to_owned(), size.jobs.to_string()),
             ("rate".to_owned(), size.rate.to_string()),
@@ -131,6 +133,7 @@ impl Report {
             ("executors".to_owned(), args.executors.to_string()),
             ("shards".to_owned(), args.shards.to_string()),
             ("leaseMs".to_owned(), args.lease.to_string()),
+            ("threads".to_owned(), threads),
             ("storeHeap".to_owned(), args.store_heap.clone()),
         ]);
         settings.extend(args.set.iter().cloned());
