@@ -20,6 +20,7 @@ pub mod maintenance;
 pub mod measure;
 pub mod messages;
 pub mod owner;
+mod parts;
 mod pool;
 pub mod ports;
 pub mod projector;
