@@ -8,7 +8,7 @@ use crate::{
     journal::JournalHandle,
     lending::Counts,
     messages::{End, PoolMsg, ShardMsg},
-    owner::{InUse, OwnerHandle},
+    owner::{InUse, OwnerHandle, Settling},
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
     time::NodeTime,
@@ -178,6 +178,8 @@ pub struct Directory {
     pub draining: AtomicBool,
     /// A node of a cluster gives its shards away; until then it works on.
     pub leaving: AtomicBool,
+    /// Whether what it is to serve has come.
+    pub settling: Settling,
     /// Why the other nodes do not take this one.
     pub refused: RwLock<Option<Arc<str>>>,
     /// Nothing of this session counts any more.
@@ -193,6 +195,7 @@ impl Directory {
             parts;
         // Two starts are never at the same microsecond, so none takes another's log for its own.
         let changes = Changes::new(time.now_us().cast_unsigned());
+        let settling = if parts.membership.is_some() { Settling::begun() } else { Settling::at_rest() };
         Arc::new(Self {
             node,
             cluster_id,
@@ -218,6 +221,7 @@ impl Directory {
             changes,
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
+            settling,
             refused: RwLock::new(None),
             ended: Ending::default(),
             snapshot_failures: Trouble::new("snapshots cannot be written; it is tried again"),
