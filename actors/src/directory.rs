@@ -9,6 +9,7 @@ use crate::{
     lending::Counts,
     messages::{End, PoolMsg, ShardMsg},
     owner::{InUse, OwnerHandle, Settling},
+    pauses::Pauses,
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
     time::NodeTime,
@@ -173,6 +174,7 @@ pub struct Directory {
     /// Attempts that have ended since the last tick.
     ends: Mutex<HashMap<ShardId, Vec<End>>>,
     pub tenants: Arc<Tenants>,
+    pub pauses: Pauses,
     /// For those who watch.
     pub changes: Arc<Changes>,
     pub draining: AtomicBool,
@@ -218,6 +220,7 @@ impl Directory {
             limited: AtomicBool::new(false),
             ends: Mutex::default(),
             tenants: Arc::default(),
+            pauses: Pauses::default(),
             changes,
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
@@ -251,6 +254,7 @@ impl Directory {
     /// A shard is not served here any more; gives its actor.
     pub fn leave(&self, shard: ShardId) -> Option<ActorRef<ShardMsg>> {
         self.wakes[usize::from(shard.0)].store(i64::MAX, Ordering::Relaxed);
+        self.pauses.leave(shard);
         self.served[usize::from(shard.0)].write().take().map(|served| served.actor)
     }
     pub fn set_pool(&self, pool: ActorRef<PoolMsg>) {
