@@ -5,6 +5,7 @@ use crate::{
     directory::{Directory, Place},
     lending::{Counts, Report, Terms},
     messages::{Answer, ShardMsg},
+    pauses::Pause,
     survey::{Answers, Survey},
 };
 use campanile_core::job::{Command, Reply};
@@ -30,6 +31,8 @@ use tokio::sync::oneshot;
 const NOWHERE: &str = "takeOver";
 /// Marks [`gone`].
 const UNANSWERED: &str = "unanswered";
+/// Marks [`older`].
+const OLDER: &str = "olderRelease";
 /// How long a call waits for a shard that is on its way from one node to another: longer than a hand-over, and than a take-over of some
 /// 100,000 jobs. With a million on two cores a take-over was up to 8 s (docs/performance.md): the caller is told 503 then, and nothing was done.
 const TAKE_OVER: Duration = Duration::from_secs(5);
@@ -82,11 +85,19 @@ pub enum ShardCall {
     /// Results of attempts that came to a node that is not their owner.
     Finish(Vec<Ended>),
     SetTenant(TenantRecord),
+    /// To the home shard of a pause, which says its version: from the answer on this is the newest change.
+    ChangePause {
+        scope: PauseScope,
+        paused: bool,
+    },
+    /// To every shard: how a pause stands. One that is older than what it holds changes nothing.
     SetPause {
         scope: PauseScope,
         paused: bool,
         version: u64,
     },
+    /// The same of many.
+    HoldPauses(Vec<Pause>),
     /// To every shard: what is held of a tenant's limits and pause goes.
     DeleteTenant(String),
     /// How much of a tenant the shard has.
@@ -159,7 +170,9 @@ impl ShardCall {
             | Self::OnFinal { .. }
             | Self::SetTenant(_) => true,
             Self::Created(_)
+            | Self::ChangePause { .. }
             | Self::SetPause { .. }
+            | Self::HoldPauses(_)
             | Self::DeleteTenant(_)
             | Self::TenantUse(_)
             | Self::GetJob(_)
@@ -182,7 +195,13 @@ impl ShardCall {
 impl ShardCall {
     /// Whether somebody may have carried it out who did not live to tell. Results of attempts are announced again in any case.
     fn changes(&self) -> bool {
-        self.is_counted() || matches!(self, Self::SetPause { .. } | Self::DeleteTenant(_))
+        let of_all = |call: &Self| {
+            matches!(
+                call,
+                Self::ChangePause { .. } | Self::SetPause { .. } | Self::HoldPauses(_) | Self::DeleteTenant(_)
+            )
+        };
+        self.is_counted() || of_all(self)
     }
 
     /// What its caller is told for an error: only what certainly was not done may be called so.
@@ -231,6 +250,7 @@ answers! {
     Why(Option<String>),
     Sealed(Option<Sealed>),
     Finished(Vec<FinishOutcome>),
+    Version(u64),
 }
 
 /// Where an answer of one kind goes.
@@ -297,6 +317,7 @@ where
                     return Err(error);
                 }
             }
+            Err(error) if is_marked(&error, NOWHERE) && !directory.may_act() => return Err(without_lease()),
             answer => return answer.map_err(|error| call.told(error)).and_then(T::try_from),
         }
     }
@@ -330,7 +351,7 @@ pub fn gone() -> ApiError {
 }
 
 /// In a cluster what was durable counts for whoever takes the shard, also when the node that wrote it could not say so.
-fn unknown() -> ApiError {
+pub(crate) fn unknown() -> ApiError {
     let what = "the shard went away before it answered: the call may or may not have been carried out";
     ApiError::new(ErrorCode::Timeout, what).retry_after(1.0)
 }
@@ -340,6 +361,25 @@ pub fn nowhere() -> ApiError {
     ApiError::new(ErrorCode::NotReady, "nobody serves this shard at the moment; it is being taken over")
         .with_detail(serde_json::json!({ NOWHERE: true }))
         .retry_after(1.0)
+}
+
+/// [`nowhere`], and the node knows why.
+fn without_lease() -> ApiError {
+    ApiError {
+        message: "the cluster's store does not answer: without a lease the node decides nothing".into(),
+        ..nowhere()
+    }
+}
+
+/// The other node does not know what it was asked; nothing was done.
+pub fn older() -> ApiError {
+    ApiError::new(ErrorCode::IllegalState, "the other node does not know this call: it is of an older release")
+        .with_detail(serde_json::json!({ OLDER: true }))
+}
+
+/// Whether it is the answer of [`older`].
+pub(crate) fn is_older(error: &ApiError) -> bool {
+    is_marked(error, OLDER)
 }
 
 fn is_marked(error: &ApiError, mark: &str) -> bool {

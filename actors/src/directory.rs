@@ -8,7 +8,8 @@ use crate::{
     journal::JournalHandle,
     lending::Counts,
     messages::{End, PoolMsg, ShardMsg},
-    owner::{InUse, OwnerHandle},
+    owner::{InUse, OwnerHandle, Settling},
+    pauses::Pauses,
     ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
     room::Short,
@@ -174,11 +175,14 @@ pub struct Directory {
     /// Attempts that have ended since the last tick.
     ends: Mutex<HashMap<ShardId, Vec<End>>>,
     pub tenants: Arc<Tenants>,
+    pub pauses: Pauses,
     /// For those who watch.
     pub changes: Arc<Changes>,
     pub draining: AtomicBool,
     /// A node of a cluster gives its shards away; until then it works on.
     pub leaving: AtomicBool,
+    /// Whether what it is to serve has come.
+    pub settling: Settling,
     /// Why the other nodes do not take this one.
     pub refused: RwLock<Option<Arc<str>>>,
     /// Nothing of this session counts any more.
@@ -196,6 +200,7 @@ impl Directory {
             parts;
         // Two starts are never at the same microsecond, so none takes another's log for its own.
         let changes = Changes::new(time.now_us().cast_unsigned());
+        let settling = if parts.membership.is_some() { Settling::begun() } else { Settling::at_rest() };
         Arc::new(Self {
             node,
             cluster_id,
@@ -218,9 +223,11 @@ impl Directory {
             limited: AtomicBool::new(false),
             ends: Mutex::default(),
             tenants: Arc::default(),
+            pauses: Pauses::default(),
             changes,
             draining: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
+            settling,
             refused: RwLock::new(None),
             ended: Ending::default(),
             snapshot_failures: Trouble::new("snapshots cannot be written; it is tried again"),
@@ -251,6 +258,7 @@ impl Directory {
     /// A shard is not served here any more; gives its actor.
     pub fn leave(&self, shard: ShardId) -> Option<ActorRef<ShardMsg>> {
         self.wakes[usize::from(shard.0)].store(i64::MAX, Ordering::Relaxed);
+        self.pauses.leave(shard);
         self.served[usize::from(shard.0)].write().take().map(|served| served.actor)
     }
     pub fn set_pool(&self, pool: ActorRef<PoolMsg>) {

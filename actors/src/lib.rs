@@ -10,6 +10,7 @@ pub mod chronicle;
 pub mod cluster;
 pub mod directory;
 pub mod ending;
+mod everywhere;
 #[cfg(feature = "faults")]
 pub mod faults;
 pub mod filter;
@@ -20,6 +21,8 @@ pub mod maintenance;
 pub mod measure;
 pub mod messages;
 pub mod owner;
+mod parts;
+pub mod pauses;
 mod pool;
 pub mod ports;
 pub mod projector;

@@ -329,6 +329,10 @@ pub const GOSSIP_LOG_EVERY_MS: u64 = 30_000;
 pub const GOSSIP_PACKETS_A_TURN: usize = 256;
 /// Largest request or answer between nodes, bytes.
 pub const GATEWAY_MESSAGE_BYTES: usize = 1 << 20;
+/// Items of a long list that go to a shard with one call, bytes; its only item may be larger. Well below [`GATEWAY_MESSAGE_BYTES`].
+pub const CALL_PART_BYTES: usize = 256 << 10;
+/// The same, count: what the shard answers to each must fit as well.
+pub const CALL_PART_ITEMS: usize = 1_024;
 /// Requests and answers that travel together between nodes, bytes; a larger one travels alone.
 pub const GATEWAY_PARCEL_BYTES: usize = 64 << 10;
 /// Parcels to one node without a receipt, count.

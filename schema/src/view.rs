@@ -126,6 +126,16 @@ pub struct Created {
     pub next_fire_at: Option<Timestamp>,
 }
 
+/// How far a change has come that every shard is to hold. What is outstanding is carried on until all of them hold it, or a newer change
+/// of the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Spread {
+    /// Shards that are not known to hold it yet; none: it is done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outstanding: Vec<u16>,
+}
+
 /// A list's page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -120,6 +120,12 @@ pub(super) fn body(operation: &str) -> Option<Value> {
     })
 }
 
+/// An answer to what was done and is carried on.
+pub(super) fn accepted(operation: &str) -> Option<Value> {
+    let of_all = ["tenant.pause", "tenant.resume", "system.pause", "system.resume"];
+    of_all.contains(&operation).then(|| json!({"outstanding": [7, 201]}))
+}
+
 /// A good answer.
 pub(super) fn answer(operation: &str) -> Option<Value> {
     Some(match operation {

@@ -152,6 +152,14 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
         (_, Handler::Operation(_) | Handler::Streamed(_)) => {}
     }
     responses.insert(route.status.to_string(), good);
+    if let Some(accepted) = route.accepted {
+        let schema = accepted(schemas).to_value();
+        let told = "Done, and kept; these shards are not known to hold it yet, and it is carried on until all do";
+        responses.insert(
+            "202".to_owned(),
+            json!({"description": told, "content": {"application/json": media(&schema, examples::accepted(route.operation))}}),
+        );
+    }
     let problem = schemas.subschema_for::<Problem>().to_value();
     let common = match route.handler {
         Handler::Operation(_) | Handler::Streamed(_) => ANY_TIME,

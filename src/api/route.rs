@@ -6,9 +6,12 @@ use crate::{auth::Caller, ops::Operations, ops::explained};
 use axum::{
     body::{Body, Bytes},
     extract::Query,
-    http::{HeaderMap, HeaderName, HeaderValue, Response, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header},
 };
-use campanile_schema::error::{ApiError, ErrorCode};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    view::Spread,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{future::Future, pin::Pin, sync::Arc};
@@ -86,6 +89,8 @@ pub(super) struct Route {
     pub query: Option<SchemaOf>,
     pub body: Option<BodyForm>,
     pub answer: Option<SchemaOf>,
+    /// Of the answer with 202: done, and to be carried on.
+    pub accepted: Option<SchemaOf>,
     /// Content type of the answer.
     pub media: &'static str,
     /// Other forms that the caller can ask for, which are text.
@@ -120,6 +125,7 @@ impl Route {
             query: None,
             body: None,
             answer: None,
+            accepted: None,
             media: JSON,
             also: &[],
             idempotent_by_key: false,
@@ -200,11 +206,31 @@ impl Route {
         self.body = Some(BodyForm { schema: SchemaGenerator::subschema_for::<B>, optional, media: JSON, check });
         self.answer = Some(SchemaGenerator::subschema_for::<A>);
         self.handled(move |call| {
-            no_query(&call)?;
-            let empty = optional && call.body.trim_ascii().is_empty();
-            let body = parse_json(if empty { b"{}" } else { &call.body })?;
+            let body = body_of(&call, optional)?;
             Ok(handle(call, body))
         })
+    }
+
+    /// A JSON body that may be left out, and a change of every shard: 204 when all hold it, 202 with those that do not yet.
+    pub fn spread<B, F>(mut self, handle: fn(Call, B) -> F) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        F: Future<Output = Result<Spread, ApiError>> + Send + 'static,
+    {
+        self = self.any_body(handle, true).status(204);
+        self.accepted = Some(SchemaGenerator::subschema_for::<Spread>);
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = body_of(&call, true).map(|body| handle(call, body));
+            Box::pin(async move {
+                let spread = answering?.await?;
+                let mut response = json(&spread)?;
+                if !spread.outstanding.is_empty() {
+                    *response.status_mut() = StatusCode::ACCEPTED;
+                }
+                Ok(response)
+            })
+        }));
+        self
     }
 
     /// Lines in, lines out.
@@ -341,6 +367,13 @@ impl Route {
         }));
         self
     }
+}
+
+/// `optional`: an empty one counts as `{}`.
+fn body_of<B: DeserializeOwned>(call: &Call, optional: bool) -> Result<B, ApiError> {
+    no_query(call)?;
+    let empty = optional && call.body.trim_ascii().is_empty();
+    parse_json(if empty { b"{}" } else { &call.body })
 }
 
 fn no_query(call: &Call) -> Result<(), ApiError> {

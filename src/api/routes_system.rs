@@ -6,7 +6,7 @@ use super::{
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    view::{ExecutorView, Gathered, NodeView, PoolView, ReasonBody, TenantBody, TenantView},
+    view::{ExecutorView, Gathered, NodeView, PoolView, ReasonBody, Spread, TenantBody, TenantView},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,20 +44,16 @@ pub(super) fn routes() -> Vec<Route> {
         .status(204)
         .errors(&[ErrorCode::InvalidArgument, ErrorCode::NotFound, ErrorCode::IllegalState]),
         Route::post("/api/v1/tenants/{tenantId}/pause", "tenant.pause", "Stop firing and starting for a tenant")
-            .optional_body(pause_tenant)
-            .status(204)
+            .spread(pause_tenant)
             .errors(BAD_BODY),
         Route::post("/api/v1/tenants/{tenantId}/resume", "tenant.resume", "Undo a tenant's pause")
-            .optional_body(resume_tenant)
-            .status(204)
+            .spread(resume_tenant)
             .errors(BAD_BODY),
         Route::post("/api/v1/system/pause", "system.pause", "Stop firing and starting everywhere")
-            .optional_body(pause_system)
-            .status(204)
+            .spread(pause_system)
             .errors(BAD_BODY),
         Route::post("/api/v1/system/resume", "system.resume", "Undo the system's pause")
-            .optional_body(resume_system)
-            .status(204)
+            .spread(resume_system)
             .errors(BAD_BODY),
         Route::post(
             "/api/v1/cluster/clock/accept",
@@ -99,16 +95,16 @@ async fn set_tenant(call: Call, body: TenantBody) -> Answer<TenantView> {
 async fn delete_tenant(call: Call, body: ReasonBody) -> Answer<()> {
     call.ops.tenant_delete(&call.caller, call.tenant(), body).await
 }
-async fn pause_tenant(call: Call, body: ReasonBody) -> Answer<()> {
+async fn pause_tenant(call: Call, body: ReasonBody) -> Answer<Spread> {
     call.ops.tenant_pause(&call.caller, call.tenant(), body).await
 }
-async fn resume_tenant(call: Call, body: ReasonBody) -> Answer<()> {
+async fn resume_tenant(call: Call, body: ReasonBody) -> Answer<Spread> {
     call.ops.tenant_resume(&call.caller, call.tenant(), body).await
 }
-async fn pause_system(call: Call, body: ReasonBody) -> Answer<()> {
+async fn pause_system(call: Call, body: ReasonBody) -> Answer<Spread> {
     call.ops.system_pause(&call.caller, body).await
 }
-async fn resume_system(call: Call, body: ReasonBody) -> Answer<()> {
+async fn resume_system(call: Call, body: ReasonBody) -> Answer<Spread> {
     call.ops.system_resume(&call.caller, body).await
 }
 async fn accept_clock(call: Call, body: ReasonBody) -> Answer<()> {

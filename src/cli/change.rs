@@ -45,6 +45,16 @@ pub(super) fn refused(code: ErrorCode, message: impl std::fmt::Display) -> Failu
     Failure { advice: code.advice(), ..Failure::new(code.exit_code(), format!("{}: {message}", code.as_str())) }
 }
 
+/// How far a change of every shard has come.
+pub(super) fn spread(answer: &Value) -> String {
+    let outstanding = answer["outstanding"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if outstanding.is_empty() {
+        return "done".to_owned();
+    }
+    let shards: Vec<String> = outstanding.iter().map(Value::to_string).collect();
+    format!("is kept; not known to hold it yet, and carried on by itself: shards {}", shards.join(", "))
+}
+
 /// `job 8193 default/report (PAUSED)`.
 pub(super) fn job(view: &Value) -> String {
     let text = |field: &str| view[field].as_str().unwrap_or("?").to_owned();
@@ -54,4 +64,16 @@ pub(super) fn job(view: &Value) -> String {
 /// `run 4097 of job 8193 (RUNNING)`.
 pub(super) fn run(view: &Value) -> String {
     format!("run {} of job {} ({})", view["runId"], view["jobId"], view["state"].as_str().unwrap_or("?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_outstanding_is_named() {
+        assert_eq!(spread(&Value::Null), "done");
+        assert_eq!(spread(&json!({})), "done");
+        assert!(spread(&json!({"outstanding": [3, 17]})).ends_with("shards 3, 17"));
+    }
 }

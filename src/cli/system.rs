@@ -1,7 +1,7 @@
 //! `campanile system ...`: the node and everything on it.
 
 use super::{
-    change::{Change, DryRun},
+    change::{Change, DryRun, spread},
     failure::Failure,
     output::{self, Column, Format},
     remote::Remote,
@@ -77,7 +77,7 @@ fn done(remote: &Remote, verb: &str, meaning: &str, change: &Change) -> Result<(
         let node = remote.get("/api/v1/cluster/node", &[])?;
         return DryRun::told(&format!("{meaning}; asked: {}", node["name"].as_str().unwrap_or("the node")));
     }
-    remote.post(&format!("/api/v1/{verb}"), &change.body())?;
-    output::text(&format!("{verb}: done\n"));
+    let answer = remote.post(&format!("/api/v1/{verb}"), &change.body())?;
+    output::text(&format!("{verb}: {}\n", spread(&answer)));
     Ok(())
 }

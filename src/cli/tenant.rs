@@ -1,7 +1,7 @@
 //! `campanile tenant ...`.
 
 use super::{
-    change::{Change, DryRun, refused},
+    change::{Change, DryRun, refused, spread},
     failure::Failure,
     output::{self, Column, Format},
     remote::{Remote, encoded},
@@ -145,7 +145,7 @@ fn done(remote: &Remote, tenant: &str, verb: &str, change: &Change) -> Result<()
         let now = if is_paused { "paused" } else { "not paused" };
         return DryRun::told(&format!("{verb} the tenant {tenant} ({now})"));
     }
-    remote.post(&format!("{}/{verb}", path(tenant)), &change.body())?;
-    output::text(&format!("{tenant}: {verb} done\n"));
+    let answer = remote.post(&format!("{}/{verb}", path(tenant)), &change.body())?;
+    output::text(&format!("{tenant}: {verb} {}\n", spread(&answer)));
     Ok(())
 }

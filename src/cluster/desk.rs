@@ -27,10 +27,10 @@ use tokio::sync::watch;
 
 /// See the module's text.
 pub struct Desk {
-    pub(super) members: watch::Receiver<Arc<Members>>,
-    pub(super) chronicle: Arc<Chronicle>,
-    pub(super) herald: Arc<Herald>,
-    pub(super) peers: GatewayPeers,
+    members: watch::Receiver<Arc<Members>>,
+    chronicle: Arc<Chronicle>,
+    herald: Arc<Herald>,
+    peers: GatewayPeers,
 }
 
 /// How a member stands, for placement.
@@ -85,6 +85,17 @@ pub fn alone() -> ApiError {
 }
 
 impl Desk {
+    /// Notes from now on who comes and goes.
+    pub fn open(
+        members: watch::Receiver<Arc<Members>>,
+        chronicle: Arc<Chronicle>,
+        herald: Arc<Herald>,
+        peers: GatewayPeers,
+    ) -> Arc<Self> {
+        tokio::spawn(keep_chronicle(members.clone(), chronicle.clone()));
+        Arc::new(Self { members, chronicle, herald, peers })
+    }
+
     pub fn members(&self, scheduler: &Scheduler) -> Answer<Vec<MemberView>> {
         let rows = scheduler.rows()?;
         let members = self.members.borrow().clone();
@@ -194,7 +205,7 @@ impl Desk {
 }
 
 /// Notes who comes, goes and changes, until nobody tells any more.
-pub(super) async fn keep_chronicle(mut members: watch::Receiver<Arc<Members>>, chronicle: Arc<Chronicle>) {
+async fn keep_chronicle(mut members: watch::Receiver<Arc<Members>>, chronicle: Arc<Chronicle>) {
     let mut before: Arc<Members> = Arc::default();
     loop {
         let now = members.borrow_and_update().clone();

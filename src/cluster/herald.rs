@@ -14,8 +14,15 @@ use tokio::runtime::Runtime;
 /// There while the node is cordoned: a restart does not change that.
 const CORDON_FILE: &str = "CORDONED";
 
-/// Runs the store's requests. Not dropped but let go: whoever lets it go may be a task of another runtime.
-pub(super) struct StoreRuntime(pub Mutex<Option<Runtime>>);
+/// Runs the store's requests, where it needs threads of its own. Not dropped but let go: whoever lets it go may be a task of another runtime.
+#[derive(Default)]
+pub struct StoreRuntime(Mutex<Option<Runtime>>);
+
+impl From<Runtime> for StoreRuntime {
+    fn from(runtime: Runtime) -> Self {
+        Self(Mutex::new(Some(runtime)))
+    }
+}
 
 impl Drop for StoreRuntime {
     fn drop(&mut self) {
@@ -27,12 +34,17 @@ impl Drop for StoreRuntime {
 
 /// See the module's text.
 pub struct Herald {
-    pub(super) dir: PathBuf,
-    pub(super) membership: Mutex<Option<Membership>>,
-    pub(super) _store: StoreRuntime,
+    dir: PathBuf,
+    membership: Mutex<Option<Membership>>,
+    _store: StoreRuntime,
 }
 
 impl Herald {
+    /// `dir`: the node's own. `store` ends with it.
+    pub fn new(dir: PathBuf, membership: Membership, store: StoreRuntime) -> Self {
+        Self { dir, membership: Mutex::new(Some(membership)), _store: store }
+    }
+
     fn tell(&self, tell: impl FnOnce(&Membership)) {
         if let Some(membership) = &*self.membership.lock() {
             tell(membership);
@@ -54,7 +66,7 @@ impl Herald {
 }
 
 /// Whether an operator has cordoned the node of this directory.
-pub(super) fn is_cordoned(dir: &Path) -> bool {
+pub fn is_cordoned(dir: &Path) -> bool {
     dir.join(CORDON_FILE).exists()
 }
 

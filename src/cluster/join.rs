@@ -19,7 +19,6 @@ use crate::{
 use campanile_actors::{chronicle::Chronicle, cluster::SharedStore, ports::StoreError, time::AgreedTime};
 use campanile_core::ownership::Settings;
 use campanile_schema::ids::SessionId;
-use parking_lot::Mutex;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -53,7 +52,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         .build()
         .map_err(|e| format!("no threads for the store: {e}"))?;
     let connected = runtime.spawn(async move { CqlStore::connect(&options).await });
-    let runtime = StoreRuntime(Mutex::new(Some(runtime)));
+    let runtime = StoreRuntime::from(runtime);
     let (store, format) = connected.await.map_err(|e| e.to_string())?.map_err(|e: StoreError| e.to_string())?;
     let generation = next_generation(&dir).map_err(|e| format!("{}: cannot count its starts: {e}", dir.display()))?;
     let node = node_id(&config.node.name);
@@ -101,14 +100,8 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         tls: TlsFiles::of(cluster),
     };
     let chronicle = Arc::new(Chronicle::default());
-    tokio::spawn(desk::keep_chronicle(known.clone(), chronicle.clone()));
-    let herald = Arc::new(Herald { dir: dir.clone(), membership: Mutex::new(Some(membership)), _store: runtime });
-    let desk = Arc::new(Desk {
-        members: known.clone(),
-        chronicle: chronicle.clone(),
-        herald: herald.clone(),
-        peers: peers.clone(),
-    });
+    let herald = Arc::new(Herald::new(dir.clone(), membership, runtime));
+    let desk = Desk::open(known.clone(), chronicle.clone(), herald.clone(), peers.clone());
     let connect = connect(gateway, peers.clone(), known, desk.clone());
     Ok(ClusterOptions {
         dir,

@@ -8,7 +8,7 @@ pub mod herald;
 mod join;
 pub mod keys;
 pub mod membership;
-mod peers;
+pub mod peers;
 
 pub use desk::owning;
 pub use join::{join, keep_mirror};

@@ -7,7 +7,7 @@ use super::{
     membership::Members,
 };
 use campanile_actors::{
-    calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
+    calls::{Peers, ShardAnswer, ShardCall, gone, nowhere, older},
     changes::mirror::{Copied, Place},
     messages::Answer,
     scheduler::Scheduler,
@@ -98,11 +98,6 @@ impl GatewayPeers {
     }
 }
 
-/// To an answer that only a later release gives otherwise.
-fn older() -> ApiError {
-    ApiError::new(ErrorCode::IllegalState, "the other node does not know this call: it is of an older release")
-}
-
 impl Inner {
     fn node_of(&self, session: SessionId) -> Option<NodeId> {
         self.members.borrow().others().find(|member| member.session == session).map(|member| member.node)
@@ -165,11 +160,9 @@ impl Peers for GatewayPeers {
         Box::pin(async move {
             match self.inner.send(owner, &Question::Ask { shard, call }, ANSWER).await? {
                 Reply::Asked(answer) => answer,
-                Reply::Heard
-                | Reply::Cordoned(_)
-                | Reply::Changed(_)
-                | Reply::Surveyed(_)
-                | Reply::NotUnderstood(_) => Err(nowhere()),
+                // To look for another owner would be in vain.
+                Reply::NotUnderstood(_) => Err(older()),
+                Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::Surveyed(_) => Err(nowhere()),
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use super::{Answer, Operations, access, audit, check_reason, invalid};
 use crate::auth::Caller;
-use campanile_schema::view::{ExecutorView, Gathered, NodeView, PoolView, ReasonBody, TenantBody, TenantView};
+use campanile_schema::view::{ExecutorView, Gathered, NodeView, PoolView, ReasonBody, Spread, TenantBody, TenantView};
 
 impl Operations {
     pub async fn tenant_get(&self, caller: &Caller, tenant: String) -> Answer<TenantView> {
@@ -44,19 +44,19 @@ impl Operations {
     }
 
     /// For operators, like its opposite: a tenant must not undo what contains it.
-    pub async fn tenant_pause(&self, caller: &Caller, tenant: String, body: ReasonBody) -> Answer<()> {
+    pub async fn tenant_pause(&self, caller: &Caller, tenant: String, body: ReasonBody) -> Answer<Spread> {
         self.pause(caller, "tenant.pause", Some(tenant), true, body).await
     }
 
-    pub async fn tenant_resume(&self, caller: &Caller, tenant: String, body: ReasonBody) -> Answer<()> {
+    pub async fn tenant_resume(&self, caller: &Caller, tenant: String, body: ReasonBody) -> Answer<Spread> {
         self.pause(caller, "tenant.resume", Some(tenant), false, body).await
     }
 
-    pub async fn system_pause(&self, caller: &Caller, body: ReasonBody) -> Answer<()> {
+    pub async fn system_pause(&self, caller: &Caller, body: ReasonBody) -> Answer<Spread> {
         self.pause(caller, "system.pause", None, true, body).await
     }
 
-    pub async fn system_resume(&self, caller: &Caller, body: ReasonBody) -> Answer<()> {
+    pub async fn system_resume(&self, caller: &Caller, body: ReasonBody) -> Answer<Spread> {
         self.pause(caller, "system.resume", None, false, body).await
     }
 
@@ -95,7 +95,7 @@ impl Operations {
         tenant: Option<String>,
         paused: bool,
         body: ReasonBody,
-    ) -> Answer<()> {
+    ) -> Answer<Spread> {
         access::operator(caller)?;
         tenant.iter().try_for_each(|tenant| access::check_tenant_name(tenant))?;
         check_reason(body.reason.as_deref())?;

@@ -276,7 +276,7 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let (tenant, body) = read::<TenantCall<ReasonBody>>(params)?.parts()?;
-                done(ops.tenant_pause(who, tenant, body).await)
+                ops.tenant_pause(who, tenant, body).await
             }
             .await,
         ),
@@ -285,15 +285,15 @@ pub(super) async fn call(ops: &Operations, who: &Caller, id: u32, method: &str, 
             id,
             &async {
                 let (tenant, body) = read::<TenantCall<ReasonBody>>(params)?.parts()?;
-                done(ops.tenant_resume(who, tenant, body).await)
+                ops.tenant_resume(who, tenant, body).await
             }
             .await,
         ),
         m::SYSTEM_PAUSE => {
-            answer(out, id, &async { done(ops.system_pause(who, read::<ReasonBody>(params)?).await) }.await);
+            answer(out, id, &async { ops.system_pause(who, read::<ReasonBody>(params)?).await }.await);
         }
         m::SYSTEM_RESUME => {
-            answer(out, id, &async { done(ops.system_resume(who, read::<ReasonBody>(params)?).await) }.await);
+            answer(out, id, &async { ops.system_resume(who, read::<ReasonBody>(params)?).await }.await);
         }
         m::CLOCK_ACCEPT => {
             answer(out, id, &async { done(ops.clock_accept(who, read::<ReasonBody>(params)?).await) }.await);

@@ -1,7 +1,7 @@
 //! Nodes whose wall clocks are wrong: due instants go on, and nothing is early, whosever clock it is.
 
 use crate::{
-    Bodies, every_second, nothing_missed_and_nothing_doubled, spread, support,
+    Bodies, every_second, is_ready, nothing_missed_and_nothing_doubled, says, spread, support,
     support::eventually,
     town::{SHARDS, Town},
 };
@@ -55,14 +55,6 @@ async fn only(town: &Town, nodes: &[u64]) {
     .await;
 }
 
-async fn says(town: &Town, node: u64, part: &str) {
-    let what = format!("node {node} says: {part}");
-    eventually(&what, || async {
-        town.scheduler(node).not_ready_reasons().iter().any(|reason| reason.contains(part)).then_some(())
-    })
-    .await;
-}
-
 async fn stop(mut town: Town) {
     for node in [1, 2, 3] {
         town.stop(node).await;
@@ -79,12 +71,12 @@ async fn a_node_whose_clock_is_wrong_gives_its_shards_away_and_takes_part_again_
         says(&town, 2, &format!("{how} what most nodes of the cluster agree on")).await;
         only(&town, &[1, 3]).await;
         for node in [1, 3] {
-            assert_eq!(town.scheduler(node).not_ready_reasons(), Vec::<String>::new());
+            is_ready(&town, node).await;
         }
         nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 5).await;
         town.set_clock(2, 0);
         spread(&town, 3).await;
-        assert_eq!(town.scheduler(2).not_ready_reasons(), Vec::<String>::new());
+        is_ready(&town, 2).await;
     }
     nothing_missed_and_nothing_doubled(&town, 2, &jobs, &bodies, 5).await;
     assert_eq!(*early.lock(), Vec::<i64>::new(), "bodies that began too early, ms");
@@ -108,11 +100,11 @@ async fn a_node_that_starts_with_a_wrong_clock_gets_nothing_until_it_is_right() 
         says(&town, 3, why).await;
         only(&town, &[1, 2]).await;
         for node in [1, 2] {
-            assert_eq!(town.scheduler(node).not_ready_reasons(), Vec::<String>::new());
+            is_ready(&town, node).await;
         }
         town.set_clock(3, 0);
         spread(&town, 3).await;
-        assert_eq!(town.scheduler(3).not_ready_reasons(), Vec::<String>::new());
+        is_ready(&town, 3).await;
         town.stop(3).await;
         only(&town, &[1, 2]).await;
     }
@@ -128,7 +120,7 @@ async fn two_nodes_that_never_agreed_go_on_each_by_its_own_clock() {
     town.start_off(2, 20_000).await;
     spread(&town, 2).await;
     for node in [1, 2] {
-        assert_eq!(town.scheduler(node).not_ready_reasons(), Vec::<String>::new());
+        is_ready(&town, node).await;
         town.stop(node).await;
     }
 }

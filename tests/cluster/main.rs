@@ -2,10 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod clocks;
+mod desk;
 mod executors;
+mod hops;
 mod limits;
 mod migrate;
+mod pauses;
+mod readiness;
 mod releases;
+mod roads;
 #[path = "../support/mod.rs"]
 mod support;
 mod town;
@@ -57,6 +62,21 @@ async fn spread(town: &Town, nodes: usize) {
         let cap = campanile_core::placement::cap(usize::from(SHARDS), 1, nodes as u64);
         let whole = owned.values().sum::<usize>() == usize::from(SHARDS);
         (whole && owned.len() == nodes && owned.values().all(|n| *n <= cap)).then_some(())
+    })
+    .await;
+}
+
+async fn is_ready(town: &Town, node: u64) {
+    eventually(&format!("node {node} is ready"), || async {
+        town.scheduler(node).not_ready_reasons().is_empty().then_some(())
+    })
+    .await;
+}
+
+async fn says(town: &Town, node: u64, part: &str) {
+    let what = format!("node {node} says: {part}");
+    eventually(&what, || async {
+        town.scheduler(node).not_ready_reasons().iter().any(|reason| reason.contains(part)).then_some(())
     })
     .await;
 }

@@ -1,7 +1,7 @@
 //! Nodes of two releases side by side: the later one knows formats that the earlier one does not.
 
 use crate::{
-    every_second, executor, manual_jobs, nothing_missed_and_nothing_doubled, run_each, spread,
+    every_second, executor, is_ready, manual_jobs, nothing_missed_and_nothing_doubled, run_each, spread,
     support::eventually,
     town::{SHARDS, Town},
 };
@@ -57,7 +57,7 @@ async fn a_rolling_upgrade_misses_nothing_and_the_way_back_is_refused_in_words()
     assert!(refused.contains(why), "{refused}");
     spread(&town, 2).await;
     for node in [1, 2] {
-        assert_eq!(town.scheduler(node).not_ready_reasons(), Vec::<String>::new());
+        is_ready(&town, node).await;
     }
     nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 10).await;
     executor.drain(Duration::from_secs(2)).await;

@@ -1,25 +1,27 @@
 //! Several nodes in this process on one store in memory, with membership and peers that are never wrong unless told to be.
 
-use super::support;
+use super::{
+    roads::{Road, Roads},
+    support,
+};
 use campanile::{
     clock::SystemClock,
-    cluster::membership::{self, Addresses, Membership},
+    cluster::{
+        desk::Desk,
+        herald::{Herald, StoreRuntime, is_cordoned},
+        membership::{self, Addresses, Membership},
+        peers::GatewayPeers,
+    },
     home::{Announce, ClusterOptions, HomeOptions},
     node::{Node, NodeOptions},
     secrets::KeyRing,
     store::memory::shared::{SharedEnd, SharedMemory},
 };
 use campanile_actors::{
-    calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
-    changes::mirror::{Copied, Place},
-    cluster::SharedStore,
-    messages::Answer,
-    owner::ClusterMember,
-    ports::Clock,
-    scheduler::Scheduler,
-    survey::{Answers, Survey, Surveyed},
+    chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, ports::Clock, scheduler::Scheduler,
     time::AgreedTime,
 };
+use campanile_client::Client;
 use campanile_core::{
     ownership::Settings,
     placement::{Member, NodeId, Owners, Standing, place},
@@ -29,15 +31,15 @@ use campanile_schema::{
     ids::{ClusterId, Epoch, JobId, SessionId, ShardId},
     rpc::executor::{ClusterNodes, NodeAddress},
 };
-use parking_lot::Mutex;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     future::Future,
     net::SocketAddr,
+    path::Path,
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -46,6 +48,8 @@ use tokio::sync::watch;
 pub const SHARDS: u16 = 16;
 /// Short, so that a take-over takes little of a test; long enough for a busy machine.
 const LEASE_MS: u64 = 1_500;
+/// Rises with each start of a node, as it does outside of tests.
+static GENERATION: AtomicU64 = AtomicU64::new(1);
 const GOSSIP_KEY: &str = "key-1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// See the module's text.
@@ -98,20 +102,6 @@ impl Clock for Watch {
     }
 }
 
-/// The way to each node's scheduler.
-#[derive(Default)]
-struct Roads {
-    /// Without those that are cut off.
-    schedulers: Mutex<BTreeMap<NodeId, Scheduler>>,
-    sessions: Mutex<BTreeMap<SessionId, NodeId>>,
-}
-
-/// The same, for one node.
-struct Road {
-    from: NodeId,
-    roads: Arc<Roads>,
-}
-
 struct Crier {
     node: NodeId,
     reads: Formats,
@@ -157,7 +147,7 @@ impl Announce for Crier {
 /// Membership over UDP.
 struct Gossip {
     node: NodeId,
-    membership: Mutex<Option<Membership>>,
+    herald: Arc<Herald>,
     roads: Arc<Roads>,
 }
 
@@ -166,9 +156,11 @@ impl Gossip {
         node: u64,
         seeds: &mut Vec<String>,
         kit: &Kit,
+        dir: &Path,
         agreed: AgreedTime,
         roads: Arc<Roads>,
-    ) -> (Self, watch::Receiver<Arc<Vec<ClusterMember>>>) {
+        chronicle: Arc<Chronicle>,
+    ) -> (Self, watch::Receiver<Arc<Vec<ClusterMember>>>, Arc<Desk>) {
         let loopback: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let options = membership::Options {
             cluster: "town".to_owned(),
@@ -182,14 +174,14 @@ impl Gossip {
         let me = membership::Me {
             node: NodeId(node),
             name: format!("n{node}"),
-            generation: 1,
+            generation: GENERATION.fetch_add(1, Ordering::Relaxed),
             session: SessionId::default(),
             addresses: Addresses { gateway: loopback, rpc: loopback, http: loopback },
             build: "test".to_owned(),
             event_format: membership::up_to(kit.reads.event),
             wire_format: membership::up_to(kit.reads.wire),
             shards: SHARDS,
-            cordoned: false,
+            cordoned: is_cordoned(dir),
             executors_at: None,
         };
         let membership = Membership::start(options, me).unwrap();
@@ -198,88 +190,23 @@ impl Gossip {
         }
         let (mirror, members) = watch::channel(Arc::default());
         tokio::spawn(campanile::cluster::keep_mirror(membership.members(), mirror, campanile::cluster::owning));
-        (Self { node: NodeId(node), membership: Mutex::new(Some(membership)), roads }, members)
+        let known = membership.members();
+        let herald = Arc::new(Herald::new(dir.to_owned(), membership, StoreRuntime::default()));
+        let desk = Desk::open(known.clone(), chronicle, herald.clone(), GatewayPeers::new(known));
+        (Self { node: NodeId(node), herald, roads }, members, desk)
     }
 }
 
 impl Announce for Gossip {
     fn session(&self, session: SessionId) {
         self.roads.sessions.lock().insert(session, self.node);
-        self.membership.lock().as_ref().unwrap().set_session(session);
+        self.herald.session(session);
     }
     fn draining(&self) {
-        self.membership.lock().as_ref().unwrap().set_draining(true);
+        self.herald.draining();
     }
     fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let membership = self.membership.lock().take();
-        Box::pin(async move { membership.unwrap().leave().await })
-    }
-}
-
-impl Peers for Road {
-    fn ask(
-        &self,
-        owner: SessionId,
-        shard: ShardId,
-        call: ShardCall,
-    ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>> {
-        let node = self.roads.sessions.lock().get(&owner).copied();
-        let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());
-        Box::pin(async move {
-            let Some(scheduler) = scheduler else { return Err(nowhere()) };
-            // As over a wire.
-            let call = rmp_serde::from_slice(&rmp_serde::to_vec_named(&call).unwrap()).unwrap();
-            let answer = scheduler.answer_peer(shard, call).await;
-            let answer: Answer<ShardAnswer> =
-                rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone())?;
-            answer
-        })
-    }
-
-    fn others(&self) -> Vec<SessionId> {
-        self.roads.sessions.lock().keys().copied().collect()
-    }
-
-    fn changes(
-        &self,
-        of: SessionId,
-        since: Option<Place>,
-    ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
-        let node = self.roads.sessions.lock().get(&of).copied();
-        let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());
-        Box::pin(async move {
-            let Some(scheduler) = scheduler else { return Err(nowhere()) };
-            let answer = scheduler.changes_for_peer(since);
-            let answer: Answer<Copied> =
-                rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone())?;
-            answer
-        })
-    }
-
-    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>> {
-        let nodes: BTreeSet<NodeId> =
-            self.roads.sessions.lock().values().copied().filter(|node| *node != self.from).collect();
-        let schedulers = self.roads.schedulers.lock().clone();
-        Box::pin(async move {
-            let mut answers = Vec::new();
-            for node in nodes {
-                let answer = match schedulers.get(&node) {
-                    Some(scheduler) => scheduler.survey(what).await,
-                    None => Err(nowhere()),
-                };
-                let answer: Answer<Surveyed> =
-                    rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone()).unwrap();
-                answers.push((format!("n{}", node.0), answer));
-            }
-            answers
-        })
-    }
-
-    fn tell_released(&self, shard: ShardId, successor: SessionId) {
-        let node = self.roads.sessions.lock().get(&successor).copied();
-        if let Some(scheduler) = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned()) {
-            scheduler.released_to(successor, shard);
-        }
+        self.herald.leave()
     }
 }
 
@@ -332,7 +259,9 @@ impl Town {
     ) -> Result<(), String> {
         let end = self.store.end();
         let agreed = AgreedTime::default();
+        let chronicle = Arc::new(Chronicle::default());
         let announce: Arc<dyn Announce>;
+        let mut desk = None;
         let members = match &mut self.gossip {
             None => {
                 let node = NodeId(node);
@@ -341,8 +270,11 @@ impl Town {
                 self.members.subscribe()
             }
             Some(seeds) => {
-                let (gossip, members) = Gossip::start(node, seeds, &kit, agreed.clone(), self.roads.clone());
+                let (roads, chronicle) = (self.roads.clone(), chronicle.clone());
+                let (gossip, members, its_desk) =
+                    Gossip::start(node, seeds, &kit, dir.path(), agreed.clone(), roads, chronicle);
                 announce = Arc::new(gossip);
+                desk = Some(its_desk);
                 members
             }
         };
@@ -371,8 +303,8 @@ impl Town {
             },
             members,
             nodes: self.addresses.subscribe(),
-            chronicle: Arc::default(),
-            desk: None,
+            chronicle,
+            desk,
             announce,
             peers: Arc::new(Road { from: NodeId(node), roads: self.roads.clone() }),
             connect: Box::new(|_| Box::pin(async { Ok(()) })),
@@ -403,6 +335,15 @@ impl Town {
         self.nodes[&node].addresses.1.to_string()
     }
 
+    pub fn http(&self, node: u64) -> SocketAddr {
+        self.nodes[&node].addresses.0
+    }
+
+    /// As an operator.
+    pub async fn client(&self, node: u64) -> Client {
+        Client::connect(&self.rpc(node), support::TOKEN).await.unwrap()
+    }
+
     /// How many shards each node owns, as the rows say.
     pub fn owned(&self) -> BTreeMap<u64, usize> {
         let mut owned = BTreeMap::new();
@@ -427,8 +368,12 @@ impl Town {
 
     /// The node of a job's shard, as the rows say.
     pub fn owner_of(&self, job: JobId) -> Option<u64> {
+        self.owner_of_shard(job.shard(SHARDS))
+    }
+
+    pub fn owner_of_shard(&self, shard: ShardId) -> Option<u64> {
         let owners = self.store.owners();
-        let session = owners.get(&job.shard(SHARDS))?;
+        let session = owners.get(&shard)?;
         self.roads.sessions.lock().get(session).map(|node| node.0)
     }
 
@@ -478,6 +423,31 @@ impl Town {
         self.members.send_modify(|members| {
             *members = Arc::new(members.iter().filter(|member| member.node != NodeId(node)).cloned().collect());
         });
+    }
+
+    /// The other nodes cannot ask it. It can ask them, everybody knows of it, and it keeps what it has.
+    pub fn deafen(&self, node: u64) {
+        self.roads.schedulers.lock().remove(&NodeId(node));
+    }
+
+    pub fn hear_again(&self, node: u64) {
+        self.roads.schedulers.lock().insert(NodeId(node), self.scheduler(node).clone());
+    }
+
+    /// No node reaches the store; they still see each other.
+    pub fn cut_store(&self, cut: bool) {
+        self.nodes.values().for_each(|house| house.end.weather().cut.store(cut, Ordering::Release));
+    }
+
+    /// The next so many calls for a shard go to a node that does not own it, from whichever node they come.
+    pub fn lead_astray(&self, shard: ShardId, to: u64, calls: usize) {
+        self.roads.astray.lock().insert(shard, (NodeId(to), calls));
+        self.roads.hops.lock().clear();
+    }
+
+    /// Who asked whom since then.
+    pub fn hops(&self) -> Vec<(u64, u64)> {
+        self.roads.hops.lock().iter().map(|(from, to)| (from.0, to.0)).collect()
     }
 
     pub fn lose_every(&self, node: u64, every: u64) {

@@ -366,7 +366,9 @@ impl Caller {
     pub async fn pause_tenant(&mut self, node: &Scheduler, paused: bool) -> Result<bool, String> {
         self.tenant.paused = None;
         match said(node.set_paused(Some(&self.tenant.name), paused, None).await)? {
-            Said::Yes(()) => {
+            // Kept, and on its way to some shards when the power went.
+            Said::Yes(spread) if !spread.outstanding.is_empty() => Ok(false),
+            Said::Yes(_) => {
                 self.tell(|| format!("tenant paused: {paused}"));
                 self.tenant.paused = Some(paused);
                 Ok(true)

@@ -117,6 +117,13 @@ impl ShardState {
         (wall_us.max(0) as u64).max(self.hlc + 1)
     }
 
+    /// Version of a pause's next change, in the shard that gives them: above all before it, also when the clock was set back or the last
+    /// change was made by a node whose clock is ahead.
+    pub fn next_pause(&self, scope: &PauseScope, wall_us: i64) -> u64 {
+        let held = self.pauses.get(scope).map_or(0, |pause| pause.1);
+        (wall_us.max(0) as u64).max(held + 1)
+    }
+
     /// Why instants of a tenant do not fire.
     pub fn paused(&self, tenant: &str) -> Option<SkipReason> {
         if self.pauses.is_empty() {
@@ -153,5 +160,27 @@ mod tests {
         assert!(shard.creates.is_empty());
         let before: ShardState = decode("shard state", &encode(&ShardState::default())).unwrap();
         assert!(before.creates.is_empty(), "a state without keys is as it was before there were any");
+    }
+    /// Two nodes whose clocks differ by a second ask for changes half a second apart.
+    #[test]
+    fn of_two_changes_the_later_one_counts_whichever_clock_is_ahead() {
+        let scope = PauseScope::Tenant("acme".to_owned());
+        let (ahead_us, behind_us) = (10_000_000, 9_500_000);
+        let set = |shard: &mut ShardState, paused, version| {
+            shard.apply(&Event::PauseSet { scope: scope.clone(), paused, version });
+        };
+        let (mut home, mut other) = (ShardState::default(), ShardState::default());
+        let pause = home.next_pause(&scope, ahead_us);
+        set(&mut home, true, pause);
+        // The home shard moves to the other node.
+        let resume = home.next_pause(&scope, behind_us);
+        set(&mut home, false, resume);
+        assert!(resume > pause && home.paused("acme").is_none());
+        // The two come to another shard in the wrong order.
+        set(&mut other, false, resume);
+        set(&mut other, true, pause);
+        assert_eq!(other, home);
+        assert_eq!(home.next_pause(&scope, 20_000_000), 20_000_000, "as near to the time as it can be");
+        assert_eq!(ShardState::default().next_pause(&scope, -5), 1, "above nothing at all");
     }
 }

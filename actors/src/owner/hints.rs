@@ -78,6 +78,11 @@ pub(super) struct Planner {
 }
 
 impl Planner {
+    /// Shards that a node is to have, by the last placement.
+    pub fn given(&self, node: NodeId) -> impl Iterator<Item = ShardId> + '_ {
+        self.placement.iter().filter(move |(_, to)| **to == node).map(|(shard, _)| *shard)
+    }
+
     /// See [`Seen::new`].
     pub fn hints(
         &mut self,

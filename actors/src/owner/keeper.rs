@@ -255,10 +255,13 @@ impl Keeper {
         let (me, shards) = (self.owner.session(), self.directory.shards);
         let own = members.iter().find(|member| member.session == me);
         *self.directory.refused.write() = own.and_then(|own| own.refused.clone());
-        let (planner, ahead) = (&mut self.planner, &mut self.ahead);
+        let (planner, ahead, directory) = (&mut self.planner, &mut self.ahead, &self.directory);
         self.owner.hint_by(|rows, over, leaving| {
             let hints = planner.hints(me, shards, &members, rows, over, leaving);
             ahead.look(me, &members, rows, &hints.wanted);
+            if let Some(own) = own.filter(|_| !rows.is_empty()) {
+                directory.settling.learn(own.standing, planner.given(own.node), |shard| directory.serves(shard));
+            }
             hints
         });
     }

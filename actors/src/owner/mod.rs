@@ -10,10 +10,12 @@ mod hints;
 mod keeper;
 pub mod lanes;
 mod load;
+mod settling;
 
 pub use formats::InUse;
 pub use hints::{ClusterMember, Seen};
 pub use keeper::{Keeper, KeeperParts};
+pub use settling::Settling;
 
 use crate::{
     ending,

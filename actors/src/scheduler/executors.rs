@@ -5,6 +5,7 @@ use crate::{
     calls::{ShardCall, ask, gone},
     directory::Directory,
     messages::{Answer, End, FinishBatch, PoolMsg},
+    parts::parts,
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -21,9 +22,13 @@ use tokio::sync::{mpsc, oneshot};
 async fn finish_elsewhere(directory: Arc<Directory>, shard: ShardId, ends: Vec<End>) {
     let (ended, places): (Vec<Ended>, Vec<_>) =
         ends.into_iter().map(|End { ended, batch, index }| (ended, (batch, index))).unzip();
-    let outcomes: Vec<FinishOutcome> = ask(&directory, shard, ShardCall::Finish(ended)).await.unwrap_or_default();
-    for (n, (batch, index)) in places.into_iter().enumerate() {
-        batch.set(index, outcomes.get(n).copied().unwrap_or(FinishOutcome::Again));
+    let mut places = places.into_iter();
+    for part in parts(ended) {
+        let of_part = places.by_ref().take(part.len()).collect::<Vec<_>>();
+        let outcomes: Vec<FinishOutcome> = ask(&directory, shard, ShardCall::Finish(part)).await.unwrap_or_default();
+        for (n, (batch, index)) in of_part.into_iter().enumerate() {
+            batch.set(index, outcomes.get(n).copied().unwrap_or(FinishOutcome::Again));
+        }
     }
 }
 

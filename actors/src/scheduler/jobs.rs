@@ -3,7 +3,9 @@
 use super::{Scheduler, no_such};
 use crate::{
     calls::{Once, ShardCall, ask, gone},
+    directory::Directory,
     messages::Answer,
+    parts::parts,
 };
 use campanile_core::{
     cron,
@@ -22,7 +24,10 @@ use campanile_schema::{
     view::{Created, Preview, PreviewBody},
 };
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 impl Scheduler {
     /// Checks, seals secrets, resolves.
@@ -79,20 +84,10 @@ impl Scheduler {
                 Err(error) => answers[index] = Err(error),
             }
         }
-        let mut asked = Vec::new();
-        for (shard, specs) in groups {
-            let places: Vec<usize> = specs.iter().map(|(index, _)| *index).collect();
-            let directory = directory.clone();
-            let answer = async move {
-                ask::<Vec<(usize, Answer<Created>)>>(&directory, shard, ShardCall::CreateMany(specs)).await
-            };
-            asked.push((places, tokio::spawn(answer)));
-        }
-        for (places, answer) in asked {
-            match answer.await.unwrap_or_else(|_| Err(gone())) {
-                Ok(made) => made.into_iter().for_each(|(index, made)| answers[index] = made),
-                Err(error) => places.into_iter().for_each(|index| answers[index] = Err(error.clone())),
-            }
+        let asked = groups.into_iter().map(|(shard, specs)| tokio::spawn(create_many(directory.clone(), shard, specs)));
+        for made in asked.collect::<Vec<_>>() {
+            // Without an answer nobody knows, as it was said above.
+            made.await.unwrap_or_default().into_iter().for_each(|(index, made)| answers[index] = made);
         }
         answers
     }
@@ -185,6 +180,25 @@ impl Scheduler {
         let now = self.directory().map_or_else(|_| 0, |d| d.time.now_ms());
         preview(body, now)
     }
+}
+
+/// All of them in one shard, in their order: of two with one name the first is made.
+async fn create_many(
+    directory: Arc<Directory>,
+    shard: ShardId,
+    specs: Vec<(usize, StoredJob)>,
+) -> Vec<(usize, Answer<Created>)> {
+    let mut made = Vec::with_capacity(specs.len());
+    // On a node alone nothing travels.
+    let parts = if directory.membership.is_some() { parts(specs) } else { vec![specs] };
+    for part in parts {
+        let places: Vec<usize> = part.iter().map(|(index, _)| *index).collect();
+        match ask::<Vec<(usize, Answer<Created>)>>(&directory, shard, ShardCall::CreateMany(part)).await {
+            Ok(some) => made.extend(some),
+            Err(error) => made.extend(places.into_iter().map(|index| (index, Err(error.clone())))),
+        }
+    }
+    made
 }
 
 /// A job that was read, as it is stored, but for the values of its secrets.

@@ -89,6 +89,7 @@ impl Scheduler {
                         "the cluster's store does not answer: without a lease the node decides nothing".to_owned(),
                     );
                 }
+                reasons.extend(directory.settling.reason(|shard| directory.serves(shard)));
                 if let Some(why) = &*directory.refused.read() {
                     reasons.push(format!("the cluster does not take this node: {why}"));
                 }

@@ -2,10 +2,13 @@
 
 use super::Scheduler;
 use crate::{
-    calls::{ShardCall, TenantFacts, TenantUse, ask, gone},
+    calls::{ShardCall, TenantFacts, TenantUse, ask, gone, is_older},
+    directory::Directory,
+    everywhere::{ask_all, ask_each},
     lending::Counts,
     maintenance,
     messages::{Answer, PoolMsg},
+    pauses::pause_home,
     quota::home_of,
 };
 use campanile_core::{ownership::rows::ShardRow, spec};
@@ -15,9 +18,12 @@ use campanile_schema::{
     ids::{SessionId, ShardId},
     stored::TenantRecord,
     time::Timestamp,
-    view::{ExecutorView, NodeView, PoolView, RunView, TenantBody, TenantView},
+    view::{ExecutorView, NodeView, PoolView, RunView, Spread, TenantBody, TenantView},
 };
-use std::{collections::BTreeSet, sync::atomic::Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+};
 use tokio::sync::oneshot;
 
 /// What a node of a cluster knows of its shards.
@@ -38,12 +44,10 @@ impl Scheduler {
         let directory = self.directory()?;
         spec::check_tenant("tenantId", tenant)?;
         let shard = home_of(tenant, directory.shards);
-        let TenantFacts { limits, paused, counts, paused_itself } =
-            ask(&directory, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
-        let gauge = directory.tenants.known(tenant);
-        // Also one that stands in some shards only, because its call did not come to its end.
-        let paused_itself = paused_itself || gauge.as_ref().is_some_and(|gauge| gauge.paused.load(Ordering::Relaxed));
-        let here = gauge.map(|gauge| {
+        let facts: TenantFacts = ask(&directory, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
+        let paused_itself = paused_itself(&directory, &facts, tenant);
+        let TenantFacts { limits, paused, counts, .. } = facts;
+        let here = directory.tenants.known(tenant).map(|gauge| {
             let count = |n: &std::sync::atomic::AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
             let (jobs, running, waiting) = (count(&gauge.jobs), count(&gauge.running), count(&gauge.waiting));
             Counts { jobs, running, waiting, wanted: 0 }
@@ -77,9 +81,8 @@ impl Scheduler {
         let mut names: BTreeSet<String> = directory.tenants.names().into_iter().collect();
         if directory.membership.is_some() {
             // Some may be known on other nodes only.
-            for shard in 0..directory.shards {
-                names.extend(ask::<Vec<String>>(&directory, ShardId(shard), ShardCall::Tenants).await?);
-            }
+            let shards = (0..directory.shards).map(ShardId);
+            names.extend(ask_all::<Vec<String>>(&directory, shards, &ShardCall::Tenants).await?.into_iter().flatten());
         }
         let mut views = Vec::with_capacity(names.len());
         for tenant in names {
@@ -105,13 +108,10 @@ impl Scheduler {
             return Err(error.clone());
         }
         let directory = self.directory()?;
-        let mut found = TenantUse::default();
-        for shard in 0..directory.shards {
-            let TenantUse { jobs, open_runs } =
-                ask(&directory, ShardId(shard), ShardCall::TenantUse(tenant.to_owned())).await?;
-            (found.jobs, found.open_runs) = (found.jobs + jobs, found.open_runs + open_runs);
-        }
-        let TenantUse { jobs, open_runs } = found;
+        let all = || (0..directory.shards).map(ShardId);
+        let uses: Vec<TenantUse> = ask_all(&directory, all(), &ShardCall::TenantUse(tenant.to_owned())).await?;
+        let jobs: u64 = uses.iter().map(|of_shard| of_shard.jobs).sum();
+        let open_runs: u64 = uses.iter().map(|of_shard| of_shard.open_runs).sum();
         if jobs > 0 || open_runs > 0 {
             let message = format!(
                 "the tenant '{tenant}' has {jobs} jobs and {open_runs} open runs: delete its jobs, and cancel its runs or wait until they have ended"
@@ -124,10 +124,13 @@ impl Scheduler {
         }
         // The home shard last: as long as it holds anything the tenant is known, so what a crash leaves half done can be done again.
         let home = home_of(tenant, directory.shards);
-        let others = (0..directory.shards).map(ShardId).filter(|shard| *shard != home);
-        for shard in others.chain([home]) {
-            ask::<()>(&directory, shard, ShardCall::DeleteTenant(tenant.to_owned())).await?;
+        let facts: TenantFacts = ask(&directory, home, ShardCall::GetTenant(tenant.to_owned())).await?;
+        if paused_itself(&directory, &facts, tenant) {
+            change_pause(&directory, PauseScope::Tenant(tenant.to_owned()), false).await?;
         }
+        let delete = ShardCall::DeleteTenant(tenant.to_owned());
+        ask_all::<()>(&directory, all().filter(|shard| *shard != home), &delete).await?;
+        ask::<()>(&directory, home, delete).await?;
         directory.tick_quotas();
         Ok(())
     }
@@ -154,8 +157,9 @@ impl Scheduler {
         self.tenant(tenant).await
     }
 
-    /// `tenant` None = the whole system. Answered when every shard holds it.
-    pub async fn set_paused(&self, tenant: Option<&str>, paused: bool, _reason: Option<String>) -> Answer<()> {
+    /// `tenant` None = the whole system. With an answer the change is kept and is the newest one; in it are the shards that were not
+    /// heard to hold it in time, and that come to hold it without another call.
+    pub async fn set_paused(&self, tenant: Option<&str>, paused: bool, _reason: Option<String>) -> Answer<Spread> {
         let directory = self.directory()?;
         let scope = match tenant {
             Some(tenant) => {
@@ -164,14 +168,9 @@ impl Scheduler {
             }
             None => PauseScope::System,
         };
-        // Rises with time, also over restarts and owners.
-        let version = directory.time.now_us().max(0) as u64;
-        for shard in 0..directory.shards {
-            let scope = scope.clone();
-            ask::<()>(&directory, ShardId(shard), ShardCall::SetPause { scope, paused, version }).await?;
-        }
+        let spread = change_pause(&directory, scope, paused).await?;
         directory.tick_quotas();
-        Ok(())
+        Ok(spread)
     }
 
     /// Executors of this node.
@@ -234,4 +233,29 @@ impl Scheduler {
             missing: Vec::new(),
         })
     }
+}
+
+/// Whether a tenant is paused, and not only with the whole system: also in some shards only, because its call did not come to its end.
+fn paused_itself(directory: &Directory, facts: &TenantFacts, tenant: &str) -> bool {
+    let here = directory.tenants.known(tenant);
+    facts.paused_itself || here.is_some_and(|gauge| gauge.paused.load(Ordering::Relaxed))
+}
+
+/// First in the home shard, which makes it the newest change; then everywhere.
+async fn change_pause(directory: &Arc<Directory>, scope: PauseScope, paused: bool) -> Answer<Spread> {
+    let home = pause_home(&scope, directory.shards);
+    let version = match ask(directory, home, ShardCall::ChangePause { scope: scope.clone(), paused }).await {
+        Err(error) if is_older(&error) => {
+            // As its release does it, which knows no better.
+            let version = directory.time.now_us().max(0) as u64;
+            ask::<()>(directory, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;
+            version
+        }
+        said => said?,
+    };
+    let set = ShardCall::SetPause { scope, paused, version };
+    let others = (0..directory.shards).map(ShardId).filter(|shard| *shard != home);
+    let answers = ask_each::<()>(directory, others.map(|shard| (shard, set.clone()))).await;
+    let outstanding = answers.into_iter().filter(|(_, answer)| answer.is_err()).map(|(shard, _)| shard.0);
+    Ok(Spread { outstanding: outstanding.collect() })
 }

@@ -4,6 +4,7 @@ use super::{Shard, Slot, append::not_found};
 use crate::{
     calls::{FinalAction, Port, ShardAnswer, ShardCall, gone, nowhere},
     messages::{Answer, Bind, End, Envelope, FinishBatch, ReplyTo, ShardMsg},
+    pauses::Pause,
 };
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
@@ -57,9 +58,11 @@ impl Shard {
                 tokio::spawn(async move { port.send(outcomes.await.map_err(|_| gone())) });
             }
             ShardCall::SetTenant(tenant) => self.set_tenant(myself, tenant, Port::new(port)),
+            ShardCall::ChangePause { scope, paused } => self.change_pause(myself, scope, paused, Port::new(port)),
             ShardCall::SetPause { scope, paused, version } => {
-                self.set_pause(myself, scope, paused, version, Port::new(port));
+                self.hold_pauses(myself, vec![Pause { scope, paused, version }], Port::new(port));
             }
+            ShardCall::HoldPauses(pauses) => self.hold_pauses(myself, pauses, Port::new(port)),
             ShardCall::DeleteTenant(tenant) => self.delete_tenant(myself, tenant, Port::new(port)),
             ShardCall::TenantUse(tenant) => self.tenant_use(&tenant, Port::new(port)),
             ShardCall::GetJob(job) => self.get_job(job, Port::new(port)),

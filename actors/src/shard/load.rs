@@ -5,6 +5,7 @@ use crate::{
     directory::Directory,
     lending::Heard,
     messages::PoolMsg,
+    pauses::{Pause, pause_home},
     ports::{Manifest, Part, Position, Snapshots, StoreError},
 };
 use campanile_core::{
@@ -22,6 +23,7 @@ use hashbrown::{HashMap, HashSet};
 use std::{
     collections::VecDeque,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 /// A shard read from the store, before its actor starts.
@@ -273,8 +275,13 @@ impl Shard {
             self.directory.gauge(&tenant.tenant).set_limits(tenant);
             self.directory.to_pool(PoolMsg::SetQuota(tenant.clone()));
         }
-        for (scope, (paused, _)) in &self.state.pauses {
-            tell_of_pause(&self.directory, scope, *paused);
+        for (scope, (paused, version)) in &self.state.pauses {
+            let pause = Pause { scope: scope.clone(), paused: *paused, version: *version };
+            tell_of_pause(&self.directory, &pause);
+            if pause_home(scope, self.directory.shards) == self.id {
+                // Who served it before may have died before all shards held it.
+                self.directory.pauses.owe(pause, self.directory.shards, Duration::ZERO);
+            }
         }
         release_effects(&self.directory, effects);
         self.directory.shard_is_up();
@@ -297,12 +304,16 @@ impl Shard {
 }
 
 /// Every shard holds every pause, so every node hears of it, also of those that came before it.
-pub(super) fn tell_of_pause(directory: &Directory, scope: &PauseScope, paused: bool) {
+pub(super) fn tell_of_pause(directory: &Directory, pause: &Pause) {
+    let Pause { scope, paused, version } = pause;
+    if !directory.pauses.is_newest(scope, *version) {
+        return;
+    }
     match scope {
         PauseScope::Tenant(tenant) => {
-            directory.gauge(tenant).paused.store(paused, Ordering::Relaxed);
-            directory.to_pool(PoolMsg::PauseTenant(tenant.clone(), paused));
+            directory.gauge(tenant).paused.store(*paused, Ordering::Relaxed);
+            directory.to_pool(PoolMsg::PauseTenant(tenant.clone(), *paused));
         }
-        PauseScope::System => directory.tenants.system_paused.store(paused, Ordering::Relaxed),
+        PauseScope::System => directory.tenants.system_paused.store(*paused, Ordering::Relaxed),
     }
 }

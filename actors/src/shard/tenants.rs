@@ -4,6 +4,7 @@ use super::{Shard, lending::remind_all, load::tell_of_pause};
 use crate::{
     calls::{Port, TenantUse},
     messages::{PoolMsg, ReplyTo, ShardMsg},
+    pauses::{CALLERS_TURN, Pause},
 };
 use campanile_core::job::Reply;
 use campanile_schema::{
@@ -27,21 +28,42 @@ impl Shard {
         });
     }
 
-    pub(super) fn set_pause(
+    /// In the home shard of a pause: all changes of it are made here, one after the other, and each is newer than those before whatever the
+    /// clocks say.
+    pub(super) fn change_pause(
         &mut self,
         myself: &ActorRef<ShardMsg>,
         scope: PauseScope,
         paused: bool,
-        version: u64,
-        port: Port<()>,
+        port: Port<u64>,
     ) {
+        let version = self.state.next_pause(&scope, self.directory.time.now_us());
         let event = Event::PauseSet { scope: scope.clone(), paused, version };
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
-        // An older call that came later changes nothing.
-        let paused = self.state.pauses.get(&scope).is_some_and(|(paused, _)| *paused);
         let directory = self.directory.clone();
         self.when_durable(move || {
-            tell_of_pause(&directory, &scope, paused);
+            let pause = Pause { scope, paused, version };
+            tell_of_pause(&directory, &pause);
+            directory.pauses.owe(pause, directory.shards, CALLERS_TURN);
+            port.send(Ok(version));
+        });
+    }
+
+    /// What is older than what is held changes nothing.
+    pub(super) fn hold_pauses(&mut self, myself: &ActorRef<ShardMsg>, pauses: Vec<Pause>, port: Port<()>) {
+        let newer = |pause: &Pause| self.state.pauses.get(&pause.scope).is_none_or(|held| pause.version > held.1);
+        let newer: Vec<Pause> = pauses.into_iter().filter(newer).collect();
+        if !newer.is_empty() {
+            let event = |pause: &Pause| {
+                let Pause { scope, paused, version } = pause.clone();
+                Event::PauseSet { scope, paused, version }
+            };
+            let events = newer.iter().map(event).collect();
+            self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+        }
+        let directory = self.directory.clone();
+        self.when_durable(move || {
+            newer.iter().for_each(|pause| tell_of_pause(&directory, pause));
             port.send(Ok(()));
         });
     }
@@ -54,10 +76,15 @@ impl Shard {
         if limited {
             events.push(Event::TenantDeleted { tenant: tenant.clone() });
         }
-        if let Some((true, version)) = self.state.pauses.get(&scope) {
-            // What was decided before, and comes late, stays older than this.
-            let version = (version + 1).max(self.directory.time.now_us().max(0) as u64);
-            events.push(Event::PauseSet { scope: scope.clone(), paused: false, version });
+        // Its home shard has ended the pause already; this shard did not hear of it, or a node of an older release deletes. Not by this
+        // node's clock: the next change of the pause must be newer in any case.
+        let pause = self.state.pauses.get(&scope).filter(|held| held.0).map(|held| Pause {
+            scope: scope.clone(),
+            paused: false,
+            version: held.1 + 1,
+        });
+        if let Some(Pause { scope, paused, version }) = pause.clone() {
+            events.push(Event::PauseSet { scope, paused, version });
         }
         if !events.is_empty() {
             self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
@@ -69,7 +96,7 @@ impl Shard {
                 remind_all(&directory, &none);
                 directory.to_pool(PoolMsg::SetQuota(none));
             }
-            tell_of_pause(&directory, &scope, false);
+            pause.iter().for_each(|pause| tell_of_pause(&directory, pause));
             port.send(Ok(()));
         });
     }
