@@ -27,6 +27,8 @@ pub struct Roads {
     /// Without those that are cut off.
     pub schedulers: Mutex<BTreeMap<NodeId, Scheduler>>,
     pub sessions: Mutex<BTreeMap<SessionId, NodeId>>,
+    /// Those cannot ask either.
+    pub cut_off: Mutex<BTreeSet<NodeId>>,
     /// By shard: the node that takes it for another's, and is right again after so many calls.
     pub astray: Mutex<BTreeMap<ShardId, (NodeId, usize)>>,
     /// Who asked whom, for those shards.
@@ -36,6 +38,9 @@ pub struct Roads {
 impl Roads {
     /// Where a call for a shard is sent that this session should own.
     fn way(&self, from: NodeId, owner: SessionId, shard: ShardId) -> Option<NodeId> {
+        if self.cut_off.lock().contains(&from) {
+            return None;
+        }
         let right = self.sessions.lock().get(&owner).copied()?;
         let mut astray = self.astray.lock();
         let Some((wrong, left)) = astray.get_mut(&shard) else { return Some(right) };

@@ -401,16 +401,18 @@ impl Town {
         house
     }
 
-    /// The others take it for dead, and it cannot reach the store.
+    /// The others take it for dead, and it reaches neither them nor the store.
     pub fn cut_off(&self, node: u64) {
         self.nodes[&node].end.weather().cut.store(true, Ordering::Release);
         self.roads.schedulers.lock().remove(&NodeId(node));
+        self.roads.cut_off.lock().insert(NodeId(node));
         self.gone(node);
     }
 
     /// The store answers it again; the others will hear of its next session.
     pub fn reconnect(&self, node: u64) {
         self.roads.schedulers.lock().insert(NodeId(node), self.scheduler(node).clone());
+        self.roads.cut_off.lock().remove(&NodeId(node));
         self.nodes[&node].end.weather().cut.store(false, Ordering::Release);
     }
 
