@@ -10,6 +10,8 @@ pub mod tables;
 pub mod weather;
 
 #[cfg(test)]
+mod owning;
+#[cfg(test)]
 mod tests;
 
 use self::{
