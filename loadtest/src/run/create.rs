@@ -73,7 +73,10 @@ pub(super) async fn create(scenario: &Scenario, maker: &Maker<'_>, mark: &str) -
         }
         (maker.tell)("the jobs took longer to create than was foreseen; they are made anew with more time");
         let made: Vec<JobId> = due.iter().flat_map(|n| std::mem::take(&mut jobs[*n])).collect();
-        delete(maker.caller, &made).await;
+        tokio::select! {
+            () = delete(maker.caller, &made) => {}
+            () = maker.stop.wanted() => return Err(Early::Interrupted),
+        }
         guess_ms *= 3;
     }
     Err(Early::NotRun(format!("{count} jobs take too long to create: give fewer jobs, or a longer settle_s")))

@@ -78,12 +78,13 @@ impl Traces {
         if let (None, Some(mark)) = (&ended, sweep) {
             ended = patience.sweep(client, mark, &mut left).await;
         }
+        let jobs_stay = ended.is_some();
         if ended.is_none() {
             ended = patience.set_back(client, &mut limits).await;
         }
         let why = ended?;
         let mut what = Vec::new();
-        if !left.is_empty() || count > 0 && sweep.is_some() {
+        if jobs_stay {
             what.push(format!("at least {} of {count} jobs (label from=loadtest)", left.len()));
         }
         if !limits.is_empty() {
