@@ -348,7 +348,7 @@ bench: release ## Triggers per second and lateness, end to end and durable: BENC
 	target/release/campanile-loadtest bench --server-bin target/release/campanile --dir $(RUNS)/bench \
 		--jobs $(BENCH_JOBS) --rate $(BENCH_RATE) --seconds $(BENCH_SECONDS) $(BENCH_ARGS)
 
-bench-cluster: release ## 1, 2, 3 nodes on Apache Cassandra: CPU, requests and lateness a trigger; --kill: a take-over (BENCH_CLUSTER_ARGS); 10 min
+bench-cluster: release ## 1, 2, 3 nodes on Apache Cassandra: CPU, requests and lateness a trigger; --kill: a take-over, --drain: a stop (BENCH_CLUSTER_ARGS); 10 min
 	@$(need)
 	need $(BUILD_NEEDS) $(CQL_NEEDS)
 	$(call fresh,bench-cluster)
