@@ -268,7 +268,7 @@ struct StagedRows {
 }
 
 impl StagedRows {
-    fn head<'a>(way: Way, stretch: &'a Stretch, place: usize) -> Option<&'a StagedRow> {
+    fn head(way: Way, stretch: &Stretch, place: usize) -> Option<&StagedRow> {
         match way {
             Way::Rising => stretch.rows.get(place),
             Way::Falling => stretch.rows.get(place.checked_sub(1)?),
