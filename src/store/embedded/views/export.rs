@@ -4,7 +4,8 @@
 use super::{
     Db, keys, ledger_from,
     packs::{self, Ended, SPAN_MS},
-    staging::{Merge, Table},
+    scan::Merge,
+    staging::Table,
 };
 use crate::store::tables::{self, EndedRuns, Stored, StoredRows, stored_run};
 use campanile_actors::ports::{LedgerRow, Row, StoreError};

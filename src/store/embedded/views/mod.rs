@@ -18,6 +18,7 @@ mod open;
 mod packs;
 mod points;
 mod retain;
+mod scan;
 mod staging;
 mod stretch;
 mod write;
