@@ -2,6 +2,7 @@
 //! a request without an answer is an open question that the checker cannot close.
 
 use crate::{
+    bulk::Bulk,
     doors::Doors,
     limits::CREATE_BATCH,
     lines::{CallEvent, CallerLine, Verb},
@@ -36,6 +37,8 @@ pub struct Caller {
     client: Client,
     /// None: all calls go through the client.
     doors: Option<Arc<Doors>>,
+    /// None: jobs are created through the client too.
+    bulk: Option<Bulk>,
     record: Arc<Record>,
     next: Arc<AtomicU64>,
 }
@@ -73,12 +76,17 @@ fn is_later(code: ErrorCode) -> bool {
 
 impl Caller {
     pub fn new(client: Client, record: Arc<Record>) -> Self {
-        Self { client, doors: None, record, next: Arc::new(AtomicU64::new(1)) }
+        Self { client, doors: None, bulk: None, record, next: Arc::new(AtomicU64::new(1)) }
     }
 
     /// Each try of a call goes through a random node.
     pub fn through(client: Client, doors: Arc<Doors>, record: Arc<Record>) -> Self {
         Self { doors: Some(doors), ..Self::new(client, record) }
+    }
+
+    /// Jobs are created through HTTP, in batches.
+    pub fn creating_by(self, bulk: Option<Bulk>) -> Self {
+        Self { bulk, ..self }
     }
 
     /// For what is not written down.
@@ -243,7 +251,11 @@ impl Caller {
                 self.note(CallEvent::Sent, &CallerLine { spec: Some(specs[*n].clone()), ..line(*n) });
             }
             let batch: Vec<JobSpec> = left.iter().map(|n| specs[*n].clone()).collect();
-            match self.once(|client| async move { client.job_create_many(batch).await }).await {
+            let made = match &self.bulk {
+                Some(bulk) => bulk.create(batch).await,
+                None => self.once(|client| async move { client.job_create_many(batch).await }).await,
+            };
+            match made {
                 Ok(answers) => {
                     let mut later = Vec::new();
                     for (n, answer) in left.iter().copied().zip(answers) {

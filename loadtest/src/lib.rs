@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod bulk;
 pub mod caller;
 pub mod chaos;
 pub mod checker;

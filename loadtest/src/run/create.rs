@@ -15,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 /// A first guess of what one create takes, microseconds; mended when it was too short.
-const CREATE_US: i64 = if cfg!(debug_assertions) { 400 } else { 120 };
+const CREATE_US: i64 = if cfg!(debug_assertions) { 400 } else { 40 };
 /// Tries to have all jobs there before the first instant.
 const ROUNDS: u32 = 3;
 /// Batches under way when somebody asks for the end get so long: what they make has to be deleted again.

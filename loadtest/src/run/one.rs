@@ -14,13 +14,14 @@ use super::{
     watch::{self, Answers, Metrics, Prober},
 };
 use crate::{
+    bulk::Bulk,
     caller::Caller,
     checker::check_dir,
     lines::now_us,
     proc_stat::{Usage, dir_bytes, machine_cpu_us},
     record::Record,
     report::{Happened, Report, Second, machine::Machine},
-    scenario::{Scenario, jobs::Jobs},
+    scenario::{Api, Scenario, jobs::Jobs},
     stats::Tail,
 };
 use campanile_client::{Client, ClientError};
@@ -126,7 +127,12 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
         Ok(record) => Arc::new(record),
         Err(error) => return refuse(&format!("{}: {error}", dir.display())),
     };
-    let caller = Caller::new(client.clone(), Arc::clone(&record));
+    let bulk = match (scenario.create, &system.address.http) {
+        (Api::Rpc, _) => None,
+        (Api::Http, Some(http)) => Some(Bulk::new(http, &system.address.token)),
+        (Api::Http, None) => return refuse("it creates its jobs through HTTP: give the node's address with --http"),
+    };
+    let caller = Caller::new(client.clone(), Arc::clone(&record)).creating_by(bulk);
     let (tails, traces, mark) = (HashMap::new(), Traces::default(), format!("{:x}", now_us() / 1_000_000));
     let mut run = Run {
         args,

@@ -39,6 +39,12 @@ const MANUAL_JOBS: u64 = 100;
 /// Idle jobs are first due so long after the run, milliseconds.
 const IDLE_AFTER_MS: i64 = 86_400_000;
 const YEAR_S: u64 = 31_536_000;
+/// Between two instants of a job with arrivals "cron", seconds.
+const CRON_EVERY_S: u64 = 60;
+/// "Each one", as people write it. With the seconds of a minute these are 2,160 expressions.
+const EACH_MINUTE: [&str; 4] = ["*", "0-59", "*/1", "0-29,30-59"];
+const EACH_HOUR: [&str; 3] = ["*", "0-23", "*/1"];
+const EACH_MONTH: [&str; 3] = ["*", "1-12", "*/1"];
 
 /// Where a run lies in time.
 #[derive(Clone, Debug)]
@@ -117,6 +123,12 @@ impl<'a> Jobs<'a> {
         let (from, to) = (frame.ms(window.start), frame.ms(window.end));
         let whole = |jobs| vec![Part { jobs, every_s: 1, from_ms: from, to_ms: to }];
         let parts = match load.kind {
+            Kind::Rate if load.arrivals == Arrivals::Cron => {
+                // A job that is never due in its window would be refused.
+                let seconds = CRON_EVERY_S.min(window.end - window.start);
+                let jobs = ((load.rate * seconds as f64).round() as u64).max(1);
+                vec![Part { jobs, every_s: CRON_EVERY_S, from_ms: from, to_ms: to }]
+            }
             Kind::Rate => vec![part(load.rate, load.jobs, from, to)],
             Kind::Ramp => {
                 let steps = frame.ramp.iter().enumerate();
@@ -155,6 +167,10 @@ impl<'a> Jobs<'a> {
                 let offset = match self.load.arrivals {
                     Arrivals::Even => index * period / part.jobs,
                     Arrivals::Aligned => index % part.every_s * 1000,
+                    Arrivals::Cron => {
+                        let window = (part.to_ms - part.from_ms) as u64 / 1000;
+                        index % part.every_s.min(window.max(1)) * 1000
+                    }
                     Arrivals::Poisson => mix(self.frame.seed ^ mix(n)) % period,
                 };
                 Some((part.from_ms + offset as i64, period, part.to_ms))
@@ -239,9 +255,14 @@ impl<'a> Jobs<'a> {
 
     fn trigger(&self, n: u64) -> Trigger {
         match (self.load.kind, self.instants(n)) {
-            (Kind::Rate | Kind::Ramp, Some((anchor, period, to_ms))) => {
-                let start_at = self.part_of(n).map(|(part, _)| Timestamp(part.from_ms));
-                rate_at((start_at, Some(Timestamp(to_ms - 1))), period / 1000, anchor, CATCHES_UP)
+            (Kind::Rate | Kind::Ramp, Some((first, period, to_ms))) => {
+                let window = (self.part_of(n).map(|(part, _)| Timestamp(part.from_ms)), Some(Timestamp(to_ms - 1)));
+                match self.load.arrivals {
+                    Arrivals::Cron => cron(self.each_minute(n, first), Dialect::Auto, mix(n), window),
+                    Arrivals::Even | Arrivals::Aligned | Arrivals::Poisson => {
+                        rate_at(window, period / 1000, first, CATCHES_UP)
+                    }
+                }
             }
             (Kind::Herd, Some((at, ..))) => Trigger::Once {
                 at: Some(Timestamp(at)),
@@ -254,6 +275,16 @@ impl<'a> Jobs<'a> {
         }
     }
 
+    /// Once a minute, at the second of an instant: that is the same in all zones, whose offsets are whole minutes.
+    fn each_minute(&self, n: u64, at_ms: i64) -> String {
+        let drawn = mix(self.frame.seed ^ mix(n)) as usize;
+        let second = at_ms.div_euclid(1000).rem_euclid(60);
+        let minute = EACH_MINUTE[drawn % 4];
+        let hour = EACH_HOUR[drawn / 4 % 3];
+        let month = EACH_MONTH[drawn / 12 % 3];
+        format!("{second} {minute} {hour} * {month} *")
+    }
+
     /// Cron of many expressions and zones, and FIXED_RATE, in turn; none is due for a day after the run.
     fn idle(&self, n: u64) -> Trigger {
         let after = self.frame.end_ms() + IDLE_AFTER_MS;
@@ -262,19 +293,25 @@ impl<'a> Jobs<'a> {
             let anchor = after + (drawn % (YEAR_S * 1000)) as i64;
             return rate_at((Some(Timestamp(after)), None), YEAR_S, anchor, CATCHES_UP);
         }
-        Trigger::Cron {
-            expr: format!("{} {} * * *", drawn % 60, drawn / 60 % 24),
-            dialect: Dialect::Unix,
-            timezone: ZONES[(drawn >> 16) as usize % ZONES.len()].to_owned(),
-            gap: Gap::Shift,
-            overlap: Overlap::First,
-            start_at: Some(Timestamp(after)),
-            end_at: None,
-            jitter_sec: 0,
-            misfire_policy: MisfirePolicy::FireOnceNow,
-            misfire_threshold_sec: 60,
-            max_catch_up: 1000,
-        }
+        let expr = format!("{} {} * * *", drawn % 60, drawn / 60 % 24);
+        cron(expr, Dialect::Unix, drawn >> 16, (Some(Timestamp(after)), None))
+    }
+}
+
+/// In a zone that a number stands for.
+fn cron(expr: String, dialect: Dialect, zone: u64, window: (Option<Timestamp>, Option<Timestamp>)) -> Trigger {
+    Trigger::Cron {
+        expr,
+        dialect,
+        timezone: ZONES[zone as usize % ZONES.len()].to_owned(),
+        gap: Gap::Shift,
+        overlap: Overlap::First,
+        start_at: window.0,
+        end_at: window.1,
+        jitter_sec: 0,
+        misfire_policy: MisfirePolicy::FireOnceNow,
+        misfire_threshold_sec: 60,
+        max_catch_up: 1000,
     }
 }
 
@@ -283,6 +320,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::{checker::Oracle, scenario::read::read};
+    use std::collections::HashSet;
 
     /// 2026-02-02T02:40:00Z.
     const T0: i64 = 1_770_000_000_000;
@@ -315,11 +353,33 @@ mod tests {
             assert_eq!((&due, due.iter().sum::<u64>(), jobs), (&seen, 2_000, 1_000), "{arrivals}");
             assert!(arrivals == "poisson" || due.iter().all(|n| *n == 200), "{arrivals} {due:?}");
         }
+        for (seconds, all) in [(70, 300), (10, 50)] {
+            let (due, seen, jobs) = both(&format!(
+                "seconds = {seconds}\n[[load]]\nname = \"c\"\nkind = \"rate\"\nrate = 5\narrivals = \"cron\"\n"
+            ));
+            assert_eq!((&due, jobs), (&seen, all));
+            assert!(due.iter().all(|n| *n == 5), "{due:?}");
+        }
         let herd = "seconds = 5\n[[load]]\nname = \"h\"\nkind = \"herd\"\njobs = 50\nat_s = 2\nwithin_ms = 1500\n";
         let (due, seen, _) = both(herd);
         assert_eq!((due, seen.clone()), (vec![0, 0, 34, 16, 0], seen));
         let (due, seen, jobs) = both("seconds = 3\n[[load]]\nname = \"i\"\nkind = \"idle\"\njobs = 40\n");
         assert_eq!((due, seen, jobs), (vec![0; 3], vec![0; 3], 40));
+    }
+
+    #[test]
+    fn cron_jobs_have_a_thousand_expressions_in_all_zones() {
+        let text = "seconds = 60\n[[load]]\nname = \"c\"\nkind = \"rate\"\nrate = 1000\narrivals = \"cron\"\n";
+        let scenario = scenario(text);
+        let frame = Frame::new(&scenario, T0, "m".to_owned());
+        let jobs = Jobs::new(&scenario.loads[0], &frame);
+        let (mut expressions, mut zones) = (HashSet::new(), HashSet::new());
+        for n in 0..jobs.count() {
+            let Trigger::Cron { expr, timezone, .. } = jobs.spec(n).trigger else { panic!("no cron") };
+            expressions.insert(expr);
+            zones.insert(timezone);
+        }
+        assert_eq!((jobs.count(), expressions.len(), zones.len()), (60_000, 2_160, ZONES.len()));
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub struct Scenario {
     /// The history is written down and judged afterwards, when `--check` asks for it.
     #[serde(default)]
     pub checkable: bool,
+    /// The API through which the jobs are created.
+    #[serde(default)]
+    pub create: Api,
     #[serde(default)]
     pub executors: Executors,
     #[serde(default, rename = "tenant")]
@@ -56,6 +59,15 @@ pub struct Scenario {
     /// What is aimed at: told beside what was reached, and fatal only with `--strict`. `[short]` has none unless it says so.
     #[serde(default)]
     pub target: Expect,
+}
+
+/// A way to the node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    #[default]
+    Rpc,
+    Http,
 }
 
 /// Executor processes that the harness starts.
@@ -132,7 +144,7 @@ pub enum Restart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// `rate` instants a second of `jobs` FIXED_RATE jobs.
+    /// `rate` instants a second of `jobs` FIXED_RATE (with arrivals "cron": CRON) jobs.
     Rate,
     /// Like `rate`, with the rates of `[ramp]`, one after the other.
     Ramp,
@@ -155,6 +167,8 @@ pub enum Arrivals {
     Aligned,
     /// Each job's place in the period is drawn: the arrivals of a Poisson process of that many points.
     Poisson,
+    /// CRON jobs instead of FIXED_RATE, each once a minute on a whole second: some 2,000 expressions in twenty zones.
+    Cron,
 }
 
 /// A group of jobs that are measured together.
@@ -169,7 +183,7 @@ pub struct Load {
     /// Due instants per second, of all its jobs.
     #[serde(default)]
     pub rate: f64,
-    /// 0 = as many as the rate, so that each is due once a second.
+    /// 0 = as many as the rate, so that each is due once a second. With arrivals "cron" as many as the rate needs.
     #[serde(default)]
     pub jobs: u64,
     /// HERD: seconds from the start of its phase.

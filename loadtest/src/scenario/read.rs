@@ -183,6 +183,12 @@ mod tests {
             ("name = \"x\"\nabout = \"y\"\nsecnds = 1\n", "f:3:1: unknown field `secnds`", "did you mean `seconds`?"),
             (&format!("{SOUND}jbos = 1\n"), "f:8:1: unknown field `jbos`", "did you mean `jobs`?"),
             (&format!("{SOUND}arrivals = \"evn\"\n"), "f:8:12: unknown variant `evn`", "did you mean `even`?"),
+            (&format!("{SOUND}arrivals = \"cron\"\njobs = 60\n"), "f:9:8: ", "leave jobs out"),
+            (
+                &format!("{SOUND}arrivals = \"cron\"\n").replace("\"rate\"", "\"trigger\""),
+                "f:8:12: arrivals \"cron\" is for kind \"rate\"",
+                "",
+            ),
             (&format!("{SOUND}fail_percent = 101\n"), "f:8:16: ", "0 to 100"),
             (&format!("{SOUND}phases = [\"loud\"]\n"), "f:8:10: ", "no phase \"loud\""),
             (&PHASES.replace("PHASES", "\"p\", \"r\""), "f:15:10: its phases follow one another", ""),

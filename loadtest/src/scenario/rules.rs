@@ -1,6 +1,6 @@
 //! What a workload file must hold to besides its form. The first rule that is broken is told with the path of the value.
 
-use super::{Expect, Kind, Limits, Load, Scenario, words::closest};
+use super::{Arrivals, Expect, Kind, Limits, Load, Scenario, words::closest};
 use crate::limits::{EXECUTORS, GROUPS, LOAD_JOBS, LOAD_RATE, PHASES, RUN_SECONDS};
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, PRIORITY_MAX};
 
@@ -110,6 +110,15 @@ fn of_load(s: &Scenario, n: usize, load: &Load) -> Broken {
         Kind::Idle => not(load.jobs > 0, "jobs", "idle jobs need a number: jobs".to_owned()),
     };
     kind.or_else(|| not(load.jobs <= LOAD_JOBS, "jobs", format!("at most {LOAD_JOBS} jobs")))
+        .or_else(|| {
+            let fine = load.arrivals != Arrivals::Cron || load.kind == Kind::Rate;
+            not(fine, "arrivals", "arrivals \"cron\" is for kind \"rate\"".to_owned())
+        })
+        .or_else(|| {
+            let fine = load.arrivals != Arrivals::Cron || load.jobs == 0;
+            let rule = "with arrivals \"cron\" each job is due once a minute, so the rate says how many there are: leave jobs out";
+            not(fine, "jobs", rule.to_owned())
+        })
         .or_else(|| not(load.fail_percent <= 100, "fail_percent", "fail_percent is 0 to 100".to_owned()))
         .or_else(|| not(load.max_attempts > 0, "max_attempts", "max_attempts counts the first try".to_owned()))
         .or_else(|| not(load.retry_delay_s >= 0.0, "retry_delay_s", "retry_delay_s is 0 or more".to_owned()))
