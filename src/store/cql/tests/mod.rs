@@ -9,6 +9,7 @@ mod history;
 mod lanes;
 mod layouts;
 mod refused;
+mod replicas;
 mod secured;
 mod server;
 mod session_numbers;
