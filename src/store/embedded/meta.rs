@@ -13,6 +13,24 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+/// Newest form of the read model that this release reads, and the one it writes. 2: a scheduled run is two rows (docs/adr/0026).
+pub const VIEWS_FORMAT: u32 = 2;
+
+/// The file `FORMAT`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Directory {
+    #[serde(flatten)]
+    row: FormatRow,
+    /// Form of the newest rows in the read model: releases that do not know it would show less than there is.
+    #[serde(default = "first_views_format")]
+    views_format: u32,
+}
+
+/// Of directories that do not name one.
+fn first_views_format() -> u32 {
+    1
+}
+
 /// The file `SESSION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Starts {
@@ -23,20 +41,59 @@ const ADVICE: &str = "The directory cannot be used as it is: restore it from a b
 
 /// Reads `FORMAT`; None when the directory was never made a store.
 pub fn read_format(files: &dyn Files, dir: &Path) -> Result<Option<FormatRow>, StoreError> {
-    let row: Option<FormatRow> = stamped::read(files, &dir.join("FORMAT"), ADVICE)?;
-    if let Some(row) = &row {
-        row.check().map_err(|e| StoreError::Refused(format!("{}: {e}", dir.join("FORMAT").display())))?;
-        if !row.shards.is_power_of_two() {
-            let path = dir.join("FORMAT");
-            return Err(StoreError::Corrupt(format!("{}: offset 0: {} shards. {ADVICE}", path.display(), row.shards)));
-        }
+    Ok(read_directory(files, dir)?.map(|directory| directory.row))
+}
+
+/// Like [`read_format`], by one who writes: from here on releases that do not know our form of the read model refuse the directory.
+pub fn claim_format(files: &dyn Files, dir: &Path) -> Result<Option<FormatRow>, StoreError> {
+    let Some(directory) = read_directory(files, dir)? else { return Ok(None) };
+    if directory.views_format < VIEWS_FORMAT {
+        write_format(files, dir, &directory.row)
+            .map_err(|e| StoreError::WriteFailed(format!("{}: {e}", dir.join("FORMAT").display())))?;
     }
-    Ok(row)
+    Ok(Some(directory.row))
+}
+
+fn read_directory(files: &dyn Files, dir: &Path) -> Result<Option<Directory>, StoreError> {
+    let path = dir.join("FORMAT");
+    let Some(directory) = stamped::read::<Directory>(files, &path, ADVICE)? else { return Ok(None) };
+    let row = &directory.row;
+    row.check().map_err(|e| StoreError::Refused(format!("{}: {e}", path.display())))?;
+    if directory.views_format > VIEWS_FORMAT {
+        return Err(StoreError::Refused(format!(
+            "{}: its read model is written in form {}; this release knows {VIEWS_FORMAT}. Start a release that is at least as new as the one \
+             that wrote it",
+            path.display(),
+            directory.views_format
+        )));
+    }
+    if !row.shards.is_power_of_two() {
+        return Err(StoreError::Corrupt(format!("{}: offset 0: {} shards. {ADVICE}", path.display(), row.shards)));
+    }
+    Ok(Some(directory))
 }
 
 /// Writes `FORMAT`: from here on the directory is a store.
 pub fn write_format(files: &dyn Files, dir: &Path, row: &FormatRow) -> io::Result<()> {
-    stamped::write(files, &dir.join("FORMAT"), row, SyncSite::FormatFile, None)
+    write_directory(files, dir, Directory { row: row.clone(), views_format: VIEWS_FORMAT })
+}
+
+fn write_directory(files: &dyn Files, dir: &Path, directory: Directory) -> io::Result<()> {
+    stamped::write(files, &dir.join("FORMAT"), &directory, SyncSite::FormatFile, None)
+}
+
+/// As another release leaves it.
+#[cfg(test)]
+pub fn write_views_format(files: &dyn Files, dir: &Path, views_format: u32) {
+    let directory = read_directory(files, dir).ok().flatten();
+    let written = directory.map(|directory| write_directory(files, dir, Directory { views_format, ..directory }));
+    assert!(matches!(written, Some(Ok(()))), "{written:?}");
+}
+
+/// Of the directory as it is.
+#[cfg(test)]
+pub fn views_format(files: &dyn Files, dir: &Path) -> Option<u32> {
+    read_directory(files, dir).ok().flatten().map(|directory| directory.views_format)
 }
 
 /// A format row for a new directory.

@@ -172,7 +172,7 @@ impl EmbeddedStore {
         lock: Box<dyn Lock>,
     ) -> Result<(Arc<Self>, Opened), StoreError> {
         let dir = &options.dir;
-        let format = match meta::read_format(files.as_ref(), dir)? {
+        let format = match meta::claim_format(files.as_ref(), dir)? {
             Some(row) => row,
             None => create(files.as_ref(), options)?,
         };

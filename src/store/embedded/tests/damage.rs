@@ -1,7 +1,7 @@
 //! Damage on disk: refused with file and offset when it hits what was acknowledged, cut when it cannot have been.
 #![allow(clippy::unwrap_used)]
 
-use super::super::{EmbeddedStore, check::check_on, segment::PAGE};
+use super::super::{EmbeddedStore, check::check_on, meta, segment::PAGE};
 use crate::store::{
     conformance::{MemorySource, SEGMENT, options},
     file::{Files, Open, crash::CrashFiles},
@@ -185,11 +185,28 @@ fn a_session_number_that_went_back_is_refused() {
 fn a_newer_format_is_refused_and_changes_nothing() {
     let disk = Disk::new();
     drop(disk.open().unwrap());
-    let mut row = super::super::meta::read_format(&disk.files, Path::new(DIR)).unwrap().unwrap();
+    let mut row = meta::read_format(&disk.files, Path::new(DIR)).unwrap().unwrap();
     row.event_format += 1;
-    super::super::meta::write_format(&disk.files, Path::new(DIR), &row).unwrap();
+    meta::write_format(&disk.files, Path::new(DIR), &row).unwrap();
     let Err(StoreError::Refused(why)) = disk.open() else { panic!("opened") };
     assert!(why.contains("Start a release that is at least as new"), "{why}");
+}
+
+#[test]
+fn a_read_model_of_a_newer_form_is_refused_and_an_older_one_is_marked_as_ours() {
+    let disk = Disk::new();
+    drop(disk.open().unwrap());
+    let stands = || meta::views_format(&disk.files, Path::new(DIR));
+    assert_eq!(stands(), Some(meta::VIEWS_FORMAT));
+    meta::write_views_format(&disk.files, Path::new(DIR), 1);
+    assert_eq!(stands(), Some(1));
+    drop(disk.open().unwrap());
+    assert_eq!(stands(), Some(meta::VIEWS_FORMAT), "a release before that knows the mark refuses it now");
+    meta::write_views_format(&disk.files, Path::new(DIR), meta::VIEWS_FORMAT + 1);
+    let Err(StoreError::Refused(why)) = disk.open() else { panic!("opened") };
+    assert!(why.contains("/data/FORMAT: its read model is written in form 3; this release knows 2"), "{why}");
+    assert!(why.contains("Start a release that is at least as new"), "{why}");
+    let Err(StoreError::Refused(_)) = check_on(Arc::new(disk.files.clone()), Path::new(DIR)) else { panic!("checked") };
 }
 
 #[test]
