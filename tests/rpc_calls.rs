@@ -12,7 +12,7 @@ use campanile_schema::{
     record::RunState,
     rpc::{codec::from_map, hello::ConnectionRole, hello::Welcome, method},
     time::Timestamp,
-    view::{JobFilter, LogBody, PageBody, PreviewBody, RunView, TenantBody, TriggerBody},
+    view::{JobFilter, LogBody, PageBody, PreviewBody, RunView, Spread, TenantBody, TriggerBody},
 };
 use rpc_support::{EXECUTOR, Heard, Node, OPERATOR, TENANT, within};
 use std::collections::BTreeMap;
@@ -145,7 +145,7 @@ async fn operators_see_all_and_tenants_their_own() {
     assert_eq!(operator.tenant_set("fin", quota.clone()).await.unwrap().quota, quota);
     assert_eq!(operator.tenant_get("fin").await.unwrap().quota.max_concurrent_runs, 3);
     assert!(operator.tenant_list().await.unwrap().iter().any(|t| t.tenant_id == "fin"));
-    operator.tenant_pause("fin", Some("maintenance")).await.unwrap();
+    assert_eq!(operator.tenant_pause("fin", Some("maintenance")).await.unwrap(), Spread::default());
     assert!(operator.tenant_get("fin").await.unwrap().paused);
     operator.tenant_resume("fin", None).await.unwrap();
     assert_eq!(code(tenant.tenant_delete("fin", None).await), ErrorCode::Forbidden);

@@ -250,7 +250,7 @@ async def test_tenants_have_limits_and_pauses(client: Client) -> None:
     with pytest.raises(campanile.QuotaError) as refused:
         await client.job_create(JobSpec("second", Manual(), tenant_id=tenant))
     assert refused.value.reason == "TENANT_QUOTA_EXCEEDED"
-    await client.tenant_pause(tenant, reason="a test")
+    assert await client.tenant_pause(tenant, reason="a test") == []
     assert (await client.tenant_get(tenant)).paused
     with pytest.raises(campanile.JobPausedError):
         await client.job_trigger(job_id)
@@ -283,7 +283,7 @@ async def test_facts_of_node_executors_and_pools(client: Client) -> None:
 async def test_the_system_is_paused_and_resumed(own_node: Node) -> None:
     async with Client.connect(own_node.rpc, token=own_node.token) as client:
         job_id = (await client.job_create(JobSpec("paused", Manual()))).job_id
-        await client.system_pause(reason="a test")
+        assert await client.system_pause(reason="a test") == []
         with pytest.raises(campanile.JobPausedError):
             await client.job_trigger(job_id)
         await client.system_resume(reason="over")

@@ -11,7 +11,7 @@ use campanile_schema::{
     job::{JobSpec, JobView},
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
-        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, TenantBody, TenantPageBody,
+        LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, Spread, TenantBody, TenantPageBody,
         TenantView, TriggerBody,
     },
     watch::{JobChange, RunChange, WatchJobs, WatchRuns},
@@ -119,10 +119,10 @@ waits! {
     tenant_list() -> Vec<TenantView>;
     tenant_set(tenant: &str, quota: TenantBody) -> TenantView;
     tenant_delete(tenant: &str, why: Option<&str>) -> ();
-    tenant_pause(tenant: &str, why: Option<&str>) -> ();
-    tenant_resume(tenant: &str, why: Option<&str>) -> ();
-    system_pause(why: Option<&str>) -> ();
-    system_resume(why: Option<&str>) -> ();
+    tenant_pause(tenant: &str, why: Option<&str>) -> Spread;
+    tenant_resume(tenant: &str, why: Option<&str>) -> Spread;
+    system_pause(why: Option<&str>) -> Spread;
+    system_resume(why: Option<&str>) -> Spread;
     clock_accept(why: Option<&str>) -> ();
     system_info() -> NodeView;
     executor_list() -> Gathered<ExecutorView>;

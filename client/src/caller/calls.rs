@@ -16,7 +16,7 @@ use campanile_schema::{
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
-        RunGetBody, RunView, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
     },
 };
 
@@ -136,18 +136,22 @@ impl Client {
     pub async fn tenant_delete(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
         self.done(method::TENANT_DELETE, &TenantCall::new(tenant.to_owned(), reason(why))).await
     }
-    pub async fn tenant_pause(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
-        self.done(method::TENANT_PAUSE, &TenantCall::new(tenant.to_owned(), reason(why))).await
+    /// Shards that do not hold it yet are told; it goes on there by itself, and saying it again is harmless.
+    pub async fn tenant_pause(&self, tenant: &str, why: Option<&str>) -> Answer<Spread> {
+        self.call(method::TENANT_PAUSE, &TenantCall::new(tenant.to_owned(), reason(why))).await
     }
-    pub async fn tenant_resume(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
-        self.done(method::TENANT_RESUME, &TenantCall::new(tenant.to_owned(), reason(why))).await
+    /// See [`Client::tenant_pause`].
+    pub async fn tenant_resume(&self, tenant: &str, why: Option<&str>) -> Answer<Spread> {
+        self.call(method::TENANT_RESUME, &TenantCall::new(tenant.to_owned(), reason(why))).await
     }
 
-    pub async fn system_pause(&self, why: Option<&str>) -> Answer<()> {
-        self.done(method::SYSTEM_PAUSE, &reason(why)).await
+    /// See [`Client::tenant_pause`].
+    pub async fn system_pause(&self, why: Option<&str>) -> Answer<Spread> {
+        self.call(method::SYSTEM_PAUSE, &reason(why)).await
     }
-    pub async fn system_resume(&self, why: Option<&str>) -> Answer<()> {
-        self.done(method::SYSTEM_RESUME, &reason(why)).await
+    /// See [`Client::tenant_pause`].
+    pub async fn system_resume(&self, why: Option<&str>) -> Answer<Spread> {
+        self.call(method::SYSTEM_RESUME, &reason(why)).await
     }
     /// After a jump of a node's clock that halted its firing: the clock is right.
     pub async fn clock_accept(&self, why: Option<&str>) -> Answer<()> {

@@ -246,3 +246,25 @@ impl Upstream {
         self.contact_ms.map(|contact| now_ms.saturating_sub(contact))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_said_of_its_runs_ends_with_its_connection() {
+        let mut upstream = Upstream::new(Arc::default());
+        let stands = |upstream: &Upstream| (upstream.hints(), upstream.may_want_credit());
+        assert_eq!(stands(&upstream), (false, true), "it has said nothing");
+        upstream.up(1, 0);
+        upstream.hinted(false);
+        assert_eq!(stands(&upstream), (false, false));
+        upstream.down();
+        assert_eq!(stands(&upstream), (false, true), "the next one may be of an older release");
+        upstream.up(2, 5);
+        upstream.hinted(true);
+        assert_eq!(stands(&upstream), (true, true));
+        upstream.up(3, 9);
+        assert_eq!(stands(&upstream), (false, true));
+    }
+}

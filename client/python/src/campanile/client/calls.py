@@ -263,21 +263,24 @@ class Calls(ABC):
         """Forgets the limits and the pause of a tenant without jobs and open runs (operators). NotFoundError, ConflictError."""
         await self.call("tenant.delete", {"tenantId": tenant_id, **_given(reason=reason)})
 
-    async def tenant_pause(self, tenant_id: str, *, reason: str | None = None) -> None:
-        """No job of the tenant fires until it is resumed (operators)."""
-        await self.call("tenant.pause", {"tenantId": tenant_id, **_given(reason=reason)})
+    async def tenant_pause(self, tenant_id: str, *, reason: str | None = None) -> list[int]:
+        """No job of the tenant fires until it is resumed (operators).
 
-    async def tenant_resume(self, tenant_id: str, *, reason: str | None = None) -> None:
-        """Ends a tenant's pause (operators)."""
-        await self.call("tenant.resume", {"tenantId": tenant_id, **_given(reason=reason)})
+        Returns the shards that are not known to hold it yet: it goes on there by itself, and saying it again is harmless.
+        """
+        return _outstanding(await self.call("tenant.pause", {"tenantId": tenant_id, **_given(reason=reason)}))
 
-    async def system_pause(self, *, reason: str | None = None) -> None:
-        """No job at all fires until the system is resumed (operators)."""
-        await self.call("system.pause", _given(reason=reason))
+    async def tenant_resume(self, tenant_id: str, *, reason: str | None = None) -> list[int]:
+        """Ends a tenant's pause (operators). Returns what tenant_pause returns."""
+        return _outstanding(await self.call("tenant.resume", {"tenantId": tenant_id, **_given(reason=reason)}))
 
-    async def system_resume(self, *, reason: str | None = None) -> None:
-        """Ends the system's pause (operators)."""
-        await self.call("system.resume", _given(reason=reason))
+    async def system_pause(self, *, reason: str | None = None) -> list[int]:
+        """No job at all fires until the system is resumed (operators). Returns what tenant_pause returns."""
+        return _outstanding(await self.call("system.pause", _given(reason=reason)))
+
+    async def system_resume(self, *, reason: str | None = None) -> list[int]:
+        """Ends the system's pause (operators). Returns what tenant_pause returns."""
+        return _outstanding(await self.call("system.resume", _given(reason=reason)))
 
     async def clock_accept(self, *, reason: str | None = None) -> None:
         """After a jump of the node's clock that halted its firing: the clock is right (operators)."""
@@ -348,6 +351,11 @@ def _items(answer: object) -> list[Any]:
     if isinstance(answer, dict) and isinstance(answer.get("items"), list):
         return list(answer["items"])
     raise protocol_error("a list was expected: a map with `items`")
+
+
+def _outstanding(answer: object) -> list[int]:
+    """Shards that do not hold a change yet; none when it is done."""
+    return list(answer.get("outstanding", [])) if isinstance(answer, dict) else []
 
 
 def _page(shape: type[T], answer: object) -> Page[T]:
