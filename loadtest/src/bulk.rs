@@ -6,8 +6,8 @@ use serde::Deserialize;
 use std::{sync::Arc, time::Duration};
 use tokio::task::spawn_blocking;
 
-/// What the client gives its calls too.
-const ANSWER: Duration = Duration::from_secs(30);
+/// Longest wait for an answer. Less than what batches under way get when a run is ended (`LAST_BATCHES`): what they made is deleted then.
+const ANSWER: Duration = Duration::from_secs(8);
 
 /// Where to. Cheap to clone.
 #[derive(Clone)]
@@ -61,9 +61,9 @@ impl Bulk {
     }
 
     fn post(&self, specs: &[JobSpec]) -> Result<Vec<Result<Created, ApiError>>, ClientError> {
-        let broke = |reason: &dyn std::fmt::Display| ClientError::Io {
-            address: self.url.to_string(),
-            reason: reason.to_string(),
+        let broke = |error: ureq::Error| match error {
+            ureq::Error::Timeout(_) => ClientError::Timeout { method: "jobs/bulk", seconds: ANSWER.as_secs_f64() },
+            error => ClientError::Io { address: self.url.to_string(), reason: error.to_string() },
         };
         let mut body = Vec::new();
         for spec in specs {
@@ -71,9 +71,8 @@ impl Bulk {
             body.push(b'\n');
         }
         let request = self.agent.post(&*self.url).header("Authorization", &*self.authorization);
-        let mut answer =
-            request.header("Content-Type", "application/x-ndjson").send(&body[..]).map_err(|error| broke(&error))?;
-        let text = answer.body_mut().with_config().limit(u64::MAX).read_to_string().map_err(|error| broke(&error))?;
+        let mut answer = request.header("Content-Type", "application/x-ndjson").send(&body[..]).map_err(broke)?;
+        let text = answer.body_mut().with_config().limit(u64::MAX).read_to_string().map_err(broke)?;
         if answer.status() != 200 {
             let problem: Result<Problem, _> = serde_json::from_str(&text);
             return Err(match problem {

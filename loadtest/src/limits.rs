@@ -10,7 +10,7 @@ pub const ORACLE_INSTANTS: usize = 2_000_000;
 pub const RECORD_BUFFER_BYTES: usize = 1 << 20;
 /// Between two syncs of such a file, milliseconds: the kernel never has much of it to write at once.
 pub const RECORD_SYNC_MS: u64 = 200;
-/// Jobs in one `job.createMany`, count.
+/// Jobs in one `job.createMany`, or lines of one `POST /api/v1/jobs/bulk`, count.
 pub const CREATE_BATCH: usize = 500;
 /// Requests of a caller under way at once, count.
 pub const CALLS_IN_FLIGHT: usize = 256;

@@ -136,7 +136,8 @@ impl Client {
     pub async fn tenant_delete(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
         self.done(method::TENANT_DELETE, &TenantCall::new(tenant.to_owned(), reason(why))).await
     }
-    /// Shards that do not hold it yet are told; it goes on there by itself, and saying it again is harmless.
+    /// No job of the tenant fires until it is resumed (operators). The answer has the shards that are not known to hold it yet: it goes on
+    /// there by itself, and saying it again is harmless.
     pub async fn tenant_pause(&self, tenant: &str, why: Option<&str>) -> Answer<Spread> {
         self.call(method::TENANT_PAUSE, &TenantCall::new(tenant.to_owned(), reason(why))).await
     }

@@ -6,7 +6,7 @@ use crate::{
     limits::{CALLS_IN_FLIGHT, CREATE_BATCH, CREATES_IN_FLIGHT},
     lines::now_us,
     scenario::{
-        Kind, Scenario,
+        Api, Kind, Scenario,
         jobs::{Frame, Jobs},
     },
 };
@@ -14,8 +14,9 @@ use campanile_schema::ids::JobId;
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
-/// A first guess of what one create takes, microseconds; mended when it was too short.
+/// First guesses of what one create takes, microseconds: twice what the slowest machine took. A guess that was too short costs the whole creation.
 const CREATE_US: i64 = if cfg!(debug_assertions) { 400 } else { 40 };
+const CREATE_HTTP_US: i64 = if cfg!(debug_assertions) { 800 } else { 150 };
 /// Tries to have all jobs there before the first instant.
 const ROUNDS: u32 = 3;
 /// Batches under way when somebody asks for the end get so long: what they make has to be deleted again.
@@ -60,7 +61,11 @@ pub(super) async fn create(scenario: &Scenario, maker: &Maker<'_>, mark: &str) -
     let due: Vec<usize> = (0..jobs.len()).filter(|n| !idle(n)).collect();
     let count: u64 = due.iter().map(|n| Jobs::new(&scenario.loads[*n], &early).count()).sum();
     let seen_us = (now_us() / 1000 - begin_ms) * 1000;
-    let each_us = if idle_count >= 10_000 { seen_us / idle_count * 2 } else { CREATE_US };
+    let first_guess = match scenario.create {
+        Api::Rpc => CREATE_US,
+        Api::Http => CREATE_HTTP_US,
+    };
+    let each_us = if idle_count >= 10_000 { seen_us / idle_count * 2 } else { first_guess };
     let mut guess_ms = count as i64 * each_us / 1000 + 500;
     for round in 1..=ROUNDS {
         let frame = frame_at(now_us() / 1000 + guess_ms + settle_ms, format!("{mark}-{round}"));

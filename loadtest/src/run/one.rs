@@ -112,6 +112,9 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
     if args.rpc.is_some() && scenario.phases.iter().any(|phase| phase.restart.is_some()) {
         return refuse("it restarts the node, and only one of the harness can be: leave --rpc out");
     }
+    if args.rpc.is_some() && args.http.is_none() && scenario.create == Api::Http {
+        return refuse("it creates its jobs through HTTP: give the node's HTTP address with --http");
+    }
     let check = args.check && scenario.checkable;
     let system = match System::start(args, dir, scenario.executors.slots, check) {
         Ok(system) => system,
@@ -127,12 +130,7 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
         Ok(record) => Arc::new(record),
         Err(error) => return refuse(&format!("{}: {error}", dir.display())),
     };
-    let bulk = match (scenario.create, &system.address.http) {
-        (Api::Rpc, _) => None,
-        (Api::Http, Some(http)) => Some(Bulk::new(http, &system.address.token)),
-        (Api::Http, None) => return refuse("it creates its jobs through HTTP: give the node's address with --http"),
-    };
-    let caller = Caller::new(client.clone(), Arc::clone(&record)).creating_by(bulk);
+    let caller = Caller::new(client.clone(), Arc::clone(&record));
     let (tails, traces, mark) = (HashMap::new(), Traces::default(), format!("{:x}", now_us() / 1_000_000));
     let mut run = Run {
         args,
@@ -304,7 +302,10 @@ impl Run<'_> {
             () = stop.wanted() => return Err(Early::Interrupted),
         }
         let tell = |text: &str| self.progress.tell(text);
-        let maker = Maker { caller: &self.caller, stop: &self.stop, traces: &self.traces, tell: &tell };
+        let address = &self.system.address;
+        let bulk = address.http.as_ref().filter(|_| self.scenario.create == Api::Http);
+        let caller = self.caller.clone().creating_by(bulk.map(|http| Bulk::new(http, &address.token)));
+        let maker = Maker { caller: &caller, stop: &self.stop, traces: &self.traces, tell: &tell };
         let created = create::create(self.scenario, &maker, &self.mark).await?;
         let count = created.all().count();
         tell(&format!("{count} jobs created in {:.1} s", created.took_ms as f64 / 1000.0));

@@ -3,7 +3,7 @@
 use super::{Arrivals, Kind, Load, Phase, Scenario};
 use crate::{
     random::mix,
-    workload::{CATCHES_UP, rate_at},
+    workload::{CATCHES_UP, Window, rate_at},
 };
 use campanile_schema::{
     job::{Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, Overlap, RetryPolicy, Trigger},
@@ -40,7 +40,7 @@ const MANUAL_JOBS: u64 = 100;
 const IDLE_AFTER_MS: i64 = 86_400_000;
 const YEAR_S: u64 = 31_536_000;
 /// Between two instants of a job with arrivals "cron", seconds.
-const CRON_EVERY_S: u64 = 60;
+pub const CRON_EVERY_S: u64 = 60;
 /// "Each one", as people write it. With the seconds of a minute these are 2,160 expressions.
 const EACH_MINUTE: [&str; 4] = ["*", "0-59", "*/1", "0-29,30-59"];
 const EACH_HOUR: [&str; 3] = ["*", "0-23", "*/1"];
@@ -258,7 +258,7 @@ impl<'a> Jobs<'a> {
             (Kind::Rate | Kind::Ramp, Some((first, period, to_ms))) => {
                 let window = (self.part_of(n).map(|(part, _)| Timestamp(part.from_ms)), Some(Timestamp(to_ms - 1)));
                 match self.load.arrivals {
-                    Arrivals::Cron => cron(self.each_minute(n, first), Dialect::Auto, mix(n), window),
+                    Arrivals::Cron => cron(self.each_minute(n, first), Dialect::Auto, mix(n), window, CATCHES_UP),
                     Arrivals::Even | Arrivals::Aligned | Arrivals::Poisson => {
                         rate_at(window, period / 1000, first, CATCHES_UP)
                     }
@@ -294,23 +294,30 @@ impl<'a> Jobs<'a> {
             return rate_at((Some(Timestamp(after)), None), YEAR_S, anchor, CATCHES_UP);
         }
         let expr = format!("{} {} * * *", drawn % 60, drawn / 60 % 24);
-        cron(expr, Dialect::Unix, drawn >> 16, (Some(Timestamp(after)), None))
+        let misfire = (MisfirePolicy::FireOnceNow, 60);
+        cron(expr, Dialect::Unix, drawn >> 16, (Some(Timestamp(after)), None), misfire)
     }
 }
 
-/// In a zone that a number stands for.
-fn cron(expr: String, dialect: Dialect, zone: u64, window: (Option<Timestamp>, Option<Timestamp>)) -> Trigger {
+/// In a zone that a number stands for; the misfire policy and its threshold, seconds.
+fn cron(
+    expr: String,
+    dialect: Dialect,
+    zone: u64,
+    (start_at, end_at): Window,
+    (misfire_policy, misfire_threshold_sec): (MisfirePolicy, u32),
+) -> Trigger {
     Trigger::Cron {
         expr,
         dialect,
         timezone: ZONES[zone as usize % ZONES.len()].to_owned(),
         gap: Gap::Shift,
         overlap: Overlap::First,
-        start_at: window.0,
-        end_at: window.1,
+        start_at,
+        end_at,
         jitter_sec: 0,
-        misfire_policy: MisfirePolicy::FireOnceNow,
-        misfire_threshold_sec: 60,
+        misfire_policy,
+        misfire_threshold_sec,
         max_catch_up: 1000,
     }
 }
@@ -368,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn cron_jobs_have_a_thousand_expressions_in_all_zones() {
+    fn cron_jobs_have_two_thousand_expressions_in_all_zones() {
         let text = "seconds = 60\n[[load]]\nname = \"c\"\nkind = \"rate\"\nrate = 1000\narrivals = \"cron\"\n";
         let scenario = scenario(text);
         let frame = Frame::new(&scenario, T0, "m".to_owned());

@@ -167,7 +167,8 @@ pub enum Arrivals {
     Aligned,
     /// Each job's place in the period is drawn: the arrivals of a Poisson process of that many points.
     Poisson,
-    /// CRON jobs instead of FIXED_RATE, each once a minute on a whole second: some 2,000 expressions in twenty zones.
+    /// CRON jobs instead of FIXED_RATE, each once a minute on a whole second: up to 2,160 expressions (36 for
+    /// each second of the minute) in twenty zones.
     Cron,
 }
 

@@ -189,6 +189,11 @@ mod tests {
                 "f:8:12: arrivals \"cron\" is for kind \"rate\"",
                 "",
             ),
+            (
+                &format!("{SOUND}arrivals = \"cron\"\n").replace("rate = 100\n", "rate = 200000\n"),
+                "f:7:8: with arrivals \"cron\" there are 60 jobs",
+                "at most 10000000",
+            ),
             (&format!("{SOUND}fail_percent = 101\n"), "f:8:16: ", "0 to 100"),
             (&format!("{SOUND}phases = [\"loud\"]\n"), "f:8:10: ", "no phase \"loud\""),
             (&PHASES.replace("PHASES", "\"p\", \"r\""), "f:15:10: its phases follow one another", ""),

@@ -1,6 +1,6 @@
 //! What a workload file must hold to besides its form. The first rule that is broken is told with the path of the value.
 
-use super::{Arrivals, Expect, Kind, Limits, Load, Scenario, words::closest};
+use super::{Arrivals, Expect, Kind, Limits, Load, Scenario, jobs::CRON_EVERY_S, words::closest};
 use crate::limits::{EXECUTORS, GROUPS, LOAD_JOBS, LOAD_RATE, PHASES, RUN_SECONDS};
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, PRIORITY_MAX};
 
@@ -118,6 +118,11 @@ fn of_load(s: &Scenario, n: usize, load: &Load) -> Broken {
             let fine = load.arrivals != Arrivals::Cron || load.jobs == 0;
             let rule = "with arrivals \"cron\" each job is due once a minute, so the rate says how many there are: leave jobs out";
             not(fine, "jobs", rule.to_owned())
+        })
+        .or_else(|| {
+            let fine = load.arrivals != Arrivals::Cron || load.rate * CRON_EVERY_S as f64 <= LOAD_JOBS as f64;
+            let rule = format!("with arrivals \"cron\" there are {CRON_EVERY_S} jobs for each due instant a second, and at most {LOAD_JOBS}");
+            not(fine, "rate", rule)
         })
         .or_else(|| not(load.fail_percent <= 100, "fail_percent", "fail_percent is 0 to 100".to_owned()))
         .or_else(|| not(load.max_attempts > 0, "max_attempts", "max_attempts counts the first try".to_owned()))

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LOCK      held while a process uses the directory
-//! FORMAT    what the directory is: format versions, cluster id, number of shards
+//! FORMAT    what the directory is: format versions, also of the read model, cluster id, number of shards
 //! SESSION   how often it was started; never goes back
 //! FLUSHED   how far the views' tables are durable
 //! log/      the journal: segments, TRIM

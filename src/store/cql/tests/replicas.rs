@@ -6,7 +6,7 @@ use crate::store::{
     cql::connection,
     samples::{at, batch, run},
 };
-use campanile_actors::ports::{Leases, PortFuture, Row, StoreError, ViewBatch, Views};
+use campanile_actors::ports::{Leases, Row, StoreError, ViewBatch, Views};
 use campanile_core::ownership::{
     rows::{Nonce, SessionRow, SessionState},
     store::{Answer, Statement},
@@ -16,6 +16,7 @@ use campanile_schema::{
     record::RunState,
 };
 use std::{
+    future::Future,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -72,7 +73,7 @@ async fn answered(store: &Arc<CqlStore>, statement: &Statement) -> Answer {
 }
 
 /// The same of a port: a server that stands still is asked again and again before the driver leaves it out.
-async fn patiently<'a, T>(ask: impl Fn() -> PortFuture<'a, T>) -> T {
+async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(ask: impl Fn() -> F) -> T {
     let begin = Instant::now();
     loop {
         match ask().await {
@@ -86,15 +87,19 @@ async fn patiently<'a, T>(ask: impl Fn() -> PortFuture<'a, T>) -> T {
     }
 }
 
+/// An LWT whose answer was lost finds its own row.
+async fn stands(store: &Arc<CqlStore>, session: SessionId, expected: Option<u64>) {
+    match answered(store, &put(session, expected)).await {
+        Answer::Done => {}
+        found => assert_eq!(found, Answer::Session(Some(row(session, expected.map_or(1, |version| version + 1))))),
+    }
+}
+
 /// Rows of the lane, a heartbeat for each and a run for each: all of it stands when it returns.
 async fn write(store: &Arc<CqlStore>, seqs: std::ops::RangeInclusive<u64>) {
     for seq in seqs {
         assert_eq!(answered(store, &append(seq)).await, Answer::Done);
-        // An LWT whose answer was lost finds its own row.
-        match answered(store, &put(WRITER, seq.checked_sub(1).filter(|before| *before > 0))).await {
-            Answer::Done => {}
-            found => assert_eq!(found, Answer::Session(Some(row(WRITER, seq)))),
-        }
+        stands(store, WRITER, seq.checked_sub(1).filter(|before| *before > 0)).await;
         patiently(|| store.apply(view(seq))).await;
     }
 }
@@ -129,7 +134,7 @@ async fn schemas(server: &CqlOptions, addresses: &[String]) -> Vec<String> {
     let mut all = Vec::new();
     for address in addresses {
         let alone = CqlOptions { contact_points: vec![address.clone()], ..server.clone() };
-        let session = connection::open(&alone).await.unwrap();
+        let session = patiently(|| connection::open(&alone)).await;
         let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
         let asked = "SELECT CAST(schema_version AS text), CAST(rpc_address AS text) FROM system.local";
         // A server tells of itself only, so each is asked until it was the one that answered.
@@ -142,6 +147,7 @@ async fn schemas(server: &CqlOptions, addresses: &[String]) -> Vec<String> {
                 break;
             }
             assert!(begin.elapsed() < PATIENCE, "{address} does not tell its schema");
+            sleep(PAUSE).await;
         }
     }
     all
@@ -157,7 +163,7 @@ fn two_of_three_servers_are_enough_and_one_turns_away_what_it_does_not_do() {
         let all = all.clone();
         on_runtime(async move {
             schema::apply(&all, "tests", 1_000).await.unwrap();
-            CqlStore::connect(&all).await.unwrap().0
+            patiently(|| CqlStore::connect(&all)).await.0
         })
     };
     on_runtime({
@@ -219,7 +225,7 @@ fn two_are_gone(server: &mut Server, all: &CqlOptions, store: &Arc<CqlStore>) {
         async move {
             let late = answered(&store, &Statement::ReadSession { session: LATE }).await;
             assert_eq!(late, Answer::Session(None), "what was turned away is not done later");
-            assert_eq!(answered(&store, &put(LATE, None)).await, Answer::Done);
+            stands(&store, LATE, None).await;
             write(&store, 10..=10).await;
             holds(&store, 10).await;
         }
@@ -259,8 +265,8 @@ fn one_cannot_hear_of_the_schema(server: &mut Server, all: &CqlOptions) {
             sleep(PAUSE).await;
         }
         let last = CqlOptions { contact_points: vec![addresses[2].clone()], ..later };
-        assert_eq!(schema::check(&last).await.unwrap(), made);
-        let store = CqlStore::connect(&last).await.unwrap().0;
-        assert_eq!(answered(&store, &put(WRITER, None)).await, Answer::Done);
+        assert_eq!(patiently(|| schema::check(&last)).await, made);
+        let store = patiently(|| CqlStore::connect(&last)).await.0;
+        stands(&store, WRITER, None).await;
     });
 }
