@@ -4,12 +4,13 @@
 use super::super::{EmbeddedStore, check::check_on, meta, segment::PAGE};
 use crate::store::{
     conformance::{MemorySource, SEGMENT, options},
-    file::{Files, Open, crash::CrashFiles},
+    file::{Files, Open, SyncSite, crash::CrashFiles},
     samples::{at, batch, journal_batch, wait},
 };
 use campanile_actors::ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
 use campanile_schema::ids::{Epoch, ShardId};
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -207,6 +208,25 @@ fn a_read_model_of_a_newer_form_is_refused_and_an_older_one_is_marked_as_ours() 
     assert!(why.contains("/data/FORMAT: its read model is written in form 3; this release knows 2"), "{why}");
     assert!(why.contains("Start a release that is at least as new"), "{why}");
     let Err(StoreError::Refused(_)) = check_on(Arc::new(disk.files.clone()), Path::new(DIR)) else { panic!("checked") };
+}
+
+#[test]
+fn a_power_cut_while_a_read_model_is_marked_leaves_the_old_mark_or_ours() {
+    let mut seen = BTreeSet::new();
+    for changes in 0..40 {
+        let disk = Disk::new();
+        disk.session(3);
+        meta::write_views_format(&disk.files, Path::new(DIR), 1);
+        disk.files.sync_dir(Path::new(DIR), SyncSite::CreateDirs).unwrap();
+        disk.files.power_off_in(changes);
+        drop(disk.open());
+        let disk = Disk { files: disk.files.cut(), source: disk.source };
+        disk.files.calm();
+        seen.extend(meta::views_format(&disk.files, Path::new(DIR)));
+        assert_eq!(disk.batches(), 3, "cut after {changes} changes");
+        assert_eq!(meta::views_format(&disk.files, Path::new(DIR)), Some(meta::VIEWS_FORMAT));
+    }
+    assert_eq!(seen, BTreeSet::from([1, meta::VIEWS_FORMAT]), "both were met");
 }
 
 #[test]
