@@ -10,7 +10,7 @@ use campanile_client::{
         ids::JobId,
         job::{JobSpec, JobStatus, Trigger},
         rpc::method,
-        view::{Created, NodeView},
+        view::{Created, NodeView, Spread},
     },
 };
 use fake_node::{FakeLink, FakeNode, within};
@@ -61,6 +61,21 @@ async fn answers_find_their_calls_in_any_order() {
                 assert_eq!((n, error.api().unwrap().known()), (13, ErrorCode::DuplicateName));
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_pause_tells_which_shards_do_not_hold_it_yet() {
+    let node = FakeNode::start().await;
+    let (client, mut link) = connected(&node).await;
+    for outstanding in [vec![], vec![7, 201]] {
+        let asked = tokio::spawn({
+            let client = client.clone();
+            async move { client.system_pause(None).await }
+        });
+        let (id, _) = link.expect::<serde_json::Value>(method::SYSTEM_PAUSE).await;
+        link.answer(id, &Spread { outstanding: outstanding.clone() }).await;
+        assert_eq!(within(asked).await.unwrap().unwrap().outstanding, outstanding);
     }
 }
 

@@ -53,6 +53,11 @@ impl Bulk {
         }
     }
 
+    /// Whether somebody is there who takes bulk creates from us: asked before jobs are, whose creation would be tried for long.
+    pub async fn check(&self) -> Result<(), ClientError> {
+        self.create(Vec::new()).await.map(drop)
+    }
+
     /// Creates the jobs; an answer for each, at its place.
     pub async fn create(&self, specs: Vec<JobSpec>) -> Result<Vec<Result<Created, ApiError>>, ClientError> {
         let bulk = self.clone();

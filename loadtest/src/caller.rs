@@ -89,6 +89,15 @@ impl Caller {
         Self { bulk, ..self }
     }
 
+    /// One try of one create, for the node's own words: not written down.
+    pub async fn create_once(&self, spec: JobSpec) -> Result<(), ClientError> {
+        match &self.bulk {
+            Some(bulk) => bulk.create(vec![spec]).await?.into_iter().try_for_each(|made| made.map(drop))?,
+            None => drop(self.client.job_create(spec).await?),
+        }
+        Ok(())
+    }
+
     /// For what is not written down.
     pub fn client(&self) -> &Client {
         &self.client

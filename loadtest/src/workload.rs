@@ -246,6 +246,9 @@ fn window(plan: &Plan) -> Window {
     (Some(Timestamp(plan.start_ms)), Some(Timestamp(plan.end_ms)))
 }
 
+/// Instants that a job catches up at once, count.
+const MAX_CATCH_UP: u32 = 1000;
+
 /// FIXED_RATE with its anchor in milliseconds since 1970 UTC; the misfire policy and its threshold, seconds.
 pub fn rate_at(
     (start_at, end_at): Window,
@@ -261,7 +264,30 @@ pub fn rate_at(
         jitter_sec: 0,
         misfire_policy,
         misfire_threshold_sec,
-        max_catch_up: 1000,
+        max_catch_up: MAX_CATCH_UP,
+    }
+}
+
+/// CRON; the misfire policy and its threshold, seconds.
+pub fn cron_at(
+    (start_at, end_at): Window,
+    expr: String,
+    dialect: Dialect,
+    zone: &str,
+    (misfire_policy, misfire_threshold_sec): (MisfirePolicy, u32),
+) -> Trigger {
+    Trigger::Cron {
+        expr,
+        dialect,
+        timezone: zone.to_owned(),
+        gap: Gap::Shift,
+        overlap: Overlap::First,
+        start_at,
+        end_at,
+        jitter_sec: 0,
+        misfire_policy,
+        misfire_threshold_sec,
+        max_catch_up: MAX_CATCH_UP,
     }
 }
 
@@ -324,20 +350,9 @@ fn cron(plan: &Plan, random: &mut Random) -> Trigger {
             expr = expr.replacen('S', &(half + random.below(30)).to_string(), 1);
         }
     }
-    let (start_at, end_at) = window(plan);
-    Trigger::Cron {
-        expr,
-        dialect: Dialect::Auto,
-        timezone: (*random.one_of(&ZONES)).to_owned(),
-        gap: Gap::Shift,
-        overlap: Overlap::First,
-        start_at,
-        end_at,
-        jitter_sec: 0,
-        misfire_policy: *random.one_of(&MISFIRES),
-        misfire_threshold_sec: *random.one_of(&THRESHOLDS),
-        max_catch_up: 1000,
-    }
+    let zone = *random.one_of(&ZONES);
+    let misfire = (*random.one_of(&MISFIRES), *random.one_of(&THRESHOLDS));
+    cron_at(window(plan), expr, Dialect::Auto, zone, misfire)
 }
 
 #[cfg(test)]

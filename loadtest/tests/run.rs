@@ -362,6 +362,29 @@ async fn jobs_that_are_refused_in_the_middle_leave_a_foreign_node_as_it_was() {
 
 /// A full disk under the harness's own files, which is a limit of file sizes here.
 #[tokio::test]
+async fn jobs_are_created_through_http_at_an_address_that_is_looked_at_before() {
+    let dir = workload("seconds = 2\ncreate = \"http\"");
+    let node = Foreign::start().await;
+    for (http, code, sought) in [
+        (None, 2, "give the node's HTTP address with --http"),
+        (Some(&node.rpc), 2, "is --http the node's HTTP address?"),
+        (Some(&node.http), 0, "GREEN small"),
+    ] {
+        let mut command = node.measured(&dir);
+        command.args(http.iter().flat_map(|http| ["--http", http.as_str()]));
+        let (got, told) = ended(command).await;
+        assert!(got == Some(code) && told.contains(sought), "{http:?}: {told}");
+        assert_eq!(node.client().await.system_info().await.unwrap().jobs, 0, "{told}");
+        let _ = fs::remove_dir_all(dir.path().join("runs"));
+    }
+    let page = format!("http://{}/metrics", node.http.trim_start_matches("http://"));
+    let asked = ureq::get(page).header("Authorization", format!("Bearer {}", node.token));
+    let metrics = asked.call().unwrap().body_mut().read_to_string().unwrap();
+    let creates = metrics.lines().filter(|line| line.contains("operation=\"job.createLines\""));
+    assert!(creates.count() > 0, "{metrics}");
+}
+
+#[tokio::test]
 async fn on_a_full_disk_the_verdict_is_printed_and_executors_that_could_not_write_are_named() {
     let dir = workload("seconds = 8\ndrain_s = 30");
     let mut running = own_node(&dir).await;

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgpack
@@ -95,6 +95,30 @@ async def test_a_call_that_is_not_is_sent_once(fake: FakeNode) -> None:
             ident, _ = await link.request("system.info")
             link.answer(ident, {"n": n})
             assert await asked == {"n": n}
+
+
+async def test_a_pause_tells_which_shards_do_not_hold_it_yet(fake: FakeNode) -> None:
+    client, link = await connected(fake)
+    calls: dict[str, Callable[[], Coroutine[Any, Any, list[int]]]] = {
+        "tenant.pause": lambda: client.tenant_pause("acme"),
+        "tenant.resume": lambda: client.tenant_resume("acme"),
+        "system.pause": client.system_pause,
+        "system.resume": client.system_resume,
+    }
+    async with client:
+        for method, call in calls.items():
+            for answer, shards in [({}, []), ({"outstanding": [7, 201]}, [7, 201])]:
+                asked = asyncio.ensure_future(call())
+                ident, _ = await link.request(method)
+                link.answer(ident, answer)
+                assert await asked == shards
+        answers: list[Any] = [None, [], {"outstanding": "all"}]
+        for nonsense in answers:
+            asked = asyncio.ensure_future(client.system_pause())
+            ident, _ = await link.request("system.pause")
+            link.answer(ident, nonsense)
+            with pytest.raises(campanile.CampanileError, match="list of shards"):
+                await asked
 
 
 def test_only_reads_and_keyed_calls_are_repeated() -> None:

@@ -14,7 +14,8 @@ use campanile_schema::ids::JobId;
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
-/// First guesses of what one create takes, microseconds: twice what the slowest machine took. A guess that was too short costs the whole creation.
+/// First guesses of what one create takes, microseconds: some times what it takes on the slowest machine of docs/performance.md, as a guess that
+/// was too short costs the whole creation.
 const CREATE_US: i64 = if cfg!(debug_assertions) { 400 } else { 40 };
 const CREATE_HTTP_US: i64 = if cfg!(debug_assertions) { 800 } else { 150 };
 /// Tries to have all jobs there before the first instant.
@@ -134,7 +135,7 @@ impl Maker<'_> {
 async fn refused(caller: &Caller, jobs: &Jobs<'_>, n: u64) -> String {
     let spec = jobs.spec(n);
     let name = spec.name.clone();
-    match caller.client().job_create(spec).await {
+    match caller.create_once(spec).await {
         Ok(_) => {
             format!("the node first did not create the job {name}, then it did: it is overloaded or was restarted")
         }

@@ -304,7 +304,13 @@ impl Run<'_> {
         let tell = |text: &str| self.progress.tell(text);
         let address = &self.system.address;
         let bulk = address.http.as_ref().filter(|_| self.scenario.create == Api::Http);
-        let caller = self.caller.clone().creating_by(bulk.map(|http| Bulk::new(http, &address.token)));
+        let bulk = bulk.map(|http| Bulk::new(http, &address.token));
+        if let Some(bulk) = &bulk {
+            bulk.check()
+                .await
+                .map_err(|error| Early::NotRun(format!("{error}; is --http the node's HTTP address?")))?;
+        }
+        let caller = self.caller.clone().creating_by(bulk);
         let maker = Maker { caller: &caller, stop: &self.stop, traces: &self.traces, tell: &tell };
         let created = create::create(self.scenario, &maker, &self.mark).await?;
         let count = created.all().count();

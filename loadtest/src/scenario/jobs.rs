@@ -3,10 +3,10 @@
 use super::{Arrivals, Kind, Load, Phase, Scenario};
 use crate::{
     random::mix,
-    workload::{CATCHES_UP, Window, rate_at},
+    workload::{CATCHES_UP, cron_at, rate_at},
 };
 use campanile_schema::{
-    job::{Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, Overlap, RetryPolicy, Trigger},
+    job::{Action, Backoff, ConcurrencyPolicy, Dialect, JobSpec, MisfirePolicy, RetryPolicy, Trigger},
     payload::Payload,
     time::Timestamp,
 };
@@ -258,7 +258,9 @@ impl<'a> Jobs<'a> {
             (Kind::Rate | Kind::Ramp, Some((first, period, to_ms))) => {
                 let window = (self.part_of(n).map(|(part, _)| Timestamp(part.from_ms)), Some(Timestamp(to_ms - 1)));
                 match self.load.arrivals {
-                    Arrivals::Cron => cron(self.each_minute(n, first), Dialect::Auto, mix(n), window, CATCHES_UP),
+                    Arrivals::Cron => {
+                        cron_at(window, self.each_minute(n, first), Dialect::Auto, zone(mix(n)), CATCHES_UP)
+                    }
                     Arrivals::Even | Arrivals::Aligned | Arrivals::Poisson => {
                         rate_at(window, period / 1000, first, CATCHES_UP)
                     }
@@ -295,31 +297,13 @@ impl<'a> Jobs<'a> {
         }
         let expr = format!("{} {} * * *", drawn % 60, drawn / 60 % 24);
         let misfire = (MisfirePolicy::FireOnceNow, 60);
-        cron(expr, Dialect::Unix, drawn >> 16, (Some(Timestamp(after)), None), misfire)
+        cron_at((Some(Timestamp(after)), None), expr, Dialect::Unix, zone(drawn >> 16), misfire)
     }
 }
 
-/// In a zone that a number stands for; the misfire policy and its threshold, seconds.
-fn cron(
-    expr: String,
-    dialect: Dialect,
-    zone: u64,
-    (start_at, end_at): Window,
-    (misfire_policy, misfire_threshold_sec): (MisfirePolicy, u32),
-) -> Trigger {
-    Trigger::Cron {
-        expr,
-        dialect,
-        timezone: ZONES[zone as usize % ZONES.len()].to_owned(),
-        gap: Gap::Shift,
-        overlap: Overlap::First,
-        start_at,
-        end_at,
-        jitter_sec: 0,
-        misfire_policy,
-        misfire_threshold_sec,
-        max_catch_up: 1000,
-    }
+/// The zone that a number stands for.
+fn zone(number: u64) -> &'static str {
+    ZONES[number as usize % ZONES.len()]
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! A client's clock, however wrong, decides nothing: what is written plainly carries timestamps that are part of what it says, and rows of LWTs
 //! get theirs from the servers.
 
-use super::{on_runtime, shared};
+use super::{on_runtime, session_row, shared};
 use crate::store::cql::connection;
 use campanile_actors::ports::Leases;
 use campanile_core::ownership::{
-    rows::{Nonce, SessionRow, SessionState},
+    rows::SessionRow,
     store::{Answer, Statement},
 };
 use campanile_schema::ids::SessionId;
@@ -51,15 +51,7 @@ fn a_row_of_a_lane_that_was_deleted_stays_deleted_however_late_it_is_written_aga
 #[test]
 #[ignore = "needs a CQL server: make test-cql"]
 fn rows_of_ownership_have_the_servers_time_and_the_version_alone_decides() {
-    let row = |version, lease_ms| SessionRow {
-        version,
-        nonce: Nonce { session: SESSION, count: version },
-        lease_ms,
-        window: 8,
-        state: SessionState::Active,
-        durable: vec![0],
-        sealed: None,
-    };
+    let row = |version, lease_ms| SessionRow { lease_ms, ..session_row(SESSION, version, version) };
     on_runtime(async move {
         let put = |expected, row| Statement::PutSession { session: SESSION, expected, row };
         assert_eq!(ask(put(None, row(1, 2_500))).await, Answer::Done);

@@ -1,10 +1,10 @@
 //! What becomes of requests when the server stops, is stopped, or comes back. These tests have a server of their own, one at a time.
 
-use super::{CqlStore, on_runtime, open, options, server::Server};
+use super::{CqlStore, on_runtime, open, options, server::Server, session_row};
 use crate::store::samples::{at, batch, run};
 use campanile_actors::ports::{Leases, Row, StoreError, Views};
 use campanile_core::ownership::{
-    rows::{Nonce, SessionRow, SessionState},
+    rows::SessionRow,
     store::{Answer, Statement},
 };
 use campanile_schema::{
@@ -40,15 +40,7 @@ const WRITER: SessionId = SessionId(20_000);
 const LATE: SessionId = SessionId(20_001);
 
 fn row(session: SessionId, count: u64) -> SessionRow {
-    SessionRow {
-        version: 1,
-        nonce: Nonce { session, count },
-        lease_ms: 2_500,
-        window: 8,
-        state: SessionState::Active,
-        durable: vec![0],
-        sealed: None,
-    }
+    session_row(session, 1, count)
 }
 
 /// In the name of the session that writes rows here.

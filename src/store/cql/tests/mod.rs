@@ -15,6 +15,8 @@ mod server;
 mod session_numbers;
 
 use super::{CqlOptions, CqlStore, CqlTls, schema};
+use campanile_core::ownership::rows::{Nonce, SessionRow, SessionState};
+use campanile_schema::ids::SessionId;
 use server::Server;
 use std::{
     future::Future,
@@ -87,4 +89,17 @@ pub fn shared() -> &'static Shared {
         Shared { store: open(options.clone()), options, _server: server }
     });
     &SHARED
+}
+
+/// A session that acts, with one lane.
+pub fn session_row(session: SessionId, version: u64, count: u64) -> SessionRow {
+    SessionRow {
+        version,
+        nonce: Nonce { session, count },
+        lease_ms: 2_500,
+        window: 8,
+        state: SessionState::Active,
+        durable: vec![0],
+        sealed: None,
+    }
 }

@@ -1,14 +1,14 @@
 //! Three servers with each row on all of them, and requests that need two: what is told, and what becomes of it, when one server is gone or
 //! stands still, when two are gone, and when the schema is made while one cannot hear of it. One test, because three servers are dear.
 
-use super::{CqlOptions, CqlStore, on_runtime, options, schema, server::Server};
+use super::{CqlOptions, CqlStore, on_runtime, options, schema, server::Server, session_row};
 use crate::store::{
     cql::connection,
     samples::{at, batch, run},
 };
 use campanile_actors::ports::{Leases, Row, StoreError, ViewBatch, Views};
 use campanile_core::ownership::{
-    rows::{Nonce, SessionRow, SessionState},
+    rows::SessionRow,
     store::{Answer, Statement},
 };
 use campanile_schema::{
@@ -31,15 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(200);
 
 fn row(session: SessionId, version: u64) -> SessionRow {
-    SessionRow {
-        version,
-        nonce: Nonce { session, count: version },
-        lease_ms: 2_500,
-        window: 8,
-        state: SessionState::Active,
-        durable: vec![0],
-        sealed: None,
-    }
+    session_row(session, version, version)
 }
 
 fn put(session: SessionId, expected: Option<u64>) -> Statement {

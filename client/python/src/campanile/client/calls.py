@@ -354,8 +354,11 @@ def _items(answer: object) -> list[Any]:
 
 
 def _outstanding(answer: object) -> list[int]:
-    """Shards that do not hold a change yet; none when it is done."""
-    return list(answer.get("outstanding", [])) if isinstance(answer, dict) else []
+    """Shards that are not known to hold a change yet; none when it is done."""
+    shards = answer.get("outstanding", []) if isinstance(answer, dict) else None
+    if isinstance(shards, list):
+        return [int(shard) for shard in shards]
+    raise protocol_error("a map was expected, with a list of shards as `outstanding`")
 
 
 def _page(shape: type[T], answer: object) -> Page[T]:
