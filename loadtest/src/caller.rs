@@ -90,12 +90,12 @@ impl Caller {
     }
 
     /// One try of one create, for the node's own words: not written down.
-    pub async fn create_once(&self, spec: JobSpec) -> Result<(), ClientError> {
-        match &self.bulk {
-            Some(bulk) => bulk.create(vec![spec]).await?.into_iter().try_for_each(|made| made.map(drop))?,
-            None => drop(self.client.job_create(spec).await?),
+    pub async fn create_once(&self, spec: JobSpec) -> Result<Created, ClientError> {
+        let Some(bulk) = &self.bulk else { return self.client.job_create(spec).await };
+        match bulk.create(vec![spec]).await?.pop() {
+            Some(made) => Ok(made?),
+            None => Err(ClientError::Protocol("no answer to a line".to_owned())),
         }
-        Ok(())
     }
 
     /// For what is not written down.
