@@ -56,7 +56,7 @@ pub struct RunArgs {
     /// RPC address, host:port, of a node that runs already; without it a node is started
     #[arg(long, requires = "token")]
     pub rpc: Option<String>,
-    /// HTTP address of that node, for its metrics and the probe of availability
+    /// HTTP address of that node, for its metrics, the probe of availability, and jobs that are created through HTTP
     #[arg(long, requires = "rpc")]
     pub http: Option<String>,
     /// Token of role OPERATOR
