@@ -360,7 +360,6 @@ async fn jobs_that_are_refused_in_the_middle_leave_a_foreign_node_as_it_was() {
     assert_eq!(client.job_list(JobFilter::default()).await.unwrap().items, [], "{told}");
 }
 
-/// A full disk under the harness's own files, which is a limit of file sizes here.
 #[tokio::test]
 async fn jobs_are_created_through_http_at_an_address_that_is_looked_at_before() {
     let dir = workload("seconds = 2\ncreate = \"http\"");
@@ -384,6 +383,7 @@ async fn jobs_are_created_through_http_at_an_address_that_is_looked_at_before() 
     assert!(creates.count() > 0, "{metrics}");
 }
 
+/// A full disk under the harness's own files, which is a limit of file sizes here.
 #[tokio::test]
 async fn on_a_full_disk_the_verdict_is_printed_and_executors_that_could_not_write_are_named() {
     let dir = workload("seconds = 8\ndrain_s = 30");

@@ -1,10 +1,11 @@
 //! One driver session, what is prepared on it, and how many requests may be under way.
 //!
-//! The driver never repeats a request: what came of it is the caller's to find out.
+//! The driver never repeats a request that may have done something (`retry`): what came of it is the caller's to find out.
 
 use super::{
     error,
     options::CqlOptions,
+    retry::WhenUnprepared,
     statements::{Keyspaces, Statements},
     tls,
 };
@@ -13,7 +14,7 @@ use campanile_schema::limits;
 use scylla::{
     client::{PoolSize, execution_profile::ExecutionProfile, session::Session, session_builder::SessionBuilder},
     errors::ExecutionError,
-    policies::{load_balancing::DefaultPolicy, retry::FallthroughRetryPolicy},
+    policies::load_balancing::DefaultPolicy,
     response::{
         PagingState, PagingStateResponse,
         query_result::{QueryResult, QueryRowsResult},
@@ -76,7 +77,7 @@ pub async fn open(options: &CqlOptions) -> Result<Session, StoreError> {
         .consistency(Consistency::LocalQuorum)
         .serial_consistency(Some(SerialConsistency::LocalSerial))
         .request_timeout(Some(options.request_timeout))
-        .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
+        .retry_policy(Arc::new(WhenUnprepared))
         .load_balancing_policy(balancing)
         .build();
     let mut builder = SessionBuilder::new()

@@ -27,7 +27,13 @@ fn is_unsent(error: &ExecutionError) -> bool {
     match error {
         ExecutionError::EmptyPlan | ExecutionError::ConnectionPoolError(_) => true,
         ExecutionError::LastAttemptError(RequestAttemptError::DbError(kind, _)) => {
-            matches!(kind, DbError::Unavailable { .. } | DbError::Overloaded | DbError::IsBootstrapping)
+            matches!(
+                kind,
+                DbError::Unavailable { .. }
+                    | DbError::Overloaded
+                    | DbError::IsBootstrapping
+                    | DbError::Unprepared { .. }
+            )
         }
         ExecutionError::LastAttemptError(RequestAttemptError::UnableToAllocStreamId) => true,
         _ => false,
@@ -106,9 +112,12 @@ mod tests {
     fn a_write_that_was_turned_away_may_be_made_again_and_one_that_may_stand_is_unknown() {
         let consistency = Consistency::LocalQuorum;
         let timeout = DbError::WriteTimeout { consistency, received: 1, required: 2, write_type: WriteType::Simple };
-        for kind in
-            [DbError::Overloaded, DbError::IsBootstrapping, DbError::Unavailable { consistency, required: 2, alive: 1 }]
-        {
+        for kind in [
+            DbError::Overloaded,
+            DbError::IsBootstrapping,
+            DbError::Unavailable { consistency, required: 2, alive: 1 },
+            DbError::Unprepared { statement_id: bytes::Bytes::new() },
+        ] {
             assert!(matches!(told(kind.clone()), StoreError::Unavailable(_)), "{kind:?}");
         }
         for kind in [DbError::ServerError, DbError::TruncateError, timeout] {

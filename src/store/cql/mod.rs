@@ -24,6 +24,7 @@ mod format;
 mod lanes;
 mod leases;
 pub mod options;
+mod retry;
 mod rows;
 pub mod schema;
 mod snapshots;

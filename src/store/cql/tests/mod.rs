@@ -5,6 +5,7 @@
 mod bench;
 mod clocks;
 mod faults;
+mod forgetful;
 mod history;
 mod lanes;
 mod layouts;
