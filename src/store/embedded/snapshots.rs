@@ -23,7 +23,7 @@ const FOOTER: usize = 24;
 const INDEX_ENTRY: usize = 8;
 
 /// What of a part is on its way to the disk at once: the journal's syncs share the disk and wait behind it.
-const SYNC_EACH_BYTES: usize = 4 << 20;
+const SYNC_EACH_BYTES: u64 = 4 << 20;
 
 const ADVICE: &str = "Restore the directory from a backup; if the journal still reaches back to its beginning, removing \
     the shard's directory under `snap` makes the next start replay it whole";
@@ -74,9 +74,10 @@ impl SnapshotFiles {
         for chunk in chunks {
             let length = u32::try_from(chunk.len())
                 .map_err(|_| StoreError::Refused(format!("a chunk of {} bytes", chunk.len())))?;
-            crc = crc32c::crc32c_append(crc, chunk);
+            let chunk_crc = crc32c::crc32c(chunk);
+            crc = crc32c::crc32c_combine(crc, chunk_crc, chunk.len());
             index.extend_from_slice(&length.to_le_bytes());
-            index.extend_from_slice(&crc32c::crc32c(chunk).to_le_bytes());
+            index.extend_from_slice(&chunk_crc.to_le_bytes());
             content += chunk.len() as u64;
         }
         let count = u32::try_from(chunks.len())
@@ -91,15 +92,14 @@ impl SnapshotFiles {
         footer.extend_from_slice(&footer_crc.to_le_bytes());
         let write = || -> io::Result<()> {
             let file = self.files.open(&path, Open::Create)?;
-            let (mut at, mut step) = (0, Vec::new());
+            let (mut at, mut synced) = (0, 0);
             let last = chunks.len();
             for (index, bytes) in chunks.iter().chain([&footer]).enumerate() {
-                step.extend_from_slice(bytes);
-                if step.len() >= SYNC_EACH_BYTES || index == last {
-                    file.write_at(&step, at)?;
+                file.write_at(bytes, at)?;
+                at += bytes.len() as u64;
+                if at - synced >= SYNC_EACH_BYTES || index == last {
                     file.sync_data(SyncSite::SnapshotPart)?;
-                    at += step.len() as u64;
-                    step.clear();
+                    synced = at;
                 }
             }
             Ok(())

@@ -13,7 +13,8 @@ fn no_crash_breaks_a_promise() {
 fn without_any_one_of_the_syncs_some_crash_breaks_a_promise() {
     let needless: Vec<SyncSite> = SyncSite::ALL
         .into_iter()
-        .filter(|site| !(0..2_000).any(|seed| world::run(seed, Some(*site)).is_err()))
+        // Most are missed within a few seeds; that of a part's name only when the power fails between two calls, one seed in thousands.
+        .filter(|site| !(0..20_000).any(|seed| world::run(seed, Some(*site)).is_err()))
         .collect();
     assert_eq!(needless, [], "no seed needs these syncs");
 }
