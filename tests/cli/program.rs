@@ -15,7 +15,19 @@ pub use poll::eventually;
 
 /// The binary without anything of the environment's own.
 pub fn campanile() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_campanile"));
+    alone(Command::new(BINARY))
+}
+
+/// [`campanile`] that an interrupt ends although whoever runs the tests ignores interrupts, as what a script starts behind itself does.
+pub fn interruptible() -> Command {
+    let mut command = Command::new("/usr/bin/env");
+    command.args(["--default-signal=INT", BINARY]);
+    alone(command)
+}
+
+const BINARY: &str = env!("CARGO_BIN_EXE_campanile");
+
+fn alone(mut command: Command) -> Command {
     command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent").env("TZ", "UTC");
     command
 }

@@ -1,7 +1,7 @@
 //! A pseudo-terminal with the program on it: what people see.
 #![allow(dead_code)]
 
-use crate::program::{Dev, campanile};
+use crate::program::{Dev, interruptible};
 use rustix::{
     fs::{Mode, OFlags},
     process::{Pid, Signal, kill_process},
@@ -43,7 +43,7 @@ impl Terminal {
         let slave = || -> Stdio {
             File::from(rustix::fs::open(name.as_c_str(), OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap()).into()
         };
-        let child = campanile()
+        let child = interruptible()
             .env("CAMPANILE_SERVER", &dev.server)
             .env("TERM", "xterm")
             .envs(environment.iter().copied())
