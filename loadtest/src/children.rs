@@ -168,9 +168,9 @@ mod tests {
         let script = "trap 'echo asked > \"$1\"; exit 0' USR1; echo > \"$0\"; while :; do sleep 0.01; done";
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(script).arg(&ready).arg(&told);
-        let child = OwnChild::start_asked_by(&mut command, Signal::USR1).unwrap();
+        let mut child = OwnChild::start_asked_by(&mut command, Signal::USR1).unwrap();
         while !ready.exists() {
-            std::thread::yield_now();
+            assert_eq!(child.wait(Duration::ZERO).unwrap(), None, "it ended before it was ready");
         }
         drop(child);
         assert_eq!(std::fs::read_to_string(&told).unwrap(), "asked\n");

@@ -12,8 +12,8 @@ use std::{
     fs::File,
     io::Read,
     process::{Child, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, channel},
-    time::Duration,
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    time::{Duration, Instant},
 };
 
 /// How long something may take to be shown: generous, for a busy machine.
@@ -70,9 +70,10 @@ impl Terminal {
 
     /// Until this was shown since the last call.
     pub fn until(&mut self, wanted: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
         let mut fresh = String::new();
         while !fresh.contains(wanted) {
-            let piece = self.pieces.recv_timeout(PATIENCE);
+            let piece = self.pieces.recv_timeout(deadline.saturating_duration_since(Instant::now()));
             let piece = piece.unwrap_or_else(|why| panic!("{wanted:?} is not shown ({why}): {}{fresh}", self.shown));
             fresh.push_str(&String::from_utf8_lossy(&piece));
         }
@@ -87,8 +88,13 @@ impl Terminal {
 
     /// To its end: how it ended, and all that was shown.
     pub fn end(mut self) -> (ExitStatus, String) {
-        while let Ok(piece) = self.pieces.recv_timeout(PATIENCE) {
-            self.shown.push_str(&String::from_utf8_lossy(&piece));
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.pieces.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(piece) => self.shown.push_str(&String::from_utf8_lossy(&piece)),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {}", self.shown),
+            }
         }
         (self.child.wait().unwrap(), std::mem::take(&mut self.shown))
     }

@@ -115,6 +115,7 @@ every_store! {
     fn a_large_part_comes_back_whole(store: &dyn Snapshots, on: &str) {
         let chunks: Vec<Vec<u8>> = (0..600_u32).map(|n| n.to_le_bytes().repeat(1 + n as usize)).collect();
         let part = wait(store.write_part(SHARD, 1, Part::Definitions, chunks.clone())).unwrap();
+        assert_eq!(part.crc, crc32c::crc32c(&chunks.concat()), "{on}: over all chunks in order");
         assert_eq!(wait(store.read_part(SHARD, part.clone())).unwrap(), chunks, "{on}");
         let other = PartRef { crc: part.crc ^ 1, ..part };
         assert!(matches!(wait(store.read_part(SHARD, other)), Err(StoreError::Corrupt(_))), "{on}");
