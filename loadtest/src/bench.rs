@@ -137,13 +137,8 @@ pub async fn measure(args: &BenchArgs) -> Result<Report, Box<dyn Error>> {
 
     let dir = fleet.dir.clone();
     if args.check {
-        let scope = Scope {
-            from_ms: begin_ms - 1_000,
-            until_ms: plan.end_ms + 1_000,
-            drained: true,
-            quotas: Default::default(),
-            rates: Default::default(),
-        };
+        let scope =
+            Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, ..Scope::default() };
         export(caller.client(), &jobs, scope, &dir).await?;
     }
     tokio::task::block_in_place(|| node.stop(Duration::from_secs(20)))?;

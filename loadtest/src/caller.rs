@@ -1,6 +1,8 @@
 //! A caller that writes down what it asks and what it is told, before and after each request, and tries again until it knows:
 //! a request without an answer is an open question that the checker cannot close.
 
+mod verbs;
+
 use crate::{
     bulk::Bulk,
     doors::Doors,
@@ -14,7 +16,7 @@ use campanile_schema::{
     ids::{JobId, RunId},
     job::JobSpec,
     payload::Payload,
-    view::{ConfirmBody, ConfirmDecision, Created, JobFilter, TriggerBody},
+    view::{Created, JobFilter, RunView, TriggerBody},
 };
 use std::{
     future::Future,
@@ -139,7 +141,7 @@ impl Caller {
         &self,
         line: &CallerLine,
         later: bool,
-        run_of: impl Fn(&T) -> Option<RunId>,
+        told: impl Fn(&T, CallerLine) -> CallerLine,
         call: impl Fn(Client) -> F,
     ) -> Known<T>
     where
@@ -152,7 +154,7 @@ impl Caller {
             let bare = CallerLine { spec: None, ..line.clone() };
             match self.once(&call).await {
                 Ok(answer) => {
-                    self.note(CallEvent::Ack, &CallerLine { run: run_of(&answer).or(line.run), ..bare });
+                    self.note(CallEvent::Ack, &told(&answer, bare));
                     return Known::Done(answer);
                 }
                 Err(error) => match effect(&error) {
@@ -184,12 +186,12 @@ impl Caller {
 
     /// With params that are laid over the job's.
     pub async fn trigger_with(&self, job: JobId, key: String, params: Option<Payload>) -> Known<RunId> {
-        let line = CallerLine { key: Some(key.clone()), ..self.about(Verb::Trigger, job) };
+        let line = CallerLine { key: Some(key.clone()), params: params.clone(), ..self.about(Verb::Trigger, job) };
         let body = TriggerBody { manual_run_id: Some(key), params, reason: None };
         let asked = self.ask(
             &line,
             false,
-            |run: &campanile_schema::view::RunView| Some(run.run_id),
+            |run: &RunView, line| CallerLine { run: Some(run.run_id), ..line },
             |client| {
                 let body = body.clone();
                 async move { client.job_trigger(job, body).await }
@@ -204,17 +206,20 @@ impl Caller {
 
     pub async fn pause(&self, job: JobId) -> Known<()> {
         let line = self.about(Verb::Pause, job);
-        self.ask(&line, true, |()| None, |client| async move { client.job_pause(job, None).await.map(drop) }).await
+        self.ask(&line, true, |(), line| line, |client| async move { client.job_pause(job, None).await.map(drop) })
+            .await
     }
 
     pub async fn resume(&self, job: JobId) -> Known<()> {
         let line = self.about(Verb::Resume, job);
-        self.ask(&line, true, |()| None, |client| async move { client.job_resume(job, None).await.map(drop) }).await
+        self.ask(&line, true, |(), line| line, |client| async move { client.job_resume(job, None).await.map(drop) })
+            .await
     }
 
     pub async fn delete(&self, job: JobId) -> Known<()> {
         let line = self.about(Verb::Delete, job);
-        let known = self.ask(&line, true, |()| None, |client| async move { client.job_delete(job, None).await }).await;
+        let known =
+            self.ask(&line, true, |(), line| line, |client| async move { client.job_delete(job, None).await }).await;
         // A delete that got no answer was done when the job is not there any more.
         if known == Known::Open && self.gone(job).await {
             self.note(CallEvent::Ack, &line);
@@ -225,17 +230,6 @@ impl Caller {
 
     async fn gone(&self, job: JobId) -> bool {
         matches!(self.client.job_get(job).await, Err(ClientError::Api(api)) if api.known() == ErrorCode::NotFound)
-    }
-
-    /// A person's word that a run of a job that is not idempotent shall run again.
-    pub async fn confirm(&self, job: JobId, run: RunId) -> Known<()> {
-        let line = CallerLine { run: Some(run), ..self.about(Verb::Confirm, job) };
-        let body = ConfirmBody { decision: ConfirmDecision::Rerun, reason: Some("loadtest".to_owned()) };
-        let confirm = |client: Client| {
-            let body = body.clone();
-            async move { client.run_confirm(run, body).await.map(drop) }
-        };
-        self.ask(&line, true, |()| None, confirm).await
     }
 
     /// Creates jobs in batches; the ids of those that are known to exist, at their specs' places.

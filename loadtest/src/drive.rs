@@ -130,13 +130,8 @@ pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
     let drain_ms = now_us() / 1000 - plan.end_ms;
     let after = usage()?;
     if args.export {
-        let scope = Scope {
-            from_ms: begin_ms - 1_000,
-            until_ms: plan.end_ms + 1_000,
-            drained: true,
-            quotas: Default::default(),
-            rates: Default::default(),
-        };
+        let scope =
+            Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, ..Scope::default() };
         export(caller.client(), &jobs, scope, &args.dir).await?;
     }
     let seen = lateness(&args.dir, plan.start_ms, plan.end_ms + 1)?;

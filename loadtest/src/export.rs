@@ -66,7 +66,7 @@ async fn open_and_moving(nodes: &[Client]) -> Result<(u64, bool), ClientError> {
 }
 
 /// What to export, and up to when.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Scope {
     pub from_ms: i64,
     pub until_ms: i64,
@@ -75,6 +75,9 @@ pub struct Scope {
     /// As in [`Meta`].
     pub quotas: BTreeMap<String, u32>,
     pub rates: BTreeMap<String, f64>,
+    pub queued: BTreeMap<String, u32>,
+    pub latest_ms: Option<i64>,
+    pub shards: Option<u16>,
 }
 
 /// Writes `ledger.jsonl`, `runs.jsonl` and, last, `meta.json`. False: some read failed, and the history is not complete.
@@ -105,8 +108,9 @@ pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -
     for record in [ledger, runs] {
         Arc::into_inner(record).map_or(Ok(()), Record::close)?;
     }
-    let Scope { until_ms, drained, quotas, rates, .. } = scope;
-    let meta = Meta { until_ms, complete, drained, lease_ms: LEASE_MS, quotas, rates };
+    let Scope { until_ms, drained, quotas, rates, queued, latest_ms, shards, .. } = scope;
+    let lease_ms = LEASE_MS;
+    let meta = Meta { until_ms, complete, drained, lease_ms, latest_ms, queued, shards, quotas, rates };
     fs::write(dir.join("meta.json"), serde_json::to_vec_pretty(&meta)?)?;
     Ok(complete)
 }

@@ -127,7 +127,8 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
         slots: args.slots,
         fail_percent: args.fail_percent,
     };
-    let node = kills::carry_out(&schedule, &round, &mut fleet, node).await?;
+    let (node, points) = kills::carry_out(&schedule, &round, &mut fleet, node).await?;
+    println!("{points}");
     for _ in 0..freezes {
         kills::freeze_executor(&fleet).await?;
     }
@@ -141,13 +142,8 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     let mut all = jobs;
     all.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
     let quotas = [(workload::TIGHT.0.to_owned(), workload::TIGHT.1)].into();
-    let scope = Scope {
-        from_ms: begin_ms - 1_000,
-        until_ms: plan.end_ms + 1_000,
-        drained: true,
-        quotas,
-        rates: Default::default(),
-    };
+    let scope =
+        Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas, ..Scope::default() };
     let complete = export(caller.client(), &all, scope, &fleet.dir).await?;
     println!("exported {} jobs, complete: {complete}", all.len());
     let dir = fleet.dir.clone();
@@ -156,17 +152,20 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     let verdict = tokio::task::block_in_place(|| check_dir(&dir))?;
     std::fs::write(dir.join("verdict.json"), serde_json::to_vec_pretty(&verdict)?)?;
     println!("{verdict}");
-    Ok(judge(&args, &verdict))
+    Ok(judge(&args, &verdict, &points.never_reached()))
 }
 
-fn judge(args: &Kill9Args, verdict: &Verdict) -> bool {
+fn judge(args: &Kill9Args, verdict: &Verdict, never_reached: &[&str]) -> bool {
     let enough = verdict.counts.node_kills >= u64::from(args.kills);
     match (args.mutation, verdict.green) {
         (None, green) => {
             if !enough {
                 println!("only {} kills of {}: the proof is not complete", verdict.counts.node_kills, args.kills);
             }
-            green && enough
+            for point in never_reached {
+                println!("RED: no node came to the fail point {point}: nothing is shown of a death there");
+            }
+            green && enough && never_reached.is_empty()
         }
         (Some(mutation), _) => {
             let (found, line) = mutation.judge(verdict);

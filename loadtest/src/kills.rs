@@ -2,7 +2,7 @@
 //! kill hits does not.
 
 use crate::{fleet::Fleet, lines::now_us, node::Node, random::Random};
-use std::{error::Error, time::Duration};
+use std::{collections::BTreeMap, error::Error, fmt, time::Duration};
 use tokio::{task::block_in_place, time::sleep};
 
 /// A kill from outside comes so long after the node is ready, milliseconds.
@@ -98,17 +98,18 @@ pub async fn carry_out(
     round: &Round<'_>,
     fleet: &mut Fleet,
     mut node: Node,
-) -> Result<Node, Box<dyn Error>> {
-    let (mut set, mut reached) = (0, 0);
+) -> Result<(Node, Points), Box<dyn Error>> {
+    let mut points = Points::default();
     for (n, kill) in kills.iter().enumerate() {
         let name = format!("kill {} of {}", n + 1, kills.len());
         match kill.point {
             // The first node was started without a fail point.
             Some((point, _)) if n > 0 => {
-                set += 1;
+                let counts = points.0.entry(point.name).or_default();
+                counts.0 += 1;
                 match block_in_place(|| node.wait_for_abort(Duration::from_millis(point.patience_ms)))? {
                     Some(status) => {
-                        reached += 1;
+                        counts.1 += 1;
                         println!("{name}: at {}, {status}", point.name);
                     }
                     None => {
@@ -138,10 +139,26 @@ pub async fn carry_out(
         println!("    stayed down {} ms, ready again after {} ms", kill.down_ms, (now_us() - before) / 1000);
         kill_executor(n as u32, kills.len() as u32, round, fleet, &node)?;
     }
-    if set > 0 {
-        println!("fail points reached: {reached} of {set}");
+    Ok((node, points))
+}
+
+/// Fail points by name: how often one was set, and how often the node came to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Points(BTreeMap<&'static str, (u32, u32)>);
+
+impl Points {
+    /// Those that were set and that no node ever came to: nothing is known of a death there.
+    pub fn never_reached(&self) -> Vec<&'static str> {
+        self.0.iter().filter(|(_, (_, reached))| *reached == 0).map(|(name, _)| *name).collect()
     }
-    Ok(node)
+}
+
+impl fmt::Display for Points {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (set, reached) = self.0.values().fold((0, 0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
+        write!(f, "fail points reached: {reached} of {set}")?;
+        self.0.iter().try_for_each(|(name, (set, reached))| write!(f, "; {name} {reached} of {set}"))
+    }
 }
 
 /// Executors die evenly between the node's kills: whenever another share of them is over.
@@ -168,6 +185,14 @@ pub async fn freeze_executor(fleet: &Fleet) -> Result<(), Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_point_that_was_set_and_never_reached_is_told() {
+        let points = Points([("snapshot", (2, 0)), ("after_append", (3, 1))].into());
+        assert_eq!(points.never_reached(), ["snapshot"]);
+        assert_eq!(points.to_string(), "fail points reached: 1 of 5; after_append 1 of 3; snapshot 0 of 2");
+        assert!(Points::default().never_reached().is_empty());
+    }
 
     #[test]
     fn the_plan_follows_from_the_seed_and_reaches_every_point() {

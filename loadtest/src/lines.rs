@@ -13,8 +13,9 @@
 use campanile_schema::{
     ids::{JobId, RunId},
     job::JobSpec,
+    payload::Payload,
     record::AttemptState,
-    view::LedgerView,
+    view::{ConfirmDecision, LedgerView},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -88,15 +89,31 @@ impl ExecutorLine {
 
 /// What a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verb {
     Create,
+    /// Replace the job's specification by `spec`.
+    Edit,
     Trigger,
     Pause,
     Resume,
     Delete,
-    /// A person says that a run of a job that is not idempotent may run again.
+    /// Stop a run that has not ended.
+    Cancel,
+    /// Run an ended run again, as a new generation.
+    Retry,
+    /// Run a dead letter again, as a new generation.
+    Redrive,
+    /// Take a dead letter off the list.
+    Discard,
+    /// A person decides a run that waits for one, see `decision`.
     Confirm,
+    /// No job of `tenant` starts anything until RESUME_TENANT.
+    PauseTenant,
+    ResumeTenant,
+    /// No job at all starts anything until RESUME_SYSTEM.
+    PauseSystem,
+    ResumeSystem,
 }
 
 /// How far a call got.
@@ -121,18 +138,30 @@ pub struct CallerLine {
     /// Number of the call within its file.
     pub call: u64,
     pub verb: Verb,
-    /// Every verb but CREATE; in the acknowledgement of CREATE too.
+    /// Every verb about a job or one of its runs; for CREATE only in the acknowledgement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
-    /// CREATE, in SENT.
+    /// CREATE and EDIT, in SENT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<JobSpec>,
     /// TRIGGER.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// TRIGGER, in ACK; CONFIRM.
+    /// TRIGGER, in SENT: what is laid over the job's params.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Payload>,
+    /// TRIGGER, in ACK; every verb about a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// CONFIRM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<ConfirmDecision>,
+    /// PAUSE_TENANT and RESUME_TENANT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// RETRY, REDRIVE and CONFIRM, in ACK: the generation of the run that the answer shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u32>,
     /// Code of the error, in REFUSED and UNKNOWN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
@@ -141,7 +170,21 @@ pub struct CallerLine {
 impl CallerLine {
     /// A line with only what every line has.
     pub fn new(event: CallEvent, call: u64, verb: Verb) -> Self {
-        Self { event, t_us: now_us(), call, verb, job: None, spec: None, key: None, run: None, code: None }
+        Self {
+            event,
+            t_us: now_us(),
+            call,
+            verb,
+            job: None,
+            spec: None,
+            key: None,
+            params: None,
+            run: None,
+            decision: None,
+            tenant: None,
+            generation: None,
+            code: None,
+        }
     }
 }
 
@@ -165,6 +208,13 @@ pub enum FaultEvent {
     ExecutorFrozen,
     /// It goes on.
     ExecutorThawed,
+    /// From `t_us` to `until_us` what was done to the cluster may keep the shards of `shards` (absent: all) from being served, so that
+    /// due instants of their jobs are late or missed by their misfire policy. It is no outage: it excuses nothing else, no lost lease
+    /// and no skip for an active run among them.
+    Disturbed,
+    /// From `t_us` to `until_us` the network between `executor` and the owners of `shards` (absent: all) is cut, so that the lease of
+    /// its attempts there may be lost. Its bodies go on.
+    ExecutorUnheard,
 }
 
 /// A line of `faults.jsonl`.
@@ -172,11 +222,24 @@ pub enum FaultEvent {
 pub struct FaultLine {
     pub event: FaultEvent,
     pub t_us: i64,
+    /// End of DISTURBED and EXECUTOR_UNHEARD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_us: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<String>,
+    /// Of DISTURBED and EXECUTOR_UNHEARD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Vec<u16>>,
     /// For people: the fail point, the exit status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl FaultLine {
+    /// Something that happens now.
+    pub fn now(event: FaultEvent, detail: Option<String>) -> Self {
+        Self { event, t_us: now_us(), until_us: None, executor: None, shards: None, detail }
+    }
 }
 
 /// A line of `ledger.jsonl`: one page, or the error in place of it.
@@ -201,10 +264,19 @@ pub struct Meta {
     pub drained: bool,
     /// Heartbeat lease of executors in force, milliseconds.
     pub lease_ms: i64,
+    /// A body begins at most this long after its instant, or after what held it back, milliseconds. Absent: lateness is not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest_ms: Option<i64>,
+    /// Number of shards; a job's is (id mod 4096) mod this. Told where the history has lines about shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u16>,
     /// Bodies at once that tenants were limited to before their first job was created, as the harness was told it is done.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quotas: BTreeMap<String, u32>,
     /// Runs a second that tenants were limited to, in the same way.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rates: BTreeMap<String, f64>,
+    /// Runs that may wait for an executor, by tenant, as the harness was told it is done; 100,000 where nothing was set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queued: BTreeMap<String, u32>,
 }

@@ -100,7 +100,7 @@ pub async fn creates(
     plan: Plan,
     per_sec: f64,
     created: Arc<Mutex<Vec<JobId>>>,
-    with: fn(&mut JobSpec),
+    with: impl Fn(&mut JobSpec) + Send,
 ) {
     const AT_ONCE: u64 = 5;
     let mut random = Random::new(plan.seed ^ 0x00c0_ffee);
@@ -108,7 +108,7 @@ pub async fn creates(
     let begin = Instant::now();
     while !is_over(plan.end_ms - 2_000) {
         let mut specs: Vec<_> = (n..n + AT_ONCE).map(|n| workload::extra(&plan, n, 10, &mut random)).collect();
-        specs.iter_mut().for_each(with);
+        specs.iter_mut().for_each(&with);
         n += AT_ONCE;
         let ids = caller.create_many(&specs).await;
         created.lock().unwrap_or_else(PoisonError::into_inner).extend(ids.into_iter().flatten());

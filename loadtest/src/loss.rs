@@ -16,7 +16,7 @@ use campanile_schema::{
     limits::{LEASE_MS, SUSPECT_MS},
     payload::Payload,
     record::{AttemptState, RunState},
-    view::RunView,
+    view::{ConfirmDecision, RunView},
 };
 use clap::Args;
 use std::{
@@ -73,13 +73,7 @@ pub async fn run(args: LossArgs) -> Outcome<bool> {
     jobs.extend(more);
 
     drain(caller.client(), STEP).await?;
-    let scope = Scope {
-        from_ms: begin_ms - 1_000,
-        until_ms: now_us() / 1000,
-        drained: true,
-        quotas: Default::default(),
-        rates: Default::default(),
-    };
+    let scope = Scope { from_ms: begin_ms - 1_000, until_ms: now_us() / 1000, drained: true, ..Scope::default() };
     export(caller.client(), &jobs, scope, &fleet.dir).await?;
     let dir = fleet.dir.clone();
     tokio::task::block_in_place(|| node.stop(Duration::from_secs(20)))?;
@@ -225,7 +219,10 @@ async fn executor_killed(fleet: &mut Fleet, node: &Node, caller: &Caller) -> Out
             starts(&fleet.dir)?.get(&run.0).is_some_and(|s| s.len() == 1),
             "one was started again without a person's word",
         )?;
-        ensure(caller.confirm(*job, *run).await == Known::Done(()), "a confirmation was refused")?;
+        ensure(
+            caller.confirm(*job, *run, ConfirmDecision::Rerun).await == Known::Done(()),
+            "a confirmation was refused",
+        )?;
     }
     all_in(caller, &careful, &[RunState::Success]).await?;
     println!("+{} ms: confirmed, started again and ended", ms());

@@ -16,6 +16,7 @@ use campanile_loadtest::{
     kill9::{self, Kill9Args},
     loss::{self, LossArgs},
     peers::{self, PeersArgs},
+    proof::{self, ProofArgs},
     restore::{self, RestoreArgs},
     run::{self, Outcome, RunArgs, WorkloadsArgs},
 };
@@ -63,6 +64,8 @@ enum Mode {
     BenchCluster(ClusterBenchArgs),
     /// Rivals side by side with ours: the highest rates that hold, and what they cost.
     Peers(PeersArgs),
+    /// All slow proofs of a commit, and one report of them: `make proof`.
+    Proof(ProofArgs),
     /// Workload files against a real system: figures second by second, a report and a verdict.
     Run(RunArgs),
     /// The workloads that come with the program; writes them as files to copy.
@@ -109,6 +112,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::Bench(_)
         | Mode::BenchCluster(_)
         | Mode::Peers(_)
+        | Mode::Proof(_)
         | Mode::Run(_)
         | Mode::Workloads(_) => 2,
     };
@@ -127,6 +131,9 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
             Mode::BenchCluster(args) => with_children(cluster::run(args)).await.map(green),
             Mode::Peers(args) => with_children(peers::run(args)).await.map(green),
+            Mode::Proof(args) => {
+                with_children(async { tokio::task::block_in_place(|| proof::run(&args)) }).await.map(green)
+            }
             Mode::Run(args) => Ok(run::run(args).await),
             Mode::Workloads(args) => Ok(run::workloads(&args).map(|()| Outcome::Green)?),
         }

@@ -113,6 +113,41 @@ impl Mutation {
     }
 }
 
+/// Defects of nodes of a cluster, which only `chaos` switches on, and what they must be found as. Of those without a kind the
+/// scenario itself must tell: a session that is lost.
+const OF_CLUSTERS: [(&str, &[Kind]); 6] = [
+    // Two nodes act for one shard.
+    (
+        "mutation:ignore_deadline",
+        &[Kind::OutcomeDoubled, Kind::RunWithoutInstant, Kind::RunMissing, Kind::RunDoubled, Kind::StartUnknown],
+    ),
+    // Whoever takes a shard does not know what its last owner did.
+    (
+        "mutation:forget_tail",
+        &[Kind::OutcomeMissing, Kind::StartUnknown, Kind::TriggerLost, Kind::CreateLost, Kind::TokenReused],
+    ),
+    ("mutation:limits_alone", &[Kind::QuotaExceeded]),
+    ("mutation:leave_at_deadline", &[]),
+    // An LWT that was not answered is taken for applied: whoever claims so acts beside the owner.
+    ("rule:ClaimReadBack", &[Kind::OutcomeDoubled, Kind::RunDoubled, Kind::OutcomeMissing]),
+    ("rule:HeartbeatReadBack", &[Kind::OutcomeDoubled, Kind::RunDoubled, Kind::OutcomeMissing]),
+];
+
+/// Kinds of violation one of which must be found with a defect, as `CAMPANILE_FAULT` names it; several stand with semicolons between.
+pub fn expected_of(defect: &str) -> Vec<Kind> {
+    let of_one = |part: &str| {
+        let of_node = Mutation::ALL.into_iter().find(|m| part.strip_prefix("mutation:") == Some(m.name()));
+        let of_cluster = || OF_CLUSTERS.iter().find(|(name, _)| *name == part).map_or(&[][..], |(_, kinds)| kinds);
+        // What a node told before it was durable is gone with the node, and its shards are another's: instants are missing too.
+        let more: &[Kind] = match of_node {
+            Some(Mutation::AckBeforeSync) => &[Kind::OutcomeMissing],
+            Some(_) | None => &[],
+        };
+        [of_node.map_or_else(of_cluster, Mutation::expected), more].concat()
+    };
+    defect.split(';').flat_map(of_one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +159,19 @@ mod tests {
         for mutation in Mutation::ALL {
             assert_eq!(Mutation::from_str(mutation.name(), false), Ok(mutation));
             assert!(!mutation.expected().is_empty());
+        }
+    }
+
+    #[test]
+    fn every_defect_of_chaos_must_be_found_as_something() {
+        for scenario in crate::chaos::scenario::Scenario::all() {
+            let by_sessions = scenario.keeps_sessions && scenario.defect == "mutation:leave_at_deadline";
+            assert!(by_sessions != !expected_of(scenario.defect).is_empty(), "{}", scenario.name);
+            for part in scenario.defect.split(';') {
+                let known = OF_CLUSTERS.iter().any(|(name, _)| *name == part)
+                    || Mutation::ALL.iter().any(|m| part.strip_prefix("mutation:") == Some(m.name()));
+                assert!(known, "{part} of {} has no row", scenario.name);
+            }
         }
     }
 

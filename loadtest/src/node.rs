@@ -64,10 +64,6 @@ pub fn free_port() -> io::Result<u16> {
     Err(io::Error::other("no port is free"))
 }
 
-fn fault(event: FaultEvent, detail: Option<String>) -> FaultLine {
-    FaultLine { event, t_us: now_us(), executor: None, detail }
-}
-
 impl Node {
     pub fn start(setup: &NodeSetup, faults: &Arc<Record>) -> io::Result<Self> {
         let log = OpenOptions::new().create(true).append(true).open(setup.dir.join("node.log"))?;
@@ -87,7 +83,7 @@ impl Node {
         if let Some(fault) = &setup.fault {
             command.env("CAMPANILE_FAULT", fault);
         }
-        faults.line(&fault(FaultEvent::NodeStarted, setup.fault.clone()));
+        faults.line(&FaultLine::now(FaultEvent::NodeStarted, setup.fault.clone()));
         let mut child = OwnChild::start(&mut command)?;
         let stdout = child.child().stdout.take().ok_or_else(|| io::Error::other("no output of the node"))?;
         let lines = follow(stdout, log)?;
@@ -110,7 +106,7 @@ impl Node {
                 Some(_) | None => {}
             }
         }
-        faults.line(&fault(FaultEvent::NodeReady, None));
+        faults.line(&FaultLine::now(FaultEvent::NodeReady, None));
         let (Some(rpc), Some(http), Some(token)) = (rpc, http, token) else {
             return Err(io::Error::other("the node named no address"));
         };
@@ -124,7 +120,7 @@ impl Node {
     /// kill -9.
     pub fn kill9(mut self, why: &str) -> io::Result<()> {
         // Noted before, so that an outage is never told too short.
-        self.faults.line(&fault(FaultEvent::NodeKilled, Some(why.to_owned())));
+        self.faults.line(&FaultLine::now(FaultEvent::NodeKilled, Some(why.to_owned())));
         self.child.kill().map(drop)
     }
 
@@ -132,7 +128,7 @@ impl Node {
     pub fn wait_for_abort(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         let status = self.child.wait(patience)?;
         if let Some(status) = &status {
-            self.faults.line(&fault(FaultEvent::NodeKilled, Some(format!("ended by itself: {status}"))));
+            self.faults.line(&FaultLine::now(FaultEvent::NodeKilled, Some(format!("ended by itself: {status}"))));
         }
         Ok(status)
     }
@@ -229,7 +225,7 @@ impl ExecutorProcess {
         }
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let child = OwnChild::start(&mut command)?;
-        let line = FaultLine { executor: Some(name.to_owned()), ..fault(FaultEvent::ExecutorStarted, None) };
+        let line = FaultLine { executor: Some(name.to_owned()), ..FaultLine::now(FaultEvent::ExecutorStarted, None) };
         faults.line(&line);
         Ok(Self { child, name: name.to_owned(), faults: Arc::clone(faults) })
     }
@@ -242,7 +238,8 @@ impl ExecutorProcess {
     pub fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.child.wait(Duration::ZERO).ok().flatten()?;
         let detail = Some(format!("ended by itself: {status}"));
-        let line = FaultLine { executor: Some(self.name.clone()), ..fault(FaultEvent::ExecutorKilled, detail) };
+        let line =
+            FaultLine { executor: Some(self.name.clone()), ..FaultLine::now(FaultEvent::ExecutorKilled, detail) };
         self.faults.line(&line);
         Some(status)
     }
@@ -251,7 +248,7 @@ impl ExecutorProcess {
     pub fn kill9(mut self) -> io::Result<()> {
         self.child.kill()?;
         // Noted after, so that no line it wrote is later than its death.
-        let line = FaultLine { executor: Some(self.name.clone()), ..fault(FaultEvent::ExecutorKilled, None) };
+        let line = FaultLine { executor: Some(self.name.clone()), ..FaultLine::now(FaultEvent::ExecutorKilled, None) };
         self.faults.line(&line);
         Ok(())
     }
@@ -260,7 +257,7 @@ impl ExecutorProcess {
     pub fn freeze(&self, still: bool) -> io::Result<()> {
         let event = if still { FaultEvent::ExecutorFrozen } else { FaultEvent::ExecutorThawed };
         self.child.freeze(still)?;
-        self.faults.line(&FaultLine { executor: Some(self.name.clone()), ..fault(event, None) });
+        self.faults.line(&FaultLine { executor: Some(self.name.clone()), ..FaultLine::now(event, None) });
         Ok(())
     }
 

@@ -117,7 +117,7 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
     block_in_place(|| node.kill9("for good"))?;
     let data = fleet.dir.join("data/node");
     fs::rename(&data, fleet.dir.join("data-of-the-first"))?;
-    let line = FaultLine { event: FaultEvent::NodeRestored, t_us: now_us(), executor: None, detail: None };
+    let line = FaultLine::now(FaultEvent::NodeRestored, None);
     restore(&args, &archive, &data)?;
     fleet.faults.line(&line);
     let node = fleet.start_node(None)?;
@@ -131,7 +131,7 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
     println!("drained; {left} runs are still open");
     let quotas = [(workload::TIGHT.0.to_owned(), workload::TIGHT.1)].into();
     let until_ms = plan.end_ms + 1_000;
-    let scope = Scope { from_ms: begin_ms - 1_000, until_ms, drained: true, quotas, rates: Default::default() };
+    let scope = Scope { from_ms: begin_ms - 1_000, until_ms, drained: true, quotas, ..Scope::default() };
     let complete = export(caller.client(), &jobs, scope, &fleet.dir).await?;
     println!("exported {} jobs, complete: {complete}", jobs.len());
     let dir = fleet.dir.clone();

@@ -1,6 +1,8 @@
 //! The jobs of a run: what kinds, how often due, under which policies. All schedules are ones that the oracle can follow, and all
 //! end by themselves at the end of the run, so that the load drains without a call.
 
+pub mod worked;
+
 use crate::random::Random;
 use campanile_schema::{
     job::{Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, Overlap, RetryPolicy, Trigger},
@@ -96,14 +98,13 @@ pub fn even(plan: &Plan) -> Vec<JobSpec> {
 }
 
 /// Gives a job patience with planned moves of its shard: what is due meanwhile is late, and not missed, for so long, seconds.
-pub fn patient(spec: &mut JobSpec) {
-    const PATIENCE_SEC: u32 = 5;
+pub fn patient(spec: &mut JobSpec, patience_sec: u32) {
     match &mut spec.trigger {
         Trigger::Cron { misfire_threshold_sec, .. }
         | Trigger::FixedRate { misfire_threshold_sec, .. }
         | Trigger::FixedDelay { misfire_threshold_sec, .. }
         | Trigger::Once { misfire_threshold_sec, .. } => {
-            *misfire_threshold_sec = PATIENCE_SEC.max(*misfire_threshold_sec);
+            *misfire_threshold_sec = patience_sec.max(*misfire_threshold_sec);
         }
         Trigger::Manual {} => {}
     }

@@ -122,7 +122,7 @@ impl Gathered {
     }
 
     /// Its calls, until the plan's end.
-    pub fn start(self, calls: &mut JoinSet<()>, caller: &Caller, created: &Arc<Mutex<Vec<JobId>>>) {
+    pub fn start(self, calls: &mut JoinSet<()>, caller: &Caller, created: &Arc<Mutex<Vec<JobId>>>, patience_sec: u32) {
         let Self { crowd, plan, jobs } = self;
         let (end_ms, seed) = (plan.end_ms, plan.seed);
         match crowd {
@@ -139,7 +139,9 @@ impl Gathered {
                     let _ = load::triggers(hands, jobs, HOSTILE.1, end_ms, seed ^ 0x686f_7374).await;
                 });
                 let more = Plan { prefix: "hostile-more".to_owned(), ..plan };
-                calls.spawn(load::creates(caller.clone(), more, HOSTILE.2, Arc::clone(created), workload::patient));
+                calls.spawn(load::creates(caller.clone(), more, HOSTILE.2, Arc::clone(created), move |spec| {
+                    workload::patient(spec, patience_sec)
+                }));
             }
         }
     }

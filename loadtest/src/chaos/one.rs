@@ -4,6 +4,7 @@ use super::{
     ChaosArgs,
     act::{Act, At},
     crowd::{self, Limits},
+    disturb::Disturbances,
     net::Net,
     probe::{self, Availability},
     scenario::{Crowd, Scenario},
@@ -14,7 +15,7 @@ use crate::{
     caller::Caller,
     checker::{Verdict, check_dir},
     export::{Scope, drain_all, export},
-    lines::{FaultEvent, FaultLine, now_us},
+    lines::now_us,
     load,
     node::free_port,
     record::Record,
@@ -51,6 +52,8 @@ const QUIET_MS: u64 = 3_000;
 /// Creating a job takes so long at most in the plan, milliseconds; of a herd's the whole.
 const CREATE_MS: u64 = 1;
 const HERD_CREATES_PER_SEC: u64 = 1_500;
+/// Misfire thresholds of jobs are at least this, seconds: on a quiet machine, on a busy one. More than `Scenario::latest`.
+const PATIENCE_SEC: (u32, u32) = (5, 15);
 /// Take-over is looked for among instants that were due so long after the first act, milliseconds.
 const TAKE_OVER_MS: i64 = 8_000;
 /// After all runs have ended every shard must be where it should be, and stay there, within this time.
@@ -114,26 +117,23 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
         prefix: "c".to_owned(),
         seed: args.seed,
     };
-    let specs = specs(&plan);
+    let patience_sec = if args.quiet_machine { PATIENCE_SEC.0 } else { PATIENCE_SEC.1 };
+    let specs = specs(&plan, patience_sec);
     let ids = caller.create_many(&specs).await;
     let mut jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
         return Err(format!("only {} of {} jobs were created", jobs.len(), specs.len()).into());
     }
     let extra = Arc::new(Mutex::new(Vec::new()));
-    let mut load = start_calls(args, &plan, &caller, &specs, &ids, &extra);
+    let mut load = start_calls(args, &plan, patience_sec, &caller, &specs, &ids, &extra);
     if let Some(crowd) = scenario.crowd {
         let gathered = crowd::gather(crowd, args, &plan, acts_ms, &caller).await?;
         jobs.extend(gathered.jobs());
-        gathered.start(&mut load, &caller, &extra);
+        gathered.start(&mut load, &caller, &extra, patience_sec);
     }
     let probing = probe::start(nodes.clone());
     sleep(Duration::from_millis((acts_ms - now_us() / 1000).max(0).unsigned_abs())).await;
     let acted_ms = now_us() / 1000;
-    // From here on a shard may be nobody's for a while, and what is due then is a matter of its job's misfire policy. Where other work takes the
-    // processors, that may be so at any time.
-    let troubled_ms = if args.quiet_machine { acted_ms } else { begin_ms };
-    trouble(&faults, FaultEvent::NodeKilled, troubled_ms, "trouble begins");
     for act in scenario.acts {
         println!("    {:>6} ms: {act:?}", now_us() / 1000 - acted_ms);
         stage.carry_out(*act, store).await?;
@@ -142,21 +142,25 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     let settled_ms = now_us() / 1000;
     sleep(Duration::from_millis((plan.end_ms + 1_000 - now_us() / 1000).max(0).unsigned_abs())).await;
     while load.join_next().await.is_some() {}
-    let availability = probing.end().await;
+    let (availability, owners) = probing.end().await;
+    stage.disturbances.write(&owners, &faults);
     fs::write(dir.join("availability.txt"), availability.by_second())?;
 
     let nodes = stage.town.connect_each(CALL).await?;
     let open = drain_all(&nodes, DRAIN).await?;
     let restless = !settle(&nodes).await;
     jobs.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
-    trouble(
-        &faults,
-        FaultEvent::NodeReady,
-        if args.quiet_machine { settled_ms } else { now_us() / 1000 },
-        "trouble is over",
-    );
     let Limits { quotas, rates } = crowd::limits(scenario.crowd);
-    let scope = Scope { from_ms: begin_ms - 1_000, until_ms: plan.end_ms + 1_000, drained: true, quotas, rates };
+    let scope = Scope {
+        from_ms: begin_ms - 1_000,
+        until_ms: plan.end_ms + 1_000,
+        drained: true,
+        latest_ms: Some(scenario.latest.on(args.quiet_machine)),
+        shards: Some(args.shards),
+        quotas,
+        rates,
+        ..Scope::default()
+    };
     export(caller.client(), &jobs, scope, dir).await?;
     let sessions_lost = stage.town.told(SESSION_LEFT)?;
     let hand_overs = stage.town.told(HANDED_OVER)?;
@@ -231,15 +235,17 @@ async fn set<'a>(
         settings: Vec::new(),
     };
     let town = block_in_place(|| Town::new(founding, Arc::clone(faults)))?;
-    Ok(Stage::new(town, net, ways, dir, faults))
+    let recovers_ms = scenario.recovers.on(args.quiet_machine);
+    let disturbances = Disturbances::new(scenario.nodes, scenario.stores, recovers_ms);
+    Ok(Stage::new(town, net, ways, disturbances, dir, faults))
 }
 
 /// Limits of tenants are a scenario of their own (`crowd.rs`). A shard that changes hands is nobody's for a moment, on a
-/// busy machine for more than a second: what is missed for that is a defect only for jobs that wait longer.
-fn specs(plan: &Plan) -> Vec<JobSpec> {
+/// busy machine for some seconds: jobs wait longer than any start may be late, so that only what an act explains is missed.
+fn specs(plan: &Plan, patience_sec: u32) -> Vec<JobSpec> {
     let mut specs = workload::mixed(plan);
     specs.extend(workload::watched(plan).into_iter().filter(|spec| spec.tenant_id != workload::TIGHT.0));
-    specs.iter_mut().for_each(workload::patient);
+    specs.iter_mut().for_each(|spec| workload::patient(spec, patience_sec));
     specs
 }
 
@@ -250,10 +256,6 @@ fn answered(caller: &Caller, nodes: usize) -> Result<Vec<u64>, String> {
         Some(n) => Err(format!("no call went through {}: {answered:?}", Town::name(n))),
         None => Ok(answered),
     }
-}
-
-fn trouble(faults: &Record, event: FaultEvent, at_ms: i64, what: &str) {
-    faults.line(&FaultLine { event, t_us: at_ms * 1000, executor: None, detail: Some(what.to_owned()) });
 }
 
 /// Whether every node says that all shards are where they should be.
@@ -273,6 +275,7 @@ async fn settle(nodes: &[Client]) -> bool {
 fn start_calls(
     args: &ChaosArgs,
     plan: &Plan,
+    patience_sec: u32,
     caller: &Caller,
     specs: &[JobSpec],
     ids: &[Option<JobId>],
@@ -291,6 +294,8 @@ fn start_calls(
     });
     calls.spawn(load::pauses(caller.clone(), paused, plan.end_ms, plan.seed));
     let more = Plan { prefix: "extra".to_owned(), ..plan.clone() };
-    calls.spawn(load::creates(caller.clone(), more, 2.0, Arc::clone(extra), workload::patient));
+    calls.spawn(load::creates(caller.clone(), more, 2.0, Arc::clone(extra), move |spec| {
+        workload::patient(spec, patience_sec)
+    }));
     calls
 }

@@ -1,8 +1,12 @@
 //! What a cluster looks like from outside while things go wrong: who answers, second by second, and how late bodies begin.
 
-use crate::lines::{CallerLine, ExecutorEvent, ExecutorLine};
+use super::disturb::Owners;
+use crate::lines::{CallerLine, ExecutorEvent, ExecutorLine, now_us};
 use campanile_client::Client;
-use campanile_schema::job::ConcurrencyPolicy;
+use campanile_schema::{
+    cluster::{ShardFilter, ShardView},
+    job::ConcurrencyPolicy,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
@@ -45,36 +49,46 @@ impl Availability {
 /// A probe under way.
 pub struct Probing {
     stop: Arc<AtomicBool>,
-    task: JoinHandle<Availability>,
+    task: JoinHandle<(Availability, Owners)>,
+}
+
+/// A look at a node: whether it says that it is ready, and who it says owns each shard.
+async fn look(node: Client) -> (bool, Option<(i64, Vec<ShardView>)>) {
+    let ready = matches!(timeout(EVERY, node.system_info()).await, Ok(Ok(info)) if info.ready);
+    let shards = match timeout(EVERY, node.cluster_shards(ShardFilter::default())).await {
+        Ok(Ok(shards)) => Some((now_us(), shards)),
+        Ok(Err(_)) | Err(_) => None,
+    };
+    (ready, shards)
 }
 
 pub fn start(nodes: Vec<Client>) -> Probing {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let task = tokio::spawn(async move {
-        let mut seen = Availability::default();
+        let (mut seen, mut owners) = (Availability::default(), Owners::default());
         let mut next = Instant::now();
         while !stopped.load(Ordering::Relaxed) {
             next += EVERY;
-            let looks: Vec<_> = nodes
-                .iter()
-                .cloned()
-                .map(|node| tokio::spawn(async move { timeout(EVERY, node.system_info()).await }))
-                .collect();
+            let looks: Vec<_> = nodes.iter().cloned().map(|node| tokio::spawn(look(node))).collect();
             let mut ready = 0;
             for look in looks {
-                ready += usize::from(matches!(look.await, Ok(Ok(Ok(info))) if info.ready));
+                let Ok((is_ready, shards)) = look.await else { continue };
+                ready += usize::from(is_ready);
+                if let Some((t_us, shards)) = shards {
+                    owners.add(t_us, &shards);
+                }
             }
             seen.0.push(ready);
             sleep_until(next).await;
         }
-        seen
+        (seen, owners)
     });
     Probing { stop, task }
 }
 
 impl Probing {
-    pub async fn end(self) -> Availability {
+    pub async fn end(self) -> (Availability, Owners) {
         self.stop.store(true, Ordering::Relaxed);
         self.task.await.unwrap_or_default()
     }

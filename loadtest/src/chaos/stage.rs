@@ -3,10 +3,12 @@
 use super::{
     ChaosArgs,
     act::{Act, At, When},
+    disturb::Disturbances,
     net::Net,
     way::Way,
 };
 use crate::{
+    lines::now_us,
     node::{ExecutorProcess, ExecutorSetup},
     record::Record,
     town::{Town, host::Host, store::Store},
@@ -33,15 +35,24 @@ pub struct Stage<'a> {
     pub net: Option<&'a Net>,
     /// Before each server of the store, where something is done to what passes.
     pub ways: Vec<Way>,
+    /// What the acts so far explain.
+    pub disturbances: Disturbances,
     started: usize,
     dir: PathBuf,
     faults: Arc<Record>,
 }
 
 impl<'a> Stage<'a> {
-    pub fn new(town: Town, net: Option<&'a Net>, ways: Vec<Way>, dir: &Path, faults: &Arc<Record>) -> Self {
+    pub fn new(
+        town: Town,
+        net: Option<&'a Net>,
+        ways: Vec<Way>,
+        disturbances: Disturbances,
+        dir: &Path,
+        faults: &Arc<Record>,
+    ) -> Self {
         let (dir, faults) = (dir.to_owned(), Arc::clone(faults));
-        Self { town, executors: Vec::new(), net, ways, started: 0, dir, faults }
+        Self { town, executors: Vec::new(), net, ways, disturbances, started: 0, dir, faults }
     }
 
     pub fn start_executors(&mut self, args: &ChaosArgs) -> io::Result<()> {
@@ -78,6 +89,14 @@ impl<'a> Stage<'a> {
     }
 
     pub async fn carry_out(&mut self, act: Act, store: &mut Store) -> Result<(), Box<dyn Error>> {
+        let executors: Vec<String> = self.executors.iter().map(|executor| executor.name.clone()).collect();
+        let from_us = now_us();
+        self.do_it(act, store).await?;
+        self.disturbances.carried_out(act, &executors, from_us, now_us());
+        Ok(())
+    }
+
+    async fn do_it(&mut self, act: Act, store: &mut Store) -> Result<(), Box<dyn Error>> {
         match act {
             Act::Wait(ms) => sleep(Duration::from_millis(ms)).await,
             Act::Flap(one, other, times, ms) => {

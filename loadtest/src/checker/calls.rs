@@ -80,6 +80,21 @@ impl History {
             }
             return;
         }
+        match verb {
+            // Not about one job; their rules are yet to come.
+            Verb::PauseTenant | Verb::ResumeTenant | Verb::PauseSystem | Verb::ResumeSystem => return,
+            Verb::Create
+            | Verb::Edit
+            | Verb::Trigger
+            | Verb::Pause
+            | Verb::Resume
+            | Verb::Delete
+            | Verb::Cancel
+            | Verb::Retry
+            | Verb::Redrive
+            | Verb::Discard
+            | Verb::Confirm => {}
+        }
         let Some(job) = call.job.and_then(|id| self.jobs.get_mut(&id)) else {
             self.damaged.push(format!("a call for job {:?}, which no caller created", call.job));
             return;
@@ -105,6 +120,8 @@ impl History {
             Verb::Delete if !refused => job.deleted = Some((sent_us, call.ack_us)),
             Verb::Confirm if !refused => job.confirmed.extend(call.run.map(|run| (run, sent_us))),
             Verb::Pause | Verb::Resume | Verb::Delete | Verb::Confirm => {}
+            Verb::Edit | Verb::Cancel | Verb::Retry | Verb::Redrive | Verb::Discard => {}
+            Verb::PauseTenant | Verb::ResumeTenant | Verb::PauseSystem | Verb::ResumeSystem => {}
         }
     }
 }

@@ -11,6 +11,9 @@ use campanile_schema::{
 use serde::Deserialize;
 use std::collections::HashMap;
 
+/// The last part of an id is its slot, which tells its shard.
+const SLOTS: u64 = 4096;
+
 /// A pause as its caller saw it; an end that was never sent or acknowledged is None.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pause {
@@ -109,6 +112,8 @@ pub struct Executor {
     pub killed_us: Option<i64>,
     /// Times in which it stood still: from, to.
     pub frozen_us: Vec<(i64, i64)>,
+    /// Times in which owners of shards could not hear it.
+    pub unheard: Vec<Disturbance>,
 }
 
 /// A time in which the node was down, or up and not yet answering.
@@ -126,6 +131,26 @@ impl Outage {
     }
 }
 
+/// A time in which something that was done to a cluster explains what becomes of some of its shards.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disturbance {
+    pub from_us: i64,
+    pub to_us: i64,
+    /// None: all.
+    pub shards: Option<Vec<u16>>,
+}
+
+impl Disturbance {
+    fn of(fault: &FaultLine) -> Self {
+        Self { from_us: fault.t_us, to_us: fault.until_us.unwrap_or(fault.t_us), shards: fault.shards.clone() }
+    }
+
+    /// It is about this shard. None: nobody knows which shard it is, so only what is about all of them counts.
+    pub fn is_about(&self, shard: Option<u16>) -> bool {
+        self.shards.as_ref().is_none_or(|shards| shard.is_some_and(|shard| shards.contains(&shard)))
+    }
+}
+
 /// All that is known of a run of the scheduler.
 #[derive(Debug, Default)]
 pub struct History {
@@ -139,6 +164,7 @@ pub struct History {
     pub executors: Vec<Executor>,
     pub faults: Vec<FaultLine>,
     pub outages: Vec<Outage>,
+    pub disturbances: Vec<Disturbance>,
     /// Creates that were acknowledged without a job id, and lines that cannot be read: file, line, why.
     pub damaged: Vec<String>,
     pub calls_unknown: u64,
@@ -151,7 +177,12 @@ impl History {
     /// The lines of one executor process, in the order of its file.
     pub fn add_executor(&mut self, name: &str, lines: Vec<ExecutorLine>) {
         let executor = self.executors.len();
-        self.executors.push(Executor { name: name.to_owned(), killed_us: None, frozen_us: Vec::new() });
+        self.executors.push(Executor {
+            name: name.to_owned(),
+            killed_us: None,
+            frozen_us: Vec::new(),
+            unheard: Vec::new(),
+        });
         for line in lines {
             match line.event {
                 ExecutorEvent::Up | ExecutorEvent::Refused => {}
@@ -226,6 +257,13 @@ impl History {
                     }
                 }
                 FaultEvent::NodeRestored => restored = true,
+                FaultEvent::Disturbed => self.disturbances.push(Disturbance::of(fault)),
+                FaultEvent::ExecutorUnheard => {
+                    let named = self.executors.iter_mut().find(|e| Some(e.name.as_str()) == fault.executor.as_deref());
+                    if let Some(executor) = named {
+                        executor.unheard.push(Disturbance::of(fault));
+                    }
+                }
                 FaultEvent::NodeStarted | FaultEvent::ExecutorStarted => {}
             }
         }
@@ -255,6 +293,12 @@ impl History {
             *counts.runs.entry(run.state.to_string()).or_default() += 1;
         }
         counts
+    }
+
+    /// The shard of a job, where the history tells how many there are.
+    pub fn shard_of(&self, job: u64) -> Option<u16> {
+        let shards = self.meta.as_ref()?.shards.filter(|shards| *shards > 0)?;
+        u16::try_from(job % SLOTS % u64::from(shards)).ok()
     }
 
     /// The moment an executor stopped living; `i64::MAX` when it was never killed.

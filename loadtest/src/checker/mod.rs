@@ -16,7 +16,7 @@ mod story;
 mod tests;
 mod verdict;
 
-pub use history::{Attempt, Body, Executor, History, Job, Outage, Pause, Run, Trigger};
+pub use history::{Attempt, Body, Disturbance, Executor, History, Job, Outage, Pause, Run, Trigger};
 pub use load::LoadError;
 pub use oracle::{Oracle, OracleError};
 pub use verdict::{Counts, Findings, Kind, Verdict, Violation};

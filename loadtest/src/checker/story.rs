@@ -1,7 +1,10 @@
 //! The story of a violation: what everybody wrote about its job or run, in order of time, cut to a few lines around the moment.
 
 use super::{History, Violation};
-use crate::{limits::STORY_LINES, lines::FaultEvent};
+use crate::{
+    limits::STORY_LINES,
+    lines::{FaultEvent, FaultLine},
+};
 
 /// Faults this near to the moment belong to its story, microseconds.
 const NEAR_US: i64 = 15_000_000;
@@ -72,6 +75,10 @@ pub fn tell(history: &History, violation: &Violation) -> Vec<String> {
                 FaultEvent::ExecutorKilled => format!("{who} killed"),
                 FaultEvent::ExecutorFrozen => format!("{who} stands still"),
                 FaultEvent::ExecutorThawed => format!("{who} goes on"),
+                FaultEvent::Disturbed => format!("{} may not be served until {}", of_shards(fault), until(fault)),
+                FaultEvent::ExecutorUnheard => {
+                    format!("{who} is not heard by the owners of {} until {}", of_shards(fault), until(fault))
+                }
             };
             events.push((
                 fault.t_us,
@@ -93,6 +100,15 @@ pub fn tell(history: &History, violation: &Violation) -> Vec<String> {
     events.sort_by_key(|(t, _)| *t);
     let zero = events.first().map_or(0, |(t, _)| *t);
     events.into_iter().map(|(t, text)| format!("+{:.3} s  {text}", (t - zero) as f64 / 1e6)).collect()
+}
+
+/// For people: the shards that a fault is about.
+fn of_shards(fault: &FaultLine) -> String {
+    fault.shards.as_ref().map_or_else(|| "all shards".to_owned(), |shards| format!("shards {shards:?}"))
+}
+
+fn until(fault: &FaultLine) -> i64 {
+    fault.until_us.unwrap_or(fault.t_us) / 1000
 }
 
 fn run_events(history: &History, id: u64, events: &mut Vec<(i64, String)>) {

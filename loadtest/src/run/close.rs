@@ -39,7 +39,7 @@ impl Run<'_> {
             let from_ms = frame.start_ms - seen.created.took_ms - self.scenario.settle_s as i64 * 1000 - 2_000;
             let quotas = self.scenario.tenants.iter().map(|t| (t.name.clone(), t.max_concurrent_runs)).collect();
             let drained = seen.runs_left == Some(0);
-            let scope = Scope { from_ms, until_ms: frame.end_ms() + 1_000, drained, quotas, rates: Default::default() };
+            let scope = Scope { from_ms, until_ms: frame.end_ms() + 1_000, drained, quotas, ..Scope::default() };
             self.progress.tell(&format!("writing down the history of {} jobs", jobs.len()));
             let exported = tokio::select! {
                 exported = export(&self.client, &jobs, scope, self.dir) => exported,

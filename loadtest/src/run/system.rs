@@ -130,7 +130,7 @@ impl System {
                 Restart::Term => {
                     // For the checker an outage like any other, from before it begins.
                     let (event, detail) = (FaultEvent::NodeKilled, Some("asked to stop".to_owned()));
-                    faults.line(&FaultLine { event, t_us: now_us(), executor: None, detail });
+                    faults.line(&FaultLine::now(event, detail));
                     let status = node.stop(STOP_WITH_JOBS)?;
                     if !status.success() {
                         return Err(std::io::Error::other(format!("asked to stop it ended with {status}")));

@@ -12,7 +12,7 @@ use crate::{
     children::OwnChild,
     doors::Lives,
     limits::NODE_OUTPUT_LINES,
-    lines::{FaultEvent, FaultLine, now_us},
+    lines::{FaultEvent, FaultLine},
     node::free_port,
     record::Record,
 };
@@ -233,8 +233,7 @@ impl Town {
 
     /// For the stories of what went wrong. When instants may be missed by policy is not a single node's question: see `one.rs`.
     fn note(&self, detail: String) {
-        let event = FaultEvent::NodeStarted;
-        self.faults.line(&FaultLine { event, t_us: now_us(), executor: None, detail: Some(detail) });
+        self.faults.line(&FaultLine::now(FaultEvent::NodeStarted, Some(detail)));
     }
 
     /// Starts a node, with a fault of its own, and waits until it says where it listens.

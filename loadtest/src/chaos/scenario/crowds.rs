@@ -2,7 +2,7 @@
 
 use super::{
     super::act::Act::{Kill, Start, Stop, Wait},
-    Crowd, Scenario, USUAL, defect,
+    Crowd, OF_A_HERD, Scenario, USUAL, defect,
 };
 
 pub const ALL: &[Scenario] = &[
@@ -11,6 +11,7 @@ pub const ALL: &[Scenario] = &[
         what: "very many jobs are due at one moment, while a dead node's shards are taken over",
         acts: &[Kill(1), Wait(25_000), Start(1), Wait(4_000)],
         crowd: Some(Crowd::Herd),
+        latest: OF_A_HERD,
         ..USUAL
     },
     Scenario {
@@ -32,7 +33,6 @@ pub const ALL: &[Scenario] = &[
         name: "limits-in-move",
         what: "tenants want more bodies at once and more runs a second than they may, while a node is restarted and another one is killed",
         acts: &[Stop(0), Start(0), Wait(2_000), Kill(1), Wait(9_000), Start(1), Wait(4_000)],
-        takes_over: true,
         crowd: Some(Crowd::Limited),
         defect: defect::LENDS_TOO_MUCH,
         ..USUAL

@@ -14,7 +14,6 @@ pub const ALL: &[Scenario] = &[
         what: "a node is cut from the store for 10 s, and from nobody else",
         acts: &[Cut(Node(1), Store(1)), Wait(10_000), Heal, Wait(6_000)],
         short: true,
-        takes_over: true,
         defect: defect::ACTS_ON,
         ..USUAL
     },
@@ -37,7 +36,6 @@ pub const ALL: &[Scenario] = &[
         name: "cut-one-way",
         what: "the store's answers do not reach a node for 10 s; its requests arrive",
         acts: &[CutOneWay(Store(1), Node(1)), Wait(10_000), Heal, Wait(6_000)],
-        takes_over: true,
         defect: defect::ACTS_ON,
         ..USUAL
     },
@@ -46,7 +44,6 @@ pub const ALL: &[Scenario] = &[
         what: "a node and an executor on one side, the others and the store on the other, for 10 s",
         acts: &[CutOff(Node(2), &[Executor(1)]), CutOff(Executor(1), &[Node(2)]), Wait(10_000), Heal, Wait(6_000)],
         short: true,
-        takes_over: true,
         defect: defect::ACTS_ON,
         ..USUAL
     },
@@ -60,7 +57,6 @@ pub const ALL: &[Scenario] = &[
             Heal,
             Wait(6_000),
         ],
-        takes_over: true,
         defect: defect::ACTS_ON,
         ..USUAL
     },

@@ -5,7 +5,7 @@ use super::{
         Clock, DieAt, FillDisk, FreeDisk, Freeze, Kill, Readable, Refused, Release, Start, StartBoth, Stop, StopBoth,
         Thaw, Unreadable, Wait,
     },
-    LATEST_MS, Scenario, USUAL, defect,
+    OF_RESTARTS, Scenario, USUAL, defect,
 };
 
 /// What this release is told of formats of the next one, by the store and by a node.
@@ -17,7 +17,6 @@ pub const ALL: &[Scenario] = &[
         what: "kill -9 of a node; it comes back later",
         acts: &[Kill(1), Wait(9_000), Start(1), Wait(4_000)],
         short: true,
-        takes_over: true,
         ..USUAL
     },
     Scenario {
@@ -32,7 +31,7 @@ pub const ALL: &[Scenario] = &[
         what: "each node is stopped in order and started again",
         acts: &[Stop(0), Start(0), Wait(2_000), Stop(1), Start(1), Wait(2_000), Stop(2), Start(2), Wait(2_000)],
         short: true,
-        latest_ms: LATEST_MS,
+        latest: OF_RESTARTS,
         ..USUAL
     },
     Scenario {
@@ -61,14 +60,13 @@ pub const ALL: &[Scenario] = &[
             Start(2),
             Wait(2_000),
         ],
-        latest_ms: LATEST_MS,
+        latest: OF_RESTARTS,
         ..USUAL
     },
     Scenario {
         name: "two-die",
         what: "two nodes die 2 s apart; one comes back",
         acts: &[Kill(1), Wait(2_000), Kill(2), Wait(9_000), Start(1), Wait(4_000)],
-        takes_over: true,
         ..USUAL
     },
     Scenario {
@@ -76,7 +74,6 @@ pub const ALL: &[Scenario] = &[
         what: "SIGSTOP of a node past its lease, then SIGCONT",
         acts: &[Freeze(1), Wait(8_000), Thaw(1), Wait(5_000)],
         short: true,
-        takes_over: true,
         defect: defect::ACTS_ON,
         ..USUAL
     },
@@ -84,7 +81,6 @@ pub const ALL: &[Scenario] = &[
         name: "kill-in-take-over",
         what: "a node dies while it takes over what another left",
         acts: &[Kill(1), Wait(3_200), Kill(2), Wait(9_000), Start(1), Start(2), Wait(5_000)],
-        takes_over: true,
         ..USUAL
     },
     Scenario {

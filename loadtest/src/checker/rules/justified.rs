@@ -5,7 +5,7 @@ use super::{
     outcomes::{entries, is_window, last_of},
     windows::{Expect, expect, may_be_paused},
 };
-use crate::checker::{Findings, History, Job, Kind, Outage};
+use crate::checker::{Disturbance, Findings, History, Job, Kind, Outage};
 use campanile_schema::{
     event::{Outcome, SkipReason},
     job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
@@ -204,7 +204,10 @@ fn touches(from_us: i64, to_us: i64, at_ms: i64) -> bool {
 
 /// An instant is handled as a misfire only because the node was down (or the job was not its own to decide) for some time.
 fn disturbed(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
-    let by_outage = history.outages.iter().any(|o| touches(o.from_us, o.to_us, at_ms));
+    let shard = history.shard_of(job.id);
+    let by_act = |d: &Disturbance| d.is_about(shard) && touches(d.from_us, d.to_us, at_ms);
+    let by_outage =
+        history.outages.iter().any(|o| touches(o.from_us, o.to_us, at_ms)) || history.disturbances.iter().any(by_act);
     let by_pause = job.pauses.iter().any(|p| {
         let end_us = p.resume_ack_us.unwrap_or(i64::MAX / 2);
         touches(p.sent_us, end_us, at_ms)

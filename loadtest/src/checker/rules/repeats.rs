@@ -85,6 +85,7 @@ fn lease_was_lost(history: &History, body: &Body, lost_ms: i64) -> bool {
             * 1000;
     history.died_us(body.executor) <= lost_us
         || stood_still(history, body, lost_us, lease_us)
+        || unheard(history, body, lost_us, lease_us)
         || history
             .outages
             .iter()
@@ -98,6 +99,17 @@ fn stood_still(history: &History, body: &Body, lost_us: i64, lease_us: i64) -> b
     frozen
         .iter()
         .any(|(from, to)| to.saturating_sub(*from) >= lease_us && from + lease_us <= lost_us && *to >= body.start_us)
+}
+
+/// The owner of the body's shard could not hear the executor for a lease before the attempt was given up.
+fn unheard(history: &History, body: &Body, lost_us: i64, lease_us: i64) -> bool {
+    let times = history.executors.get(body.executor).map(|e| e.unheard.as_slice()).unwrap_or_default();
+    times.iter().any(|time| {
+        time.is_about(history.shard_of(body.job))
+            && time.to_us.saturating_sub(time.from_us) >= lease_us
+            && time.from_us + lease_us <= lost_us
+            && time.to_us >= body.start_us
+    })
 }
 
 fn executor_name<'a>(history: &'a History, body: &Body) -> &'a str {

@@ -59,6 +59,9 @@ impl World {
                 until_ms: T0 + 65_000,
                 complete: true,
                 drained: true,
+                shards: None,
+                latest_ms: None,
+                queued: Default::default(),
                 lease_ms: 10_000,
                 quotas: [("tight".to_owned(), 2)].into(),
                 rates: Default::default(),
@@ -252,12 +255,8 @@ impl World {
     }
 
     pub fn fault(&mut self, event: FaultEvent, at: i64, executor: Option<&str>) {
-        self.faults.push(FaultLine {
-            event,
-            t_us: (T0 + at) * 1000,
-            executor: executor.map(str::to_owned),
-            detail: None,
-        });
+        let executor = executor.map(str::to_owned);
+        self.faults.push(FaultLine { t_us: (T0 + at) * 1000, executor, ..FaultLine::now(event, None) });
     }
 
     /// Body lines of a run, over all executors.

@@ -1,0 +1,142 @@
+//! What people do beside creating and triggering: edits, decisions about runs and dead letters, pauses of tenants and of the system.
+
+use super::{AGAIN, Caller, Known, PATIENCE};
+use crate::lines::{CallEvent, CallerLine, Verb};
+use campanile_client::{Client, ClientError};
+use campanile_schema::{
+    ids::{JobId, RunId},
+    job::JobSpec,
+    view::{ConfirmBody, ConfirmDecision, RunView, Spread},
+};
+use std::future::Future;
+use tokio::time::{Instant, sleep};
+
+/// Why people do what they do here, as the node writes it down.
+const WHY: Option<&str> = Some("loadtest");
+
+/// The run as the answer shows it.
+fn shown(run: &RunView, line: CallerLine) -> CallerLine {
+    CallerLine { generation: Some(run.generation), ..line }
+}
+
+impl Caller {
+    fn about_run(&self, verb: Verb, job: JobId, run: RunId) -> CallerLine {
+        CallerLine { run: Some(run), ..self.about(verb, job) }
+    }
+
+    /// Replaces the job's specification; refused when somebody else has changed the job since.
+    pub async fn edit(&self, job: JobId, spec: JobSpec) -> Known<()> {
+        let Ok(known) = self.client.job_get(job).await else { return Known::Open };
+        let line = CallerLine { spec: Some(spec.clone()), ..self.about(Verb::Edit, job) };
+        let edit = |client: Client| {
+            let spec = spec.clone();
+            async move { client.job_replace(job, known.version, spec).await.map(drop) }
+        };
+        self.ask(&line, true, |(), line| line, edit).await
+    }
+
+    /// A person's word on a run of a job that is not idempotent.
+    pub async fn confirm(&self, job: JobId, run: RunId, decision: ConfirmDecision) -> Known<()> {
+        let line = CallerLine { decision: Some(decision), ..self.about_run(Verb::Confirm, job, run) };
+        let confirm = |client: Client| async move {
+            client.run_confirm(run, ConfirmBody { decision, reason: WHY.map(str::to_owned) }).await
+        };
+        self.of_run(&line, confirm).await
+    }
+
+    pub async fn cancel(&self, job: JobId, run: RunId) -> Known<()> {
+        let line = self.about_run(Verb::Cancel, job, run);
+        self.of_run(&line, |client| async move { client.run_cancel(run, WHY).await }).await
+    }
+
+    pub async fn retry(&self, job: JobId, run: RunId) -> Known<()> {
+        let line = self.about_run(Verb::Retry, job, run);
+        self.of_run(&line, |client| async move { client.run_retry(run, WHY).await }).await
+    }
+
+    pub async fn redrive(&self, job: JobId, run: RunId) -> Known<()> {
+        let line = self.about_run(Verb::Redrive, job, run);
+        self.of_run(&line, |client| async move { client.dlq_redrive(run, WHY).await }).await
+    }
+
+    pub async fn discard(&self, job: JobId, run: RunId) -> Known<()> {
+        let line = self.about_run(Verb::Discard, job, run);
+        self.ask(&line, true, |(), line| line, |client| async move { client.dlq_discard(run, WHY).await }).await
+    }
+
+    async fn of_run<F>(&self, line: &CallerLine, call: impl Fn(Client) -> F) -> Known<()>
+    where
+        F: Future<Output = Result<RunView, ClientError>>,
+    {
+        match self.ask(line, true, shown, call).await {
+            Known::Done(_) => Known::Done(()),
+            Known::Refused(code) => Known::Refused(code),
+            Known::Open => Known::Open,
+        }
+    }
+
+    pub async fn pause_tenant(&self, tenant: &str) -> Known<()> {
+        let pause = |client: Client| async move { client.tenant_pause(tenant, WHY).await };
+        self.spread(Verb::PauseTenant, Some(tenant), pause).await
+    }
+
+    pub async fn resume_tenant(&self, tenant: &str) -> Known<()> {
+        let resume = |client: Client| async move { client.tenant_resume(tenant, WHY).await };
+        self.spread(Verb::ResumeTenant, Some(tenant), resume).await
+    }
+
+    pub async fn pause_system(&self) -> Known<()> {
+        self.spread(Verb::PauseSystem, None, |client| async move { client.system_pause(WHY).await }).await
+    }
+
+    pub async fn resume_system(&self) -> Known<()> {
+        self.spread(Verb::ResumeSystem, None, |client| async move { client.system_resume(WHY).await }).await
+    }
+
+    /// A call that every shard must hear. It is done once none is outstanding; until then nobody knows where it holds, and it is
+    /// said again.
+    async fn spread<F>(&self, verb: Verb, tenant: Option<&str>, call: impl Fn(Client) -> F) -> Known<()>
+    where
+        F: Future<Output = Result<Spread, ClientError>>,
+    {
+        let line =
+            CallerLine { tenant: tenant.map(str::to_owned), ..CallerLine::new(CallEvent::Sent, self.number(), verb) };
+        let deadline = Instant::now() + PATIENCE;
+        let mut open = false;
+        loop {
+            self.note(CallEvent::Sent, &line);
+            match self.once(&call).await {
+                Ok(answer) if answer.outstanding.is_empty() => {
+                    self.note(CallEvent::Ack, &line);
+                    return Known::Done(());
+                }
+                Ok(answer) => {
+                    open = true;
+                    let code = Some(format!("OUTSTANDING: {} shards", answer.outstanding.len()));
+                    self.note(CallEvent::Unknown, &CallerLine { code, ..line.clone() });
+                }
+                Err(error) => match super::effect(&error) {
+                    Ok(code) if super::is_later(code) => {
+                        // Some shards may have heard it.
+                        open = true;
+                        let code = Some(code.as_str().to_owned());
+                        self.note(CallEvent::Unknown, &CallerLine { code, ..line.clone() });
+                    }
+                    Ok(code) => {
+                        let text = Some(code.as_str().to_owned());
+                        self.note(CallEvent::Refused, &CallerLine { code: text, ..line.clone() });
+                        return if open { Known::Open } else { Known::Refused(code) };
+                    }
+                    Err(why) => {
+                        open = true;
+                        self.note(CallEvent::Unknown, &CallerLine { code: Some(why), ..line.clone() });
+                    }
+                },
+            }
+            if Instant::now() >= deadline {
+                return Known::Open;
+            }
+            sleep(AGAIN).await;
+        }
+    }
+}

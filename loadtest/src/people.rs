@@ -1,0 +1,193 @@
+//! People at work while a run is on: they cancel runs, repeat those that failed, empty dead letters, decide about runs that wait for them,
+//! replace specifications, and pause a tenant and the whole system for a moment. Each job has one person, who asks one thing at a
+//! time of it; what is asked is written down by the caller.
+
+use crate::{
+    caller::{Caller, Known},
+    lines::now_us,
+    random::Random,
+    workload::worked::{PACED, Role, edited},
+};
+use campanile_schema::{
+    ids::{JobId, RunId},
+    job::JobSpec,
+    payload::Payload,
+    record::RunState,
+    view::{ConfirmDecision, RunView},
+};
+use std::time::Duration;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+
+/// A run must show what its person waits for within this time; longer it is left as it is.
+const PATIENCE: Duration = Duration::from_secs(15);
+const LOOK: Duration = Duration::from_millis(200);
+/// Between two things that a person does with a job, milliseconds.
+const PAUSE_MS: (u64, u64) = (300, 2_500);
+/// The tenant works so long, and is paused so long, milliseconds; the same for the system.
+const TENANT_MS: ((u64, u64), (u64, u64)) = ((2_000, 6_000), (300, 2_500));
+const SYSTEM_MS: ((u64, u64), (u64, u64)) = ((8_000, 16_000), (300, 1_200));
+/// Whoever pauses must get it resumed, or nothing runs any more: tries, each of a caller's whole patience.
+const RESUMES: u32 = 5;
+
+fn is_over(until_ms: i64) -> bool {
+    now_us() / 1000 >= until_ms
+}
+
+async fn rest(random: &mut Random, (from, to): (u64, u64)) {
+    sleep(Duration::from_millis(random.between(from, to))).await;
+}
+
+/// Starts all of them; they end by themselves at `until_ms`.
+pub fn start(work: &mut JoinSet<()>, caller: &Caller, jobs: Vec<(Role, JobId, JobSpec)>, until_ms: i64, seed: u64) {
+    for (n, (role, job, spec)) in (1..).zip(jobs) {
+        let person = Person { caller: caller.clone(), job, spec, random: Random::new(seed ^ (n << 20)), until_ms };
+        work.spawn(person.work(role));
+    }
+    work.spawn(pauses_of_tenant(caller.clone(), until_ms, Random::new(seed ^ 0x7465_6e61)));
+    work.spawn(pauses_of_system(caller.clone(), until_ms, Random::new(seed ^ 0x7379_7374)));
+}
+
+struct Person {
+    caller: Caller,
+    job: JobId,
+    spec: JobSpec,
+    random: Random,
+    until_ms: i64,
+}
+
+impl Person {
+    async fn work(mut self, role: Role) {
+        let mut turn = 0;
+        while !is_over(self.until_ms) {
+            turn += 1;
+            match role {
+                Role::Canceled => self.cancels(turn).await,
+                Role::Fails => self.repeats(turn).await,
+                Role::TimesOut => {
+                    self.triggers(turn, None).await;
+                }
+                Role::NotIdempotent => self.decides(turn).await,
+                Role::Secret => {
+                    let params = self.random.percent(50).then(|| Payload(format!("{{\"bodyMs\":{turn}}}")));
+                    self.triggers(turn, params).await;
+                }
+                Role::Edited => self.edits().await,
+                // Their schedules say it all.
+                Role::Jittered | Role::Delayed | Role::Paced => return,
+            }
+            rest(&mut self.random, PAUSE_MS).await;
+        }
+    }
+
+    async fn triggers(&self, turn: u32, params: Option<Payload>) -> Option<RunId> {
+        match self.caller.trigger_with(self.job, format!("p-{}-{turn}", self.job.0), params).await {
+            Known::Done(run) => Some(run),
+            Known::Refused(_) | Known::Open => None,
+        }
+    }
+
+    /// The run, once it is as wanted.
+    async fn until(&self, run: RunId, wanted: impl Fn(&RunView) -> bool) -> Option<RunView> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Ok(view) = self.caller.client().run_get(run).await
+                && view.job_id == self.job
+                && wanted(&view)
+            {
+                return Some(view);
+            }
+            sleep(LOOK).await;
+        }
+        None
+    }
+
+    async fn cancels(&mut self, turn: u32) {
+        let Some(run) = self.triggers(turn, None).await else { return };
+        // From before its body begins to after its end, where it must be refused.
+        rest(&mut self.random, (0, 1_500)).await;
+        // A node that was restored meanwhile may have given the id to another job's run.
+        if self.caller.client().run_get(run).await.is_ok_and(|run| run.job_id == self.job) {
+            self.caller.cancel(self.job, run).await;
+        }
+    }
+
+    async fn repeats(&mut self, turn: u32) {
+        let Some(run) = self.triggers(turn, None).await else { return };
+        let failed = |run: &RunView| run.state == RunState::Failed;
+        let Some(first) = self.until(run, failed).await else { return };
+        let again = match self.random.below(3) {
+            0 => self.caller.retry(self.job, run).await,
+            1 => self.caller.redrive(self.job, run).await,
+            _ => Known::Done(()),
+        };
+        if again != Known::Done(()) {
+            return;
+        }
+        // Repeated, it fails once more, and is a dead letter again.
+        if self
+            .until(run, |run| failed(run) && (run.generation > first.generation || first.dead_letter))
+            .await
+            .is_some()
+        {
+            self.caller.discard(self.job, run).await;
+        }
+    }
+
+    /// Most runs end by themselves; one whose executor was lost waits for a decision.
+    async fn decides(&mut self, turn: u32) {
+        let Some(run) = self.triggers(turn, None).await else { return };
+        let ended = |run: &RunView| run.ended_at.is_some() || run.state == RunState::NeedsConfirmation;
+        let Some(view) = self.until(run, ended).await else { return };
+        if view.state == RunState::NeedsConfirmation {
+            let decision = *self.random.one_of(&[
+                ConfirmDecision::Rerun,
+                ConfirmDecision::Rerun,
+                ConfirmDecision::Succeeded,
+                ConfirmDecision::Failed,
+            ]);
+            self.caller.confirm(self.job, run, decision).await;
+        }
+    }
+
+    async fn edits(&mut self) {
+        let spec = edited(&self.spec, &mut self.random);
+        if self.caller.edit(self.job, spec.clone()).await == Known::Done(()) {
+            self.spec = spec;
+        }
+    }
+}
+
+async fn pauses_of_tenant(caller: Caller, until_ms: i64, mut random: Random) {
+    loop {
+        rest(&mut random, TENANT_MS.0).await;
+        if is_over(until_ms) {
+            return;
+        }
+        caller.pause_tenant(PACED).await;
+        rest(&mut random, TENANT_MS.1).await;
+        for _ in 0..RESUMES {
+            if caller.resume_tenant(PACED).await == Known::Done(()) {
+                break;
+            }
+        }
+    }
+}
+
+async fn pauses_of_system(caller: Caller, until_ms: i64, mut random: Random) {
+    loop {
+        rest(&mut random, SYSTEM_MS.0).await;
+        if is_over(until_ms) {
+            return;
+        }
+        caller.pause_system().await;
+        rest(&mut random, SYSTEM_MS.1).await;
+        for _ in 0..RESUMES {
+            if caller.resume_system().await == Known::Done(()) {
+                break;
+            }
+        }
+    }
+}
