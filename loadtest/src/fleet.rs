@@ -2,7 +2,7 @@
 
 use crate::{
     caller::Caller,
-    node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, free_port},
+    node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, Started, free_port},
     record::Record,
 };
 use campanile_client::{Client, ClientError, ClientOptions, Retry};
@@ -52,6 +52,12 @@ impl Fleet {
     pub fn start_node(&mut self, fault: Option<String>) -> io::Result<Node> {
         self.setup.fault = fault;
         tokio::task::block_in_place(|| Node::start(&self.setup, &self.faults))
+    }
+
+    /// The same with a fail point to which it may come before it listens.
+    pub fn begin_node(&mut self, fault: Option<String>) -> io::Result<Started> {
+        self.setup.fault = fault;
+        tokio::task::block_in_place(|| Node::begin(&self.setup, &self.faults))
     }
 
     /// A caller of the node, which follows it over restarts.

@@ -1,7 +1,12 @@
 //! The kills of a run: when, where, and for how long the node stays down. The plan follows from the seed; the moment at which a
 //! kill hits does not.
 
-use crate::{fleet::Fleet, lines::now_us, node::Node, random::Random};
+use crate::{
+    fleet::Fleet,
+    lines::now_us,
+    node::{Node, Started},
+    random::Random,
+};
 use std::{collections::BTreeMap, error::Error, fmt, time::Duration};
 use tokio::{task::block_in_place, time::sleep};
 
@@ -25,7 +30,8 @@ struct Point {
     patience_ms: u64,
 }
 
-const AFTER_APPEND: Point = Point { name: "after_append", times: 5_000, expected_ms: 4_000, patience_ms: 15_000 };
+/// Some hundred batches a second are appended under any load; a busy machine with little load must come to the last one in time.
+const AFTER_APPEND: Point = Point { name: "after_append", times: 1_000, expected_ms: 4_000, patience_ms: 30_000 };
 /// Only where the node acknowledges too early: what it told is not yet written here.
 const BEFORE_APPEND: Point = Point { name: "before_append", times: 100, expected_ms: 4_000, patience_ms: 15_000 };
 const SEGMENT_ROLL: Point = Point { name: "segment_roll", times: 1, expected_ms: 15_000, patience_ms: 40_000 };
@@ -97,19 +103,27 @@ pub async fn carry_out(
     kills: &[Kill],
     round: &Round<'_>,
     fleet: &mut Fleet,
-    mut node: Node,
+    node: Node,
 ) -> Result<(Node, Points), Box<dyn Error>> {
     let mut points = Points::default();
+    let mut executors_killed = 0;
+    let mut started = Started::Ready(node);
     for (n, kill) in kills.iter().enumerate() {
         let name = format!("kill {} of {}", n + 1, kills.len());
-        match kill.point {
-            // The first node was started without a fail point.
-            Some((point, _)) if n > 0 => {
-                let counts = points.0.entry(point.name).or_default();
-                counts.0 += 1;
+        // The first node was started without a fail point.
+        let point = kill.point.filter(|_| n > 0);
+        if let Some((point, _)) = point {
+            points.0.entry(point.name).or_default().0 += 1;
+        }
+        match (point, started) {
+            (Some((point, _)), Started::AtPoint(status)) => {
+                points.0.entry(point.name).or_default().1 += 1;
+                println!("{name}: at {} while it started, {status}", point.name);
+            }
+            (Some((point, _)), Started::Ready(mut node)) => {
                 match block_in_place(|| node.wait_for_abort(Duration::from_millis(point.patience_ms)))? {
                     Some(status) => {
-                        counts.1 += 1;
+                        points.0.entry(point.name).or_default().1 += 1;
                         println!("{name}: at {}, {status}", point.name);
                     }
                     None => {
@@ -118,13 +132,16 @@ pub async fn carry_out(
                     }
                 }
             }
-            Some(_) | None => {
+            (None, Started::Ready(mut node)) => {
                 sleep(Duration::from_millis(kill.gap_ms)).await;
                 if !node.is_alive() {
                     return Err(format!("the node ended by itself before {name}; see node.log").into());
                 }
                 block_in_place(|| node.kill9("random moment"))?;
                 println!("{name}: at a random moment");
+            }
+            (None, Started::AtPoint(status)) => {
+                return Err(format!("the node ended by itself before {name}, {status}; see node.log").into());
             }
         }
         sleep(Duration::from_millis(kill.down_ms)).await;
@@ -135,11 +152,20 @@ pub async fn carry_out(
             .chain(round.mutation.map(str::to_owned))
             .collect();
         let before = now_us();
-        node = fleet.start_node((!fault.is_empty()).then(|| fault.join(";")))?;
-        println!("    stayed down {} ms, ready again after {} ms", kill.down_ms, (now_us() - before) / 1000);
-        kill_executor(n as u32, kills.len() as u32, round, fleet, &node)?;
+        started = fleet.begin_node((!fault.is_empty()).then(|| fault.join(";")))?;
+        println!("    stayed down {} ms, started again within {} ms", kill.down_ms, (now_us() - before) / 1000);
+        if let Started::Ready(node) = &started {
+            let due = (n as u32 + 1) * round.executor_kills / (kills.len() as u32).max(1);
+            while executors_killed < due {
+                executors_killed += 1;
+                kill_executor(executors_killed, round, fleet, node)?;
+            }
+        }
     }
-    Ok((node, points))
+    match started {
+        Started::Ready(node) => Ok((node, points)),
+        Started::AtPoint(status) => Err(format!("the last node ended by itself, {status}; see node.log").into()),
+    }
 }
 
 /// Fail points by name: how often one was set, and how often the node came to it.
@@ -162,14 +188,11 @@ impl fmt::Display for Points {
 }
 
 /// Executors die evenly between the node's kills: whenever another share of them is over.
-fn kill_executor(n: u32, kills: u32, round: &Round<'_>, fleet: &mut Fleet, node: &Node) -> Result<(), Box<dyn Error>> {
-    let share = |n: u32| n * round.executor_kills / kills.max(1);
-    if share(n + 1) > share(n) {
-        let victim = format!("executor-{}", share(n) + 1);
-        fleet.kill_executor(&victim)?;
-        fleet.start_executor(node, "default", round.slots, round.fail_percent, 1)?;
-        println!("    kill -9 of {victim}, and a new executor");
-    }
+fn kill_executor(nth: u32, round: &Round<'_>, fleet: &mut Fleet, node: &Node) -> Result<(), Box<dyn Error>> {
+    let victim = format!("executor-{nth}");
+    fleet.kill_executor(&victim)?;
+    fleet.start_executor(node, "default", round.slots, round.fail_percent, 1)?;
+    println!("    kill -9 of {victim}, and a new executor");
     Ok(())
 }
 

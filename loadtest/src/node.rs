@@ -8,11 +8,13 @@ use crate::{
     random::mix,
     record::Record,
 };
+use rustix::process::Signal;
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufRead, BufReader, Write},
     net::TcpListener,
     ops::Range,
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     sync::{
@@ -25,6 +27,9 @@ use std::{
 
 /// A node must say where it listens within this time of its start.
 const READY: Duration = Duration::from_secs(60);
+
+/// A node whose output has ended is gone within this time.
+const ENDED: Duration = Duration::from_secs(5);
 
 /// How to start a node.
 #[derive(Clone, Debug)]
@@ -64,8 +69,24 @@ pub fn free_port() -> io::Result<u16> {
     Err(io::Error::other("no port is free"))
 }
 
+/// A node that was started.
+pub enum Started {
+    /// It says where it listens.
+    Ready(Node),
+    /// It ended itself before, at a fail point that it was given.
+    AtPoint(ExitStatus),
+}
+
 impl Node {
     pub fn start(setup: &NodeSetup, faults: &Arc<Record>) -> io::Result<Self> {
+        match Self::begin(setup, faults)? {
+            Started::Ready(node) => Ok(node),
+            Started::AtPoint(status) => Err(io::Error::other(format!("the node ended at its fail point: {status}"))),
+        }
+    }
+
+    /// Starts a node that may come to its fail point before it listens.
+    pub fn begin(setup: &NodeSetup, faults: &Arc<Record>) -> io::Result<Started> {
         let log = OpenOptions::new().create(true).append(true).open(setup.dir.join("node.log"))?;
         let mut command = Command::new(&setup.binary);
         command
@@ -91,14 +112,21 @@ impl Node {
         let deadline = Instant::now() + READY;
         while rpc.is_none() || http.is_none() || token.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
-            let line = lines.recv_timeout(left).map_err(|_| {
-                let how =
-                    child.wait(Duration::ZERO).ok().flatten().map_or("it still runs".to_owned(), |s| s.to_string());
-                io::Error::other(format!(
+            let Ok(line) = lines.recv_timeout(left) else {
+                let ended = child.wait(ENDED)?;
+                if let Some(status) =
+                    ended.filter(|_| setup.fault.as_ref().is_some_and(|fault| fault.contains("point:")))
+                    && status.signal() == Some(Signal::ABORT.as_raw())
+                {
+                    faults.line(&FaultLine::now(FaultEvent::NodeKilled, Some(format!("ended by itself: {status}"))));
+                    return Ok(Started::AtPoint(status));
+                }
+                let how = ended.map_or("it still runs".to_owned(), |status| status.to_string());
+                return Err(io::Error::other(format!(
                     "the node did not say http=, rpc= and token=; {how}; see {}",
                     setup.dir.join("node.log").display()
-                ))
-            })?;
+                )));
+            };
             match line.split_once('=') {
                 Some(("rpc", value)) => rpc = Some(value.to_owned()),
                 Some(("http", value)) => http = Some(value.to_owned()),
@@ -110,7 +138,7 @@ impl Node {
         let (Some(rpc), Some(http), Some(token)) = (rpc, http, token) else {
             return Err(io::Error::other("the node named no address"));
         };
-        Ok(Self { child, rpc, http, token, faults: Arc::clone(faults) })
+        Ok(Started::Ready(Self { child, rpc, http, token, faults: Arc::clone(faults) }))
     }
 
     pub fn pid(&self) -> u32 {

@@ -19,7 +19,8 @@ use crate::{
 use host::Host;
 use std::{
     fs::{self, OpenOptions},
-    io::{self, BufRead, BufReader},
+    io::{self, BufRead, BufReader, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     sync::{Arc, mpsc},
@@ -121,6 +122,8 @@ impl Town {
         town.mount_disks()?;
         let keys = dir.join("keys");
         town.run(&["cluster", "new-keys", "--name", CLUSTER], Some(&keys))?;
+        let key = town.run(&["secrets", "new-key"], None)?;
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(town.secrets())?.write_all(key.as_bytes())?;
         let made = town
             .run(&["token", "new", "--name", "chaos", "--role", "operator", "--append"], Some(&dir.join("tokens")))?;
         town.token = made.lines().next().unwrap_or_default().trim().to_owned();
@@ -167,6 +170,11 @@ impl Town {
         self.dir.join(format!("{}.log", Self::name(n)))
     }
 
+    /// Keys that seal the secrets of jobs.
+    fn secrets(&self) -> PathBuf {
+        self.dir.join("keys/secrets.keys")
+    }
+
     fn clock(&self, n: usize) -> PathBuf {
         self.dir.join(format!("clock-{}", n + 1))
     }
@@ -192,6 +200,9 @@ impl Town {
         set("CLUSTER__TLS_CERT_FILE", &keys.join("node.pem").to_string_lossy());
         set("CLUSTER__TLS_KEY_FILE", &keys.join("node-key.pem").to_string_lossy());
         set("CLUSTER__TLS_CA_FILE", &keys.join("ca.pem").to_string_lossy());
+        if self.secrets().exists() {
+            set("SECRETS__KEY_FILE", &self.secrets().to_string_lossy());
+        }
         set("CQL__CONTACT_POINTS", &self.contact_points);
         set("CQL__DATA_CENTER", "datacenter1");
         set("CQL__KEYSPACE", &self.keyspace);
