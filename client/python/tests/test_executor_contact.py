@@ -79,6 +79,7 @@ async def test_it_registers_and_gives_credit_well_before_it_is_void(fake: FakeNo
         "cpu": 0.0,
         "memoryMb": 0,
         "storageMb": 0,
+        "stopGraceSec": 0.05,
     }
     link.answer(ident, {"clusterId": CLUSTER, "epochs": []})
     stamps = [(await link.next("executor.credit")).params["stampMs"] for _ in range(4)]
@@ -292,7 +293,8 @@ async def test_a_thread_keeps_its_slot_until_it_returns(fake: FakeNode) -> None:
 
 async def test_bodies_that_must_not_outlive_their_lease_stop_in_time(fake: FakeNode, limit: SetLimit) -> None:
     """The real limits, five times faster."""
-    limit("LOST_CONTACT_MS", 1_600)
+    limit("LEASE_MS", 2_000)
+    limit("STOP_MARGIN_MS", 100)
     limit("HEARTBEAT_MS", 400)
     handle = Bodies(fake).executor.start()
     link = await fake.executor()

@@ -226,8 +226,12 @@ class SkipReason(Word):
 
 
 class Decision(Word):
-    """What a person says of a run in NEEDS_CONFIRMATION: run it again, it did its work, or it did not."""
+    """What a person says of a run in NEEDS_CONFIRMATION: run it again, it did its work, or it did not.
+
+    ENDED is for a run that is STOPPING: its body has ended, though its executor does not say so.
+    """
 
     RERUN = "RERUN"
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
+    ENDED = "ENDED"

@@ -140,9 +140,10 @@ class ConnectionLostError(CampanileError):
 
 
 class DeadlineError(CampanileError):
-    """No answer within the call's deadline."""
+    """No answer within the call's deadline. `last_error`: of a run that was waited for, why its latest attempt failed."""
 
     outcome_unknown = True
+    last_error: str | None = None
 
 
 class ProtocolError(CampanileError):

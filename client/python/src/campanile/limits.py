@@ -45,16 +45,21 @@ HEARTBEAT_ANSWER_MS: Final = 5_000
 """A node that leaves a heartbeat unanswered this long is connected anew, milliseconds."""
 LEASE_MS: Final = 10_000
 """Lease of an executor's session, milliseconds: silent this long, its attempts are lost."""
-LOST_CONTACT_MS: Final = 8_000
-"""Not heard by a node this long, an executor stops bodies with onLostContact STOP, milliseconds; below `LEASE_MS`."""
-STOP_GRACE_MS: Final = 1_500
-"""Grace of a body that was told to stop, milliseconds; then it is canceled. `LOST_CONTACT_MS` + this < `LEASE_MS`."""
+STOP_GRACE_MS: Final = 5_000
+"""Default grace of a body that was told to stop, milliseconds; then it is canceled."""
+STOP_GRACE_MAX_MS: Final = 6_000
+"""Highest grace, milliseconds: bodies with onLostContact STOP must have ended before the lease has, and are not to be stopped while
+a heartbeat's answer may still come."""
+STOP_MARGIN_MS: Final = 500
+"""Time between the end of the grace and the end of the lease, milliseconds."""
 DRAIN_MS: Final = 30_000
 """Time for running bodies when an executor is told to end and no other is set, milliseconds."""
 DRAIN_FLUSH_MS: Final = 2_000
 """Time for stopped bodies and last results after a drain's limit, beyond the grace, milliseconds."""
 FINISH_AGAIN_MS: Final = 200
 """Wait before a result that a node did not take now is sent again, milliseconds."""
+DEADLINES_SPARE: Final = 64
+"""Deadlines that an executor keeps beyond two for each body that runs, count."""
 TICK_MS: Final = 100
 """An executor looks at deadlines, heartbeats and credit this often, milliseconds."""
 EXECUTOR_BATCH: Final = 4_096
@@ -97,3 +102,8 @@ ERROR_CODE_BYTES: Final = 128
 """Longest error code of an attempt, bytes."""
 PAGE_SIZE_MAX: Final = 1_000
 """Items of one page, count."""
+
+
+def lost_contact_ms(grace_ms: int) -> int:
+    """Not heard by a node this long, an executor tells bodies with onLostContact STOP to stop, milliseconds."""
+    return LEASE_MS - STOP_MARGIN_MS - grace_ms

@@ -117,8 +117,17 @@ class JobChange:
 
 
 @dataclass(frozen=True)
+class Stopping:
+    """A body was told to stop and has not ended: why (CANCEL, TIMEOUT, REPLACE), and since when."""
+
+    reason: str
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Run:
-    """A run as read. `wait_reason` says why it is not running; `generation` rises with each redrive and retry by hand."""
+    """A run as read. `wait_reason` says why it is not running, or not ending: then `stopping` is set, and no other body of it
+    starts until this one has ended or `run_confirm` says ENDED. `generation` rises with each redrive and retry by hand."""
 
     run_id: int
     job_id: int
@@ -137,6 +146,7 @@ class Run:
     ended_at: datetime | None = None
     last_error: str | None = None
     wait_reason: str | None = None
+    stopping: Stopping | None = None
     params: Json = None
     result: Json = None
     reason: str | None = None

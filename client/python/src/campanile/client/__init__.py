@@ -138,7 +138,11 @@ class Client(Calls):
             if loop.time() >= deadline:
                 advice = "wait longer, or see wait_reason"
                 waits = f" ({run.wait_reason})" if run.wait_reason else ""
-                raise DeadlineError("DEADLINE_EXCEEDED", f"run {run_id} is still {run.state}{waits}", advice=advice)
+                failed = f"; its last error: {run.last_error}" if run.last_error else ""
+                message = f"run {run_id} is still {run.state}{waits}{failed}"
+                error = DeadlineError("DEADLINE_EXCEEDED", message, advice=advice)
+                error.last_error = run.last_error
+                raise error
             left_ms = max(int((deadline - loop.time()) * 1000), 1)
             wait_ms = min(limits.WAIT_QUESTION_MS, left_ms, max(int(self._timeout_sec * 500), 1))
 

@@ -211,7 +211,7 @@ class Calls(ABC):
         return read(Run, await self.call("run.retry", {"runId": run_id, **_given(reason=reason)}))
 
     async def run_confirm(self, run_id: int, decision: Decision, *, reason: str | None = None) -> Run:
-        """Decides about a run in NEEDS_CONFIRMATION, whose executor was lost."""
+        """Decides about a run in NEEDS_CONFIRMATION; ENDED says that the body of a run that is STOPPING has ended."""
         params = {"runId": run_id, "decision": Decision(decision).value, **_given(reason=reason)}
         return read(Run, await self.call("run.confirm", params))
 

@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from campanile import limits
-from campanile.executor.bodies import HandlerFunction
+from campanile.executor.bodies import HandlerFunction, Handling
 from campanile.executor.config import Config, Status
 from campanile.executor.handle import ExecutorHandle
+from campanile.executor.params import converter
 from campanile.tls import Tls, context_for
 
 H = TypeVar("H", bound=HandlerFunction)
@@ -29,11 +30,11 @@ class Executor:
 
     `address` is `host:port` of a node, or several with commas between; `token` one of role EXECUTOR, whose pools `pools` are.
     `slots` bodies run at once at most. `executor_id` is a stable name, shown to people (default: host and process id).
-    `resources` is what the machine has for bodies: cores, MiB, MiB; 0 = not limited. `grace_sec` is the time of a body that was
-    told to stop; the default ends bodies with onLostContact STOP before their lease. `tls://` in front of an address is TLS, with
-    the CAs that this machine trusts; `tls` says whom else to trust (True, a CA file, an `ssl.SSLContext`), and is TLS for
-    addresses without a scheme too. A node of a cluster tells it of the others, to which it connects as well, unless `follow` is
-    False.
+    `resources` is what the machine has for bodies: cores, MiB, MiB; 0 = not limited. `grace_sec` (5 by default, at most 6) is
+    the time of a body that was told to stop; with onLostContact STOP it is told early enough to have ended before the lease
+    has. `tls://` in front of an address is TLS, with the CAs that this machine trusts; `tls` says whom else to trust (True, a
+    CA file, an `ssl.SSLContext`), and is TLS for addresses without a scheme too. A node of a cluster tells it of the others, to
+    which it connects as well, unless `follow` is False.
     """
 
     def __init__(
@@ -60,12 +61,18 @@ class Executor:
         self._resources = resources
         self._follow = follow
         self._grace_ms = int(grace_sec * 1000)
-        self._handlers: dict[str, HandlerFunction] = {}
-        self._any: HandlerFunction | None = None
+        self._handlers: dict[str, Handling] = {}
+        self._any: Handling | None = None
         if not self._addresses:
             raise ValueError("no node to connect to")
         if not 1 <= slots <= limits.EXECUTOR_SLOTS_MAX:
             raise ValueError(f"slots must be 1..{limits.EXECUTOR_SLOTS_MAX}, not {slots}")
+        if not 0 <= self._grace_ms <= limits.STOP_GRACE_MAX_MS:
+            most, lease = limits.STOP_GRACE_MAX_MS / 1000, limits.LEASE_MS / 1000
+            raise ValueError(
+                f"grace_sec must be 0..{most:g}, not {grace_sec:g}, so that a stopped body has ended before the executor's lease "
+                f"of {lease:g} s has"
+            )
         if not 1 <= len(self._id) <= limits.NAME_CHARS:
             raise ValueError(f"an executor id has 1..{limits.NAME_CHARS} characters")
         if not self._pools:
@@ -74,22 +81,25 @@ class Executor:
     def handler(self, name: str) -> Callable[[H], H]:
         """Registers a function for the action `{"kind": "HANDLER", "name": name}`; by default that is the job's name.
 
-        The function takes a Context and the params (JSON as Python values) and returns the result: JSON of up to 16 KiB, or
-        None. A coroutine function runs on the event loop; any other function in a thread of its own. Raising fails the
-        attempt: see JobError and PermanentError.
+        The function takes a Context and the params, and returns the result: JSON of up to 16 KiB, or None. Params come as they
+        are (JSON as Python values), or, when the second parameter is annotated with a dataclass, as one of these: a field that
+        is missing or of another type fails the run for good, with the code INVALID_PARAMS; names that the dataclass does not
+        have are passed over. An annotation that cannot be made from JSON is refused here, with a TypeError. A coroutine
+        function runs on the event loop; any other function in a thread of its own. Raising fails the attempt: see JobError and
+        PermanentError.
         """
 
         def register(function: H) -> H:
             if name in self._handlers:
                 raise ValueError(f"there is a handler {name!r} already")
-            self._handlers[name] = function
+            self._handlers[name] = Handling(function, converter(name, function))
             return function
 
         return register
 
     def any_handler(self, function: H) -> H:
         """Registers a function for every name that has none of its own; the name is in `ctx.assignment.action`."""
-        self._any = function
+        self._any = Handling(function, converter("any", function))
         return function
 
     def start(self) -> ExecutorHandle:
@@ -110,6 +120,7 @@ class Executor:
             "cpu": float(cpu),
             "memoryMb": memory_mb,
             "storageMb": storage_mb,
+            "stopGraceSec": self._grace_ms / 1000,
         }
         return ExecutorHandle(
             Config(

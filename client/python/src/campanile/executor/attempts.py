@@ -64,6 +64,11 @@ class Attempts:
         return len(self._running)
 
     @property
+    def deadlines(self) -> int:
+        """Entries that are kept to look at deadlines, count."""
+        return len(self._deadlines)
+
+    @property
     def unacknowledged(self) -> int:
         """Results that no node has called durable or stale."""
         return len(self._results)
@@ -85,6 +90,10 @@ class Attempts:
 
     def _look_at(self, key: Key, at_ms: int) -> None:
         heapq.heappush(self._deadlines, (at_ms, key.run_id, key.token))
+        # Entries of bodies that have ended, or whose deadline has moved, would stay until their time comes.
+        if len(self._deadlines) > 2 * len(self._running) + limits.DEADLINES_SPARE:
+            self._deadlines = [(r.deadline_ms, k.run_id, k.token) for k, r in self._running.items()]
+            heapq.heapify(self._deadlines)
 
     def stop(self, key: Key, reason: StopReason, now_ms: int) -> None:
         """Tells a body to stop. The first reason stands."""
@@ -95,6 +104,15 @@ class Attempts:
         running.ctx.stop(reason)
         running.deadline_ms = now_ms + self._grace_ms
         self._look_at(key, running.deadline_ms)
+
+    def forget(self, key: Key) -> bool:
+        """An operator said that the body has ended: its slot is free, and its result is nobody's news any more."""
+        running = self._running.pop(key, None)
+        if running is None:
+            return False
+        running.ctx.stop(StopReason.CANCELED)
+        running.body.abort()
+        return True
 
     def stop_all(self, reason: StopReason, now_ms: int) -> None:
         """Tells all bodies to stop."""

@@ -6,6 +6,7 @@ only when the body is really gone: a slot is never given away while its body run
 
 import asyncio
 import inspect
+import logging
 import threading
 import traceback
 from collections.abc import Awaitable, Callable
@@ -17,10 +18,22 @@ from campanile import limits
 from campanile.executor import failure
 from campanile.executor.context import Context
 from campanile.executor.failure import JobError, PermanentError
+from campanile.executor.params import Convert
 from campanile.shapes import Json, to_payload
 
 HandlerFunction = Callable[[Context, Any], Json] | Callable[[Context, Any], Awaitable[Json]]
 """Takes the attempt and its params, returns the result: JSON, or None for none."""
+
+
+_log = logging.getLogger("campanile.executor")
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """A handler, and what makes of the params what it takes."""
+
+    function: HandlerFunction
+    convert: Convert
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +52,25 @@ class Body(Protocol):
         """Makes it end where it waits, if it can be made to."""
 
 
-def start(
-    handler: HandlerFunction, ctx: Context, loop: asyncio.AbstractEventLoop, ended: Callable[[Report], None]
-) -> Body:
+def start(handling: Handling, ctx: Context, loop: asyncio.AbstractEventLoop, ended: Callable[[Report], None]) -> Body:
     """Starts the body; `ended` is called from its thread. RuntimeError when the loop is closed."""
+    handler, convert = handling.function, handling.convert
     if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
-        return _TaskBody(cast(Callable[[Context, Any], Awaitable[Json]], handler), ctx, loop, ended)
-    return _ThreadBody(cast(Callable[[Context, Any], Json], handler), ctx, ended)
+        return _TaskBody(cast(Callable[[Context, Any], Awaitable[Json]], handler), convert, ctx, loop, ended)
+    return _ThreadBody(cast(Callable[[Context, Any], Json], handler), convert, ctx, ended)
 
 
 class _TaskBody:
     def __init__(
         self,
         handler: Callable[[Context, Any], Awaitable[Json]],
+        convert: Convert,
         ctx: Context,
         loop: asyncio.AbstractEventLoop,
         ended: Callable[[Report], None],
     ) -> None:
-        self._handler, self._ctx, self._loop, self._ended = handler, ctx, loop, ended
+        self._handler, self._convert = handler, convert
+        self._ctx, self._loop, self._ended = ctx, loop, ended
         self._task: asyncio.Task[None] | None = None
         self._aborted = False
         loop.call_soon_threadsafe(self._begin)
@@ -70,7 +84,7 @@ class _TaskBody:
     async def _run(self) -> None:
         report = Report(aborted=True)
         try:
-            report = _finished(self._ctx, await self._handler(self._ctx, self._ctx.assignment.params))
+            report = _finished(self._ctx, await self._handler(self._ctx, self._convert(self._ctx.assignment.params)))
         except asyncio.CancelledError:
             pass
         except BaseException as error:
@@ -91,8 +105,10 @@ class _TaskBody:
 class _ThreadBody:
     """A thread cannot be made to end: a function that does not look at `ctx` keeps its slot until it returns."""
 
-    def __init__(self, handler: Callable[[Context, Any], Json], ctx: Context, ended: Callable[[Report], None]) -> None:
-        self._handler, self._ctx, self._ended = handler, ctx, ended
+    def __init__(
+        self, handler: Callable[[Context, Any], Json], convert: Convert, ctx: Context, ended: Callable[[Report], None]
+    ) -> None:
+        self._handler, self._convert, self._ctx, self._ended = handler, convert, ctx, ended
         context = copy_context()
         # A daemon, so that a function that never returns cannot keep the program from ending.
         thread = threading.Thread(target=context.run, args=(self._run,), name=f"run-{ctx.run_id}", daemon=True)
@@ -100,7 +116,7 @@ class _ThreadBody:
 
     def _run(self) -> None:
         try:
-            report = _finished(self._ctx, self._handler(self._ctx, self._ctx.assignment.params))
+            report = _finished(self._ctx, self._handler(self._ctx, self._convert(self._ctx.assignment.params)))
         except BaseException as error:
             report = _failed(self._ctx, error)
         self._ended(report)
@@ -122,6 +138,12 @@ def _finished(ctx: Context, result: Json) -> Report:
 
 
 def _failed(ctx: Context, error: BaseException) -> Report:
+    stopped = f" after it was told to stop ({ctx.stop_reason})" if ctx.is_canceled else ""
+    what = ("run %s of job %s, attempt %s, failed%s: %s: %s", ctx.run_id, ctx.job_name, ctx.attempt, stopped)
+    if isinstance(error, JobError):
+        _log.warning(*what, error.code, error.message)
+    else:
+        _log.error(*what, type(error).__name__, error, exc_info=error)
     if isinstance(error, PermanentError):
         return Report(error=PermanentError(error.message, code=error.code))
     if isinstance(error, JobError):

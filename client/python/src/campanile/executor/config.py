@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from campanile.executor.bodies import HandlerFunction
+from campanile.executor.bodies import Handling
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Config:
     token: str = field(repr=False)
     tls: ssl.SSLContext | None
     register: dict[str, Any]
-    handlers: Mapping[str, HandlerFunction]
-    any_handler: HandlerFunction | None
+    handlers: Mapping[str, Handling]
+    any_handler: Handling | None
     grace_ms: int
     follow: bool
     bodies_loop: asyncio.AbstractEventLoop

@@ -17,7 +17,7 @@ from campanile.executor import assignment as wire
 from campanile.executor import bodies, failure
 from campanile.executor.assignment import Assignment, Held, Key
 from campanile.executor.attempts import Attempts, cut, log_chunk
-from campanile.executor.bodies import HandlerFunction, Report
+from campanile.executor.bodies import Handling, Report
 from campanile.executor.config import Config, Status
 from campanile.executor.context import Context, StopReason
 from campanile.executor.fence import Fence, Refusal
@@ -227,6 +227,7 @@ class Session:
             self._assign(link, message.params)
         elif message.method == "executor.stop":
             self._stop(message.params.get("items"))
+            self._forget(message.params.get("ended"))
         elif message.method == "executor.epochs":
             self._taken_over(link, message.params)
         elif message.method == "executor.members" and self._config.follow:
@@ -283,7 +284,7 @@ class Session:
         self._start(link, a, handler, now_ms)
         return None
 
-    def _start(self, link: int, a: Assignment, handler: HandlerFunction, now_ms: int) -> None:
+    def _start(self, link: int, a: Assignment, handler: Handling, now_ms: int) -> None:
         key = a.held.key
         ctx = Context(a, AttemptLog(self._budget, lambda: self._call(self._log_is_ready, key)))
         try:
@@ -298,7 +299,7 @@ class Session:
         self._attempts.started(key, ctx, body, link, now_ms)
         return None
 
-    def _handler_of(self, action: Mapping[str, Any]) -> HandlerFunction | None:
+    def _handler_of(self, action: Mapping[str, Any]) -> Handling | None:
         if action.get("kind") != "HANDLER":
             return None
         return self._config.handlers.get(str(action.get("name")), self._config.any_handler)
@@ -327,6 +328,17 @@ class Session:
             except (KeyError, TypeError):
                 continue
             self._attempts.stop(key, StopReason.CANCELED, now_ms)
+
+    def _forget(self, items: object) -> None:
+        """An operator said that these bodies have ended: their slots are free."""
+        for item in items if isinstance(items, list) else []:
+            try:
+                key = Held.read(item).key
+            except (KeyError, TypeError):
+                continue
+            if self._attempts.forget(key):
+                _log.warning("an operator said that the body of run %s has ended; its slot is free again", key.run_id)
+                self._shares_changed = True
 
     def _refuse(self, link: int, held: Held, code: str, message: str) -> None:
         self._keep(link, held, wire.NOT_STARTED, code, message)
@@ -387,7 +399,7 @@ class Session:
         for link, upstream in self._upstreams.items():
             upstream.tick(self._attempts.running, now_ms)
             silent = upstream.out_of_contact_ms(now_ms)
-            if silent is not None and silent > limits.LOST_CONTACT_MS:
+            if silent is not None and silent > limits.lost_contact_ms(self._config.grace_ms):
                 self._attempts.stop_out_of_contact(link, now_ms)
             if upstream.credit_is_due(now_ms):
                 self._give_credit(link, now_ms)
