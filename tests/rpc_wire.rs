@@ -8,7 +8,7 @@ use campanile_schema::{
     limits::{RPC_HELLO_MS, RPC_REQUESTS_IN_FLIGHT},
     rpc::{encode, hello::ConnectionRole, method},
 };
-use rpc_support::{Heard, Node, OPERATOR, PATIENCE, within};
+use rpc_support::{Heard, Node, OPERATOR, within};
 use serde_json::json;
 use std::{
     collections::BTreeSet,
@@ -144,12 +144,10 @@ async fn a_peer_that_said_all_gets_its_answers_and_one_that_vanishes_leaves_noth
         assert!(raw.answer().await.1.is_ok());
     }
     assert!(matches!(raw.hear().await, Heard::Closed));
-    let begun = Instant::now();
     for _ in 0..200 {
         let mut gone = node.raw().await;
         gone.send(&[0x94, 0]).await;
     }
     let client = node.client(OPERATOR).await;
     within(client.system_info()).await.unwrap();
-    assert!(begun.elapsed() < PATIENCE);
 }

@@ -58,6 +58,13 @@ impl Server {
         self.runtime.as_ref().unwrap().enter()
     }
 
+    /// Stops the node, and leaves its runtime to what has not ended with it.
+    pub fn stop(mut self) -> Runtime {
+        let (runtime, node) = (self.runtime.take().unwrap(), self.node.take().unwrap());
+        runtime.block_on(node.stop());
+        runtime
+    }
+
     /// A call with a token, JSON in and out.
     pub fn call(&self, token: &str, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let authorization = format!("Bearer {token}");

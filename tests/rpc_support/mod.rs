@@ -34,7 +34,7 @@ use tokio::{
 };
 
 /// Far above what anything here takes; reached only when something hangs.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const OPERATOR: &str = "operator-token";
 pub const TENANT: &str = "tenant-token";
 pub const EXECUTOR: &str = "executor-token";

@@ -36,5 +36,6 @@ def sleep(ctx: Context, params: Json) -> None:
     time.sleep(params["sec"])
 
 
-status = executor.serve(drain_sec=float(5))
+# Longer than any test waits: only bodies that end, or a second signal, end it.
+status = executor.serve(drain_sec=float(600))
 note(f"drained {status.running} {status.unacknowledged}")

@@ -27,7 +27,7 @@ use tokio::{
 };
 
 /// Far above what anything here takes; reached only when something hangs.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const CLUSTER: u64 = 5;
 
 pub async fn within<F: Future>(future: F) -> F::Output {

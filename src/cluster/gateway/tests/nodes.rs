@@ -21,7 +21,8 @@ use std::{
 };
 use tempfile::TempDir;
 
-pub const SOON: Duration = Duration::from_secs(20);
+/// It only ends a test that hangs.
+pub const SOON: Duration = Duration::from_secs(60);
 
 /// Files of one CA.
 pub struct Files {
@@ -156,6 +157,6 @@ pub async fn connected(nodes: &[&Node]) {
 }
 
 pub async fn ask(from: &Node, to: &str, request: &str) -> Result<String, super::super::GatewayError> {
-    let answer = from.gateway.call(node_id(to), request.as_bytes().to_vec(), Duration::from_secs(5)).await;
+    let answer = from.gateway.call(node_id(to), request.as_bytes().to_vec(), SOON).await;
     answer.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

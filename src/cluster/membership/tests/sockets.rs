@@ -26,7 +26,7 @@ fn me(name: &str) -> Me {
 }
 
 async fn until(mut members: watch::Receiver<Arc<Members>>, what: &str, is_so: impl FnMut(&Arc<Members>) -> bool) {
-    let seen = tokio::time::timeout(Duration::from_secs(30), members.wait_for(is_so)).await;
+    let seen = tokio::time::timeout(Duration::from_secs(60), members.wait_for(is_so)).await;
     assert!(seen.is_ok_and(|seen| seen.is_ok()), "not in time: {what}");
 }
 
