@@ -96,7 +96,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations proof dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test test-shipped test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations proof dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -140,6 +140,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
 	foreign() { $(CARGO) test $(TESTED) --test rpc_foreign --test parity -- --ignored 2>&1 | tee -a "$$log"; }
 	part "foreign RPC programs, parity (Python)" foreign
+	shipped() { make test-shipped 2>&1 | tee -a "$$log"; }
+	part "a program without fault hooks" shipped
 	cql() { make test-cql 2>&1 | tee -a "$$log"; }
 	part "CQL store (Apache Cassandra)" cql
 	python() { make test-python 2>&1 | tee -a "$$log"; }
@@ -155,6 +157,24 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	loads() { make load 2>&1 | tee -a "$$log"; }
 	part "load (short forms, checked)" loads
 	exit $$status
+
+# Our crates as a release has them: without the feature `faults`, without the assertions and overflow checks of the dev profile, optimised more.
+# What they depend on is taken from the tests' build: a whole release build takes ten minutes of two cores, this two.
+AS_SHIPPED := $(foreach crate,schema core actors client loadtest,campanile-$(crate)) campanile
+AS_SHIPPED := $(foreach crate,$(AS_SHIPPED),$(foreach set,debug-assertions=false overflow-checks=false opt-level=2,--config profile.dev.package.$(crate).$(set)))
+
+test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tokens, a real executor, kill -9, checks (CAMPANILE_BIN: any program)
+	@$(need)
+	need $(PYTHON_NEEDS) openssl:openssl
+	if [ -z "$${CAMPANILE_BIN:-}" ]; then
+		need $(BUILD_NEEDS)
+		$(rust)
+		$(CARGO) build --workspace --bins $(AS_SHIPPED)
+		# The next build for tests puts its own program there.
+		mkdir -p target/shipped; cp -f $(NODE) target/shipped/campanile
+		export CAMPANILE_BIN=target/shipped/campanile
+	fi
+	python3 tests/shipped/shipped.py "$$CAMPANILE_BIN"
 
 test-python: ## The Python client and executor (client/python): ruff, mypy --strict, and tests against real nodes (CAMPANILE_BIN)
 	@$(need)
@@ -357,7 +377,7 @@ restore: ## Backs the node up under load, kills it for good, restores the archiv
 	$(call fresh,restore)
 	$(LOADTEST) restore --server-bin $(NODE) --dir $(RUNS)/restore --jobs $(RESTORE_JOBS) --rate $(RESTORE_RATE) $(RESTORE_ARGS)
 
-release: ## The release build, checked to have no fault hooks
+release: ## The release build, checked to have no fault hooks; `make test-shipped CAMPANILE_BIN=target/release/campanile` tries it out
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
