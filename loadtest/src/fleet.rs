@@ -2,6 +2,7 @@
 
 use crate::{
     caller::Caller,
+    lines::{FaultEvent, FaultLine, now_us},
     node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, Started, free_port},
     record::Record,
 };
@@ -58,6 +59,17 @@ impl Fleet {
     pub fn begin_node(&mut self, fault: Option<String>) -> io::Result<Started> {
         self.setup.fault = fault;
         tokio::task::block_in_place(|| Node::begin(&self.setup, &self.faults))
+    }
+
+    /// A node as an operator starts it; `token` is one of an operator in the token file.
+    pub fn start_server(&self, tokens: &Path, token: &str) -> io::Result<Node> {
+        tokio::task::block_in_place(|| Node::start_server(&self.setup, tokens, token, &self.faults))
+    }
+
+    /// Something that was done to the node since `t_us`: what was due meanwhile may be late or missed, and nothing else is excused.
+    pub fn disturbed_since(&self, t_us: i64, why: &str) {
+        let line = FaultLine::now(FaultEvent::Disturbed, Some(why.to_owned()));
+        self.faults.line(&FaultLine { t_us, until_us: Some(now_us()), ..line });
     }
 
     /// A caller of the node, which follows it over restarts.

@@ -11,6 +11,7 @@ pub mod children;
 pub mod cluster;
 pub mod doors;
 pub mod drive;
+pub mod endurance;
 pub mod executor;
 pub mod export;
 pub mod fleet;

@@ -11,6 +11,7 @@ use campanile_loadtest::{
     children,
     cluster::{self, ClusterBenchArgs},
     drive::{self, DriveArgs},
+    endurance::{self, EnduranceArgs},
     executor::{self, ExecutorArgs},
     fleet,
     kill9::{self, Kill9Args},
@@ -56,6 +57,8 @@ enum Mode {
     Relay(RelayArgs),
     /// Kill an executor, then the node, while bodies run.
     ExecutorLoss(LossArgs),
+    /// An hour of a node as it is shipped, with trouble; then judge its history and its memory.
+    Endurance(EnduranceArgs),
     /// Back the node up under load, kill it for good, restore the archive, then judge.
     Restore(RestoreArgs),
     /// Triggers per second and lateness, end to end.
@@ -108,6 +111,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::Chaos(_)
         | Mode::Relay(_)
         | Mode::ExecutorLoss(_)
+        | Mode::Endurance(_)
         | Mode::Restore(_)
         | Mode::Bench(_)
         | Mode::BenchCluster(_)
@@ -127,6 +131,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::Chaos(args) => with_children(chaos::run(args)).await.map(green),
             Mode::Relay(args) => relay::run(args).await.map(|()| Outcome::Green),
             Mode::ExecutorLoss(args) => with_children(loss::run(args)).await.map(green),
+            Mode::Endurance(args) => with_children(endurance::run(args)).await.map(green),
             Mode::Restore(args) => with_children(restore::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
             Mode::BenchCluster(args) => with_children(cluster::run(args)).await.map(green),

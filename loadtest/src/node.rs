@@ -77,25 +77,48 @@ pub enum Started {
     AtPoint(ExitStatus),
 }
 
-impl Node {
-    pub fn start(setup: &NodeSetup, faults: &Arc<Record>) -> io::Result<Self> {
-        match Self::begin(setup, faults)? {
-            Started::Ready(node) => Ok(node),
-            Started::AtPoint(status) => Err(io::Error::other(format!("the node ended at its fail point: {status}"))),
+impl Started {
+    fn ready(self) -> io::Result<Node> {
+        match self {
+            Self::Ready(node) => Ok(node),
+            Self::AtPoint(status) => Err(io::Error::other(format!("the node ended at its fail point: {status}"))),
         }
+    }
+}
+
+impl Node {
+    /// `campanile dev`, whose token it tells.
+    pub fn start(setup: &NodeSetup, faults: &Arc<Record>) -> io::Result<Self> {
+        Self::begin(setup, faults)?.ready()
+    }
+
+    /// `campanile server` with a token file, in which `token` is an operator's.
+    pub fn start_server(setup: &NodeSetup, tokens: &Path, token: &str, faults: &Arc<Record>) -> io::Result<Self> {
+        let mut command = Command::new(&setup.binary);
+        command.arg("server").arg("--token-file").arg(tokens);
+        Self::begin_by(command, Some(token.to_owned()), setup, faults)?.ready()
     }
 
     /// Starts a node that may come to its fail point before it listens.
     pub fn begin(setup: &NodeSetup, faults: &Arc<Record>) -> io::Result<Started> {
-        let log = OpenOptions::new().create(true).append(true).open(setup.dir.join("node.log"))?;
         let mut command = Command::new(&setup.binary);
+        command.args(["dev", "--no-demo"]);
+        Self::begin_by(command, None, setup, faults)
+    }
+
+    /// `token` is None where the node tells it.
+    fn begin_by(
+        mut command: Command,
+        mut token: Option<String>,
+        setup: &NodeSetup,
+        faults: &Arc<Record>,
+    ) -> io::Result<Started> {
+        let log = OpenOptions::new().create(true).append(true).open(setup.dir.join("node.log"))?;
         command
-            .arg("dev")
             .arg("--data")
             .arg(setup.dir.join("data"))
             .args(["--http", "127.0.0.1:0", "--rpc"])
             .arg(format!("127.0.0.1:{}", setup.rpc_port))
-            .arg("--no-demo")
             .arg("--with-parent")
             .arg(std::process::id().to_string())
             .stdin(Stdio::null())
@@ -108,7 +131,7 @@ impl Node {
         let mut child = OwnChild::start(&mut command)?;
         let stdout = child.child().stdout.take().ok_or_else(|| io::Error::other("no output of the node"))?;
         let lines = follow(stdout, log)?;
-        let (mut rpc, mut http, mut token) = (None, None, None);
+        let (mut rpc, mut http) = (None, None);
         let deadline = Instant::now() + READY;
         while rpc.is_none() || http.is_none() || token.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -159,6 +182,11 @@ impl Node {
             self.faults.line(&FaultLine::now(FaultEvent::NodeKilled, Some(format!("ended by itself: {status}"))));
         }
         Ok(status)
+    }
+
+    /// Makes it stand still, or go on.
+    pub fn freeze(&self, still: bool) -> io::Result<()> {
+        self.child.freeze(still)
     }
 
     /// Still running.
