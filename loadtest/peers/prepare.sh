@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what one rival needs (Debian, as root; nothing that is there already) and builds its program.
 #
-#   prepare.sh NAME OUT     NAME: postgresql, graphile-worker, river or db-scheduler; all that is built goes below OUT
+#   prepare.sh NAME OUT     NAME: postgresql, graphile-worker, river, db-scheduler, quartz or temporal; all that is built goes below OUT
 #
 # Exit code 0: OUT holds a program that can be started. Otherwise the last line on stderr says what is missing.
 set -euo pipefail
@@ -40,20 +40,21 @@ case $name in
 		cp "$here/$name"/package.json "$here/$name"/package-lock.json "$here/$name"/main.mjs "$out/"
 		(cd "$out" && npm ci --no-audit --no-fund --loglevel=error)
 		;;
-	river)
+	river | temporal)
 		need 'command -v go' golang-go
-		(cd "$here/$name" && go build -mod=readonly -trimpath -o "$out/river-peer" .) || {
-			echo "River could not be built: its go.mod names Go $(sed -n 's/^go //p' "$here/$name/go.mod"), here is $(go version)" >&2
+		# Temporal's server is large: its first build takes four minutes of two cores, and 3 GB in Go's caches.
+		(cd "$here/$name" && go build -mod=readonly -trimpath -o "$out/$name-peer" .) || {
+			echo "$name could not be built: its go.mod names Go $(sed -n 's/^go //p' "$here/$name/go.mod"), here is $(go version)" >&2
 			exit 1
 		}
 		;;
-	db-scheduler)
+	db-scheduler | quartz)
 		need 'command -v java && command -v javac' default-jdk-headless
 		need 'command -v mvn' maven
 		rm -rf "$out/src"
-		cp -R "$here/$name"/pom.xml "$here/$name"/src "$out/"
+		cp -R "$here/$name"/pom.xml "$here/$name"/src "$here"/java/src "$out/"
 		(cd "$out" && mvn -q -B package) || {
-			echo "db-scheduler could not be built: Java 17 or newer is needed, here is $(javac -version 2>&1)" >&2
+			echo "$name could not be built: Java 17 or newer is needed, here is $(javac -version 2>&1)" >&2
 			exit 1
 		}
 		;;

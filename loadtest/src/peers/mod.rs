@@ -45,7 +45,7 @@ pub struct PeersArgs {
     /// Length of a window, seconds.
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
-    /// Systems that are measured: campanile, graphile-worker, river, db-scheduler. Default: all.
+    /// Systems that are measured: campanile, graphile-worker, river, db-scheduler, quartz, temporal. Default: all.
     #[arg(long, num_args = 1..)]
     pub peers: Vec<String>,
     /// This file is locked while windows are measured: others that measure on the machine can lock it too.
@@ -130,6 +130,7 @@ impl Session {
                 settings: ours::settings(),
                 steps: Vec::new(),
                 error: None,
+                at_least: false,
             });
             let at = found.climbs.len() - 1;
             while let Some(rate) = ladder::next(rates, &found.climbs[at].tried()) {
@@ -140,6 +141,7 @@ impl Session {
                     break;
                 }
             }
+            found.climbs[at].ends();
         }
         Ok(())
     }
@@ -190,6 +192,7 @@ impl Session {
             settings: String::new(),
             steps: Vec::new(),
             error: None,
+            at_least: false,
         });
         let at = found.climbs.len() - 1;
         while let Some(rate) = ladder::next(rates, &found.climbs[at].tried()) {
@@ -205,6 +208,7 @@ impl Session {
                 break;
             }
         }
+        found.climbs[at].ends();
         Ok(())
     }
 

@@ -22,12 +22,19 @@ pub struct Climb {
     pub steps: Vec<Step>,
     /// Why it ended early.
     pub error: Option<String>,
+    /// The last rate of its ladder held: what it can do is more than that.
+    pub at_least: bool,
 }
 
 impl Climb {
     /// The highest rate that it held.
     pub fn best(&self) -> Option<&Step> {
         self.steps.iter().filter(|step| step.holds).max_by_key(|step| step.rate)
+    }
+
+    /// Nothing more is tried: by the ladder's length, when its last rate held.
+    pub fn ends(&mut self) {
+        self.at_least = self.error.is_none() && self.steps.last().is_some_and(|step| step.holds);
     }
 
     pub fn tried(&self) -> Vec<(u64, bool)> {
@@ -53,6 +60,9 @@ pub struct Ratio {
     pub rate: f64,
     /// Below 1: ours is cheaper.
     pub cpu_per_job: f64,
+    /// Their ladder ended by its length, so `rate` is an upper bound; ours did, so it is a lower one.
+    pub at_most: bool,
+    pub at_least: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -74,26 +84,29 @@ pub struct Report {
 pub fn ratios(climbs: &[Climb]) -> Vec<Ratio> {
     let ratio = |theirs: &Climb| {
         let our_kind = if theirs.kind == Kind::Once { Kind::Once } else { Kind::Recurring };
-        let ours = climbs.iter().find(|climb| climb.system == ours::NAME && climb.kind == our_kind)?.best()?;
-        let best = theirs.best()?;
+        let our_climb = climbs.iter().find(|climb| climb.system == ours::NAME && climb.kind == our_kind)?;
+        let (ours, best) = (our_climb.best()?, theirs.best()?);
         Some(Ratio {
             rival: theirs.title.clone(),
             kind: theirs.kind,
             our_kind,
             rate: ours.rate as f64 / best.rate as f64,
             cpu_per_job: ours.cpu_us_per_job / best.cpu_us_per_job,
+            at_most: theirs.at_least,
+            at_least: our_climb.at_least,
         })
     };
     climbs.iter().filter(|climb| climb.system != ours::NAME).filter_map(ratio).collect()
 }
 
-fn row(out: &mut String, climb: &Climb, step: &Step) {
+/// `bound` stands before the rate.
+fn row(out: &mut String, climb: &Climb, step: &Step, bound: &str) {
     let parts: Vec<String> = step.cpu_parts_us_per_job.iter().map(|(name, us)| format!("{name} {us:.0}")).collect();
     let share = step.started as f64 * 100.0 / step.due.max(1) as f64;
     // Writing into a String cannot fail.
     let _ = writeln!(
         out,
-        "| {} | {} | {} | {share:.1} | {:.0} / {:.0} / {:.0} | {:.0} ({}) | {} | {} |",
+        "| {} | {} | {bound}{} | {share:.1} | {:.0} / {:.0} / {:.0} | {:.0} ({}) | {} | {} |",
         climb.title,
         climb.kind.word(),
         step.rate,
@@ -139,7 +152,7 @@ pub fn text(report: &Report) -> String {
     let _ = write!(out, "## The highest rates that hold\n\n{STEP_HEAD}");
     for climb in &report.climbs {
         match climb.best() {
-            Some(best) => row(&mut out, climb, best),
+            Some(best) => row(&mut out, climb, best, if climb.at_least { "at least " } else { "" }),
             None => {
                 let _ = writeln!(out, "| {} | {} | none | | | | | no |", climb.title, climb.kind.word());
             }
@@ -152,10 +165,16 @@ pub fn text(report: &Report) -> String {
     for ratio in &report.ratios {
         let _ = writeln!(
             out,
-            "| {} | {}, {} | {:.2} | {:.2} |",
+            "| {} | {}, {} | {}{:.2} | {:.2} |",
             ratio.rival,
             ratio.kind.word(),
             ratio.our_kind.word(),
+            match (ratio.at_least, ratio.at_most) {
+                (true, true) => "both ladders ended: ",
+                (true, false) => "at least ",
+                (false, true) => "at most ",
+                (false, false) => "",
+            },
             ratio.rate,
             ratio.cpu_per_job
         );
@@ -165,7 +184,7 @@ pub fn text(report: &Report) -> String {
     }
     let _ = write!(out, "\n## All windows\n\n{STEP_HEAD}");
     for climb in &report.climbs {
-        climb.steps.iter().for_each(|step| row(&mut out, climb, step));
+        climb.steps.iter().for_each(|step| row(&mut out, climb, step, ""));
     }
     for (climb, error) in report.climbs.iter().filter_map(|climb| Some((climb, climb.error.as_ref()?))) {
         let _ = writeln!(out, "\n{}, {}: ended early: {error}", climb.title, climb.kind.word());
@@ -218,6 +237,7 @@ mod tests {
             settings: text("s"),
             steps,
             error: None,
+            at_least: false,
         }
     }
 
@@ -243,6 +263,17 @@ mod tests {
         assert!((ratios[0].rate - 5.0).abs() < 1e-9 && (ratios[0].cpu_per_job - 0.25).abs() < 1e-9, "{ratios:?}");
         assert_eq!(ratios[1].our_kind, Kind::Recurring);
         assert!((ratios[1].rate - 30.0).abs() < 1e-9 && (ratios[1].cpu_per_job - 0.1).abs() < 1e-9, "{ratios:?}");
+    }
+
+    #[test]
+    fn a_ladder_that_ended_by_its_length_gives_bounds() {
+        let mut climbs = climbs();
+        climbs[3].at_least = true;
+        let both = (String::new(), String::new());
+        let text = text(&report(Machine::default(), both, (10, 3), climbs, Vec::new()));
+        assert!(text.contains("| db-scheduler | cron | at least 1000 |"), "{text}");
+        assert!(text.contains("| db-scheduler | cron, recurring | at most 30.00 | 0.10 |"), "{text}");
+        assert!(text.contains("| river | once, once | 5.00 | 0.25 |"), "{text}");
     }
 
     #[test]

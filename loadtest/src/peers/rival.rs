@@ -40,7 +40,7 @@ pub struct Rival {
     command: &'static [&'static str],
 }
 
-pub const RIVALS: [Rival; 3] = [
+pub const RIVALS: [Rival; 5] = [
     Rival {
         name: "graphile-worker",
         title: "graphile-worker",
@@ -61,6 +61,21 @@ pub const RIVALS: [Rival; 3] = [
         kinds: &[Kind::Once, Kind::Recurring, Kind::Cron],
         inserts_per_sec: 15_000,
         command: &["java", "-Xms1g", "-Xmx2g", "-cp", "{}/target/classes:{}/target/lib/*", "peer.Main"],
+    },
+    Rival {
+        name: "quartz",
+        title: "Quartz",
+        kinds: &[Kind::Once, Kind::Recurring, Kind::Cron],
+        inserts_per_sec: 500,
+        command: &["java", "-Xms1g", "-Xmx2g", "-cp", "{}/target/classes:{}/target/lib/*", "peer.Main"],
+    },
+    Rival {
+        name: "temporal",
+        title: "Temporal",
+        kinds: &[Kind::Recurring],
+        // Most of the time goes into the start of its services.
+        inserts_per_sec: 1,
+        command: &["{}/temporal-peer"],
     },
 ];
 
