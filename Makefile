@@ -33,7 +33,9 @@ BENCH_RATE ?= 20000
 BENCH_SECONDS ?= 60
 # More of `make bench-cluster`: --nodes, --rate, --seconds, --jobs, --lease, --kill, --set SECTION__KEY=VALUE.
 BENCH_CLUSTER_ARGS ?=
-# Systems of `make bench-peers`: ours and rivals; and the length of a window.
+# Length of `make endurance`, seconds. In less than half an hour the memory is told and not judged; 120 is a short form of everything else.
+ENDURANCE_SECONDS ?= 3600
+# Systems of `make bench-peers`: ours and rivals (quartz and temporal besides these); and the length of a window.
 PEERS ?= campanile graphile-worker river db-scheduler
 PEER_SECONDS ?= 10
 # Runs of each workload of `make load-full`, for medians.
@@ -96,7 +98,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-shipped test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations proof dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test test-shipped test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -376,6 +378,11 @@ restore: ## Backs the node up under load, kills it for good, restores the archiv
 	$(CARGO) build $(TESTED) --bins --tests
 	$(call fresh,restore)
 	$(LOADTEST) restore --server-bin $(NODE) --dir $(RUNS)/restore --jobs $(RESTORE_JOBS) --rate $(RESTORE_RATE) $(RESTORE_ARGS)
+
+endurance: release ## An hour of a release under 2,000 triggers/s, frozen, killed, on a full disk, with other tokens: history and memory (ENDURANCE_SECONDS, ENDURANCE_ARGS)
+	@$(call fresh,endurance)
+	target/release/campanile-loadtest endurance --server-bin target/release/campanile --dir $(RUNS)/endurance \
+		--seconds $(ENDURANCE_SECONDS) $(ENDURANCE_ARGS)
 
 release: ## The release build, checked to have no fault hooks; `make test-shipped CAMPANILE_BIN=target/release/campanile` tries it out
 	@$(need)
