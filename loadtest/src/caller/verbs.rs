@@ -8,11 +8,14 @@ use campanile_schema::{
     job::JobSpec,
     view::{ConfirmBody, ConfirmDecision, RunView, Spread},
 };
-use std::future::Future;
+use std::{future::Future, time::Duration};
 use tokio::time::{Instant, sleep};
 
 /// Why people do what they do here, as the node writes it down.
 const WHY: Option<&str> = Some("loadtest");
+
+/// A pause is asked for once: repeated until a shard that nobody serves holds it too, it would keep all others paused meanwhile.
+const ONCE: Duration = Duration::ZERO;
 
 /// The run as the answer shows it.
 fn shown(run: &RunView, line: CallerLine) -> CallerLine {
@@ -77,31 +80,37 @@ impl Caller {
 
     pub async fn pause_tenant(&self, tenant: &str) -> Known<()> {
         let pause = |client: Client| async move { client.tenant_pause(tenant, WHY).await };
-        self.spread(Verb::PauseTenant, Some(tenant), pause).await
+        self.spread(Verb::PauseTenant, Some(tenant), ONCE, pause).await
     }
 
     pub async fn resume_tenant(&self, tenant: &str) -> Known<()> {
         let resume = |client: Client| async move { client.tenant_resume(tenant, WHY).await };
-        self.spread(Verb::ResumeTenant, Some(tenant), resume).await
+        self.spread(Verb::ResumeTenant, Some(tenant), PATIENCE, resume).await
     }
 
     pub async fn pause_system(&self) -> Known<()> {
-        self.spread(Verb::PauseSystem, None, |client| async move { client.system_pause(WHY).await }).await
+        self.spread(Verb::PauseSystem, None, ONCE, |client| async move { client.system_pause(WHY).await }).await
     }
 
     pub async fn resume_system(&self) -> Known<()> {
-        self.spread(Verb::ResumeSystem, None, |client| async move { client.system_resume(WHY).await }).await
+        self.spread(Verb::ResumeSystem, None, PATIENCE, |client| async move { client.system_resume(WHY).await }).await
     }
 
     /// A call that every shard must hear. It is done once none is outstanding; until then nobody knows where it holds, and it is
-    /// said again.
-    async fn spread<F>(&self, verb: Verb, tenant: Option<&str>, call: impl Fn(Client) -> F) -> Known<()>
+    /// said again while there is patience.
+    async fn spread<F>(
+        &self,
+        verb: Verb,
+        tenant: Option<&str>,
+        patience: Duration,
+        call: impl Fn(Client) -> F,
+    ) -> Known<()>
     where
         F: Future<Output = Result<Spread, ClientError>>,
     {
         let line =
             CallerLine { tenant: tenant.map(str::to_owned), ..CallerLine::new(CallEvent::Sent, self.number(), verb) };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         let mut open = false;
         loop {
             self.note(CallEvent::Sent, &line);

@@ -65,6 +65,7 @@ pub struct Gathered {
     crowd: Crowd,
     plan: Plan,
     jobs: Vec<JobId>,
+    patience_sec: u32,
 }
 
 /// Creates the jobs.
@@ -96,7 +97,8 @@ pub async fn gather(
         }
         Crowd::Limited => {
             let plan = named("limited");
-            let specs = workload::limited(&plan);
+            let mut specs = workload::limited(&plan);
+            specs.iter_mut().for_each(|spec| workload::patient(spec, args.patience_sec()));
             (plan, specs)
         }
     };
@@ -105,7 +107,7 @@ pub async fn gather(
     if jobs.len() < wanted {
         return Err(format!("only {} of {wanted} jobs of the crowd were created", jobs.len()));
     }
-    Ok(Gathered { crowd, plan, jobs })
+    Ok(Gathered { crowd, plan, jobs, patience_sec: args.patience_sec() })
 }
 
 fn by_hand(plan: &Plan, n: u64) -> JobSpec {
@@ -122,8 +124,8 @@ impl Gathered {
     }
 
     /// Its calls, until the plan's end.
-    pub fn start(self, calls: &mut JoinSet<()>, caller: &Caller, created: &Arc<Mutex<Vec<JobId>>>, patience_sec: u32) {
-        let Self { crowd, plan, jobs } = self;
+    pub fn start(self, calls: &mut JoinSet<()>, caller: &Caller, created: &Arc<Mutex<Vec<JobId>>>) {
+        let Self { crowd, plan, jobs, patience_sec } = self;
         let (end_ms, seed) = (plan.end_ms, plan.seed);
         match crowd {
             Crowd::Herd | Crowd::Limited => {}

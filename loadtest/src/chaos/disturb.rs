@@ -136,7 +136,10 @@ impl Disturbances {
             Act::CutOneWay(from, to) => self.cut(act, from, to, executors, from_us, to_us),
             Act::CutOff(who, but) => {
                 for other in At::all().filter(|other| *other != who && !but.contains(other)) {
-                    self.cut(act, who, other, executors, from_us, to_us);
+                    // A node without the store acts for nobody soon: whoever takes its shards hears the executors.
+                    if !matches!((who, other), (At::Node(_), At::Executor(_))) {
+                        self.cut(act, who, other, executors, from_us, to_us);
+                    }
                 }
             }
             Act::Heal => {
@@ -199,7 +202,11 @@ impl Disturbances {
             }
             (At::Node(n), At::Executor(e)) | (At::Executor(e), At::Node(n)) => {
                 let Some(executor) = executors.get(usize::from(e)).cloned() else { return };
-                self.unheard.push(Unheard { executor, by: vec![usize::from(n)], from_us, to_us: None });
+                let same = |unheard: &&mut Unheard| unheard.executor == executor && unheard.from_us == from_us;
+                match self.unheard.iter_mut().find(same) {
+                    Some(unheard) => unheard.by.push(usize::from(n)),
+                    None => self.unheard.push(Unheard { executor, by: vec![usize::from(n)], from_us, to_us: None }),
+                }
             }
             // Nodes that do not hear each other are served by the store, and neither executors nor servers need each other.
             (At::Node(_), At::Node(_))
@@ -378,6 +385,24 @@ mod tests {
         assert_eq!((lines.len(), lines[0].event), (1, FaultEvent::ExecutorUnheard));
         assert_eq!((lines[0].executor.as_deref(), lines[0].until_us), (Some("executor-1"), Some(18 * S)));
         assert_eq!(lines[0].shards.as_deref(), Some([2, 3].as_slice()));
+    }
+
+    #[test]
+    fn nodes_that_own_nothing_explain_nothing() {
+        let names = ["executor-1".to_owned(), "executor-2".to_owned()];
+        let mut done = Disturbances::new(3, 1, 8_000);
+        // With the store: whoever takes the node's shards hears the executors.
+        done.carried_out(Act::CutOff(At::Node(1), &[]), &names, 5 * S, 5 * S);
+        // n1 to n5 do not hear it; who owns nothing adds nothing.
+        done.carried_out(Act::CutOff(At::Executor(1), &[At::Node(1)]), &names, 6 * S, 6 * S);
+        done.carried_out(Act::Heal, &names, 9 * S, 9 * S);
+        let lines = lines(&done, &owners());
+        let unheard: Vec<_> = lines.iter().filter(|line| line.event == FaultEvent::ExecutorUnheard).collect();
+        assert_eq!(unheard.len(), 1);
+        assert_eq!(
+            (unheard[0].executor.as_deref(), unheard[0].shards.as_deref()),
+            (Some("executor-2"), Some([0, 1].as_slice()))
+        );
     }
 
     #[test]

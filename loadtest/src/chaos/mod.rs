@@ -85,6 +85,11 @@ impl ChaosArgs {
     pub fn executors(&self) -> usize {
         usize::from(self.executor_count)
     }
+
+    /// Misfire thresholds of jobs are at least this, seconds: more than anything may be late that no act explains.
+    pub fn patience_sec(&self) -> u32 {
+        if self.quiet_machine { 5 } else { 15 }
+    }
 }
 
 /// True: every verdict is green; of broken nodes, every one is red.

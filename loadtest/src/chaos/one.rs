@@ -52,8 +52,6 @@ const QUIET_MS: u64 = 3_000;
 /// Creating a job takes so long at most in the plan, milliseconds; of a herd's the whole.
 const CREATE_MS: u64 = 1;
 const HERD_CREATES_PER_SEC: u64 = 1_500;
-/// Misfire thresholds of jobs are at least this, seconds: on a quiet machine, on a busy one. More than `Scenario::latest`.
-const PATIENCE_SEC: (u32, u32) = (5, 15);
 /// Take-over is looked for among instants that were due so long after the first act, milliseconds.
 const TAKE_OVER_MS: i64 = 8_000;
 /// After all runs have ended every shard must be where it should be, and stay there, within this time.
@@ -117,7 +115,7 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
         prefix: "c".to_owned(),
         seed: args.seed,
     };
-    let patience_sec = if args.quiet_machine { PATIENCE_SEC.0 } else { PATIENCE_SEC.1 };
+    let patience_sec = args.patience_sec();
     let specs = specs(&plan, patience_sec);
     let ids = caller.create_many(&specs).await;
     let mut jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
@@ -129,7 +127,7 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     if let Some(crowd) = scenario.crowd {
         let gathered = crowd::gather(crowd, args, &plan, acts_ms, &caller).await?;
         jobs.extend(gathered.jobs());
-        gathered.start(&mut load, &caller, &extra, patience_sec);
+        gathered.start(&mut load, &caller, &extra);
     }
     let probing = probe::start(nodes.clone());
     sleep(Duration::from_millis((acts_ms - now_us() / 1000).max(0).unsigned_abs())).await;
