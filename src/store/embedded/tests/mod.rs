@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod history;
 mod shrink;
+mod traced;
 mod world;
 
 use super::*;
