@@ -189,6 +189,18 @@ impl Config {
 
     /// A file's text; an error has the line.
     fn parse(name: &str, text: &str) -> Result<Self, ConfigErrors> {
+        // A list would be read as the settings of a section in their order.
+        let given: Table = toml::from_str(text).unwrap_or_default();
+        let all = Table::try_from(Self::default()).unwrap_or_default();
+        let lists =
+            given.iter().filter(|(section, value)| value.is_array() && all.get(*section).is_some_and(Value::is_table));
+        let told = |section: &str| {
+            format!("{name}: {section} is a section, not a list: write [{section}] and settings below it")
+        };
+        let wrong: Vec<String> = lists.map(|(section, _)| told(section)).collect();
+        if !wrong.is_empty() {
+            return Err(ConfigErrors(wrong));
+        }
         toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_at(text, span.start));
             let message = explained(error.message().trim_end());

@@ -4,6 +4,7 @@
 //! Three kinds: *rejected* (the caller's doing; nothing changed), *failed* (try again later; nothing changed unless the
 //! text says so), *bug* (500; please report).
 
+use crate::limits::ERROR_LINE_BYTES;
 use serde::{Deserialize, Serialize};
 
 macro_rules! codes {
@@ -149,8 +150,14 @@ pub struct ApiError {
 }
 
 impl ApiError {
+    /// What callers wrote may be in the message, so a line of it that is longer than any of ours is cut.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code: code.as_str().to_owned(), message: message.into(), detail: None, retry_after_sec: None }
+        let mut message = message.into();
+        if message.len() > ERROR_LINE_BYTES && message.lines().any(|line| line.len() > ERROR_LINE_BYTES) {
+            let lines: Vec<String> = message.lines().map(cut).collect();
+            message = lines.join("\n");
+        }
+        Self { code: code.as_str().to_owned(), message, detail: None, retry_after_sec: None }
     }
     pub fn retry_after(mut self, seconds: f64) -> Self {
         self.retry_after_sec = Some(seconds);
@@ -164,6 +171,14 @@ impl ApiError {
     pub fn known(&self) -> ErrorCode {
         ErrorCode::parse(&self.code).unwrap_or(ErrorCode::Internal)
     }
+}
+
+fn cut(line: &str) -> String {
+    if line.len() <= ERROR_LINE_BYTES {
+        return line.to_owned();
+    }
+    let end = (0..=ERROR_LINE_BYTES).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}...", &line[..end])
 }
 
 impl std::fmt::Display for ApiError {

@@ -20,6 +20,7 @@ pub mod loan;
 pub mod payload;
 pub mod record;
 pub mod rpc;
+pub mod shape;
 pub mod stored;
 pub mod text;
 pub mod time;

@@ -1,5 +1,8 @@
 //! Every limit with its unit, in one place. Over a limit the caller gets a clear error and nothing is lost.
 
+mod callers;
+pub use callers::*;
+
 /// Longest name of a job, characters.
 pub const NAME_CHARS: usize = 128;
 /// Longest tenant or pool name, characters.
@@ -171,7 +174,7 @@ pub const TOKEN_BYTES: usize = 256;
 pub const TOKEN_FILE_LINES: usize = 10_000;
 /// A token file is looked at for changes at most this often, milliseconds.
 pub const TOKEN_RELOAD_MS: u64 = 2_000;
-/// HTTP connections, count; further ones wait in the listen queue of the system.
+/// HTTP connections, count. For one more the connection that has been idle longest is closed.
 pub const HTTP_CONNECTIONS: usize = 4_096;
 /// Time for a TLS handshake, milliseconds: with it a silent connection is over.
 pub const TLS_HANDSHAKE_MS: u64 = 5_000;
@@ -183,10 +186,10 @@ pub const TLS_LOOK_MS: u64 = 2_000;
 pub const HTTP_BODY_MS: u64 = 30_000;
 /// Bytes of a body over its limit that are read away, so that the caller gets to see the 413.
 pub const HTTP_BODY_DRAIN_BYTES: usize = 32 << 20;
-/// An HTTP connection whose first request has no whole head this long after it was made is closed, milliseconds: silent and slow
-/// ones give their place to others.
+/// Time for the head of each HTTP request, milliseconds: of the first since the connection was made, of all others since their
+/// first byte. Then the connection is closed: silent and slow ones give their place to others.
 pub const HTTP_HEAD_MS: u64 = 10_000;
-/// An HTTP connection on which nothing arrives is closed after this, milliseconds. More than `HTTP_WAIT_MS`.
+/// An HTTP connection on which nothing comes or goes is closed after this, milliseconds. More than `HTTP_WAIT_MS`.
 pub const HTTP_IDLE_MS: u64 = 120_000;
 /// Longest wait of `GET /runs/{runId}?waitSec=`, milliseconds.
 pub const HTTP_WAIT_MS: u64 = 60_000;

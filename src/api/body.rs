@@ -1,12 +1,14 @@
 //! Bodies: read within a limit and a time, then told exactly what is wrong with them.
 
-use crate::ops::explained;
+use crate::ops::{explained, shortened};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, header};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{HTTP_BODY_BYTES, HTTP_BODY_DRAIN_BYTES, HTTP_BODY_MS},
+    shape,
 };
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::{future::poll_fn, pin::Pin, time::Duration};
@@ -71,6 +73,23 @@ pub(super) async fn drain(mut body: Body) {
     let _ = tokio::time::timeout(Duration::from_millis(HTTP_BODY_MS), away).await;
 }
 
+/// Refuses a body that is packed: it would be read as if it were not.
+pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
+    for value in headers.get_all(header::CONTENT_ENCODING) {
+        let named = value.to_str().unwrap_or("?");
+        if !named.trim().is_empty() && !named.trim().eq_ignore_ascii_case("identity") {
+            return Err(error(
+                ErrorCode::UnsupportedMediaType,
+                format!(
+                    "the body is declared as packed ('{}'); send it unpacked, without Content-Encoding",
+                    shortened(named)
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a body that is declared as something else than JSON. Not declared at all counts as JSON.
 pub(super) fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), ApiError> {
     let declared = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("?"));
@@ -94,7 +113,7 @@ pub(super) fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), ApiErro
 
 /// A body as its type. The error names the field with its path, what was expected, the closest known field, and the
 /// line and column.
-pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+pub fn parse_json<T: DeserializeOwned + JsonSchema + 'static>(bytes: &[u8]) -> Result<T, ApiError> {
     let text = std::str::from_utf8(bytes).map_err(|why| {
         error(ErrorCode::MalformedBody, format!("the body is not UTF-8 from byte {} on", why.valid_up_to()))
     })?;
@@ -102,6 +121,7 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         return Err(error(ErrorCode::MalformedBody, "the body is missing; send a JSON object"));
     }
     check_numbers(text)?;
+    check_shape::<T>(text)?;
     let mut json = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|why| {
         let path = why.path().to_string();
@@ -109,6 +129,15 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     })?;
     json.end().map_err(|why| refused(".", why))?;
     Ok(value)
+}
+
+/// Refuses what no derived reader refuses as we want it: see [`shape`]. What cannot be read at all is told by the reader.
+fn check_shape<T: JsonSchema + 'static>(text: &str) -> Result<(), ApiError> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let (Some(misfit), why) = shape::first_misfit::<T, _>(&mut json) else { return Ok(()) };
+    let (line, column) = why.map_or((0, 0), |why| (why.line(), why.column()));
+    Err(error(ErrorCode::InvalidArgument, format!("{misfit} (line {line}, column {column})"))
+        .with_detail(json!({"field": shape::shown(&misfit.path), "line": line, "column": column})))
 }
 
 fn refused(path: &str, why: serde_json::Error) -> ApiError {
@@ -119,8 +148,10 @@ fn refused(path: &str, why: serde_json::Error) -> ApiError {
     match why.classify() {
         serde_json::error::Category::Data => {
             let told = explained(text);
+            let path = path.split('.').map(shortened).collect::<Vec<_>>().join(".");
+            let path = path.as_str();
             // An unknown field is named by the text already.
-            let path = match text.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
+            let path = match told.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
                 Some(field) => path.strip_suffix(field).map_or(path, |parent| parent.trim_end_matches('.')),
                 None => path,
             };

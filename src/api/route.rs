@@ -370,7 +370,7 @@ impl Route {
 }
 
 /// `optional`: an empty one counts as `{}`.
-fn body_of<B: DeserializeOwned>(call: &Call, optional: bool) -> Result<B, ApiError> {
+fn body_of<B: DeserializeOwned + JsonSchema + 'static>(call: &Call, optional: bool) -> Result<B, ApiError> {
     no_query(call)?;
     let empty = optional && call.body.trim_ascii().is_empty();
     parse_json(if empty { b"{}" } else { &call.body })

@@ -5,6 +5,8 @@ use super::{
     place::{Step, shown},
 };
 use crate::ops::explained;
+use campanile_schema::shape;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -26,8 +28,11 @@ impl Wrong {
 }
 
 /// Reads the object that stands at `path`; paths in errors begin there.
-pub(super) fn read<T: DeserializeOwned>(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>) -> Option<T> {
-    // A list would be read as the fields in their order.
+pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
+    value: &Value,
+    path: &[Step],
+    wrong: &mut Vec<Wrong>,
+) -> Option<T> {
     if !value.is_object() {
         wrong.push(Wrong::new(path, "is an object: write name: value"));
         return None;
@@ -35,6 +40,11 @@ pub(super) fn read<T: DeserializeOwned>(value: &Value, path: &[Step], wrong: &mu
     let mut rest = value.clone();
     let before = wrong.len();
     let mut taken: Vec<Vec<Step>> = Vec::new();
+    for shape::Misfit { path: inside, message } in shape::misfits::<T>(value, WRONG) {
+        take_out(&mut rest, &inside);
+        wrong.push(Wrong { path: [path, &inside].concat(), message });
+        taken.push(inside);
+    }
     loop {
         let error = match serde_path_to_error::deserialize::<_, T>(&rest) {
             Ok(read) if wrong.len() == before => return Some(read),
@@ -142,13 +152,13 @@ mod tests {
         });
         let told = told(&value);
         for expected in [
-            "spec.name: invalid type: integer `7`, expected a string",
+            "spec.name: this is a number, and text is wanted: write it in quotes",
             "spec.trigger.timezon: unknown field; did you mean `timezone`?",
             "spec.timeout: unknown field; did you mean `timeoutSec`?",
             "spec.retryPolicy.maxAtempts: unknown field; did you mean `maxAttempts`?",
             "spec.retryPolicy.backoff: 'CUBIC' is not one of FIXED, EXPONENTIAL",
-            "spec.labels.a: invalid type: integer `1`, expected a string",
-            "spec.labels.c: invalid type: boolean `true`, expected a string",
+            "spec.labels.a: this is a number, and text is wanted: write it in quotes",
+            "spec.labels.c: this is true or false, and text is wanted: write it in quotes",
         ] {
             assert!(told.iter().any(|line| line == expected), "{expected} is not in {told:#?}");
         }
@@ -159,7 +169,7 @@ mod tests {
     fn it_ends_with_what_is_missing_or_no_object() {
         assert_eq!(
             told(&json!({"labels": {"a": 1}})),
-            ["spec.labels.a: invalid type: integer `1`, expected a string", "spec: missing field `name`"]
+            ["spec.labels.a: this is a number, and text is wanted: write it in quotes", "spec: missing field `name`"]
         );
         assert_eq!(told(&json!(["x"])), ["spec: is an object: write name: value"]);
         let many: serde_json::Map<String, Value> = (0..100).map(|n| (format!("field{n}"), json!(n))).collect();

@@ -16,12 +16,14 @@ mod dead_letters;
 mod jobs;
 mod labels;
 mod paging;
+mod parsing;
 mod runs;
 mod suggest;
 mod tenants;
 mod watch;
 
 pub use backup::{Backup, BackupSource};
+pub use campanile_schema::shape::shortened;
 pub use suggest::{closest, explained};
 
 use crate::{auth::Caller, cluster::desk::Desk, files::FilesState};
@@ -32,6 +34,7 @@ use campanile_schema::{
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
     payload::Payload,
 };
+use parsing::Parsers;
 use std::sync::{Arc, Weak};
 
 type Answer<T> = Result<T, ApiError>;
@@ -45,11 +48,12 @@ pub struct Operations {
     /// How the directory of files stands.
     pub files: FilesState,
     backups: Option<Backups>,
+    pub(crate) parsers: Parsers,
 }
 
 impl Operations {
     pub fn new(scheduler: Scheduler) -> Self {
-        Self { scheduler, cluster: None, files: FilesState::default(), backups: None }
+        Self { scheduler, cluster: None, files: FilesState::default(), backups: None, parsers: Parsers::default() }
     }
 
     /// Where operators ask about the cluster; None: the node is alone.

@@ -16,11 +16,13 @@ use campanile_schema::{
         hello::ItemResult,
         method as m,
     },
+    shape::{first_misfit, shown},
     view::{
         ConfirmBody, FindBody, JobFilter, LedgerBody, LogBody, PageBody, PreviewBody, ReasonBody, ReplaceBody,
         RunGetBody, TenantBody, TenantPageBody, TriggerBody,
     },
 };
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 /// How much of a connection's room a call takes besides its bytes: those that answer with lists hold large answers.
@@ -43,7 +45,12 @@ pub(super) fn weight(method: &str) -> u32 {
 }
 
 /// The params of a call as its type; the error names the field with its path and the closest known one.
-pub(super) fn read<T: DeserializeOwned>(params: Params<'_>) -> Result<T, ApiError> {
+pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(params: Params<'_>) -> Result<T, ApiError> {
+    let (misfit, _) = first_misfit::<T, _>(&mut rmp_serde::Deserializer::from_read_ref(params.map()?));
+    if let Some(misfit) = misfit {
+        let detail = serde_json::json!({"field": shown(&misfit.path)});
+        return Err(ApiError::new(ErrorCode::InvalidArgument, misfit.to_string()).with_detail(detail));
+    }
     let mut map = rmp_serde::Deserializer::from_read_ref(params.map()?);
     serde_path_to_error::deserialize(&mut map).map_err(|why| {
         let path = why.path().to_string();

@@ -3,6 +3,7 @@ use crate::{
     raw,
     server::{EXECUTOR, OPERATOR, Server},
 };
+use campanile::secrets::{KeyRing, new_key_line};
 use serde_json::json;
 
 /// Method, path, headers, body, code, part of the detail.
@@ -76,10 +77,73 @@ fn each_refusal_has_its_code_and_says_what_to_do() {
         ("GET", "/api/v1/pools?x=1", bare, b"", "400_INVALID_ARGUMENT", "unknown field `x`"),
         // The body.
         ("POST", "/api/v1/jobs", with, b"", "400_MALFORMED_BODY", "the body is missing"),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"["posjob","default",{"type":"MANUAL"}]"#,
+            "400_INVALID_ARGUMENT",
+            "an object is wanted",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"a","trigger":["MANUAL"]}"#,
+            "400_INVALID_ARGUMENT",
+            "trigger: this is a list",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"a","trigger":{"type":"FIXED_RATE","everySec":"10"}}"#,
+            "400_INVALID_ARGUMENT",
+            "trigger.everySec: write the number 10 without quotes",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"a","labels":{"a":"1","a":"2"}}"#,
+            "400_INVALID_ARGUMENT",
+            "labels.a: stands here twice",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            br#"{"name":"a","params":{"a":[{"b":1,"b":2}]}}"#,
+            "400_INVALID_ARGUMENT",
+            "params.a[0].b: stands here twice",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs",
+            &[TOKEN, JSON, ("content-encoding", "gzip")],
+            b"{}",
+            "415_UNSUPPORTED_MEDIA_TYPE",
+            "without Content-Encoding",
+        ),
+        (
+            "POST",
+            "/api/v1/jobs/bulk",
+            &[TOKEN, ("content-type", "application/x-ndjson"), ("content-encoding", "zstd")],
+            b"{}",
+            "415_UNSUPPORTED_MEDIA_TYPE",
+            "without Content-Encoding",
+        ),
         ("POST", "/api/v1/jobs", with, b"{\"name\":", "400_MALFORMED_BODY", "(line 1, column 8)"),
         ("POST", "/api/v1/jobs", with, b"{\"name\":\"\xff\"}", "400_MALFORMED_BODY", "not UTF-8 from byte 9 on"),
         ("POST", "/api/v1/jobs", with, b"{\"nmae\":\"a\"}", "400_INVALID_ARGUMENT", "did you mean `name`?"),
-        ("POST", "/api/v1/jobs", with, b"{\"name\":1}", "400_INVALID_ARGUMENT", "name: invalid type: integer `1`"),
+        (
+            "POST",
+            "/api/v1/jobs",
+            with,
+            b"{\"name\":1}",
+            "400_INVALID_ARGUMENT",
+            "name: this is a number, and text is wanted",
+        ),
         (
             "POST",
             "/api/v1/jobs",
@@ -275,5 +339,61 @@ fn other_origins_get_no_permission() {
     assert_eq!((preflight.status, answer.status), (405, 200));
     for answer in [preflight, answer] {
         assert!(!answer.headers.iter().any(|(name, _)| name.starts_with("access-control-")), "{:?}", answer.headers);
+    }
+}
+
+#[test]
+fn a_request_names_one_host() {
+    let server = Server::start();
+    for (hosts, told) in [
+        ("", "no Host header"),
+        ("host: a\r\nhost: b\r\n", "several Host headers"),
+        ("host: a\r\nhost: a\r\n", "several Host headers"),
+        ("host: localhost:80@evil.example\r\n", "NAME:PORT"),
+        ("host: [::1].evil:1\r\n", "NAME:PORT"),
+        ("host: \r\n", "NAME:PORT"),
+    ] {
+        let head = format!("GET /healthz HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+        let problem = raw::send(&server.address, head.as_bytes(), b"").problem("400_INVALID_ARGUMENT");
+        assert!(problem.contains(told), "{hosts:?}: {problem}");
+    }
+    let absolute = b"GET http://elsewhere.example/healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    assert!(raw::send(&server.address, absolute, b"").problem("400_INVALID_ARGUMENT").contains("another host"));
+    let old = b"GET /healthz HTTP/1.0\r\n\r\n";
+    assert_eq!(raw::send(&server.address, old, b"").status, 200);
+}
+
+/// What a caller wrote comes back shortened, and what may be secret not at all.
+#[test]
+fn messages_do_not_repeat_what_they_were_sent() {
+    let keys = KeyRing::parse(&new_key_line().unwrap()).map_err(|(_, why)| why).unwrap();
+    let server = Server::with(|options| options.secrets = std::sync::Arc::new(keys));
+    let long = "x".repeat(1 << 20);
+    for body in [
+        json!({"name": "a", long.clone(): 1}),
+        json!({"name": "a", "trigger": {"type": long.clone()}}),
+        json!({"name": long.clone(), "trigger": {"type": "MANUAL"}}),
+        json!({"name": "a", "trigger": {"type": "CRON", "expr": long.clone()}}),
+        json!({"name": "a", "trigger": {"type": "CRON", "expr": "* * * * *", "timezone": long.clone()}}),
+        json!({"name": "a", "concurrencyPolicy": long.clone(), "trigger": {"type": "MANUAL"}}),
+        json!({"name": "a", "tenantId": long.clone(), "trigger": {"type": "MANUAL"}}),
+        json!({"name": "a", "labels": {long.clone(): "a"}, "trigger": {"type": "MANUAL"}}),
+        json!({"name": "a", "secretParams": {long.clone(): "a"}, "trigger": {"type": "MANUAL"}}),
+        json!({"name": "a", "timeoutSec": long.clone()}),
+    ] {
+        let answer = server.post("/api/v1/jobs", &body);
+        assert_eq!(answer.status / 100, 4);
+        assert!(answer.body.len() < 8 << 10, "{} bytes: {}", answer.body.len(), &answer.text()[..500]);
+    }
+    for (secrets, told) in [
+        (json!({"k": 734_125}), "secretParams.k: this is a number"),
+        (json!({"k": ["734125"]}), "secretParams.k: this is a list"),
+        (json!({"a\u{0}b": "734125"}), "secretParams: 'a\\0b' is not a name"),
+        (json!({"a b": "734125"}), "secretParams: 'a b' is not a name"),
+        (json!({"": "734125"}), "secretParams: '' is not a name"),
+    ] {
+        let body = json!({"name": "a", "secretParams": secrets, "trigger": {"type": "MANUAL"}});
+        let told_us = server.post("/api/v1/jobs", &body).problem("400_INVALID_ARGUMENT");
+        assert!(told_us.contains(told) && !told_us.contains("734125"), "{told_us}");
     }
 }

@@ -11,6 +11,7 @@ use campanile_schema::{
     ids::name_hash,
     job::{JobSpec, Trigger},
     limits,
+    shape::shortened,
     stored::{MASK, Sealed, StoredJob, StoredTrigger},
     time::Timestamp,
 };
@@ -78,10 +79,20 @@ pub fn masked(spec: &JobSpec) -> bool {
 
 /// Masked values stand for the stored ones, so all are given masked, of the names that are stored, or none is.
 fn check_secrets(spec: &JobSpec, old: Option<&StoredJob>) -> Result<(), Rejection> {
+    let stored = old.and_then(|o| o.secrets.as_ref()).map_or(&[][..], |s| &s.names);
+    // They become names in the environment of commands. Those that an earlier release took may stay.
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_name = |name: &str| !name.is_empty() && name.len() <= limits::SECRET_NAME_BYTES && name.chars().all(fits);
+    if let Some(wrong) = spec.secret_params.keys().find(|name| !is_name(name) && !stored.contains(*name)) {
+        return Err(invalid(format!(
+            "secretParams: '{}' is not a name (1 to {} letters, digits, '.', '_', '-')",
+            shortened(wrong),
+            limits::SECRET_NAME_BYTES
+        )));
+    }
     if !spec.secret_params.values().any(|v| v == MASK) {
         return Ok(());
     }
-    let stored = old.and_then(|o| o.secrets.as_ref()).map_or(&[][..], |s| &s.names);
     if masked(spec)
         && spec.secret_params.len() == stored.len()
         && stored.iter().all(|n| spec.secret_params.contains_key(n))

@@ -1,5 +1,6 @@
 """Bytes and shapes against the golden files that the node is tested with."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -110,3 +111,18 @@ def test_schedules_count_whole_seconds() -> None:
     for wrong in (0.5, -1, timedelta(milliseconds=1)):
         with pytest.raises(ValueError, match="whole seconds"):
             spec.FixedRate.every(wrong)
+
+
+def test_a_value_of_another_class_is_named_with_its_field() -> None:
+    job = JobSpec("a", Once(at=from_ms(0)))
+    for wrong, told in [
+        ({"type": "MANUAL"}, r"^trigger must be .*Cron.*, not dict$"),
+        (Once, r"^trigger must be .*Cron.*, not type$"),
+        ("daily", r"^trigger must be .*FixedRate.*, not str$"),
+    ]:
+        given: Any = wrong
+        with pytest.raises(TypeError, match=told):
+            write(replace(job, trigger=given))
+    policy: Any = {"maxAttempts": 3}
+    with pytest.raises(TypeError, match=r"^retry_policy must be RetryPolicy, not dict$"):
+        write(replace(job, retry_policy=policy))

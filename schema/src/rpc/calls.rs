@@ -6,17 +6,18 @@ use crate::{
     ids::{JobId, RunId},
     job::JobSpec,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{self, DeserializeSeed, IntoDeserializer, MapAccess},
 };
-use std::{fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 /// A field that a call has besides its body.
 pub trait CallField {
     const NAME: &'static str;
     const REQUIRED: bool;
-    type Value: for<'de> Deserialize<'de> + Serialize + Clone + fmt::Debug + PartialEq;
+    type Value: for<'de> Deserialize<'de> + Serialize + JsonSchema + Clone + fmt::Debug + PartialEq;
 }
 
 /// `{<field>, ...fields of the body}`.
@@ -57,12 +58,12 @@ pub type NodeCall<B> = Call<OfNode, B>;
 pub type CreateCall = Call<OnceOnly, JobSpec>;
 
 /// A call without a body of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoBody {}
 
 /// A list that a caller sends: `job.createMany` takes one of specs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Items<T> {
     pub items: Vec<T>,
@@ -85,6 +86,18 @@ impl<F: CallField, B> Call<F, B> {
             Some(field) => Ok((field, self.body)),
             None => Err(ApiError::new(ErrorCode::InvalidArgument, format!("`{}` is missing", F::NAME))),
         }
+    }
+}
+
+impl<F: CallField, B: JsonSchema> JsonSchema for Call<F, B> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}_{}", B::schema_name(), F::NAME).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let field = generator.subschema_for::<F::Value>().to_value();
+        let mut schema = B::json_schema(generator).to_value();
+        schema["properties"][F::NAME] = field;
+        Schema::try_from(schema).unwrap_or_default()
     }
 }
 

@@ -94,12 +94,30 @@ pub fn from_map<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     rmp_serde::from_slice(bytes).map_err(|e| ApiError::new(ErrorCode::InvalidArgument, explain(&e)))
 }
 
+fn kind_of(marker: rmp::Marker) -> &'static str {
+    use rmp::Marker as M;
+    match marker {
+        M::Null => "nil",
+        M::True | M::False => "true or false",
+        M::FixPos(_) | M::FixNeg(_) | M::U8 | M::U16 | M::U32 | M::U64 | M::I8 | M::I16 | M::I32 | M::I64 => "a number",
+        M::F32 | M::F64 => "a number with a fraction",
+        M::FixStr(_) | M::Str8 | M::Str16 | M::Str32 => "text",
+        M::Bin8 | M::Bin16 | M::Bin32 => "binary",
+        M::FixArray(_) | M::Array16 | M::Array32 => "a list",
+        M::FixMap(_) | M::Map16 | M::Map32 => "a map",
+        M::FixExt1 | M::FixExt2 | M::FixExt4 | M::FixExt8 | M::FixExt16 | M::Ext8 | M::Ext16 | M::Ext32 => {
+            "an extension"
+        }
+        M::Reserved => "nothing that MessagePack knows",
+    }
+}
+
 /// serde's sentence where there is one; rmp's own errors speak of markers, which tell a caller less.
 pub fn explain(error: &rmp_serde::decode::Error) -> String {
     use rmp_serde::decode::Error as E;
     match error {
         E::Syntax(text) => text.clone(),
-        E::TypeMismatch(marker) => format!("a field has a value of the wrong type ({marker:?})"),
+        E::TypeMismatch(marker) => format!("a value is {}, which does not fit its field", kind_of(*marker)),
         E::OutOfRange => "a number is out of range".to_owned(),
         E::Utf8Error(_) => "a string is not UTF-8".to_owned(),
         other => other.to_string(),

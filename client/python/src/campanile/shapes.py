@@ -70,6 +70,26 @@ def from_payload(value: object) -> Json:
     return json.loads(value) if isinstance(value, bytes) else value
 
 
+class _UnfitError(TypeError):
+    """A value of another class than its field has, with the path of the field."""
+
+    def __init__(self, path: list[str], message: str) -> None:
+        super().__init__(f"{'.'.join(path)} {message}".lstrip())
+        self.path, self.message = path, message
+
+
+def _writer_of(*shapes: type[Any]) -> _Write:
+    """Writes values of these classes, and says of all others which ones there are."""
+    names = ", ".join(shape.__name__ for shape in shapes if shape is not Other)
+
+    def checked(value: Any) -> object:
+        if not isinstance(value, shapes):
+            raise _UnfitError([], f"must be {names}, not {type(value).__name__}")
+        return value.fields if isinstance(value, Other) else write(value)
+
+    return checked
+
+
 def write(value: Any) -> dict[str, object]:
     """The map of a dataclass. Fields that are None are left out: the node has its default for them."""
     out: dict[str, object] = {}
@@ -83,7 +103,10 @@ def write(value: Any) -> dict[str, object]:
         if field.flat:
             out.update(write(item))
         else:
-            out[field.wire] = field.write(item)
+            try:
+                out[field.wire] = field.write(item)
+            except _UnfitError as error:
+                raise _UnfitError([field.name, *error.path], error.message) from None
     return out
 
 
@@ -148,7 +171,7 @@ def _codec(hint: Any) -> tuple[_Read, _Write]:
     if hint is datetime:
         return _instant, to_ms
     if dataclasses.is_dataclass(hint):
-        return functools.partial(read, cast(type[Any], hint)), write
+        return functools.partial(read, cast(type[Any], hint)), _writer_of(cast(type[Any], hint))
     if issubclass(hint, Enum):
         return hint, lambda value: hint(value).value
     if hint is float:
@@ -172,7 +195,7 @@ def _union(arguments: tuple[Any, ...]) -> tuple[_Read, _Write]:
         shape = known.get(str(fields.get(tag)).upper())
         return Other(fields) if shape is None else read(shape, fields)
 
-    return tagged, lambda value: value.fields if isinstance(value, Other) else write(value)
+    return tagged, _writer_of(*variants)
 
 
 def _typed(kind: type[T], value: object) -> T:
