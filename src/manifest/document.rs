@@ -1,20 +1,29 @@
-//! Files as documents: YAML with several of them, or JSON, read into values within limits.
+//! Files as documents: YAML with several of them, or JSON, read into values within limits, with the places of their fields.
 //!
 //! Values are built by our own visitor: a name that stands twice is refused instead of winning, and aliases cannot make much out
-//! of little.
+//! of little. The library tells places only with errors, so names and items end in an error on purpose, which is caught here:
+//! one pass gives the places of everything.
 
-use super::place::Step;
-use campanile_schema::limits::MANIFEST_VALUES;
+use super::{
+    nesting,
+    place::{Spot, Step},
+};
+use crate::ops::shortened;
+use campanile_schema::limits::{MANIFEST_DEPTH, MANIFEST_TEXT_BYTES, MANIFEST_VALUES};
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use serde_yaml_ng::{Deserializer, Location};
-use std::{cell::Cell, fmt};
+use serde_yaml_ng::Deserializer;
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    sync::Arc,
+};
 
 /// One document of a file.
 pub(super) struct Document {
-    /// Its place among those of the file, from 0.
-    pub index: usize,
     pub value: Value,
+    /// Where its parts stand.
+    pub spot: Arc<Spot>,
 }
 
 /// Why a file cannot be read further, at line and column from 1.
@@ -25,23 +34,53 @@ pub(super) struct Broken {
     pub message: String,
 }
 
-/// The documents up to the first that cannot be read. Empty ones are left out.
-pub(super) fn documents(text: &str) -> (Vec<Document>, Option<Broken>) {
-    let left = Cell::new(MANIFEST_VALUES);
+/// Values between two looks at whether anybody still waits for the answer.
+const LOOK_EVERY: usize = 256;
+
+/// The documents up to the first that cannot be read. Empty ones are left out. `go_on`: asked now and then; false ends it.
+pub(super) fn documents(text: &str, go_on: &dyn Fn() -> bool) -> (Vec<Document>, Option<Broken>) {
     let mut found = Vec::new();
-    for (index, document) in Deserializer::from_str(text).enumerate() {
-        match (Build { left: &left }).deserialize(document) {
-            Ok(Value::Null) => {}
-            Ok(value) => found.push(Document { index, value }),
+    if let Some((line, column)) = nesting::too_deep(text, MANIFEST_DEPTH) {
+        return (found, Some(Broken { line, column, message: deeper() }));
+    }
+    let budget = Budget { values: Cell::new(MANIFEST_VALUES), bytes: Cell::new(MANIFEST_TEXT_BYTES), go_on };
+    let begin = flow_begin(text);
+    for document in Deserializer::from_str(text) {
+        if !go_on() {
+            return (found, Some(Broken { line: 1, column: 1, message: STOPPED.to_owned() }));
+        }
+        match (Build { budget: &budget, depth: 0, stash: None }).deserialize(document) {
+            Ok((Value::Null, _)) => {}
+            Ok((value, spot)) => {
+                let spot = if found.is_empty() { spot.begins(begin) } else { spot };
+                found.push(Document { value, spot: Arc::new(spot) });
+            }
             Err(error) => return (found, Some(broken(text, &error))),
         }
     }
     (found, None)
 }
 
+/// Where a text begins with a bracket, as JSON does: there its first document begins, before its first part.
+fn flow_begin(text: &str) -> Option<(u64, u64)> {
+    let before = text.len() - text.trim_start().len();
+    let blank = &text[..before];
+    let column = blank.chars().rev().take_while(|c| *c != '\n').count() as u64 + 1;
+    text[before..].starts_with(['[', '{']).then(|| (blank.matches('\n').count() as u64 + 1, column))
+}
+
+const STOPPED: &str = "reading the file took too long and was given up: split it into several";
+
+fn deeper() -> String {
+    format!("the file is nested deeper than {MANIFEST_DEPTH} levels")
+}
+
 fn broken(text: &str, error: &serde_yaml_ng::Error) -> Broken {
-    let (line, column) = error.location().as_ref().map_or((1, 1), place);
     let told = error.to_string();
+    let (line, column) = error.location().map_or((1, 1), |at| (at.line().max(1) as u64, at.column().max(1) as u64));
+    if told.contains(&deeper()) {
+        return Broken { line, column, message: deeper() };
+    }
     // The place is told apart.
     let message = told.rfind(" at line ").map_or(told.as_str(), |at| &told[..at]);
     let tab = text.lines().nth(line as usize - 1).is_some_and(|line| line.trim_start_matches(' ').starts_with('\t'));
@@ -49,102 +88,163 @@ fn broken(text: &str, error: &serde_yaml_ng::Error) -> Broken {
     Broken { line, column, message: format!("{message}{hint}") }
 }
 
-pub(super) fn place(location: &Location) -> (u64, u64) {
-    (location.line().max(1) as u64, location.column().max(1) as u64)
+/// The place that the text of an error ends with. The very first place of a text is not told.
+fn place(told: &str) -> Option<(u64, u64)> {
+    let (_, place) = told.rsplit_once(" at line ")?;
+    let (line, column) = place.split_once(" column ")?;
+    Some((line.parse().ok()?, column.parse().ok()?))
 }
+
+/// What reading one file may still build.
+struct Budget<'a> {
+    values: Cell<usize>,
+    bytes: Cell<usize>,
+    go_on: &'a dyn Fn() -> bool,
+}
+
+impl Budget<'_> {
+    fn value<E: de::Error>(&self) -> Result<(), E> {
+        let left = self.values.get().checked_sub(1).ok_or_else(|| {
+            E::custom(format!("the file has more than {MANIFEST_VALUES} values, those of aliases counted"))
+        })?;
+        self.values.set(left);
+        if left % LOOK_EVERY == 0 && !(self.go_on)() {
+            return Err(E::custom(STOPPED));
+        }
+        Ok(())
+    }
+
+    fn text<E: de::Error>(&self, bytes: usize) -> Result<(), E> {
+        let left = self.bytes.get().checked_sub(bytes).ok_or_else(|| {
+            E::custom(format!("the file has more than {MANIFEST_TEXT_BYTES} bytes of text, that of aliases counted"))
+        })?;
+        self.bytes.set(left);
+        Ok(())
+    }
+}
+
+/// In the error that tells the place of a name or an item.
+const HERE: &str = "<the place that was looked for>";
+
+/// Reads one scalar with `seed`, which leaves it in `stash` and ends in an error for its place.
+fn spotted<T, E: de::Error>(read: Result<T, E>, stash: &RefCell<Option<T>>) -> Result<(T, (u64, u64)), E> {
+    match (read, stash.take()) {
+        (Ok(value), _) => Ok((value, (0, 0))),
+        (Err(error), Some(value)) => Ok((value, place(&error.to_string()).unwrap_or((1, 1)))),
+        (Err(error), None) => Err(error),
+    }
+}
+
+type Built = (Value, Spot);
 
 /// Builds a value, so many parts at most in one file.
 #[derive(Clone, Copy)]
 struct Build<'a> {
-    left: &'a Cell<usize>,
+    budget: &'a Budget<'a>,
+    /// Collections around it.
+    depth: u32,
+    /// Of an item: where a scalar is left for its place.
+    stash: Option<&'a RefCell<Option<Built>>>,
 }
 
-impl Build<'_> {
-    fn one<E: de::Error>(self) -> Result<(), E> {
-        match self.left.get() {
-            0 => Err(E::custom(format!("the file has more than {MANIFEST_VALUES} values, those of aliases counted"))),
-            left => {
-                self.left.set(left - 1);
-                Ok(())
+impl<'a> Build<'a> {
+    fn scalar<E: de::Error>(self, value: Value) -> Result<Built, E> {
+        let built = (value, Spot::default());
+        match self.stash {
+            None => Ok(built),
+            Some(stash) => {
+                stash.replace(Some(built));
+                Err(E::custom(HERE))
             }
         }
+    }
+
+    fn inside<E: de::Error>(self) -> Result<Build<'a>, E> {
+        if self.depth == MANIFEST_DEPTH {
+            return Err(E::custom(deeper()));
+        }
+        Ok(Build { depth: self.depth + 1, stash: None, ..self })
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Build<'_> {
-    type Value = Value;
-    fn deserialize<D: de::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        self.one()?;
+    type Value = Built;
+    fn deserialize<D: de::Deserializer<'de>>(self, from: D) -> Result<Built, D::Error> {
+        self.budget.value()?;
         from.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Build<'_> {
-    type Value = Value;
+    type Value = Built;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value without a tag")
     }
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Built, E> {
+        self.scalar(value.into())
     }
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Built, E> {
+        self.scalar(value.into())
     }
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Built, E> {
+        self.scalar(value.into())
     }
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Built, E> {
         let number =
             Number::from_f64(value).ok_or_else(|| E::custom(format!("{value} is no number that can be kept")))?;
-        Ok(Value::Number(number))
+        self.scalar(Value::Number(number))
     }
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Built, E> {
+        self.budget.text(value.len())?;
+        self.scalar(value.into())
     }
-    fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
+    fn visit_unit<E: de::Error>(self) -> Result<Built, E> {
+        self.scalar(Value::Null)
     }
-    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_none<E: de::Error>(self) -> Result<Built, E> {
+        self.scalar(Value::Null)
     }
-    fn visit_none<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-    fn visit_some<D: de::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+    fn visit_some<D: de::Deserializer<'de>>(self, from: D) -> Result<Built, D::Error> {
         self.deserialize(from)
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut array = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
-            array.push(item);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Built, A::Error> {
+        let inside = self.inside()?;
+        let (mut array, mut spot) = (Vec::new(), Spot::default());
+        loop {
+            let stash = RefCell::new(None);
+            let read = items.next_element_seed(Build { stash: Some(&stash), ..inside });
+            let ((value, within), at) = match read {
+                Ok(None) => return Ok((array.into(), spot)),
+                Ok(Some(built)) => (built, (0, 0)),
+                Err(error) => spotted(Err(error), &stash)?,
+            };
+            array.push(value);
+            spot.item(within.or_at(at));
         }
-        Ok(array.into())
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(name) = entries.next_key_seed(Name { taken: &object })? {
-            let value = entries.next_value_seed(self)?;
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Built, A::Error> {
+        let inside = self.inside()?;
+        let (mut object, mut spot) = (Map::new(), Spot::default());
+        loop {
+            let stash = RefCell::new(None);
+            let read = entries.next_key_seed(Name { taken: &object, budget: self.budget, stash: &stash });
+            let (name, at) = match read {
+                Ok(None) => return Ok((object.into(), spot)),
+                Ok(Some(name)) => (name, (0, 0)),
+                Err(error) => spotted(Err(error), &stash)?,
+            };
+            let (value, within) = entries.next_value_seed(inside)?;
+            spot.field(&name, at, within);
             object.insert(name, value);
         }
-        Ok(object.into())
     }
 }
 
 /// A name that is not there yet.
 struct Name<'a> {
     taken: &'a Map<String, Value>,
-}
-
-impl Name<'_> {
-    fn free<E: de::Error>(&self, name: String) -> Result<String, E> {
-        if name == "<<" {
-            return Err(E::custom("merge keys (<<) are not read: write the fields out"));
-        }
-        if self.taken.contains_key(&name) {
-            return Err(E::custom(format!("`{name}` stands here twice")));
-        }
-        Ok(name)
-    }
+    budget: &'a Budget<'a>,
+    stash: &'a RefCell<Option<String>>,
 }
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -160,10 +260,15 @@ impl Visitor<'_> for Name<'_> {
         f.write_str("a name (put numbers and true, false, null in quotes)")
     }
     fn visit_str<E: de::Error>(self, name: &str) -> Result<String, E> {
-        self.free(name.to_owned())
-    }
-    fn visit_string<E: de::Error>(self, name: String) -> Result<String, E> {
-        self.free(name)
+        self.budget.text(name.len())?;
+        if name == "<<" {
+            return Err(E::custom("merge keys (<<) are not read: write the fields out"));
+        }
+        if self.taken.contains_key(name) {
+            return Err(E::custom(format!("`{}` stands here twice", shortened(name))));
+        }
+        self.stash.replace(Some(name.to_owned()));
+        Err(E::custom(HERE))
     }
 }
 
@@ -182,12 +287,12 @@ mod tests {
     use serde_json::json;
 
     fn values(text: &str) -> Vec<Value> {
-        let (found, broken) = documents(text);
+        let (found, broken) = documents(text, &|| true);
         assert_eq!(broken, None, "{text}");
         found.into_iter().map(|document| document.value).collect()
     }
     fn refused(text: &str) -> Broken {
-        documents(text).1.unwrap_or_else(|| panic!("it was read: {text}"))
+        documents(text, &|| true).1.unwrap_or_else(|| panic!("it was read: {text}"))
     }
 
     #[test]
@@ -216,7 +321,7 @@ mod tests {
             assert!(told.message.contains(part), "{text:?}: {told:?}");
             assert_eq!((told.line, told.column), (line, column), "{text:?}: {told:?}");
         }
-        let (found, broken) = documents("a: 1\n---\nb: [\n");
+        let (found, broken) = documents("a: 1\n---\nb: [\n", &|| true);
         assert_eq!((found.len(), broken.is_some()), (1, true));
     }
 
@@ -225,7 +330,35 @@ mod tests {
         let many = format!("a: &x [{}]\nb: [{}]\n", "1,".repeat(5_000), "*x,".repeat(5_000));
         let told = refused(&many);
         assert!(told.message.contains("more than"), "{told:?}");
-        let deep = "[".repeat(10_000);
-        assert!(refused(&deep).message.contains("recursion limit"));
+        let text = format!("a: &x {}\nb: [{}]\n", "y".repeat(1 << 20), "*x,".repeat(10));
+        let told = refused(&text);
+        assert!(told.message.contains("bytes of text"), "{told:?}");
+    }
+
+    #[test]
+    fn nesting_is_bounded_in_every_spelling() {
+        let block: String = (0..100).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+        let aliased: String = (1..100).map(|n| format!("a{n}: &x{n} [*x{}]\n", n - 1)).collect();
+        for text in
+            ["[".repeat(10_000), "- ".repeat(10_000), block, format!("a0: &x0 1\n{aliased}"), "{a: [".repeat(60_000)]
+        {
+            let told = refused(&text);
+            assert_eq!(told.message, "the file is nested deeper than 64 levels", "{}", &text[..20]);
+        }
+        let most = format!("{}1{}", "[".repeat(64), "]".repeat(64));
+        assert_eq!(values(&most).len(), 1);
+    }
+
+    #[test]
+    fn reading_ends_when_nobody_waits_for_it() {
+        let asked = Cell::new(0);
+        let go_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 4
+        };
+        let (found, broken) = documents(&format!("[{}]", "1,".repeat(50_000)), &go_on);
+        assert!(found.is_empty());
+        assert_eq!(broken.unwrap().message, STOPPED);
+        assert_eq!(asked.get(), 4);
     }
 }

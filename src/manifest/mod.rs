@@ -8,12 +8,13 @@
 //!
 //! **Never:** no file is opened here, nothing is asked of a node, no defaults but those of the API's form.
 //!
-//! Files: `document` text to values; `place` where something stands; `typed` values to types with all errors; `job` and
+//! Files: `document` text to values; `nesting` how deeply a text is nested; `place` where something stands; `typed` values to types with all errors; `job` and
 //! `cron_job` the two kinds; `span` and `quantity` how times and sizes are written; `render` jobs to manifests; `schema`.
 
 mod cron_job;
 mod document;
 mod job;
+mod nesting;
 mod place;
 mod quantity;
 mod render;
@@ -34,9 +35,9 @@ use campanile_schema::{
     limits::{MANIFEST_FILE_BYTES, MANIFEST_PROBLEMS},
 };
 use document::Document;
-use place::{Step, locate, shown};
+use place::{Spot, Step, locate, shown};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use typed::Wrong;
 
 /// A job as a manifest means it.
@@ -56,7 +57,8 @@ pub struct Found {
 pub struct Origin {
     /// Its place in the list of files.
     file: usize,
-    document: usize,
+    /// Places of its document.
+    document: Arc<Spot>,
     path: Vec<Step>,
 }
 
@@ -70,6 +72,11 @@ pub struct Manifests {
 
 /// Reads files. `tenant`: of manifests that name none, for telling twins.
 pub fn read(files: &[ManifestFile], tenant: &str) -> Manifests {
+    read_while(files, tenant, &|| true)
+}
+
+/// The same, for as long as `go_on` says so; what was not read is told among the problems.
+pub fn read_while(files: &[ManifestFile], tenant: &str, go_on: &dyn Fn() -> bool) -> Manifests {
     let mut found = Manifests::default();
     for (index, file) in files.iter().enumerate() {
         if file.text.len() > MANIFEST_FILE_BYTES {
@@ -83,9 +90,11 @@ pub fn read(files: &[ManifestFile], tenant: &str) -> Manifests {
             });
             continue;
         }
-        let (documents, broken) = document::documents(&file.text);
+        let (documents, broken) = document::documents(&file.text, go_on);
         for document in &documents {
-            one(file, index, document, &mut found);
+            if go_on() && found.problems.len() < MANIFEST_PROBLEMS {
+                one(file, index, document, &mut found);
+            }
         }
         if let Some(broken) = broken {
             let document::Broken { line, column, message } = broken;
@@ -109,7 +118,7 @@ pub fn problem(files: &[ManifestFile], origin: &Origin, field: &str, message: im
     path.extend(field.split('.').filter(|part| !part.is_empty()).map(|part| Step::Field(part.to_owned())));
     let unnamed = ManifestFile::default();
     let file = files.get(origin.file).unwrap_or(&unnamed);
-    problem_at(file, origin.document, &Wrong { path, message: message.into() })
+    problem_at(file, &origin.document, &Wrong { path, message: message.into() })
 }
 
 /// The file and the line where a manifest begins.
@@ -118,19 +127,19 @@ pub fn stands(files: &[ManifestFile], origin: &Origin) -> (String, u64) {
     (problem.file, problem.line)
 }
 
-fn problem_at(file: &ManifestFile, document: usize, wrong: &Wrong) -> ManifestProblem {
-    let (line, column) = locate(&file.text, document, &wrong.path);
+fn problem_at(file: &ManifestFile, document: &Spot, wrong: &Wrong) -> ManifestProblem {
+    let (line, column) = locate(document, &wrong.path);
     ManifestProblem { file: file.name.clone(), line, column, path: shown(&wrong.path), message: wrong.message.clone() }
 }
 
 fn one(file: &ManifestFile, index: usize, document: &Document, found: &mut Manifests) {
     let mut wrong = Vec::new();
     of_value(&document.value, &[], &mut wrong, &mut |meant, path| {
-        let origin = Origin { file: index, document: document.index, path: path.to_vec() };
+        let origin = Origin { file: index, document: document.spot.clone(), path: path.to_vec() };
         found.jobs.push(Found { spec: meant.spec, suspend: meant.suspend, hazards: meant.hazards, origin });
     });
     let room = MANIFEST_PROBLEMS.saturating_sub(found.problems.len());
-    found.problems.extend(wrong.iter().take(room).map(|wrong| problem_at(file, document.index, wrong)));
+    found.problems.extend(wrong.iter().take(room).map(|wrong| problem_at(file, &document.spot, wrong)));
 }
 
 fn of_value(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>, give: &mut dyn FnMut(job::Meant, &[Step])) {
@@ -147,6 +156,10 @@ fn of_value(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>, give: &mut dyn
     };
     if let Some((name, items)) = items {
         for (index, item) in items.iter().enumerate() {
+            // More are not told.
+            if wrong.len() >= MANIFEST_PROBLEMS {
+                return;
+            }
             of_value(item, &inside(name, index), wrong, give);
         }
         return;
@@ -199,6 +212,9 @@ fn no_manifest(value: &Value, path: &[Step]) -> Wrong {
 fn twins(files: &[ManifestFile], tenant: &str, found: &mut Manifests) {
     let mut first: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (index, job) in found.jobs.iter().enumerate() {
+        if found.problems.len() >= MANIFEST_PROBLEMS {
+            return;
+        }
         let named = if job.spec.tenant_id.is_empty() { tenant } else { &job.spec.tenant_id };
         let key = (named.to_owned(), job.spec.name.clone());
         if let Some(before) = first.get(&key) {

@@ -106,7 +106,7 @@ kind: Jub
     let told = problems(text);
     for expected in [
         "a.yaml:4:3: metadata.nmae: unknown field; did you mean `name`?",
-        "a.yaml:5:12: metadata.labels.a: invalid type: integer `1`, expected a string",
+        "a.yaml:5:12: metadata.labels.a: this is a number, and text is wanted: write it in quotes",
         "a.yaml:7:3: spec.schedul: unknown field; did you mean `schedule`?",
         "a.yaml:8:3: spec.every: 'soon' is not a time: write 30, 30s, 5m, 2h, 1h30m or 1d",
         "a.yaml:9:3: spec.concurrencyPolicy: 'Forbit' is not one of ALLOW, FORBID, REPLACE, QUEUE_ONE",

@@ -10,6 +10,7 @@ mod follow;
 mod jobs;
 mod nesting;
 mod pages;
+mod parsers;
 mod raw;
 mod server;
 mod starting;

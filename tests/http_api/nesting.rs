@@ -37,6 +37,30 @@ fn deep_json_is_refused() {
     assert_eq!(server.get("/healthz").status, 200);
 }
 
+/// The YAML library takes the square of the nesting: each of these kept a processor busy for many seconds.
+#[test]
+fn deep_manifests_are_refused_at_once() {
+    let server = Server::start();
+    let texts = ["{a: [".repeat(60_000), "- [".repeat(100_000), format!("a: \"\n# ]\n\"\nb: {}", "[".repeat(200_000))];
+    let callers: Vec<_> = texts
+        .into_iter()
+        .map(|text| {
+            let address = server.address.clone();
+            std::thread::spawn(move || {
+                let body = serde_json::json!({"files": [{"name": "x.yaml", "text": text}]}).to_string();
+                let authorization = format!("Bearer {OPERATOR}");
+                let headers = [("authorization", authorization.as_str()), ("content-type", "application/json")];
+                crate::raw::call(&address, "POST", "/api/v1/plan", &headers, body.as_bytes())
+            })
+        })
+        .collect();
+    assert_eq!(server.get("/healthz").status, 200);
+    for caller in callers {
+        let told = caller.join().unwrap().problem("400_INVALID_ARGUMENT");
+        assert!(told.contains("nested deeper than 64 levels"), "{told}");
+    }
+}
+
 #[test]
 fn deep_messagepack_is_refused() {
     let server = Server::start();

@@ -31,7 +31,8 @@ pub(crate) struct Wanted {
     pub origin: Option<manifest::Origin>,
 }
 
-pub(super) fn gather(caller: &Caller, body: &ApplyBody) -> Answer<Set> {
+/// `go_on`: asked now and then; false ends the reading.
+pub(super) fn gather(caller: &Caller, body: ApplyBody, go_on: &dyn Fn() -> bool) -> Answer<Set> {
     if let Some(owner) = &body.owner {
         check_owner(owner)?;
     }
@@ -39,7 +40,7 @@ pub(super) fn gather(caller: &Caller, body: &ApplyBody) -> Answer<Set> {
         return Err(invalid("prune: needs an owner: only its jobs can be told to be left over"));
     }
     let tenant = access::scope(caller, body.tenant_id.clone())?;
-    let mut files = body.files.clone();
+    let mut files = body.files;
     files.extend(body.manifests.iter().enumerate().map(|(index, value)| ManifestFile {
         name: format!("manifests[{index}]"),
         text: value.to_value().to_string(),
@@ -48,7 +49,7 @@ pub(super) fn gather(caller: &Caller, body: &ApplyBody) -> Answer<Set> {
         return Err(invalid(format!("files: {} in one call; at most {APPLY_FILES}", files.len())));
     }
     let named = tenant.as_deref().unwrap_or(access::DEFAULT_TENANT);
-    let read = manifest::read(&files, named);
+    let read = manifest::read_while(&files, named, go_on);
     if read.jobs.len() > APPLY_JOBS {
         return Err(invalid(format!("files: {} jobs in one call; at most {APPLY_JOBS}", read.jobs.len())));
     }
@@ -63,11 +64,11 @@ pub(super) fn gather(caller: &Caller, body: &ApplyBody) -> Answer<Set> {
         wanted,
         files,
         problems,
-        owner: body.owner.clone(),
+        owner: body.owner,
         gone,
         kept_files: BTreeSet::new(),
         take_over: body.take_over,
-        tenant: body.tenant_id.clone(),
+        tenant: body.tenant_id,
     })
 }
 

@@ -33,14 +33,15 @@ pub const LABELS: &str = "apply.";
 impl Operations {
     /// What `job_apply` would do with the same body. Changes nothing.
     pub async fn job_plan(&self, caller: &Caller, body: ApplyBody) -> Answer<PlanView> {
-        Ok(self.planned(caller, &body).await?.view())
+        Ok(self.planned(caller, body).await?.view())
     }
 
     /// Brings the jobs to what their manifests say.
     pub async fn job_apply(&self, caller: &Caller, body: ApplyBody) -> Answer<AppliedView> {
-        let planned = self.planned(caller, &body).await?;
-        if let Some(wanted) = &body.plan_id
-            && *wanted != planned.id()
+        let plan_id = body.plan_id.clone();
+        let planned = self.planned(caller, body).await?;
+        if let Some(wanted) = plan_id
+            && wanted != planned.id()
         {
             let message = "planId: something else would be done by now than this plan says: make a new plan";
             return Err(ApiError::new(ErrorCode::StaleVersion, message));
@@ -55,9 +56,10 @@ impl Operations {
         carrying.await.map_err(|_| ApiError::new(ErrorCode::Internal, "the apply broke off; apply again to go on"))
     }
 
-    async fn planned(&self, caller: &Caller, body: &ApplyBody) -> Answer<Planned> {
+    async fn planned(&self, caller: &Caller, body: ApplyBody) -> Answer<Planned> {
         access::caller(caller)?;
-        let set = gather::gather(caller, body)?;
+        let who = caller.clone();
+        let set = self.parsers.run(move |go_on| gather::gather(&who, body, &|| go_on.now())).await??;
         self.plan_of(caller, set).await
     }
 

@@ -17,7 +17,7 @@ use campanile_schema::{
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of jobs of the owner that are not in the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,9 @@ pub(super) async fn plan(ops: &Operations, caller: &Caller, set: Set) -> Answer<
         }
     }
     if !problems.is_empty() {
-        let order: Vec<&str> = set.files.iter().map(|file| file.name.as_str()).collect();
-        problems.sort_by_key(|problem| (order.iter().position(|name| *name == problem.file), problem.line));
+        let order: BTreeMap<&str, usize> =
+            set.files.iter().enumerate().rev().map(|(index, file)| (file.name.as_str(), index)).collect();
+        problems.sort_by_key(|problem| (order.get(problem.file.as_str()).copied(), problem.line));
         return Err(refused(&problems));
     }
     for view in left_over(ops, caller, &set).await? {
@@ -225,7 +226,7 @@ async fn compare(ops: &Operations, caller: &Caller, set: &Set, job: &Wanted) -> 
         && !spec.secret_params.is_empty()
         && spec.secret_params.keys().eq(old.spec.secret_params.keys())
         && spec.secret_params.values().any(|value| value != MASK)
-        && !ops.scheduler.has_secrets(old.job_id, &spec.secret_params).await?
+        && !ops.scheduler.has_secrets(old.job_id, &spec).await?
     {
         let masked = Some(Payload::from_value(&MASK.into()));
         changes.push(FieldChange { field: "spec.secretParams".to_owned(), before: masked.clone(), after: masked });
