@@ -2,7 +2,7 @@
 
 use super::{Api, listener::Peer};
 use crate::auth::Caller;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Request, Version, header};
 use campanile_schema::error::{ApiError, ErrorCode};
 
 /// The caller of a request, or 401 with what to do.
@@ -44,12 +44,58 @@ fn from_this_machine(headers: &HeaderMap, peer: Option<Peer>) -> bool {
         && text("sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"))
 }
 
-fn is_loopback_name(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(rest),
-        None => host.split(':').next().unwrap_or(host),
+/// One Host header of the form of an authority, as RFC 9112 wants it of every request since HTTP/1.1; and a target that names no
+/// other host.
+pub(super) fn check_host<B>(request: &Request<B>) -> Result<(), ApiError> {
+    let refused = |message: &str| Err(ApiError::new(ErrorCode::InvalidArgument, message));
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let host = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().unwrap_or("?"),
+        (Some(_), Some(_)) => return refused("the request has several Host headers: send one"),
+        (None, _) if request.version() < Version::HTTP_11 => return Ok(()),
+        (None, _) => return refused("the request has no Host header: send Host: NAME:PORT"),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    if host_of(host).is_none() {
+        return refused("the Host header is not of the form NAME:PORT");
+    }
+    match request.uri().authority() {
+        Some(target) if !target.as_str().eq_ignore_ascii_case(host) => {
+            refused("the request's target names another host than its Host header")
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The host of an authority without user and password; None: it is not one.
+fn host_of(authority: &str) -> Option<&str> {
+    let (host, rest) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            host.parse::<std::net::Ipv6Addr>().ok()?;
+            (host, rest)
+        }
+        None => {
+            let (host, rest) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+            let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&b);
+            if host.is_empty() || !host.bytes().all(fits) {
+                return None;
+            }
+            (host, rest)
+        }
+    };
+    let is_port =
+        |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && (port.is_empty() || port.parse::<u16>().is_ok());
+    match rest.strip_prefix(':') {
+        Some(port) if is_port(port) => Some(host),
+        None if rest.is_empty() => Some(host),
+        Some(_) | None => None,
+    }
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    host_of(host).is_some_and(|name| {
+        name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    })
 }
 
 #[cfg(test)]
@@ -74,9 +120,56 @@ mod tests {
         assert!(!from_this_machine(&with(&[host]), there));
         assert!(!from_this_machine(&with(&[host]), None));
         assert!(!from_this_machine(&with(&[]), here));
-        assert!(!from_this_machine(&with(&[("host", "rebound.example:7700")]), here));
+        for host in [
+            "rebound.example:7700",
+            "[::1].evil:1",
+            "[::1]evil",
+            "localhost:80@evil.example",
+            "user@localhost",
+            "localhost:x",
+            "localhost:",
+            "localhost:99999",
+            "localhost:80:80",
+            "[::1",
+            "[localhost]",
+            "",
+            "localhost/",
+            "127.0.0.1.evil",
+            "localhost.evil",
+            "::1",
+            "0x7f.1",
+            " localhost",
+            "localhost#",
+            "localhost:80/x",
+        ] {
+            assert_eq!(from_this_machine(&with(&[("host", host)]), here), host == "localhost:", "{host}");
+        }
         assert!(!from_this_machine(&with(&[host, ("origin", "https://elsewhere.example")]), here));
         assert!(!from_this_machine(&with(&[host, ("origin", "null")]), here));
         assert!(!from_this_machine(&with(&[host, ("sec-fetch-site", "cross-site")]), here));
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let checked = |version: Version, uri: &str, hosts: &[&str]| {
+            let mut request = Request::builder().version(version).uri(uri);
+            for host in hosts {
+                request = request.header("host", *host);
+            }
+            check_host(&request.body(()).unwrap()).is_ok()
+        };
+        let new = Version::HTTP_11;
+        for good in ["localhost", "node-1.example:7700", "[::1]:7700", "10.0.0.1", "[2001:db8::1]"] {
+            assert!(checked(new, "/", &[good]), "{good}");
+        }
+        assert!(checked(Version::HTTP_10, "/", &[]));
+        assert!(checked(new, "http://a.example/x", &["a.example"]));
+        assert!(!checked(new, "http://b.example/x", &["a.example"]));
+        assert!(!checked(new, "/", &[]));
+        assert!(!checked(new, "/", &["a", "a"]));
+        assert!(!checked(Version::HTTP_10, "/", &["a", "b"]));
+        for bad in ["", "a b", "a@b", "[::1].evil:1", "a:b", "a/b"] {
+            assert!(!checked(new, "/", &[bad]), "{bad}");
+        }
     }
 }

@@ -1,7 +1,11 @@
-//! Accepts connections, at most `HTTP_CONNECTIONS` at once, and closes those on which nothing arrives, or whose first request does not
-//! come to the end of its head: whoever connects and says little holds a place for seconds only.
+//! Accepts connections within the bounds of [`super::places`], and closes those whose request does not come to the end of its head
+//! in time, or on which nothing moves: whoever connects and says little holds a place for seconds only.
 
-use super::problem::Problem;
+use super::{
+    link::Link,
+    places::{NoPlace, Place, Places},
+    problem::Problem,
+};
 use crate::tls::{Handshakes, Port, ServingCertificate, Transport};
 use axum::{
     extract::connect_info::Connected,
@@ -9,7 +13,7 @@ use axum::{
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    limits::{HTTP_CONNECTIONS, HTTP_HEAD_MS, HTTP_IDLE_MS},
+    limits::{HTTP_CONNECTIONS_PER_PEER, HTTP_REFUSAL_MS, HTTP_REFUSALS},
 };
 use std::{
     future::Future,
@@ -17,59 +21,100 @@ use std::{
     net::SocketAddr,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, Sleep, sleep},
+    time::{Sleep, sleep, timeout},
 };
 
 /// Pause after a failed accept (no file descriptors left, for example).
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-const IDLE: Duration = Duration::from_millis(HTTP_IDLE_MS);
-const HEAD: Duration = Duration::from_millis(HTTP_HEAD_MS);
-/// What ends a head.
-const HEAD_END: &[u8] = b"\r\n\r\n";
 
 pub(super) struct BoundedListener {
     inner: TcpListener,
-    places: Arc<Semaphore>,
-    handshakes: Handshakes<(OwnedSemaphorePermit, SocketAddr)>,
+    places: Arc<Places>,
+    handshakes: Handshakes<(Place, SocketAddr)>,
+    is_clear: bool,
+    /// Those who are being told that there is no place.
+    refusals: Arc<Semaphore>,
 }
 
 impl BoundedListener {
     /// `tls`: None = in clear.
     pub fn new(inner: TcpListener, tls: Option<Arc<ServingCertificate>>) -> Self {
+        let is_clear = tls.is_none();
         let handshakes = Handshakes::new(tls, Port::Http, speaks_tls);
-        Self { inner, places: Arc::new(Semaphore::new(HTTP_CONNECTIONS)), handshakes }
+        let refusals = Arc::new(Semaphore::new(HTTP_REFUSALS));
+        Self { inner, places: Arc::default(), handshakes, is_clear, refusals }
     }
+
+    /// With its place, when it gets one.
+    fn begin(&mut self, stream: TcpStream, address: SocketAddr) -> Option<(Transport, (Place, SocketAddr))> {
+        // Answers are written whole; waiting for more to send only adds latency.
+        let _ = stream.set_nodelay(true);
+        match self.places.take(address) {
+            Ok(place) => self.handshakes.begin(stream, (place, address)),
+            Err(why) => {
+                metrics::counter!("campanile_http_connections_refused_total", "reason" => why.label()).increment(1);
+                if self.is_clear
+                    && let Ok(turn) = self.refusals.clone().try_acquire_owned()
+                {
+                    tokio::spawn(refuse(stream, why, turn));
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Says it, and reads what came until the peer has closed: a connection that is closed with bytes unread loses what was said.
+async fn refuse(mut stream: TcpStream, why: NoPlace, _turn: OwnedSemaphorePermit) {
+    let telling = async {
+        stream.write_all(&refusal(why)).await?;
+        stream.shutdown().await?;
+        let mut away = [0; 1024];
+        while stream.read(&mut away).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // Whether it is heard is the peer's business.
+    let _ = timeout(Duration::from_millis(HTTP_REFUSAL_MS), telling).await;
+}
+
+impl NoPlace {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Peer => "peer",
+            Self::All => "all",
+        }
+    }
+}
+
+fn answer(status: &str, error: ApiError) -> Vec<u8> {
+    let problem = Problem::new(error, None);
+    let body = serde_json::to_string(&problem).unwrap_or_default();
+    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\nconnection: close");
+    format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
 /// The whole answer to a request in clear on a port that speaks TLS.
 fn speaks_tls() -> Vec<u8> {
     let message = "this port speaks TLS, and the request came in clear: write https:// in the node's address";
-    let problem = Problem::new(ApiError::new(ErrorCode::InvalidArgument, message), None);
-    let body = serde_json::to_string(&problem).unwrap_or_default();
-    let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close";
-    format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    answer("400 Bad Request", ApiError::new(ErrorCode::InvalidArgument, message))
 }
 
-/// The next connection, with its place.
-async fn next(
-    inner: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let Ok(place) = places.clone().acquire_owned().await else {
-        // The semaphore is never closed.
-        return std::future::pending().await;
+/// The whole answer on a connection that gets no place.
+fn refusal(why: NoPlace) -> Vec<u8> {
+    let message = match why {
+        NoPlace::Peer => {
+            format!("this address has {HTTP_CONNECTIONS_PER_PEER} connections already: close some, or use them again")
+        }
+        NoPlace::All => "the node has as many connections as it takes: connect again later".to_owned(),
     };
-    let (stream, address) = inner.accept().await?;
-    // Answers are written whole; waiting for more to send only adds latency.
-    let _ = stream.set_nodelay(true);
-    Ok((stream, address, place))
+    answer("503 Service Unavailable", ApiError::new(ErrorCode::Overloaded, message))
 }
 
 impl Listener for BoundedListener {
@@ -79,8 +124,8 @@ impl Listener for BoundedListener {
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         loop {
             let ready = tokio::select! {
-                accepted = next(&self.inner, &self.places) => match accepted {
-                    Ok((stream, address, place)) => self.handshakes.begin(stream, (place, address)),
+                accepted = self.inner.accept() => match accepted {
+                    Ok((stream, address)) => self.begin(stream, address),
                     Err(error) => {
                         tracing::warn!(%error, "HTTP accept failed");
                         sleep(ACCEPT_AGAIN).await;
@@ -90,8 +135,8 @@ impl Listener for BoundedListener {
                 ready = self.handshakes.next() => Some(ready),
             };
             if let Some((stream, (place, address))) = ready {
-                let quiet = Box::pin(sleep(HEAD));
-                return (Connection { stream, quiet, head: 0, _place: place }, address);
+                let link = Link::new(self.places.clone(), place.kind);
+                return (Connection { stream, quiet: Box::pin(sleep(Duration::ZERO)), link, _place: place }, address);
             }
         }
     }
@@ -101,23 +146,38 @@ impl Listener for BoundedListener {
     }
 }
 
-/// A connection that counts against the bound as long as it lives.
+/// A connection that counts against the bounds as long as it lives.
 pub(super) struct Connection {
     stream: Transport,
     quiet: Pin<Box<Sleep>>,
-    /// Bytes of [`HEAD_END`] that came in a row; all of them = the first request has its head.
-    head: usize,
-    _place: OwnedSemaphorePermit,
+    link: Arc<Link>,
+    _place: Place,
 }
 
-/// How much of [`HEAD_END`] there is after some more bytes.
-fn head_after(before: usize, bytes: &[u8]) -> usize {
-    bytes.iter().fold(before, |found, byte| match HEAD_END.get(found) {
-        None => found,
-        Some(wanted) if wanted == byte => found + 1,
-        // A return begins it anew.
-        Some(_) => usize::from(*byte == b'\r'),
-    })
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.link.gone();
+    }
+}
+
+impl Connection {
+    /// Ready with an error when the connection has had its time.
+    fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        self.link.wake(cx.waker());
+        loop {
+            let Some(until) = self.link.until() else {
+                return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "closed for another connection"));
+            };
+            if self.quiet.deadline() > until || self.quiet.is_elapsed() {
+                if until <= tokio::time::Instant::now() {
+                    return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "nothing arrived in time"));
+                }
+                self.quiet.as_mut().reset(until);
+            }
+            // A timer that goes off early is set anew.
+            ready!(self.quiet.as_mut().poll(cx));
+        }
+    }
 }
 
 impl AsyncRead for Connection {
@@ -125,25 +185,36 @@ impl AsyncRead for Connection {
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
             Poll::Ready(read) => {
-                self.head = head_after(self.head, &buffer.filled()[before..]);
-                if self.head == HEAD_END.len() {
-                    self.quiet.as_mut().reset(Instant::now() + IDLE);
+                if buffer.filled().len() > before {
+                    self.link.came();
                 }
-                Poll::Ready(read)
+                // Whoever sends without a pause has no more time than others.
+                match self.poll_over(cx) {
+                    Poll::Ready(error) => Poll::Ready(Err(error)),
+                    Poll::Pending => Poll::Ready(read),
+                }
             }
-            Poll::Pending => {
-                self.quiet.as_mut().poll(cx).map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "nothing arrived")))
-            }
+            Poll::Pending => self.poll_over(cx).map(Err),
         }
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        match Pin::new(&mut self.stream).poll_write(cx, bytes) {
+            Poll::Ready(written) => {
+                self.link.went();
+                Poll::Ready(written)
+            }
+            // Whoever does not read what it asked for.
+            Poll::Pending => self.poll_over(cx).map(Err),
+        }
     }
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        match Pin::new(&mut self.stream).poll_flush(cx) {
+            Poll::Ready(flushed) => Poll::Ready(flushed),
+            Poll::Pending => self.poll_over(cx).map(Err),
+        }
     }
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
@@ -153,7 +224,13 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        match Pin::new(&mut self.stream).poll_write_vectored(cx, slices) {
+            Poll::Ready(written) => {
+                self.link.went();
+                Poll::Ready(written)
+            }
+            Poll::Pending => self.poll_over(cx).map(Err),
+        }
     }
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
@@ -164,28 +241,15 @@ impl AsyncWrite for Connection {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub SocketAddr);
 
-impl Connected<IncomingStream<'_, BoundedListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, BoundedListener>) -> Self {
-        Self(*stream.remote_addr())
-    }
+/// The connection that a request came on.
+#[derive(Clone)]
+pub(super) struct Came {
+    pub peer: Peer,
+    pub link: Arc<Link>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_a_head_is_found_however_it_comes() {
-        for (text, whole) in [
-            ("GET / HTTP/1.1\r\nhost: x\r\n\r\n", true),
-            ("GET / HTTP/1.1\r\n\r\nbody", true),
-            ("\r\r\n\r\n", true),
-            ("GET / HTTP/1.1\r\nhost: x\r\n", false),
-            ("\r\n\n\r\n", false),
-        ] {
-            let at_once = head_after(0, text.as_bytes());
-            let by_bytes = text.bytes().fold(0, |found, byte| head_after(found, &[byte]));
-            assert_eq!((at_once == HEAD_END.len(), by_bytes), (whole, at_once), "{text:?}");
-        }
+impl Connected<IncomingStream<'_, BoundedListener>> for Came {
+    fn connect_info(stream: IncomingStream<'_, BoundedListener>) -> Self {
+        Self { peer: Peer(*stream.remote_addr()), link: stream.io().link.clone() }
     }
 }

@@ -17,10 +17,13 @@ mod events;
 mod examples;
 mod follow;
 mod lines;
+mod link;
 mod listener;
 mod markdown;
 mod openapi;
+mod openapi_shapes;
 mod pages;
+mod places;
 mod problem;
 mod request;
 mod route;
@@ -47,7 +50,7 @@ use axum::{
     routing::{MethodFilter, MethodRouter, on},
 };
 use campanile_schema::limits::{BULK_CALLS, COMPRESS_FROM_BYTES, HTTP_FOLLOWERS, HTTP_STOP_MS};
-use listener::{BoundedListener, Peer};
+use listener::{BoundedListener, Came};
 use metrics_exporter_prometheus::PrometheusHandle;
 use route::Route;
 use std::{collections::BTreeMap, future::Future, io, sync::Arc, time::Duration};
@@ -137,7 +140,7 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (stopping, mut stopped) = watch::channel(false);
-    let app = router(api, stopped.clone()).into_make_service_with_connect_info::<Peer>();
+    let app = router(api, stopped.clone()).into_make_service_with_connect_info::<Came>();
     let drained = async move {
         stop.await;
         stopping.send_replace(true);

@@ -2,7 +2,9 @@
 
 use super::{
     Shared, access, body,
-    listener::Peer,
+    link::Held,
+    listener::{Came, Peer},
+    places::PlaceKind,
     problem,
     route::{Answered, Call, Handler, Route, Verb},
     routes,
@@ -17,7 +19,7 @@ use axum::{
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    limits::{HTTP_CALL_MS, REQUEST_ID_BYTES},
+    limits::{HTTP_CALL_MS, HTTP_PARSE_APART_BYTES, REQUEST_ID_BYTES},
 };
 use std::{
     fmt,
@@ -46,7 +48,15 @@ pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Resp
     let id = given_id(request.headers()).unwrap_or_else(next_id);
     request.extensions_mut().insert(RequestId(id.clone()));
     let begun = Instant::now();
-    let mut response = next.run(request).await;
+    let came = request.extensions().get::<ConnectInfo<Came>>().map(|ConnectInfo(came)| came.clone());
+    let answering = came.as_ref().map(|came| came.link.clone().begin());
+    let is_kept = came.is_some_and(|came| came.link.kind == PlaceKind::Health);
+    let refused = access::check_host(&request).and_then(|()| if is_kept { health_only(request.uri()) } else { Ok(()) });
+    let is_last = is_kept || refused.is_err();
+    let mut response = match refused {
+        Ok(()) => next.run(request).await,
+        Err(error) => problem::response(error, Some(id.clone())),
+    };
     let operation = response.extensions().get::<Operation>().map_or("none", |Operation(name)| name);
     let status = response.status().as_u16().to_string();
     metrics::counter!("campanile_http_requests_total", "operation" => operation, "status" => status).increment(1);
@@ -58,7 +68,19 @@ pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Resp
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    if is_last {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response.map(|body| Held::new(body, answering))
+}
+
+/// All that is answered when callers have taken every place.
+fn health_only(uri: &Uri) -> Result<(), ApiError> {
+    if matches!(uri.path(), "/healthz" | "/readyz") {
+        return Ok(());
+    }
+    let message = "the node has as many connections as it takes: connect again later";
+    Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(1.0))
 }
 
 fn given_id(headers: &HeaderMap) -> Option<String> {
@@ -117,9 +139,9 @@ fn good(route: &Route, mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-async fn handle(shared: &Arc<Shared>, route: &Route, mut request: Request) -> Answered {
+async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) -> Answered {
     let api = &shared.api;
-    let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| *peer);
+    let peer = request.extensions().get::<ConnectInfo<Came>>().map(|ConnectInfo(came)| came.peer);
     match &route.handler {
         Handler::Page(page) => page(api, request.uri()),
         Handler::Metrics(page) => {
@@ -138,7 +160,19 @@ async fn handle(shared: &Arc<Shared>, route: &Route, mut request: Request) -> An
                 Verb::Post | Verb::Put => body::read(body).await?,
             };
             body::check_type(&call.headers, &call.body)?;
-            within_time(operation(call)).await
+            if call.body.len() <= HTTP_PARSE_APART_BYTES {
+                return within_time(operation(call)).await;
+            }
+            // The body is read before the first wait of the answer.
+            let (route, parsers) = (route.clone(), api.operations.parsers.clone());
+            let begun = parsers.run(move |_| match &route.handler {
+                Handler::Operation(operation) => Some(operation(call)),
+                Handler::Page(_) | Handler::Metrics(_) | Handler::Streamed(_) => None,
+            });
+            match begun.await? {
+                Some(answering) => within_time(answering).await,
+                None => Err(ApiError::new(ErrorCode::Internal, "the route takes no body")),
+            }
         }
         Handler::Streamed(operation) => {
             let (call, body) = call_of(shared, route, &mut request, peer).await?;
@@ -156,6 +190,7 @@ async fn call_of(
 ) -> Result<(Call, Body), ApiError> {
     let caller = access::caller(&shared.api, request.headers(), peer)?;
     shared.api.authenticator.admit(&caller)?;
+    body::check_encoding(request.headers())?;
     let path = path_of(request).await?;
     let idempotency_key = if route.idempotent_by_key { key(request.headers())? } else { None };
     let (parts, body) = std::mem::take(request).into_parts();

@@ -3,12 +3,12 @@
 use crate::server::{OPERATOR, Server};
 use campanile_client::Client;
 use campanile_schema::{
-    limits::{HTTP_CONNECTIONS, HTTP_HEAD_MS, RPC_CONNECTIONS},
+    limits::{HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_PEER, HTTP_HEAD_MS, RPC_CONNECTIONS},
     view::JobFilter,
 };
 use std::{
     io::{BufRead, BufReader, Lines, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -31,8 +31,12 @@ fn slow_and_silent_connections_are_bounded() {
     const { assert!(CONNECTIONS > HTTP_CONNECTIONS, "more than there are places for") };
     let before = resident_kb();
     let holders = Holders::start(&server.address, HTTP);
-    // Whoever waits in front is let go after the time for a head; otherwise this call would never be answered.
-    server.call(OPERATOR, "GET", "/api/v1/jobs", None).expect(200);
+    assert_eq!(server.get("/healthz").status, 200, "places are kept for it");
+    let begun = Instant::now();
+    // Until the silent ones have had their time; otherwise this call would never be answered.
+    while server.get("/api/v1/jobs").status != 200 {
+        assert!(begun.elapsed() < PATIENCE, "no caller gets a place");
+    }
     let grown = resident_kb().saturating_sub(before);
     assert!(grown < 256 << 10, "{grown} KiB more");
     holders.let_go();
@@ -81,6 +85,86 @@ fn a_head_that_does_not_end_ends_the_connection() {
         assert!(begun.elapsed() < PATIENCE, "still open");
     }
     assert!(begun.elapsed() >= Duration::from_millis(HTTP_HEAD_MS - 1_000), "{:?}", begun.elapsed());
+}
+
+/// A connection from another address of this machine.
+fn connect_from(source: Ipv4Addr, to: SocketAddr, within: Duration) -> std::io::Result<TcpStream> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let connected = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind((source, 0).into())?;
+        tokio::time::timeout(within, socket.connect(to)).await?
+    })?;
+    let stream = connected.into_std()?;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// A request and the head of its answer; the connection stays open.
+fn ask(stream: &mut TcpStream) -> String {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut answer = [0; 1024];
+    let bytes = stream.read(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer[..bytes]).into_owned()
+}
+
+fn idle_connections(server: &Server, source: Ipv4Addr, count: usize) -> Vec<TcpStream> {
+    let to = server.address.parse().unwrap();
+    let one = |_| {
+        let mut stream = connect_from(source, to, Duration::from_secs(60)).unwrap();
+        let answer = ask(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        stream
+    };
+    (0..count).map(one).collect()
+}
+
+#[test]
+fn one_address_does_not_take_every_place() {
+    many_files();
+    let server = Server::start();
+    let source = Ipv4Addr::new(127, 0, 0, 2);
+    let held = idle_connections(&server, source, HTTP_CONNECTIONS_PER_PEER);
+    let mut one_more = connect_from(source, server.address.parse().unwrap(), Duration::from_secs(60)).unwrap();
+    one_more.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut told = String::new();
+    let _ = one_more.read_to_string(&mut told);
+    assert!(told.contains("503_DISPATCHER_OVERLOADED") && told.contains("this address has"), "{told}");
+    server.call(OPERATOR, "GET", "/api/v1/jobs", None).expect(200);
+    drop(held);
+}
+
+#[test]
+fn idle_connections_give_way() {
+    many_files();
+    let server = Server::start();
+    let mut held = Vec::new();
+    for n in 0..HTTP_CONNECTIONS / HTTP_CONNECTIONS_PER_PEER {
+        let source = Ipv4Addr::new(127, 0, 1, 1 + n as u8);
+        held.extend(idle_connections(&server, source, HTTP_CONNECTIONS_PER_PEER));
+    }
+    assert_eq!(held.len(), HTTP_CONNECTIONS);
+    // Every place is taken, by those who say nothing any more.
+    server.call(OPERATOR, "GET", "/api/v1/jobs", None).expect(200);
+    let closed = held[0].read_to_end(&mut Vec::new());
+    assert!(closed.is_ok(), "the one that was idle longest is closed: {closed:?}");
+    assert!(ask(held.last_mut().unwrap()).starts_with("HTTP/1.1 200 "));
+}
+
+/// Not only the first one of a connection.
+#[test]
+fn every_head_has_its_time() {
+    let server = Server::start();
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    assert!(ask(&mut stream).starts_with("HTTP/1.1 200 "));
+    stream.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
+    // An answer or a reset, but no wait without end.
+    match stream.read(&mut [0; 64]) {
+        Ok(0) => {}
+        Ok(_) => panic!("half a head is answered"),
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}"),
+    }
 }
 
 /// A place for each connection, as far as the system lets us.
@@ -143,7 +227,9 @@ fn holds_connections() {
     let mut held: Vec<TcpStream> = Vec::new();
     for n in 0..CONNECTIONS {
         // One that does not get through waits in front of the node; it is not waited for.
-        let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(5)) else { continue };
+        // From many addresses, since each has its bound.
+        let source = Ipv4Addr::new(127, 0, 2, 1 + (n % 5) as u8);
+        let Ok(mut stream) = connect_from(source, address, Duration::from_millis(5)) else { continue };
         if n % 2 == 0 {
             let _ = stream.write_all(begin);
         }

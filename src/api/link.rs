@@ -1,0 +1,178 @@
+//! What a connection is in the middle of: a head, a request, or nothing. The transport tells of bytes, the service of requests;
+//! both together say when a connection has had its time.
+
+use super::places::{PlaceKind, Places};
+use axum::body::{Body, Bytes, HttpBody};
+use campanile_schema::limits::{HTTP_HEAD_KEPT_MS, HTTP_HEAD_MS, HTTP_IDLE_MS};
+use futures_util::task::AtomicWaker;
+use http_body::{Frame, SizeHint};
+use parking_lot::Mutex;
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The head of a request is coming, since then.
+    Head(Instant),
+    /// A request is being answered.
+    Busy,
+    /// Nothing has come since the last answer; it may be closed for another connection in this turn.
+    Idle(u64),
+    Closed,
+}
+
+struct State {
+    phase: Phase,
+    /// When something came or went last.
+    moved: Instant,
+}
+
+/// One connection. Shared by its transport, its requests, and the idle ones.
+pub(super) struct Link {
+    state: Mutex<State>,
+    places: Arc<Places>,
+    pub kind: PlaceKind,
+    /// Of the transport, which ends the connection.
+    waker: AtomicWaker,
+}
+
+impl Link {
+    pub fn new(places: Arc<Places>, kind: PlaceKind) -> Arc<Self> {
+        let now = Instant::now();
+        let state = Mutex::new(State { phase: Phase::Head(now), moved: now });
+        Arc::new(Self { state, places, kind, waker: AtomicWaker::new() })
+    }
+
+    /// Bytes came.
+    pub fn came(&self) {
+        let mut state = self.state.lock();
+        state.moved = Instant::now();
+        if let Phase::Idle(turn) = state.phase {
+            state.phase = Phase::Head(state.moved);
+            drop(state);
+            self.places.busy(turn);
+        }
+    }
+
+    /// Bytes went.
+    pub fn went(&self) {
+        self.state.lock().moved = Instant::now();
+    }
+
+    /// Until when the connection may go on like this; None = it is to be closed now.
+    pub fn until(&self) -> Option<Instant> {
+        let state = self.state.lock();
+        let head = match self.kind {
+            PlaceKind::Everything => HTTP_HEAD_MS,
+            PlaceKind::Health => HTTP_HEAD_KEPT_MS,
+        };
+        match state.phase {
+            Phase::Head(since) => Some(since + Duration::from_millis(head)),
+            Phase::Busy | Phase::Idle(_) => Some(state.moved + Duration::from_millis(HTTP_IDLE_MS)),
+            Phase::Closed => None,
+        }
+    }
+
+    /// Who is to hear that the connection is closed.
+    pub fn wake(&self, waker: &Waker) {
+        self.waker.register(waker);
+    }
+
+    /// A request has come, and is answered until what this returns is dropped.
+    pub fn begin(self: Arc<Self>) -> Answering {
+        let before = {
+            let mut state = self.state.lock();
+            match state.phase {
+                Phase::Closed => Phase::Closed,
+                Phase::Head(_) | Phase::Busy | Phase::Idle(_) => std::mem::replace(&mut state.phase, Phase::Busy),
+            }
+        };
+        if let Phase::Idle(turn) = before {
+            self.places.busy(turn);
+        }
+        Answering { link: self }
+    }
+
+    /// Gives its place to another one.
+    pub fn close(&self) {
+        self.state.lock().phase = Phase::Closed;
+        self.waker.wake();
+    }
+
+    #[cfg(test)]
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().phase == Phase::Closed
+    }
+
+    /// The transport is gone.
+    pub fn gone(&self) {
+        let before = std::mem::replace(&mut self.state.lock().phase, Phase::Closed);
+        if let Phase::Idle(turn) = before {
+            self.places.busy(turn);
+        }
+    }
+
+    fn end(self: &Arc<Self>) {
+        if self.state.lock().phase != Phase::Busy {
+            return;
+        }
+        if self.kind == PlaceKind::Health {
+            // Such a place is for one answer.
+            self.close();
+            return;
+        }
+        // Without the lock: the places are locked before links are.
+        let turn = self.places.idle(self.clone());
+        let mut state = self.state.lock();
+        if state.phase == Phase::Busy {
+            state.phase = Phase::Idle(turn);
+            state.moved = Instant::now();
+        } else {
+            drop(state);
+            self.places.busy(turn);
+        }
+    }
+}
+
+/// A request that is being answered.
+pub(super) struct Answering {
+    link: Arc<Link>,
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.link.end();
+    }
+}
+
+/// An answer's body; the request is over when it is.
+pub(super) struct Held {
+    body: Body,
+    _answering: Option<Answering>,
+}
+
+impl Held {
+    pub fn new(body: Body, answering: Option<Answering>) -> Body {
+        Body::new(Self { body, _answering: answering })
+    }
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
