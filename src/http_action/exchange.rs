@@ -37,8 +37,8 @@ pub(super) async fn send(
 ) -> Result<Answer, Failed> {
     loop {
         let origin = Origin::of(&request.url);
-        // Without the query, which is long and often personal.
-        let path = request.url.path();
+        // Without the query, which is long and often personal; and as it was written, since it may hold secrets.
+        let path = request.written.as_deref().unwrap_or_else(|| request.url.path());
         transcript.line(&format!("> {} {origin}{path}", request.method));
         let wire = outbound.connect(&origin).await?;
         match once(wire, &request, &origin, transcript).await? {

@@ -18,6 +18,8 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) struct Prepared {
     pub method: Method,
     pub url: Uri,
+    /// The path as its author wrote it, with facts still in braces: what the log shows. None: of a redirect.
+    pub written: Option<String>,
     pub headers: HeaderMap,
     pub body: Bytes,
     /// From and to, both included.
@@ -46,6 +48,7 @@ impl Prepared {
             // Every one of ours is one of HTTP's.
             method: method.as_str().parse().unwrap_or(Method::POST),
             url: filled.url,
+            written: Some(written(url)),
             headers: all,
             body: filled.body.map(Bytes::from).unwrap_or_default(),
             expect: *expect_status,
@@ -76,8 +79,17 @@ impl Prepared {
             self.headers.remove(header::CONTENT_TYPE);
         }
         self.url = url;
+        self.written = None;
         Ok(())
     }
+}
+
+/// The path of a template of a URL, without the query, which is long and often personal.
+fn written(url: &str) -> String {
+    let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
+    let path = behind.find(['/', '?']).map_or("", |at| &behind[at..]);
+    let path = path.split('?').next().unwrap_or_default();
+    if path.is_empty() { "/".to_owned() } else { path.to_owned() }
 }
 
 /// The URL that a Location names, without its fragment. Steps upwards stay in it, and are refused with the rest.
@@ -142,6 +154,7 @@ mod tests {
         Prepared {
             method: Method::POST,
             url: url.parse().unwrap(),
+            written: None,
             headers: [(header::AUTHORIZATION, secret.clone()), (header::CONTENT_TYPE, secret)].into_iter().collect(),
             body: Bytes::from_static(b"{}"),
             expect: (200, 299),
@@ -169,6 +182,18 @@ mod tests {
         for location in ["http://a.example/", "../z", "ftp://a.example/", "https://u:p@a.example/", "", "https://"] {
             let failed = redirected(307, location).map(|request| request.url);
             assert!(location.is_empty() || failed.is_err(), "{location} {failed:?}");
+        }
+    }
+
+    #[test]
+    fn the_log_shows_the_path_as_it_was_written() {
+        for (url, path) in [
+            ("https://a.example/hook/{{secrets.k}}?day={{logicalTime}}", "/hook/{{secrets.k}}"),
+            ("https://a.example?x=1", "/"),
+            ("https://a.example", "/"),
+            ("https://a.example/", "/"),
+        ] {
+            assert_eq!(written(url), path);
         }
     }
 
