@@ -4,20 +4,28 @@
 //! hexadecimal, `#` comments. The first key seals; all of them open, so that keys can be changed by putting a new one
 //! in front. The id of the key and the names of the params are authenticated with the values.
 //!
+//! Sealed values open only for the job that they were sealed for: a mark of its tenant and name is sealed with them. It is written in
+//! blanks behind the JSON object, which a node of an earlier release passes over, so that two releases can run side by side; that
+//! is why it is not in the associated data, which an earlier release computes without it. Values of earlier releases have no mark
+//! and open for any job.
+//!
 //! Never: a secret or a key in a log, an error or a debug form.
 
 use crate::auth::file_mode;
 use base64::Engine;
-use campanile_actors::ports::Secrets;
+use campanile_actors::ports::{SecretOwner, Secrets};
 use campanile_schema::{limits::SECRET_KEYS, stored::Sealed};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
+use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, path::Path};
 
 /// In front of what is authenticated with the values.
 const CONTEXT: &str = "campanile-secret-params-1";
+/// In front of what the mark of an owner is made of.
+const OWNER_CONTEXT: &str = "campanile-secret-owner-1";
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
 
@@ -118,18 +126,30 @@ fn authenticated(key_id: &str, names: &[String]) -> Vec<u8> {
     text.into_bytes()
 }
 
+/// Bits of the mark of an owner: as hard to meet by chance as the seal itself.
+const MARK_BYTES: usize = 16;
+
+/// The owner, as blanks and tabs.
+fn mark(owner: SecretOwner<'_>) -> Vec<u8> {
+    // Neither name can have a NUL in it.
+    let digest = Sha256::digest(format!("{OWNER_CONTEXT}\0{}\0{}", owner.tenant, owner.job));
+    let bits = digest.iter().take(MARK_BYTES).flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
+    bits.map(|bit| if bit == 0 { b' ' } else { b'\t' }).collect()
+}
+
 impl Secrets for KeyRing {
-    fn seal(&self, secrets: &BTreeMap<String, String>) -> Option<Sealed> {
+    fn seal(&self, owner: SecretOwner<'_>, secrets: &BTreeMap<String, String>) -> Option<Sealed> {
         let (key_id, cipher) = self.sealing()?;
         let names: Vec<String> = secrets.keys().cloned().collect();
-        let plain = serde_json::to_vec(secrets).ok()?;
+        let mut plain = serde_json::to_vec(secrets).ok()?;
+        plain.extend(mark(owner));
         let nonce = random::<NONCE_BYTES>().ok()?;
         let aad = authenticated(key_id, &names);
         let ciphertext = cipher.encrypt(XNonce::from_slice(&nonce), Payload { msg: &plain, aad: &aad }).ok()?;
         Some(Sealed { names, key_id: key_id.to_owned(), nonce: nonce.to_vec(), ciphertext })
     }
 
-    fn open(&self, sealed: &Sealed) -> Result<BTreeMap<String, String>, String> {
+    fn open(&self, owner: SecretOwner<'_>, sealed: &Sealed) -> Result<BTreeMap<String, String>, String> {
         let Some(cipher) = self.opening(&sealed.key_id) else {
             return Err(format!("the key '{}' is not in the key file; put it back", sealed.key_id));
         };
@@ -140,6 +160,10 @@ impl Secrets for KeyRing {
         let payload = Payload { msg: &sealed.ciphertext, aad: &aad };
         let plain = cipher.decrypt(XNonce::from_slice(&sealed.nonce), payload);
         let plain = plain.map_err(|_| format!("sealed params do not open with key '{}': damaged", sealed.key_id))?;
+        let sealed_for = &plain[plain.trim_ascii_end().len()..];
+        if !sealed_for.is_empty() && sealed_for != mark(owner) {
+            return Err("sealed params were sealed for another job and do not open for this one".to_owned());
+        }
         serde_json::from_slice(&plain).map_err(|_| "sealed params hold no names and values: damaged".to_owned())
     }
 }
@@ -149,6 +173,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    const OWNER: SecretOwner<'static> = SecretOwner { tenant: "finance", job: "billing" };
+
     fn params() -> BTreeMap<String, String> {
         [("password", "hunter2"), ("token", "ü")].map(|(k, v)| (k.to_owned(), v.to_owned())).into()
     }
@@ -157,30 +183,62 @@ mod tests {
     fn what_is_sealed_opens_with_the_same_key_only() {
         let (first, second) = (new_key_line().unwrap(), new_key_line().unwrap());
         let ring = KeyRing::parse(&format!("# ours\n{first}\n")).unwrap();
-        let sealed = ring.seal(&params()).unwrap();
+        let sealed = ring.seal(OWNER, &params()).unwrap();
         assert_eq!(sealed.names, ["password", "token"]);
         assert!(!sealed.ciphertext.windows(7).any(|window| window == b"hunter2"));
-        assert_eq!(ring.open(&sealed).unwrap(), params());
+        assert_eq!(ring.open(OWNER, &sealed).unwrap(), params());
         let changed = KeyRing::parse(&format!("{second}\n{first}")).unwrap();
-        assert_eq!(changed.open(&sealed).unwrap(), params());
-        assert_ne!(changed.seal(&params()).unwrap().key_id, sealed.key_id);
+        assert_eq!(changed.open(OWNER, &sealed).unwrap(), params());
+        assert_ne!(changed.seal(OWNER, &params()).unwrap().key_id, sealed.key_id);
         let lost = KeyRing::parse(&second).unwrap();
-        assert!(lost.open(&sealed).unwrap_err().contains("not in the key file"));
-        assert!(KeyRing::default().seal(&params()).is_none());
-        assert_ne!(ring.seal(&params()).unwrap().ciphertext, sealed.ciphertext, "a nonce was used twice");
+        assert!(lost.open(OWNER, &sealed).unwrap_err().contains("not in the key file"));
+        assert!(KeyRing::default().seal(OWNER, &params()).is_none());
+        assert_ne!(ring.seal(OWNER, &params()).unwrap().ciphertext, sealed.ciphertext, "a nonce was used twice");
+    }
+
+    #[test]
+    fn what_is_sealed_opens_for_its_own_job_only() {
+        let ring = KeyRing::parse(&new_key_line().unwrap()).unwrap();
+        let sealed = ring.seal(OWNER, &params()).unwrap();
+        for (tenant, job) in
+            [("finance", "other"), ("other", "billing"), ("finance\0billing", ""), ("", "finance\0billing")]
+        {
+            let told = ring.open(SecretOwner { tenant, job }, &sealed).unwrap_err();
+            assert!(told.contains("another job"), "{told}");
+        }
+        assert_eq!(ring.open(OWNER, &sealed).unwrap(), params());
+    }
+
+    /// As 8f373c3 sealed and opened them.
+    #[test]
+    fn earlier_releases_are_understood_and_understand() {
+        let ring = KeyRing::parse(&new_key_line().unwrap()).unwrap();
+        let (key_id, cipher) = ring.sealing().unwrap();
+        let names: Vec<String> = params().into_keys().collect();
+        let (nonce, aad) = ([7; NONCE_BYTES], authenticated(key_id, &names));
+        let plain = serde_json::to_vec(&params()).unwrap();
+        let ciphertext = cipher.encrypt(XNonce::from_slice(&nonce), Payload { msg: &plain, aad: &aad }).unwrap();
+        let old = Sealed { names, key_id: key_id.to_owned(), nonce: nonce.to_vec(), ciphertext };
+        assert_eq!(ring.open(OWNER, &old).unwrap(), params());
+
+        let new = ring.seal(OWNER, &params()).unwrap();
+        let aad = authenticated(&new.key_id, &new.names);
+        let payload = Payload { msg: &new.ciphertext, aad: &aad };
+        let plain = cipher.decrypt(XNonce::from_slice(&new.nonce), payload).unwrap();
+        assert_eq!(serde_json::from_slice::<BTreeMap<String, String>>(&plain).unwrap(), params());
     }
 
     #[test]
     fn anything_changed_does_not_open() {
         let ring = KeyRing::parse(&new_key_line().unwrap()).unwrap();
-        let sealed = ring.seal(&params()).unwrap();
+        let sealed = ring.seal(OWNER, &params()).unwrap();
         let mut spoilt: Vec<Sealed> = vec![sealed.clone(); 4];
         spoilt[0].ciphertext[0] ^= 1;
         spoilt[1].nonce[0] ^= 1;
         spoilt[2].names[0].push('x');
         spoilt[3].nonce.pop();
         for sealed in spoilt {
-            assert!(ring.open(&sealed).is_err(), "{sealed:?}");
+            assert!(ring.open(OWNER, &sealed).is_err(), "{sealed:?}");
         }
     }
 

@@ -256,13 +256,25 @@ pub trait Clock: Send + Sync + 'static {
     fn boot_us(&self) -> u64;
 }
 
+/// The job that secret params belong to. Neither name ever changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecretOwner<'a> {
+    pub tenant: &'a str,
+    pub job: &'a str,
+}
+
 /// Seals and opens secret params. Implemented by the node, which holds the key file.
 pub trait Secrets: Send + Sync + 'static {
-    /// None: no key is configured.
-    fn seal(&self, secrets: &std::collections::BTreeMap<String, String>) -> Option<campanile_schema::stored::Sealed>;
-    /// Error: the key with the id is not in the key file, or the bytes are damaged.
+    /// They open for this owner only. None: no key is configured.
+    fn seal(
+        &self,
+        owner: SecretOwner<'_>,
+        secrets: &std::collections::BTreeMap<String, String>,
+    ) -> Option<campanile_schema::stored::Sealed>;
+    /// Error: the key with the id is not in the key file, the bytes are damaged, or they were sealed for another owner.
     fn open(
         &self,
+        owner: SecretOwner<'_>,
         sealed: &campanile_schema::stored::Sealed,
     ) -> Result<std::collections::BTreeMap<String, String>, String>;
 }

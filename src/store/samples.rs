@@ -5,7 +5,8 @@ use crate::clock::SystemClock;
 use campanile_actors::{
     maintenance::Retention,
     ports::{
-        Journal, LedgerRow, LocalViews, Opened, PortFuture, Position, Row, Secrets, Snapshots, StoreError, ViewBatch,
+        Journal, LedgerRow, LocalViews, Opened, PortFuture, Position, Row, SecretOwner, Secrets, Snapshots, StoreError,
+        ViewBatch,
     },
     session::{self, Session, SessionParts},
 };
@@ -161,10 +162,10 @@ pub fn journal_batch(shard: u16, first_seq: u64, frames: u64) -> Vec<u8> {
 /// No key: secret params are refused.
 struct NoSecrets;
 impl Secrets for NoSecrets {
-    fn seal(&self, _: &BTreeMap<String, String>) -> Option<Sealed> {
+    fn seal(&self, _: SecretOwner<'_>, _: &BTreeMap<String, String>) -> Option<Sealed> {
         None
     }
-    fn open(&self, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
+    fn open(&self, _: SecretOwner<'_>, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
         Err("no key".to_owned())
     }
 }

@@ -9,7 +9,7 @@ use campanile::store::{
     tables::Tables,
 };
 use campanile_actors::{
-    ports::{Opened, Position, Secrets, StoreError},
+    ports::{Opened, Position, SecretOwner, Secrets, StoreError},
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
 };
@@ -32,10 +32,10 @@ const REOPENS: usize = 8;
 /// No key: secret params are refused.
 struct NoSecrets;
 impl Secrets for NoSecrets {
-    fn seal(&self, _: &BTreeMap<String, String>) -> Option<Sealed> {
+    fn seal(&self, _: SecretOwner<'_>, _: &BTreeMap<String, String>) -> Option<Sealed> {
         None
     }
-    fn open(&self, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
+    fn open(&self, _: SecretOwner<'_>, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
         Err("no key".to_owned())
     }
 }

@@ -8,7 +8,7 @@ use campanile::{
     store::memory::MemoryStore,
 };
 use campanile_actors::{
-    ports::{Clock, Opened, Secrets},
+    ports::{Clock, Opened, SecretOwner, Secrets},
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
 };
@@ -52,10 +52,10 @@ impl Clock for SystemClock {
 
 struct NoSecrets;
 impl Secrets for NoSecrets {
-    fn seal(&self, _: &BTreeMap<String, String>) -> Option<Sealed> {
+    fn seal(&self, _: SecretOwner<'_>, _: &BTreeMap<String, String>) -> Option<Sealed> {
         None
     }
-    fn open(&self, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
+    fn open(&self, _: SecretOwner<'_>, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
         Err("no key".to_owned())
     }
 }

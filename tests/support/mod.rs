@@ -6,7 +6,10 @@ use campanile::{
     node::{Node, NodeOptions},
     store::embedded::EmbeddedOptions,
 };
-use campanile_actors::{ports::Secrets, scheduler::Scheduler};
+use campanile_actors::{
+    ports::{SecretOwner, Secrets},
+    scheduler::Scheduler,
+};
 use campanile_client::Client;
 use campanile_schema::stored::Sealed;
 use std::{
@@ -28,10 +31,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// No key: secret params are refused.
 pub struct NoSecrets;
 impl Secrets for NoSecrets {
-    fn seal(&self, _: &BTreeMap<String, String>) -> Option<Sealed> {
+    fn seal(&self, _: SecretOwner<'_>, _: &BTreeMap<String, String>) -> Option<Sealed> {
         None
     }
-    fn open(&self, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
+    fn open(&self, _: SecretOwner<'_>, _: &Sealed) -> Result<BTreeMap<String, String>, String> {
         Err("no key".to_owned())
     }
 }

@@ -17,6 +17,7 @@ mod session;
 use crate::{
     directory::Directory,
     messages::{Bind, PoolMsg, ShardMsg},
+    ports::SecretOwner,
     quota::{Borrower, Quotas},
     scheduler::ToExecutor,
 };
@@ -385,7 +386,8 @@ impl PoolState {
             }
         }
         if let Some(sealed) = secrets {
-            match directory.secrets.open(&sealed) {
+            let owner = SecretOwner { tenant: assignment.tenant.as_str(), job: assignment.job_name.as_str() };
+            match directory.secrets.open(owner, &sealed) {
                 Ok(opened) => assignment.secrets = opened,
                 Err(error) => {
                     tracing::error!(run = %assignment.run, %error, "secret params cannot be opened");

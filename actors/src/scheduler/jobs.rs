@@ -6,6 +6,7 @@ use crate::{
     directory::Directory,
     messages::Answer,
     parts::parts,
+    ports::SecretOwner,
 };
 use campanile_core::{
     cron,
@@ -24,10 +25,11 @@ use campanile_schema::{
     view::{Created, Preview, PreviewBody},
 };
 use sha2::{Digest as _, Sha256};
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
+
+fn owner_of(spec: &JobSpec) -> SecretOwner<'_> {
+    SecretOwner { tenant: &spec.tenant_id, job: &spec.name }
+}
 
 impl Scheduler {
     /// Checks, seals secrets, resolves.
@@ -36,7 +38,7 @@ impl Scheduler {
         let sealed = if spec.secret_params.is_empty() || spec::masked(spec) {
             None
         } else {
-            let sealed = directory.secrets.seal(&spec.secret_params).ok_or_else(|| {
+            let sealed = directory.secrets.seal(owner_of(spec), &spec.secret_params).ok_or_else(|| {
                 ApiError::new(
                     ErrorCode::NoSecretKey,
                     "secretParams need a key: set secrets.key_file in the configuration ('campanile secrets new-key' makes one)",
@@ -128,13 +130,15 @@ impl Scheduler {
     }
 
     /// Whether a job's secret params are these. They are opened here and go nowhere.
-    pub async fn has_secrets(&self, job: JobId, wanted: &BTreeMap<String, String>) -> Answer<bool> {
+    pub async fn has_secrets(&self, job: JobId, spec: &JobSpec) -> Answer<bool> {
         let directory = self.directory()?;
         let sealed: Option<Sealed> = ask(&directory, job.shard(directory.shards), ShardCall::GetSealed(job))
             .await
             .map_err(|e| named(e, "job", job))?;
         // Sealed with a key that is gone: they are not these any more.
-        Ok(sealed.is_some_and(|sealed| directory.secrets.open(&sealed).is_ok_and(|opened| opened == *wanted)))
+        Ok(sealed.is_some_and(|sealed| {
+            directory.secrets.open(owner_of(spec), &sealed).is_ok_and(|opened| opened == spec.secret_params)
+        }))
     }
 
     pub async fn replace_job(&self, job: JobId, version: u64, spec: JobSpec) -> Answer<JobView> {
