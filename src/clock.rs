@@ -1,5 +1,6 @@
 //! The operating system's clocks, and the reading that is kept between starts.
 
+use crate::private;
 use campanile_actors::ports::Clock;
 use campanile_core::clock::Saved;
 use rustix::time::{ClockId, clock_gettime};
@@ -50,8 +51,5 @@ pub fn load(dir: &Path) -> Option<Saved> {
 
 /// Keeps a reading for the next start.
 pub fn save(dir: &Path, reading: &Saved) -> io::Result<()> {
-    let path = dir.join(CLOCK_FILE);
-    let partial = dir.join("CLOCK.new");
-    fs::write(&partial, serde_json::to_vec(reading)?)?;
-    fs::rename(partial, path)
+    private::put_file(dir, CLOCK_FILE, &serde_json::to_vec(reading)?)
 }

@@ -5,6 +5,7 @@ use crate::{
     clock::{self, SystemClock},
     cluster::desk::Desk,
     ops::BackupSource,
+    private,
     store::{
         archive::days,
         embedded::{EmbeddedOptions, EmbeddedStore},
@@ -350,12 +351,12 @@ impl Member {
 
 /// Makes the directory of a node of a cluster, and keeps other processes out of it for as long as the file is open.
 pub fn lock(dir: &Path) -> Result<File, String> {
-    fs::create_dir_all(dir).map_err(|e| format!("{}: cannot be made: {e}", dir.display()))?;
+    private::make_dir(dir).map_err(|e| format!("{}: cannot be made: {e}", dir.display()))?;
+    private::close(dir);
     let path = dir.join(LOCK_FILE);
-    let file = File::options()
+    let file = private::options()
         .create(true)
         .truncate(false)
-        .write(true)
         .open(&path)
         .map_err(|e| format!("{}: cannot be opened: {e}", path.display()))?;
     file.try_lock().map_err(|_| {
@@ -372,8 +373,5 @@ fn last_session(dir: &Path, boot: &str) -> Option<SessionId> {
 
 /// Puts a small file of a node in place, whole or not at all, and durably.
 pub fn put_file(dir: &Path, name: &str, text: &str) -> io::Result<()> {
-    let partial = dir.join(format!("{name}.new"));
-    fs::write(&partial, text)?;
-    File::open(&partial)?.sync_all()?;
-    fs::rename(partial, dir.join(name))
+    private::put_file(dir, name, text.as_bytes())
 }

@@ -17,6 +17,7 @@ pub mod manifest;
 mod mask;
 pub mod node;
 pub mod ops;
+pub mod private;
 mod rate;
 pub mod release;
 pub mod rpc;

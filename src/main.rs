@@ -12,6 +12,10 @@ fn main() -> ExitCode {
     // Before anything else: an attempt's shim is this binary too, and must stay small.
     if let Some(argument) = std::env::args_os().nth(1) {
         if argument == campanile::command::SHIM_ARGUMENT {
+            // Files of commands are made as by whoever started the executor.
+            if let Some(mask) = std::env::args().nth(2) {
+                campanile::private::restore(&mask);
+            }
             return campanile::command::shim_main();
         }
         if argument == campanile::command::CONFINE_ARGUMENT {

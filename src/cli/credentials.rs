@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     auth::{Caller, Role, new_token, token_line},
+    private,
     secrets::new_key_line,
 };
 use serde_json::json;
@@ -82,9 +83,10 @@ pub(super) fn create_private(path: &Path, text: &str) -> std::io::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    let mut file = private().create_new(true).open(path)?;
+    let mut file = private::options().create_new(true).open(path)?;
     file.write_all(text.as_bytes())?;
-    file.sync_all()
+    file.sync_all()?;
+    private::sync_name(path)
 }
 
 pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
@@ -92,16 +94,10 @@ pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn append_private(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut file = private().create(true).append(true).open(path);
+    let mut file = private::options().create(true).append(true).open(path);
     let appended = file.as_mut().map_err(|error| std::io::Error::new(error.kind(), error.to_string()));
     appended
         .and_then(|file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| private::sync_name(path))
         .map_err(|error| Failure::here(format!("{}: {error}", path.display())))
-}
-
-fn private() -> std::fs::OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).mode(0o600);
-    options
 }

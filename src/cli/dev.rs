@@ -169,8 +169,7 @@ async fn serve(node: &Node, file: &DevFile, args: &Args) -> Result<(), Failure> 
 
 /// The directory, for its owner only: it holds a token and a key.
 fn make_private(dir: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    let made = crate::private::make_dir(dir);
     made.map_err(|error| Failure::here(format!("{}: cannot be made: {error}", dir.display())))
 }
 

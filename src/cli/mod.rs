@@ -199,6 +199,20 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         output::text(WHAT_NEXT);
         return Ok(());
     };
+    if matches!(
+        command,
+        Command::Dev(_)
+            | Command::Server(_)
+            | Command::Executor(_)
+            | Command::Store(_)
+            | Command::History(_)
+            | Command::Bench(_)
+            | Command::Token(_)
+            | Command::Secrets(_)
+            | Command::Cluster(_)
+    ) {
+        crate::private::begin();
+    }
     match command {
         Command::Dev(args) => dev::run(args),
         Command::Server(args) => server::run(args),

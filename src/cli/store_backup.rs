@@ -9,14 +9,16 @@ use super::{
     remote::Remote,
     store::{failure, now_ms},
 };
-use crate::store::archive::{ArchiveReader, Head, Totals, directory};
+use crate::{
+    private,
+    store::archive::{ArchiveReader, Head, Totals, directory},
+};
 use campanile_actors::ports::StoreError;
 use campanile_schema::time::Timestamp;
 use serde_json::json;
 use std::{
-    fs::{self, File, OpenOptions},
+    fs,
     io::{self, BufWriter, Read, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -45,7 +47,7 @@ pub(super) fn run(
     }
     let partial = with_suffix(&args.archive, ".partial");
     // Definitions may hold what is nobody else's business.
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
+    let file = private::options().create(true).truncate(true).open(&partial);
     let file = file.map_err(|e| named(e, &partial))?;
     let mut out = BufWriter::with_capacity(1 << 20, &file);
     let told = write(args, remote, &mut out).and_then(|told| {
@@ -64,7 +66,7 @@ pub(super) fn run(
     // Fails where the name was taken meanwhile, and takes nobody's file.
     fs::hard_link(&partial, &args.archive)
         .and_then(|()| fs::remove_file(&partial))
-        .and_then(|()| sync_dir_of(&args.archive))
+        .and_then(|()| private::sync_name(&args.archive))
         .map_err(|e| named(e, &args.archive))?;
     match format {
         Format::Table => output::text(&format!("{}: {told}\n", args.archive.display())),
@@ -77,11 +79,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
-}
-
-fn sync_dir_of(file: &Path) -> io::Result<()> {
-    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(dir)?.sync_all()
 }
 
 /// What is told of a backup.

@@ -10,6 +10,7 @@ use super::{
     tree,
     wire::{self, Order, Report, StartFault},
 };
+use crate::private;
 use campanile_schema::limits::{
     COMMAND_GRACE_MS, COMMAND_KILL_MS, COMMAND_LINGER_MS, COMMAND_ORDER_BYTES, COMMAND_REPORT_BYTES,
     ERROR_MESSAGE_BYTES,
@@ -126,6 +127,7 @@ fn start(shim: &Shim) -> std::io::Result<Child> {
     Command::new(&shim.program)
         .arg0("campanile")
         .arg(SHIM_ARGUMENT)
+        .args(private::inherited())
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::piped())

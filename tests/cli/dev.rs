@@ -160,3 +160,35 @@ fn it_takes_settings_from_the_environment() {
     assert_eq!(longest, Some(32 << 20), "room for a journal file is made with its first event");
     assert_eq!(dev.stop(), 0);
 }
+
+/// Whatever the umask of whoever starts it, which commands of jobs get back.
+#[test]
+fn what_a_node_makes_is_for_its_owner_only() {
+    fn open(path: &std::path::Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(path).unwrap() {
+            let entry = entry.unwrap();
+            let metadata = entry.metadata().unwrap();
+            if metadata.permissions().mode() & 0o077 != 0 {
+                found.push(format!("{} {:o}", entry.path().display(), metadata.permissions().mode()));
+            }
+            if metadata.is_dir() {
+                open(&entry.path(), found);
+            }
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("dev");
+    let dev = Dev::start(&data, &["--no-demo"]);
+    dev.run(&["job", "create", "--name", "mask", "--manual", "--sh", "umask"]).ok();
+    let view = dev.run(&["job", "trigger", "mask", "--wait", "-o", "json"]).json();
+    let log = dev.run(&["run", "log", &view["runId"].to_string()]).ok();
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let own = status.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap().trim().to_owned();
+    assert!(log.contains(&own), "the command has {log}, not {own}");
+    let archive = data.join("backup.archive");
+    dev.run(&["store", "backup", archive.to_str().unwrap()]).ok();
+    let mut found = Vec::new();
+    open(&data, &mut found);
+    assert_eq!(found, Vec::<String>::new());
+    assert!(archive.exists());
+}

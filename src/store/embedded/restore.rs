@@ -9,6 +9,7 @@ use super::{
     take_lock,
     views::FjallSource,
 };
+use crate::private;
 use crate::store::{
     embedded::TableSource,
     file::{Files, Lock, Open, SyncSite, read_whole, real::RealFiles, stamped},
@@ -56,9 +57,7 @@ pub(super) fn refuse_marked(files: &dyn Files, dir: &Path) -> Result<(), StoreEr
 /// Nobody starts the directory any more.
 pub fn mark_moved(dir: &Path, whereto: &str) -> Result<(), StoreError> {
     let path = dir.join(MOVED);
-    let done = fs::write(&path, format!("{whereto}\n"))
-        .and_then(|()| fs::File::open(&path)?.sync_all())
-        .and_then(|()| RealFiles.sync_dir(dir, SyncSite::CreateDirs));
+    let done = private::put_file(dir, MOVED, format!("{whereto}\n").as_bytes());
     done.map_err(|e| StoreError::WriteFailed(format!("cannot write {}: {e}", path.display())))
 }
 
@@ -142,7 +141,7 @@ fn prepare(
     _held: &dyn Lock,
 ) -> io::Result<()> {
     let dir = &options.dir;
-    fs::File::create(dir.join(MARKER))?.sync_all()?;
+    private::options().create(true).truncate(true).open(dir.join(MARKER))?.sync_all()?;
     files.sync_dir(dir, SyncSite::CreateDirs)?;
     empty(dir)?;
     let format = meta::new_format(options.shards, options.cluster_id).map_err(io::Error::other)?;

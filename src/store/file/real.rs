@@ -1,8 +1,14 @@
 //! Files of the operating system.
 
 use super::{File, Files, Lock, Open, SyncSite};
+use crate::private;
 use rustix::fs::{FallocateFlags, FlockOperation};
-use std::{fs, io, os::unix::fs::FileExt, path::Path, sync::Arc};
+use std::{
+    fs, io,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::Path,
+    sync::Arc,
+};
 
 /// The real thing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,11 +24,12 @@ impl Lock for RealLock {}
 
 impl Files for RealFiles {
     fn make_dirs(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+        private::make_dir(path)
     }
 
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
+        options.mode(0o600);
         match how {
             Open::Read => options.read(true),
             Open::Write => options.read(true).write(true),
@@ -60,9 +67,12 @@ impl Files for RealFiles {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
-        let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = private::options().read(true).create(true).truncate(false).open(path)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
+                if let Some(dir) = path.parent() {
+                    private::close(dir);
+                }
                 // For whoever finds it taken. It holds without it, so a full disk may refuse it.
                 let _ = file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
                 Ok(Some(Box::new(RealLock { _file: file })))

@@ -3,12 +3,12 @@
 //! A file has its name only when it is whole and on the disk; before, it is `NAME.partial`, which no reader looks at.
 
 use super::Day;
+use crate::private;
 use campanile_actors::ports::StoreError;
 use std::{
     ffi::OsString,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -58,9 +58,9 @@ impl ArchiveDirectory {
     /// Makes the directory when it is missing, and keeps other writers out of it.
     pub fn lock(&self) -> Result<WriteLock, StoreError> {
         let failed = |e: io::Error| StoreError::WriteFailed(format!("{}: cannot be written: {e}", self.path.display()));
-        fs::create_dir_all(&self.path).map_err(failed)?;
-        let lock =
-            OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK)).map_err(failed)?;
+        private::make_dir(&self.path).map_err(failed)?;
+        private::close(&self.path);
+        let lock = private::options().create(true).truncate(false).open(self.path.join(LOCK)).map_err(failed)?;
         lock.try_lock().map_err(|_| {
             StoreError::Refused(format!(
                 "{}: somebody else writes into this archive now; try again later",
@@ -76,7 +76,7 @@ impl ArchiveDirectory {
         let mut partial: OsString = path.clone().into_os_string();
         partial.push(".partial");
         let unnamed = Unnamed { partial: partial.into(), path };
-        let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unnamed.partial);
+        let opened = private::options().create(true).truncate(true).open(&unnamed.partial);
         let file = opened.map_err(|e| unnamed.failed(&e))?;
         Ok((file, unnamed))
     }

@@ -150,7 +150,7 @@ fn empty_journal(views: &Path) -> io::Result<()> {
             fs::remove_file(path)?;
         }
     }
-    fs::File::create(views.join("0.jnl")).map(drop)
+    crate::private::options().create(true).truncate(true).open(views.join("0.jnl")).map(drop)
 }
 
 /// Opens or makes both databases.
