@@ -98,7 +98,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-shipped test-python test-cql bench-cql test-api fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test test-shipped test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -150,6 +150,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	part "Python client and executor" python
 	api() { make test-api 2>&1 | tee -a "$$log"; }
 	part "HTTP API against its document" api
+	typed() { make test-api-client 2>&1 | tee -a "$$log"; }
+	part "client types generated from the document" typed
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
 	part "kill9 ($(SHORT_KILLS) kills)" kills
 	restored() { make restore RESTORE_JOBS=4000 RESTORE_RATE=400 2>&1 | tee -a "$$log"; }
@@ -245,6 +247,24 @@ snapshots: ## Writes down what the command line says now (tests/cli/snapshots), 
 
 test-api: ## The HTTP API against its OpenAPI document: API_CASES=300 requests of a public fuzzer (API_SEED, CAMPANILE_BIN); < 3 min
 	@$(call fuzz_api,--cases $(API_CASES))
+
+test-api-client: ## Types that a public tool generates from /openapi.json, and a program that is compiled with them (CAMPANILE_BIN)
+	@$(need)
+	need $(PYTHON_NEEDS) node:nodejs npm:npm
+	if [ -z "$${CAMPANILE_BIN:-}" ]; then
+		need $(BUILD_NEEDS)
+		$(rust)
+		$(CARGO) build $(TESTED) --bins --tests
+		export CAMPANILE_BIN=$$PWD/$(NODE)
+	fi
+	folder=$$PWD/target/api-client
+	mkdir -p $$folder
+	cp tests/api/client/main.ts tests/api/client/package.json tests/api/client/package-lock.json $$folder
+	if [ tests/api/client/package-lock.json -nt $$folder/installed ]; then
+		(cd $$folder && npm ci --ignore-scripts --no-audit --no-fund)
+		touch $$folder/installed
+	fi
+	python3 tests/api/client/check.py "$$CAMPANILE_BIN" $$folder
 
 fuzz-api: ## The same with API_FUZZ_CASES=3000 requests and every boundary of every parameter
 	@$(call fuzz_api,--cases $(API_FUZZ_CASES) --all-phases)

@@ -2,12 +2,13 @@
 
 use super::{
     examples, follow,
+    openapi_shapes::Shapes,
     problem::Problem,
     route::{Handler, Route},
     routes,
 };
 use campanile_schema::error::ErrorCode;
-use schemars::{SchemaGenerator, generate::SchemaSettings};
+use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -25,16 +26,14 @@ const ANY_TIME: &[ErrorCode] = &[
 
 /// The document.
 pub fn document() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.definitions_path = "/components/schemas".into();
-        settings.meta_schema = None;
-    });
-    let mut schemas = settings.into_generator();
+    let mut shapes = Shapes::new();
     let mut paths: BTreeMap<&'static str, Map<String, Value>> = BTreeMap::new();
     for route in routes::table() {
         let verb = route.method.as_str().to_ascii_lowercase();
-        paths.entry(route.path).or_default().insert(verb, operation(&route, &mut schemas));
+        paths.entry(route.path).or_default().insert(verb, operation(&route, &mut shapes));
     }
+    let mut paths = json!(paths);
+    let schemas = shapes.finish(&mut paths);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -48,27 +47,27 @@ pub fn document() -> Value {
         "security": [{"token": []}],
         "paths": paths,
         "components": {
-            "schemas": schemas.take_definitions(true),
+            "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     })
 }
 
-fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Value {
+fn operation(route: &Route, shapes: &mut Shapes) -> Value {
     let mut operation = json!({
         "operationId": route.operation,
         "summary": route.summary,
         "tags": [route.operation.split('.').next()],
-        "responses": responses(route, schemas),
+        "responses": responses(route, &mut shapes.answers),
     });
-    let parameters = parameters(route, schemas);
+    let parameters = parameters(route, &mut shapes.requests);
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);
     }
     if let Some(body) = route.body {
         operation["requestBody"] = json!({
             "required": !body.optional,
-            "content": {body.media: media(&(body.schema)(schemas).to_value(), examples::body(route.operation))},
+            "content": {body.media: media(&(body.schema)(&mut shapes.requests).to_value(), examples::body(route.operation))},
         });
     }
     match route.handler {
@@ -254,6 +253,27 @@ mod tests {
             let pointer = reference.strip_prefix('#').unwrap();
             assert!(document.pointer(pointer).is_some(), "{reference}");
         }
+    }
+
+    /// A generated client asks for what the node asks for, and for no more.
+    #[test]
+    fn only_what_a_request_must_have_is_required() {
+        let document = document();
+        let create = &document["paths"]["/api/v1/jobs"]["post"];
+        let name = |schema: &Value| schema["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        let request = name(&create["requestBody"]["content"]["application/json"]["schema"]);
+        let request = &document["components"]["schemas"][request];
+        assert_eq!(request["required"], json!(["name", "trigger"]));
+        let read = &document["paths"]["/api/v1/jobs/{jobId}"]["get"]["responses"]["200"]["content"];
+        let answer = &document["components"]["schemas"][name(&read["application/json"]["schema"])];
+        let required: Vec<&str> = answer["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        for field in ["name", "jobId", "retryPolicy", "timeoutSec", "labels"] {
+            assert!(required.contains(&field), "{field} is always in an answer: {required:?}");
+        }
+        // Tools take a field with a default for one that is always there.
+        assert!(!document.to_string().contains("\"default\":"), "defaults are told in words");
+        let priority = request["properties"]["priority"]["description"].as_str().unwrap();
+        assert!(priority.contains("Default: 100"), "{priority}");
     }
 
     #[test]
