@@ -82,6 +82,7 @@ pub fn describe() {
     counter!("campanile_cql_errors_total", "Requests to the CQL servers that failed or were not answered in time");
     counter!("campanile_cql_unknown_lwts_total", "LWTs of which nobody knows whether they were applied");
     counter!("campanile_store_log_bytes_dropped_total", "Bytes of output dropped beyond the limit of an attempt");
+    counter!("campanile_http_connections_refused_total", "HTTP connections without a place, by reason");
     counter!("campanile_http_requests_total", "HTTP requests by operation and status");
     histogram!("campanile_http_request_ms", "HTTP requests by operation, from the head's arrival to the answer, ms");
     gauge!("campanile_rpc_connections", "RPC connections");
