@@ -157,7 +157,8 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub fn new(body: Body, answering: Option<Answering>) -> Body {
+    /// The same body, which keeps the connection busy until it has been sent or dropped.
+    pub fn body(body: Body, answering: Option<Answering>) -> Body {
         Body::new(Self { body, _answering: answering })
     }
 }

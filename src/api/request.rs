@@ -71,7 +71,7 @@ pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Resp
     if is_last {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(|body| Held::new(body, answering))
+    response.map(|body| Held::body(body, answering))
 }
 
 /// All that is answered when callers have taken every place.

@@ -108,7 +108,7 @@ impl Budget<'_> {
             E::custom(format!("the file has more than {MANIFEST_VALUES} values, those of aliases counted"))
         })?;
         self.values.set(left);
-        if left % LOOK_EVERY == 0 && !(self.go_on)() {
+        if left.is_multiple_of(LOOK_EVERY) && !(self.go_on)() {
             return Err(E::custom(STOPPED));
         }
         Ok(())
