@@ -2,22 +2,22 @@
 //!
 //! A credential is one line of the token file: `NAME ROLE [tenant=T] [pools=a,b] sha256:HEX`. The file holds hashes
 //! only; a token itself is shown once, when it is made. HTTP and RPC ask the same [`Authenticator`]. A changed file is
-//! read again by itself, so a token can be taken back without a restart.
+//! read again by itself, so a token can be taken back without a restart. Two lines may have one name, while a token is exchanged:
+//! they are one credential, so they must have the same role, tenant and pools.
 //!
 //! Never here: what a role may do (that is `ops`), and no token is ever logged or stored.
+
+mod watched;
 
 use crate::rate::Rate;
 use campanile_schema::{
     error::ApiError,
-    limits::{TENANT_CHARS, TOKEN_BYTES, TOKEN_FILE_LINES, TOKEN_RELOAD_MS},
+    limits::{TENANT_CHARS, TOKEN_BYTES, TOKEN_FILE_LINES, TOKENS_OF_A_NAME},
 };
 use sha2::{Digest, Sha256};
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant, SystemTime},
-};
+use std::{fmt, path::Path, sync::Arc, time::Instant};
+use tokio::sync::watch;
+use watched::WatchedFile;
 
 /// What a credential is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,16 +28,19 @@ pub enum Role {
     Tenant,
     /// Takes and finishes attempts; no calls of callers.
     Executor,
+    /// Reads `/metrics`, nothing else.
+    Metrics,
 }
 
 impl Role {
-    pub const ALL: &'static [Self] = &[Self::Operator, Self::Tenant, Self::Executor];
+    pub const ALL: &'static [Self] = &[Self::Operator, Self::Tenant, Self::Executor, Self::Metrics];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Operator => "operator",
             Self::Tenant => "tenant",
             Self::Executor => "executor",
+            Self::Metrics => "metrics",
         }
     }
 }
@@ -55,7 +58,7 @@ impl std::str::FromStr for Role {
             .iter()
             .copied()
             .find(|role| role.as_str().eq_ignore_ascii_case(text))
-            .ok_or_else(|| format!("'{text}' is not a role; write operator, tenant or executor"))
+            .ok_or_else(|| format!("'{text}' is not a role; write operator, tenant, executor or metrics"))
     }
 }
 
@@ -87,20 +90,29 @@ pub enum TokenFileError {
 }
 
 type Hash = [u8; 32];
+/// Tokens by their hashes, and whose they are.
+type Entries = Arc<[(Hash, Caller)]>;
+
+/// A caller and the token by which it was known.
+#[derive(Clone)]
+pub(crate) struct Credential {
+    hash: Hash,
+    pub caller: Arc<Caller>,
+}
 
 /// Checks tokens.
 #[derive(Clone)]
 pub struct Authenticator {
     source: Source,
     /// Tokens of this process, whatever the file says.
-    extra: Arc<[(Hash, Caller)]>,
+    extra: Entries,
     /// None = everybody may call as often as they like.
     rate: Option<Arc<Rate>>,
 }
 
 #[derive(Clone)]
 enum Source {
-    Fixed(Arc<[(Hash, Caller)]>),
+    Fixed(Entries),
     File(Arc<WatchedFile>),
 }
 
@@ -140,94 +152,61 @@ impl Authenticator {
 
     /// The caller that a token belongs to. Takes the same time whichever entry matches.
     pub fn check(&self, token: &str) -> Option<Caller> {
-        if token.is_empty() || token.len() > TOKEN_BYTES {
-            return None;
+        self.find(&self.hashed(token)?)
+    }
+
+    /// The same, for a connection that must end when the token is taken back.
+    pub(crate) fn credential(&self, token: &str) -> Option<Credential> {
+        let hash = self.hashed(token)?;
+        self.find(&hash).map(|caller| Credential { hash, caller: Arc::new(caller) })
+    }
+
+    /// Whether its token still stands for the same caller.
+    pub(crate) fn still_knows(&self, credential: &Credential) -> bool {
+        self.find(&credential.hash).as_ref() == Some(&*credential.caller)
+    }
+
+    /// Told when tokens were added or taken back. None: they never are. Somebody must [`Self::look`] now and then.
+    pub(crate) fn changes(&self) -> Option<watch::Receiver<u64>> {
+        match &self.source {
+            Source::Fixed(_) => None,
+            Source::File(file) => Some(file.changes()),
         }
-        let wanted = hash(token);
+    }
+
+    /// Looks at the token file if it was not looked at for a while.
+    pub(crate) fn look(&self) {
+        match &self.source {
+            Source::Fixed(_) => {}
+            Source::File(file) => drop(file.entries()),
+        }
+    }
+
+    /// Why the token file as it is on disk is not in force; None: it is.
+    pub(crate) fn refused(&self) -> Option<String> {
+        match &self.source {
+            Source::Fixed(_) => None,
+            Source::File(file) => file.refused(),
+        }
+    }
+
+    fn hashed(&self, token: &str) -> Option<Hash> {
+        (!token.is_empty() && token.len() <= TOKEN_BYTES).then(|| hash(token))
+    }
+
+    fn find(&self, wanted: &Hash) -> Option<Caller> {
         let entries = match &self.source {
             Source::Fixed(entries) => entries.clone(),
             Source::File(file) => file.entries(),
         };
         let mut found = None;
         for (known, caller) in entries.iter().chain(self.extra.iter()) {
-            if same(known, &wanted) {
+            if same(known, wanted) {
                 found = Some(caller);
             }
         }
         found.cloned()
     }
-}
-
-/// The file's entries, and when to look at it again.
-struct WatchedFile {
-    path: PathBuf,
-    state: Mutex<Watched>,
-}
-
-struct Watched {
-    entries: Arc<[(Hash, Caller)]>,
-    stamp: Option<Stamp>,
-    looked_at: Instant,
-}
-
-/// What changes when a file is edited or replaced.
-type Stamp = (SystemTime, u64);
-
-impl WatchedFile {
-    fn open(path: &Path) -> Result<Self, TokenFileError> {
-        let stamp = stamp(path);
-        let entries = read(path)?;
-        let state = Mutex::new(Watched { entries, stamp, looked_at: Instant::now() });
-        Ok(Self { path: path.to_owned(), state })
-    }
-
-    fn entries(&self) -> Arc<[(Hash, Caller)]> {
-        let mut state = self.lock();
-        if state.looked_at.elapsed() >= Duration::from_millis(TOKEN_RELOAD_MS) {
-            state.looked_at = Instant::now();
-            let stamp = stamp(&self.path);
-            if stamp != state.stamp {
-                match read(&self.path) {
-                    Ok(entries) => {
-                        tracing::info!(tokens = entries.len(), "token file read again");
-                        state.entries = entries;
-                    }
-                    // A slip in the file must not lock everybody out; the tokens read before stay valid.
-                    Err(error) => tracing::error!(%error, "token file not taken over"),
-                }
-                state.stamp = stamp;
-            }
-        }
-        state.entries.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn stamp(path: &Path) -> Option<Stamp> {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
-}
-
-fn read(path: &Path) -> Result<Arc<[(Hash, Caller)]>, TokenFileError> {
-    let shown = path.display().to_string();
-    let unreadable = |error| TokenFileError::Unreadable { path: shown.clone(), error };
-    let mode = file_mode(path).map_err(unreadable)?;
-    if mode & 0o022 != 0 {
-        return Err(TokenFileError::TooOpen { path: shown, mode });
-    }
-    if mode & 0o004 != 0 {
-        tracing::warn!(path = %shown, "the token file can be read by everybody; chmod 600 is better");
-    }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    let entries =
-        parse(&text).map_err(|(line, message)| TokenFileError::Line { path: shown.clone(), line, message })?;
-    if entries.is_empty() {
-        return Err(TokenFileError::Empty { path: shown });
-    }
-    Ok(entries.into())
 }
 
 /// Permission bits of a file.
@@ -249,8 +228,18 @@ fn parse(text: &str) -> Result<Vec<(Hash, Caller)>, (usize, String)> {
         if entries.iter().any(|(known, _)| *known == entry.0) {
             return Err(at("this token is listed twice".to_owned()));
         }
-        if entries.iter().any(|(_, known)| known.name == entry.1.name) {
-            return Err(at(format!("the name '{}' is used twice", entry.1.name)));
+        let mut namesakes = entries.iter().map(|(_, known)| known).filter(|known| known.name == entry.1.name);
+        let name = &entry.1.name;
+        if namesakes.clone().any(|known| *known != entry.1) {
+            return Err(at(format!(
+                "the name '{name}' is used twice, with another role, tenant or pools: two tokens of one name are one \
+                 credential. Give it another name"
+            )));
+        }
+        if namesakes.nth(TOKENS_OF_A_NAME - 1).is_some() {
+            return Err(at(format!(
+                "the name '{name}' has {TOKENS_OF_A_NAME} tokens already: remove the line of the one that is used no more"
+            )));
         }
         if entries.len() == TOKEN_FILE_LINES {
             return Err(at(format!("more than {TOKEN_FILE_LINES} tokens")));
@@ -297,8 +286,22 @@ fn check_shape(caller: &Caller) -> Result<(), String> {
         (Role::Operator, None) if !caller.pools.is_empty() => {
             Err("an operator's credential may use every pool; leave pools= out".to_owned())
         }
-        (Role::Tenant, Some(_)) | (Role::Operator | Role::Executor, None) => Ok(()),
+        (Role::Metrics, Some(_)) => {
+            Err("a credential for metrics reads those of all tenants; leave tenant= out".to_owned())
+        }
+        (Role::Metrics, None) if !caller.pools.is_empty() => {
+            Err("a credential for metrics names no pools; leave pools= out".to_owned())
+        }
+        (Role::Tenant, Some(_)) | (Role::Operator | Role::Executor | Role::Metrics, None) => Ok(()),
     }
+}
+
+/// Checks what a token file would be with one line more. True: it is the second token of a name.
+pub(crate) fn check_with(text: &str, line: &str) -> Result<bool, String> {
+    parse(text).map_err(|(line, message)| format!("line {line}: {message}. Correct that first"))?;
+    let entries = parse(&format!("{text}\n{line}\n")).map_err(|(_, message)| message)?;
+    let added = entries.last().map(|(_, caller)| caller.name.clone());
+    Ok(entries.iter().filter(|(_, caller)| Some(&caller.name) == added.as_ref()).count() > 1)
 }
 
 fn checked_name(what: &str, name: &str) -> Result<String, String> {

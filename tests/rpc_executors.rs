@@ -6,20 +6,23 @@ mod rpc_support;
 use campanile_client::{Client, Context, JobError};
 use campanile_schema::{
     error::ErrorCode,
-    ids::{ExecutorSession, JobId},
+    ids::{JobId, Token},
     job::{JobSpec, Trigger},
-    limits::ERROR_CODE_BYTES,
+    limits::{ERROR_CODE_BYTES, EXECUTOR_FOREIGN_CLAIMS},
     payload::Payload,
     record::{AttemptState, RunState},
     rpc::{
         codec::from_map,
-        executor::{Announce, Credit, Heartbeat, Hint, Register, Registered},
+        executor::{
+            Announce, Announced, Assign, Assignment, Credit, Ended, Finish, FinishOutcome, Finished, Heartbeat, Held,
+            Hint, LogChunk, Registered,
+        },
         hello::ConnectionRole,
         method,
     },
     view::{RunView, TriggerBody},
 };
-use rpc_support::{EXECUTOR, Heard, Node, OPERATOR, Raw, within};
+use rpc_support::{EXECUTOR, FOREIGN, Heard, Node, OPERATOR, ROTATED, Raw, register, within};
 use std::{
     sync::{
         Arc,
@@ -234,23 +237,6 @@ async fn draining_lets_bodies_finish_and_takes_no_more() {
     assert_eq!(client.run_get(second.run_id).await.unwrap().state, RunState::Queued);
 }
 
-fn register(session: u64, pools: &[&str]) -> Register {
-    Register {
-        executor_id: "raw".to_owned(),
-        session: ExecutorSession(session),
-        pools: pools.iter().map(|p| (*p).to_owned()).collect(),
-        slots: 4,
-        handlers: Vec::new(),
-        any_handler: true,
-        commands: false,
-        http: false,
-        labels: Default::default(),
-        cpu: 0.0,
-        memory_mb: 0,
-        storage_mb: 0,
-    }
-}
-
 async fn registered(raw: &mut Raw, id: u32, session: u64) {
     raw.request(id, method::EXECUTOR_REGISTER, &register(session, &["default"])).await;
     let (answered, answer) = raw.answer().await;
@@ -357,4 +343,116 @@ async fn an_executor_is_told_when_runs_wait_for_its_credit_and_when_none_does_an
     assert!(hint(&mut other).await);
     other.notify(method::EXECUTOR_CREDIT, &credit(4)).await;
     assert!(!hint(&mut other).await);
+}
+
+/// An executor that has said hello and registered.
+async fn executor(node: &Node, token: &str, session: u64) -> Raw {
+    let mut raw = node.raw().await;
+    raw.hello(token, ConnectionRole::Executor).await.unwrap();
+    registered(&mut raw, 1, session).await;
+    raw
+}
+
+fn success(of: &Assignment, token: Token) -> Ended {
+    Ended {
+        run: of.run,
+        job: of.job,
+        token,
+        state: AttemptState::Success,
+        error_code: None,
+        error_message: None,
+        result: Some(Payload("\"forged\"".to_owned())),
+        cpu_ms: None,
+        max_rss_kb: None,
+        permanent: false,
+    }
+}
+
+async fn finish(raw: &mut Raw, id: u32, items: Vec<Ended>) -> Vec<FinishOutcome> {
+    raw.request(id, method::EXECUTOR_FINISH, &Finish { items, credit: None }).await;
+    let answer = raw.answer().await.1.unwrap();
+    from_map::<Finished>(&answer).unwrap().outcomes
+}
+
+/// One run under way on `raw`.
+async fn assigned(client: &Client, raw: &mut Raw) -> Assignment {
+    let id = job(client, "held", |_| {}).await;
+    trigger(client, id).await;
+    raw.notify(method::EXECUTOR_CREDIT, &Credit { stamp_ms: 1, slots: 1, ..Credit::default() }).await;
+    loop {
+        match raw.hear().await {
+            Heard::Notification(name, _) if name == method::HINT => {}
+            Heard::Notification(name, params) if name == method::ASSIGN => {
+                return from_map::<Assign>(&params).unwrap().items.remove(0);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_executor_says_of_another_credentials_attempt_has_no_effect() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let mut own = executor(&node, EXECUTOR, 1).await;
+    let a = assigned(&client, &mut own).await;
+    let held = Held { run: a.run, job: a.job, token: a.token };
+    let chunk = |data: &str| LogChunk { run: a.run, token: a.token, attempt: 1, data: data.as_bytes().to_vec() };
+
+    let mut foreign = executor(&node, FOREIGN, 2).await;
+    foreign.request(10, method::EXECUTOR_LOG, &chunk("forged\n")).await;
+    assert_eq!(foreign.answer().await.1.unwrap_err().known(), ErrorCode::IllegalState);
+    assert_eq!(finish(&mut foreign, 11, vec![success(&a, a.token)]).await, [FinishOutcome::Stale]);
+    foreign.request(12, method::EXECUTOR_ANNOUNCE, &Announce { held: vec![held], more: false }).await;
+    assert_eq!(from_map::<Announced>(&foreign.answer().await.1.unwrap()).unwrap().stop, [held]);
+    // Under the other one's session number: refused, and the session stays where it is.
+    foreign.request(13, method::EXECUTOR_REGISTER, &register(1, &["default"])).await;
+    assert_eq!(foreign.answer().await.1.unwrap_err().known(), ErrorCode::Forbidden);
+
+    own.request(20, method::EXECUTOR_LOG, &chunk("own\n")).await;
+    own.answer().await.1.unwrap();
+    // Another token of the same name is the same credential.
+    let mut rotated = executor(&node, ROTATED, 1).await;
+    assert_eq!(own.farewell().await.known(), ErrorCode::NotReady, "its session is on another connection now");
+    assert_eq!(finish(&mut rotated, 21, vec![success(&a, a.token)]).await, [FinishOutcome::Durable]);
+    let run = client.run_get(a.run).await.unwrap();
+    assert_eq!((run.state, run.attempts.len()), (RunState::Success, 1));
+    let log = client.run_log(a.run, Default::default()).await.unwrap();
+    assert_eq!(log.text, "own\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_executor_that_guesses_fences_is_closed_and_one_that_repeats_itself_is_not() {
+    let node = Node::start().await;
+    let client = node.client(OPERATOR).await;
+    let mut own = executor(&node, EXECUTOR, 1).await;
+    let a = assigned(&client, &mut own).await;
+    let mut foreign = executor(&node, FOREIGN, 2).await;
+    // Twice its four slots are free.
+    let allowed = EXECUTOR_FOREIGN_CLAIMS as u64 + 8;
+    let guesses = |range: std::ops::Range<u64>| range.map(|n| success(&a, Token(n))).collect::<Vec<_>>();
+    for id in 10..13 {
+        let outcomes = finish(&mut foreign, id, guesses(0..allowed)).await;
+        assert!(outcomes.iter().all(|outcome| *outcome == FinishOutcome::Stale), "{outcomes:?}");
+    }
+    foreign.request(14, method::EXECUTOR_FINISH, &Finish { items: guesses(allowed..allowed + 1), credit: None }).await;
+    assert_eq!(foreign.farewell().await.known(), ErrorCode::Forbidden);
+    assert_eq!(client.run_get(a.run).await.unwrap().state, RunState::Running);
+    assert_eq!(finish(&mut own, 20, vec![success(&a, a.token)]).await, [FinishOutcome::Durable]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_announcement_in_parts_is_bounded_and_ends_with_its_connection() {
+    let node = Node::start().await;
+    let mut raw = executor(&node, EXECUTOR, 1).await;
+    let nothing = |n: u64| Held { run: campanile_schema::ids::RunId(n), job: JobId(n), token: Token(n) };
+    let part = Announce { held: (1..=4_000).map(nothing).collect(), more: true };
+    raw.request(10, method::EXECUTOR_ANNOUNCE, &part).await;
+    raw.answer().await.1.unwrap();
+    raw.request(11, method::EXECUTOR_ANNOUNCE, &part).await;
+    assert_eq!(raw.answer().await.1.unwrap_err().known(), ErrorCode::InvalidArgument, "more than four slots explain");
+    // What came of it is forgotten: the next one is whole by itself.
+    raw.request(12, method::EXECUTOR_ANNOUNCE, &Announce { held: vec![nothing(1)], more: false }).await;
+    let stop = from_map::<Announced>(&raw.answer().await.1.unwrap()).unwrap().stop;
+    assert_eq!(stop, [nothing(1)]);
 }

@@ -6,9 +6,9 @@ mod rpc_support;
 use campanile_schema::{
     error::ErrorCode,
     limits::{RPC_HELLO_MS, RPC_REQUESTS_IN_FLIGHT},
-    rpc::{encode, hello::ConnectionRole, method},
+    rpc::{encode, executor::Register, hello::ConnectionRole, method},
 };
-use rpc_support::{Heard, Node, OPERATOR, within};
+use rpc_support::{EXECUTOR, Heard, Node, OPERATOR, register, within};
 use serde_json::json;
 use std::{
     collections::BTreeSet,
@@ -150,4 +150,36 @@ async fn a_peer_that_said_all_gets_its_answers_and_one_that_vanishes_leaves_noth
     }
     let client = node.client(OPERATOR).await;
     within(client.system_info()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_would_write_into_a_log_or_a_terminal_are_refused() {
+    let node = Node::start().await;
+    let mut raw = node.raw().await;
+    raw.hello(EXECUTOR, ConnectionRole::Executor).await.unwrap();
+    type Change = fn(&mut Register, String);
+    let fields: [(&str, Change); 4] = [
+        ("executorId", |register, text| register.executor_id = text),
+        ("pools", |register, text| register.pools.push(text)),
+        ("handlers", |register, text| register.handlers.push(text)),
+        ("labels", |register, text| drop(register.labels.insert(text.clone(), text))),
+    ];
+    let mut id = 1;
+    for (field, change) in fields {
+        for c in ['\n', '\r', '\0', '\u{1b}', '\u{7f}', '\u{9b}', '\u{2028}', '\u{202e}', '\u{200b}', '\u{feff}'] {
+            let mut wrong = register(1, &["default"]);
+            change(&mut wrong, format!("a{c} INFO audit: done"));
+            raw.request(id, method::EXECUTOR_REGISTER, &wrong).await;
+            let error = raw.answer().await.1.unwrap_err();
+            // A token may not serve such a pool in any case.
+            let code = if field == "pools" { ErrorCode::Forbidden } else { ErrorCode::InvalidArgument };
+            assert_eq!(error.known(), code, "{field} {c:?}");
+            assert!(error.message.starts_with(field) && !error.message.contains(c), "{}", error.message);
+            id += 1;
+        }
+    }
+    let mut right = register(1, &["default"]);
+    right.executor_id = "Büro 3, \u{5317}\u{4eac} #1".to_owned();
+    raw.request(id, method::EXECUTOR_REGISTER, &right).await;
+    assert!(raw.answer().await.1.is_ok());
 }

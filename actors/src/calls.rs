@@ -8,11 +8,11 @@ use crate::{
     pauses::Pause,
     survey::{Answers, Survey},
 };
-use campanile_core::job::{Command, Reply};
+use campanile_core::job::{Claimant, Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::PauseScope,
-    ids::{Digest, JobId, RunId, SessionId, ShardId},
+    ids::{Digest, JobId, RunId, SessionId, ShardId, Token},
     job::JobView,
     rpc::executor::{Ended, FinishOutcome},
     stored::{Sealed, StoredJob, TenantRecord},
@@ -82,8 +82,20 @@ pub enum ShardCall {
         run: RunId,
         action: FinalAction,
     },
-    /// Results of attempts that came to a node that is not their owner.
+    /// Results of attempts that came to a node of an earlier release, which does not say from whom.
     Finish(Vec<Ended>),
+    /// Results of attempts that came to a node that is not their owner.
+    FinishBy {
+        by: Arc<Claimant>,
+        items: Vec<Ended>,
+    },
+    /// Whether an executor holds this attempt, so that what it logs is kept.
+    Holds {
+        by: Arc<Claimant>,
+        run: RunId,
+        token: Token,
+        attempt: u32,
+    },
     SetTenant(TenantRecord),
     /// To the home shard of a pause, which says its version: from the answer on this is the newest change.
     ChangePause {
@@ -187,6 +199,8 @@ impl ShardCall {
             | Self::Remind(_)
             | Self::WhyWaiting { .. }
             | Self::Finish(_)
+            | Self::FinishBy { .. }
+            | Self::Holds { .. }
             | Self::ListJobs { .. } => false,
         }
     }
@@ -251,6 +265,7 @@ answers! {
     Sealed(Option<Sealed>),
     Finished(Vec<FinishOutcome>),
     Version(u64),
+    Holds(bool),
 }
 
 /// Where an answer of one kind goes.

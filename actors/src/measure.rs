@@ -88,6 +88,9 @@ pub fn describe() {
     gauge!("campanile_rpc_connections", "RPC connections");
     counter!("campanile_rpc_calls_total", "RPC requests and notifications after the hello");
     counter!("campanile_rpc_hellos_refused_total", "RPC connections refused at the hello");
+    counter!("campanile_executor_claims_refused_total", "What executors said of attempts that are not theirs");
+    counter!("campanile_executor_guessers_closed_total", "Connections closed for naming too many such attempts");
+    gauge!("campanile_token_file_in_force", "1 while the token file as it is on disk is in force, else 0");
     gauge!("campanile_tls_certificate_expiry_timestamp_seconds", "End of the TLS certificate in use, Unix time");
     counter!("campanile_tls_reload_failures_total", "Times that a new TLS certificate or key could not be used");
     counter!("campanile_tls_handshakes_failed_total", "TLS handshakes that failed, by port and reason");

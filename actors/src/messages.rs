@@ -6,7 +6,7 @@ use crate::{
     ports::Position,
     scheduler::ToExecutor,
 };
-use campanile_core::job::{Command, Effect, Reply};
+use campanile_core::job::{Claimant, Command, Effect, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     frame::Frame,
@@ -53,6 +53,8 @@ pub enum ReplyTo {
 /// An attempt has ended, as its executor says, and where the outcome is told.
 pub struct End {
     pub ended: Ended,
+    /// Whose word it is; None: a node of an earlier release has passed it on without saying.
+    pub by: Option<Arc<Claimant>>,
     pub batch: Arc<FinishBatch>,
     /// Its place in the batch.
     pub index: usize,
@@ -114,6 +116,7 @@ pub struct Bind {
     pub job: JobId,
     pub session: ExecutorSession,
     pub executor: Text,
+    pub credential: Option<Text>,
     pub credit_stamp_ms: u64,
 }
 
@@ -130,7 +133,7 @@ pub enum ShardMsg {
     /// The executor refused or could not be reached: the attempt did not start.
     NotStarted(Vec<Held>, &'static str),
     Suspect(Vec<Held>),
-    Heard(Vec<Held>, ExecutorSession, Option<oneshot::Sender<Vec<Held>>>),
+    Heard(Vec<Held>, Arc<Claimant>, Option<oneshot::Sender<Vec<Held>>>),
     Lost(Vec<Held>),
     /// From the journal: everything up to `seq` is durable.
     Durable {
@@ -199,7 +202,8 @@ pub enum PoolMsg {
     Settled(ShardId, oneshot::Sender<()>),
     /// Rate permits may have come.
     QuotaTick,
-    Register(Box<Register>, mpsc::Sender<ToExecutor>, oneshot::Sender<()>),
+    /// Refused when the session is another credential's.
+    Register(Box<Register>, Arc<Claimant>, mpsc::Sender<ToExecutor>, oneshot::Sender<Answer<()>>),
     Credit(ExecutorSession, Credit),
     Heartbeat(ExecutorSession),
     /// The complete list of what the executor holds; answered with what it must stop.

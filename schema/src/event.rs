@@ -281,6 +281,10 @@ pub enum Event {
         executor: Text,
         #[serde(rename = "s")]
         session: ExecutorSession,
+        /// Name of the credential that the session is of: nobody else may speak for the attempt. Earlier releases do not
+        /// name it.
+        #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+        credential: Option<Text>,
         #[serde(rename = "a")]
         at_ms: i64,
     },
@@ -303,6 +307,9 @@ pub enum Event {
         run: RunId,
         #[serde(rename = "s")]
         session: ExecutorSession,
+        /// Only for an attempt that had no credential: it belongs to this one from now on.
+        #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+        credential: Option<Text>,
         #[serde(rename = "a")]
         at_ms: i64,
     },

@@ -70,7 +70,7 @@ upper_enum!(/// Method of an HTTP action.
     HttpMethod { Get = "GET" = 0, Head = "HEAD" = 1, Post = "POST" = 2, Put = "PUT" = 3, Patch = "PATCH" = 4, Delete = "DELETE" = 5 } default Post);
 
 /// A whole job with defaults. What `POST /jobs` and `job.create` take.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct JobSpec {
     /// 1..128 of letters, digits, `. _ - /`; unique per tenant; immutable.
@@ -110,6 +110,11 @@ pub struct JobSpec {
     #[serde(default)]
     pub resources: Resources,
 }
+
+crate::redacted_debug!(JobSpec {
+    name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, idempotent, on_lost_contact,
+    dead_letter, executor_selector, action, params, labels, priority, resources,
+} hides { secret_params });
 
 fn default_tenant() -> String {
     "default".to_owned()

@@ -19,6 +19,7 @@ pub mod limits;
 pub mod loan;
 pub mod payload;
 pub mod record;
+pub mod redact;
 pub mod rpc;
 pub mod shape;
 pub mod stored;

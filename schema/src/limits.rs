@@ -1,7 +1,10 @@
 //! Every limit with its unit, in one place. Over a limit the caller gets a clear error and nothing is lost.
 
 mod callers;
+mod cluster;
+
 pub use callers::*;
+pub use cluster::*;
 
 /// Longest name of a job, characters.
 pub const NAME_CHARS: usize = 128;
@@ -66,7 +69,13 @@ pub const CREDIT_MS: i64 = 2_000;
 /// Slot of the timing wheel, milliseconds.
 pub const WHEEL_SLOT_MS: i64 = 10;
 /// An RPC frame before the hello, bytes.
-pub const RPC_FRAME_BEFORE_HELLO_BYTES: usize = 1 << 20;
+pub const RPC_FRAME_BEFORE_HELLO_BYTES: usize = 16 << 10;
+/// Unfinished RPC frames of all connections of a node, bytes. The first [`RPC_FRAME_BEFORE_HELLO_BYTES`] of each are not counted.
+pub const RPC_UNFINISHED_BYTES: usize = 128 << 20;
+/// RPC connections from one address that have not said hello, count. An IPv6 address counts with its /64.
+pub const RPC_UNGREETED_PER_PEER: usize = 256;
+/// RPC connections of one credential, count.
+pub const RPC_CONNECTIONS_PER_CREDENTIAL: usize = 5_000;
 /// An RPC frame after the hello, bytes.
 pub const RPC_FRAME_BYTES: usize = 4 << 20;
 /// Nesting of a MessagePack value, levels.
@@ -172,6 +181,10 @@ pub const JOURNAL_READ_BYTES: usize = 1 << 20;
 pub const TOKEN_BYTES: usize = 256;
 /// Tokens in a token file, count.
 pub const TOKEN_FILE_LINES: usize = 10_000;
+/// The token file is looked at again this often, milliseconds, if its last look is [`TOKEN_RELOAD_MS`] ago.
+pub const TOKEN_LOOK_MS: u64 = 500;
+/// Tokens of one name in a token file, count: the one in use and the one that replaces it.
+pub const TOKENS_OF_A_NAME: usize = 2;
 /// A token file is looked at for changes at most this often, milliseconds.
 pub const TOKEN_RELOAD_MS: u64 = 2_000;
 /// HTTP connections, count. For one more the connection that has been idle longest is closed.
@@ -285,6 +298,17 @@ pub const RPC_LIST_WEIGHT: u32 = 64;
 pub const EXECUTOR_LOGS_WAITING: usize = 64;
 /// How long a connection waits for room for a log chunk before it is refused, milliseconds.
 pub const EXECUTOR_LOG_WAIT_MS: u64 = 1_000;
+/// Attempts that an executor may name within [`EXECUTOR_FOREIGN_WINDOW_MS`] though it does not hold them, besides twice its slots, count;
+/// then its connection is closed.
+pub const EXECUTOR_FOREIGN_CLAIMS: usize = 64;
+/// Time in which those are counted, milliseconds.
+pub const EXECUTOR_FOREIGN_WINDOW_MS: u64 = 60_000;
+/// Attempts that one executor announces, besides eight times its slots, count; never more than twice [`EXECUTOR_SLOTS_MAX`].
+pub const EXECUTOR_ANNOUNCED: usize = 4_096;
+/// An attempt whose log is taken is asked for again after this, milliseconds: whether the executor still holds it.
+pub const EXECUTOR_LOG_GRANT_MS: u64 = 10_000;
+/// Attempts of one executor's connection of which is known that it may log, count.
+pub const EXECUTOR_LOG_GRANTS: usize = 4_096;
 /// Nodes that an executor is connected to, or tries to be, count.
 pub const EXECUTOR_NODES: usize = 256;
 /// Handler names, pools and labels that one executor registers, count each.
@@ -302,76 +326,6 @@ pub const TZDB_FILE_BYTES: u64 = 1 << 20;
 pub const TZDB_FILES: usize = 20_000;
 /// Levels of folders in `[node] tzdb_dir`, count; `America/Argentina/Ushuaia` has three.
 pub const TZDB_DEPTH: usize = 4;
-/// Longest name of a cluster, characters: a label of the DNS.
-pub const CLUSTER_NAME_CHARS: usize = 63;
-/// What a node remembers of what happened to its cluster, count.
-pub const CLUSTER_EVENTS: usize = 1_000;
-/// Longest `rpc.advertise`: it goes with every packet of membership, bytes.
-pub const RPC_ADVERTISE_BYTES: usize = 48;
-/// Addresses in `cluster.seeds`, count.
-pub const CLUSTER_SEEDS: usize = 64;
-/// Largest packet of membership, bytes: it must fit into one frame of any network.
-pub const GOSSIP_PACKET_BYTES: usize = 1_400;
-/// What a node says of itself in each packet, bytes.
-pub const GOSSIP_CARD_BYTES: usize = 336;
-/// Longest id of a gossip key, bytes.
-pub const GOSSIP_KEY_ID_BYTES: usize = 32;
-/// A packet whose sender's clock differs by more from ours is refused, milliseconds.
-pub const GOSSIP_CLOCK_MS: i64 = 30_000;
-/// Processes of which a node knows what they say of themselves, count.
-pub const GOSSIP_CARDS: usize = 1_024;
-/// Processes whose packets are told from repeated ones, count.
-pub const GOSSIP_REPLAY_SENDERS: usize = 1_024;
-/// Packets of one process behind its newest that are told from repeated ones, count; older ones are refused.
-pub const GOSSIP_REPLAY_WINDOW: usize = 1_024;
-/// Answers to packets that could not be opened, count a second.
-pub const GOSSIP_NOTICES_PER_SEC: u32 = 5;
-/// The same complaint about packets is told again after this long, milliseconds.
-pub const GOSSIP_LOG_EVERY_MS: u64 = 30_000;
-/// Packets of membership that are read before timers have their turn, count.
-pub const GOSSIP_PACKETS_A_TURN: usize = 256;
-/// Largest request or answer between nodes, bytes.
-pub const GATEWAY_MESSAGE_BYTES: usize = 1 << 20;
-/// Items of a long list that go to a shard with one call, bytes; its only item may be larger. Well below [`GATEWAY_MESSAGE_BYTES`].
-pub const CALL_PART_BYTES: usize = 256 << 10;
-/// The same, count: what the shard answers to each must fit as well.
-pub const CALL_PART_ITEMS: usize = 1_024;
-/// Requests and answers that travel together between nodes, bytes; a larger one travels alone.
-pub const GATEWAY_PARCEL_BYTES: usize = 64 << 10;
-/// Parcels to one node without a receipt, count.
-pub const GATEWAY_WINDOW: usize = 4;
-/// A node that gives no receipt for a parcel within this time has its connection closed, milliseconds.
-pub const GATEWAY_ACK_MS: u64 = 3_000;
-/// Requests and answers that wait to be sent to one node, count; over it callers get an error.
-pub const GATEWAY_OUTBOX_REQUESTS: usize = 4_096;
-/// Requests that wait for one node or its receipt, bytes; as many of answers.
-pub const GATEWAY_OUTBOX_BYTES: usize = 4 << 20;
-/// Requests of one node under way at another, count; over it they are refused.
-pub const GATEWAY_INBOX_REQUESTS: usize = 1_024;
-/// Connections of other nodes that are being made at once, count; further ones wait in the listen queue of the system.
-pub const GATEWAY_HANDSHAKES: usize = 64;
-/// Time in which a connection between nodes must be made, milliseconds.
-pub const GATEWAY_HANDSHAKE_MS: u64 = 3_000;
-/// What is sent to another node and not acknowledged by its system ends the connection after this long, milliseconds.
-pub const GATEWAY_USER_TIMEOUT_MS: u64 = 3_000;
-/// What two nodes say before a connection is made, bytes.
-pub const GATEWAY_HELLO_BYTES: usize = 1_024;
-/// Requests for rows of ownership under way at a CQL store, count; more wait.
-pub const CQL_LEASES_IN_FLIGHT: usize = 64;
-/// Requests for rows of lanes under way at a CQL store, count; more wait.
-pub const CQL_JOURNAL_IN_FLIGHT: usize = 128;
-/// Rows of the read model that one request to a CQL store writes, bytes; a larger row goes alone.
-pub const CQL_BATCH_BYTES: usize = 64 << 10;
-/// Rows of the read model that one request to a CQL store writes, count.
-pub const CQL_BATCH_ROWS: usize = 256;
-/// Rows of several partitions in one request to a CQL store, bytes: Cassandra warns from 5 KiB on.
-pub const CQL_SHARED_BATCH_BYTES: usize = 4 << 10;
-/// Partitions in one request to a CQL store, count: Cassandra warns above 10.
-pub const CQL_SHARED_BATCH_PARTITIONS: usize = 10;
-/// Largest record of a run that shares a row of a CQL store with others, bytes; a larger one has a row of its own.
-pub const PACKED_RUN_BYTES: usize = 2 << 10;
-/// Records of runs in one row of a CQL store, bytes.
-pub const PACK_BYTES: usize = 32 << 10;
 /// A line of a bulk create, bytes.
 pub const BULK_LINE_BYTES: usize = 256 << 10;
 /// Lines of a bulk create that are made durable together at most, count.

@@ -11,6 +11,17 @@ use std::collections::BTreeMap;
 
 pub use smol_str::SmolStr as Text;
 
+/// Whether a character of a name can be seen and does nothing else: no control character, no separator of lines or paragraphs, no sign
+/// that changes the direction of writing, nothing without a width.
+pub fn is_shown(c: char) -> bool {
+    let invisible = matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
+    !c.is_control() && !invisible
+}
+
 /// Labels of a stored definition: a map in one piece of memory, by key. Nothing on the way of a trigger looks at them, but each
 /// activation of a job reads and drops them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{Api, listener::Peer};
 use crate::auth::Caller;
-use axum::http::{HeaderMap, Request, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Request, Version, header};
 use campanile_schema::error::{ApiError, ErrorCode};
 
 /// The caller of a request, or 401 with what to do.
@@ -18,15 +18,21 @@ pub(super) fn caller(api: &Api, headers: &HeaderMap, peer: Option<Peer>) -> Resu
             None => refused("send a token of the token file: Authorization: Bearer TOKEN"),
         };
     };
-    let token = value.to_str().ok().and_then(|value| {
-        let (scheme, token) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-    });
-    match token.map(|token| api.authenticator.check(token)) {
+    match bearer(value).map(|token| api.authenticator.check(token)) {
         Some(Some(caller)) => Ok(caller),
         Some(None) => refused("the token is not known; make one with `campanile token new`"),
         None => refused("the Authorization header is not of the form: Bearer TOKEN"),
     }
+}
+
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// The token of a request that was let in; None: it came without one, in dev mode.
+pub(super) fn token(headers: &HeaderMap) -> Option<String> {
+    headers.get(header::AUTHORIZATION).and_then(bearer).map(str::to_owned)
 }
 
 /// A program on this machine, and not a page of another site that a browser on this machine was made to show: such a

@@ -1,5 +1,6 @@
 //! Server-sent events, written one after the other to a caller who may be slow or gone.
 
+use crate::auth::Authenticator;
 use axum::body::Bytes;
 use campanile_schema::error::ApiError;
 use serde::Serialize;
@@ -56,6 +57,17 @@ impl Events {
 
     async fn text(&self, text: String) -> Result<(), Over> {
         self.pieces.send(text.into()).await.map_err(|_| Over::Silent)
+    }
+}
+
+/// Waits until the token of a call is taken back. Without a token, in dev mode, that never comes.
+pub(super) async fn revoked(authenticator: Authenticator, token: Option<String>) {
+    let watched = token.and_then(|token| Some((authenticator.credential(&token)?, authenticator.changes()?)));
+    let Some((credential, mut changes)) = watched else { return std::future::pending().await };
+    while authenticator.still_knows(&credential) {
+        if changes.changed().await.is_err() {
+            return std::future::pending().await;
+        }
     }
 }
 

@@ -4,7 +4,8 @@
 //! and nothing is lost or told twice. A caller who does not read holds up one piece and a half, never the node.
 
 use super::{
-    events::{Events, Over, stopped},
+    access,
+    events::{Events, Over, revoked, stopped},
     problem::Problem,
     route::{Answered, Call},
     stream,
@@ -48,6 +49,7 @@ pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
     };
     let (pieces, response) = stream::answer(MEDIA, 1);
     let mut stopping = call.shared.stopping.clone();
+    let revoked = revoked(call.shared.api.authenticator.clone(), access::token(&call.headers));
     let mut follow = Follow {
         ops: call.ops,
         caller: call.caller,
@@ -64,6 +66,9 @@ pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
         let sent = tokio::select! {
             sent = timeout(limit, follow.send()) => sent.unwrap_or(Err(Over::Silent)),
             () = stopped(&mut stopping) => Err(Over::Silent),
+            () = revoked => {
+                Err(Over::Failed(ApiError::new(ErrorCode::Unauthenticated, "this token is not valid any more")))
+            }
         };
         if let Err(Over::Failed(error)) = sent {
             // Gone callers hear nothing.

@@ -21,18 +21,22 @@ pub(super) fn healthz(_: &Api, _: &Uri) -> Answered {
 pub(super) fn readyz(api: &Api, _: &Uri) -> Answered {
     let reasons = api.operations.scheduler.not_ready_reasons();
     if reasons.is_empty() {
-        return Ok(page("application/json", ready(&api.operations).to_string()));
+        return Ok(page("application/json", ready(&api.operations, api.authenticator.refused().is_some()).to_string()));
     }
     let error = ApiError::new(ErrorCode::NotReady, reasons.join("; "));
     Err(error.with_detail(json!({"ready": false, "reasons": reasons})).retry_after(1.0))
 }
 
 /// With what is wrong although it can take calls.
-fn ready(operations: &Operations) -> Value {
+fn ready(operations: &Operations, tokens_refused: bool) -> Value {
     let mut ready = json!({"ready": true});
     // Which files they are is for operators (system.info).
     if let Some(broken) = operations.files.broken() {
         ready["brokenFiles"] = json!(broken);
+    }
+    // What is wrong with it stands in the log, and `doctor` says it.
+    if tokens_refused {
+        ready["tokenFile"] = json!("NOT_IN_FORCE");
     }
     // Names only: how much room there is stands in the metrics.
     let short = operations.scheduler.disk_short();
@@ -125,11 +129,11 @@ mod tests {
         store.pretend_room(DiskRoom { journal: 1, snapshots: 2, history: 3, free, size: 1 << 40 });
         let session = samples::session(&store, opened, Retention::default()).await;
         let operations = Operations::new(Scheduler::new());
-        assert_eq!(ready(&operations), json!({"ready": true}), "nobody has looked");
+        assert_eq!(ready(&operations, false), json!({"ready": true}), "nobody has looked");
         operations.scheduler.set_session(Ok(session.directory.clone()));
         let deadline = Instant::now() + PATIENCE;
-        while ready(&operations) != json!({"ready": true, "diskShort": ["FREE_ROOM_LOW"]}) {
-            assert!(Instant::now() < deadline, "{}", ready(&operations));
+        while ready(&operations, false) != json!({"ready": true, "diskShort": ["FREE_ROOM_LOW"]}) {
+            assert!(Instant::now() < deadline, "{}", ready(&operations, false));
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         session.stop();

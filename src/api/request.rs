@@ -147,8 +147,9 @@ async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) 
         Handler::Metrics(page) => {
             if !api.open_metrics {
                 let caller = access::caller(api, request.headers(), peer)?;
-                if caller.role != Role::Operator {
-                    return Err(ApiError::new(ErrorCode::Forbidden, "metrics are about all tenants: for operators"));
+                if !matches!(caller.role, Role::Operator | Role::Metrics) {
+                    let message = "metrics are about all tenants: for operators, and for tokens of the role metrics";
+                    return Err(ApiError::new(ErrorCode::Forbidden, message));
                 }
             }
             page(api)
@@ -189,6 +190,11 @@ async fn call_of(
     peer: Option<Peer>,
 ) -> Result<(Call, Body), ApiError> {
     let caller = access::caller(&shared.api, request.headers(), peer)?;
+    if caller.role == Role::Metrics {
+        // Here and not only in the operations: none that is added later may forget it.
+        let message = "a credential for metrics reads /metrics only";
+        return Err(ApiError::new(ErrorCode::Forbidden, message));
+    }
     shared.api.authenticator.admit(&caller)?;
     body::check_encoding(request.headers())?;
     let path = path_of(request).await?;

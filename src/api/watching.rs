@@ -5,7 +5,8 @@
 //! read loses changes and is told how many; it never holds up the node.
 
 use super::{
-    events::{Events, Over, stopped},
+    access,
+    events::{Events, Over, revoked, stopped},
     follow,
     problem::Problem,
     route::{Answered, Call, Route},
@@ -151,10 +152,14 @@ fn send(call: Call, mut watch: Watch, wait_sec: Option<u64>) -> Answered {
     let (pieces, response) = stream::answer(follow::MEDIA, 1);
     let events = Events::new(pieces);
     let mut stopping = call.shared.stopping.clone();
+    let revoked = revoked(call.shared.api.authenticator.clone(), access::token(&call.headers));
     tokio::spawn(async move {
         let sent = tokio::select! {
             sent = timeout(limit, tell(&mut watch, &events)) => sent.unwrap_or(Err(Over::Silent)),
             () = stopped(&mut stopping) => Err(Over::Silent),
+            () = revoked => {
+                Err(Over::Failed(ApiError::new(ErrorCode::Unauthenticated, "this token is not valid any more")))
+            }
             () = events.gone() => Err(Over::Silent),
         };
         if let Err(Over::Failed(error)) = sent {

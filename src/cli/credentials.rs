@@ -5,7 +5,7 @@ use super::{
     output::{self, Format},
 };
 use crate::{
-    auth::{Caller, Role, new_token, token_line},
+    auth::{Caller, Role, check_with, new_token, token_line},
     private,
     secrets::new_key_line,
 };
@@ -22,7 +22,7 @@ pub(super) enum TokenCommand {
         /// Name of the credential, for the audit log
         #[arg(long)]
         name: String,
-        /// operator (everything), tenant (one tenant's jobs and runs) or executor (takes runs of its pools)
+        /// operator (everything), tenant (one tenant's jobs and runs), executor (takes runs of its pools) or metrics (reads /metrics)
         #[arg(long)]
         role: Role,
         /// The tenant, for role tenant
@@ -31,7 +31,8 @@ pub(super) enum TokenCommand {
         /// The pools, for role executor; for role tenant those that its jobs may name (default: any)
         #[arg(long, value_delimiter = ',')]
         pools: Vec<String>,
-        /// Append the line to this token file (made when missing)
+        /// Append the line to this token file (made when missing). A name that the file has gets a second token, for the time until
+        /// the first one's line is removed
         #[arg(long, value_name = "FILE")]
         append: Option<PathBuf>,
     },
@@ -47,14 +48,20 @@ pub(super) fn token(command: TokenCommand, format: Format) -> Result<(), Failure
     let TokenCommand::New { name, role, tenant, pools, append } = command;
     let token = new_token().map_err(Failure::here)?;
     let line = token_line(&token, &Caller { name, role, tenant, pools }).map_err(Failure::usage)?;
-    if let Some(path) = &append {
-        append_private(path, &format!("{line}\n"))?;
-    }
+    let second = match &append {
+        Some(path) => append_checked(path, &line)?,
+        None => false,
+    };
     match (format, append) {
         (Format::Json | Format::Yaml, _) => output::one(format, &json!({"token": token, "line": line})),
         (Format::Table, Some(path)) => {
             output::text(&format!("{token}\n"));
             eprintln!("The token above is shown only now. Its line was added to {}.", path.display());
+            if second {
+                eprintln!(
+                    "It is the second token of its name, and both are valid. Remove the line of the first when nobody uses it any more."
+                );
+            }
             Ok(())
         }
         (Format::Table, None) => {
@@ -91,6 +98,20 @@ pub(super) fn create_private(path: &Path, text: &str) -> std::io::Result<()> {
 
 pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     create_private(path, text).map_err(|error| Failure::here(format!("{}: {error}", path.display())))
+}
+
+/// Adds a line that the file may have; else nothing is written. True: the name has two tokens now.
+fn append_checked(path: &Path, line: &str) -> Result<bool, Failure> {
+    let before = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Failure::here(format!("{}: {error}", path.display()))),
+    };
+    let second = check_with(&before, line)
+        .map_err(|why| Failure::usage(format!("{}: nothing was added: {why}", path.display())))?;
+    let apart = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    append_private(path, &format!("{apart}{line}\n"))?;
+    Ok(second)
 }
 
 fn append_private(path: &Path, text: &str) -> Result<(), Failure> {

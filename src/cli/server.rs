@@ -63,6 +63,9 @@ no token file is configured, so nobody could call this node. Make a credential a
   campanile server --token-file tokens        (or [auth] token_file in the configuration)
 To try things on this machine without any of that: campanile dev";
 
+/// Credential of the node's own executor. With a blank, so that no line of a token file can have it.
+const OWN_EXECUTOR: &str = "own executor";
+
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     let with_parent = args.with_parent;
     let config = configured(args)?;
@@ -88,7 +91,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         slots => {
             let token = new_token().map_err(Failure::here)?;
             let pools = vec![config.executor.pool.clone()];
-            let caller = Caller { name: "own-executor".to_owned(), role: Role::Executor, tenant: None, pools };
+            let caller = Caller { name: OWN_EXECUTOR.to_owned(), role: Role::Executor, tenant: None, pools };
             authenticator = authenticator.and(&token, caller);
             Some((token, config.executor.pool.clone(), slots))
         }

@@ -1,14 +1,17 @@
 //! `campanile config ...`.
 
 use super::{failure::Failure, output};
-use crate::config::{Config, DEFAULT_FILE};
-use std::path::PathBuf;
+use crate::{
+    auth::Authenticator,
+    config::{Config, DEFAULT_FILE},
+};
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
     /// Print a configuration file with every setting, its meaning and its default
     Default,
-    /// Check a configuration file, and the environment over it
+    /// Check a configuration file, the environment over it, and the token file that it names
     Check { file: PathBuf },
 }
 
@@ -20,10 +23,12 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Check { file } => match Config::load(Some(&file), super::server::environment()) {
             Ok(config) => {
-                output::text(&format!("{}: ok\n", file.display()));
                 if config.auth.token_file.is_empty() {
                     eprintln!("note: [auth] token_file is not set; `campanile server` needs it");
+                } else if let Err(error) = Authenticator::from_file(Path::new(&config.auth.token_file)) {
+                    return Err(Failure::usage(format!("[auth] token_file: {error}")));
                 }
+                output::text(&format!("{}: ok\n", file.display()));
                 Ok(())
             }
             Err(errors) => {

@@ -43,7 +43,7 @@ impl CommandSpec {
 }
 
 /// What the attempt tells its command, as `CAMPANILE_*` variables.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct AttemptEnv {
     pub job_id: u64,
     pub job_name: String,
@@ -60,6 +60,10 @@ pub struct AttemptEnv {
     /// Opened secret params: `CAMPANILE_SECRET_<name>`, and `***` wherever their values show in the output.
     pub secrets: BTreeMap<String, String>,
 }
+
+campanile_schema::redacted_debug!(AttemptEnv {
+    job_id, job_name, run_id, attempt, token, logical_time, source, params_json, traceparent,
+} hides { secrets });
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

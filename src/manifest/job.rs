@@ -57,7 +57,7 @@ pub struct Metadata {
 }
 
 /// When it is due and what it does. Of `schedule`, `every`, `afterLast` and `at` one at most; without any it runs only by hand.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Spec {
     /// Due by this cron expression.
@@ -147,6 +147,13 @@ pub struct Spec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 }
+
+campanile_schema::redacted_debug!(Spec {
+    schedule, dialect, time_zone, gap, overlap, every, anchor_at, after_last, at, start_at, end_at, jitter,
+    misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout,
+    idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, params,
+    priority, resources,
+} hides { secret_params });
 
 /// `maxAttempts` counts the first try.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

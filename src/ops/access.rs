@@ -17,6 +17,9 @@ pub(super) fn caller(caller: &Caller) -> Answer<()> {
     match caller.role {
         Role::Operator | Role::Tenant => Ok(()),
         Role::Executor => Err(forbidden("an executor's credential cannot call this; use an operator's or a tenant's")),
+        Role::Metrics => {
+            Err(forbidden("a credential for metrics reads /metrics only; use an operator's or a tenant's"))
+        }
     }
 }
 
@@ -24,7 +27,7 @@ pub(super) fn caller(caller: &Caller) -> Answer<()> {
 pub(super) fn operator(who: &Caller) -> Answer<()> {
     match who.role {
         Role::Operator => Ok(()),
-        Role::Tenant | Role::Executor => Err(forbidden("only an operator's credential may do this")),
+        Role::Tenant | Role::Executor | Role::Metrics => Err(forbidden("only an operator's credential may do this")),
     }
 }
 
@@ -34,7 +37,7 @@ pub(super) fn bound_to(who: &Caller) -> Answer<Option<&str>> {
     match (who.role, who.tenant.as_deref()) {
         (Role::Tenant, None) => Err(forbidden("this credential names no tenant")),
         (Role::Tenant, tenant @ Some(_)) => Ok(tenant),
-        (Role::Operator | Role::Executor, _) => Ok(None),
+        (Role::Operator | Role::Executor | Role::Metrics, _) => Ok(None),
     }
 }
 

@@ -5,11 +5,12 @@ use super::{
     Server, calls,
     executor::{self, ExecutorEnd},
     outbox::{self, Out},
+    places::Seat,
     reply::Reply,
     watching::{self, Watches},
 };
 use crate::{
-    auth::{Caller, Role},
+    auth::{Authenticator, Caller, Credential, Role},
     tls::Transport,
 };
 use campanile_schema::{
@@ -26,7 +27,7 @@ use campanile_schema::{
         method as m,
     },
 };
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
@@ -56,25 +57,45 @@ enum Flow {
     End(End),
 }
 
+/// As what a connection is counted.
+enum HasPlace {
+    Peer { _seat: Seat<IpAddr> },
+    Credential { _seat: Seat<String> },
+}
+
 struct Connection {
     server: Arc<Server>,
     number: u64,
     out: mpsc::Sender<Out>,
     room: Arc<Semaphore>,
     who: Option<(Arc<Caller>, ConnectionRole)>,
+    place: HasPlace,
+    /// Told to [`revoked`].
+    credential: watch::Sender<Option<Credential>>,
     executor: ExecutorEnd,
     watches: Watches,
 }
 
-pub(super) async fn run(transport: Transport, number: u64, server: Arc<Server>, stop: watch::Receiver<bool>) {
+pub(super) async fn run(
+    transport: Transport,
+    number: u64,
+    peer: Seat<IpAddr>,
+    server: Arc<Server>,
+    stop: watch::Receiver<bool>,
+) {
     match transport {
-        Transport::Plain(stream) => serve(stream.into_split(), number, server, stop).await,
-        Transport::Secure(stream) => serve(tokio::io::split(*stream), number, server, stop).await,
+        Transport::Plain(stream) => serve(stream.into_split(), number, peer, server, stop).await,
+        Transport::Secure(stream) => serve(tokio::io::split(*stream), number, peer, server, stop).await,
     }
 }
 
-async fn serve<R, W>((read, write): (R, W), number: u64, server: Arc<Server>, mut stop: watch::Receiver<bool>)
-where
+async fn serve<R, W>(
+    (read, write): (R, W),
+    number: u64,
+    peer: Seat<IpAddr>,
+    server: Arc<Server>,
+    mut stop: watch::Receiver<bool>,
+) where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
@@ -84,10 +105,22 @@ where
     let mut writer = tokio::spawn(outbox::run(write, waiting));
     let room = Arc::new(Semaphore::new(RPC_REQUESTS_IN_FLIGHT));
     let executor = ExecutorEnd::new(server.clone(), number, out.clone());
-    let mut connection =
-        Connection { server, number, out: out.clone(), room, who: None, executor, watches: Watches::new() };
+    let (credential, known) = watch::channel(None);
+    let revoked = revoked(server.authenticator.clone(), known);
+    let mut connection = Connection {
+        server,
+        number,
+        out: out.clone(),
+        room,
+        who: None,
+        place: HasPlace::Peer { _seat: peer },
+        credential,
+        executor,
+        watches: Watches::new(),
+    };
     let end = tokio::select! {
         end = connection.read(read) => end,
+        () = revoked => End::Fault(ApiError::new(ErrorCode::Unauthenticated, "this token is not valid any more")),
         _ = stop.wait_for(|stop| *stop) => End::Stopping,
     };
     let patience = Duration::from_millis(RPC_CLOSE_MS);
@@ -115,11 +148,29 @@ where
     gauge.decrement(1.0);
 }
 
+/// Waits until the connection's token is taken back, or stands for another caller than it did.
+async fn revoked(authenticator: Authenticator, mut known: watch::Receiver<Option<Credential>>) {
+    let Some(mut changes) = authenticator.changes() else { return std::future::pending().await };
+    let Ok(credential) = known.wait_for(Option::is_some).await.map(|known| known.clone()) else {
+        return std::future::pending().await;
+    };
+    loop {
+        changes.mark_unchanged();
+        if credential.as_ref().is_some_and(|credential| !authenticator.still_knows(credential)) {
+            return;
+        }
+        if changes.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
 impl Connection {
     async fn read(&mut self, mut read: impl AsyncRead + Unpin) -> End {
         let mut decoder = Decoder::new(BEFORE_HELLO);
         let hello_until = Instant::now() + Duration::from_millis(RPC_HELLO_MS);
         let mut room = FIRST_READ_BYTES;
+        let mut unfinished = self.server.places.unfinished();
         loop {
             let until = match (&self.who, decoder.unfinished()) {
                 (None, _) => hello_until,
@@ -135,7 +186,8 @@ impl Connection {
             };
             match received {
                 Ok(0) | Err(_) => return End::Peer,
-                Ok(bytes) if bytes >= room => room = (room * 4).min(RPC_READ_BYTES),
+                // Nobody unknown makes the node read more at once than a frame may have.
+                Ok(bytes) if bytes >= room && self.who.is_some() => room = (room * 4).min(RPC_READ_BYTES),
                 Ok(_) => {}
             }
             loop {
@@ -149,6 +201,9 @@ impl Connection {
                     Flow::Greeted => decoder.set_limits(AFTER_HELLO),
                     Flow::End(end) => return end,
                 }
+            }
+            if let Err(full) = unfinished.holds(decoder.unfinished()) {
+                return End::Fault(full);
             }
         }
     }
@@ -194,9 +249,11 @@ impl Connection {
     async fn hello(&mut self, id: u32, params: Params<'_>) -> Flow {
         let reply = Reply::new(id, self.out.clone(), None);
         match self.greet(params) {
-            Ok((who, role, welcome)) => {
-                tracing::debug!(connection = self.number, caller = who.name, "hello");
-                self.who = Some((Arc::new(who), role));
+            Ok((who, place, role, welcome)) => {
+                self.place = HasPlace::Credential { _seat: place };
+                tracing::debug!(connection = self.number, caller = who.caller.name, "hello");
+                self.who = Some((who.caller.clone(), role));
+                self.credential.send_replace(Some(who));
                 reply.send(&Ok(welcome)).await;
                 Flow::Greeted
             }
@@ -208,7 +265,7 @@ impl Connection {
         }
     }
 
-    fn greet(&self, params: Params<'_>) -> Result<(Caller, ConnectionRole, Welcome), ApiError> {
+    fn greet(&self, params: Params<'_>) -> Result<(Credential, Seat<String>, ConnectionRole, Welcome), ApiError> {
         let hello: Hello = params.read()?;
         if hello.protocol == 0 {
             return Err(ApiError::new(ErrorCode::InvalidArgument, "protocol: versions begin with 1"));
@@ -216,12 +273,21 @@ impl Connection {
         let who = self
             .server
             .authenticator
-            .check(&hello.token)
+            .credential(&hello.token)
             .ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "this token is not known"))?;
-        if hello.role == ConnectionRole::Executor && who.role == Role::Tenant {
-            let message = "a tenant's token cannot run jobs; use an executor's";
-            return Err(ApiError::new(ErrorCode::Forbidden, message));
+        match (who.caller.role, hello.role) {
+            (Role::Tenant, ConnectionRole::Executor) => {
+                let message = "a tenant's token cannot run jobs; use an executor's";
+                return Err(ApiError::new(ErrorCode::Forbidden, message));
+            }
+            (Role::Metrics, ConnectionRole::Caller | ConnectionRole::Executor) => {
+                let message = "a credential for metrics reads /metrics over HTTP only";
+                return Err(ApiError::new(ErrorCode::Forbidden, message));
+            }
+            (Role::Tenant, ConnectionRole::Caller)
+            | (Role::Operator | Role::Executor, ConnectionRole::Caller | ConnectionRole::Executor) => {}
         }
+        let place = self.server.places.greeted(&who.caller.name)?;
         let welcome = Welcome {
             protocol: hello.protocol.min(WIRE_FORMAT),
             server: concat!("campanile/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -232,7 +298,7 @@ impl Connection {
             lease_ms: LEASE_MS,
             credit_ms: CREDIT_MS,
         };
-        Ok((who, hello.role, welcome))
+        Ok((who, place, hello.role, welcome))
     }
 
     /// Waits for room, then hands the call out. Executors' own messages stay in order as far as it matters.

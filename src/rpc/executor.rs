@@ -4,23 +4,27 @@
 
 use super::{
     Server,
+    claims::ForeignClaims,
     logs::LogLane,
     members::{self, Telling},
     outbox::Out,
     reply::Reply,
 };
 use crate::auth::{Caller, Role};
+use campanile_actors::scheduler::session_taken;
+use campanile_core::job::Claimant;
+use campanile_schema::text::is_shown;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::ExecutorSession,
     limits::{
-        ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, EXECUTOR_BATCH, EXECUTOR_NAMES, EXECUTOR_SLOTS_MAX, LABEL_BYTES,
-        LOG_CHUNK_BYTES, NAME_CHARS, RPC_OUTBOX_FRAMES, TENANT_CHARS,
+        ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, EXECUTOR_ANNOUNCED, EXECUTOR_BATCH, EXECUTOR_NAMES, EXECUTOR_SLOTS_MAX,
+        LABEL_BYTES, LOG_CHUNK_BYTES, NAME_CHARS, RPC_OUTBOX_FRAMES, TENANT_CHARS,
     },
     rpc::{
         calls::NoBody,
         codec::Params,
-        executor::{Announce, Credit, Ended, Finish, Heartbeat, LogChunk, Register},
+        executor::{Announce, Announced, Credit, Ended, Finish, FinishOutcome, Heartbeat, Held, LogChunk, Register},
         method as m,
     },
 };
@@ -51,8 +55,12 @@ pub(super) struct ExecutorEnd {
 
 struct Registration {
     session: ExecutorSession,
+    by: Arc<Claimant>,
     slots: u32,
     logs: LogLane,
+    /// Parts of an announcement under way.
+    announcing: Vec<Held>,
+    foreign: Arc<ForeignClaims>,
     /// Once it is registered, on a node of a cluster.
     _telling: Option<Telling>,
 }
@@ -113,16 +121,25 @@ impl ExecutorEnd {
             Ok(register) => register,
             Err(error) => return refuse(reply, error).await,
         };
-        if let Some(before) = self.registered.take() {
-            self.server.leaves(before.session, self.connection);
-        }
         let (session, slots) = (register.session, register.slots);
         let scheduler = &self.server.operations.scheduler;
         let (pushes_in, pushes) = mpsc::channel(RPC_OUTBOX_FRAMES);
-        self.server.takes(session, self.connection);
-        let logs = LogLane::new(scheduler.clone(), session);
-        self.registered = Some(Registration { session, slots, logs, _telling: None });
-        let outcome = scheduler.executor_register(register, pushes_in).await;
+        let by = Arc::new(claimant(who, session));
+        if !self.server.takes(session, self.connection, &by.credential) {
+            return refuse(reply, session_taken()).await;
+        }
+        // Not before it has the new one: a refusal changes nothing.
+        if let Some(before) = self.registered.take()
+            && before.session != session
+        {
+            self.server.leaves(before.session, self.connection);
+        }
+        let foreign = Arc::new(ForeignClaims::new(slots, by.clone(), self.out.clone(), self.server.complaints.clone()));
+        let logs = LogLane::new(scheduler.clone(), by.clone(), foreign.clone());
+        let announcing = Vec::new();
+        self.registered =
+            Some(Registration { session, by: by.clone(), slots, logs, announcing, foreign, _telling: None });
+        let outcome = scheduler.executor_register(register, by, pushes_in).await;
         match (&outcome, reply) {
             (Ok(_), reply) => {
                 // None: a registration as a notification; the executor does not want to know its epochs.
@@ -136,6 +153,10 @@ impl ExecutorEnd {
                 }
             }
             (Err(error), reply) => {
+                if error.known() == ErrorCode::Forbidden {
+                    // The session of another credential goes on.
+                    self.server.gives_back(session, self.connection);
+                }
                 self.registered = None;
                 self.server.leaves(session, self.connection);
                 refuse(reply, error.clone()).await;
@@ -166,18 +187,41 @@ impl ExecutorEnd {
         Ok(())
     }
 
-    async fn announce(&self, params: Params<'_>, reply: Option<Reply>) {
-        let outcome = match (self.session(), params.read::<Announce>()) {
-            (Ok(registration), Ok(announce)) if announce.held.len() <= EXECUTOR_BATCH => {
-                self.server.operations.scheduler.executor_announce(registration.session, announce).await
+    async fn announce(&mut self, params: Params<'_>, reply: Option<Reply>) {
+        let outcome = match self.gather(params) {
+            Ok(Some((session, held))) => {
+                let outcome = self.server.operations.scheduler.executor_announce(session, held).await;
+                if let (Ok(Announced { stop }), Some(registration)) = (&outcome, &self.registered) {
+                    registration.foreign.refused(stop.iter().map(|held| (held.run, held.token))).await;
+                }
+                outcome
             }
-            (Ok(_), Ok(_)) => Err(too_many("held")),
-            (Err(error), _) | (_, Err(error)) => Err(error),
+            Ok(None) => Ok(Announced::default()),
+            Err(error) => Err(error),
         };
         match reply {
             Some(reply) => reply.send(&outcome).await,
             None => drop(outcome),
         }
+    }
+
+    /// Takes a part of an announcement; Some: it is whole. Parts are the connection's, and go with it.
+    fn gather(&mut self, params: Params<'_>) -> Result<Option<(ExecutorSession, Vec<Held>)>, ApiError> {
+        self.session()?;
+        let announce: Announce = params.read()?;
+        let Some(registration) = &mut self.registered else { return Ok(None) };
+        let most = (8 * registration.slots as usize + EXECUTOR_ANNOUNCED).min(2 * EXECUTOR_SLOTS_MAX as usize);
+        if announce.held.len() > EXECUTOR_BATCH || registration.announcing.len() + announce.held.len() > most {
+            registration.announcing = Vec::new();
+            return Err(if announce.held.len() > EXECUTOR_BATCH {
+                too_many("held")
+            } else {
+                invalid(format!("held: at most {most} attempts together for {} slots", registration.slots))
+            });
+        }
+        registration.announcing.extend(announce.held);
+        let whole = (!announce.more).then(|| std::mem::take(&mut registration.announcing));
+        Ok(whole.map(|held| (registration.session, held)))
     }
 
     /// Starts handing in results; the answer comes when they are durable.
@@ -199,11 +243,17 @@ impl ExecutorEnd {
             self.give_credit(registration, credit);
         }
         finish.items.iter_mut().for_each(bound);
-        let (session, mark) = (registration.session, registration.logs.mark());
+        let (by, foreign, mark) = (registration.by.clone(), registration.foreign.clone(), registration.logs.mark());
         let scheduler = self.server.operations.scheduler.clone();
         tokio::spawn(async move {
             mark.reached().await;
-            let outcome = scheduler.executor_finish(session, finish).await;
+            let named: Vec<_> = finish.items.iter().map(|ended| (ended.run, ended.token)).collect();
+            let outcome = scheduler.executor_finish(&by, finish).await;
+            if let Ok(finished) = &outcome {
+                let stale =
+                    finished.outcomes.iter().zip(named).filter(|(outcome, _)| **outcome == FinishOutcome::Stale);
+                foreign.refused(stale.map(|(_, attempt)| attempt)).await;
+            }
             if let Some(reply) = reply {
                 reply.send(&outcome).await;
             }
@@ -230,6 +280,17 @@ async fn refuse(reply: Option<Reply>, error: ApiError) {
     }
 }
 
+/// The session as its attempts know it.
+fn claimant(who: &Caller, session: ExecutorSession) -> Claimant {
+    let pools = match who.role {
+        Role::Operator => None,
+        Role::Executor | Role::Tenant | Role::Metrics => {
+            Some(who.pools.iter().map(|pool| pool.as_str().into()).collect())
+        }
+    };
+    Claimant { session, credential: who.name.as_str().into(), pools }
+}
+
 fn invalid(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::InvalidArgument, message)
 }
@@ -249,10 +310,11 @@ fn check(who: &Caller, register: Register) -> Result<Register, ApiError> {
                 return Err(ApiError::new(ErrorCode::Forbidden, message));
             }
         }
-        Role::Tenant => {
-            return Err(ApiError::new(ErrorCode::Forbidden, "a tenant's token cannot run jobs; use an executor's"));
+        Role::Tenant | Role::Metrics => {
+            return Err(ApiError::new(ErrorCode::Forbidden, "this token cannot run jobs; use an executor's"));
         }
     }
+    check_texts(&register)?;
     if !(1..=NAME_CHARS).contains(&register.executor_id.chars().count()) {
         return Err(invalid(format!("executorId: 1 to {NAME_CHARS} characters")));
     }
@@ -277,6 +339,24 @@ fn check(who: &Caller, register: Register) -> Result<Register, ApiError> {
         return Err(invalid("cpu: a number of cores, 0 for no limit"));
     }
     Ok(register)
+}
+
+/// Names are shown to people and logged: no line breaks, no escapes of terminals, nothing that cannot be seen.
+fn check_texts(register: &Register) -> Result<(), ApiError> {
+    let texts = [("executorId", &register.executor_id)]
+        .into_iter()
+        .chain(register.pools.iter().map(|pool| ("pools", pool)))
+        .chain(register.handlers.iter().map(|handler| ("handlers", handler)))
+        .chain(register.labels.iter().flat_map(|(key, value)| [("labels", key), ("labels", value)]));
+    for (field, text) in texts {
+        if let Some(c) = text.chars().find(|c| !is_shown(*c)) {
+            let code = u32::from(c);
+            return Err(invalid(format!(
+                "{field}: the character U+{code:04X} cannot stand in it: it is a control character, or invisible"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn checked(chunk: LogChunk) -> Result<LogChunk, ApiError> {

@@ -91,7 +91,9 @@ impl Outbox {
                 // Everyone who could have an answer to write is gone.
                 self.closing |= count == 0;
                 for item in items.drain(..) {
-                    self.take(item);
+                    if !self.closing {
+                        self.take(item);
+                    }
                 }
             }
             push = next(&mut self.pushes) => self.push(push),

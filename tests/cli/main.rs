@@ -13,5 +13,6 @@ mod on_terminals;
 mod program;
 mod snapshots;
 mod terminal;
+mod tokens;
 mod watch;
 mod zones;

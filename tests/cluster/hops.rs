@@ -4,6 +4,7 @@ use crate::{
     spread,
     town::{SHARDS, Town},
 };
+use campanile_core::job::Claimant;
 use campanile_schema::{
     error::ErrorCode,
     ids::{ExecutorSession, JobId, RunId, SLOTS, ShardId, Token, shard_of_slot, slot_of},
@@ -13,6 +14,7 @@ use campanile_schema::{
     record::AttemptState,
     rpc::executor::{Ended, Finish, FinishOutcome},
 };
+use std::sync::Arc;
 
 async fn town(nodes: &[u64]) -> Town {
     let mut town = Town::new();
@@ -106,7 +108,8 @@ async fn results_for_a_shard_of_another_node_come_there_however_large_they_are()
     let items: Vec<Ended> = (1..=count as u64).map(ended).collect();
     assert!(items.iter().all(|ended| ended.run.shard(SHARDS) == shard));
     let finish = Finish { items, credit: None };
-    let finished = town.scheduler(1).executor_finish(ExecutorSession(1), finish).await.unwrap();
+    let by = Arc::new(Claimant { session: ExecutorSession(1), credential: "x".into(), pools: None });
+    let finished = town.scheduler(1).executor_finish(&by, finish).await.unwrap();
     // Nobody knows these runs any more: what came back in vain would be sent again for ever.
     assert_eq!(finished.outcomes, vec![FinishOutcome::Stale; count]);
     stop(town, &[1, 2]).await;

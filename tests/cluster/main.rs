@@ -1,6 +1,7 @@
 //! Several nodes, one store: shards spread, any node takes any call, and what a node leaves is served by others.
 #![allow(clippy::unwrap_used)]
 
+mod claims;
 mod clocks;
 mod desk;
 mod executors;

@@ -3,7 +3,15 @@
 use crate::server::{OPERATOR, Server};
 use campanile_client::Client;
 use campanile_schema::{
-    limits::{HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_PEER, HTTP_HEAD_MS, RPC_CONNECTIONS},
+    limits::{
+        HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_PEER, HTTP_HEAD_MS, RPC_CONNECTIONS, RPC_FRAME_BEFORE_HELLO_BYTES,
+        RPC_HELLO_MS, RPC_UNFINISHED_BYTES, RPC_UNGREETED_PER_PEER,
+    },
+    rpc::{
+        encode,
+        hello::{ConnectionRole, Hello},
+        method,
+    },
     view::JobFilter,
 };
 use std::{
@@ -15,6 +23,9 @@ use std::{
 
 /// It only ends a test that hangs: whatever a busy machine does, it is not reached.
 const PATIENCE: Duration = Duration::from_secs(180);
+#[path = "../support/poll.rs"]
+mod poll;
+
 /// Of each process.
 const CONNECTIONS: usize = 5_000;
 /// Where the other processes connect.
@@ -65,6 +76,70 @@ fn slow_and_silent_rpc_connections_are_bounded() {
     let grown = resident_kb().saturating_sub(before);
     assert!(grown < 256 << 10, "{grown} KiB more");
     holders.let_go();
+}
+
+/// Before the hello a frame may be small only, and one address holds few connections; after it all unfinished frames have one budget.
+#[test]
+fn frames_that_do_not_end_are_bounded_for_all_connections_together() {
+    const LARGE: usize = 3_900_000;
+    let server = Server::start();
+    let closed = |stream: &mut TcpStream, begun: &mut Vec<u8>| {
+        let mut bytes = [0; 4096];
+        stream.set_nonblocking(true).unwrap();
+        loop {
+            match stream.read(&mut bytes) {
+                Ok(0) => return true,
+                Ok(n) => begun.extend_from_slice(&bytes[..n]),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return false,
+                Err(_) => return true,
+            }
+        }
+    };
+    // A call whose params are bytes that do not end.
+    let mut call = b"\x94\x00\x01\xa7job.get\x91\xc6".to_vec();
+    call.extend_from_slice(&(LARGE as u32 + 1).to_be_bytes());
+
+    let mut silent: Vec<_> = (0..RPC_UNGREETED_PER_PEER).map(|_| TcpStream::connect(server.rpc()).unwrap()).collect();
+    let mut one_more = TcpStream::connect(server.rpc()).unwrap();
+    let mut told = Vec::new();
+    let _ = one_more.read_to_end(&mut told);
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("have not said hello yet"), "{told}");
+    for stream in &mut silent {
+        // The node may hang up before all of it is written.
+        let _ = stream.write_all(&call).and_then(|()| stream.write_all(&vec![0; RPC_FRAME_BEFORE_HELLO_BYTES]));
+    }
+    let mut said = Vec::new();
+    for stream in &mut silent {
+        poll::eventually("a large frame before the hello is refused", || closed(stream, &mut said).then_some(()));
+    }
+    drop(silent);
+
+    let mut hello = Vec::new();
+    let role = ConnectionRole::Caller;
+    let greeting = Hello { protocol: 1, token: OPERATOR.to_owned(), role, client: "test".to_owned() };
+    encode::request(&mut hello, 1, method::HELLO, &greeting).unwrap();
+    let count = RPC_UNFINISHED_BYTES / LARGE + 8;
+    let mut greeted: Vec<_> = (0..count)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.rpc()).unwrap();
+            stream.write_all(&hello).unwrap();
+            // Its answer: from now on large frames may come.
+            assert!(stream.read(&mut [0; 512]).unwrap() > 0);
+            let _ = stream.write_all(&call).and_then(|()| stream.write_all(&vec![0; LARGE]));
+            (stream, Vec::new())
+        })
+        .collect();
+    poll::eventually("those beyond the budget are closed", || {
+        let ended = greeted.iter_mut().filter_map(|(stream, said)| closed(stream, said).then_some(said));
+        let texts: Vec<_> = ended.map(|said| String::from_utf8_lossy(said).into_owned()).collect();
+        texts.iter().any(|text| text.contains("unfinished messages")).then_some(())
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let listed = runtime.block_on(async {
+        Client::connect(server.rpc(), OPERATOR).await.unwrap().job_list(JobFilter::default()).await
+    });
+    assert!(listed.is_ok(), "small calls are taken: {listed:?}");
 }
 
 /// One that is never done with its first line gets no answer, and no place for ever.

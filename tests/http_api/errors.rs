@@ -1,7 +1,7 @@
 //! Every way in which a request can be refused before the scheduler sees it, and the scheduler's refusals.
 use crate::{
     raw,
-    server::{EXECUTOR, OPERATOR, Server},
+    server::{EXECUTOR, METRICS, OPERATOR, Server},
 };
 use campanile::secrets::{KeyRing, new_key_line};
 use serde_json::json;
@@ -282,6 +282,47 @@ fn a_body_over_the_limit_is_refused_and_the_answer_arrives() {
                  transfer-encoding: chunked\r\n\r\n";
     let chunked = b"2d\r\n{\"name\":\"chunks\",\"trigger\":{\"type\":\"MANUAL\"}}\r\n0\r\n\r\n";
     raw::send(&server.address, head, chunked).expect(201);
+}
+
+/// Every route of the document, and every method of RPC at the hello.
+#[test]
+fn a_token_for_metrics_reads_metrics_and_nothing_else() {
+    let server = Server::with(|options| options.open_metrics = false);
+    let document = server.get("/openapi.json").expect(200);
+    let mut refused = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let verbs = methods.as_object().unwrap().keys().map(|verb| verb.to_uppercase());
+        for verb in verbs.filter(|verb| ["GET", "POST", "PUT", "DELETE"].contains(&verb.as_str())) {
+            let path = path
+                .split('/')
+                .map(|part| if part.starts_with('{') { "1" } else { part })
+                .collect::<Vec<_>>()
+                .join("/");
+            // What everybody may see, it may see too.
+            if raw::call(&server.address, &verb, &path, &[], b"").status != 401 {
+                assert!(
+                    ["/", "/errors", "/healthz", "/readyz", "/openapi.json"].contains(&path.as_str())
+                        || path.contains("schema"),
+                    "{path}"
+                );
+                continue;
+            }
+            if path == "/metrics" {
+                continue;
+            }
+            server.call(METRICS, &verb, &path, None).problem("403_FORBIDDEN");
+            refused += 1;
+        }
+    }
+    assert!(refused > 40, "{refused} routes");
+    // There are no metrics in this node: that is another answer than for who may not read them.
+    server.call(METRICS, "GET", "/metrics", None).problem("404_NOT_FOUND");
+    server.call(EXECUTOR, "GET", "/metrics", None).problem("403_FORBIDDEN");
+    server.call(METRICS, "GET", "/readyz", None).expect(200);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let greeted = runtime.block_on(campanile_client::Client::connect(server.rpc(), METRICS));
+    let refused = greeted.err().unwrap().to_string();
+    assert!(refused.contains("a credential for metrics reads /metrics over HTTP only"), "{refused}");
 }
 
 #[test]

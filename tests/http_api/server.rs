@@ -18,6 +18,7 @@ pub const OPERATOR: &str = "operator-token";
 pub const FINANCE: &str = "finance-token";
 pub const SHOP: &str = "shop-token";
 pub const EXECUTOR: &str = "executor-token";
+pub const METRICS: &str = "metrics-token";
 
 /// A node that lives as long as this.
 pub struct Server {
@@ -40,6 +41,7 @@ impl Server {
             (FINANCE, caller("fin", Role::Tenant, Some("finance"))),
             (SHOP, caller("shop", Role::Tenant, Some("shop"))),
             (EXECUTOR, caller("box", Role::Executor, None)),
+            (METRICS, caller("scraper", Role::Metrics, None)),
         ]);
         change(&mut options);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

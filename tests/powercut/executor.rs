@@ -3,10 +3,11 @@
 
 use crate::{clock::TestClock, random::Random, story::Story};
 use campanile_actors::scheduler::{Scheduler, ToExecutor};
+use campanile_core::job::Claimant;
 use campanile_schema::{
     ids::{Epoch, ExecutorSession, JobId, RunId, Token},
     record::{AttemptState, Source},
-    rpc::executor::{Announce, Assignment, Credit, Ended, Finish, FinishOutcome, Held, Register},
+    rpc::executor::{Assignment, Credit, Ended, Finish, FinishOutcome, Held, Register},
 };
 use std::{
     collections::BTreeMap,
@@ -168,6 +169,10 @@ impl Executor {
         Credit { stamp_ms: self.clock.boot_ms(), slots: SLOTS.saturating_sub(taken), ..Credit::default() }
     }
 
+    fn claimant(&self) -> Arc<Claimant> {
+        Arc::new(Claimant { session: self.session, credential: "executor".into(), pools: None })
+    }
+
     /// Registers and tells what it holds. None: the node is not there.
     async fn connect(&mut self, node: &Scheduler) -> Option<mpsc::Receiver<ToExecutor>> {
         let (outbox, inbox) = mpsc::channel(64);
@@ -185,10 +190,10 @@ impl Executor {
             memory_mb: 0,
             storage_mb: 0,
         };
-        node.executor_register(register, outbox).await.ok()?;
+        node.executor_register(register, self.claimant(), outbox).await.ok()?;
         let mut held = self.held.clone();
         held.extend(self.results.iter().map(|e| Held { run: e.run, job: e.job, token: e.token }));
-        let announced = node.executor_announce(self.session, Announce { held, more: false }).await.ok()?;
+        let announced = node.executor_announce(self.session, held).await.ok()?;
         self.held.retain(|h| !announced.stop.contains(h));
         node.executor_credit(self.session, self.credit());
         Some(inbox)
@@ -252,7 +257,8 @@ impl Executor {
         if items.is_empty() {
             return Ok(());
         }
-        let Ok(answer) = node.executor_finish(self.session, Finish { items: items.clone(), credit: None }).await else {
+        let Ok(answer) = node.executor_finish(&self.claimant(), Finish { items: items.clone(), credit: None }).await
+        else {
             return Ok(());
         };
         for (ended, outcome) in items.iter().zip(&answer.outcomes) {

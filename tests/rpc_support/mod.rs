@@ -15,10 +15,11 @@ use campanile_actors::{
 use campanile_client::{Client, Executor, executor::ExecutorBuilder};
 use campanile_schema::{
     error::ApiError,
-    ids::ClusterId,
+    ids::{ClusterId, ExecutorSession},
     rpc::{
         codec::{AFTER_HELLO, Decoder, Message, from_map},
         encode,
+        executor::Register,
         hello::{ConnectionRole, Hello},
         method,
     },
@@ -38,6 +39,10 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const OPERATOR: &str = "operator-token";
 pub const TENANT: &str = "tenant-token";
 pub const EXECUTOR: &str = "executor-token";
+/// A second token of the same name.
+pub const ROTATED: &str = "executor-token-2";
+/// Another executor of the same pools.
+pub const FOREIGN: &str = "foreign-token";
 
 pub struct SystemClock;
 impl Clock for SystemClock {
@@ -111,6 +116,8 @@ impl Node {
             (OPERATOR, caller("op", Role::Operator, None, &[])),
             (TENANT, caller("fin", Role::Tenant, Some("fin"), &[])),
             (EXECUTOR, caller("x", Role::Executor, None, &["default", "blue"])),
+            (ROTATED, caller("x", Role::Executor, None, &["default", "blue"])),
+            (FOREIGN, caller("y", Role::Executor, None, &["default", "blue"])),
         ])
         .limited(calls_per_sec);
         let server = Server::new(Operations::new(scheduler.clone()), authenticator, "test", 77);
@@ -235,5 +242,23 @@ impl Raw {
                 Heard::Answer(..) | Heard::Notification(..) => {}
             }
         }
+    }
+}
+
+/// An executor of four slots.
+pub fn register(session: u64, pools: &[&str]) -> Register {
+    Register {
+        executor_id: "raw".to_owned(),
+        session: ExecutorSession(session),
+        pools: pools.iter().map(|p| (*p).to_owned()).collect(),
+        slots: 4,
+        handlers: Vec::new(),
+        any_handler: true,
+        commands: false,
+        http: false,
+        labels: Default::default(),
+        cpu: 0.0,
+        memory_mb: 0,
+        storage_mb: 0,
     }
 }

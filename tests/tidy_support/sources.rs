@@ -140,7 +140,8 @@ pub fn no_unsafe(tree: &Tree) -> Found {
 /// Every limit has a doc comment that names its unit.
 pub fn limits_have_units(tree: &Tree) -> Found {
     let mut found = Found::new();
-    for (path, text) in tree.ending("/limits.rs") {
+    let of_limits = |path: &str| path.ends_with("/limits.rs") || path.contains("/limits/");
+    for (path, text) in tree.ending(".rs").filter(|(path, _)| of_limits(path)) {
         let mut comment = String::new();
         for (number, line) in numbered(text) {
             if let Some(words) = line.strip_prefix("///") {

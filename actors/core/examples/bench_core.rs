@@ -94,7 +94,13 @@ fn life(def: &StoredJob) -> Life {
     };
     step(&mut job, "wake", Command::Wake, due + 3, 100);
     let run = job.hot.runs[0].id();
-    let start = Command::Start { run, executor: "executor-1".into(), session: ExecutorSession(9), credit_stamp_ms: 1 };
+    let start = Command::Start {
+        run,
+        executor: "executor-1".into(),
+        session: ExecutorSession(9),
+        credential: None,
+        credit_stamp_ms: 1,
+    };
     step(&mut job, "start", start, due + 10, 200);
     let token = job.hot.runs[0].token().unwrap();
     let ended = Ended {

@@ -73,7 +73,8 @@ fn one_run(change: impl FnOnce(&mut StoredJob)) -> (Sim, RunId) {
 fn start(sim: &mut Sim, run: RunId) -> Token {
     let session = ExecutorSession(1);
     let executor = "x".to_owned();
-    sim.command(&Command::Start { run, executor: executor.into(), session, credit_stamp_ms: 0 }).unwrap();
+    sim.command(&Command::Start { run, executor: executor.into(), session, credential: None, credit_stamp_ms: 0 })
+        .unwrap();
     sim.job.run(run).unwrap().token().unwrap()
 }
 
@@ -273,7 +274,8 @@ fn cancel_races() {
     // Canceled before it was sent: the executor's credit is not used.
     let (mut sim, run) = one_run(|_| {});
     sim.op(&Op::Cancel { pick: 0 });
-    let start = Command::Start { run, executor: "x".into(), session: ExecutorSession(1), credit_stamp_ms: 0 };
+    let start =
+        Command::Start { run, executor: "x".into(), session: ExecutorSession(1), credential: None, credit_stamp_ms: 0 };
     assert_eq!(sim.command(&start).map_err(|r| r.code), Err(ErrorCode::IllegalState));
 }
 

@@ -30,7 +30,8 @@ fn jobs() -> Vec<(&'static str, Job)> {
     let run = sim.job.hot.runs[0].id();
     jobs.push(("queued", sim.job.clone()));
     let (executor, session) = ("executor-1".to_owned(), ExecutorSession(1 << 52));
-    sim.command(&Command::Start { run, executor: executor.into(), session, credit_stamp_ms: 0 }).unwrap();
+    sim.command(&Command::Start { run, executor: executor.into(), session, credential: None, credit_stamp_ms: 0 })
+        .unwrap();
     jobs.push(("running", sim.job.clone()));
     let token = sim.job.run(run).unwrap().token().unwrap();
     sim.finish(run, token, AttemptState::Failed);

@@ -96,7 +96,7 @@ fn a_body_that_ran_at_the_backup_is_left_to_its_lease() {
     let job = triggered(&manual(true), 10);
     let run = job.hot.runs[0].id();
     let session = ExecutorSession(7);
-    let start = Command::Start { run, executor: "x".into(), session, credit_stamp_ms: 0 };
+    let start = Command::Start { run, executor: "x".into(), session, credential: None, credit_stamp_ms: 0 };
     let (_, job) = after(&job, &start, &context(CREATED + 20, 30));
     let (events, job) = after(&job, &Command::Restored { skip: true }, &context(CREATED + 9_000, 1 << 32));
     assert_eq!((events.len(), job.hot.runs[0].state()), (0, RunState::Running));

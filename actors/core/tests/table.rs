@@ -130,7 +130,7 @@ fn trigger(key: &str) -> Command {
 }
 
 fn start(run: RunId) -> Command {
-    Command::Start { run, executor: "x".into(), session: ExecutorSession(1), credit_stamp_ms: 0 }
+    Command::Start { run, executor: "x".into(), session: ExecutorSession(1), credential: None, credit_stamp_ms: 0 }
 }
 
 /// `None`: no command makes such a run (SKIPPED is for DAG nodes).

@@ -3,13 +3,16 @@
 use super::{PoolState, session::Session};
 use crate::{
     directory::Directory,
-    messages::{PoolMsg, ShardMsg},
+    messages::{Answer, PoolMsg, ShardMsg},
     scheduler::ToExecutor,
 };
+use campanile_core::job::Claimant;
 use campanile_schema::{
+    error::{ApiError, ErrorCode},
     ids::{ExecutorSession, ShardId, Token},
     limits,
     rpc::executor::{Held, Register},
+    text::Text,
 };
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,12 +30,35 @@ fn by_shard(held: impl IntoIterator<Item = Held>, shards: u16) -> HashMap<ShardI
     groups
 }
 
+/// One answer for every session of another credential, alive or not.
+pub fn session_taken() -> ApiError {
+    let message =
+        "session: this number belongs to another credential; take a random one for each start of the executor";
+    ApiError::new(ErrorCode::Forbidden, message)
+}
+
 impl PoolState {
-    pub(super) fn register(&mut self, directory: &Directory, register: Register, outbox: mpsc::Sender<ToExecutor>) {
+    pub(super) fn register(
+        &mut self,
+        directory: &Directory,
+        register: Register,
+        by: Arc<Claimant>,
+        outbox: mpsc::Sender<ToExecutor>,
+    ) -> Answer<()> {
         let (now, wall) = (directory.time.boot_ms(), directory.time.now_ms());
         let id = register.session;
-        tracing::info!(executor = %register.executor_id, session = id.0, slots = register.slots, "executor registered");
+        let known = self.sessions.get(&id).and_then(|session| session.credential.as_ref());
+        let unclaimed = self.sessions.get(&id).map(|session| session.unclaimed.as_slice()).unwrap_or_default();
+        if known.is_some_and(|known| *known != by.credential)
+            || known.is_none() && !unclaimed.iter().all(|pool| by.serves(pool))
+        {
+            return Err(session_taken());
+        }
+        tracing::info!(executor = ?register.executor_id, session = id.0, slots = register.slots, "executor registered");
         let session = self.sessions.entry(id).or_insert_with(|| Session::new(register.executor_id.clone(), now, wall));
+        session.credential = Some(by.credential.clone());
+        session.unclaimed = Vec::new();
+        session.by = Some(by);
         session.outbox = Some(outbox);
         session.hinted = None;
         session.credit.slots = 0;
@@ -41,6 +67,7 @@ impl PoolState {
         session.register = Some(register);
         self.heard(directory, id);
         self.retry_misfits();
+        Ok(())
     }
 
     /// A sign of life.
@@ -48,10 +75,12 @@ impl PoolState {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.heard_ms = directory.time.boot_ms();
         session.heard_wall_ms = directory.time.now_ms();
-        if std::mem::take(&mut session.suspected) {
+        if std::mem::take(&mut session.suspected)
+            && let Some(by) = session.by.clone()
+        {
             let held: Vec<Held> = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
             for (shard, held) in by_shard(held, directory.shards) {
-                directory.to_shard(shard, ShardMsg::Heard(held, id, None));
+                directory.to_shard(shard, ShardMsg::Heard(held, by.clone(), None));
             }
         }
     }
@@ -66,14 +95,44 @@ impl PoolState {
         }
     }
 
-    /// An attempt that ran before the restart: its lease starts anew now.
-    pub(super) fn watch(&mut self, directory: &Directory, id: ExecutorSession, held: Held, executor: String) {
+    /// An attempt that ran before the restart: its lease starts anew now. `credential`: the attempt's, or its pool if it has none.
+    pub(super) fn watch(
+        &mut self,
+        directory: &Directory,
+        id: ExecutorSession,
+        credential: Result<Text, Text>,
+        held: Held,
+        executor: String,
+    ) {
+        let known = self.sessions.get(&id).and_then(|session| session.credential.as_ref());
+        if credential.as_ref().is_ok_and(|own| known.is_some_and(|known| known != own)) {
+            tracing::warn!(session = id.0, "a session number is another credential's, as a stored attempt says: ended");
+            self.lose(directory, id);
+        }
         let (now, wall) = (directory.time.boot_ms(), directory.time.now_ms());
-        self.sessions.entry(id).or_insert_with(|| Session::new(executor, now, wall)).hold(held, None);
+        let session = self.sessions.entry(id).or_insert_with(|| Session::new(executor, now, wall));
+        match credential {
+            Ok(credential) => session.credential = Some(credential),
+            Err(pool) if session.credential.is_none() && !session.unclaimed.contains(&pool) => {
+                session.unclaimed.push(pool);
+            }
+            Err(_) => {}
+        }
+        session.hold(held, None);
+    }
+
+    /// The session is over: what it held is lost.
+    fn lose(&mut self, directory: &Directory, id: ExecutorSession) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
+        for (shard, held) in by_shard(held, directory.shards) {
+            directory.to_shard(shard, ShardMsg::Lost(held));
+        }
     }
 
     /// The executor's complete list against what the shards believe: what it holds is adopted, what it lacks is lost (when
-    /// every old credit is void), what it should not hold it must stop.
+    /// every old credit is void), what it should not hold it must stop. Nothing is held for it on its word alone: attempts that are
+    /// its own are in `running` already, or the job says so when it lets this session have them.
     pub(super) fn announce(
         &mut self,
         directory: &Arc<Directory>,
@@ -82,7 +141,8 @@ impl PoolState {
         port: oneshot::Sender<Vec<Held>>,
     ) {
         self.heard(directory, id);
-        let Some(session) = self.sessions.get_mut(&id) else {
+        let known = self.sessions.get_mut(&id).and_then(|session| Some((session.by.clone()?, session)));
+        let Some((by, session)) = known else {
             let _ = port.send(Vec::new());
             return;
         };
@@ -93,17 +153,13 @@ impl PoolState {
             .collect();
         let at = directory.time.boot_ms().max(self.started_ms + OLD_CREDIT_VOID_MS);
         self.lacking.extend(lacking.into_iter().map(|h| (at, h)));
-        // What is another node's is not counted here.
-        for held in held.iter().filter(|held| directory.serves(held.run.shard(directory.shards))) {
-            session.hold(*held, None);
-        }
         let groups = by_shard(held, directory.shards);
         let directory = directory.clone();
         tokio::spawn(async move {
             let mut stop = Vec::new();
             for (shard, held) in groups {
                 let (sender, receiver) = oneshot::channel();
-                directory.to_shard(shard, ShardMsg::Heard(held, id, Some(sender)));
+                directory.to_shard(shard, ShardMsg::Heard(held, by.clone(), Some(sender)));
                 stop.extend(receiver.await.unwrap_or_default());
             }
             // The end of what is not its own any more is nobody's news: the places are given back now.
@@ -117,23 +173,20 @@ impl PoolState {
         let mut gone = Vec::new();
         for (id, session) in &mut self.sessions {
             let silent = now - session.heard_ms;
-            let held = || session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect::<Vec<_>>();
             if silent > limits::LEASE_MS {
-                tracing::warn!(executor = %session.executor, session = id.0, "executor lost: its lease ended");
+                tracing::warn!(executor = ?session.executor, session = id.0, "executor lost: its lease ended");
                 metrics::counter!("executor_heartbeat_lost").increment(1);
-                for (shard, held) in by_shard(held(), directory.shards) {
-                    directory.to_shard(shard, ShardMsg::Lost(held));
-                }
                 gone.push(*id);
             } else if silent > limits::SUSPECT_MS && !session.suspected {
                 session.suspected = true;
-                for (shard, held) in by_shard(held(), directory.shards) {
+                let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
+                for (shard, held) in by_shard(held, directory.shards) {
                     directory.to_shard(shard, ShardMsg::Suspect(held));
                 }
             }
         }
         for id in gone {
-            self.sessions.remove(&id);
+            self.lose(directory, id);
         }
         let (due, later) = std::mem::take(&mut self.lacking).into_iter().partition(|(at, _)| *at <= now);
         self.lacking = later;

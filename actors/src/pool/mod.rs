@@ -32,6 +32,7 @@ use campanile_schema::{
 use class::{Class, Kind};
 use hashbrown::HashMap;
 use lease::OLD_CREDIT_VOID_MS;
+pub use lease::session_taken;
 use queue::Queue;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use session::Session;
@@ -161,11 +162,11 @@ impl Actor for PoolActor {
                 state.quotas.tick();
                 state.settle_soon(&myself);
             }
-            PoolMsg::Register(register, outbox, done) => {
+            PoolMsg::Register(register, by, outbox, done) => {
                 // What waits to be sent belongs to the connection of before.
                 state.send(&directory);
-                state.register(&directory, *register, outbox);
-                let _ = done.send(());
+                let registered = state.register(&directory, *register, by, outbox);
+                let _ = done.send(registered);
                 state.settle_soon(&myself);
             }
             PoolMsg::Credit(session, credit) => {
@@ -269,9 +270,12 @@ impl PoolState {
                     let _ = outbox.try_send(ToExecutor::Stop(vec![held]));
                 }
             }
-            Effect::Watch { session, held, tenant, executor, .. } => {
+            Effect::Watch { session, credential, held, tenant, pool, executor, moved_from } => {
                 self.quotas.adopt(&tenant, held.run);
-                self.watch(directory, session, held, executor.to_string());
+                if let Some(before) = moved_from.and_then(|before| self.sessions.get_mut(&before)) {
+                    before.release(held.run, Some(held.token));
+                }
+                self.watch(directory, session, credential.ok_or(pool), held, executor.to_string());
             }
         }
     }
@@ -356,6 +360,7 @@ impl PoolState {
                     job: run.job,
                     session: id,
                     executor: session.executor.as_str().into(),
+                    credential: session.credential.clone(),
                     credit_stamp_ms: session.credit.stamp_ms,
                 });
                 self.bound.insert(run.run, run);

@@ -2,15 +2,17 @@
 
 use super::class::Kind;
 use crate::scheduler::ToExecutor;
-use campanile_core::job::{Need, Waiting};
+use campanile_core::job::{Claimant, Need, Waiting};
 use campanile_schema::{
     ids::{Epoch, RunId, ShardId, Token},
     limits,
     rpc::executor::{Credit, Held, Register},
+    text::Text,
     time::Timestamp,
     view::ExecutorView,
 };
 use hashbrown::HashMap;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// A running attempt and what it takes.
@@ -26,6 +28,12 @@ pub struct Holding {
 pub struct Session {
     /// None after a restart, until it registers again.
     pub register: Option<Register>,
+    /// Who registered it. None after a restart, until it registers again.
+    pub by: Option<Arc<Claimant>>,
+    /// Whose session it is, as stored attempts say; None: nobody has said so far.
+    pub credential: Option<Text>,
+    /// Pools of its attempts that name no credential, as an earlier release started them: who registers must serve them.
+    pub unclaimed: Vec<Text>,
     pub executor: String,
     pub outbox: Option<mpsc::Sender<ToExecutor>>,
     pub credit: Credit,
@@ -55,6 +63,9 @@ impl Session {
     pub fn new(executor: String, now_ms: i64, wall_ms: i64) -> Self {
         Self {
             register: None,
+            by: None,
+            credential: None,
+            unclaimed: Vec::new(),
             executor,
             outbox: None,
             credit: Credit::default(),

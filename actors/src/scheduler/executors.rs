@@ -2,30 +2,34 @@
 
 use super::{Scheduler, ToExecutor};
 use crate::{
-    calls::{ShardCall, ask, gone},
+    calls::{ShardCall, ask, gone, is_older},
     directory::Directory,
     messages::{Answer, End, FinishBatch, PoolMsg},
     parts::parts,
 };
+use campanile_core::job::Claimant;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    ids::{ExecutorSession, ShardId},
+    ids::{ExecutorSession, RunId, ShardId, Token},
     limits,
-    rpc::executor::{
-        Announce, Announced, Credit, Ended, Finish, FinishOutcome, Finished, LogChunk, Register, Registered,
-    },
+    rpc::executor::{Announced, Credit, Ended, Finish, FinishOutcome, Finished, Held, LogChunk, Register, Registered},
 };
 use std::{collections::HashMap, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
 
 /// Results for a shard of another node. Those that it does not take are sent again.
-async fn finish_elsewhere(directory: Arc<Directory>, shard: ShardId, ends: Vec<End>) {
+async fn finish_elsewhere(directory: Arc<Directory>, shard: ShardId, by: Arc<Claimant>, ends: Vec<End>) {
     let (ended, places): (Vec<Ended>, Vec<_>) =
-        ends.into_iter().map(|End { ended, batch, index }| (ended, (batch, index))).unzip();
+        ends.into_iter().map(|End { ended, batch, index, .. }| (ended, (batch, index))).unzip();
     let mut places = places.into_iter();
     for part in parts(ended) {
         let of_part = places.by_ref().take(part.len()).collect::<Vec<_>>();
-        let outcomes: Vec<FinishOutcome> = ask(&directory, shard, ShardCall::Finish(part)).await.unwrap_or_default();
+        let call = ShardCall::FinishBy { by: by.clone(), items: part.clone() };
+        let outcomes: Vec<FinishOutcome> = match ask(&directory, shard, call).await {
+            // While a cluster is on two releases: the owner decides by the fencing token alone, as it always did.
+            Err(error) if is_older(&error) => ask(&directory, shard, ShardCall::Finish(part)).await.unwrap_or_default(),
+            outcomes => outcomes.unwrap_or_default(),
+        };
         for (n, (batch, index)) in of_part.into_iter().enumerate() {
             batch.set(index, outcomes.get(n).copied().unwrap_or(FinishOutcome::Again));
         }
@@ -38,8 +42,14 @@ fn invalid(message: String) -> ApiError {
 
 impl Scheduler {
     /// A connection of an executor (again). The sender is bounded (`limits::RPC_OUTBOX_FRAMES`); what does not fit is not
-    /// sent, and its attempts end as NOT_STARTED. Registering a session that is known moves it to this connection.
-    pub async fn executor_register(&self, register: Register, outbox: mpsc::Sender<ToExecutor>) -> Answer<Registered> {
+    /// sent, and its attempts end as NOT_STARTED. Registering a session that is known moves it to this connection, unless it is
+    /// another credential's: then 403_FORBIDDEN, and the session is as it was.
+    pub async fn executor_register(
+        &self,
+        register: Register,
+        by: Arc<Claimant>,
+        outbox: mpsc::Sender<ToExecutor>,
+    ) -> Answer<Registered> {
         let directory = self.directory()?;
         if !directory.may_act() {
             let error = "this node has no lease at the moment; register with another one, and here again later";
@@ -55,8 +65,8 @@ impl Scheduler {
             campanile_core::spec::check_tenant("pools", pool)?;
         }
         let (done, registered) = oneshot::channel();
-        directory.to_pool(PoolMsg::Register(Box::new(register), outbox, done));
-        directory.ended.or_answer(registered).await.ok_or_else(gone)?;
+        directory.to_pool(PoolMsg::Register(Box::new(register), by, outbox, done));
+        directory.ended.or_answer(registered).await.ok_or_else(gone)??;
         Ok(Registered { cluster_id: directory.cluster_id.0, epochs: directory.epochs() })
     }
 
@@ -80,21 +90,9 @@ impl Scheduler {
         }
     }
 
-    pub async fn executor_announce(&self, session: ExecutorSession, announce: Announce) -> Answer<Announced> {
+    /// The complete list of what the session holds; it is told what it must stop.
+    pub async fn executor_announce(&self, session: ExecutorSession, held: Vec<Held>) -> Answer<Announced> {
         let directory = self.directory()?;
-        let held = {
-            let mut parts = self.inner.announcing.lock();
-            let held = parts.entry(session).or_default();
-            if held.len() + announce.held.len() > limits::EXECUTOR_SLOTS_MAX as usize * 2 {
-                parts.remove(&session);
-                return Err(invalid("an executor cannot hold that many attempts".to_owned()));
-            }
-            held.extend(announce.held);
-            if announce.more {
-                return Ok(Announced::default());
-            }
-            parts.remove(&session).unwrap_or_default()
-        };
         // What it ended before it does not hold any more.
         directory.tell_ends();
         let (port, answer) = oneshot::channel();
@@ -103,8 +101,8 @@ impl Scheduler {
         Ok(Announced { stop })
     }
 
-    /// Resolves when every outcome is durable or refused.
-    pub async fn executor_finish(&self, session: ExecutorSession, finish: Finish) -> Answer<Finished> {
+    /// Resolves when every outcome is durable or refused. What `by` does not hold is stale, as is what nobody knows.
+    pub async fn executor_finish(&self, by: &Arc<Claimant>, finish: Finish) -> Answer<Finished> {
         if finish.items.len() > limits::EXECUTOR_BATCH {
             return Err(invalid(format!("at most {} finishes in one message", limits::EXECUTOR_BATCH)));
         }
@@ -113,7 +111,7 @@ impl Scheduler {
             return Ok(Finished { outcomes: vec![FinishOutcome::Again; count] });
         };
         if let Some(credit) = finish.credit {
-            directory.to_pool(PoolMsg::Credit(session, credit));
+            directory.to_pool(PoolMsg::Credit(by.session, credit));
         }
         if count == 0 {
             return Ok(Finished { outcomes: Vec::new() });
@@ -124,7 +122,7 @@ impl Scheduler {
         let mut here = Vec::with_capacity(count);
         for (index, ended) in finish.items.into_iter().enumerate() {
             let shard = ended.run.shard(directory.shards);
-            let end = End { ended, batch: batch.clone(), index };
+            let end = End { ended, by: Some(by.clone()), batch: batch.clone(), index };
             if directory.membership.is_some() && !directory.serves(shard) {
                 elsewhere.entry(shard).or_default().push(end);
             } else {
@@ -133,7 +131,7 @@ impl Scheduler {
         }
         drop(batch);
         for (shard, ends) in elsewhere {
-            tokio::spawn(finish_elsewhere(directory.clone(), shard, ends));
+            tokio::spawn(finish_elsewhere(directory.clone(), shard, by.clone(), ends));
         }
         directory.end(here);
         let outcomes = directory.ended.or_answer(outcomes).await;
@@ -141,8 +139,20 @@ impl Scheduler {
         Ok(Finished { outcomes })
     }
 
-    /// Logs are kept apart from the journal; losing the newest in a crash loses no promise.
-    pub async fn executor_log(&self, _session: ExecutorSession, chunk: LogChunk) -> Answer<()> {
+    /// Whether an executor holds exactly this attempt, as the owner of its shard knows.
+    pub async fn executor_holds(&self, by: &Arc<Claimant>, run: RunId, token: Token, attempt: u32) -> Answer<bool> {
+        let directory = self.directory()?;
+        let call = ShardCall::Holds { by: by.clone(), run, token, attempt };
+        match ask(&directory, run.shard(directory.shards), call).await {
+            // The owner is of a release that lets everybody log.
+            Err(error) if is_older(&error) => Ok(true),
+            held => held,
+        }
+    }
+
+    /// Logs are kept apart from the journal; losing the newest in a crash loses no promise. Whose attempt it is, the caller has
+    /// asked ([`Self::executor_holds`]).
+    pub async fn executor_log(&self, chunk: LogChunk) -> Answer<()> {
         if chunk.data.len() > limits::LOG_CHUNK_BYTES {
             return Err(invalid(format!("a log chunk takes at most {} bytes", limits::LOG_CHUNK_BYTES)));
         }

@@ -10,6 +10,7 @@ mod runs;
 mod surveys;
 mod tenants;
 
+pub use crate::pool::session_taken;
 pub use tenants::Rows;
 
 use crate::{
@@ -20,14 +21,11 @@ use crate::{
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    ids::{ExecutorSession, SessionId, ShardId},
+    ids::{SessionId, ShardId},
     rpc::executor::{Assignment, Held, Hint, Registered},
 };
-use parking_lot::{Mutex, RwLock};
-use std::{
-    collections::HashMap,
-    sync::{Arc, atomic::Ordering},
-};
+use parking_lot::RwLock;
+use std::sync::{Arc, atomic::Ordering};
 
 /// What a node pushes to an executor's connection.
 #[derive(Debug)]
@@ -48,8 +46,6 @@ pub struct Scheduler {
 
 struct Inner {
     directory: RwLock<Result<Arc<Directory>, String>>,
-    /// Parts of announcements under way.
-    announcing: Mutex<HashMap<ExecutorSession, Vec<Held>>>,
 }
 
 impl Default for Scheduler {
@@ -61,12 +57,7 @@ impl Default for Scheduler {
 impl Scheduler {
     /// Not ready until a session is set.
     pub fn new() -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                directory: RwLock::new(Err("the node is starting".to_owned())),
-                announcing: Mutex::new(HashMap::new()),
-            }),
-        }
+        Self { inner: Arc::new(Inner { directory: RwLock::new(Err("the node is starting".to_owned())) }) }
     }
 
     /// The session that answers from now on, or why there is none.

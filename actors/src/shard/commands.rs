@@ -6,10 +6,10 @@ use crate::{
     messages::{Answer, Bind, End, Envelope, FinishBatch, ReplyTo, ShardMsg},
     pauses::Pause,
 };
-use campanile_core::job::{Command, Reply};
+use campanile_core::job::{Claimant, Command, Reply, claim};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    ids::{ExecutorSession, JobId, RunId},
+    ids::{JobId, RunId, Token},
     record::AttemptState,
     rpc::executor::{Ended, FinishOutcome, Held},
 };
@@ -48,14 +48,11 @@ impl Shard {
             ShardCall::Command { job, command: what } => self.submit(myself, command(job, what, port)),
             ShardCall::Trigger { job, command: what } => self.trigger(myself, command(job, what, port)).await,
             ShardCall::OnFinal { run, action } => self.on_final(myself, run, action, Port::new(port)).await,
-            ShardCall::Finish(items) => {
-                let (done, outcomes) = oneshot::channel();
-                let batch = FinishBatch::new(items.len(), done);
-                let end = |(index, ended)| End { ended, batch: batch.clone(), index };
-                self.finish(myself, items.into_iter().enumerate().map(end).collect());
-                drop(batch);
-                let port = Port::new(port);
-                tokio::spawn(async move { port.send(outcomes.await.map_err(|_| gone())) });
+            ShardCall::Finish(items) => self.finish_for(myself, None, items, Port::new(port)),
+            ShardCall::FinishBy { by, items } => self.finish_for(myself, Some(&by), items, Port::new(port)),
+            ShardCall::Holds { by, run, token, attempt } => {
+                let held = self.holds(run, token, attempt, &by);
+                Port::new(port).send(Ok(held));
             }
             ShardCall::SetTenant(tenant) => self.set_tenant(myself, tenant, Port::new(port)),
             ShardCall::ChangePause { scope, paused } => self.change_pause(myself, scope, paused, Port::new(port)),
@@ -131,6 +128,7 @@ impl Shard {
                     run: bind.run,
                     executor: bind.executor.clone(),
                     session: bind.session,
+                    credential: bind.credential.clone(),
                     credit_stamp_ms: bind.credit_stamp_ms,
                 };
                 let reply = ReplyTo::Pool { run: bind.run, session: bind.session };
@@ -139,20 +137,46 @@ impl Shard {
         }
     }
 
+    /// Results that another node has passed on.
+    fn finish_for(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        by: Option<&Arc<Claimant>>,
+        items: Vec<Ended>,
+        port: Port<Vec<FinishOutcome>>,
+    ) {
+        let (done, outcomes) = oneshot::channel();
+        let batch = FinishBatch::new(items.len(), done);
+        let end = |(index, ended)| End { ended, by: by.cloned(), batch: batch.clone(), index };
+        self.finish(myself, items.into_iter().enumerate().map(end).collect());
+        drop(batch);
+        tokio::spawn(async move { port.send(outcomes.await.map_err(|_| gone())) });
+    }
+
+    fn holds(&mut self, run: RunId, token: Token, attempt: u32, by: &Claimant) -> bool {
+        let job = self.open_runs.get(&run).copied().and_then(|job| self.materialize(job));
+        job.is_some_and(|job| claim::holds(&job, run, token, attempt, by))
+    }
+
     pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, ends: Vec<End>) {
         let mut ends = ends.into_iter();
         while !ends.as_slice().is_empty() {
             let some = ends.as_slice().iter().take(FETCHED_TOGETHER);
             self.fetch(some.map(|end| &end.ended.job));
             let moment = self.moment();
-            for End { ended, batch, index } in ends.by_ref().take(FETCHED_TOGETHER) {
+            for End { ended, by, batch, index } in ends.by_ref().take(FETCHED_TOGETHER) {
                 let job = ended.job;
                 if !self.jobs.contains_key(&job) {
                     self.behind_durable(move || batch.set(index, FinishOutcome::Stale));
                     continue;
                 }
                 let reply = ReplyTo::Finish(batch, index);
-                self.submit_at(myself, envelope(job, Command::Finish(Box::new(ended)), reply), moment);
+                let said = Command::Finish(Box::new(ended));
+                let command = match by {
+                    Some(by) => Command::Claimed { by, claim: Box::new(said) },
+                    None => said,
+                };
+                self.submit_at(myself, envelope(job, command, reply), moment);
             }
         }
     }
@@ -192,15 +216,18 @@ impl Shard {
         &mut self,
         myself: &ActorRef<ShardMsg>,
         held: Vec<Held>,
-        session: ExecutorSession,
+        by: Arc<Claimant>,
         port: Option<oneshot::Sender<Vec<Held>>>,
     ) {
         let known: Vec<Held> = held.iter().copied().filter(|h| self.jobs.contains_key(&h.job)).collect();
         let mut stale: Vec<Held> = held.iter().copied().filter(|h| !self.jobs.contains_key(&h.job)).collect();
+        let heard = |h: &Held| Command::Claimed {
+            by: by.clone(),
+            claim: Box::new(Command::Heard { run: h.run, token: h.token, session: by.session }),
+        };
         let Some(port) = port else {
             for h in known {
-                let command = Command::Heard { run: h.run, token: h.token, session };
-                self.submit(myself, envelope(h.job, command, ReplyTo::Nobody));
+                self.submit(myself, envelope(h.job, heard(&h), ReplyTo::Nobody));
             }
             return;
         };
@@ -211,8 +238,7 @@ impl Shard {
         let mut answers = Vec::with_capacity(known.len());
         for h in known {
             let (sender, receiver) = oneshot::channel();
-            let command = Command::Heard { run: h.run, token: h.token, session };
-            self.submit(myself, envelope(h.job, command, ReplyTo::Caller(Port::new(sender))));
+            self.submit(myself, envelope(h.job, heard(&h), ReplyTo::Caller(Port::new(sender))));
             answers.push((h, receiver));
         }
         tokio::spawn(async move {

@@ -136,7 +136,7 @@ impl Actor for ShardActor {
             ShardMsg::Finish(ends) => shard.finish(&myself, ends),
             ShardMsg::NotStarted(held, why) => shard.not_started(&myself, held, why),
             ShardMsg::Suspect(held) => shard.suspect(&myself, held),
-            ShardMsg::Heard(held, session, port) => shard.heard(&myself, held, session, port),
+            ShardMsg::Heard(held, by, port) => shard.heard(&myself, held, by, port),
             ShardMsg::Lost(held) => shard.lost(&myself, held),
             ShardMsg::Durable { seq, position } => shard.durable(seq, position),
             ShardMsg::Projected { seq } => shard.projected(seq),

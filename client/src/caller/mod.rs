@@ -37,7 +37,7 @@ use tokio::{
 };
 
 /// Where and as whom a client connects, and what it does by itself.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ClientOptions {
     /// `host:port` of one or more nodes, with `tls://` in front for TLS; the next is tried when one does not answer.
     pub addresses: Vec<String>,
@@ -51,6 +51,8 @@ pub struct ClientOptions {
     /// For TLS, also of addresses without `tls://`. None: addresses with `tls://` trust the CAs of the machine.
     pub tls: Option<Tls>,
 }
+
+campanile_schema::redacted_debug!(ClientOptions { addresses, timeout, connections, retry, tls } hides { token });
 
 impl ClientOptions {
     /// One connection, and the usual deadline and retries.

@@ -112,7 +112,7 @@ pub struct Announced {
 
 /// One assignment. Refuse it (NOT_STARTED) when the credit is void, the epoch is below the highest seen for (cluster, shard),
 /// or the token is below the highest seen for the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     #[serde(rename = "r")]
     pub run: RunId,
@@ -159,6 +159,11 @@ pub struct Assignment {
     #[serde(rename = "ck", default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Payload>,
 }
+
+crate::redacted_debug!(Assignment {
+    run, job, job_name, tenant, attempt, generation, token, shard, epoch, cluster_id, credit_stamp_ms, source,
+    logical_time, timeout_sec, on_lost_contact, action, params, traceparent, checkpoint,
+} hides { secrets });
 
 impl Assignment {
     /// What to be idempotent with: `runId/generation`, the same for all attempts.

@@ -4,7 +4,7 @@ use crate::error::ApiError;
 use serde::{Deserialize, Serialize};
 
 /// `session.hello`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
     /// Highest protocol version that the caller speaks ([`crate::format::WIRE_FORMAT`]).
@@ -17,6 +17,8 @@ pub struct Hello {
     #[serde(default)]
     pub client: String,
 }
+
+crate::redacted_debug!(Hello { protocol, role, client } hides { token });
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -309,10 +309,11 @@ pub fn events() -> Vec<Event> {
             token: Token(41),
             executor: "executor-1".into(),
             session: ExecutorSession(9_007_199_254_740_991),
+            credential: None,
             at_ms,
         },
         Event::AttemptSuspected { job, run, at_ms },
-        Event::AttemptHeard { job, run, session: ExecutorSession(6), at_ms },
+        Event::AttemptHeard { job, run, session: ExecutorSession(6), credential: None, at_ms },
         Event::AttemptStopping { job, run, why: StopReason::Replace, at_ms },
         ended(AttemptState::Lost, Next::Requeue),
         ended(AttemptState::Failed, Next::Confirm),
@@ -332,6 +333,17 @@ pub fn events() -> Vec<Event> {
         Event::RunEnded { job, record: record.clone().into() },
         Event::RunReopened { job, record: record.clone().into(), at_ms },
         Event::DeadLetterDiscarded { job, record: record.into(), at_ms },
+    ]
+}
+
+/// Attempts whose credential is named: the form that this release writes.
+fn of_credentials() -> Vec<Event> {
+    let (job, run, session, at_ms) = (JobId(7_848), RunId(11_944), ExecutorSession(6), AT);
+    let credential = Some("blue-executors".into());
+    let (attempt, token, executor) = (1, Token(41), "executor-1".into());
+    vec![
+        Event::AttemptStarted { job, run, attempt, token, executor, session, credential: credential.clone(), at_ms },
+        Event::AttemptHeard { job, run, session, credential, at_ms },
     ]
 }
 
@@ -384,6 +396,11 @@ pub fn samples() -> Vec<Sample> {
     for event in events() {
         let text = format!("{event:?}");
         samples.push(sample("event", text.split([' ', '{']).next().unwrap_or_default(), &event));
+    }
+    for event in of_credentials() {
+        let text = format!("{event:?}");
+        let name = format!("{}, of a credential", text.split([' ', '{']).next().unwrap_or_default());
+        samples.push(sample("event", &name, &event));
     }
     let fire = events().into_iter().filter(|e| matches!(e, Event::RunCreated { .. } | Event::AttemptStarted { .. }));
     let (hlc, events) = (AT as u64 * 1_000, fire.collect());

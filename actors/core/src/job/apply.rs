@@ -125,9 +125,10 @@ pub fn apply(job: &mut Job, event: &Event) {
                 open.stopping = None;
             }
         }
-        Event::AttemptStarted { run, attempt, token, executor, session, at_ms, .. } => {
+        Event::AttemptStarted { run, attempt, token, executor, session, credential, at_ms, .. } => {
             if let Some(open) = job.run_mut(*run) {
                 open.session = Some(*session);
+                open.credential.clone_from(credential);
                 open.stopping = None;
                 open.retry_at_ms = None;
                 let record = open.record_mut();
@@ -159,10 +160,13 @@ pub fn apply(job: &mut Job, event: &Event) {
                 open.record_mut().state = RunState::SuspectedLost;
             }
         }
-        Event::AttemptHeard { run, session, .. } => {
+        Event::AttemptHeard { run, session, credential, .. } => {
             if let Some(open) = job.run_mut(*run) {
                 open.record_mut().state = RunState::Running;
                 open.session = Some(*session);
+                if credential.is_some() {
+                    open.credential.clone_from(credential);
+                }
             }
         }
         Event::AttemptStopping { run, why, .. } => {
@@ -189,6 +193,7 @@ pub fn apply(job: &mut Job, event: &Event) {
                     Next::Confirm => (RunState::NeedsConfirmation, None),
                 };
                 open.session = None;
+                open.credential = None;
                 open.stopping = None;
                 if *state != AttemptState::NotStarted {
                     open.tried += 1;

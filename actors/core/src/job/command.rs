@@ -1,5 +1,6 @@
 //! What a job can be asked.
 
+use super::claim::Claimant;
 use campanile_schema::{
     event::SkipReason,
     ids::{Epoch, ExecutorSession, RunId, Token},
@@ -11,6 +12,7 @@ use campanile_schema::{
     view::ConfirmDecision,
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Ids reserved for one decision: `first .. first + count` of the shard's counter. Unused ones stay gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,9 +63,17 @@ pub enum Command {
         run: RunId,
         executor: Text,
         session: ExecutorSession,
+        /// Whose session it is; the attempt belongs to this credential.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        credential: Option<Text>,
         credit_stamp_ms: u64,
     },
-    /// The executor says how an attempt ended.
+    /// An executor says something of an attempt: [`Self::Finish`] or [`Self::Heard`]. It counts only when the attempt is its own.
+    Claimed {
+        by: Arc<Claimant>,
+        claim: Box<Command>,
+    },
+    /// How an attempt ended. By itself this is the node's own word; an executor's comes as [`Self::Claimed`].
     Finish(Box<Ended>),
     /// The executor is silent.
     Suspect {
@@ -113,6 +123,7 @@ impl Command {
             Self::Wake | Self::Replace { .. } | Self::Pause { .. } => RUNS_PER_WAKE,
             Self::Trigger { .. } | Self::Start { .. } => IDS_PER_COMMAND,
             Self::Restored { .. } => OPEN_RUNS_PER_JOB as u64,
+            Self::Claimed { claim, .. } => claim.ids_wanted(),
             Self::Resume
             | Self::Delete
             | Self::Quarantine { .. }
@@ -124,6 +135,30 @@ impl Command {
             | Self::Confirm { .. }
             | Self::Reopen { .. }
             | Self::Discard { .. } => 0,
+        }
+    }
+
+    /// The run that an executor's word is about; None: executors cannot say this.
+    pub(super) fn claimed_run(&self) -> Option<RunId> {
+        match self {
+            Self::Finish(ended) => Some(ended.run),
+            Self::Heard { run, .. } => Some(*run),
+            Self::Wake
+            | Self::Replace { .. }
+            | Self::Pause { .. }
+            | Self::Resume
+            | Self::Delete
+            | Self::Quarantine { .. }
+            | Self::Trigger { .. }
+            | Self::Start { .. }
+            | Self::Claimed { .. }
+            | Self::Suspect { .. }
+            | Self::Lost { .. }
+            | Self::Cancel { .. }
+            | Self::Confirm { .. }
+            | Self::Reopen { .. }
+            | Self::Discard { .. }
+            | Self::Restored { .. } => None,
         }
     }
 }

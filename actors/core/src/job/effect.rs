@@ -67,8 +67,18 @@ pub enum Effect {
     Ended { run: RunId, token: Token, session: Option<ExecutorSession>, tenant: Text },
     /// Tell the executor to stop the body.
     Stop { session: ExecutorSession, held: Held },
-    /// After a restart: an attempt of before; its lease starts anew.
-    Watch { session: ExecutorSession, held: Held, tenant: Text, pool: Text, executor: Text },
+    /// After a restart: an attempt of before; its lease starts anew. Also when an attempt is another session's now: `moved_from`
+    /// is the session that had it.
+    Watch {
+        session: ExecutorSession,
+        /// None: an earlier release started the attempt.
+        credential: Option<Text>,
+        held: Held,
+        tenant: Text,
+        pool: Text,
+        executor: Text,
+        moved_from: Option<ExecutorSession>,
+    },
 }
 
 /// The answer to a command.

@@ -1,10 +1,11 @@
 //! One job: its definition, its schedule, its hot state and its open runs; and the verbs that change them.
 //!
 //! `state` what it is; `command` what can be asked; `effect` what must then be done outside; `decide` the verbs, one file
-//! each; `apply` how events change it; `pending` which effects an interrupted job still owes; `resting` what a start reads of
+//! each; `claim` who may speak for an attempt; `apply` how events change it; `pending` which effects an interrupted job still owes; `resting` what a start reads of
 //! a job without runs; `table` the legal steps.
 
 pub mod apply;
+pub mod claim;
 pub mod command;
 mod decide;
 pub mod effect;
@@ -13,6 +14,7 @@ mod resting;
 pub mod state;
 pub mod table;
 
+pub use claim::Claimant;
 pub use command::{Command, Context, Ids};
 pub use decide::{decide, decide_create, decide_next};
 pub use effect::{Assign, Effect, Need, Reply, Waiting};

@@ -40,10 +40,12 @@ fn owed(job: &Job, open: &OpenRun) -> Option<Vec<Effect>> {
             let held = Held { run: open.id(), job: job.id, token: attempt.token };
             let mut owed = vec![Effect::Watch {
                 session,
+                credential: open.credential.clone(),
                 held,
                 tenant: job.def.tenant.clone(),
                 pool: job.def.pool.clone(),
                 executor: attempt.executor.clone(),
+                moved_from: None,
             }];
             if open.stopping.is_some() {
                 owed.push(Effect::Stop { session, held });

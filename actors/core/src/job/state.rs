@@ -11,6 +11,7 @@ use campanile_schema::{
     limits::{CATCH_UP_RUNS_PER_SEC, RUNS_PER_WAKE},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, code},
     stored::StoredJob,
+    text::Text,
     time::Timestamp,
     view::RunView,
 };
@@ -25,6 +26,9 @@ pub struct OpenRun {
     /// Executor session of the running attempt.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub session: Option<ExecutorSession>,
+    /// Credential that the running attempt was started for; None: an earlier release started it.
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Text>,
     /// End of RETRY_WAIT.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,
@@ -45,7 +49,7 @@ fn is_zero_u32(n: &u32) -> bool {
 impl OpenRun {
     /// A run that no executor has.
     pub(crate) fn waiting(record: impl Into<Arc<RunRecord>>) -> Self {
-        Self { record: record.into(), session: None, retry_at_ms: None, stopping: None, tried: 0 }
+        Self { record: record.into(), session: None, credential: None, retry_at_ms: None, stopping: None, tried: 0 }
     }
     /// To change it. Whoever shares it, as the job before a decision does, keeps what it has.
     pub(crate) fn record_mut(&mut self) -> &mut RunRecord {

@@ -70,7 +70,13 @@ impl Sim {
                 if let Some(run) = self.run_in(*pick, |s| s == RunState::Queued) {
                     let session = ExecutorSession(1 + *pick as u64 % 3);
                     let executor = format!("executor-{session}");
-                    drop(self.command(&Command::Start { run, executor: executor.into(), session, credit_stamp_ms: 5 }));
+                    drop(self.command(&Command::Start {
+                        run,
+                        executor: executor.into(),
+                        session,
+                        credential: None,
+                        credit_stamp_ms: 5,
+                    }));
                 }
             }
             Op::Finish { pick, state } => {
@@ -149,7 +155,8 @@ impl Sim {
         let Some(run) = self.run_in(0, |s| s == RunState::Queued) else { return };
         for _ in 0..times {
             let session = ExecutorSession(9);
-            let start = Command::Start { run, executor: "grinder".into(), session, credit_stamp_ms: 5 };
+            let start =
+                Command::Start { run, executor: "grinder".into(), session, credential: None, credit_stamp_ms: 5 };
             if self.command(&start).is_err() {
                 return;
             }

@@ -214,7 +214,7 @@ class JobSpec:
     executor_selector: str = "default"
     action: Action | None = None
     params: Json = field(default_factory=dict)
-    secret_params: dict[str, str] = field(default_factory=dict)
+    secret_params: dict[str, str] = field(default_factory=dict, repr=False)
     labels: dict[str, str] = field(default_factory=dict)
     priority: int = 100
     resources: Resources = Resources()

@@ -23,7 +23,7 @@ pub(super) fn start(
     draft: &mut Draft<'_>,
     run: RunId,
     executor: &Text,
-    session: ExecutorSession,
+    (session, credential): (ExecutorSession, Option<&Text>),
     credit_stamp_ms: u64,
 ) -> Result<Reply, Rejection> {
     let open = draft.job.run(run).filter(|r| run_after(r.state(), Step::Start).is_some());
@@ -39,6 +39,7 @@ pub(super) fn start(
         token,
         executor: executor.clone(),
         session,
+        credential: credential.cloned(),
         at_ms: draft.ctx.now_ms,
     });
     let (def, record) = (&draft.job.def, &draft.job.run(run).expect("started above").record);
@@ -101,13 +102,23 @@ pub(super) fn suspect(draft: &mut Draft<'_>, run: RunId, token: Token) -> Reply 
     Reply::Done
 }
 
-pub(super) fn heard(draft: &mut Draft<'_>, run: RunId, token: Token, session: ExecutorSession) -> Reply {
+/// `credential`: the speaker's, which the attempt belongs to from now on if it has named none so far.
+pub(super) fn heard(
+    draft: &mut Draft<'_>,
+    run: RunId,
+    token: Token,
+    session: ExecutorSession,
+    credential: Option<&Text>,
+) -> Reply {
     if !holds(draft, run, token, Step::Hear) {
         // It holds a body that was replaced or ended: it must stop it.
         return Reply::Stale;
     }
     let Some(open) = draft.job.run(run) else { return Reply::Stale };
-    let known = open.session == Some(session) && open.state() == RunState::Running;
+    let adopted = credential.filter(|_| open.credential.is_none()).cloned();
+    let moved_from = open.session.filter(|before| *before != session);
+    let known = moved_from.is_none() && adopted.is_none() && open.state() == RunState::Running;
+    let executor = open.attempt().map(|attempt| attempt.executor.clone());
     if open.stopping.is_some() {
         // It may not have heard that it shall stop.
         draft.effect(Effect::Stop { session, held: Held { run, job: draft.job.id, token } });
@@ -115,6 +126,20 @@ pub(super) fn heard(draft: &mut Draft<'_>, run: RunId, token: Token, session: Ex
     if known {
         return Reply::Unchanged;
     }
-    draft.emit(Event::AttemptHeard { job: draft.job.id, run, session, at_ms: draft.ctx.now_ms });
+    draft.emit(Event::AttemptHeard { job: draft.job.id, run, session, credential: adopted, at_ms: draft.ctx.now_ms });
+    if let (Some(_), Some(executor)) = (moved_from, executor) {
+        // From now on the lease of the new session counts. Said by the job, so that it cannot come behind the attempt's end.
+        let (def, open) = (&draft.job.def, draft.job.run(run));
+        let watch = Effect::Watch {
+            session,
+            credential: open.and_then(|open| open.credential.clone()),
+            held: Held { run, job: draft.job.id, token },
+            tenant: def.tenant.clone(),
+            pool: def.pool.clone(),
+            executor,
+            moved_from,
+        };
+        draft.effect(watch);
+    }
     Reply::Done
 }

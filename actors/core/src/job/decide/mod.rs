@@ -13,6 +13,7 @@ mod trigger;
 use super::{
     Decision,
     apply::{apply, created},
+    claim::{self, Claimant},
     command::{Command, Context},
     effect::{Effect, Reply},
     pending::waiting,
@@ -115,6 +116,23 @@ pub fn decide(job: &Job, command: &Command, ctx: &Context) -> Result<Decision, R
 
 /// Like [`decide`], and the job with the decision's events applied, so that the owner need not apply them again.
 pub fn decide_next(job: &Job, command: &Command, ctx: &Context) -> Result<(Decision, Job), Rejection> {
+    match command {
+        Command::Claimed { by, claim } if claim.claimed_run().is_some_and(|run| claim::owns(job, run, by)) => {
+            decide_said(job, claim, Some(by), ctx)
+        }
+        // One answer for an attempt of another credential and for one that never was.
+        Command::Claimed { .. } => Ok(Draft::new(job, ctx).finish(Reply::Stale)),
+        command => decide_said(job, command, None, ctx),
+    }
+}
+
+/// `by`: the executor whose word the command is, already checked; None: the node's own.
+fn decide_said(
+    job: &Job,
+    command: &Command,
+    by: Option<&Claimant>,
+    ctx: &Context,
+) -> Result<(Decision, Job), Rejection> {
     let mut draft = Draft::new(job, ctx);
     let reply = match command {
         Command::Wake => {
@@ -134,12 +152,16 @@ pub fn decide_next(job: &Job, command: &Command, ctx: &Context) -> Result<(Decis
             }
             reply
         }
-        Command::Start { run, executor, session, credit_stamp_ms } => {
-            attempt::start(&mut draft, *run, executor, *session, *credit_stamp_ms)?
+        Command::Start { run, executor, session, credential, credit_stamp_ms } => {
+            attempt::start(&mut draft, *run, executor, (*session, credential.as_ref()), *credit_stamp_ms)?
         }
+        // Taken apart by the caller.
+        Command::Claimed { .. } => Reply::Stale,
         Command::Finish(ended) => finish::finish(&mut draft, ended),
         Command::Suspect { run, token } => attempt::suspect(&mut draft, *run, *token),
-        Command::Heard { run, token, session } => attempt::heard(&mut draft, *run, *token, *session),
+        Command::Heard { run, token, session } => {
+            attempt::heard(&mut draft, *run, *token, *session, by.map(|by| &by.credential))
+        }
         Command::Lost { run, token } => finish::lost(&mut draft, *run, *token),
         Command::Cancel { run, .. } => stop::cancel(&mut draft, *run)?,
         Command::Confirm { run, decision, .. } => reopen::confirm(&mut draft, *run, *decision)?,

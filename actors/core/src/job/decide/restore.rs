@@ -49,6 +49,7 @@ fn doubt(draft: &mut Draft<'_>, run: RunId, state: RunState) {
         token,
         executor: "unknown".into(),
         session: ExecutorSession(0),
+        credential: None,
         at_ms,
     });
     draft.emit(Event::AttemptEnded {
