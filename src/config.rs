@@ -22,7 +22,7 @@ use crate::{
     },
 };
 use campanile_actors::maintenance::Retention;
-use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, TENANT_CHARS};
+use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, LEASE_MS, STOP_GRACE_MAX_SEC, STOP_GRACE_SEC, TENANT_CHARS};
 use environment::{typed, unknown};
 use rustls::pki_types::ServerName;
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,7 @@ sections! {
         pool: String = "default".to_owned(),
         http_allow: Vec<String> = Vec::new(),
         http_ca_file: String = String::new(),
+        stop_grace_sec: u64 = STOP_GRACE_SEC,
     }
     /// `dir`: empty = none.
     FilesSection {
@@ -344,6 +345,11 @@ impl Config {
         let slots = u64::from(EXECUTOR_SLOTS_MAX);
         need(self.executor.slots <= EXECUTOR_SLOTS_MAX, "executor.slots", range(0, slots));
         need(name(&self.executor.pool), "executor.pool", name_rule());
+        let grace_rule = format!(
+            "is 0 to {STOP_GRACE_MAX_SEC} seconds, so that a stopped body has ended before the executor's lease of {} s has",
+            LEASE_MS / 1000
+        );
+        need(self.executor.stop_grace_sec <= STOP_GRACE_MAX_SEC, "executor.stop_grace_sec", grace_rule);
         let origins = self.http.origins().err();
         need(origins.is_none(), "http.cors_origins", format!("is a list of origins: {}", origins.unwrap_or_default()));
         let allowed = Allowed::parse(&self.executor.http_allow);

@@ -2,13 +2,18 @@
 //! `[executor] slots` use it.
 
 use crate::{
-    command::{self, AttemptEnv, CommandEnd, CommandReport, CommandSpec},
+    command::{self, AttemptEnv, CommandEnd, CommandReport, CommandSpec, Shim},
     http_action::{self, Outbound},
 };
 use campanile_client::{Context, Executor, ExecutorBuilder, JobError, Report};
-use campanile_schema::{job::CommandLimits, limits, payload::Payload};
+use campanile_schema::{
+    job::CommandLimits,
+    limits::{self, COMMAND_DRAIN_MS},
+    payload::Payload,
+};
 use rustix::process::Signal;
-use tokio::sync::{mpsc, watch};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Chunks of output on their way to the node.
 const LOG_CHUNKS: usize = 64;
@@ -45,17 +50,31 @@ async fn run_command(context: Context) -> Report {
     };
     let (stop, stopping) = watch::channel(false);
     let (log, mut chunks) = mpsc::channel::<Vec<u8>>(LOG_CHUNKS);
+    let (tell_ended, command_ended) = oneshot::channel();
     let logging = async {
         while let Some(chunk) = chunks.recv().await {
             context.write_log(&chunk).await;
         }
+    };
+    // A log that no node takes must not hold the end of a command that has ended.
+    let logging = async {
+        let late = async {
+            let _ = command_ended.await;
+            tokio::time::sleep(Duration::from_millis(COMMAND_DRAIN_MS)).await;
+        };
+        tokio::select! { () = logging => {}, () = late => {} }
     };
     let canceling = async {
         context.canceled().await;
         let _ = stop.send(true);
         std::future::pending::<()>().await;
     };
-    let running = command::run(spec, attempt, stopping, log);
+    let shim = Shim { grace: context.stop_grace(), ..Shim::of_this_binary() };
+    let running = async {
+        let report = command::run_with(&shim, spec, attempt, stopping, log).await;
+        let _ = tell_ended.send(());
+        report
+    };
     tokio::select! {
         (report, ()) = async { tokio::join!(running, logging) } => ended(&report, &limits),
         () = canceling => Report::failed(JobError::new("INTERNAL", "unreachable: canceling never ends")),
@@ -84,7 +103,7 @@ fn ended(report: &CommandReport, limits: &CommandLimits) -> Report {
 
 fn with_use(mut result: Report, report: &CommandReport) -> Report {
     result.cpu_ms = Some(report.cpu_ms);
-    result.max_rss_kb = Some(report.max_rss_kb);
+    result.max_rss_kb = report.max_rss_kb;
     result
 }
 

@@ -113,12 +113,70 @@ async fn only_the_right_token_stops_a_body_and_a_deaf_one_is_dropped() {
     link.assign(vec![assignment(1, 7, "wait"), deaf]).await;
     within(executor.wait_until(|status| status.running == 2)).await.unwrap();
     let held = |run: u64, token: u64| Held { run: RunId(run), job: assignment(1, 1, "").job, token: Token(token) };
-    link.notify(method::STOP, &Stop { items: vec![held(1, 6), held(9, 1)] }).await;
+    link.notify(method::STOP, &Stop { items: vec![held(1, 6), held(9, 1)], ended: Vec::new() }).await;
     let timed_out = link.finish(FinishOutcome::Durable).await.remove(0);
     assert_eq!((timed_out.run, timed_out.state), (RunId(2), AttemptState::Timeout), "the other one goes on");
-    link.notify(method::STOP, &Stop { items: vec![held(1, 7)] }).await;
+    link.notify(method::STOP, &Stop { items: vec![held(1, 7)], ended: Vec::new() }).await;
     let stopped = link.finish(FinishOutcome::Durable).await.remove(0);
     assert_eq!((stopped.run, stopped.state), (RunId(1), AttemptState::Canceled));
     assert!(stopped.error_message.unwrap().contains("TOLD"), "what the body said is kept");
     within(executor.wait_until(|status| status.running == 0)).await.unwrap();
+}
+
+/// A thread cannot be ended from outside: the slot stays taken, and no end is told, until it returns or an operator says that it has.
+#[tokio::test]
+async fn blocking_work_keeps_its_slot_until_it_returns() {
+    let node = FakeNode::start().await;
+    let (release, gate) = std::sync::mpsc::channel::<()>();
+    let gate = std::sync::Arc::new(std::sync::Mutex::new(gate));
+    let wait = move || gate.lock().unwrap().recv().map_err(|_| JobError::message("the test is over"));
+    let dropped = wait.clone();
+    let executor = Executor::builder(node.address.to_string(), "token")
+        .slots(1)
+        .grace(Duration::from_millis(10))
+        .blocking_handler("blocks", move |_: Context, _: serde_json::Value| wait())
+        .handler("drops", move |ctx: Context, _: serde_json::Value| {
+            let work = ctx.spawn_blocking(dropped.clone());
+            async move { work.await? }
+        })
+        .build()
+        .unwrap()
+        .start();
+    let mut link = node.executor(3).await;
+    let held = |run: u64| Held { run: RunId(run), job: assignment(1, 1, "").job, token: Token(1) };
+    for (run, handler) in [(1, "blocks"), (2, "drops")] {
+        link.assign(vec![assignment(run, 1, handler)]).await;
+        within(executor.wait_until(|status| status.running == 1)).await.unwrap();
+        link.notify(method::STOP, &Stop { items: vec![held(run)], ended: Vec::new() }).await;
+        // Credits come long after the grace.
+        for _ in 0..3 {
+            assert_eq!(link.credit().await.slots, 0, "{handler}: no slot is free");
+        }
+        link.assign(vec![assignment(run + 10, 1, handler)]).await;
+        let refused = link.finish(FinishOutcome::Durable).await.remove(0);
+        assert_eq!((refused.run, refused.error_code.as_deref()), (RunId(run + 10), Some("NO_SLOT")), "{handler}");
+        release.send(()).unwrap();
+        let ended = link.finish(FinishOutcome::Durable).await.remove(0);
+        assert_eq!((ended.run, ended.state), (RunId(run), AttemptState::Canceled), "{handler}");
+    }
+    // An operator's word frees the slot; the body's own end is nobody's news then.
+    link.assign(vec![assignment(3, 1, "blocks")]).await;
+    within(executor.wait_until(|status| status.running == 1)).await.unwrap();
+    link.notify(method::STOP, &Stop { items: Vec::new(), ended: vec![held(3)] }).await;
+    within(executor.wait_until(|status| status.running == 0)).await.unwrap();
+    release.send(()).unwrap();
+    link.assign(vec![assignment(4, 1, "blocks")]).await;
+    release.send(()).unwrap();
+    let ended = link.finish(FinishOutcome::Durable).await.remove(0);
+    assert_eq!((ended.run, ended.state), (RunId(4), AttemptState::Success), "of run 3 nothing was handed in");
+}
+
+#[test]
+fn a_grace_that_does_not_fit_the_lease_is_refused() {
+    let build = |sec| {
+        Executor::builder("127.0.0.1:1", "t").grace(Duration::from_secs(sec)).command_runner(|_| unreachable!()).build()
+    };
+    assert!(build(6).is_ok());
+    let error = build(7).err().unwrap().to_string();
+    assert!(error.contains("the grace for stopping is 7 s; it must be at most 6 s"), "{error}");
 }

@@ -348,6 +348,9 @@ pub enum Event {
         at_ms: i64,
         #[serde(rename = "x")]
         next: Next,
+        /// It ended by its executor's shutdown or loss and is not counted against `maxAttempts`.
+        #[serde(rename = "f", default, skip_serializing_if = "std::ops::Not::not")]
+        uncounted: bool,
     },
     /// NEEDS_CONFIRMATION -> QUEUED by a person.
     #[serde(rename = "rq")]

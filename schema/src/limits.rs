@@ -147,12 +147,12 @@ pub const COMMAND_TAIL_BYTES: usize = 64 << 10;
 pub const COMMAND_ORDER_BYTES: usize = 1 << 20;
 /// What a shim may write to its executor, bytes.
 pub const COMMAND_REPORT_BYTES: usize = 64 << 10;
-/// Between SIGTERM and SIGKILL of a command that is stopped, milliseconds. Below `LEASE_MS`.
-pub const COMMAND_GRACE_MS: u64 = 5_000;
 /// Processes that a command left behind may end by themselves this long, milliseconds; then they get SIGTERM.
 pub const COMMAND_LINGER_MS: u64 = 500;
-/// Processes that survive SIGKILL this long (hung in the kernel) are given up, milliseconds.
+/// Processes that survive SIGKILL this long hang in the kernel, milliseconds: that is told, and SIGKILL is repeated less often.
 pub const COMMAND_KILL_MS: u64 = 5_000;
+/// Interval at which a process that hangs in the kernel is looked at and sent SIGKILL again, milliseconds.
+pub const COMMAND_STUCK_EVERY_MS: u64 = 1_000;
 /// Interval at which SIGKILL is repeated for processes that were started meanwhile, milliseconds.
 pub const COMMAND_KILL_EVERY_MS: u64 = 20;
 /// Rest of the output after a command ended, milliseconds; also the time for one chunk to be taken when logs stall.
@@ -260,11 +260,22 @@ pub const EXECUTOR_LOGS_IN_FLIGHT: usize = 16;
 pub const EXECUTOR_FINISHES_IN_FLIGHT: usize = 64;
 /// Results that no node has called durable, count per executor; over it the executor gives no credit.
 pub const EXECUTOR_RESULTS_WAITING: usize = 65_536;
-/// An executor that has not been heard by a node this long stops bodies with `onLostContact: STOP`, milliseconds; below
-/// [`LEASE_MS`] by the grace for stopping.
-pub const LOST_CONTACT_MS: u64 = 8_000;
-/// Grace of a body that was told to stop, milliseconds; then it is dropped at its next `await`.
-pub const STOP_GRACE_MS: u64 = 1_500;
+/// Default `stopGraceSec`: the time that a body has to end by itself after it was told to stop, seconds. Then it is killed.
+pub const STOP_GRACE_SEC: u64 = 5;
+/// Attempts of one generation that ended by their executor's shutdown or loss and are not counted against `maxAttempts`, count.
+pub const UNCOUNTED_ATTEMPTS: u32 = 5;
+/// Highest `stopGraceSec`, seconds. With [`STOP_MARGIN_MS`] it leaves a heartbeat and 1.5 s for its answer before a body with
+/// `onLostContact: STOP` must be told to stop, and a killed executor's commands end before its lease does.
+pub const STOP_GRACE_MAX_SEC: u64 = 6;
+/// Time between the end of the grace and the end of the lease, in which a body is killed, milliseconds.
+pub const STOP_MARGIN_MS: u64 = 500;
+
+/// An executor that no node has heard this long tells bodies with `onLostContact: STOP` to stop, milliseconds, so that they have
+/// ended before the lease has.
+pub const fn lost_contact_ms(grace_ms: u64) -> u64 {
+    (LEASE_MS as u64).saturating_sub(STOP_MARGIN_MS).saturating_sub(grace_ms)
+}
+
 /// Interval at which an executor gives its credit again, milliseconds; well below [`CREDIT_MS`].
 pub const CREDIT_AGAIN_MS: u64 = 500;
 /// A node that leaves a heartbeat unanswered this long is connected anew, milliseconds.

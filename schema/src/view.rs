@@ -2,7 +2,7 @@
 //! what callers send refuses unknown fields by name.
 
 use crate::{
-    event::{LedgerEntry, Outcome, SkipReason},
+    event::{LedgerEntry, Outcome, SkipReason, StopReason},
     ids::{JobId, RunId},
     job::{JobSpec, JobStatus, Trigger, upper_enum},
     payload::Payload,
@@ -75,7 +75,7 @@ LedgerBody {
 body!(/// `GET /runs/{runId}/log`, `run.log`.
     LogBody { #[serde(default)] attempt: Option<u32>, #[serde(default)] offset: Option<u64> });
 
-upper_enum!(/// What a person says of a run whose executor was lost.
+upper_enum!(/// What a person says of a run whose executor was lost, or of one whose body does not end.
     ConfirmDecision {
         /// Run it again.
         Rerun = "RERUN" = 0,
@@ -83,6 +83,8 @@ upper_enum!(/// What a person says of a run whose executor was lost.
         Succeeded = "SUCCEEDED" = 1,
         /// It did not, and shall not be run again.
         Failed = "FAILED" = 2,
+        /// The body of a run that is STOPPING has ended, though its executor does not say so: the attempt ends now.
+        Ended = "ENDED" = 3,
     } default Rerun);
 
 /// `POST /schedules/preview`, `schedule.preview`.
@@ -163,8 +165,11 @@ pub struct RunView {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub last_error: Option<String>,
-    /// Why it is not running: a code and a sentence.
+    /// Why it is not running, or not ending: a code and a sentence.
     pub wait_reason: Option<String>,
+    /// The run is STOPPING: its body was told to stop and has not ended. No other body of it starts until it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<StoppingView>,
     pub dead_letter: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Payload>,
@@ -173,6 +178,26 @@ pub struct RunView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub attempts: Vec<AttemptView>,
+}
+
+/// Since when and why a body is being stopped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StoppingView {
+    pub reason: StopReason,
+    /// Absent: a node of an older release told it to stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+
+impl RunView {
+    /// The state for people: STOPPING while a body that was told to stop has not ended.
+    pub fn label(&self) -> &'static str {
+        match (self.state, &self.stopping) {
+            (RunState::Running, Some(_)) => "STOPPING",
+            (state, _) => state.as_str(),
+        }
+    }
 }
 
 /// An attempt as read.
@@ -233,6 +258,7 @@ impl From<&RunRecord> for RunView {
             ended_at: r.ended_ms.map(Timestamp),
             last_error: r.last_error().map(str::to_owned),
             wait_reason: None,
+            stopping: None,
             dead_letter: r.dead_letter,
             params: r.params.clone(),
             result: r.result.clone(),

@@ -159,6 +159,7 @@ fn run() -> RunView {
         ended_at: Some(Timestamp(1_771_900_000_345)),
         last_error: None,
         wait_reason: None,
+        stopping: None,
         dead_letter: false,
         params: None,
         result: Some(Payload("42".to_owned())),
@@ -278,8 +279,11 @@ fn of_executors(golden: &mut Golden) {
         cpu: 0.0,
         memory_mb: 0,
         storage_mb: 0,
+        stop_grace_sec: None,
     };
     golden.request("register_request", 2, method::EXECUTOR_REGISTER, &register);
+    let register = Register { stop_grace_sec: Some(5.0), ..register };
+    golden.request("register_grace_request", 2, method::EXECUTOR_REGISTER, &register);
     let epochs = vec![(ShardId(0), Epoch(3)), (ShardId(1), Epoch(3))];
     golden.answer("register_answer", 2, &Registered { cluster_id: 77, epochs });
     golden.request("announce_request", 3, method::EXECUTOR_ANNOUNCE, &Announce { held: vec![held()], more: false });
@@ -360,7 +364,8 @@ fn of_executors(golden: &mut Golden) {
     let nodes = vec![node("node-1", "10.0.0.1:7701"), node("node-2", "node-2.bells.example:7701")];
     golden.notification("members", method::MEMBERS, &ClusterNodes { nodes });
     golden.notification("hint", method::HINT, &Hint { waiting: true });
-    golden.notification("stop", method::STOP, &Stop { items: vec![held()] });
+    golden.notification("stop", method::STOP, &Stop { items: vec![held()], ended: Vec::new() });
+    golden.notification("stop_ended", method::STOP, &Stop { items: Vec::new(), ended: vec![held()] });
     golden.notification("drain", method::EXECUTOR_DRAIN, &Drain {});
 }
 

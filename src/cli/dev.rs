@@ -7,7 +7,7 @@ use super::{
     demo,
     executor::HttpFlags,
     failure::Failure,
-    fires, logging, output,
+    fires, logging, output, private,
     remote::{DevFile, default_dev_dir},
     server::{
         EXECUTOR_GRACE, environment, keep_metrics, on_threads, over_own_tls, parent_gone, record_metrics, told_to_stop,
@@ -59,6 +59,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
+    private::keep_memory_private();
     for address in [args.http, args.rpc] {
         if !address.ip().is_loopback() {
             let message = format!(

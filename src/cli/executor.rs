@@ -1,13 +1,16 @@
 //! `campanile executor`: takes COMMAND and HTTP attempts of a pool from one or several nodes.
 
-use super::{failure::Failure, logging, output, remote::Connection, server};
+use super::{failure::Failure, logging, output, private, remote::Connection, server};
 use crate::{
     config::{LogFormat, LogSection},
     executor,
     http_action::Outbound,
 };
 use campanile_client::{ExecutorHandle, Tls};
-use campanile_schema::{error::ErrorCode, limits::EXECUTOR_SLOTS_MAX};
+use campanile_schema::{
+    error::ErrorCode,
+    limits::{EXECUTOR_SLOTS_MAX, STOP_GRACE_SEC},
+};
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -30,9 +33,12 @@ pub(super) struct Args {
     labels: Vec<(String, String)>,
     #[command(flatten)]
     http: HttpFlags,
-    /// What runs gets this long to end when the executor is told to stop, seconds
+    /// What runs gets this long to finish when the executor is told to shut down, seconds. Then it is told to stop
     #[arg(long, value_name = "SEC", default_value_t = 30)]
     drain_sec: u64,
+    /// What is told to stop (timeout, cancel, shutdown) gets this long to end by itself, seconds. Then it is killed
+    #[arg(long, value_name = "SEC", default_value_t = STOP_GRACE_SEC)]
+    stop_grace_sec: u64,
     /// Logs: error, warn, info, debug, trace, or by module
     #[arg(long, default_value = "info")]
     log: String,
@@ -57,10 +63,11 @@ impl HttpFlags {
 }
 
 pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
-    let token = connection.token.clone().ok_or_else(|| {
+    private::keep_memory_private();
+    let token = connection.credential()?.ok_or_else(|| {
         Failure::new(
             4,
-            "an executor needs a token: --token or CAMPANILE_API_TOKEN; make one on the node with\n  \
+            "an executor needs a token: --token-file, --token or CAMPANILE_API_TOKEN; make one on the node with\n  \
              campanile token new --name NAME --role executor --pools POOL",
         )
     })?;
@@ -70,6 +77,7 @@ pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
     logging::start(&LogSection { format: LogFormat::Text, level: args.log.clone() })?;
     server::on_runtime(async move {
         let mut builder = executor::builder(&args.rpc, &token, &args.pool, args.slots, outbound);
+        builder = builder.grace(Duration::from_secs(args.stop_grace_sec));
         if let Some(tls) = tls {
             builder = builder.tls(tls);
         }

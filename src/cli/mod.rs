@@ -34,6 +34,7 @@ mod logging;
 mod members;
 mod output;
 mod planned;
+mod private;
 mod progress;
 mod remote;
 mod repeat;

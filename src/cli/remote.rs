@@ -30,6 +30,8 @@ const CALL: Duration = Duration::from_millis(HTTP_WAIT_MS + 30_000);
 const CONNECT: Duration = Duration::from_secs(10);
 /// File of a running `campanile dev` in its data directory.
 const DEV_FILE: &str = "dev.json";
+/// A file with one token, bytes.
+const TOKEN_FILE_BYTES: u64 = 4_096;
 
 /// Which node, and who calls.
 #[derive(clap::Args, Clone)]
@@ -37,12 +39,37 @@ pub(super) struct Connection {
     /// The node's URL
     #[arg(long, global = true, env = "CAMPANILE_SERVER", value_name = "URL")]
     pub server: Option<String>,
-    /// The credential's token
+    /// The credential's token. Other users of the machine see a command line: better is --token-file
     #[arg(long, global = true, env = "CAMPANILE_API_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub token: Option<String>,
+    /// File with the credential's token, one line; it wins over --token
+    #[arg(long, global = true, env = "CAMPANILE_API_TOKEN_FILE", value_name = "FILE")]
+    pub token_file: Option<String>,
     /// Certificates of CAs (PEM) that a node with TLS may be of, instead of the machine's own
     #[arg(long, global = true, env = "CAMPANILE_TLS_CA", value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
+}
+
+impl Connection {
+    /// The token that was given, by file or as it is.
+    pub fn credential(&self) -> Result<Option<String>, Failure> {
+        let Some(file) = self.token_file.as_deref().filter(|file| !file.is_empty()) else {
+            return Ok(self.token.clone());
+        };
+        let read = || {
+            let mut text = String::new();
+            std::fs::File::open(file)?.take(TOKEN_FILE_BYTES).read_to_string(&mut text)?;
+            Ok(text)
+        };
+        let text = read().map_err(|error: std::io::Error| Failure::usage(format!("--token-file {file}: {error}")))?;
+        match text.trim() {
+            token if !token.is_empty() && !token.contains(char::is_whitespace) => Ok(Some(token.to_owned())),
+            _ => Err(Failure::usage(format!(
+                "--token-file {file}: it must hold one token and nothing else, as `campanile token new` prints it; a node's file \
+                 of all tokens is another one"
+            ))),
+        }
+    }
 }
 
 /// Where `campanile dev` is, and its token.
@@ -110,7 +137,7 @@ impl Remote {
             return Err(Failure::usage(format!("{server}: the API is spoken over http:// or https://")));
         }
         let dev_token = dev.filter(|dev| dev.server == server).map(|dev| dev.token);
-        let token = connection.token.clone().or(dev_token);
+        let token = connection.credential()?.or(dev_token);
         let mut config = ureq::Agent::config_builder();
         if server.starts_with("https://") {
             config = config.tls_config(tls_config(connection.tls_ca.as_deref())?);

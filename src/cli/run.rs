@@ -83,11 +83,11 @@ pub(super) enum Command {
         #[command(flatten)]
         change: Change,
     },
-    /// Decide about a run in NEEDS_CONFIRMATION
+    /// Decide about a run in NEEDS_CONFIRMATION, or say that the body of a STOPPING run has ended
     Confirm {
         run: u64,
-        /// rerun, succeeded or failed
-        #[arg(value_parser = ["rerun", "succeeded", "failed"])]
+        /// rerun, succeeded or failed; ended for a run that is STOPPING
+        #[arg(value_parser = ["rerun", "succeeded", "failed", "ended"])]
         decision: String,
         #[command(flatten)]
         change: Change,
@@ -144,8 +144,12 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         }
         Command::Confirm { run, decision, change } => {
             let body = json!({"decision": decision.to_ascii_uppercase(), "reason": change.reason});
-            let wrong = |state: RunState| {
-                (state != RunState::NeedsConfirmation).then_some("the run does not wait for a confirmation")
+            let ended = decision == "ended";
+            let wrong = move |state: RunState| match state {
+                RunState::Running | RunState::SuspectedLost if ended => None,
+                _ if ended => Some("the run is not STOPPING"),
+                RunState::NeedsConfirmation => None,
+                _ => Some("the run does not wait for a confirmation"),
             };
             changed(remote, format, run, "confirm", &body, change.dry, wrong)
         }

@@ -1,6 +1,6 @@
 //! `campanile server`: a node by its configuration.
 
-use super::{failure::Failure, logging, output};
+use super::{failure::Failure, logging, output, private};
 use crate::{
     auth::{Authenticator, Caller, Role, new_token},
     cluster,
@@ -67,6 +67,7 @@ To try things on this machine without any of that: campanile dev";
 const OWN_EXECUTOR: &str = "own executor";
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
+    private::keep_memory_private();
     let with_parent = args.with_parent;
     let config = configured(args)?;
     if config.auth.token_file.is_empty() {
@@ -96,6 +97,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             Some((token, config.executor.pool.clone(), slots))
         }
     };
+    let grace = Duration::from_secs(config.executor.stop_grace_sec);
     let metrics = record_metrics()?;
     let tls = config.tls.ports().map_err(|why| Failure::usage(format!("[tls] {why}")))?;
     let listens =
@@ -141,8 +143,9 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             None => None,
             Some((token, pool, slots)) => {
                 // Other nodes do not know its token.
-                let builder =
-                    executor::builder(&node.rpc_addr().to_string(), &token, &pool, slots, outbound).follow(false);
+                let builder = executor::builder(&node.rpc_addr().to_string(), &token, &pool, slots, outbound)
+                    .follow(false)
+                    .grace(grace);
                 let built = over_own_tls(builder, &tls)?.id(format!("{}-own", config.node.name)).build();
                 Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
             }

@@ -14,17 +14,19 @@
 //!
 //! Files: `spec` what to run; `environment` what the command sees; `run` the executor's side; `wire` what the two sides
 //! say to each other; `shim` the other side; `confine` limits, set between shim and command; `program` how the program's file is found; `tree` the processes below a
-//! shim; `output` the way of what the command writes, `capture` what is kept of it.
+//! shim; `usage` what they used; `inherited` what the executor's own starter must not hand on to them; `output` the way of what the command writes, `capture` what is kept of it.
 
 mod capture;
 mod confine;
 pub mod environment;
+mod inherited;
 mod output;
 mod program;
 mod run;
 mod shim;
 mod spec;
 mod tree;
+mod usage;
 mod wire;
 
 pub use confine::confine_main;

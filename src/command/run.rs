@@ -12,15 +12,20 @@ use super::{
 };
 use crate::private;
 use campanile_schema::limits::{
-    COMMAND_GRACE_MS, COMMAND_KILL_MS, COMMAND_LINGER_MS, COMMAND_ORDER_BYTES, COMMAND_REPORT_BYTES,
-    ERROR_MESSAGE_BYTES,
+    COMMAND_KILL_MS, COMMAND_LINGER_MS, COMMAND_ORDER_BYTES, COMMAND_REPORT_BYTES, COMMAND_STUCK_EVERY_MS,
+    ERROR_MESSAGE_BYTES, STOP_GRACE_SEC,
 };
-use std::{ffi::OsString, process::Stdio, time::Duration};
+use std::{
+    ffi::OsString,
+    process::Stdio,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     process::{Child, ChildStderr, ChildStdin, Command},
     sync::{mpsc, oneshot, watch},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 /// Beyond the shim's own deadlines, for its start and its report.
@@ -42,7 +47,7 @@ impl Shim {
         Self::at(named.unwrap_or_else(program::own))
     }
     pub fn at(program: impl Into<OsString>) -> Self {
-        Self { program: program.into(), grace: Duration::from_millis(COMMAND_GRACE_MS) }
+        Self { program: program.into(), grace: Duration::from_secs(STOP_GRACE_SEC) }
     }
 }
 
@@ -138,7 +143,7 @@ fn start(shim: &Shim) -> std::io::Result<Child> {
 }
 
 fn ended(end: CommandEnd) -> CommandReport {
-    CommandReport { end, cpu_ms: 0, max_rss_kb: 0, last_output: String::new(), left_behind: 0 }
+    CommandReport { end, cpu_ms: 0, max_rss_kb: None, last_output: String::new(), left_behind: 0 }
 }
 
 /// What the executor knows of a shim at its end.
@@ -176,14 +181,16 @@ async fn watch_shim(
             };
             tokio::select! { () = writing => {}, () = asked(&mut stop) => {} }
         };
-        let reading = read_reports(reports, &mut heard);
+        // Some of its processes hang in the kernel: the shim tries on until they are gone, and the attempt ends then.
+        let stuck = AtomicBool::new(false);
+        let reading = read_reports(reports, &mut heard, &stuck);
         tokio::pin!(reading);
         let stopped = tokio::select! { () = &mut reading => false, () = holding => true };
         if stopped {
             drop(control);
             let patience = grace + Duration::from_millis(COMMAND_LINGER_MS + COMMAND_KILL_MS) + MARGIN;
-            // Late: the shim hangs; it is killed below.
-            let _ = timeout(patience, reading).await;
+            // Late without a word: the shim hangs; it is killed below.
+            while timeout(patience, &mut reading).await.is_err() && stuck.load(Ordering::Relaxed) {}
         }
         stopped
     };
@@ -193,10 +200,25 @@ async fn watch_shim(
         let _ = child.start_kill();
         let _ = timeout(MARGIN, child.wait()).await;
         if let Some(pid) = shim_pid {
-            heard.swept = tokio::task::spawn_blocking(move || tree::sweep(pid, &mark)).await.unwrap_or(0);
+            let swept = mark.clone();
+            heard.swept = tokio::task::spawn_blocking(move || tree::sweep(pid, &swept)).await.unwrap_or(0);
+            gone(mark).await;
         }
     }
     heard
+}
+
+/// Returns when no process carries the mark any more: the command has not ended before.
+async fn gone(mark: String) {
+    loop {
+        let mark = mark.clone();
+        let left = tokio::task::spawn_blocking(move || tree::carriers(&mark)).await.unwrap_or(0);
+        if left == 0 {
+            return;
+        }
+        tracing::warn!(left, "processes of a command do not end even by SIGKILL; its attempt goes on until they do");
+        sleep(Duration::from_millis(COMMAND_STUCK_EVERY_MS)).await;
+    }
 }
 
 async fn asked(stop: &mut watch::Receiver<bool>) {
@@ -206,12 +228,19 @@ async fn asked(stop: &mut watch::Receiver<bool>) {
     }
 }
 
-async fn read_reports(reports: ChildStderr, heard: &mut Heard) {
+async fn read_reports(reports: ChildStderr, heard: &mut Heard, stuck: &AtomicBool) {
     let mut lines = BufReader::new(reports.take(COMMAND_REPORT_BYTES as u64));
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).await.is_ok_and(|n| n > 0) {
         match serde_json::from_slice(&line) {
             Ok(Report::Starting) => heard.starting = true,
+            Ok(Report::Stuck { unkillable }) => {
+                tracing::warn!(
+                    unkillable,
+                    "processes of a command do not end even by SIGKILL; its attempt goes on until they do"
+                );
+                stuck.store(true, Ordering::Relaxed);
+            }
             // It was to become the command, and could not: that it ended then says no more.
             Ok(Report::Ended { .. }) if matches!(heard.last, Some(Report::Failed { .. })) => {}
             Ok(last @ (Report::Failed { .. } | Report::Ended { .. })) => heard.last = Some(last),
@@ -229,7 +258,7 @@ impl Heard {
     fn remark(&self) -> Option<String> {
         match &self.last {
             Some(Report::Ended { unkillable: n @ 1.., .. }) => {
-                Some(format!("{n} processes of the command do not end even by SIGKILL; they hang in the kernel"))
+                Some(format!("{n} processes of the command did not end by SIGKILL at once: they hung in the kernel"))
             }
             Some(Report::Ended { left_behind: n @ 1.., .. }) => {
                 Some(format!("{n} processes that the command left behind were ended with it"))
@@ -242,25 +271,25 @@ impl Heard {
     fn into_report(self, last_output: String) -> CommandReport {
         let blank = CommandReport { last_output, ..ended(CommandEnd::Stopped) };
         match self.last {
-            Some(Report::Ended { code, signal, stopped, cpu_ms, max_rss_kb, left_behind, unkillable: _ }) => {
+            Some(Report::Ended { code, signal, stopped, usage, left_behind, unkillable: _ }) => {
                 let end = match (code, signal) {
                     _ if stopped && self.asked => CommandEnd::Stopped,
                     (Some(code), _) => CommandEnd::Exited { code },
-                    // Neither: it hangs in the kernel under SIGKILL.
+                    // Neither: the shim could not wait for it.
                     (None, signal) => CommandEnd::Signaled { signal: signal.unwrap_or(9) },
                 };
-                CommandReport { end, cpu_ms, max_rss_kb, left_behind, ..blank }
+                CommandReport { end, cpu_ms: usage.cpu_ms, max_rss_kb: usage.max_rss_kb, left_behind, ..blank }
             }
             Some(Report::Failed { fault: StartFault::StoppedBefore, .. }) if self.asked => blank,
             Some(Report::Failed { fault, message }) => {
                 CommandReport { end: CommandEnd::FailedToStart { code: fault.code(), message }, ..blank }
             }
-            Some(Report::Starting) | None if self.asked => blank,
+            Some(Report::Starting | Report::Stuck { .. }) | None if self.asked => blank,
             // The body may have run in part: this is an end by a signal, not a failed start.
-            Some(Report::Starting) | None if self.starting => {
+            Some(Report::Starting | Report::Stuck { .. }) | None if self.starting => {
                 CommandReport { end: CommandEnd::Signaled { signal: 9 }, ..blank }
             }
-            Some(Report::Starting) | None => {
+            Some(Report::Starting | Report::Stuck { .. }) | None => {
                 let code = StartFault::ShimFailed.code();
                 let message = format!("the shim ended without a report. {}", self.diagnostic.trim());
                 CommandReport { end: CommandEnd::FailedToStart { code, message: message.trim().to_owned() }, ..blank }

@@ -3,14 +3,18 @@
 //! Three threads, one decision place: `reap` waits for children, `watch_executor` for the closing of the pipe,
 //! `watch_signals` for SIGTERM and the like; all report to the loop in [`supervise`], which alone acts.
 //!
-//! It never outlives its tree on purpose, never writes to the command's output, and never waits without a deadline
-//! once it has begun to end the tree.
+//! It never outlives its tree on purpose and never writes to the command's output. Once it has begun to end the tree every step has
+//! a deadline but the last: processes that hang in the kernel under SIGKILL are told of ([`Report::Stuck`]) and waited for, since the
+//! command has not ended while they live.
 
 use super::{
-    confine, program, tree,
+    confine, inherited, program, tree,
+    usage::{self, Peak},
     wire::{self, Fault, Order, Report, StartFault},
 };
-use campanile_schema::limits::{COMMAND_KILL_EVERY_MS, COMMAND_KILL_MS, COMMAND_LINGER_MS, COMMAND_ORDER_BYTES};
+use campanile_schema::limits::{
+    COMMAND_KILL_EVERY_MS, COMMAND_KILL_MS, COMMAND_LINGER_MS, COMMAND_ORDER_BYTES, COMMAND_STUCK_EVERY_MS,
+};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -39,6 +43,7 @@ pub fn shim_main() -> ExitCode {
 }
 
 fn live() -> Result<Report, Fault> {
+    inherited::close_files();
     // Away from the executor's terminal: its Ctrl-C is the executor's to handle. EPERM: already leads a session.
     let _ = rustix::process::setsid();
     let own = rustix::process::getpid();
@@ -62,16 +67,35 @@ fn live() -> Result<Report, Fault> {
             reap(&tell);
         }
     })?;
+    let peak = Peak::default();
+    let (look, living) = mpsc::channel();
+    let looking = peak.clone();
+    thread(move || {
+        if let Ok(command) = living.recv() {
+            looking.watch(own, command);
+        }
+    })?;
     let input = feed(order.stdin.clone())?;
+    let launcher_kb = usage::launcher_kb(is_confined(&order));
     let mut child = start(&order)?;
     let main = Pid::from_child(&child);
-    // Neither receiver can be gone: their threads wait for just this.
+    // None of the receivers can be gone: their threads wait for just this.
+    let _ = look.send(main);
     let _ = go.send(());
     if let (Some(input), Some(pipe)) = (input, child.stdin.take()) {
         let _ = input.send(pipe);
     }
     let grace = Duration::from_millis(order.grace_ms);
-    Ok(supervise(own, main, grace, &events))
+    let ended = supervise(own, main, grace, &events);
+    let Supervised { outcome, stopped, left_behind, unkillable } = ended;
+    Ok(Report::Ended {
+        code: outcome.and_then(WaitStatus::exit_status),
+        signal: outcome.and_then(WaitStatus::terminating_signal),
+        stopped,
+        usage: peak.usage(launcher_kb),
+        left_behind,
+        unkillable,
+    })
 }
 
 /// One line on the executor's pipe.
@@ -105,7 +129,7 @@ fn start(order: &Order) -> Result<Child, Fault> {
         let copy = std::io::stdout().as_fd().try_clone_to_owned();
         copy.map(Stdio::from).map_err(|e| Fault::new(StartFault::StartFailed, format!("no output pipe: {e}")))
     };
-    let confined = !order.limits.is_none() || order.nice > 0;
+    let confined = is_confined(order);
     let mut command = if confined {
         confine::command(&order.limits, order.nice, word, &file).map_err(|e| Fault::new(StartFault::StartFailed, e))?
     } else {
@@ -125,11 +149,17 @@ fn start(order: &Order) -> Result<Child, Fault> {
         .stdout(out()?)
         // One that is confined tells there what keeps it from becoming the command, and then takes the output for it.
         .stderr(if confined { Stdio::inherit() } else { out()? })
-        .process_group(0);
+        .process_group(0)
+        // Its own group: nothing changes, but the child is forked for it and not lent the shim's memory (see `usage`).
+        .gid(rustix::process::getegid().as_raw());
     if report(&Report::Starting).is_err() {
         return Err(Fault::new(StartFault::StoppedBefore, "the executor is gone before the start"));
     }
     command.spawn().map_err(|e| program::refusal(&e, word, &file))
+}
+
+fn is_confined(order: &Order) -> bool {
+    !order.limits.is_none() || order.nice > 0
 }
 
 /// Writes the standard input from a thread of its own: a command that never reads it must not stop the shim. The pipe
@@ -187,20 +217,22 @@ fn watch_executor(mut executor: impl Read, tell: &Sender<Event>) {
     }
 }
 
-/// SIGTERM, SIGINT and SIGHUP to the shim stop the command instead of orphaning it.
+/// SIGTERM, SIGINT, SIGQUIT and SIGHUP to the shim stop the command instead of orphaning it.
 fn watch_signals(tell: &Sender<Event>, installed: &mpsc::SyncSender<()>) {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else {
         return;
     };
     runtime.block_on(async {
-        let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-        let [Ok(mut term), Ok(mut int), Ok(mut hup)] = kinds.map(signal) else {
+        let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
+        let [Ok(mut term), Ok(mut int), Ok(mut hup), Ok(mut quit)] = kinds.map(signal) else {
             return;
         };
+        // Held to the end of the shim, and never read: that there is a handler is all that they are for.
+        let _reset: Vec<_> = inherited::to_reset().into_iter().map(signal).collect();
         let _ = installed.send(());
         loop {
-            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {}, _ = hup.recv() => {} }
+            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {}, _ = hup.recv() => {}, _ = quit.recv() => {} }
             if tell.send(Event::Stop).is_err() {
                 return;
             }
@@ -218,9 +250,19 @@ enum Phase {
     Terminating,
     /// All have SIGKILL, again and again for those born meanwhile.
     Killing,
+    /// Some do not end by it.
+    Stuck,
 }
 
-fn supervise(own: Pid, main: Pid, grace: Duration, events: &mpsc::Receiver<Event>) -> Report {
+/// How the command and its tree ended.
+struct Supervised {
+    outcome: Option<WaitStatus>,
+    stopped: bool,
+    left_behind: u32,
+    unkillable: u32,
+}
+
+fn supervise(own: Pid, main: Pid, grace: Duration, events: &mpsc::Receiver<Event>) -> Supervised {
     let mut phase = Phase::Running;
     let mut deadline: Option<Instant> = None;
     let mut next_kill: Option<Instant> = None;
@@ -274,36 +316,24 @@ fn supervise(own: Pid, main: Pid, grace: Duration, events: &mpsc::Receiver<Event
                     next_kill = Some(now + Duration::from_millis(COMMAND_KILL_EVERY_MS));
                     if deadline.is_some_and(|at| now >= at) {
                         unkillable = u32::try_from(tree::below(own).len()).unwrap_or(u32::MAX);
-                        break;
+                        // An executor that is gone hears nothing.
+                        let _ = report(&Report::Stuck { unkillable });
+                        phase = Phase::Stuck;
+                        deadline = None;
                     }
+                }
+                Phase::Stuck => {
+                    tree::signal(own, group, Signal::KILL);
+                    next_kill = Some(now + Duration::from_millis(COMMAND_STUCK_EVERY_MS));
                 }
             },
         }
     }
-    let (cpu_ms, max_rss_kb) = usage();
-    Report::Ended {
-        code: outcome.and_then(WaitStatus::exit_status),
-        signal: outcome.and_then(WaitStatus::terminating_signal),
-        stopped,
-        cpu_ms,
-        max_rss_kb,
-        left_behind,
-        unkillable,
-    }
+    Supervised { outcome, stopped, left_behind, unkillable }
 }
 
 /// SIGTERM, and SIGCONT so that stopped processes hear it.
 fn terminate(own: Pid, group: Option<Pid>) {
     tree::signal(own, group, Signal::TERM);
     tree::signal(own, group, Signal::CONT);
-}
-
-/// Of all children reaped, and all that those had reaped: the whole tree, adopted orphans included.
-fn usage() -> (u64, u64) {
-    use nix::sys::{resource, time::TimeValLike};
-    let Ok(usage) = resource::getrusage(resource::UsageWho::RUSAGE_CHILDREN) else {
-        return (0, 0);
-    };
-    let cpu = (usage.user_time() + usage.system_time()).num_microseconds();
-    (u64::try_from(cpu).unwrap_or(0) / 1000, u64::try_from(usage.max_rss()).unwrap_or(0))
 }

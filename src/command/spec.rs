@@ -89,8 +89,8 @@ pub struct CommandReport {
     pub end: CommandEnd,
     /// User and system time of the command and all that it started, milliseconds.
     pub cpu_ms: u64,
-    /// Largest resident memory of a single process of the tree, KiB. Not below the shim's own at the start (about 2 MiB).
-    pub max_rss_kb: u64,
+    /// Largest resident memory of a single process of the tree, KiB; none: it was small, and ended before anybody could look.
+    pub max_rss_kb: Option<u64>,
     /// The last bytes of the output, for the error message of a failed attempt.
     pub last_output: String,
     /// Processes that the command left running and that were ended with it, count.
@@ -100,6 +100,6 @@ pub struct CommandReport {
 impl CommandReport {
     pub(super) fn failed_to_start(code: &'static str, message: String) -> Self {
         let end = CommandEnd::FailedToStart { code, message };
-        Self { end, cpu_ms: 0, max_rss_kb: 0, last_output: String::new(), left_behind: 0 }
+        Self { end, cpu_ms: 0, max_rss_kb: None, last_output: String::new(), left_behind: 0 }
     }
 }

@@ -121,6 +121,12 @@ pub(super) fn sweep(shim: i32, mark: &str) -> usize {
     killed.len()
 }
 
+/// Living processes that carry the attempt's mark, count.
+pub(super) fn carriers(mark: &str) -> usize {
+    let variable = format!("{MARK}={mark}").into_bytes();
+    all().into_iter().filter(|pid| stat(*pid).is_some_and(|s| !s.zombie) && carries(*pid, &variable)).count()
+}
+
 fn carries(pid: i32, variable: &[u8]) -> bool {
     std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|all| all.split(|b| *b == 0).any(|v| v == variable))
 }

@@ -22,7 +22,7 @@ pub(super) struct Order {
     pub nice: u8,
 }
 
-/// What a shim reports. `Starting` comes at most once; `Failed` or `Ended` is the last.
+/// What a shim reports. `Starting` and `Stuck` come at most once each; `Failed` or `Ended` is the last.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(super) enum Report {
@@ -32,18 +32,32 @@ pub(super) enum Report {
         fault: StartFault,
         message: String,
     },
+    /// So many processes do not end by SIGKILL: they hang in the kernel. The shim tries on until they are gone.
+    Stuck {
+        unkillable: u32,
+    },
     Ended {
-        /// Exit code; none when a signal ended the command or when it could not be ended at all.
+        /// Exit code; none when a signal ended the command.
         code: Option<i32>,
         signal: Option<i32>,
         /// The stop came before the command's own end.
         stopped: bool,
-        cpu_ms: u64,
-        max_rss_kb: u64,
+        #[serde(flatten)]
+        usage: Usage,
         left_behind: u32,
-        /// Processes that SIGKILL did not end in time (hung in the kernel), count.
+        /// Processes that SIGKILL did not end at once (hung in the kernel), count.
         unkillable: u32,
     },
+}
+
+/// What a command and all that it started used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Usage {
+    /// User and system time, milliseconds.
+    pub cpu_ms: u64,
+    /// Largest resident memory of a single process, KiB; none: it ended before anybody could look.
+    pub max_rss_kb: Option<u64>,
 }
 
 /// Why nothing of a command ran.

@@ -19,7 +19,7 @@ use campanile_schema::{
     ids::ExecutorSession,
     limits::{
         ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, EXECUTOR_ANNOUNCED, EXECUTOR_BATCH, EXECUTOR_NAMES, EXECUTOR_SLOTS_MAX,
-        LABEL_BYTES, LOG_CHUNK_BYTES, NAME_CHARS, RPC_OUTBOX_FRAMES, TENANT_CHARS,
+        LABEL_BYTES, LEASE_MS, LOG_CHUNK_BYTES, NAME_CHARS, RPC_OUTBOX_FRAMES, STOP_GRACE_MAX_SEC, TENANT_CHARS,
     },
     rpc::{
         calls::NoBody,
@@ -337,6 +337,13 @@ fn check(who: &Caller, register: Register) -> Result<Register, ApiError> {
     }
     if !register.cpu.is_finite() || register.cpu < 0.0 {
         return Err(invalid("cpu: a number of cores, 0 for no limit"));
+    }
+    let grace = register.stop_grace_sec.unwrap_or_default();
+    if !(0.0..=STOP_GRACE_MAX_SEC as f64).contains(&grace) {
+        return Err(invalid(format!(
+            "stopGraceSec: 0 to {STOP_GRACE_MAX_SEC}, so that a stopped body has ended before the executor's lease of {} s has",
+            LEASE_MS / 1000
+        )));
     }
     Ok(register)
 }

@@ -129,7 +129,10 @@ impl Outbox {
         let encoded = match push {
             Some(ToExecutor::Assign(items)) => self.assign(&items),
             Some(ToExecutor::Stop(held)) => held.chunks(EXECUTOR_BATCH).try_for_each(|part| {
-                encode::notification(&mut self.buffer, method::STOP, &Stop { items: part.to_vec() })
+                encode::notification(&mut self.buffer, method::STOP, &Stop { items: part.to_vec(), ended: Vec::new() })
+            }),
+            Some(ToExecutor::Forget(held)) => held.chunks(EXECUTOR_BATCH).try_for_each(|part| {
+                encode::notification(&mut self.buffer, method::STOP, &Stop { items: Vec::new(), ended: part.to_vec() })
             }),
             Some(ToExecutor::Epochs(taken)) => encode::notification(&mut self.buffer, method::EPOCHS, &taken),
             Some(ToExecutor::Hint(hint)) => encode::notification(&mut self.buffer, method::HINT, &hint),

@@ -4,6 +4,7 @@
 mod alone;
 mod apply;
 mod bench;
+mod bodies;
 mod bulk;
 mod dev;
 mod dry_run;

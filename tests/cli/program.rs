@@ -181,6 +181,11 @@ impl Dev {
         }
     }
 
+    /// What it measures, as Prometheus reads it.
+    pub fn metrics(&self) -> String {
+        ureq::get(format!("{}/metrics", self.server)).call().unwrap().body_mut().read_to_string().unwrap()
+    }
+
     /// One call over HTTP: status and body.
     pub fn http(&self, method: &str, path: &str, body: Option<&serde_json::Value>) -> (u16, serde_json::Value) {
         let agent: ureq::Agent = ureq::Agent::config_builder()

@@ -189,6 +189,7 @@ impl Executor {
             cpu: 0.0,
             memory_mb: 0,
             storage_mb: 0,
+            stop_grace_sec: None,
         };
         node.executor_register(register, self.claimant(), outbox).await.ok()?;
         let mut held = self.held.clone();
@@ -212,7 +213,7 @@ impl Executor {
                     }
                 }
             }
-            ToExecutor::Epochs(_) | ToExecutor::Hint(_) => {}
+            ToExecutor::Epochs(_) | ToExecutor::Hint(_) | ToExecutor::Forget(_) => {}
             ToExecutor::Stop(stop) => {
                 for held in stop {
                     if self.held.contains(&held) {

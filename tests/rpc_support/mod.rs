@@ -260,5 +260,6 @@ pub fn register(session: u64, pools: &[&str]) -> Register {
         cpu: 0.0,
         memory_mb: 0,
         storage_mb: 0,
+        stop_grace_sec: None,
     }
 }

@@ -12,7 +12,7 @@ use campanile_schema::{
     event::{Event, StopReason},
     ids::{ExecutorSession, RunId, Token},
     job::{Backoff, ConcurrencyPolicy},
-    limits::{ATTEMPTS_KEPT, ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, RESULT_BYTES},
+    limits::{ATTEMPTS_KEPT, ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, RESULT_BYTES, UNCOUNTED_ATTEMPTS},
     payload::Payload,
     record::{AttemptState, RunRecord, RunState},
     rpc::executor::Ended,
@@ -372,5 +372,82 @@ fn a_result_that_is_too_large_is_not_kept_and_the_run_says_so() {
         let code = record.attempts[0].error_code.as_deref();
         assert_eq!(code, (!kept).then_some("RESULT_TOO_LARGE"));
         assert_eq!(record.last_error().is_some_and(|e| e.contains("16385 bytes is not kept")), !kept);
+    }
+}
+
+/// A deploy, or the loss of an executor, is no failure of the body: up to a limit it takes nothing of `maxAttempts`.
+#[test]
+fn attempts_that_their_executor_ended_do_not_count() {
+    let how = |sim: &mut Sim, run: RunId, token: Token, n: u32| {
+        if n.is_multiple_of(2) {
+            sim.command(&Command::Lost { run, token }).unwrap();
+        } else {
+            let code = if n == 1 { "EXECUTOR_SHUTDOWN" } else { "LOST_CONTACT" };
+            let failed = ended(sim.job.id, run, token, AttemptState::Failed);
+            let failed = Ended { error_code: Some(code.to_owned()), ..failed };
+            sim.command(&Command::Finish(Box::new(failed))).unwrap();
+        }
+    };
+    let (mut sim, run) = one_run(|def| def.max_attempts = 1);
+    for n in 0..UNCOUNTED_ATTEMPTS {
+        let token = start(&mut sim, run);
+        how(&mut sim, run, token, n);
+        assert_eq!(state(&sim, run), RunState::Queued, "after {n}: at once, without a delay");
+        let said = sim.job.run(run).unwrap().record.attempts[n as usize].error_message.clone().unwrap();
+        assert!(said.contains(&format!("not counted against maxAttempts: {} of at most", n + 1)), "{said}");
+    }
+    let token = start(&mut sim, run);
+    how(&mut sim, run, token, 0);
+    assert_eq!(
+        (state(&sim, run), last(&sim).dead_letter),
+        (RunState::Failed, true),
+        "a body that kills executors ends"
+    );
+    assert_eq!(judge(&sim), Ok(()));
+
+    // The next generation has them anew; what is not idempotent asks, as ever.
+    sim.op(&Op::Reopen { pick: 0, redrive: true });
+    let token = start(&mut sim, run);
+    how(&mut sim, run, token, 1);
+    assert_eq!(state(&sim, run), RunState::Queued);
+    let (mut sim, run) = one_run(|def| (def.max_attempts, def.not_idempotent) = (1, true));
+    let token = start(&mut sim, run);
+    how(&mut sim, run, token, 1);
+    assert_eq!(state(&sim, run), RunState::Failed);
+}
+
+/// A body that cannot be killed holds its run, whatever is due, until a person says that it has ended.
+#[test]
+fn a_body_that_does_not_end_holds_the_run_until_a_person_says_so() {
+    use ConfirmDecision as D;
+    let confirm = |run| Command::Confirm { run, decision: D::Ended, reason: Some("its host is off".to_owned()) };
+    for (cancel, after) in [(true, RunState::Canceled), (false, RunState::RetryWait)] {
+        let (mut sim, run) = one_run(|def| (def.timeout_sec, def.max_attempts) = (5, 2));
+        let token = start(&mut sim, run);
+        assert_eq!(sim.command(&confirm(run)).map_err(|r| r.code), Err(ErrorCode::IllegalState), "it is not STOPPING");
+        let since = if cancel {
+            sim.op(&Op::Cancel { pick: 0 });
+            sim.now_ms
+        } else {
+            sim.pass(NOW + 7_000);
+            sim.now_ms
+        };
+        sim.pass(NOW + 3_600_000);
+        let view = sim.job.run_view(sim.job.run(run).unwrap());
+        let stopping = view.stopping.clone().unwrap();
+        assert_eq!((view.label(), stopping.reason == StopReason::Cancel), ("STOPPING", cancel));
+        assert!(stopping.since.unwrap().ms() <= since && stopping.since.unwrap().ms() > NOW);
+        assert!(view.wait_reason.unwrap().starts_with("STOPPING"));
+        for decision in [D::Rerun, D::Succeeded, D::Failed] {
+            let other = Command::Confirm { run, decision, reason: None };
+            assert_eq!(sim.command(&other).map_err(|r| r.code), Err(ErrorCode::IllegalState));
+        }
+        let (decision, _) = decide_next(&sim.job, &confirm(run), &sim.context(0)).unwrap();
+        let forget = |e: &Effect| matches!(e, Effect::Forget { held, .. } if held.run == run && held.token == token);
+        assert!(decision.effects.iter().any(forget), "its executor frees the slot");
+        sim.command(&confirm(run)).unwrap();
+        assert_eq!(state(&sim, run), after);
+        assert_eq!(sim.finish(run, token, AttemptState::Success), Reply::Stale, "the body's own word comes too late");
+        assert_eq!(judge(&sim), Ok(()));
     }
 }

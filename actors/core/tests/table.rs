@@ -220,6 +220,7 @@ fn commands(case: &Case) -> Vec<(String, Command)> {
         ("Confirm RERUN", ConfirmDecision::Rerun),
         ("Confirm SUCCEEDED", ConfirmDecision::Succeeded),
         ("Confirm FAILED", ConfirmDecision::Failed),
+        ("Confirm ENDED", ConfirmDecision::Ended),
     ] {
         all.push((name.to_owned(), Command::Confirm { run, decision, reason: None }));
     }
@@ -230,7 +231,7 @@ fn commands(case: &Case) -> Vec<(String, Command)> {
 /// E = events; U = unchanged, S = stale, - = the same answer again: without events; small letters are refusals: i = illegal
 /// state, a = a run is active. Columns: PENDING (behind a running one), QUEUED, RUNNING, RETRY_WAIT, SUSPECTED_LOST,
 /// NEEDS_CONFIRMATION, SUCCESS, FAILED, TIMEOUT, CANCELED. A key of a final run is the shard's to find.
-const ANSWERS: [(&str, &str); 32] = [
+const ANSWERS: [(&str, &str); 33] = [
     ("Start", "iEiiiiiiii"),
     ("Suspect", "UUEUUUUUUU"),
     ("Suspect, stale", "UUUUUUUUUU"),
@@ -262,6 +263,7 @@ const ANSWERS: [(&str, &str); 32] = [
     ("Confirm RERUN", "iiiiiEiiii"),
     ("Confirm SUCCEEDED", "iiiiiEiiii"),
     ("Confirm FAILED", "iiiiiEiiii"),
+    ("Confirm ENDED", "iiiiiiiiii"),
     ("Wake in a day", "E-EEE-----"),
 ];
 

@@ -8,6 +8,7 @@
 
 mod borrowing;
 mod class;
+mod figures;
 mod hints;
 mod lease;
 mod moving;
@@ -27,7 +28,6 @@ use campanile_schema::{
     ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
     limits,
     rpc::executor::{Assignment, Held},
-    view::PoolView,
 };
 use class::{Class, Kind};
 use hashbrown::HashMap;
@@ -36,10 +36,7 @@ pub use lease::session_taken;
 use queue::Queue;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use session::Session;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Weak, atomic::Ordering},
-};
+use std::sync::{Arc, Weak, atomic::Ordering};
 
 /// Runs passed over in one matching round because who could run them has no credit or no room: bounds a round's cost.
 const PASSED_OVER_PER_ROUND: usize = 64;
@@ -204,7 +201,7 @@ impl Actor for PoolActor {
             PoolMsg::Tick => {
                 state.look_after(&directory);
                 state.settle_soon(&myself);
-                state.gauges();
+                state.gauges(directory.time.boot_ms());
             }
             PoolMsg::WhyWaiting { run, tenant, pool, port } => {
                 // What ended just now is no reason any more.
@@ -265,9 +262,19 @@ impl PoolState {
             Effect::Stop { session, held } => {
                 // The assignment comes first.
                 self.send(directory);
+                let now = directory.time.boot_ms();
+                if let Some(session) = self.sessions.get_mut(&session) {
+                    session.stops(held, now);
+                    if let Some(outbox) = &session.outbox {
+                        // A lost stop is repeated when the executor announces itself.
+                        let _ = outbox.try_send(ToExecutor::Stop(vec![held]));
+                    }
+                }
+            }
+            Effect::Forget { session, held } => {
                 if let Some(outbox) = self.sessions.get(&session).and_then(|s| s.outbox.as_ref()) {
-                    // A lost stop is repeated when the executor announces itself.
-                    let _ = outbox.try_send(ToExecutor::Stop(vec![held]));
+                    // When it is lost, the executor's slot stays taken until the body ends.
+                    let _ = outbox.try_send(ToExecutor::Forget(vec![held]));
                 }
             }
             Effect::Watch { session, credential, held, tenant, pool, executor, moved_from } => {
@@ -464,35 +471,5 @@ impl PoolState {
                 queue.len()
             )
         })
-    }
-
-    fn pools(&self, directory: &Directory) -> Vec<PoolView> {
-        let now = directory.time.boot_ms();
-        let mut pools: BTreeMap<String, PoolView> = BTreeMap::new();
-        let empty = |name: &str| PoolView { name: name.to_owned(), executors: 0, credit: 0, running: 0, waiting: 0 };
-        for (class, queue) in &self.queues {
-            let name = class.pool.as_str();
-            pools.entry(name.to_owned()).or_insert_with(|| empty(name)).waiting += queue.len() as u64;
-        }
-        for run in self.misfits.values() {
-            pools.entry(run.pool.to_string()).or_insert_with(|| empty(&run.pool)).waiting += 1;
-        }
-        for session in self.sessions.values() {
-            for name in session.register.iter().flat_map(|r| &r.pools) {
-                let pool = pools.entry(name.clone()).or_insert_with(|| empty(name));
-                pool.executors += u32::from(session.outbox.is_some());
-                pool.credit += session.credit_left(now);
-                pool.running += session.running.len() as u64;
-            }
-        }
-        pools.into_values().collect()
-    }
-
-    fn gauges(&self) {
-        let waiting: usize = self.queues.values().map(Queue::len).sum::<usize>() + self.misfits.len();
-        let running: usize = self.sessions.values().map(|s| s.running.len()).sum();
-        metrics::gauge!("dispatch_queue_lag").set(waiting as f64);
-        metrics::gauge!("campanile_attempts_running").set(running as f64);
-        metrics::gauge!("campanile_executors").set(self.sessions.len() as f64);
     }
 }

@@ -22,7 +22,12 @@ pub struct Holding {
     pub cpu: f64,
     pub memory_mb: u64,
     pub storage_mb: u64,
+    /// When its body was told to stop, CLOCK_BOOTTIME ms.
+    pub stopping_ms: Option<i64>,
 }
+
+/// Beyond an executor's grace, for the kill and the word of it, ms.
+const STOP_OVERDUE_MS: i64 = 2_000;
 
 /// See the module's text.
 pub struct Session {
@@ -150,7 +155,22 @@ impl Session {
 
     pub fn hold(&mut self, held: Held, run: Option<&Waiting>) {
         let (cpu, memory_mb, storage_mb) = run.map_or((0.0, 0, 0), |w| (w.cpu, w.memory_mb, w.storage_mb));
-        self.running.insert(held.run, Holding { held, cpu, memory_mb, storage_mb });
+        self.running.insert(held.run, Holding { held, cpu, memory_mb, storage_mb, stopping_ms: None });
+    }
+
+    /// Its body is told to stop; told again, it is not younger for that.
+    pub fn stops(&mut self, held: Held, now_ms: i64) {
+        if let Some(holding) = self.running.get_mut(&held.run).filter(|holding| holding.held == held) {
+            holding.stopping_ms.get_or_insert(now_ms);
+        }
+    }
+
+    /// Attempts whose body was told to stop, and those of them that take longer than its grace allows, count.
+    pub fn stopping(&self, now_ms: i64) -> (usize, usize) {
+        let grace_sec = self.register.as_ref().and_then(|r| r.stop_grace_sec).unwrap_or(limits::STOP_GRACE_SEC as f64);
+        let may_take_ms = (grace_sec * 1000.0) as i64 + STOP_OVERDUE_MS;
+        let stopping = || self.running.values().filter_map(|holding| holding.stopping_ms);
+        (stopping().count(), stopping().filter(|since| now_ms - since > may_take_ms).count())
     }
 
     pub fn release(&mut self, run: RunId, token: Option<Token>) {

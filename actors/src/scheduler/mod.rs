@@ -32,6 +32,8 @@ use std::sync::{Arc, atomic::Ordering};
 pub enum ToExecutor {
     Assign(Vec<Box<Assignment>>),
     Stop(Vec<Held>),
+    /// An operator said that these bodies have ended.
+    Forget(Vec<Held>),
     /// Shards that the node has taken over.
     Epochs(Registered),
     /// Runs wait here that it could take; or none does.

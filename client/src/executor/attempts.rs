@@ -39,6 +39,16 @@ struct Running {
     /// When its time is over, or, once told to stop, its grace.
     deadline_ms: u64,
     stopping: Option<StopReason>,
+    ending: Ending,
+}
+
+/// What ends a body that was told to stop and has used up its grace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Its future is dropped at the next `await`.
+    Dropped,
+    /// It kills its processes itself and returns when they are gone. Dropping it would report an end that has not happened.
+    ByItself,
 }
 
 struct Outcome {
@@ -100,10 +110,21 @@ impl Attempts {
         self.running.get(&key).map(|r| (&r.ctx, r.link))
     }
 
-    pub(super) fn started(&mut self, key: Key, ctx: Context, abort: AbortHandle, link: usize, now_ms: u64) {
+    pub(super) fn started(&mut self, key: Key, ctx: Context, body: (AbortHandle, Ending), link: usize, now_ms: u64) {
         let deadline_ms = now_ms.saturating_add(ctx.assignment().timeout_sec.saturating_mul(1000));
         self.deadlines.insert((deadline_ms, key));
-        self.running.insert(key, Running { ctx, abort, link, deadline_ms, stopping: None });
+        let (abort, ending) = body;
+        self.running.insert(key, Running { ctx, abort, link, deadline_ms, stopping: None, ending });
+    }
+
+    /// An operator said that a body has ended: its slot is free, and its result is nobody's news any more.
+    pub(super) fn forget(&mut self, key: Key) {
+        if let Some(running) = self.running.remove(&key) {
+            tracing::warn!(run = %key.run, "an operator said that a body has ended; its slot is free again");
+            self.deadlines.remove(&(running.deadline_ms, key));
+            running.ctx.stop(StopReason::Canceled);
+            running.abort.abort();
+        }
     }
 
     /// Tells a body to stop. The first reason stands.
@@ -140,14 +161,18 @@ impl Attempts {
         }
     }
 
-    /// Acts on deadlines that have passed: over time = told to stop, over the grace = dropped.
+    /// Acts on deadlines that have passed: over time = told to stop, over the grace = dropped. A body that neither ends by itself
+    /// nor can be dropped keeps its slot, and the node is told of no end.
     pub(super) fn expire(&mut self, now_ms: u64) {
         while let Some((at, key)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now_ms) {
             match self.running.get(&key) {
                 Some(running) if running.stopping.is_none() => self.stop(key, StopReason::Timeout, now_ms),
-                // Its end is told when the task is gone; a body that never yields keeps its slot until then.
                 Some(running) => {
-                    running.abort.abort();
+                    match running.ending {
+                        // Its end is told when the task is gone; a body that never yields keeps its slot until then.
+                        Ending::Dropped => running.abort.abort(),
+                        Ending::ByItself => {}
+                    }
                     self.deadlines.remove(&(at, key));
                 }
                 None => drop(self.deadlines.remove(&(at, key))),

@@ -10,6 +10,7 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
     task::{Poll, ready},
 };
 use tokio::{sync::mpsc, task::AbortHandle};
@@ -22,33 +23,42 @@ pub(super) struct BodyEnd {
     pub report: Option<Report>,
 }
 
-/// Starts the body. `ended` has room for one message of each slot.
-pub(super) fn start(body: Body, ctx: Context, key: Key, ended: mpsc::Sender<BodyEnd>) -> AbortHandle {
-    let end = End { key, ended, report: None };
+/// Starts the body.
+pub(super) fn start(body: Body, ctx: Context, end: Arc<End>) -> AbortHandle {
     tokio::spawn(async move {
         // Moved in whole, so that dropping the task drops it.
-        let mut end = end;
+        let end = end;
         let report = match catch_unwind(AssertUnwindSafe(|| body(ctx))) {
             Ok(future) => CatchPanic(future).await,
             Err(panic) => panicked(&*panic),
         };
-        end.report = Some(report);
+        *end.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
         drop(end);
     })
     .abort_handle()
 }
 
-/// Tells the session when it is dropped, which an aborted task does too.
-struct End {
+/// Tells the session when the last one that holds it drops it: the body's task, which an aborted one does too, and blocking work that
+/// the body began.
+#[derive(Debug)]
+pub(super) struct End {
     key: Key,
     ended: mpsc::Sender<BodyEnd>,
-    report: Option<Report>,
+    report: Mutex<Option<Report>>,
+}
+
+impl End {
+    /// `ended` has room for the bodies of all slots.
+    pub(super) fn new(key: Key, ended: mpsc::Sender<BodyEnd>) -> Arc<Self> {
+        Arc::new(Self { key, ended, report: Mutex::new(None) })
+    }
 }
 
 impl Drop for End {
     fn drop(&mut self) {
+        let report = self.report.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         // Fails only when the session is gone and nobody wants to know.
-        let _ = self.ended.try_send(BodyEnd { key: self.key, report: self.report.take() });
+        let _ = self.ended.try_send(BodyEnd { key: self.key, report });
     }
 }
 
@@ -65,10 +75,14 @@ impl Future for CatchPanic {
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Report {
+    Report::failed(panic_error(panic))
+}
+
+pub(super) fn panic_error(panic: &(dyn Any + Send)) -> JobError {
     let text = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("(no message)");
-    Report::failed(JobError::new(code::HANDLER_PANIC, format!("the handler panicked: {text}")))
+    JobError::new(code::HANDLER_PANIC, format!("the handler panicked: {text}"))
 }

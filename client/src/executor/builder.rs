@@ -12,7 +12,7 @@ use crate::{
 };
 use campanile_schema::{
     ids::{ExecutorSession, RunId, Token},
-    limits::{EXECUTOR_SLOTS_MAX, NAME_CHARS, STOP_GRACE_MS},
+    limits::{EXECUTOR_SLOTS_MAX, LEASE_MS, NAME_CHARS, STOP_GRACE_MAX_SEC, STOP_GRACE_SEC},
     payload::Payload,
     rpc::executor::Register,
 };
@@ -25,7 +25,7 @@ use std::{
 };
 
 /// An executor that is put together wrongly.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
     #[error("no node to connect to")]
     NoAddress,
@@ -33,6 +33,11 @@ pub enum BuildError {
     Slots(u32),
     #[error("an executor id has 1..={NAME_CHARS} characters")]
     Id,
+    #[error(
+        "the grace for stopping is {sec} s; it must be at most {STOP_GRACE_MAX_SEC} s, so that a stopped body has ended before the \
+         executor's lease of {} s has", LEASE_MS / 1000
+    )]
+    Grace { sec: f64 },
     #[error("no handler, no handler for any name, and no runner: there is nothing it could run")]
     NothingToRun,
     #[error(transparent)]
@@ -93,12 +98,13 @@ impl Executor {
                     cpu: 0.0,
                     memory_mb: 0,
                     storage_mb: 0,
+                    stop_grace_sec: None,
                 },
                 handlers: HashMap::new(),
                 any: None,
                 commands: None,
                 http: None,
-                grace: Duration::from_millis(STOP_GRACE_MS),
+                grace: Duration::from_secs(STOP_GRACE_SEC),
                 follow: true,
                 on_durable: None,
             },
@@ -144,8 +150,9 @@ impl ExecutorBuilder {
         self.config.register.storage_mb = storage_mb;
         self
     }
-    /// Time for a body that was told to stop, before it is dropped at its next `await`. Default 1.5 s, which ends bodies with
-    /// `onLostContact: STOP` before their lease.
+    /// `stopGraceSec`: the time that a body has to end by itself after it was told to stop. Then its future is dropped at its next
+    /// `await`, or a command's processes are killed. Default 5 s, at most 6 s: bodies with `onLostContact: STOP` are told to stop
+    /// early enough to have ended before the lease has.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.config.grace = grace;
         self
@@ -164,8 +171,8 @@ impl ExecutorBuilder {
         self
     }
 
-    /// A handler for the action `{"kind":"HANDLER","name":name}`. Params that do not fit `P` fail the attempt with
-    /// `INVALID_PARAMS`; a panic fails it with `HANDLER_PANIC`.
+    /// A handler for the action `{"kind":"HANDLER","name":name}`. Params that do not fit `P` end the run
+    /// with `INVALID_PARAMS`, without further attempts; a panic fails it with `HANDLER_PANIC`.
     pub fn handler<P, R, F, Fut>(mut self, name: impl Into<String>, handler: F) -> Self
     where
         P: DeserializeOwned + Send + 'static,
@@ -175,6 +182,27 @@ impl ExecutorBuilder {
     {
         self.config.handlers.insert(name.into(), handler::typed(handler));
         self
+    }
+
+    /// Like [`Self::handler`], for a function that blocks: it runs on a thread of its own. A thread cannot be ended from outside, so
+    /// the attempt ends when the function returns. When it is told to stop and goes on, the run is shown as STOPPING and the slot
+    /// stays taken; look at [`Context::is_canceled`] now and then.
+    pub fn blocking_handler<P, R, F>(self, name: impl Into<String>, handler: F) -> Self
+    where
+        P: DeserializeOwned + Send + 'static,
+        R: Serialize + Send + 'static,
+        F: Fn(Context, P) -> Result<R, JobError> + Send + Sync + 'static,
+    {
+        let handler = Arc::new(handler);
+        self.handler(name, move |ctx: Context, params: P| {
+            let handler = handler.clone();
+            async move {
+                let own = ctx.clone();
+                ctx.spawn_blocking(move || handler(own, params))
+                    .await
+                    .unwrap_or_else(|failed| Err(handler::failed(failed)))
+            }
+        })
     }
 
     /// A handler for every name that has none of its own. The name is in `ctx.assignment().action`; params as they came.
@@ -196,8 +224,9 @@ impl ExecutorBuilder {
         self
     }
 
-    /// What runs COMMAND actions: gets the attempt (`ctx.assignment()`), reports outcome and use. It must stop its processes
-    /// when [`Context::canceled`] resolves, and when it is dropped.
+    /// What runs COMMAND actions: gets the attempt (`ctx.assignment()`), reports outcome and use. When [`Context::canceled`] resolves
+    /// it must stop its processes, kill those that are left after [`Context::stop_grace`], and return when they are gone: the attempt
+    /// ends then, and not before. It must stop them as well when it is dropped, which happens only when the executor goes away.
     pub fn command_runner(mut self, runner: impl Fn(Context) -> BodyFuture + Send + Sync + 'static) -> Self {
         self.config.commands = Some(Arc::new(runner));
         self
@@ -217,6 +246,11 @@ impl ExecutorBuilder {
         if !(1..=NAME_CHARS).contains(&register.executor_id.chars().count()) {
             return Err(BuildError::Id);
         }
+        let grace = self.config.grace;
+        if grace > Duration::from_secs(STOP_GRACE_MAX_SEC) {
+            return Err(BuildError::Grace { sec: grace.as_secs_f64() });
+        }
+        register.stop_grace_sec = Some(grace.as_secs_f64());
         if self.config.addresses.is_empty() {
             return Err(BuildError::NoAddress);
         }

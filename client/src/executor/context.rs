@@ -2,6 +2,7 @@
 
 use super::{
     attempts::Key,
+    body::End,
     log::{AttemptLog, LogsOut},
     stop::{StopFlag, StopReason},
 };
@@ -11,7 +12,12 @@ use campanile_schema::{
     rpc::executor::Assignment,
     time::Timestamp,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+use tokio::task::JoinHandle;
 
 /// One attempt, as its body sees it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -22,11 +28,14 @@ struct Inner {
     assignment: Assignment,
     stop: StopFlag,
     log: AttemptLog,
+    grace: Duration,
+    end: Weak<End>,
 }
 
 impl Context {
-    pub(super) fn new(assignment: Assignment, key: Key, logs: LogsOut) -> Self {
-        Self(Arc::new(Inner { assignment, stop: StopFlag::default(), log: AttemptLog::new(key, logs) }))
+    pub(super) fn new(assignment: Assignment, key: Key, logs: LogsOut, grace: Duration, end: &Arc<End>) -> Self {
+        let (stop, log, end) = (StopFlag::default(), AttemptLog::new(key, logs), Arc::downgrade(end));
+        Self(Arc::new(Inner { assignment, stop, log, grace, end }))
     }
 
     /// All that the node sent.
@@ -94,9 +103,27 @@ impl Context {
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.0.stop.get()
     }
-    /// Resolves when the body is told to stop. A body that goes on is dropped at its next `await` after a grace.
+    /// Resolves when the body is told to stop. A body that goes on is dropped at its next `await` after [`Self::stop_grace`].
     pub async fn canceled(&self) -> StopReason {
         self.0.stop.wait().await
+    }
+    /// How long the body may take to end by itself once it was told to stop (`stopGraceSec` of the executor).
+    pub fn stop_grace(&self) -> Duration {
+        self.0.grace
+    }
+
+    /// Runs blocking work on a thread of its own, as `tokio::task::spawn_blocking` does, as a part of this attempt: a thread cannot be
+    /// ended from outside, so the attempt ends when the work has returned, even when the body's own future was dropped
+    /// before. Until then the run is shown as STOPPING, keeps its slot, and no other attempt of it starts. Work that may take long
+    /// should look at [`Self::is_canceled`] now and then.
+    ///
+    /// Work that is started with `tokio::task::spawn_blocking` itself is not known to the executor and can outlive its attempt.
+    pub fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        let held = self.0.end.upgrade();
+        tokio::task::spawn_blocking(move || {
+            let _held = held;
+            work()
+        })
     }
 
     pub(super) fn stop(&self, reason: StopReason) {

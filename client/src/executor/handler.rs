@@ -1,6 +1,6 @@
 //! From a typed async function to a body, and from what it returns to a report.
 
-use super::context::Context;
+use super::{body, context::Context};
 use campanile_schema::{limits::RESULT_BYTES, payload::Payload};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
@@ -20,8 +20,7 @@ pub mod code {
     pub const BODY_ABORTED: &str = "BODY_ABORTED";
     pub const CANCELED: &str = "CANCELED";
     pub const TIMEOUT: &str = "TIMEOUT";
-    pub const LOST_CONTACT: &str = "LOST_CONTACT";
-    pub const EXECUTOR_SHUTDOWN: &str = "EXECUTOR_SHUTDOWN";
+    pub use campanile_schema::rpc::executor::{EXECUTOR_SHUTDOWN, LOST_CONTACT};
     /// Refused before the body began.
     pub const CREDIT_VOID: &str = "CREDIT_VOID";
     pub const OLD_EPOCH: &str = "OLD_EPOCH";
@@ -109,12 +108,21 @@ where
                     }
                 }) as BodyFuture
             }
-            Err(e) => Box::pin(std::future::ready(Report::failed(JobError::new(
+            // The next attempt would get the same.
+            Err(e) => Box::pin(std::future::ready(Report::failed(JobError::permanent(
                 code::INVALID_PARAMS,
                 format!("params do not fit the handler: {e}"),
             )))),
         }
     })
+}
+
+/// Why blocking work gave no result: it panicked, or the runtime is gone.
+pub(super) fn failed(error: tokio::task::JoinError) -> JobError {
+    match error.try_into_panic() {
+        Ok(panic) => body::panic_error(&*panic),
+        Err(error) => JobError::new(code::BODY_ABORTED, error.to_string()),
+    }
 }
 
 fn finished<R: Serialize>(ctx: &Context, result: &R) -> Report {

@@ -47,7 +47,7 @@ pub(super) enum What {
     Assign(Vec<Assignment>),
     /// Assignments that this release cannot read, by what it can read of them.
     Unreadable(Vec<Held>, String),
-    Stop(Vec<Held>),
+    Stop(Stop),
     /// The node has taken shards over.
     Epochs(Registered),
     /// The node has told of all nodes.
@@ -211,9 +211,7 @@ fn event(message: Message<'_>) -> Option<What> {
     match message {
         Message::Response { id, error, result } => Some(What::Answer(id, raw_outcome(error, result))),
         Message::Notification { method: method::ASSIGN, params } => Some(assignments(params)),
-        Message::Notification { method: method::STOP, params } => {
-            params.read::<Stop>().ok().map(|stop| What::Stop(stop.items))
-        }
+        Message::Notification { method: method::STOP, params } => params.read::<Stop>().ok().map(What::Stop),
         Message::Notification { method: method::EPOCHS, params } => params.read::<Registered>().ok().map(What::Epochs),
         Message::Notification { method: method::MEMBERS, params } => {
             params.read::<ClusterNodes>().ok().map(|told| What::Members(told.nodes))

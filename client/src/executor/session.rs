@@ -3,8 +3,8 @@
 //! It never waits for a connection: what does not fit now is sent on a later turn.
 
 use super::{
-    attempts::{Attempts, Key},
-    body::{self, BodyEnd},
+    attempts::{Attempts, Ending, Key},
+    body::{self, BodyEnd, End},
     builder::Config,
     context::Context,
     fence::Fence,
@@ -20,7 +20,7 @@ use crate::clock::boot_ms;
 use campanile_schema::{
     error::ApiError,
     job::Action,
-    limits::{DRAIN_FLUSH_MS, EXECUTOR_BATCH, EXECUTOR_EVENTS, LOST_CONTACT_MS},
+    limits::{DRAIN_FLUSH_MS, EXECUTOR_BATCH, EXECUTOR_EVENTS, lost_contact_ms},
     record::AttemptState,
     rpc::{
         codec::from_map,
@@ -87,7 +87,8 @@ struct Inputs {
 pub(super) fn start(config: Config) -> ExecutorHandle {
     let slots = config.register.slots as usize;
     let (events_in, events) = mpsc::channel(EXECUTOR_EVENTS);
-    let (ended_in, ended) = mpsc::channel(slots);
+    // A body whose slot was freed by an operator ends beside the one that has the slot now.
+    let (ended_in, ended) = mpsc::channel(2 * slots);
     let (logs_in, logs) = mpsc::channel(slots);
     let (control_in, control) = mpsc::channel(1);
     let (status_in, status) = watch::channel(Status::default());
@@ -173,9 +174,13 @@ impl Session {
                     self.refuse(link, &held, code::UNKNOWN_ASSIGNMENT, &why);
                 }
             }
-            What::Stop(items) => {
-                for held in &items {
+            What::Stop(stop) => {
+                for held in &stop.items {
                     self.attempts.stop(held.into(), StopReason::Canceled, now_ms);
+                }
+                for held in &stop.ended {
+                    self.attempts.forget(held.into());
+                    self.shares_changed = true;
                 }
             }
             What::Epochs(taken) => {
@@ -221,9 +226,14 @@ impl Session {
             let message = format!("this executor cannot run {}", describe(&a.action));
             return self.keep(link, &held, AttemptState::Failed, code::NO_HANDLER, &message);
         };
-        let ctx = Context::new(a, key, self.logs.clone());
-        let abort = body::start(body, ctx.clone(), key, self.ended.clone());
-        self.attempts.started(key, ctx, abort, link, now_ms);
+        let ending = match &a.action {
+            Action::Command { .. } => Ending::ByItself,
+            Action::Handler { .. } | Action::Http { .. } => Ending::Dropped,
+        };
+        let end = End::new(key, self.ended.clone());
+        let ctx = Context::new(a, key, self.logs.clone(), self.config.grace, &end);
+        let abort = body::start(body, ctx.clone(), end);
+        self.attempts.started(key, ctx, (abort, ending), link, now_ms);
     }
 
     fn body_of(&self, action: &Action) -> Option<Body> {
@@ -319,11 +329,12 @@ impl Session {
         let now_ms = boot_ms();
         self.attempts.expire(now_ms);
         let running = self.attempts.running() as u32;
+        let lost_contact_ms = lost_contact_ms(self.config.grace.as_millis() as u64);
         self.rehome(now_ms);
         self.follow(now_ms);
         for link in 0..self.upstreams.len() {
             self.upstreams[link].tick(running, now_ms);
-            if self.upstreams[link].out_of_contact_ms(now_ms).is_some_and(|silent| silent > LOST_CONTACT_MS) {
+            if self.upstreams[link].out_of_contact_ms(now_ms).is_some_and(|silent| silent > lost_contact_ms) {
                 self.attempts.stop_out_of_contact(link, now_ms);
             }
             if self.upstreams[link].credit_is_due(now_ms) {

@@ -44,6 +44,10 @@ pub struct Register {
     pub memory_mb: u64,
     #[serde(default)]
     pub storage_mb: u64,
+    /// How long a body that is told to stop may take before it is killed, seconds, at most `STOP_GRACE_MAX_SEC`. Absent: an
+    /// executor of a release that did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_grace_sec: Option<f64>,
 }
 
 /// Answer: the epochs that the executor must honour. Also `executor.epochs` from the node, when it has taken shards over: honour
@@ -206,6 +210,10 @@ pub struct Ended {
     pub permanent: bool,
 }
 
+/// Error code of an attempt that its executor stopped because it shut down.
+pub const EXECUTOR_SHUTDOWN: &str = "EXECUTOR_SHUTDOWN";
+/// Error code of an attempt that its executor stopped because no node answered (`onLostContact: STOP`).
+pub const LOST_CONTACT: &str = "LOST_CONTACT";
 /// Error code of a SUCCESS whose result was not kept.
 pub const RESULT_TOO_LARGE: &str = "RESULT_TOO_LARGE";
 
@@ -272,10 +280,13 @@ pub struct LogChunk {
 pub struct Drain {}
 
 /// `executor.stop` from the node: stop these bodies and finish them as CANCELED.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stop {
     pub items: Vec<Held>,
+    /// An operator said that these bodies have ended: their slots are free, and nothing more is to be told of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<Held>,
 }
 
 /// A node of a cluster, as executors reach it.

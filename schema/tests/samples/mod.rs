@@ -237,6 +237,7 @@ pub fn events() -> Vec<Event> {
         max_rss_kb: None,
         at_ms,
         next,
+        uncounted: false,
     };
     let created = |source, interval| Event::RunCreated {
         job,
@@ -328,6 +329,20 @@ pub fn events() -> Vec<Event> {
             max_rss_kb: Some(34_567),
             at_ms,
             next: Next::RetryAt(at_ms + 10_000),
+            uncounted: false,
+        },
+        Event::AttemptEnded {
+            job,
+            run,
+            token: Token(41),
+            state: AttemptState::Lost,
+            error_code: Some("EXECUTOR_LOST".to_owned()),
+            error_message: None,
+            cpu_ms: None,
+            max_rss_kb: None,
+            at_ms,
+            next: Next::Requeue,
+            uncounted: true,
         },
         Event::RunConfirmed { job, run, at_ms },
         Event::RunEnded { job, record: record.clone().into() },

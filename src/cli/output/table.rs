@@ -76,6 +76,8 @@ fn shown(item: &Value, column: &Column, look: &Look<'_>) -> String {
             }
             None => cell(value),
         },
+        // A body that was told to stop and has not ended: people must not take the run for one that goes on.
+        Kind::State if value == "RUNNING" && item["stopping"].is_object() => "STOPPING".to_owned(),
         Kind::Id | Kind::Text | Kind::State | Kind::Number => cell(value),
     }
 }

@@ -123,6 +123,7 @@ pub fn apply(job: &mut Job, event: &Event) {
                 open.record_mut().state = RunState::Queued;
                 open.retry_at_ms = None;
                 open.stopping = None;
+                open.stopping_since_ms = None;
             }
         }
         Event::AttemptStarted { run, attempt, token, executor, session, credential, at_ms, .. } => {
@@ -130,6 +131,7 @@ pub fn apply(job: &mut Job, event: &Event) {
                 open.session = Some(*session);
                 open.credential.clone_from(credential);
                 open.stopping = None;
+                open.stopping_since_ms = None;
                 open.retry_at_ms = None;
                 let record = open.record_mut();
                 record.state = RunState::Running;
@@ -169,13 +171,24 @@ pub fn apply(job: &mut Job, event: &Event) {
                 }
             }
         }
-        Event::AttemptStopping { run, why, .. } => {
+        Event::AttemptStopping { run, why, at_ms, .. } => {
             if let Some(open) = job.run_mut(*run) {
                 open.stopping = Some(why.code());
+                open.stopping_since_ms.get_or_insert(*at_ms);
             }
         }
         Event::AttemptEnded {
-            run, token, state, error_code, error_message, cpu_ms, max_rss_kb, at_ms, next, ..
+            run,
+            token,
+            state,
+            error_code,
+            error_message,
+            cpu_ms,
+            max_rss_kb,
+            at_ms,
+            next,
+            uncounted,
+            ..
         } => {
             if let Some(open) = job.run_mut(*run) {
                 let record = open.record_mut();
@@ -195,7 +208,10 @@ pub fn apply(job: &mut Job, event: &Event) {
                 open.session = None;
                 open.credential = None;
                 open.stopping = None;
-                if *state != AttemptState::NotStarted {
+                open.stopping_since_ms = None;
+                if *uncounted {
+                    open.uncounted += 1;
+                } else if *state != AttemptState::NotStarted {
                     open.tried += 1;
                 }
             }

@@ -54,7 +54,7 @@ pub struct Assign {
     pub secrets: Option<Sealed>,
 }
 
-/// Something to do outside. `pending` can rebuild all of them but `Ended` and `Stop` of attempts that are gone.
+/// Something to do outside. `pending` can rebuild all of them but `Ended`, `Stop` and `Forget` of attempts that are gone.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Ask for a permit and an executor.
@@ -67,6 +67,8 @@ pub enum Effect {
     Ended { run: RunId, token: Token, session: Option<ExecutorSession>, tenant: Text },
     /// Tell the executor to stop the body.
     Stop { session: ExecutorSession, held: Held },
+    /// Tell the executor that an operator says the body has ended: its slot is free.
+    Forget { session: ExecutorSession, held: Held },
     /// After a restart: an attempt of before; its lease starts anew. Also when an attempt is another session's now: `moved_from`
     /// is the session that had it.
     Watch {

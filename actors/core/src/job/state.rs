@@ -13,7 +13,7 @@ use campanile_schema::{
     stored::StoredJob,
     text::Text,
     time::Timestamp,
-    view::RunView,
+    view::{RunView, StoppingView},
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -35,10 +35,16 @@ pub struct OpenRun {
     /// Set when the executor was told to stop the body: the code of a [`StopReason`].
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<u8>,
+    /// When it was told so first.
+    #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
+    pub stopping_since_ms: Option<i64>,
     /// Ended attempts of this generation that count against `maxAttempts`. Not counted from the record, which keeps the
     /// newest attempts only.
     #[serde(rename = "t", default, skip_serializing_if = "is_zero_u32")]
     pub tried: u32,
+    /// Ended attempts of this generation that do not count because their executor shut down or was lost.
+    #[serde(rename = "u", default, skip_serializing_if = "is_zero_u32")]
+    pub uncounted: u32,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
@@ -49,7 +55,16 @@ fn is_zero_u32(n: &u32) -> bool {
 impl OpenRun {
     /// A run that no executor has.
     pub(crate) fn waiting(record: impl Into<Arc<RunRecord>>) -> Self {
-        Self { record: record.into(), session: None, credential: None, retry_at_ms: None, stopping: None, tried: 0 }
+        Self {
+            record: record.into(),
+            session: None,
+            credential: None,
+            retry_at_ms: None,
+            stopping: None,
+            stopping_since_ms: None,
+            tried: 0,
+            uncounted: 0,
+        }
     }
     /// To change it. Whoever shares it, as the job before a decision does, keeps what it has.
     pub(crate) fn record_mut(&mut self) -> &mut RunRecord {
@@ -265,6 +280,10 @@ impl Job {
     /// A live run as callers see it; the reason to wait that the job itself knows.
     pub fn run_view(&self, open: &OpenRun) -> RunView {
         let mut view = RunView::from(&*open.record);
+        view.stopping = open
+            .stop_reason()
+            .filter(|_| open.has_body())
+            .map(|reason| StoppingView { reason, since: open.stopping_since_ms.map(Timestamp) });
         view.next_retry_at = open.retry_at_ms.map(Timestamp);
         view.wait_reason = match open.state() {
             RunState::Pending => Some(format!(
@@ -282,12 +301,13 @@ impl Job {
             RunState::SuspectedLost => {
                 Some("SUSPECTED_LOST: its executor is silent; it is taken back when the lease ends".to_owned())
             }
-            RunState::Running
-            | RunState::Success
-            | RunState::Failed
-            | RunState::Timeout
-            | RunState::Canceled
-            | RunState::Skipped => None,
+            RunState::Running => view.stopping.as_ref().map(|stopping| {
+                format!(
+                    "STOPPING: its body was told to stop ({}) and has not ended; when you know that it has, confirm the run as ENDED",
+                    stopping.reason
+                )
+            }),
+            RunState::Success | RunState::Failed | RunState::Timeout | RunState::Canceled | RunState::Skipped => None,
         };
         view
     }

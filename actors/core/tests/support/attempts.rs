@@ -18,7 +18,7 @@ use campanile_schema::{
     event::{Event, Next, StopReason},
     ids::{RunId, Token},
     job::Backoff,
-    limits::ATTEMPTS_KEPT,
+    limits::{ATTEMPTS_KEPT, UNCOUNTED_ATTEMPTS},
     record::{AttemptState, RunRecord, RunState},
     stored::StoredJob,
 };
@@ -33,6 +33,8 @@ struct Run {
     stopping: Option<StopReason>,
     /// Ended attempts that count.
     tried: u32,
+    /// Ended attempts that do not count, because of their executor.
+    uncounted: u32,
     /// NOT_STARTED in a row.
     refused: u32,
     retry_at_ms: Option<i64>,
@@ -95,13 +97,18 @@ impl Attempts {
                 must(run.stopping != Some(StopReason::Cancel), "told to stop after a cancel")?;
                 run.stopping = Some(*why);
             }
-            Event::AttemptEnded { token, state, next, at_ms, .. } => {
+            Event::AttemptEnded { token, state, error_code, next, at_ms, uncounted, .. } => {
                 must(run.token == Some(*token), "the token is not the running attempt's")?;
                 must(!matches!(state, AttemptState::Running | AttemptState::Success), "it goes on after that")?;
                 let stopped = matches!(run.stopping, Some(StopReason::Cancel | StopReason::Replace));
                 must(!stopped, "it goes on though it was stopped")?;
-                run.ended(*token, *state);
-                run.goes_on(&def, *state, next, *at_ms)?;
+                let free = run.is_free(&def, *state, error_code.as_deref());
+                must(*uncounted == free, "counted, or not counted, without reason")?;
+                must(!free || *next == Next::Requeue, "it does not go on at once")?;
+                run.ended(*token, *state, free);
+                if !free {
+                    run.goes_on(&def, *state, next, *at_ms)?;
+                }
             }
             Event::RetryDue { at_ms, .. } => {
                 must(run.retry_at_ms.is_some_and(|due| *at_ms >= due), "retried too early")?;
@@ -114,7 +121,7 @@ impl Attempts {
             Event::RunReopened { record, .. } => {
                 must(record.generation == run.generation + 1, "the generation does not rise by one")?;
                 must(!record.dead_letter && record.ended_ms.is_none() && record.result.is_none(), "a final record")?;
-                (run.generation, run.tried, run.refused) = (record.generation, 0, 0);
+                (run.generation, run.tried, run.uncounted, run.refused) = (record.generation, 0, 0, 0);
                 run.state = record.state;
                 return must(matches!(record.state, RunState::Queued | RunState::Pending), "active again");
             }
@@ -134,16 +141,24 @@ impl Run {
             token: None,
             stopping: None,
             tried: 0,
+            uncounted: 0,
             refused: 0,
             retry_at_ms: None,
             attempts: Vec::new(),
         }
     }
 
-    fn ended(&mut self, token: Token, state: AttemptState) {
+    /// It ended by its executor's shutdown or loss, and not too often.
+    fn is_free(&self, def: &StoredJob, state: AttemptState, code: Option<&str>) -> bool {
+        let shutdown = state == AttemptState::Failed && matches!(code, Some("EXECUTOR_SHUTDOWN" | "LOST_CONTACT"));
+        (state == AttemptState::Lost || shutdown) && !def.not_idempotent && self.uncounted < UNCOUNTED_ATTEMPTS
+    }
+
+    fn ended(&mut self, token: Token, state: AttemptState, free: bool) {
         self.token = None;
         self.refused = if state == AttemptState::NotStarted { self.refused + 1 } else { 0 };
-        self.tried += u32::from(state != AttemptState::NotStarted);
+        self.tried += u32::from(state != AttemptState::NotStarted && !free);
+        self.uncounted += u32::from(free);
         if let Some(attempt) = self.attempts.iter_mut().find(|a| a.1 == token) {
             attempt.2 = state;
         }
@@ -181,7 +196,8 @@ impl Run {
             let last = record.attempts.last().ok_or("no attempt")?;
             must(last.token == token && last.ended_ms.is_some(), "the running attempt has not ended")?;
             must(last.state != AttemptState::Running, "the running attempt has not ended")?;
-            self.ended(token, last.state);
+            must(!failed || !self.is_free(def, last.state, last.error_code.as_deref()), "ended by its executor alone")?;
+            self.ended(token, last.state, false);
             let asked = def.not_idempotent && last.state == AttemptState::Lost;
             let spent = self.tried >= def.max_attempts || last.permanent && last.state == AttemptState::Failed;
             must(!failed || (spent && !asked), "failed for good with attempts left")?;

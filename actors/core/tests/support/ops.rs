@@ -103,7 +103,7 @@ fn ended() -> impl Strategy<Value = AttemptState> {
 
 fn op(base_ms: i64) -> impl Strategy<Value = Op> {
     let pick = any::<usize>();
-    let decision = select(vec![ConfirmDecision::Rerun, ConfirmDecision::Succeeded, ConfirmDecision::Failed]);
+    let decision = select(ConfirmDecision::ALL.to_vec());
     let time = prop_oneof![
         2 => (1i64..5_000).prop_map(|ms| Op::Pass { ms }),
         2 => (1i64..70_000).prop_map(|ms| Op::Pass { ms }),

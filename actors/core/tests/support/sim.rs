@@ -164,6 +164,9 @@ impl Sim {
                 let body = self.bodies.get(&held.run);
                 assert!(!self.strict || body.is_some_and(|b| b.0 == held.token), "{} told to stop in vain", held.run);
             }
+            Effect::Forget { held, .. } => {
+                assert!(!self.bodies.contains_key(&held.run), "{} is forgotten while it is held", held.run);
+            }
             Effect::Watch { session, held, .. } => {
                 self.bodies.insert(held.run, (held.token, *session));
             }
@@ -237,7 +240,9 @@ impl Sim {
                     assert!(watched.insert(held.run));
                 }
                 Effect::Stop { held, .. } => assert!(stopped.insert(held.run)),
-                Effect::Dequeue { .. } | Effect::Assign(_) | Effect::Ended { .. } => panic!("not owed: {effect:?}"),
+                Effect::Dequeue { .. } | Effect::Assign(_) | Effect::Ended { .. } | Effect::Forget { .. } => {
+                    panic!("not owed: {effect:?}")
+                }
             }
         }
         assert_eq!((enqueued, watched), (queued, running));

@@ -10,13 +10,14 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::retry;
+use crate::{reject::Rejection, retry};
 use campanile_schema::{
+    error::ErrorCode,
     event::{Event, Next, StopReason},
     ids::{RunId, Token},
-    limits::{ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, RESULT_BYTES},
+    limits::{ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, RESULT_BYTES, UNCOUNTED_ATTEMPTS},
     record::{AttemptState, RunRecord, RunState},
-    rpc::executor::Ended,
+    rpc::executor::{EXECUTOR_SHUTDOWN, Ended, Held, LOST_CONTACT},
 };
 use std::{borrow::Cow, sync::Arc};
 
@@ -95,11 +96,76 @@ fn not_started(draft: &mut Draft<'_>, ended: &Ended) {
     go_on(draft, ended, AttemptState::NotStarted, next);
 }
 
+/// An operator says that a body which was told to stop has ended, though its executor does not say so: the attempt ends as if the
+/// executor had.
+pub(super) fn ended_by_operator(
+    draft: &mut Draft<'_>,
+    run: RunId,
+    reason: Option<&str>,
+) -> Result<Option<RunRecord>, Rejection> {
+    let stopping = draft.job.run(run).filter(|open| open.has_body());
+    let found = stopping.and_then(|open| Some((open.stop_reason()?, open.token()?, open.session)));
+    let Some((why, token, session)) = found else {
+        return Err(Rejection::new(
+            ErrorCode::IllegalState,
+            "the run is not STOPPING: only of a body that was told to stop can a person say that it has ended; cancel it first",
+        ));
+    };
+    let said = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    let ended = Ended {
+        run,
+        job: draft.job.id,
+        token,
+        state: AttemptState::Canceled,
+        error_code: Some("ENDED_BY_OPERATOR".to_owned()),
+        error_message: Some(format!("an operator said that the body had ended{said}")),
+        result: None,
+        cpu_ms: None,
+        max_rss_kb: None,
+        permanent: false,
+    };
+    match why {
+        StopReason::Cancel | StopReason::Replace => end(draft, &ended, AttemptState::Canceled, RunState::Canceled),
+        StopReason::Timeout => failed(draft, &ended, AttemptState::Timeout, RunState::Timeout),
+    }
+    if let Some(session) = session {
+        draft.effect(Effect::Forget { session, held: Held { run, job: draft.job.id, token } });
+    }
+    Ok(draft.ended(run))
+}
+
+/// How an attempt that ended by its executor's shutdown or loss, and not by anything of its own, is told. None: it counts.
+fn uncounted(draft: &Draft<'_>, open: &OpenRun, ended: &Ended, attempt: AttemptState) -> Option<String> {
+    let by_executor = match attempt {
+        AttemptState::Lost => true,
+        AttemptState::Failed => {
+            ended.state == AttemptState::Failed
+                && ended.error_code.as_deref().is_some_and(|code| [EXECUTOR_SHUTDOWN, LOST_CONTACT].contains(&code))
+        }
+        AttemptState::Running
+        | AttemptState::Success
+        | AttemptState::Timeout
+        | AttemptState::Canceled
+        | AttemptState::NotStarted => false,
+    };
+    let free = by_executor && !draft.job.def.not_idempotent && open.uncounted < UNCOUNTED_ATTEMPTS;
+    free.then(|| {
+        let said = ended.error_message.as_deref().unwrap_or_default();
+        let number = open.uncounted + 1;
+        format!("{said} (not counted against maxAttempts: {number} of at most {UNCOUNTED_ATTEMPTS} such attempts)")
+    })
+}
+
 /// Retry, ask, or end for good.
 fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: RunState) {
     let Some(open) = draft.job.run(ended.run) else { return };
     // The attempt at hand counts too: it is in the record as RUNNING.
     let tried = open.counted_attempts();
+    if let Some(message) = uncounted(draft, open, ended, attempt) {
+        // Another executor can go on at once, as a refused attempt does.
+        let ended = Ended { error_message: Some(message), ..ended.clone() };
+        return go_on_uncounted(draft, &ended, attempt);
+    }
     let budget = draft.job.def.max_attempts.max(1);
     let spent = tried >= budget || permanent(ended);
     // Whether a lost body did its work nobody knows: a person says so, however many attempts are left.
@@ -130,6 +196,14 @@ fn release(draft: &mut Draft<'_>, ended: &Ended) {
 }
 
 fn go_on(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState, next: Next) {
+    proceed(draft, ended, state, next, false);
+}
+
+fn go_on_uncounted(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState) {
+    proceed(draft, ended, state, Next::Requeue, true);
+}
+
+fn proceed(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState, next: Next, uncounted: bool) {
     let step = match next {
         Next::RetryAt(_) => Step::Retry,
         Next::Requeue => Step::Requeue,
@@ -149,6 +223,7 @@ fn go_on(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState, next: Next) 
         max_rss_kb: ended.max_rss_kb,
         at_ms: draft.ctx.now_ms,
         next,
+        uncounted,
     });
     if requeue {
         draft.enqueue(ended.run);

@@ -25,6 +25,7 @@ use crate::reject::Rejection;
 use campanile_schema::{
     event::{Event, Interval, SkipReason},
     ids::{JobId, RunId, Token, make_id},
+    record::RunRecord,
     stored::StoredJob,
 };
 use std::sync::Arc;
@@ -96,6 +97,13 @@ impl<'a> Draft<'a> {
     fn finish(self, reply: Reply) -> (Decision, Job) {
         (Decision { events: self.events, effects: self.effects, reply }, self.job)
     }
+    /// The record of a run that this decision ended.
+    fn ended(&self, run: RunId) -> Option<RunRecord> {
+        self.events.iter().find_map(|e| match e {
+            Event::RunEnded { record, .. } if record.run == run => Some(RunRecord::clone(record)),
+            _ => None,
+        })
+    }
     fn run_reply(&self, run: RunId) -> Reply {
         self.job.run(run).map_or(Reply::Done, |open| Reply::Run(Box::new(self.job.run_view(open))))
     }
@@ -164,7 +172,7 @@ fn decide_said(
         }
         Command::Lost { run, token } => finish::lost(&mut draft, *run, *token),
         Command::Cancel { run, .. } => stop::cancel(&mut draft, *run)?,
-        Command::Confirm { run, decision, .. } => reopen::confirm(&mut draft, *run, *decision)?,
+        Command::Confirm { run, decision, reason } => reopen::confirm(&mut draft, *run, *decision, reason.as_deref())?,
         Command::Reopen { record, redrive, reason } => reopen::reopen(&mut draft, record, *redrive, reason)?,
         Command::Discard { record } => reopen::discard(&mut draft, record)?,
         Command::Restored { skip } => restore::restored(&mut draft, *skip),

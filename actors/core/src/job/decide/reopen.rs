@@ -76,7 +76,16 @@ pub(super) fn discard(draft: &mut Draft<'_>, record: &RunRecord) -> Result<Reply
     Ok(Reply::Done)
 }
 
-pub(super) fn confirm(draft: &mut Draft<'_>, run: RunId, decision: ConfirmDecision) -> Result<Reply, Rejection> {
+pub(super) fn confirm(
+    draft: &mut Draft<'_>,
+    run: RunId,
+    decision: ConfirmDecision,
+    reason: Option<&str>,
+) -> Result<Reply, Rejection> {
+    if decision == ConfirmDecision::Ended {
+        let ended = finish::ended_by_operator(draft, run, reason)?;
+        return Ok(ended.map_or_else(|| draft.run_reply(run), |record| Reply::Final(Box::new(record))));
+    }
     let open = draft.job.run(run).filter(|r| r.state() == RunState::NeedsConfirmation);
     let Some(open) = open else {
         return Err(Rejection::new(ErrorCode::IllegalState, "the run does not wait for a confirmation"));
@@ -93,10 +102,8 @@ pub(super) fn confirm(draft: &mut Draft<'_>, run: RunId, decision: ConfirmDecisi
             let dead_letter = !draft.job.def.no_dead_letter;
             finish::close(draft, record.clone(), RunState::Failed, dead_letter);
         }
+        // Answered above.
+        ConfirmDecision::Ended => {}
     }
-    let ended = draft.events.iter().find_map(|e| match e {
-        Event::RunEnded { record, .. } if record.run == run => Some(RunRecord::clone(record)),
-        _ => None,
-    });
-    Ok(Reply::Final(Box::new(ended.unwrap_or(record))))
+    Ok(Reply::Final(Box::new(draft.ended(run).unwrap_or(record))))
 }

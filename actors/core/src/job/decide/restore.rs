@@ -63,5 +63,6 @@ fn doubt(draft: &mut Draft<'_>, run: RunId, state: RunState) {
         max_rss_kb: None,
         at_ms,
         next: Next::Confirm,
+        uncounted: false,
     });
 }
