@@ -15,6 +15,7 @@ pub mod home;
 pub mod http_action;
 pub mod manifest;
 mod mask;
+mod measured;
 pub mod node;
 pub mod ops;
 pub mod private;

@@ -13,7 +13,7 @@ mod validity;
 pub use pair::Files;
 pub use serving::ServingCertificate;
 
-pub(crate) use handshakes::Handshakes;
+pub(crate) use handshakes::{Handshakes, handshakes_at_zero};
 pub(crate) use serving::Port;
 pub(crate) use transport::Transport;
 pub(crate) use validity::Age;

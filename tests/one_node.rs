@@ -9,6 +9,7 @@ use campanile_schema::{
     error::ErrorCode,
     ids::slot_of,
     job::{JobSpec, Trigger},
+    payload::Payload,
     record::RunState,
     view::{JobFilter, TriggerBody},
 };
@@ -73,6 +74,14 @@ async fn a_restart_keeps_jobs_runs_and_keys() {
     assert_eq!(run.run_id, again.run_id);
     let ended = node.scheduler().wait_run(run.run_id, 10_000).await.unwrap();
     assert_eq!(ended.state, RunState::Success);
+    let keyed = |params: &str| TriggerBody {
+        manual_run_id: Some("k2".to_owned()),
+        params: Some(Payload(params.to_owned())),
+        reason: None,
+    };
+    let with_params = node.scheduler().trigger(job.job_id, keyed(r#"{"n":1,"of":"a"}"#)).await.unwrap();
+    let rewritten = keyed(r#"{ "of": "a", "n": 1 }"#);
+    node.scheduler().wait_run(with_params.run_id, 10_000).await.unwrap();
     // Lies in the past when it is asked again: what was made in time stays made.
     let now = jiff::Timestamp::now().as_millisecond();
     let at = serde_json::json!({"type": "ONCE", "at": now, "misfireThresholdSec": 1});
@@ -85,6 +94,18 @@ async fn a_restart_keeps_jobs_runs_and_keys() {
         let scheduler = node.scheduler();
         assert_eq!(scheduler.job(job.job_id).await.unwrap().spec.name, "by-hand");
         assert_eq!(scheduler.trigger(job.job_id, body.clone()).await.unwrap().run_id, run.run_id);
+        for (params, ended) in [(r#"{"n":1}"#, &run), (r#"{"n":2}"#, &with_params)] {
+            let other = TriggerBody {
+                params: Some(Payload(params.to_owned())),
+                manual_run_id: ended.key.clone(),
+                ..body.clone()
+            };
+            let reused = scheduler.trigger(job.job_id, other).await.unwrap_err();
+            assert_eq!(reused.known(), ErrorCode::IdempotencyKeyReused, "{params}");
+            assert!(reused.message.contains(&ended.run_id.to_string()), "{reused}");
+        }
+        let again = scheduler.trigger(job.job_id, rewritten.clone()).await.unwrap();
+        assert_eq!(again.run_id, with_params.run_id, "the same params in another order, with other blanks");
         assert_eq!(scheduler.run(run.run_id).await.unwrap().state, RunState::Success);
         let kept = scheduler.create_job(due.clone(), Some("c1".to_owned())).await.unwrap();
         assert_eq!(kept.job_id, made.job_id, "the same key with the same spec finds what it made");

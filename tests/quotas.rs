@@ -3,10 +3,12 @@
 
 mod support;
 
+use campanile_actors::scheduler::Scheduler;
 use campanile_client::{Context, Executor, ExecutorHandle, JobError};
 use campanile_schema::{
     error::ErrorCode,
     event::{Outcome, SkipReason},
+    ids::{JobId, RunId},
     job::{ConcurrencyPolicy, JobSpec, Trigger},
     payload::Payload,
     record::RunState,
@@ -20,6 +22,7 @@ use std::{
     time::Duration,
 };
 use support::{TestNode, eventually};
+use tokio::sync::Semaphore;
 
 fn executor(node: &TestNode, slots: u32, body: impl Fn(Context) + Send + Sync + 'static, ms: u64) -> ExecutorHandle {
     let body = Arc::new(body);
@@ -129,7 +132,8 @@ async fn numbers_of_jobs_and_of_waiting_runs_are_bounded_and_said() {
     // No executor: runs wait. Over the limit a caller is refused and an instant is skipped, both by name.
     let refused =
         eventually("a refusal", || async { scheduler.trigger(job.job_id, TriggerBody::default()).await.err() }).await;
-    assert_eq!(refused.known(), ErrorCode::JobQueueFull);
+    assert_eq!(refused.known(), ErrorCode::TenantQuota);
+    assert!(refused.message.contains("maxQueuedRuns"), "{refused}");
     eventually("a skipped instant", || async {
         let ledger = scheduler.ledger(timed.job_id, 0, i64::MAX / 2, 100).await.unwrap();
         ledger
@@ -214,5 +218,130 @@ async fn a_flood_of_one_tenant_does_not_starve_another() {
     let place = order.lock().unwrap().iter().position(|t| t == "quiet").unwrap();
     assert!(place < 5, "the quiet tenant's only run came as number {place}");
     executor.drain(Duration::from_secs(5)).await;
+    node.stop().await;
+}
+
+/// What is paused.
+#[derive(Clone, Copy, Debug)]
+enum Level {
+    Job,
+    Tenant,
+    System,
+}
+
+/// Two jobs whose bodies wait for the gate, one of them with QUEUE_ONE, and one whose first attempt fails.
+const JOBS: [&str; 3] = ["work", "one", "flaky"];
+
+async fn pause(scheduler: &Scheduler, level: Level, jobs: &[JobId], paused: bool) {
+    match level {
+        Level::Job if paused => {
+            for job in jobs {
+                scheduler.pause_job(*job, None).await.unwrap();
+            }
+        }
+        Level::Job => {
+            for job in jobs {
+                scheduler.resume_job(*job, None).await.unwrap();
+            }
+        }
+        Level::Tenant => drop(scheduler.set_paused(Some("acme"), paused, None).await.unwrap()),
+        Level::System => drop(scheduler.set_paused(None, paused, None).await.unwrap()),
+    }
+}
+
+/// The executor has free places, and these runs wait all the same, for the pause alone.
+async fn held(scheduler: &Scheduler, level: Level, runs: &[RunId]) {
+    eventually("free places", || async {
+        let executors = scheduler.executors().await.unwrap();
+        executors.iter().any(|executor| executor.credit == 2 && executor.running == 0).then_some(())
+    })
+    .await;
+    let reason = match level {
+        Level::Job => "JOB_PAUSED",
+        Level::Tenant | Level::System => "TENANT_PAUSED",
+    };
+    for run in runs {
+        // The question makes the pool give what it can give.
+        eventually("the reason", || async {
+            let view = scheduler.run(*run).await.unwrap();
+            let waits =
+                view.state == RunState::Queued && view.wait_reason.as_ref().is_some_and(|w| w.starts_with(reason));
+            assert!(
+                !matches!(view.state, RunState::Running | RunState::Success),
+                "{level:?}: started in a pause: {view:?}"
+            );
+            waits.then_some(())
+        })
+        .await;
+    }
+}
+
+/// Open bodies go on; no retry, no run that waited for an executor and no held run starts, whatever is paused, also after a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pause_of_any_level_lets_bodies_end_and_nothing_start() {
+    let mut node = TestNode::start().await;
+    let gate = Arc::new(Semaphore::new(0));
+    let through = gate.clone();
+    let executor = Executor::builder(node.rpc(), support::TOKEN)
+        .pool("default")
+        .slots(2)
+        .any_handler(move |ctx: Context, _: Payload| {
+            let gate = through.clone();
+            async move {
+                if ctx.job_name() != "flaky" {
+                    gate.acquire().await.unwrap().forget();
+                } else if ctx.attempt() == 1 {
+                    return Err(JobError::new("ONCE", "the first attempt fails"));
+                }
+                Ok(None)
+            }
+        })
+        .build()
+        .unwrap()
+        .start();
+    let mut jobs = Vec::new();
+    for name in JOBS {
+        let mut spec = manual("acme", name);
+        if name == "one" {
+            spec.concurrency_policy = ConcurrencyPolicy::QueueOne;
+        }
+        spec.retry_policy.base_delay_sec = 1.0;
+        jobs.push(node.scheduler().create_job(spec, None).await.unwrap().job_id);
+    }
+    for level in [Level::Job, Level::Tenant, Level::System] {
+        let scheduler = node.scheduler().clone();
+        let trigger = async |job: usize| scheduler.trigger(jobs[job], TriggerBody::default()).await.unwrap().run_id;
+        let retried = trigger(2).await;
+        eventually("its first attempt fails", || async {
+            (scheduler.run(retried).await.unwrap().state == RunState::RetryWait).then_some(())
+        })
+        .await;
+        let bodies = [trigger(0).await, trigger(1).await];
+        for run in bodies {
+            eventually("a body", || async {
+                (scheduler.run(run).await.unwrap().state == RunState::Running).then_some(())
+            })
+            .await;
+        }
+        let waiting = [trigger(0).await, trigger(1).await, retried];
+        pause(&scheduler, level, &jobs, true).await;
+        gate.add_permits(2);
+        for run in bodies {
+            let ended = scheduler.wait_run(run, 30_000).await.unwrap();
+            assert_eq!(ended.state, RunState::Success, "an open body goes on: {level:?}");
+        }
+        held(&scheduler, level, &waiting).await;
+        node = node.restart().await;
+        let scheduler = node.scheduler().clone();
+        held(&scheduler, level, &waiting).await;
+        pause(&scheduler, level, &jobs, false).await;
+        gate.add_permits(2);
+        for run in waiting {
+            let ended = scheduler.wait_run(run, 30_000).await.unwrap();
+            assert_eq!(ended.state, RunState::Success, "{level:?}");
+            assert_eq!(ended.attempts.len(), if run == retried { 2 } else { 1 }, "{level:?}: {ended:?}");
+        }
+    }
+    executor.drain(Duration::from_secs(2)).await;
     node.stop().await;
 }

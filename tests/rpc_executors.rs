@@ -3,10 +3,11 @@
 
 mod rpc_support;
 
+use campanile::store::memory::MemoryStore;
 use campanile_client::{Client, Context, JobError};
 use campanile_schema::{
     error::ErrorCode,
-    ids::{JobId, Token},
+    ids::{ClusterId, JobId, Token},
     job::{JobSpec, Trigger},
     limits::{ERROR_CODE_BYTES, EXECUTOR_FOREIGN_CLAIMS},
     payload::Payload,
@@ -22,7 +23,7 @@ use campanile_schema::{
     },
     view::{RunView, TriggerBody},
 };
-use rpc_support::{EXECUTOR, FOREIGN, Heard, Node, OPERATOR, ROTATED, Raw, register, within};
+use rpc_support::{Ahead, EXECUTOR, FOREIGN, Heard, Node, OPERATOR, ROTATED, Raw, register, within};
 use std::{
     sync::{
         Arc,
@@ -455,4 +456,46 @@ async fn an_announcement_in_parts_is_bounded_and_ends_with_its_connection() {
     raw.request(12, method::EXECUTOR_ANNOUNCE, &Announce { held: vec![nothing(1)], more: false }).await;
     let stop = from_map::<Announced>(&raw.answer().await.1.unwrap()).unwrap().stop;
     assert_eq!(stop, [nothing(1)]);
+}
+
+/// A paused machine, a laptop that slept, a process that was stopped: the node's own silence is not its executors'.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_stood_still_does_not_take_living_executors_for_lost() {
+    let clock = Arc::new(Ahead::default());
+    let node = Node::on(MemoryStore::open(16, ClusterId(77)), clock.clone(), 0).await;
+    let client = node.client(OPERATOR).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let through = gate.clone();
+    let executor = node.executor().pool("default").slots(1).any_handler(move |_: Context, _: Payload| {
+        let gate = through.clone();
+        async move {
+            gate.acquire().await.unwrap().forget();
+            Ok::<_, JobError>(None)
+        }
+    });
+    let executor = executor.build().unwrap().start();
+    let job = job(&client, "long", |_| {}).await;
+    let run = trigger(&client, job).await;
+    until(&client, &run, |run| run.state == RunState::Running).await;
+    for _ in 0..5 {
+        // More than a lease, at once.
+        clock.0.fetch_add(30_000_000, Ordering::Relaxed);
+        let since_ms = node.scheduler.now_ms().unwrap();
+        within(async {
+            loop {
+                let executors = node.scheduler.executors().await.unwrap();
+                if executors.iter().any(|executor| executor.last_heartbeat_at.ms() >= since_ms) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let seen = client.run_get(run.run_id).await.unwrap();
+        assert_eq!((seen.state, seen.attempts.len()), (RunState::Running, 1), "{seen:?}");
+    }
+    gate.add_permits(2);
+    let ended = until(&client, &run, |run| run.state.is_final()).await;
+    assert_eq!((ended.state, ended.attempts.len()), (RunState::Success, 1), "{ended:?}");
+    executor.drain(Duration::from_secs(2)).await;
 }

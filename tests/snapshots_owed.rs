@@ -7,7 +7,7 @@ use campanile::store::memory::{
     MemoryStore,
     faults::{Fault, Op},
 };
-use campanile_actors::{maintenance, ports::Clock};
+use campanile_actors::maintenance;
 use campanile_client::{Client, ClientError, ClientOptions, Retry};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -15,29 +15,13 @@ use campanile_schema::{
     job::{ConcurrencyPolicy, JobSpec, Trigger},
     view::TriggerBody,
 };
-use rpc_support::{Node, OPERATOR, SystemClock, within};
+use rpc_support::{Ahead, Node, OPERATOR, within};
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 const HOUR_US: i64 = 3_600_000_000;
-
-/// Both clocks go ahead together, as they do when time passes.
-#[derive(Default)]
-struct Ahead(AtomicI64);
-
-impl Clock for Ahead {
-    fn wall_us(&self) -> i64 {
-        SystemClock.wall_us() + self.0.load(Ordering::Relaxed)
-    }
-    fn boot_us(&self) -> u64 {
-        SystemClock.boot_us() + self.0.load(Ordering::Relaxed).cast_unsigned()
-    }
-}
 
 async fn create(client: &Client, name: &str) -> Result<JobId, ClientError> {
     let mut spec = JobSpec::new("fin", name, Trigger::Manual {});

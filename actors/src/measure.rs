@@ -3,7 +3,7 @@
 //! Names that the requirement's alerts use stand without a prefix (`trigger_delay_ms`, `misfire_count`, ...); all others
 //! begin with `campanile_`. Never a label per job, run or tenant: their number has no bound.
 
-use campanile_core::job::Job;
+use campanile_core::{job::Job, ownership::Transition};
 use campanile_schema::{
     event::{Event, Outcome},
     record::RunState,
@@ -19,21 +19,39 @@ pub const SECOND_BUCKETS: [f64; 10] = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02,
 
 /// Gives the exporter the help texts. Called once, when the recorder is there.
 pub fn describe() {
-    use metrics::{describe_counter as counter, describe_gauge as gauge, describe_histogram as histogram};
+    use metrics::{describe_counter, describe_gauge as gauge, describe_histogram as histogram};
+    // A counter that comes into being with its first event hides that event from `increase()`.
+    macro_rules! counter {
+        ($name:literal, $help:literal) => {
+            describe_counter!($name, $help);
+            metrics::counter!($name).increment(0);
+        };
+        ($name:literal, $help:literal, by $label:literal) => {
+            describe_counter!($name, $help);
+        };
+    }
+    let finals = RunState::ALL.iter().filter(|state| state.is_final()).map(|state| state.as_str());
+    at_zero("runs_ended_total", "state", finals);
+    let without_a_run = [Outcome::Coalesced, Outcome::Skipped, Outcome::Missed, Outcome::DstSkipped];
+    at_zero("campanile_ledger_instants_total", "outcome", without_a_run.map(|outcome| outcome.as_str()));
+    let transitions = Transition::ALL.iter().map(|transition| transition.name());
+    at_zero("campanile_ownership_transitions_total", "transition", transitions);
     histogram!("trigger_delay_ms", "From the due instant (with its jitter) to the creation of its run, ms");
     histogram!("dispatch_delay_ms", "From the creation of a run to its first attempt, ms");
     counter!("schedule_fires_total", "Runs created by schedules; its rate is schedule_qps");
     counter!("misfire_count", "Due instants that were not fired in time: late, coalesced, skipped or missed");
     counter!("executor_heartbeat_lost", "Executor sessions whose lease ended");
+    counter!("campanile_node_away_total", "Times that the node stood still and began the leases of its executors anew");
     gauge!("dispatch_queue_lag", "Runs with a permit that wait for an executor");
     gauge!("retry_queue_depth", "Runs that wait for their next attempt");
-    counter!("runs_ended_total", "Ended runs by state: success rate and timeout rate come from it");
+    counter!("runs_ended_total", "Ended runs by state: success rate and timeout rate come from it", by "state");
     counter!("dead_letters_total", "Dead letters made; its rate is dlq_growth_rate");
-    counter!("campanile_ledger_instants_total", "Instants closed without a run, by outcome");
+    counter!("campanile_ledger_instants_total", "Instants closed without a run, by outcome", by "outcome");
     counter!("campanile_manual_triggers_total", "Accepted manual triggers, repeated ones included");
     counter!("campanile_assignments_total", "Assignments sent to executors");
     counter!("campanile_job_activations_total", "Jobs that became actors");
     counter!("campanile_job_actor_panics_total", "Turns of jobs that failed; nothing of them was kept");
+    counter!("campanile_jobs_postponed_total", "Jobs with due instants that waited for the read model to catch up");
     gauge!("campanile_active_job_actors", "Jobs that are actors now");
     counter!("campanile_shards_taken_total", "Shards of a cluster that this node began to serve");
     counter!("campanile_replayed_frames_total", "Frames read when shards were taken");
@@ -42,7 +60,7 @@ pub fn describe() {
     counter!("campanile_shards_read_ahead_total", "Shards that were read, at least in part, before they were claimed");
     counter!("campanile_snapshot_bytes_read_total", "Bytes of snapshots read at the start, or when shards were taken");
     counter!("campanile_shard_load_failures_total", "Taken shards that could not be loaded at once");
-    counter!("campanile_ownership_transitions_total", "Steps of the ownership protocol, by name");
+    counter!("campanile_ownership_transitions_total", "Steps of the ownership protocol, by name", by "transition");
     counter!("campanile_ownership_unknown_answers_total", "Requests of ownership without an answer in time");
     counter!("campanile_projection_failures_total", "Batches of rows that the store did not take at once");
     gauge!("campanile_files_broken", "Files put aside, and 1 when nothing of the directory is applied");
@@ -82,13 +100,13 @@ pub fn describe() {
     counter!("campanile_clock_verdict_changes_total", "Times that the clock guard changed its mind");
     counter!("campanile_store_journal_bytes_total", "Bytes written to journal files, headers and padding too");
     histogram!("campanile_store_journal_sync_seconds", "The sync alone of one batch, s");
-    counter!("campanile_cql_requests_total", "Requests to the CQL servers, by what they are for; a batch is one");
+    counter!("campanile_cql_requests_total", "Requests to the CQL servers, by what they are for; a batch is one", by "kind");
     counter!("campanile_cql_rows_written_total", "Rows of the read model written to the CQL servers");
     counter!("campanile_cql_errors_total", "Requests to the CQL servers that failed or were not answered in time");
     counter!("campanile_cql_unknown_lwts_total", "LWTs of which nobody knows whether they were applied");
     counter!("campanile_store_log_bytes_dropped_total", "Bytes of output dropped beyond the limit of an attempt");
-    counter!("campanile_http_connections_refused_total", "HTTP connections without a place, by reason");
-    counter!("campanile_http_requests_total", "HTTP requests by operation and status");
+    counter!("campanile_http_connections_refused_total", "HTTP connections without a place, by reason", by "reason");
+    counter!("campanile_http_requests_total", "HTTP requests by operation and status", by "operation");
     histogram!("campanile_http_request_ms", "HTTP requests by operation, from the head's arrival to the answer, ms");
     gauge!("campanile_rpc_connections", "RPC connections");
     counter!("campanile_rpc_calls_total", "RPC requests and notifications after the hello");
@@ -98,20 +116,25 @@ pub fn describe() {
     gauge!("campanile_token_file_in_force", "1 while the token file as it is on disk is in force, else 0");
     gauge!("campanile_tls_certificate_expiry_timestamp_seconds", "End of the TLS certificate in use, Unix time");
     counter!("campanile_tls_reload_failures_total", "Times that a new TLS certificate or key could not be used");
-    counter!("campanile_tls_handshakes_failed_total", "TLS handshakes that failed, by port and reason");
+    counter!("campanile_tls_handshakes_failed_total", "TLS handshakes that failed, by port and reason", by "port");
     gauge!("campanile_members", "Members of the cluster that live, this node included");
     gauge!("campanile_members_suspect", "Members that did not answer and are not given up yet");
-    counter!("campanile_membership_packets_total", "Packets of membership, by way");
-    counter!("campanile_membership_refused_total", "Packets of membership that were refused, by reason");
+    counter!("campanile_membership_packets_total", "Packets of membership, by way", by "way");
+    counter!("campanile_membership_refused_total", "Packets of membership that were refused, by reason", by "reason");
     counter!("campanile_membership_downs_total", "Members that were seen to go, restarts included");
     counter!("campanile_membership_rejoins_total", "Times that others took this node for down");
     gauge!("campanile_gateway_links", "Nodes to which calls can be sent");
-    counter!("campanile_gateway_calls_total", "Calls to other nodes, by result");
+    counter!("campanile_gateway_calls_total", "Calls to other nodes, by result", by "result");
     counter!("campanile_gateway_parcels_total", "Parcels of requests and answers sent to other nodes");
     counter!("campanile_gateway_items_total", "Requests and answers sent to other nodes");
     counter!("campanile_gateway_refused_total", "Requests of other nodes refused because too many were under way");
     counter!("campanile_gateway_handshakes_refused_total", "Connections of other nodes that were refused");
     counter!("campanile_log_bytes_refused_total", "Bytes of output that came faster than they could be stored");
+}
+
+/// A counter exists from the start with each value of its label.
+pub fn at_zero(name: &'static str, label: &'static str, values: impl IntoIterator<Item = &'static str>) {
+    values.into_iter().for_each(|value| metrics::counter!(name, label => value).increment(0));
 }
 
 /// What is counted several times for each run. Looking a metric up by its name takes as long as a small decision.

@@ -189,7 +189,12 @@ pub enum PoolMsg {
     /// From itself: grant permits, match what waits to executors with credit, send what is to be sent.
     Settle,
     /// The job refused a bound run.
-    Unbind(RunId, ExecutorSession),
+    Unbind {
+        run: RunId,
+        session: ExecutorSession,
+        /// Its tenant or the whole system is paused: it waits for a permit again.
+        paused: bool,
+    },
     SetQuota(TenantRecord),
     PauseTenant(String, bool),
     /// The shard was taken over, at this epoch: executors are to say what they hold of it.

@@ -44,6 +44,8 @@ pub enum OnFailure {
 pub struct ProjectorHandle {
     sender: std::sync::mpsc::Sender<(Instant, ToProject)>,
     waiting: Arc<AtomicI64>,
+    /// So many events may wait.
+    most: Arc<AtomicI64>,
     oldest: Arc<Oldest>,
     /// Batches handed over, and batches shown.
     handed: Arc<AtomicU64>,
@@ -112,8 +114,16 @@ impl ProjectorHandle {
         let hurry = Arc::<Hurry>::default();
         let gathering = Gathering { time: gather, hurry: hurry.clone() };
         let oldest = Arc::new(Oldest::new());
-        let handle =
-            Self { sender, waiting: waiting.clone(), oldest: oldest.clone(), handed: Arc::default(), shown, hurry };
+        let most = Arc::new(AtomicI64::new(limits::PROJECTOR_QUEUE_EVENTS as i64));
+        let handle = Self {
+            sender,
+            waiting: waiting.clone(),
+            most,
+            oldest: oldest.clone(),
+            handed: Arc::default(),
+            shown,
+            hurry,
+        };
         ending::thread("projector", failures, move || {
             run(&receiver, &*views, waiting, &oldest, &show, &gathering, on_failure)
         })?;
@@ -137,7 +147,12 @@ impl ProjectorHandle {
         let _ = tokio::time::timeout(wait, shown.wait_for(|shown| *shown >= handed)).await;
     }
     pub fn is_full(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > limits::PROJECTOR_QUEUE_EVENTS as i64
+        self.waiting.load(Ordering::Relaxed) > self.most.load(Ordering::Relaxed)
+    }
+    /// For proofs that cannot wait until so many events are made.
+    #[cfg(feature = "faults")]
+    pub fn full_above(&self, events: i64) {
+        self.most.store(events, Ordering::Relaxed);
     }
     pub fn lag_events(&self) -> i64 {
         self.waiting.load(Ordering::Relaxed)

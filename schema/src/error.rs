@@ -74,10 +74,10 @@ codes! {
     DuplicateName = 409 "DUPLICATE_NAME" exit 5
         title "The tenant has a job of this name"
         advice "Choose another name, replace the job that has it, or create with an Idempotency-Key",
-    /// The key of this create came with another body before.
+    /// The key of this create or trigger came with another request before.
     IdempotencyKeyReused = 409 "IDEMPOTENCY_KEY_REUSED" exit 5
-        title "The Idempotency-Key came with another body before"
-        advice "Use a new key for a different job",
+        title "The key came with another request before"
+        advice "Use a new key for a different request; repeat a trigger with the same params",
     /// The version is not the current one.
     StaleVersion = 409 "STALE_VERSION" exit 5
         title "Somebody else changed it meanwhile: read it again"

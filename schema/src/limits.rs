@@ -62,6 +62,9 @@ pub const LATE_MS: i64 = 1_000;
 pub const SUSPECT_MS: i64 = 5_000;
 /// Lease of an executor session, milliseconds: silent this long, its attempts are lost.
 pub const LEASE_MS: i64 = 10_000;
+/// A node that did not look at the leases of its executors for so long stood still itself, milliseconds: they begin anew. It looks four times a
+/// second.
+pub const NODE_AWAY_MS: i64 = 2_000;
 /// Interval of executor heartbeats, milliseconds.
 pub const HEARTBEAT_MS: i64 = 2_000;
 /// Life of a credit on the executor's own clock, milliseconds.
@@ -112,8 +115,10 @@ pub const LANE_ROW_BYTES: usize = 64 << 10;
 pub const JOURNAL_IN_FLIGHT_FRAMES: usize = 32_768;
 /// Longest wait of a list for the read model to show what is durable, milliseconds.
 pub const SHOWN_WAIT_MS: u64 = 500;
-/// Durable events that wait for the projector, count; over it new runs are refused as by a full queue.
+/// Durable events that wait for the projector, count; over it due instants wait, and callers get 503_DISPATCHER_OVERLOADED.
 pub const PROJECTOR_QUEUE_EVENTS: usize = 262_144;
+/// Jobs whose instants waited for the projector and that a shard wakes in one tick afterwards, count.
+pub const POSTPONED_PER_TICK: usize = 4_096;
 /// Commands that wait in one shard, count; over it callers get 503_DISPATCHER_OVERLOADED.
 pub const SHARD_MAILBOX: usize = 65_536;
 /// Live job actors per shard, count; over it the idlest are passivated first.

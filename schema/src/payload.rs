@@ -27,6 +27,17 @@ impl Payload {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty() || self.0 == "{}"
     }
+    /// Whether it is an object, by its text.
+    pub fn is_object(&self) -> bool {
+        self.0.trim_start().starts_with('{')
+    }
+    /// Whether two requests bring the same params, however they are written. None is as good as the empty object.
+    pub fn same(one: Option<&Self>, other: Option<&Self>) -> bool {
+        let value = |params: Option<&Self>| {
+            params.filter(|params| !params.is_empty()).map_or_else(|| serde_json::json!({}), Self::to_value)
+        };
+        one == other || value(one) == value(other)
+    }
     pub fn len(&self) -> usize {
         self.0.len()
     }

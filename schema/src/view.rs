@@ -66,7 +66,7 @@ RunGetBody {
     /// Answer when the run is final, at the latest after so many milliseconds (60,000 at most). Default: at once.
     #[serde(default)] wait_ms: Option<u64>,
 });
-body!(/// `GET /jobs/{jobId}/ledger`, `job.ledger`: `(from, to]`; default: the last day.
+body!(/// `GET /jobs/{jobId}/ledger`, `job.ledger`: both ends included; default: the last day.
 LedgerBody {
     #[serde(default)] from: Option<Timestamp>,
     #[serde(default)] to: Option<Timestamp>,
@@ -297,12 +297,13 @@ impl From<&LedgerEntry> for LedgerEntryView {
     }
 }
 
-/// A stretch of a job's ledger: what happened to every due instant in `(from, to]`.
+/// A stretch of a job's ledger: what happened to every due instant from `from` to `to`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerView {
     pub job_id: JobId,
-    /// The entries cover `(from, to]` without gap or overlap; `to` is where the job's cursor stood, or what was asked for.
+    /// The entries cover all from `from` to `to`, both included, without gap or overlap; `to` is where the job's cursor stood, or what was asked for.
+    /// When more follows, `to` is where the next page begins.
     pub from: Timestamp,
     pub to: Timestamp,
     pub items: Vec<LedgerEntryView>,

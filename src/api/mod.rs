@@ -40,6 +40,8 @@ pub use cors::Origins;
 pub use openapi::document as openapi_document;
 pub use problem::Problem;
 
+pub(crate) use request::requests_at_zero;
+
 use crate::{
     auth::{Authenticator, Caller},
     ops::Operations,

@@ -114,7 +114,7 @@ fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Vec<Value> {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false, "schema": {"type": "string"},
             "description": "The same key with the same body again does not do it again, but answers what was made. A \
-                key is kept for 30 days; a create whose key came with another body before is refused.",
+                key is kept for 30 days; a call whose key came with another request before is refused.",
         }));
     }
     for parameter in &mut parameters {

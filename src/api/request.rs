@@ -43,6 +43,22 @@ struct RequestId(String);
 #[derive(Clone, Copy)]
 struct Operation(&'static str);
 
+/// The counter of requests exists from the start, with each operation and the statuses that it may answer with.
+pub(crate) fn requests_at_zero() {
+    for route in routes::table() {
+        let refusals =
+            route.errors.iter().chain(&[ErrorCode::Unauthenticated, ErrorCode::Internal, ErrorCode::NotReady]);
+        let mut statuses: Vec<u16> = refusals.map(|code| code.status()).chain([route.status]).collect();
+        statuses.sort_unstable();
+        statuses.dedup();
+        for status in statuses {
+            let status = status.to_string();
+            metrics::counter!("campanile_http_requests_total", "operation" => route.operation, "status" => status)
+                .increment(0);
+        }
+    }
+}
+
 /// Gives every request its id and every answer its id and measure.
 pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Response<Body> {
     let id = given_id(request.headers()).unwrap_or_else(next_id);
@@ -239,8 +255,20 @@ async fn whole<F: Future>(future: F) -> Result<F::Output, String> {
     .await
 }
 
+/// Paths of what a later release brings, and what to say of them until then.
+fn comes_later(path: &str) -> Option<&'static str> {
+    let rest = path.strip_prefix("/api/v1/").unwrap_or(path).trim_start_matches('/');
+    let is = |what: &str| rest == what || rest.strip_prefix(what).is_some_and(|rest| rest.starts_with('/'));
+    ["jobs/dag", "jobs/dags", "dag", "dags", "workflows"].iter().any(|what| is(what)).then_some(
+        "workflows (DAGs) come with a later release; this one runs jobs one by one: 'campanile system info' tells its version",
+    )
+}
+
 /// 405 with what the path does take.
 pub(super) async fn wrong_method(allowed: Vec<&'static str>, request: Request) -> Response<Body> {
+    if comes_later(request.uri().path()).is_some() {
+        return unknown_path(request).await;
+    }
     let allowed = allowed.join(", ");
     let message = format!("{} is not for this path; it takes {allowed}", request.method());
     let mut response = problem::response(ApiError::new(ErrorCode::MethodNotAllowed, message), id_of(&request));
@@ -252,7 +280,10 @@ pub(super) async fn wrong_method(allowed: Vec<&'static str>, request: Request) -
 
 /// 404 with the closest path there is.
 pub(super) async fn unknown_path(request: Request) -> Response<Body> {
-    let error = ApiError::new(ErrorCode::UnknownMethod, unknown(request.uri()));
+    let path = request.uri().path();
+    let message =
+        comes_later(path).map_or_else(|| unknown(request.uri()), |later| format!("{}: {later}", path.escape_debug()));
+    let error = ApiError::new(ErrorCode::UnknownMethod, message);
     problem::response(error, id_of(&request))
 }
 

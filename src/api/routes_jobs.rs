@@ -67,6 +67,7 @@ const BAD_TRIGGER: &[ErrorCode] = &[
     ErrorCode::InvalidArgument,
     ErrorCode::MalformedBody,
     ErrorCode::NotFound,
+    ErrorCode::IdempotencyKeyReused,
     ErrorCode::IllegalState,
     ErrorCode::RunActive,
     ErrorCode::BodyTooLarge,
@@ -107,7 +108,7 @@ pub(super) fn routes() -> Vec<Route> {
             .query(delete)
             .status(204)
             .errors(BAD_LIST),
-        Route::post("/api/v1/jobs/{jobId}/pause", "job.pause", "Stop firing; runs under way go on")
+        Route::post("/api/v1/jobs/{jobId}/pause", "job.pause", "Start nothing more; bodies that run go on")
             .optional_body(pause)
             .errors(BAD_CHANGE),
         Route::post("/api/v1/jobs/{jobId}/resume", "job.resume", "Fire again, from the next due instant on")

@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// A stable name, shown to people [default: host and process id]
     #[arg(long)]
     id: Option<String>,
-    /// Shown with the executor and used in placing runs
+    /// Shown with the executor
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = super::job_flags::pair)]
     labels: Vec<(String, String)>,
     #[command(flatten)]

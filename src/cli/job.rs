@@ -79,7 +79,7 @@ pub(super) enum Command {
     },
     /// Edit a job in $VISUAL or $EDITOR, as a manifest; what is changed is shown
     Edit(edit::Args),
-    /// Stop firing; runs under way go on
+    /// Start nothing more; bodies that run go on
     Pause {
         #[command(flatten)]
         job: JobRef,
@@ -142,10 +142,10 @@ pub(super) enum Command {
     Ledger {
         #[command(flatten)]
         job: JobRef,
-        /// After this instant [default: a day before --to]
+        /// From this instant on, itself included [default: a day before --to]
         #[arg(long, value_name = "INSTANT")]
         from: Option<String>,
-        /// Up to this instant [default: now]
+        /// Up to this instant, itself included [default: now]
         #[arg(long, value_name = "INSTANT")]
         to: Option<String>,
         #[arg(long)]
@@ -278,7 +278,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             if format == Format::Table {
                 let more = if ledger["truncated"] == true { "; there is more: go on with --from" } else { "" };
                 eprintln!(
-                    "({}, {}]{more}",
+                    "{} to {}{more}",
                     ledger["from"].as_str().unwrap_or("?"),
                     ledger["to"].as_str().unwrap_or("?")
                 );

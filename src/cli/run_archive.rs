@@ -36,7 +36,7 @@ pub(super) struct ListArgs {
     /// Ended at this instant or later: 2026-02-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     from: Option<Timestamp>,
-    /// Ended before this instant
+    /// Ended at this instant or earlier
     #[arg(long, value_name = "TIME")]
     to: Option<Timestamp>,
     /// Items of a page, at most 1000
@@ -68,7 +68,8 @@ pub(super) fn list(args: ListArgs, format: Format) -> Result<(), Failure> {
         state,
         run: None,
         from_ms: from.map(Timestamp::ms),
-        to_ms: to.map(Timestamp::ms),
+        // The archive takes what ended before an instant.
+        to_ms: to.map(|to| to.ms().saturating_add(1)),
         after: page_token,
     };
     let mut archive = open(&archive)?;

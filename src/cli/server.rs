@@ -220,6 +220,7 @@ pub(super) fn record_metrics() -> Result<PrometheusHandle, Failure> {
         .and_then(PrometheusBuilder::install_recorder)
         .map_err(failed)?;
     measure::describe();
+    crate::measured::at_zero();
     Ok(handle)
 }
 

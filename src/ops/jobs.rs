@@ -131,7 +131,7 @@ impl Operations {
         paging::read(wanted, |token, size| self.scheduler.job_runs(job, token, size)).await
     }
 
-    /// What became of every due instant in `(from, to]`; default: of the last day.
+    /// What became of every due instant from `from` to `to`, both included; default: of the last day.
     pub async fn job_ledger(&self, caller: &Caller, job: JobId, body: LedgerBody) -> Answer<LedgerView> {
         let limit = paging::page_size(body.page_size, LEDGER_ENTRIES)?;
         let to = match body.to {
@@ -143,7 +143,14 @@ impl Operations {
             return Err(invalid(format!("from: {from} is after to, {to}")));
         }
         self.own_job(caller, job).await?;
-        self.scheduler.ledger(job, from.ms(), to.ms(), limit).await
+        // Behind the instant before: the store tells what comes after one.
+        let mut ledger = self.scheduler.ledger(job, from.ms().saturating_sub(1), to.ms(), limit).await?;
+        ledger.from = ledger.from.max(from);
+        if ledger.truncated {
+            // Where the next page begins, and no instant of this one comes again.
+            ledger.to = ledger.to.plus_ms(1);
+        }
+        Ok(ledger)
     }
 
     /// When a trigger would fire, in words and instants, and what may surprise about it. Creates nothing.

@@ -127,6 +127,17 @@ async fn refuse(stream: &mut TcpStream, refusal: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Why a handshake failed, as its metric tells it.
+const REASONS: [&str; 5] = ["displaced", "timeout", "clear", "closed", "refused"];
+
+/// The counter exists from the start, with each port and reason.
+pub(crate) fn handshakes_at_zero() {
+    for (port, reason) in [Port::Http, Port::Rpc].into_iter().flat_map(|port| REASONS.map(|reason| (port, reason))) {
+        metrics::counter!("campanile_tls_handshakes_failed_total", "port" => port.label(), "reason" => reason)
+            .increment(0);
+    }
+}
+
 fn failed(port: Port, reason: &'static str) {
     metrics::counter!("campanile_tls_handshakes_failed_total", "port" => port.label(), "reason" => reason).increment(1);
 }

@@ -6,6 +6,7 @@ mod clocks;
 mod desk;
 mod executors;
 mod hops;
+mod lag;
 mod limits;
 mod migrate;
 mod pauses;

@@ -441,6 +441,11 @@ impl Town {
         self.nodes.values().for_each(|house| house.end.weather().cut.store(cut, Ordering::Release));
     }
 
+    /// No node can write the read model; all else of the store works.
+    pub fn cut_views(&self, cut: bool) {
+        self.nodes.values().for_each(|house| house.end.weather().views_cut.store(cut, Ordering::Release));
+    }
+
     /// The next so many calls for a shard go to a node that does not own it, from whichever node they come.
     pub fn lead_astray(&self, shard: ShardId, to: u64, calls: usize) {
         self.roads.astray.lock().insert(shard, (NodeId(to), calls));

@@ -438,3 +438,14 @@ fn messages_do_not_repeat_what_they_were_sent() {
         assert!(told_us.contains(told) && !told_us.contains("734125"), "{told_us}");
     }
 }
+
+/// What comes with a later release is named, and is not taken for a job of that name.
+#[test]
+fn workflows_are_said_to_come_later() {
+    let server = Server::start();
+    for path in ["/api/v1/jobs/dag", "/api/v1/dags", "/api/v1/workflows/7"] {
+        let told = server.post(path, &json!({})).problem("404_UNKNOWN_METHOD");
+        assert!(told.contains("later release"), "{told}");
+    }
+    server.post("/api/v1/jobs/17", &json!({})).problem("405_METHOD_NOT_ALLOWED");
+}

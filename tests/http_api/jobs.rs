@@ -93,8 +93,17 @@ fn the_same_key_again_makes_nothing_new() {
     let trigger = format!("/api/v1/jobs/{}/trigger", first["jobId"]);
     let run = post(&trigger, "t1", &json!({"params": {"bizDate": "2026-02-23"}})).expect(200);
     assert_eq!((&run["key"], &run["source"]), (&json!("t1"), &json!("MANUAL")));
-    assert_eq!(post(&trigger, "t1", &json!({})).expect(200)["runId"], run["runId"]);
-    let named = server.post(&trigger, &json!({"manualRunId": "t1"})).expect(200);
+    // The run is open: it waits for an executor.
+    let same = json!({"params": {"bizDate": "2026-02-23"}, "reason": "asked again"});
+    assert_eq!(post(&trigger, "t1", &same).expect(200)["runId"], run["runId"]);
+    for other in
+        [json!({}), json!({"params": {"bizDate": "2026-02-24"}}), json!({"params": {"bizDate": "2026-02-23", "n": 1}})]
+    {
+        let reused = post(&trigger, "t1", &other).problem("409_IDEMPOTENCY_KEY_REUSED");
+        assert!(reused.contains(&run["runId"].to_string()), "{reused}");
+    }
+    let named = json!({"manualRunId": "t1", "params": {"bizDate": "2026-02-23"}});
+    let named = server.post(&trigger, &named).expect(200);
     assert_eq!(named["runId"], run["runId"], "the header and the field are one key");
     let other = post(&trigger, "t2", &json!({"manualRunId": "mine"})).expect(200);
     assert_eq!(other["key"], "mine", "the field wins");
@@ -175,6 +184,21 @@ fn every_due_instant_is_in_the_ledger() {
     assert!(first["runId"].is_u64());
     let skipped = ledger["items"].as_array().unwrap().iter().any(|item| item["reason"] == "RUN_ACTIVE");
     assert!(skipped, "{ledger}");
+    // Both ends are included, and pages repeat nothing.
+    let items = ledger["items"].as_array().unwrap();
+    let (begin, end) = (first["logicalTime"].as_str().unwrap(), ledger["to"].as_str().unwrap());
+    let at = server.get(&format!("{path}?from={begin}&to={begin}")).expect(200);
+    assert_eq!(at["items"], json!([first]), "{at}");
+    let (mut paged, mut from) = (Vec::new(), begin.to_owned());
+    loop {
+        let page = server.get(&format!("{path}?from={from}&to={end}&pageSize=1")).expect(200);
+        paged.extend(page["items"].as_array().unwrap().iter().cloned());
+        from = page["to"].as_str().unwrap().to_owned();
+        if page["truncated"] == false {
+            break;
+        }
+    }
+    assert_eq!(&paged, items, "{ledger}");
     server.get(&format!("{path}?from=2030-01-01T00:00:00Z&to=2029-01-01T00:00:00Z")).problem("400_INVALID_ARGUMENT");
     let none = server.get(&format!("{path}?from=2019-01-01T00:00:00Z&to=2020-01-01T00:00:00Z")).expect(200);
     assert_eq!(none["items"], json!([]));

@@ -26,7 +26,15 @@ use campanile_schema::{
     stored::Sealed,
 };
 use serde::Serialize;
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -52,6 +60,18 @@ impl Clock for SystemClock {
     fn boot_us(&self) -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
+    }
+}
+
+/// Both clocks go ahead together by so many microseconds, as they do when time passes.
+#[derive(Default)]
+pub struct Ahead(pub AtomicI64);
+impl Clock for Ahead {
+    fn wall_us(&self) -> i64 {
+        SystemClock.wall_us() + self.0.load(Ordering::Relaxed)
+    }
+    fn boot_us(&self) -> u64 {
+        SystemClock.boot_us() + self.0.load(Ordering::Relaxed).cast_unsigned()
     }
 }
 

@@ -4,8 +4,9 @@
 
 mod support;
 
-use campanile_core::job::Command;
+use campanile_core::job::{Command, decide};
 use campanile_schema::{
+    error::ErrorCode,
     event::{Event, LedgerEntry},
     job::{ConcurrencyPolicy, Gap, MisfirePolicy, Overlap},
     record::AttemptState,
@@ -306,4 +307,24 @@ fn edits_and_pauses_close_their_stretch() {
         "FIRED 60, SKIPPED(PAUSED) 120-300x4, SKIPPED(PAUSED) 400, FIRED 500, SKIPPED(QUARANTINED) 600-700x2, \
          SKIPPED(QUARANTINED) 800"
     );
+}
+
+/// The node's own backlog skips nothing: the instant waits undecided, its retries do not, and it fires late.
+#[test]
+fn an_overloaded_node_decides_no_instant_and_skips_none() {
+    let mut sim = sim_of(|_| {});
+    sim.now_ms = base() + 190_000;
+    let mut context = sim.context(Command::Wake.ids_wanted());
+    context.overloaded = true;
+    let waits = decide(&sim.job, &Command::Wake, &context).unwrap();
+    assert!(waits.events.is_empty(), "{waits:?}");
+    for command in [Command::Pause { reason: None }, Command::Trigger { key: None, params: None, reason: None }] {
+        context.ids.count = command.ids_wanted();
+        let refused = decide(&sim.job, &command, &context).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::Overloaded, "{command:?}");
+    }
+    sim.settle();
+    work(&mut sim);
+    assert!(!told(&sim).contains("SKIPPED"), "{}", told(&sim));
+    assert!(told(&sim).contains("FIRED_LATE"), "{}", told(&sim));
 }

@@ -184,7 +184,8 @@ fn answer(result: &Result<(Vec<campanile_schema::event::Event>, Reply), Rejectio
             ErrorCode::JobPaused => 'p',
             ErrorCode::RunActive => 'a',
             ErrorCode::StaleVersion => 'v',
-            ErrorCode::JobQueueFull => 'q',
+            ErrorCode::JobQueueFull | ErrorCode::TenantQuota => 'q',
+            ErrorCode::Overloaded => 'o',
             other => panic!("rejected as {other:?}"),
         },
     }
@@ -314,25 +315,25 @@ fn decided(
     Ok((decision.events, decision.reply))
 }
 
-/// Columns: ENABLED, PAUSED, ENABLED in quarantine, DELETED, ENABLED with the tenant paused, ENABLED with a full queue.
-/// p = paused, n = not found, v = stale version, q = queue full.
+/// Columns: ENABLED, PAUSED, ENABLED in quarantine, DELETED, ENABLED with the tenant paused, ENABLED with a full queue,
+/// ENABLED with a read model that is far behind. p = paused, n = not found, v = stale version, q = queue full, o = overloaded.
 const JOB_ANSWERS: [(&str, &str); 9] = [
-    ("Wake", "------"),
-    ("Pause", "EUEnEE"),
-    ("Resume", "UEEnUU"),
-    ("Replace", "EEEnEE"),
-    ("Replace, stale", "vvvnvv"),
-    ("Delete", "EEEnEE"),
-    ("Quarantine", "EEEEEE"),
-    ("Trigger", "Eppnpq"),
-    ("Reopen", "Eppnpq"),
+    ("Wake", "-------"),
+    ("Pause", "EUEnEEE"),
+    ("Resume", "UEEnUUU"),
+    ("Replace", "EEEnEEE"),
+    ("Replace, stale", "vvvnvvv"),
+    ("Delete", "EEEnEEE"),
+    ("Quarantine", "EEEEEEE"),
+    ("Trigger", "Eppnpqo"),
+    ("Reopen", "Eppnpqo"),
 ];
 
 #[test]
 fn every_state_of_a_job_and_every_command() {
     let case = case(RunState::Failed).unwrap();
     let mut seen = JOB_ANSWERS.map(|(name, _)| (name, String::new()));
-    for column in 0..6 {
+    for column in 0..7 {
         let mut sim = Sim::create(definition(RunState::Failed), NOW, true);
         match column {
             1 => drop(sim.command(&Command::Pause { reason: None }).unwrap()),
@@ -356,6 +357,7 @@ fn every_state_of_a_job_and_every_command() {
             let mut context = sim.context(command.ids_wanted());
             context.paused = (column == 4).then_some(SkipReason::TenantPaused);
             context.queue_full = column == 5;
+            context.overloaded = column == 6;
             let result = decide_next(&sim.job, command, &context).map(|(d, _)| (d.events, d.reply));
             seen[row].1.push(answer(&result));
         }

@@ -19,7 +19,7 @@ use crate::{
     directory::Directory,
     messages::{Bind, PoolMsg, ShardMsg},
     ports::SecretOwner,
-    quota::{Borrower, Quotas},
+    quota::{Borrower, PAUSED, Quotas},
     scheduler::ToExecutor,
 };
 use borrowing::Borrowing;
@@ -67,6 +67,8 @@ pub struct PoolState {
     pub(super) lacking: Vec<(i64, Held)>,
     /// When this session of the node took its shards, CLOCK_BOOTTIME ms.
     pub(super) started_ms: i64,
+    /// Last look at the leases, CLOCK_BOOTTIME ms: a long time without one means that the node itself stood still.
+    pub(super) looked_ms: i64,
     /// Shards that were taken over, and when executors are to be asked what they hold of them.
     pub(super) taken_over: Vec<(i64, ShardId, Epoch)>,
 }
@@ -97,6 +99,7 @@ impl Actor for PoolActor {
             bound: HashMap::new(),
             lacking: Vec::new(),
             started_ms,
+            looked_ms: started_ms,
             taken_over: Vec::new(),
         })
     }
@@ -125,11 +128,15 @@ impl Actor for PoolActor {
                 state.settle(&directory);
                 state.report(&directory, &myself);
             }
-            PoolMsg::Unbind(run, session) => {
-                state.bound.remove(&run);
+            PoolMsg::Unbind { run, session, paused } => {
                 if let Some(session) = state.sessions.get_mut(&session) {
                     session.used = session.used.saturating_sub(1);
-                    session.release(run, None);
+                    session.release(run, Some(Token(0)));
+                }
+                if let Some(run) = state.bound.remove(&run)
+                    && paused
+                {
+                    state.quotas.again(run);
                 }
                 state.settle_soon(&myself);
             }
@@ -139,6 +146,9 @@ impl Actor for PoolActor {
             }
             PoolMsg::PauseTenant(tenant, paused) => {
                 state.quotas.pause(&tenant, paused);
+                if paused {
+                    state.take_back(&directory, &tenant);
+                }
                 state.settle_soon(&myself);
             }
             PoolMsg::ShardServed(shard, epoch) => {
@@ -242,6 +252,12 @@ impl PoolState {
 
     fn effect(&mut self, directory: &Arc<Directory>, effect: Effect) {
         match effect {
+            Effect::Enqueue(run) if self.bound.contains_key(&run.run) => {
+                // It was taken back and asks again while its executor is being asked: it keeps its place with it, and the permit that it gave
+                // back.
+                self.quotas.adopt(&run.tenant, run.run);
+                self.bound.insert(run.run, run);
+            }
             Effect::Enqueue(run) => {
                 if let Some(run) = self.quotas.want(run) {
                     self.enqueue(run);
@@ -304,6 +320,18 @@ impl PoolState {
         }
     }
 
+    /// A tenant was paused: its runs that have a permit and no executor give the permit back and wait for another one.
+    fn take_back(&mut self, directory: &Directory, tenant: &str) {
+        let mut runs: Vec<Box<Waiting>> = self.queues.values_mut().flat_map(|queue| queue.take(tenant)).collect();
+        runs.extend(self.misfits.extract_if(|_, run| run.tenant == *tenant).map(|(_, run)| run));
+        // As they came: each goes before those that wait already.
+        runs.sort_by_key(|run| std::cmp::Reverse(run.since_ms));
+        for run in runs {
+            directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+            self.quotas.again(run);
+        }
+    }
+
     /// Misfits may fit now.
     fn retry_misfits(&mut self) {
         for (_, run) in std::mem::take(&mut self.misfits) {
@@ -316,8 +344,9 @@ impl PoolState {
         let now = directory.time.boot_ms();
         let mut binds: HashMap<ShardId, Vec<Bind>> = HashMap::new();
         let mut misfits = Vec::new();
+        let paused = directory.tenants.system_paused.load(Ordering::Relaxed);
         for (class, queue) in &mut self.queues {
-            if queue.is_empty() {
+            if paused || queue.is_empty() {
                 continue;
             }
             let mut ready: Vec<(ExecutorSession, u32)> = self
@@ -442,6 +471,10 @@ impl PoolState {
     }
 
     fn why(&self, directory: &Directory, run: RunId, pool: &str) -> Option<String> {
+        let waits = || self.misfits.contains_key(&run) || self.queues.values().any(|queue| queue.contains(run));
+        if directory.tenants.system_paused.load(Ordering::Relaxed) && waits() {
+            return Some(PAUSED.to_owned());
+        }
         if let Some(waiting) = self.misfits.get(&run) {
             let what = match &waiting.need {
                 Need::Command => Kind::Commands.does().to_owned(),

@@ -4,6 +4,7 @@ use super::PoolState;
 use crate::{directory::Directory, scheduler::ToExecutor};
 use campanile_schema::{
     ids::{Epoch, RunId, ShardId, Token},
+    limits,
     rpc::executor::Registered,
 };
 use std::sync::{Arc, atomic::Ordering};
@@ -19,15 +20,26 @@ impl PoolState {
 
     /// Four times a second: executors' leases, and what executors are to be told.
     pub(super) fn look_after(&mut self, directory: &Arc<Directory>) {
+        let now = directory.time.boot_ms();
+        let away_ms = now - std::mem::replace(&mut self.looked_ms, now);
+        if away_ms > limits::NODE_AWAY_MS {
+            // The node itself stood still: nobody's silence meanwhile says anything about them.
+            tracing::warn!(away_ms, "the node stood still; the leases of its executors begin anew");
+            metrics::counter!("campanile_node_away_total").increment(1);
+            self.begin_leases(now);
+        }
         if directory.may_act() {
             self.check_leases(directory);
             self.tell_epochs(directory);
             self.end_hints();
         } else {
             // Nobody could be heard: what executors had left of their leases begins anew when the node has its own again.
-            let now = directory.time.boot_ms();
-            self.sessions.values_mut().for_each(|session| session.heard_ms = now);
+            self.begin_leases(now);
         }
+    }
+
+    fn begin_leases(&mut self, now_ms: i64) {
+        self.sessions.values_mut().for_each(|session| session.heard_ms = now_ms);
     }
 
     /// Every credit of the owner before is void: from now on an announcement without an attempt of the shard says that it is not held.

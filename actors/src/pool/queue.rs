@@ -27,11 +27,15 @@ pub struct Queue {
     classes: BTreeMap<Class, Turns>,
     /// Runs that are in some class and not given up. A dequeued run stays in its class until its turn comes.
     members: HashSet<RunId>,
+    /// Those that were given up since the last sweep, at most so many of them are still in a class.
+    given_up: usize,
 }
 
 /// Classes and tenants that keep their tables while nothing of theirs waits: runs come and go all the time.
 const CLASSES_KEPT: usize = 8;
 const TENANTS_KEPT: usize = 1_024;
+/// Runs that were given up and are kept beside as many as wait.
+const GIVEN_UP_KEPT: usize = 1_024;
 
 impl Queue {
     pub fn len(&self) -> usize {
@@ -116,9 +120,43 @@ impl Queue {
         }
     }
 
+    /// Takes all runs of a tenant out.
+    #[allow(clippy::vec_box)] // They stay boxed all the way.
+    pub fn take(&mut self, tenant: &str) -> Vec<Box<Waiting>> {
+        let mut taken = Vec::new();
+        for turns in self.classes.values_mut() {
+            let Some(runs) = turns.runs.remove(tenant) else { continue };
+            turns.order.retain(|other| **other != *tenant);
+            taken.extend(runs.into_iter().filter(|run| self.members.remove(&run.run)));
+        }
+        taken
+    }
+
     /// True when it waited here.
     pub fn remove(&mut self, run: RunId) -> bool {
-        self.members.remove(&run)
+        let waited = self.members.remove(&run);
+        if waited {
+            self.given_up += 1;
+            // Who is given up stays until its turn comes, which it may never do without executors. So now and then all of them go: never more
+            // are kept than wait, and each costs about one look.
+            if self.given_up > self.members.len() + GIVEN_UP_KEPT {
+                self.sweep();
+            }
+        }
+        waited
+    }
+
+    fn sweep(&mut self) {
+        let members = &self.members;
+        self.classes.retain(|_, turns| {
+            turns.runs.retain(|_, runs| {
+                runs.retain(|run| members.contains(&run.run));
+                !runs.is_empty()
+            });
+            turns.order.retain(|tenant| turns.runs.contains_key(tenant));
+            !turns.order.is_empty()
+        });
+        self.given_up = 0;
     }
 }
 
@@ -156,6 +194,42 @@ mod tests {
         assert!(!queue.push(run(12, "quiet", 900, true)), "a run waits once");
         let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
         assert_eq!(order, [11, 0, 10, 1, 2, 3, 4, 12]);
+    }
+
+    #[test]
+    fn runs_that_are_given_up_take_no_room_although_nobody_takes_runs() {
+        let mut queue = Queue::default();
+        queue.push(run(0, "patient", 100, false));
+        for id in 1..50_000 {
+            // As REPLACE does it: the one before is given up when the next one comes.
+            queue.push(run(id, &format!("t{}", id % 5_000), (id % 500) as u16, false));
+            if id > 1 {
+                assert!(queue.remove(RunId(id - 1)));
+            }
+        }
+        let kept: usize = queue.classes.values().flat_map(|turns| turns.runs.values()).map(VecDeque::len).sum();
+        assert_eq!(queue.len(), 2);
+        assert!(kept <= 2 * GIVEN_UP_KEPT, "{kept} are kept for 2 that wait");
+        assert!(queue.classes.len() <= 2 * GIVEN_UP_KEPT);
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
+        assert_eq!(order.len(), 2);
+        assert!(order.contains(&0) && order.contains(&49_999));
+    }
+
+    #[test]
+    fn a_paused_tenants_runs_are_taken_out_and_nobody_elses() {
+        let mut queue = Queue::default();
+        for id in 0..6 {
+            queue.push(run(id, if id % 2 == 0 { "paused" } else { "other" }, 100 + id as u16, false));
+        }
+        queue.remove(RunId(2));
+        let mut taken: Vec<u64> = queue.take("paused").iter().map(|run| run.run.0).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, [0, 4]);
+        assert_eq!(queue.len(), 3);
+        assert!(queue.push(run(4, "paused", 104, false)), "it may come back");
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
+        assert_eq!(order, [5, 4, 3, 1]);
     }
 
     #[test]

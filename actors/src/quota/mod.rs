@@ -15,6 +15,7 @@ mod tenant;
 
 pub use borrow::Borrower;
 pub(crate) use borrow::home_of;
+pub(crate) use tenant::PAUSED;
 
 use crate::directory::Tenants;
 use campanile_core::job::Waiting;
@@ -80,6 +81,13 @@ impl Quotas {
         let index = self.of(tenant);
         self.quotas[index].unwant(run);
         self.give_back(index, run);
+    }
+
+    /// The run has a permit and could not be started because of a pause: it gives the permit back, and is the first to get one afterwards. Not in
+    /// this turn: its tenant's pause may be on the way to here.
+    pub fn again(&mut self, run: Box<Waiting>) {
+        let index = self.of(&run.tenant);
+        self.quotas[index].again(run);
     }
 
     /// The body ended or is given up.

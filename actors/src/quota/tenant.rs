@@ -13,6 +13,12 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+/// Why a run of a paused tenant waits, or of any tenant in a system that is paused.
+pub(crate) const PAUSED: &str = "TENANT_PAUSED: the tenant or the system is paused";
+
+/// Runs that come back go before it.
+const FIRST_ARRIVAL: u64 = 1 << 63;
+
 /// Order in which waiting runs get permits: live before backfill, higher priority first, then first come.
 type Place = (bool, Reverse<u16>, u64);
 
@@ -40,6 +46,8 @@ pub(super) struct Quota {
     pub waiting: BTreeMap<Place, Box<Waiting>>,
     pub places: HashMap<RunId, Place>,
     arrivals: u64,
+    /// Runs that came back; each before all others.
+    returns: u64,
     /// In a cluster, once there is a limit to runs at once.
     pub loan: Option<Loan>,
     /// Its home shard is not asked before, CLOCK_BOOTTIME ms.
@@ -67,7 +75,8 @@ impl Quota {
             holders: HashSet::new(),
             waiting: BTreeMap::new(),
             places: HashMap::new(),
-            arrivals: 0,
+            arrivals: FIRST_ARRIVAL,
+            returns: FIRST_ARRIVAL,
             loan: None,
             ask_at_ms: 0,
             rate: 0.0,
@@ -117,13 +126,23 @@ impl Quota {
     }
 
     pub fn want(&mut self, run: Box<Waiting>) {
+        self.arrivals += 1;
+        self.wait(run, self.arrivals);
+    }
+
+    /// See [`super::Quotas::again`].
+    pub fn again(&mut self, run: Box<Waiting>) {
+        self.returns -= 1;
+        self.wait(run, self.returns);
+    }
+
+    fn wait(&mut self, run: Box<Waiting>, arrival: u64) {
         // A run that waits asked before (an effect done twice).
         if self.places.contains_key(&run.run) {
             return;
         }
         self.release(run.run);
-        self.arrivals += 1;
-        let place = (run.backfill, Reverse(run.priority), self.arrivals);
+        let place = (run.backfill, Reverse(run.priority), arrival);
         self.places.insert(run.run, place);
         self.waiting.insert(place, run);
         self.gauge.waiting.fetch_add(1, Ordering::Relaxed);
@@ -190,7 +209,7 @@ impl Quota {
         let (lent, all) = (self.holders.len(), limit.max_concurrent_runs);
         let waiting = self.waiting.len();
         Some(if self.paused || system_paused {
-            "TENANT_PAUSED: the tenant or the system is paused".to_owned()
+            PAUSED.to_owned()
         } else if !self.known {
             "STARTING: the node asks for the tenant's limits".to_owned()
         } else if let Some(loan) = self.loan.as_ref().filter(|_| all > 0 && !self.has_room(self.shard(run))) {

@@ -138,6 +138,13 @@ impl Scheduler {
         Ok(self.directory()?.time.now_ms())
     }
 
+    /// The read model counts as too far behind from so many events on: for proofs that cannot wait until so many are made.
+    #[cfg(feature = "faults")]
+    pub fn projector_full_above(&self, events: i64) -> Answer<()> {
+        self.directory()?.projector.full_above(events);
+        Ok(())
+    }
+
     /// The operator says that the clock is right.
     pub fn accept_clock(&self) -> Answer<()> {
         self.directory()?.time.accept();

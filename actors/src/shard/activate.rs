@@ -9,7 +9,7 @@ use crate::{
     job::{After, JobActor, Turn},
     messages::{Envelope, ReplyTo, ShardMsg},
 };
-use campanile_core::job::{Command, Context, Ids, Reply};
+use campanile_core::job::{Command, Context, Ids, Reply, pending};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::Event,
@@ -70,6 +70,7 @@ impl Shard {
         Moment { now_ms, boot_ms }: Moment,
     ) -> Option<String> {
         let count = command.ids_wanted();
+        let overloaded = self.directory.projector.is_full();
         let ids = Ids { first: self.state.counter + 1, count };
         let live = self.jobs.get_mut(&id)?.live.as_mut()?;
         live.used_ms = boot_ms;
@@ -78,12 +79,17 @@ impl Shard {
             ids,
             epoch: self.epoch,
             paused: self.state.paused(&live.tenant),
-            queue_full: live.gauge.queue_full() || self.directory.projector.is_full(),
+            queue_full: live.gauge.queue_full(),
+            overloaded,
             tzdb: self.directory.tzdb,
         };
         let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.directory.starved.load(Ordering::Relaxed);
         let turn = live.turn(command, &context);
-        let (after, wake) = (live.after(), live.job.wake_at(now_ms));
+        let after = live.after();
+        let instants = live.job.wake_for_instants(now_ms);
+        let postpones = overloaded && instants.is_some_and(|at| at <= now_ms);
+        let wake = live.job.wake_for_runs();
+        let wake = if postpones { wake } else { wake.into_iter().chain(instants).min() };
         self.state.counter += count;
         let reply = reply.take().unwrap_or_default();
         let error = match turn {
@@ -113,8 +119,26 @@ impl Shard {
                 return None;
             }
         }
+        if postpones && self.postponed.insert(id) {
+            metrics::counter!("campanile_jobs_postponed_total").increment(1);
+        }
         self.schedule(id, wake);
         None
+    }
+
+    /// Jobs whose instants waited for the read model, when it has caught up: some at a time, so that what is due now need not wait for all.
+    pub(super) fn take_postponed(&mut self, due: &mut Vec<JobId>) {
+        if self.postponed.is_empty() || self.directory.projector.is_full() {
+            return;
+        }
+        let some: Vec<JobId> = self.postponed.iter().copied().take(limits::POSTPONED_PER_TICK).collect();
+        for id in some {
+            self.postponed.remove(&id);
+            if let Some(slot) = self.jobs.get_mut(&id) {
+                slot.wake_ms = i64::MIN;
+                due.push(id);
+            }
+        }
     }
 
     fn activate(&mut self, id: JobId) -> bool {
@@ -167,9 +191,10 @@ impl Shard {
         let reason = format!("its turns failed {} times in a row: {}", live.panics, first_line(error));
         tracing::error!(job = %id, %reason, "job put into quarantine");
         let event = Event::JobQuarantined { job: id, at_ms: self.directory.time.now_ms(), reason };
+        let effects = if live.job.holds_runs() { Vec::new() } else { pending::withdrawn(&live.job) };
         campanile_core::job::apply::apply(&mut live.job, &event);
         self.passivate(id);
-        self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+        self.append(myself, vec![event], effects, ReplyTo::Nobody, Ok(Reply::Done));
         true
     }
 }

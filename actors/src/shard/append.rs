@@ -247,7 +247,8 @@ impl Shard {
     /// Nothing changed. The answer still waits for what was decided before.
     pub(super) fn refuse(&mut self, reply: ReplyTo, error: ApiError) {
         if let ReplyTo::Pool { run, session } = reply {
-            self.directory.to_pool(PoolMsg::Unbind(run, session));
+            let paused = error.known() == ErrorCode::JobPaused;
+            self.directory.to_pool(PoolMsg::Unbind { run, session, paused });
             return;
         }
         self.when_durable(move || reply.answer(Err(error)));

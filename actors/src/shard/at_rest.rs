@@ -85,6 +85,7 @@ impl Loaded {
                 epoch,
                 paused: self.state.paused(&job.def.tenant),
                 queue_full: false,
+                overloaded: false,
                 tzdb,
             };
             let (decision, job) = decide_next(&job, &command, &context)

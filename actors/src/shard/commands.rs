@@ -85,6 +85,7 @@ impl Shard {
         }
         let now = self.now_ms();
         let mut due = Vec::new();
+        self.take_postponed(&mut due);
         self.wheel.advance(now, |job| due.push(job));
         for some in due.chunks(FETCHED_TOGETHER) {
             self.fetch(some.iter());
@@ -259,7 +260,7 @@ impl Shard {
             Ok(None)
         };
         match known {
-            Ok(Some(run)) => self.answer_run(run, envelope.reply).await,
+            Ok(Some(run)) => self.answer_run(run, envelope).await,
             Ok(None) => match self.admits() {
                 Ok(()) => self.submit(myself, envelope),
                 Err(error) => self.refuse(envelope.reply, error),

@@ -142,6 +142,7 @@ impl Shard {
             epoch: self.epoch,
             paused: None,
             queue_full: false,
+            overloaded: false,
             tzdb: self.directory.tzdb,
         };
         let (job, decision) = decide_create(id, spec, &context);

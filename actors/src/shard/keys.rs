@@ -1,11 +1,12 @@
-//! Callers' keys: the same key makes the same run for as long as the history lives.
+//! Callers' keys: the same key makes the same run for as long as the history lives. A run keeps the params that it was asked with, also when it
+//! has ended: a repeat of the key with other params is another request, and is refused.
 //!
 //! A key stands in memory while its run is open or not yet in the view; afterwards the view answers. No gap: memory forgets
 //! a key only in a message of its own, after the view has passed it, and the look-up happens between messages.
 
 use super::{Shard, append::not_found};
-use crate::messages::ReplyTo;
-use campanile_core::job::Reply;
+use crate::messages::Envelope;
+use campanile_core::job::{Command, Reply, same_request};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
@@ -24,21 +25,26 @@ impl Shard {
             .map_err(|e| ApiError::new(ErrorCode::NotReady, e.to_string()).retry_after(1.0))
     }
 
-    /// Answers with the run that a key made before.
-    pub(super) async fn answer_run(&mut self, run: RunId, reply: ReplyTo) {
+    /// Answers with the run that a key made before, if it came with the same params then.
+    pub(super) async fn answer_run(&mut self, run: RunId, Envelope { command, reply, .. }: Envelope) {
+        let params = if let Command::Trigger { params, .. } = &command { params.as_ref() } else { None };
         if let Some(job) = self.open_runs.get(&run).copied()
             && let Some(job) = self.materialize(job)
             && let Some(open) = job.run(run)
         {
-            let view = Box::new(job.run_view(open));
-            return self.when_durable(move || reply.answer(Ok(Reply::Run(view))));
+            let answer = same_request(&open.record, params);
+            let answer = answer.map(|()| Reply::Run(Box::new(job.run_view(open)))).map_err(ApiError::from);
+            return self.when_durable(move || reply.answer(answer));
         }
         let record = match self.recent.get(&run).cloned() {
             Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
             None => self.directory.views.run(run).await,
         };
         let answer = match record {
-            Ok(Some(record)) => Ok(Reply::Final(Box::new(record))),
+            Ok(Some(record)) => match same_request(&record, params) {
+                Ok(()) => Ok(Reply::Final(Box::new(record))),
+                Err(reused) => Err(reused.into()),
+            },
             Ok(None) => Err(not_found("run")),
             Err(error) => Err(ApiError::new(ErrorCode::NotReady, error.to_string()).retry_after(1.0)),
         };

@@ -225,6 +225,7 @@ impl Shard {
             keys: HashMap::new(),
             recent: HashMap::new(),
             wheel: Wheel::new(now),
+            postponed: HashSet::new(),
             active: HashSet::new(),
             open: None,
             frame_events: 0,

@@ -29,6 +29,7 @@ use campanile_core::{
 };
 use campanile_schema::{
     ids::{Epoch, JobId, RunId, ShardId, name_hash},
+    limits,
     record::RunRecord,
 };
 use hashbrown::{HashMap, HashSet};
@@ -72,6 +73,8 @@ pub struct Shard {
     /// the view shows its first end.
     recent: HashMap<RunId, (u64, Arc<RunRecord>)>,
     wheel: Wheel,
+    /// Jobs with due instants that wait until the read model has caught up.
+    postponed: HashSet<JobId>,
     /// Jobs that have an actor.
     active: HashSet<JobId>,
     open: Option<OpenFrame>,
@@ -177,7 +180,10 @@ impl Shard {
         if self.stopping {
             return;
         }
-        let at = self.wheel.next_ms().unwrap_or(i64::MAX);
+        let mut at = self.wheel.next_ms().unwrap_or(i64::MAX);
+        if !self.postponed.is_empty() {
+            at = at.min(self.now_ms() + limits::WHEEL_SLOT_MS);
+        }
         self.directory.wakes[usize::from(self.id.0)].store(at, Ordering::Relaxed);
     }
 

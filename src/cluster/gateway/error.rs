@@ -32,7 +32,7 @@ impl GatewayError {
         }
     }
 
-    /// Label of the metric.
+    /// Label of the metric; one of [`RESULTS`].
     pub(super) fn label(&self) -> &'static str {
         match self {
             Self::NotConnected(_) => "not_connected",
@@ -45,3 +45,7 @@ impl GatewayError {
         }
     }
 }
+
+/// What `campanile_gateway_calls_total` tells of a call.
+pub(crate) const RESULTS: [&str; 8] =
+    ["answered", "not_connected", "outbox_full", "overloaded", "too_large", "timed_out", "lost", "broken"];

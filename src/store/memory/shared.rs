@@ -314,6 +314,9 @@ impl Snapshots for SharedEnd {
 impl Views for SharedEnd {
     fn apply(&self, batch: ViewBatch) -> PortFuture<'_, ()> {
         self.call(move |store| {
+            if self.weather.views_cut.load(Ordering::Acquire) {
+                return Err(StoreError::Unavailable("the read model cannot be written".to_owned()));
+            }
             store.tables.apply(&batch.rows, batch.position)?;
             store.progress.lock().note(&batch);
             Ok(())

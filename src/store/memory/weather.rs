@@ -45,6 +45,8 @@ pub enum Lost {
 pub struct Weather {
     /// Nothing comes through.
     pub cut: AtomicBool,
+    /// The read model cannot be written; all else comes through.
+    pub views_cut: AtomicBool,
     /// Every nth statement happens, and its answer is lost; 0 = none.
     pub lose_every: AtomicU64,
     statements: AtomicU64,

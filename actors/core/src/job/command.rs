@@ -30,8 +30,10 @@ pub struct Context {
     pub epoch: Epoch,
     /// The tenant or the system is paused.
     pub paused: Option<SkipReason>,
-    /// The tenant's or the pool's queue is full.
+    /// As many runs of the tenant wait as may.
     pub queue_full: bool,
+    /// What is behind the decisions cannot keep up: due instants wait undecided, and callers are refused.
+    pub overloaded: bool,
     /// Version of the zone database.
     pub tzdb: &'static str,
 }

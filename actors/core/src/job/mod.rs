@@ -16,7 +16,7 @@ pub mod table;
 
 pub use claim::Claimant;
 pub use command::{Command, Context, Ids};
-pub use decide::{decide, decide_create, decide_next};
+pub use decide::{decide, decide_create, decide_next, same_request};
 pub use effect::{Assign, Effect, Need, Reply, Waiting};
 pub use resting::Resting;
 pub use state::{HotState, Job, OpenRun};

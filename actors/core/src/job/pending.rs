@@ -27,6 +27,13 @@ pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<Waiting> 
     })
 }
 
+/// Takes back what the queued runs of a job asked for: it starts nothing from now on. Resuming it asks again.
+pub fn withdrawn(job: &Job) -> Vec<Effect> {
+    let queued = job.hot.runs.iter().filter(|open| open.state() == RunState::Queued);
+    let (tenant, pool) = (&job.def.tenant, &job.def.pool);
+    queued.map(|open| Effect::Dequeue { run: open.id(), tenant: tenant.clone(), pool: pool.clone() }).collect()
+}
+
 /// Effects that the state calls for.
 pub fn pending(job: &Job) -> Vec<Effect> {
     job.hot.runs.iter().filter_map(|open| owed(job, open)).flatten().collect()
@@ -34,6 +41,8 @@ pub fn pending(job: &Job) -> Vec<Effect> {
 
 fn owed(job: &Job, open: &OpenRun) -> Option<Vec<Effect>> {
     match open.state() {
+        // It asks when the job is resumed.
+        RunState::Queued if job.holds_runs() => None,
         RunState::Queued => Some(vec![Effect::Enqueue(waiting(job, open, open.record.created_ms))]),
         RunState::Running | RunState::SuspectedLost => {
             let (session, attempt) = (open.session?, open.attempt()?);

@@ -141,6 +141,15 @@ impl HotState {
         }
         self.status == JobStatus::Enabled && self.quarantine.is_none()
     }
+
+    /// Whether its runs that have no body stay where they are: the job is paused, by a caller or by its quarantine. Bodies go on.
+    pub fn holds_runs(&self) -> bool {
+        #[cfg(feature = "faults")]
+        if faults::active(Mutation::ForgetPause) {
+            return false;
+        }
+        self.status == JobStatus::Paused || self.quarantine.is_some()
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
@@ -195,6 +204,11 @@ impl Job {
         self.hot.fires()
     }
 
+    /// See [`HotState::holds_runs`].
+    pub fn holds_runs(&self) -> bool {
+        self.hot.holds_runs()
+    }
+
     pub(crate) fn delay_base(&self) -> Option<i64> {
         (!self.schedule.is_fixed_delay() || self.hot.runs.is_empty()).then_some(self.hot.delay_base_ms)
     }
@@ -238,14 +252,19 @@ impl Job {
 
     /// When the job wants to be woken; None = not by time.
     pub fn wake_at(&self, now_ms: i64) -> Option<i64> {
+        [self.wake_for_instants(now_ms), self.wake_for_runs()].into_iter().flatten().min()
+    }
+
+    /// When an instant is to be decided.
+    pub fn wake_for_instants(&self, now_ms: i64) -> Option<i64> {
+        let due = self.hot.next_due_ms.filter(|_| self.fires() && !self.backlog_waits(now_ms))?;
+        Some(self.due_with_jitter(due).max(self.pace_until(now_ms).unwrap_or(i64::MIN)))
+    }
+
+    /// When a retry or the end of an attempt's time is due.
+    pub fn wake_for_runs(&self) -> Option<i64> {
         let mut wake: Option<i64> = None;
         let mut at = |t: i64| wake = Some(wake.map_or(t, |w| w.min(t)));
-        if self.fires()
-            && !self.backlog_waits(now_ms)
-            && let Some(due) = self.hot.next_due_ms
-        {
-            at(self.due_with_jitter(due).max(self.pace_until(now_ms).unwrap_or(i64::MIN)));
-        }
         for run in &self.hot.runs {
             if let Some(retry) = run.retry_at_ms {
                 at(retry);
@@ -277,6 +296,15 @@ impl Job {
         }
     }
 
+    fn held_because(&self) -> String {
+        match &self.hot.quarantine {
+            Some(why) => {
+                format!("JOB_QUARANTINED: the job is in quarantine ({why}); its runs start after it is resumed")
+            }
+            None => "JOB_PAUSED: the job is paused; its runs start after it is resumed".to_owned(),
+        }
+    }
+
     /// A live run as callers see it; the reason to wait that the job itself knows.
     pub fn run_view(&self, open: &OpenRun) -> RunView {
         let mut view = RunView::from(&*open.record);
@@ -290,9 +318,9 @@ impl Job {
                 "HELD_BY_CONCURRENCY_POLICY: {} holds it until the active run has ended",
                 self.def.concurrency
             )),
-            RunState::Queued => {
-                Some(format!("WAITING_FOR_EXECUTOR: no permit or no free executor in pool '{}' yet", self.def.pool))
-            }
+            RunState::Queued | RunState::RetryWait if self.holds_runs() => Some(self.held_because()),
+            // The quota and the pool know.
+            RunState::Queued => None,
             RunState::RetryWait => Some("WAITING_FOR_RETRY: the next attempt starts at nextRetryAt".to_owned()),
             RunState::NeedsConfirmation => Some(
                 "NEEDS_CONFIRMATION: the job is not idempotent and its executor was lost or failed; confirm the run"

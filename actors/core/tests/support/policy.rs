@@ -18,7 +18,8 @@
 //! | `REPLACE` | held until the old body has ended | all others have ended or were told to stop |
 //!
 //! A held run goes on only when nothing but held runs is active. A full queue is SKIPPED(QUEUE_FULL), a pause of job,
-//! tenant or system SKIPPED with that reason; nothing fires while paused, quarantined or deleted.
+//! tenant or system SKIPPED with that reason; nothing fires while paused, quarantined or deleted, and no attempt starts while
+//! paused or quarantined.
 
 use super::{ledger::Known, sim::Step};
 use campanile_schema::{
@@ -76,6 +77,7 @@ impl Policy {
                     _ => Ok(()),
                 }
             }
+            Event::AttemptStarted { .. } => self.may_start(step),
             Event::RunReleased { .. } if self.runs.values().any(|r| *r != Run::Held) => {
                 Err("released while another run is active".to_owned())
             }
@@ -95,6 +97,15 @@ impl Policy {
         }
         if step.queue_full || self.runs.len() >= OPEN_RUNS_PER_JOB {
             return Err("the queue is full".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A pause of any kind lets open bodies go on, and nothing new start: no retry, no run that waited.
+    fn may_start(&self, step: &Step) -> Result<(), String> {
+        let known = &self.known;
+        if known.status == JobStatus::Paused || known.quarantined || step.paused.is_some() {
+            return Err(format!("started: {} (quarantined: {}) or {:?}", known.status, known.quarantined, step.paused));
         }
         Ok(())
     }

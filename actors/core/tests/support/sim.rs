@@ -229,7 +229,9 @@ impl Sim {
         };
         let queued = in_state(|s| s == RunState::Queued);
         let running = in_state(|s| matches!(s, RunState::Running | RunState::SuspectedLost));
-        assert_eq!(self.queue, queued, "queued by effects and by state");
+        // What a paused job holds asks for nothing.
+        let asking = if self.job.holds_runs() { BTreeSet::new() } else { queued };
+        assert_eq!(self.queue, asking, "queued by effects and by state");
         assert_eq!(self.bodies.keys().copied().collect::<BTreeSet<_>>(), running, "bodies by effects and by state");
         let (mut enqueued, mut watched, mut stopped) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for effect in pending(&self.job) {
@@ -245,7 +247,7 @@ impl Sim {
                 }
             }
         }
-        assert_eq!((enqueued, watched), (queued, running));
+        assert_eq!((enqueued, watched), (asking, running));
         let stopping = self.job.hot.runs.iter().filter(|r| r.has_body() && r.stopping.is_some());
         assert_eq!(stopped, stopping.map(|r| r.id()).collect());
     }
@@ -338,7 +340,7 @@ pub fn ended(job: campanile_schema::ids::JobId, run: RunId, token: Token, state:
 
 pub fn context(now_ms: i64, ids: Ids, paused: Option<SkipReason>, queue_full: bool) -> Context {
     assert!(ids.count <= RUNS_PER_WAKE);
-    Context { now_ms, ids, epoch: Epoch(7), paused, queue_full, tzdb: tzdb_version() }
+    Context { now_ms, ids, epoch: Epoch(7), paused, queue_full, overloaded: false, tzdb: tzdb_version() }
 }
 
 /// The counter that an event takes.

@@ -181,7 +181,7 @@ _KNOWN: dict[str, tuple[type[ApiError], str]] = {
         DuplicateNameError,
         "choose another name, replace the job, or create with an idempotency_key",
     ),
-    "409_IDEMPOTENCY_KEY_REUSED": (IdempotencyKeyReusedError, "use a new key for a different job"),
+    "409_IDEMPOTENCY_KEY_REUSED": (IdempotencyKeyReusedError, "use a new key for a different request"),
     "409_STALE_VERSION": (StaleVersionError, "read the job again and replace it with the version that it has then"),
     "409_ILLEGAL_STATE": (IllegalStateError, "read it again; its state decides what can be done"),
     "409_RUN_ACTIVE": (RunActiveError, "wait for the active run or cancel it, or set concurrency_policy to ALLOW"),

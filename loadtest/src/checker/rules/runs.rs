@@ -102,6 +102,8 @@ fn ended(history: &History, run: &Run, found: &mut Findings<'_>) {
         RunState::RetryWait => run.next_retry_at.is_some_and(|at| at.0 > until_ms),
         // Held behind one that waits for a person.
         RunState::Pending if waits_for_a_person(history, run.job_id) => true,
+        // A pause holds every run that has no body until the job is resumed.
+        RunState::Pending | RunState::Queued if may_be_paused_at_the_end(history, run.job_id) => true,
         // The history was told while runs were under way, on purpose.
         RunState::Pending | RunState::Queued | RunState::Running | RunState::SuspectedLost => {
             history.meta.as_ref().is_some_and(|m| !m.drained) && run.wait_reason.is_some()
@@ -117,6 +119,12 @@ fn ended(history: &History, run: &Run, found: &mut Findings<'_>) {
         );
         found.of_run(Kind::RunNotEnded, run.job_id, run.run_id, Some(run.created_at.0), text);
     }
+}
+
+/// Nobody knows that the job was resumed after its last pause.
+fn may_be_paused_at_the_end(history: &History, job: u64) -> bool {
+    let last = history.jobs.get(&job).and_then(|job| job.pauses.last());
+    last.is_some_and(|pause| pause.resume_ack_us.is_none())
 }
 
 pub(super) fn waits_for_a_person(history: &History, job: u64) -> bool {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     checker::Kind,
-    lines::{ExecutorEvent, FaultEvent},
+    lines::{ExecutorEvent, FaultEvent, Verb},
 };
 use campanile_schema::{
     record::{AttemptState, RunState},
@@ -63,6 +63,25 @@ fn a_run_that_never_ended_is_found() {
     let held = s.world.runs.iter_mut().find(|r| r.job_id.0 == 1 && r.run_id.0 != s.plain).unwrap();
     (held.state, held.ended_at) = (RunState::Pending, None);
     assert!(s.world.verdict().green);
+    // A job that is paused at the end holds its runs; one that was resumed does not.
+    for (resumed, state) in [
+        (false, RunState::Queued),
+        (false, RunState::Pending),
+        (true, RunState::Queued),
+        (true, RunState::Pending),
+        (false, RunState::Running),
+    ] {
+        let mut s = story();
+        s.world.ask(Verb::Pause, 4, 58_000);
+        if resumed {
+            s.world.ask(Verb::Resume, 4, 59_000);
+        }
+        let held = s.world.runs.iter_mut().find(|r| r.job_id.0 == 4).unwrap();
+        (held.state, held.ended_at) = (state, None);
+        let verdict = s.world.verdict();
+        let wrong = resumed || state == RunState::Running;
+        assert_eq!(verdict.has(Kind::RunNotEnded), wrong, "resumed: {resumed}, {state}: {verdict}");
+    }
 }
 
 #[test]

@@ -31,6 +31,16 @@ pub(super) fn start(
         return Err(Rejection::new(ErrorCode::IllegalState, "the run does not wait for an executor any more"));
     };
     let attempt = open.record.attempts.last().map_or(1, |a| a.attempt + 1);
+    // The pool may have chosen an executor before it heard of the pause.
+    if draft.job.holds_runs() {
+        return Err(Rejection::new(
+            ErrorCode::IllegalState,
+            "the job is paused: resuming it asks for an executor again",
+        ));
+    }
+    if draft.paused().is_some() {
+        return Err(Rejection::new(ErrorCode::JobPaused, "the tenant or the whole system is paused: the run waits on"));
+    }
     let token = draft.new_token();
     draft.emit(Event::AttemptStarted {
         job: draft.job.id,

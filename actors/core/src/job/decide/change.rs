@@ -2,8 +2,9 @@
 
 use super::{
     super::{
-        effect::{Effect, Reply, Waiting},
-        pending::waiting,
+        effect::{Reply, Waiting},
+        pending::{waiting, withdrawn},
+        state::OpenRun,
         table::{JobStep, job_after},
     },
     Draft, due, stop,
@@ -12,6 +13,7 @@ use crate::reject::Rejection;
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, SkipReason, StopReason},
+    ids::RunId,
     job::JobStatus,
     record::RunState,
     stored::{Sealed, StoredJob, StoredTrigger},
@@ -48,7 +50,7 @@ pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> 
     }
     let reason = if draft.job.fires() { SkipReason::Edited } else { standing_reason(draft) };
     let fires = draft.job.fires();
-    due::settle(draft, fires, reason);
+    due::settle(draft, fires, reason)?;
     let at_ms = draft.ctx.now_ms.max(draft.job.hot.cursor_ms);
     if let StoredTrigger::Once { at_ms: due } = spec.trigger
         && due <= at_ms
@@ -83,7 +85,7 @@ fn queue_again(draft: &mut Draft<'_>, was: Box<Waiting>) {
     let Some(open) = draft.job.run(was.run) else { return };
     if waiting(&draft.job, open, was.since_ms) != was {
         let run = was.run;
-        draft.effect(Effect::Dequeue { run, tenant: was.tenant, pool: was.pool });
+        draft.dequeue(run, was.tenant, was.pool);
         draft.enqueue(run);
     }
 }
@@ -95,9 +97,20 @@ pub(super) fn pause(draft: &mut Draft<'_>, reason: Option<String>) -> Result<Rep
     }
     // Paused from now on; what is before has its own reason.
     let before = standing_reason(draft);
-    due::settle(draft, true, before);
+    due::settle(draft, true, before)?;
+    let held_before = draft.job.holds_runs();
     draft.emit(Event::JobPaused { job: draft.job.id, at_ms: draft.ctx.now_ms, reason });
+    withdraw(draft, held_before);
     Ok(Reply::Done)
+}
+
+/// The job may have begun to hold its runs: those that wait for an executor do not wait for it any more.
+fn withdraw(draft: &mut Draft<'_>, held_before: bool) {
+    if draft.job.holds_runs() && !held_before {
+        // Runs that this decision made may have asked already; they take it back like the others.
+        let effects = withdrawn(&draft.job);
+        draft.effects.extend(effects);
+    }
 }
 
 pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
@@ -106,21 +119,29 @@ pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
         return Ok(Reply::Unchanged);
     }
     let reason = standing_reason(draft);
-    due::settle(draft, false, reason);
+    due::settle(draft, false, reason)?;
+    let held_before = draft.job.holds_runs();
     draft.emit(Event::JobResumed { job: draft.job.id, at_ms: draft.ctx.now_ms });
+    if held_before {
+        let queued = |open: &&OpenRun| open.state() == RunState::Queued;
+        let waiting: Vec<RunId> = draft.job.hot.runs.iter().filter(queued).map(OpenRun::id).collect();
+        waiting.into_iter().for_each(|run| draft.enqueue(run));
+    }
     Ok(Reply::Done)
 }
 
 pub(super) fn delete(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
     legal(draft, JobStep::Delete)?;
     let reason = if draft.job.fires() { SkipReason::Deleted } else { standing_reason(draft) };
-    due::settle(draft, false, reason);
+    due::settle(draft, false, reason)?;
     stop::stop_all(draft, StopReason::Cancel);
     draft.emit(Event::JobDeleted { job: draft.job.id, at_ms: draft.ctx.now_ms });
     Ok(Reply::Done)
 }
 
 pub(super) fn quarantine(draft: &mut Draft<'_>, reason: String) -> Reply {
+    let held_before = draft.job.holds_runs();
     draft.emit(Event::JobQuarantined { job: draft.job.id, at_ms: draft.ctx.now_ms, reason });
+    withdraw(draft, held_before);
     Reply::Done
 }

@@ -5,7 +5,9 @@ use super::{Draft, stop};
 use crate::faults::{self, Mutation};
 #[cfg(feature = "faults")]
 use crate::job::state::OpenRun;
+use crate::reject::Rejection;
 use campanile_schema::{
+    error::ErrorCode,
     event::{Event, Interval, LedgerEntry, Outcome, SkipReason, StopReason},
     ids::RunId,
     job::{ConcurrencyPolicy, MisfirePolicy},
@@ -52,7 +54,10 @@ pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
 
 pub(super) fn wake(draft: &mut Draft<'_>) {
     runs_due(draft);
-    instants_due(draft);
+    // The node's own backlog is no reason to skip an instant: it waits, and its run is late.
+    if !draft.ctx.overloaded {
+        instants_due(draft);
+    }
 }
 
 /// Retries whose delay is over, attempts whose time is over.
@@ -307,10 +312,17 @@ fn entries_until(
     entries
 }
 
-/// Closes everything up to now before a change: what is due fires (as far as one decision goes), the rest gets `reason`.
-pub(super) fn settle(draft: &mut Draft<'_>, fire_due: bool, reason: SkipReason) {
+/// Closes everything up to now before a change: what is due fires (as far as one decision goes), the rest gets `reason`. While due instants
+/// wait for the node the change is refused: they are to fire.
+pub(super) fn settle(draft: &mut Draft<'_>, fire_due: bool, reason: SkipReason) -> Result<(), Rejection> {
+    let now = draft.ctx.now_ms;
     if fire_due {
+        if draft.ctx.overloaded && draft.job.fires() && draft.job.hot.next_due_ms.is_some_and(|due| due <= now) {
+            let why = "the node's read model is too far behind, and due runs of the job wait for it; try again later";
+            return Err(Rejection::new(ErrorCode::Overloaded, why));
+        }
         instants_due(draft);
     }
-    skip_until(draft, draft.ctx.now_ms, Outcome::Skipped, reason);
+    skip_until(draft, now, Outcome::Skipped, reason);
+    Ok(())
 }

@@ -10,6 +10,8 @@ mod restore;
 mod stop;
 mod trigger;
 
+pub use trigger::same_request;
+
 use super::{
     Decision,
     apply::{apply, created},
@@ -27,6 +29,7 @@ use campanile_schema::{
     ids::{JobId, RunId, Token, make_id},
     record::RunRecord,
     stored::StoredJob,
+    text::Text,
 };
 use std::sync::Arc;
 
@@ -87,11 +90,20 @@ impl<'a> Draft<'a> {
     pub fn interval(&self, to_ms: i64) -> Interval {
         Interval { from_ms: self.job.hot.cursor_ms, to_ms, version: self.job.hot.version, tzdb: self.ctx.tzdb.into() }
     }
-    /// Asks for a permit and an executor for a run that is QUEUED now.
+    /// Asks for a permit and an executor for a run that is QUEUED now. While the job is paused nothing asks: resuming it does.
     pub fn enqueue(&mut self, run: RunId) {
+        if self.job.holds_runs() {
+            return;
+        }
         if let Some(open) = self.job.run(run) {
             let waiting = waiting(&self.job, open, self.ctx.now_ms);
             self.effect(Effect::Enqueue(waiting));
+        }
+    }
+    /// The opposite: a QUEUED run does not wait for a permit and an executor any more.
+    pub fn dequeue(&mut self, run: RunId, tenant: Text, pool: Text) {
+        if !self.job.holds_runs() {
+            self.effect(Effect::Dequeue { run, tenant, pool });
         }
     }
     fn finish(self, reply: Reply) -> (Decision, Job) {
@@ -175,7 +187,7 @@ fn decide_said(
         Command::Confirm { run, decision, reason } => reopen::confirm(&mut draft, *run, *decision, reason.as_deref())?,
         Command::Reopen { record, redrive, reason } => reopen::reopen(&mut draft, record, *redrive, reason)?,
         Command::Discard { record } => reopen::discard(&mut draft, record)?,
-        Command::Restored { skip } => restore::restored(&mut draft, *skip),
+        Command::Restored { skip } => restore::restored(&mut draft, *skip)?,
     };
     Ok(draft.finish(reply))
 }

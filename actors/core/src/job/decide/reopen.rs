@@ -6,7 +6,7 @@ use super::{
         table::{Step, run_after},
     },
     Draft, finish,
-    trigger::{may_start, queue_full},
+    trigger::{has_room, may_start},
 };
 use crate::reject::Rejection;
 use campanile_schema::{
@@ -14,7 +14,6 @@ use campanile_schema::{
     event::Event,
     ids::RunId,
     job::ConcurrencyPolicy,
-    limits::OPEN_RUNS_PER_JOB,
     record::{RunRecord, RunState},
     view::ConfirmDecision,
 };
@@ -42,9 +41,7 @@ pub(super) fn reopen(
         ));
     }
     may_start(draft)?;
-    if draft.ctx.queue_full || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
-        return Err(queue_full());
-    }
+    has_room(draft)?;
     let held = draft.job.is_active() && draft.job.def.concurrency != ConcurrencyPolicy::Allow;
     let mut record = record.clone();
     record.generation += 1;

@@ -1,7 +1,7 @@
 //! The job comes from a backup. Whoever the backup was made of may have gone on after it, and nobody here knows how far.
 
 use super::{Draft, change::standing_reason, due};
-use crate::job::effect::Reply;
+use crate::{job::effect::Reply, reject::Rejection};
 use campanile_schema::{
     event::{Event, Next, SkipReason},
     ids::{ExecutorSession, RunId},
@@ -13,7 +13,7 @@ pub const RESTORED: &str = "RESTORED";
 
 /// Runs of a job that is not idempotent wait for a person: their bodies may have begun after the backup. With `skip`, the
 /// instants up to now are closed as skipped: they may have fired. Without it they are misfires, as after an outage.
-pub(super) fn restored(draft: &mut Draft<'_>, skip: bool) -> Reply {
+pub(super) fn restored(draft: &mut Draft<'_>, skip: bool) -> Result<Reply, Rejection> {
     if draft.job.def.not_idempotent {
         let waiting: Vec<(RunId, RunState)> = draft.job.hot.runs.iter().map(|r| (r.id(), r.state())).collect();
         for (run, state) in waiting {
@@ -24,9 +24,9 @@ pub(super) fn restored(draft: &mut Draft<'_>, skip: bool) -> Reply {
     if skip && draft.job.hot.next_due_ms.is_some_and(|due| due <= now) {
         let reason =
             if draft.job.fires() { draft.ctx.paused.unwrap_or(SkipReason::Restored) } else { standing_reason(draft) };
-        due::settle(draft, false, reason);
+        due::settle(draft, false, reason)?;
     }
-    Reply::Done
+    Ok(Reply::Done)
 }
 
 /// An attempt that perhaps was: the run goes the way of one whose executor was lost. Bodies that ran at the time of the backup

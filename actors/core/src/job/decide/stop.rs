@@ -57,7 +57,7 @@ pub(super) fn stop(draft: &mut Draft<'_>, run: RunId, why: StopReason) {
     let record = RunRecord::clone(&open.record);
     if record.state == RunState::Queued {
         let (tenant, pool) = (draft.job.def.tenant.clone(), draft.job.def.pool.clone());
-        draft.effect(Effect::Dequeue { run, tenant, pool });
+        draft.dequeue(run, tenant, pool);
     }
     finish::close(draft, record, RunState::Canceled, false);
 }

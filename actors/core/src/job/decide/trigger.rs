@@ -10,8 +10,9 @@ use campanile_schema::{
     error::ErrorCode,
     event::{Event, SkipReason},
     job::JobStatus,
+    limits::OPEN_RUNS_PER_JOB,
     payload::Payload,
-    record::Source,
+    record::{RunRecord, Source},
 };
 
 pub(super) fn trigger(
@@ -24,9 +25,12 @@ pub(super) fn trigger(
         && let Some(open) =
             draft.job.hot.runs.iter().find(|r| r.record.source == Source::Manual && r.record.key.as_ref() == Some(key))
     {
+        same_request(&open.record, params.as_ref())?;
         return Ok(Reply::Run(Box::new(draft.job.run_view(open))));
     }
     may_start(draft)?;
+    has_room(draft)?;
+    check_params(draft, params.as_ref())?;
     let held = match admit(draft) {
         Admission::Start => false,
         Admission::Hold => true,
@@ -65,6 +69,18 @@ pub(super) fn trigger(
     Ok(draft.run_reply(run))
 }
 
+/// Params of a trigger are laid over the job's, name by name: so both are objects.
+fn check_params(draft: &Draft<'_>, params: Option<&Payload>) -> Result<(), Rejection> {
+    let job = &draft.job.def.params;
+    match params {
+        Some(params) if !params.is_empty() && !params.is_object() && job.is_object() && !job.is_empty() => {
+            let why = "params: must be an object, whose values are laid over the job's params by their names";
+            Err(Rejection::new(ErrorCode::InvalidArgument, why))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Whether runs may be started by hand.
 pub(super) fn may_start(draft: &Draft<'_>) -> Result<(), Rejection> {
     match draft.job.hot.status {
@@ -83,9 +99,38 @@ pub(super) fn may_start(draft: &Draft<'_>) -> Result<(), Rejection> {
     Ok(())
 }
 
-pub(super) fn queue_full() -> Rejection {
-    Rejection::new(
-        ErrorCode::JobQueueFull,
-        "too many runs of this job or its tenant are waiting or running; try again later",
-    )
+/// Whether one more run may be made by hand: instants that are due wait for the node, callers are told to come back.
+pub(super) fn has_room(draft: &Draft<'_>) -> Result<(), Rejection> {
+    if draft.ctx.overloaded {
+        let why =
+            "the node's read model is too far behind; due runs wait for it, and triggers are to be sent again later";
+        return Err(Rejection::new(ErrorCode::Overloaded, why));
+    }
+    if draft.ctx.queue_full {
+        let why = "as many runs of the tenant wait as its limit maxQueuedRuns allows; try again when some have started";
+        return Err(Rejection::new(ErrorCode::TenantQuota, why));
+    }
+    if draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
+        return Err(queue_full());
+    }
+    Ok(())
+}
+
+fn queue_full() -> Rejection {
+    let why = format!(
+        "the job has {OPEN_RUNS_PER_JOB} open runs, as many as one job may have; try again when some have ended"
+    );
+    Rejection::new(ErrorCode::JobQueueFull, why)
+}
+
+/// A repeated key finds the run that it made only with the params that it came with.
+pub fn same_request(made: &RunRecord, params: Option<&Payload>) -> Result<(), Rejection> {
+    if Payload::same(made.params.as_ref(), params) {
+        return Ok(());
+    }
+    let why = format!(
+        "this key came with other params before and made run {}; a new request needs a new key, a repeat the same params",
+        made.run
+    );
+    Err(Rejection::new(ErrorCode::IdempotencyKeyReused, why))
 }
