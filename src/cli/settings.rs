@@ -2,6 +2,7 @@
 
 use super::{failure::Failure, output};
 use crate::config::{Config, DEFAULT_FILE};
+use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(clap::Subcommand)]
@@ -14,19 +15,21 @@ pub(super) enum Command {
 
 pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Default => {
-            output::text(DEFAULT_FILE);
-            Ok(())
-        }
+        Command::Default => output::said(DEFAULT_FILE.trim_end(), &json!({"file": DEFAULT_FILE})),
         Command::Check { file } => match Config::load(Some(&file), super::server::environment()) {
             Ok(config) => {
-                output::text(&format!("{}: ok\n", file.display()));
+                let value = json!({"file": file.display().to_string(), "ok": true});
+                output::said(&format!("{}: ok", file.display()), &value)?;
                 if config.auth.token_file.is_empty() {
                     eprintln!("note: [auth] token_file is not set; `campanile server` needs it");
                 }
                 Ok(())
             }
             Err(errors) => {
+                if output::style().format != output::Format::Table {
+                    let value = json!({"file": file.display().to_string(), "ok": false, "errors": errors.to_string()});
+                    output::said("", &value)?;
+                }
                 eprintln!("{errors}");
                 Err(Failure::new(super::failure::USAGE, ""))
             }
