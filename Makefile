@@ -51,6 +51,9 @@ API_FUZZ_CASES ?= 3000
 API_SEED ?= 1
 # Of each of the six targets of `make fuzz`: an hour in all.
 FUZZ_SECONDS ?= 600
+# Random expressions that `make foreign-schedules` reads beside each of the other systems' own parsers; fewer in `make test`.
+FOREIGN_CASES ?= 2000
+SHORT_FOREIGN_CASES ?= 300
 CARGO_DENY_VERSION := 0.20.2
 # Where cargo-deny is put when the machine has none.
 DENY := target/deny/bin
@@ -92,16 +95,18 @@ CQL_NEEDS := java:openjdk-17-jdk-headless mvn:maven setpriv:util-linux
 NET_NEEDS := ip:iproute2 nft:nftables unshare:util-linux mount:mount
 # System calls of a session, for one test of the embedded store.
 TRACE_NEEDS := strace:strace
-TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS)
+# The parsers of robfig/cron, Quartz and Debian's cron, which are built from their packages.
+FOREIGN_NEEDS := go:golang-go java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless mvn:maven dpkg-source:dpkg-dev
+TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS)
 
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test test-shipped test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test foreign-schedules test-shipped test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
 
 needs: ## Installs what building and testing needs (Debian, as root), or names it
 	@$(need)
@@ -144,6 +149,12 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	part "foreign RPC programs, parity (Python)" foreign
 	shipped() { make test-shipped 2>&1 | tee -a "$$log"; }
 	part "a program without fault hooks" shipped
+	# It fetches Debian's cron with apt-get, too.
+	schedules() {
+		[ -z "$${CAMPANILE_SKIP_DEBIAN:-}" ] || { echo "not Debian: the schedules of other systems are not tested"; return 0; }
+		make foreign-schedules FOREIGN_CASES=$(SHORT_FOREIGN_CASES) 2>&1 | tee -a "$$log"
+	}
+	part "schedules of other systems" schedules
 	cql() { make test-cql 2>&1 | tee -a "$$log"; }
 	part "CQL store (Apache Cassandra)" cql
 	python() { make test-python 2>&1 | tee -a "$$log"; }
@@ -203,6 +214,14 @@ test-python: ## The Python client and executor (client/python): ruff, mypy --str
 	$$bin/ruff check .
 	$$bin/mypy --cache-dir $$venv/mypy
 	$$bin/pytest --color=no -rfE $(PYTEST_ARGS)
+
+foreign-schedules: ## Schedules beside the real parsers of Debian's cron, Kubernetes (robfig/cron) and Quartz: FOREIGN_CASES of each
+	@$(need)
+	need $(BUILD_NEEDS) $(FOREIGN_NEEDS)
+	$(rust)
+	built=$$PWD/target/foreign-schedules
+	for name in debian robfig quartz; do tests/foreign/schedules/prepare.sh $$name "$$built/$$name"; done
+	FOREIGN_SCHEDULES=$$built FOREIGN_CASES=$(FOREIGN_CASES) $(CARGO) test $(TESTED) --test crontab_debian foreign_schedules -- --ignored --nocapture
 
 test-cql: ## The CQL store on a real server: Apache Cassandra, which is installed when missing
 	@$(need)

@@ -170,7 +170,7 @@ impl Config {
     ) -> Result<Self, ConfigErrors> {
         let text = match file {
             None => String::new(),
-            Some(path) => std::fs::read_to_string(path)
+            Some(path) => crate::text::read(path, true)
                 .map_err(|error| ConfigErrors(vec![format!("{}: cannot be read: {error}", path.display())]))?,
         };
         let name = file.map_or_else(String::new, |path| path.display().to_string());

@@ -24,5 +24,6 @@ pub mod release;
 pub mod rpc;
 pub mod secrets;
 pub mod store;
+pub mod text;
 pub mod tls;
 pub mod zones;

@@ -43,7 +43,7 @@ impl KeyRing {
         if mode & 0o027 != 0 {
             return Err(format!("key file {shown} is open to others (mode {mode:03o}). Run: chmod 600 {shown}"));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| format!("key file {shown}: {error}"))?;
+        let text = crate::text::read(path, true).map_err(|error| format!("key file {shown}: {error}"))?;
         let ring = Self::parse(&text).map_err(|(line, why)| format!("key file {shown}, line {line}: {why}"))?;
         if ring.keys.is_empty() {
             return Err(format!("key file {shown} has no key: make one with `campanile secrets new-key`"));

@@ -4,6 +4,8 @@
 //! fails and says so; `CAMPANILE_SKIP_DEBIAN=1` skips it.
 #![allow(clippy::unwrap_used)]
 
+mod foreign_schedules;
+
 use campanile::crontab::{Format, Import, ImportOptions, import, plan, render};
 use campanile_schema::job::{Action, Trigger};
 use std::{

@@ -29,6 +29,9 @@ pub struct ApplyBody {
     /// `planId` of a plan: refused with 409_STALE_VERSION when something else would be done by now.
     #[serde(default)]
     pub plan_id: Option<String>,
+    /// Refuse objects of other kinds (a ServiceAccount beside a CronJob), which are passed over otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 /// A file with manifests.
@@ -120,6 +123,9 @@ pub struct PlanView {
     pub unchanged: u64,
     pub delete: u64,
     pub items: Vec<PlanItem>,
+    /// Objects of other kinds that are no jobs, and make none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<ManifestProblem>,
 }
 
 /// What was done. Jobs do not depend on each other: what failed for one is told with it, and applying again goes on.

@@ -130,7 +130,12 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// What its last attempt that says so has met. Of a run that succeeded only the attempt that did counts (its result may have
+    /// been too large to keep): what earlier ones met stays with them.
     pub fn last_error(&self) -> Option<&str> {
+        if self.state == RunState::Success {
+            return self.attempts.last()?.error_message.as_deref();
+        }
         self.attempts.iter().rev().find_map(|a| a.error_message.as_deref())
     }
 }
@@ -170,4 +175,53 @@ pub mod code {
     impl_code!(crate::job::ConcurrencyPolicy, crate::job::Backoff, crate::job::OnLostContact, crate::job::JobStatus);
     impl_code!(crate::job::HttpMethod);
     impl_code!(crate::event::Outcome, crate::event::SkipReason, crate::event::StopReason);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(state: RunState, errors: &[Option<&str>]) -> RunRecord {
+        let attempt = |(number, error): (u32, &Option<&str>)| AttemptRecord {
+            attempt: number,
+            generation: 1,
+            state: AttemptState::Failed,
+            token: Token(u64::from(number)),
+            executor: "e".into(),
+            started_ms: 0,
+            ended_ms: Some(1),
+            error_code: None,
+            error_message: error.map(str::to_owned),
+            cpu_ms: None,
+            max_rss_kb: None,
+            permanent: false,
+        };
+        RunRecord {
+            run: RunId(1),
+            job: JobId(1),
+            tenant: "default".into(),
+            state,
+            source: Source::Schedule,
+            logical_ms: Some(0),
+            key: None,
+            generation: 1,
+            created_ms: 0,
+            started_ms: Some(0),
+            ended_ms: Some(1),
+            params: None,
+            result: None,
+            reason: None,
+            dead_letter: false,
+            attempts: (1..).zip(errors).map(attempt).collect(),
+            dag: None,
+        }
+    }
+
+    #[test]
+    fn a_run_that_succeeded_does_not_show_what_an_earlier_attempt_met() {
+        assert_eq!(ended(RunState::Failed, &[Some("not yet"), None]).last_error(), Some("not yet"));
+        assert_eq!(ended(RunState::Success, &[Some("not yet"), None]).last_error(), None);
+        let kept = [Some("not yet"), Some("a result of 20002 bytes is not kept")];
+        assert_eq!(ended(RunState::Success, &kept).last_error(), kept[1]);
+    }
 }

@@ -117,6 +117,8 @@ pub fn parse_json<T: DeserializeOwned + JsonSchema + 'static>(bytes: &[u8]) -> R
     let text = std::str::from_utf8(bytes).map_err(|why| {
         error(ErrorCode::MalformedBody, format!("the body is not UTF-8 from byte {} on", why.valid_up_to()))
     })?;
+    // RFC 8259 allows a reader to pass over a byte order mark, which Windows editors write.
+    let text = crate::text::unmarked(text);
     if text.trim_ascii().is_empty() {
         return Err(error(ErrorCode::MalformedBody, "the body is missing; send a JSON object"));
     }

@@ -90,7 +90,10 @@ impl Lines {
     /// The line that was begun is whole.
     fn line(&mut self, lines: &mut Vec<Line>) {
         self.number += 1;
-        let line = std::mem::take(&mut self.begun);
+        let mut line = std::mem::take(&mut self.begun);
+        if self.number == 1 && line.starts_with("\u{feff}".as_bytes()) {
+            line.drain(.."\u{feff}".len());
+        }
         if self.number > CREATE_MANY_JOBS as u64 {
             let told = format!("a call takes at most {CREATE_MANY_JOBS} lines; send this one and the rest in another");
             lines.push((self.number, Err(error(ErrorCode::BodyTooLarge, told))));

@@ -116,7 +116,7 @@ fn read(path: &Path) -> Result<Entries, TokenFileError> {
     if mode & 0o004 != 0 {
         tracing::warn!(path = ?shown, "the token file can be read by everybody; chmod 600 is better");
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let text = crate::text::read(path, true).map_err(unreadable)?;
     let entries =
         parse(&text).map_err(|(line, message)| TokenFileError::Line { path: shown.clone(), line, message })?;
     if entries.is_empty() {

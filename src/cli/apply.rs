@@ -7,7 +7,7 @@ use super::{
     progress::{Progress, Unit},
     remote::Remote,
 };
-use crate::manifest;
+use crate::{manifest, text};
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, ApplyOutcome, FieldChange, ManifestFile, PlanAction, PlanItem, PlanView},
     error::ErrorCode,
@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{
     fmt::Write,
-    io::{BufRead, IsTerminal, Read},
+    io::{BufRead, IsTerminal},
     path::{Path, PathBuf},
 };
 
@@ -43,6 +43,9 @@ pub(super) struct Args {
     /// Take jobs over that belong to another owner
     #[arg(long, requires = "owner")]
     take_over: bool,
+    /// Refuse objects of other kinds, such as a ServiceAccount beside a CronJob, which are passed over otherwise
+    #[arg(long)]
+    strict: bool,
     /// Only show what would be done
     #[arg(long)]
     dry_run: bool,
@@ -56,8 +59,16 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, format: Format) -> Result<(), Failure> {
     if args.schema {
-        output::text(manifest::schema_text());
-        return Ok(());
+        return match format {
+            Format::Table | Format::Json => {
+                output::text(manifest::schema_text());
+                Ok(())
+            }
+            Format::Yaml => {
+                let schema = serde_json::from_str(manifest::schema_text());
+                output::one(format, &schema.map_err(|error| Failure::here(error.to_string()))?)
+            }
+        };
     }
     let mut body = ApplyBody {
         files: read_all(&args.files)?,
@@ -65,6 +76,7 @@ pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, 
         owner: args.owner,
         prune: args.prune,
         take_over: args.take_over,
+        strict: args.strict,
         ..ApplyBody::default()
     };
     let remote = remote()?;
@@ -112,8 +124,8 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<ManifestFile>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(|error| Failure::usage(format!("stdin: {error}")))?;
+            let text = text::read_from(std::io::stdin().lock(), true)
+                .map_err(|error| Failure::usage(format!("stdin: {error}")))?;
             files.push(ManifestFile { name: "stdin".to_owned(), text });
         } else if path.is_dir() {
             let of_directory =
@@ -148,7 +160,7 @@ fn in_directory(path: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 fn read(path: &Path) -> Result<ManifestFile, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    let text = text::read(path, true).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     Ok(ManifestFile { name: path.display().to_string(), text })
 }
 
@@ -186,6 +198,9 @@ pub(super) fn shown(plan: &PlanView) -> String {
         for hazard in &item.hazards {
             let _ = writeln!(text, "        ! {hazard}");
         }
+    }
+    for other in &plan.passed_over {
+        let _ = writeln!(text, "- {other}");
     }
     let PlanView { create, change, unchanged, delete, .. } = plan;
     let _ = writeln!(text, "{create} to create, {change} to change, {unchanged} unchanged, {delete} to delete");

@@ -126,6 +126,9 @@ fn some_lines(mut input: impl BufRead, number: &mut u64) -> std::io::Result<Line
             let told = format!("line {number} has more than {BULK_LINE_BYTES} bytes");
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, told));
         }
+        if *number == 1 && crate::text::unmarked(&line).len() < line.len() {
+            line = crate::text::unmarked(&line).to_owned();
+        }
         if !line.trim().is_empty() {
             bytes += line.len();
             lines.push((*number, line.trim_end().to_owned()));

@@ -29,7 +29,7 @@ impl Change {
 impl DryRun {
     /// A sentence for what would be done.
     pub fn told(what: &str) -> Result<(), Failure> {
-        output::text(&format!("would {what}\n"));
+        output::said(&format!("would {what}"), &json!({"dryRun": true, "would": what}))?;
         Self::nothing_changed();
         Ok(())
     }
@@ -43,6 +43,24 @@ impl DryRun {
 /// What a node would answer to a change that it refuses.
 pub(super) fn refused(code: ErrorCode, message: impl std::fmt::Display) -> Failure {
     Failure { advice: code.advice(), ..Failure::new(code.exit_code(), format!("{}: {message}", code.as_str())) }
+}
+
+/// A change of every shard, as the node answered it: its sentence, and its fields with what was changed.
+pub(super) fn spread_said(what: &str, verb: &str, answer: Value) -> Result<(), Failure> {
+    let sentence = if what.is_empty() {
+        format!("{verb}: {}", spread(&answer))
+    } else {
+        format!("{what}: {verb} {}", spread(&answer))
+    };
+    let mut value = match answer {
+        Value::Object(fields) => Value::Object(fields),
+        _ => json!({}),
+    };
+    value["done"] = json!(verb);
+    if !what.is_empty() {
+        value["tenantId"] = json!(what);
+    }
+    output::said(&sentence, &value)
 }
 
 /// How far a change of every shard has come.

@@ -8,6 +8,7 @@ use super::{
     remote::Remote,
 };
 use crate::{cluster::keys::Authority, config::Config};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Subcommand)]
@@ -70,13 +71,15 @@ fn new_keys(dir: &Path, name: &str) -> Result<(), Failure> {
     }
     let dir = std::fs::canonicalize(dir).map_err(here)?;
     let path = |file: &str| dir.join(file).display().to_string();
-    output::text(&format!(
-        "[cql]\ncontact_points = \"127.0.0.1:9042\"\n\n[cluster]\nname = \"{name}\"\nkey_file = {:?}\ntls_cert_file = {:?}\ntls_key_file = {:?}\ntls_ca_file = {:?}\n",
+    let lines = format!(
+        "[cql]\ncontact_points = \"127.0.0.1:9042\"\n\n[cluster]\nname = \"{name}\"\nkey_file = {:?}\ntls_cert_file = {:?}\ntls_key_file = {:?}\ntls_ca_file = {:?}",
         path("gossip.keys"),
         path("node.pem"),
         path("node-key.pem"),
         path("ca.pem")
-    ));
+    );
+    let files: Vec<String> = files.iter().map(|(file, _)| path(file)).collect();
+    output::said(&lines, &json!({"files": files, "configuration": lines}))?;
     eprintln!(
         "The lines above, with the addresses of your store, go into the configuration of every node, with all these files but ca-key.pem. Whoever has them can join: keep \
          ca-key.pem elsewhere. They are valid for ten years."

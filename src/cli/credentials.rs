@@ -75,7 +75,7 @@ pub(super) fn secrets(command: SecretsCommand) -> Result<(), Failure> {
     match command {
         SecretsCommand::NewKey => {
             let line = new_key_line().map_err(Failure::here)?;
-            output::text(&format!("{line}\n"));
+            output::said(&line, &json!({"line": line}))?;
             eprintln!(
                 "Put this line first in the key file ([secrets] key_file), chmod 600 it, and keep a copy: what it sealed opens with nothing else."
             );

@@ -178,7 +178,8 @@ fn explain(asked: &Asked, after: Option<&str>, count: usize, compare: bool, form
     let description = describe(&schedule.expr, dialect);
     let hazards = hazards(&schedule, after.ms());
     let follows = if schedule.expr.follows_elapsed_time() {
-        "follows elapsed time: daylight saving neither removes nor repeats fires".to_owned()
+        "follows elapsed time: a time that the clock skips does not fire and is not made up, a time that comes twice fires both times"
+            .to_owned()
     } else {
         format!("is a fixed time of day: gap {}, overlap {}", asked.gap, asked.overlap)
     };

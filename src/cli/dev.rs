@@ -159,13 +159,26 @@ async fn serve(node: &Node, file: &DevFile, args: &Args) -> Result<(), Failure> 
         let jobs = demo::create(&operations, &caller).await?;
         text.push_str(&format!("Demo jobs: {jobs}\n"));
     }
-    text.push_str("In another terminal: campanile job list; campanile job runs demo/tick\nStop with Ctrl-C.\n\n");
+    text.push_str(&what_next(args.no_demo, &server_flag(&file.server)));
     output::text(&text);
     tokio::select! {
         stopped = told_to_stop() => stopped,
         () = parent_gone(args.with_parent) => Ok(()),
         () = fires::show(&operations, &caller) => Ok(()),
     }
+}
+
+/// What to type in another terminal. `flag` goes before each command.
+fn what_next(no_demo: bool, flag: &str) -> String {
+    let second = if no_demo { "job create --name hello --every 10 --sh 'echo hello'" } else { "job runs demo/tick" };
+    format!("In another terminal: campanile{flag} job list; campanile{flag} {second}\nStop with Ctrl-C.\n\n")
+}
+
+/// Names the node where a command without the flag would ask another one, as with `--data`.
+fn server_flag(server: &str) -> String {
+    let set = std::env::var("CAMPANILE_SERVER").ok().filter(|set| !set.is_empty());
+    let asked = set.or_else(|| DevFile::read(&default_dev_dir()).map(|dev| dev.server));
+    if asked.as_deref() == Some(server) { String::new() } else { format!(" --server {server}") }
 }
 
 /// The directory, for its owner only: it holds a token and a key.
@@ -181,4 +194,20 @@ fn key_ring(dir: &Path) -> Result<KeyRing, Failure> {
         super::credentials::write_private(&path, &format!("{line}\n"))?;
     }
     KeyRing::from_file(&path).map_err(Failure::here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_suggested_is_there_and_asks_this_node() {
+        assert_eq!(
+            what_next(false, ""),
+            "In another terminal: campanile job list; campanile job runs demo/tick\nStop with Ctrl-C.\n\n"
+        );
+        let other = what_next(true, &server_flag("http://127.0.0.1:1"));
+        assert!(other.contains("campanile --server http://127.0.0.1:1 job list"), "{other}");
+        assert!(!other.contains("demo/"), "{other}");
+    }
 }

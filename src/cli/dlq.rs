@@ -10,7 +10,7 @@ use super::{
     repeat,
 };
 use campanile_schema::error::ErrorCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
@@ -54,25 +54,30 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             let query = [("tenantId", tenant)];
             repeat::list(watch, format, LETTERS, || page.read(remote, "/api/v1/dead-letters", &query))
         }
-        Command::Redrive { runs, change } => each(remote, &runs, "redrive", &change),
-        Command::Discard { runs, change } => each(remote, &runs, "discard", &change),
+        Command::Redrive { runs, change } => each(remote, &runs, "redrive", &change, format),
+        Command::Discard { runs, change } => each(remote, &runs, "discard", &change, format),
     }
 }
 
 /// One after the other; goes on after a refusal, and ends with the last one's exit code.
-fn each(remote: &Remote, runs: &[u64], verb: &str, change: &Change) -> Result<(), Failure> {
-    let mut refused = None;
+fn each(remote: &Remote, runs: &[u64], verb: &str, change: &Change, format: Format) -> Result<(), Failure> {
+    let (mut refused, mut items) = (None, Vec::new());
     let progress = Progress::new(verb, Unit::Things("runs"), Some(runs.len() as u64));
     for run in runs {
         let done = if change.dry.dry_run {
-            would(remote, *run).map(|view| format!("would {verb} {}", change::run(&view)))
+            let would = would(remote, *run).map(|view| format!("{verb} {}", change::run(&view)));
+            would.map(|would| (format!("would {would}"), json!({"runId": run, "dryRun": true, "would": would})))
         } else {
             let done = remote.post(&format!("/api/v1/dead-letters/{run}/{verb}"), &change.body());
-            done.map(|_| format!("{run} {verb}: done"))
+            done.map(|_| (format!("{run} {verb}: done"), json!({"runId": run, "done": verb})))
         };
         match done {
-            Ok(told) => output::text(&format!("{told}\n")),
+            Ok((told, value)) => match format {
+                Format::Table => output::text(&format!("{told}\n")),
+                Format::Json | Format::Yaml => items.push(value),
+            },
             Err(failure) => {
+                items.push(json!({"runId": run, "error": failure.message}));
                 progress.say(&format!("{run} {verb}: {}", failure.message));
                 refused = Some(failure);
             }
@@ -80,6 +85,9 @@ fn each(remote: &Remote, runs: &[u64], verb: &str, change: &Change) -> Result<()
         progress.add(1);
     }
     drop(progress);
+    if format != Format::Table {
+        output::one(format, &json!({"items": items}))?;
+    }
     if change.dry.dry_run {
         DryRun::nothing_changed();
     }

@@ -4,7 +4,7 @@
 use super::{
     failure::Failure,
     output::{self, Format},
-    remote::Remote,
+    remote::{Connection, Remote},
     server::{environment, on_runtime},
 };
 use crate::{
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::{
     fs, io,
     io::Write,
-    net::{SocketAddr, TcpListener},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
 };
 
@@ -74,7 +74,8 @@ impl Findings {
     }
 }
 
-pub(super) fn run(args: Args, remote: Result<Remote, Failure>, format: Format) -> Result<(), Failure> {
+pub(super) fn run(args: Args, connection: &Connection, format: Format) -> Result<(), Failure> {
+    let mut connection = connection.clone();
     let mut found = Findings::default();
     found.ok("version", concat!("campanile ", env!("CARGO_PKG_VERSION")));
     let shown = args.config.as_ref().map_or_else(|| "the defaults".to_owned(), |file| file.display().to_string());
@@ -86,6 +87,9 @@ pub(super) fn run(args: Args, remote: Result<Remote, Failure>, format: Format) -
         ),
         Ok(config) => {
             found.ok("configuration", shown);
+            if args.config.is_some() && connection.server.is_none() {
+                connection.server = Some(address_of(&config));
+            }
             data_directory(Path::new(&config.node.data_dir), &mut found);
             files(&config, &mut found);
             ports(&config, &mut found);
@@ -94,7 +98,7 @@ pub(super) fn run(args: Args, remote: Result<Remote, Failure>, format: Format) -
         }
     }
     open_files(&mut found);
-    node(remote, &mut found);
+    node(Remote::new(&connection), &mut found);
     let Findings(found) = found;
     match format {
         Format::Table => output::text(&text(&found)),
@@ -106,6 +110,19 @@ pub(super) fn run(args: Args, remote: Result<Remote, Failure>, format: Format) -
     } else {
         Err(Failure::here(format!("{failed} of {} are not as they must be", found.len())))
     }
+}
+
+/// Where the node of a configuration is to be asked. One that listens everywhere also listens on loopback.
+fn address_of(config: &Config) -> String {
+    let mut address = config.http.listen;
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    let scheme = if config.tls.files().is_some() && config.tls.http { "https" } else { "http" };
+    format!("{scheme}://{address}")
 }
 
 fn text(found: &[Finding]) -> String {
@@ -386,7 +403,22 @@ fn clock(theirs: i64, before: i64, after: i64, found: &mut Findings) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn the_node_of_a_configuration_is_asked_where_it_listens() {
+        let mut config = Config::default();
+        for (listen, asked) in [
+            ("127.0.0.1:9900", "http://127.0.0.1:9900"),
+            ("0.0.0.0:9900", "http://127.0.0.1:9900"),
+            ("[::]:9900", "http://[::1]:9900"),
+            ("192.0.2.7:9900", "http://192.0.2.7:9900"),
+        ] {
+            config.http.listen = listen.parse().unwrap();
+            assert_eq!(address_of(&config), asked);
+        }
+    }
 
     #[test]
     fn clocks_are_compared_within_the_time_of_the_call() {

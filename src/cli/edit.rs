@@ -12,6 +12,7 @@ use super::{
 use crate::{
     manifest::{self, differences},
     ops::apply::LABELS,
+    text,
 };
 use campanile_schema::{
     apply::ManifestFile,
@@ -51,9 +52,7 @@ pub(super) fn run(args: Args, remote: &Remote, format: Format) -> Result<(), Fai
     let before = manifest::manifest(&shown, was_paused.then_some(true)).map_err(Failure::here)?;
     let own = format!("{HEAD}{}", manifest::yaml(&before).map_err(Failure::here)?);
     let text = match &args.file {
-        Some(file) => {
-            fs::read_to_string(file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?
-        }
+        Some(file) => text::read(file, true).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?,
         None => own.clone(),
     };
     let kept = std::env::temp_dir().join(format!("campanile-edit-{}-{}.yaml", view.job_id, std::process::id()));
@@ -89,10 +88,9 @@ fn edited(
     change: impl FnOnce(Edit) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     open_editor(kept)?;
-    let text = fs::read_to_string(kept).map_err(|error| Failure::here(format!("{}: {error}", kept.display())))?;
+    let text = text::read(kept, true).map_err(|error| Failure::here(format!("{}: {error}", kept.display())))?;
     if text == own {
-        eprintln!("nothing was changed");
-        return Ok(());
+        return unchanged();
     }
     let file = ManifestFile { name: kept.display().to_string(), text };
     let read = manifest::read(&[file], &view.spec.tenant_id);
@@ -120,13 +118,20 @@ fn edited(
     };
     let told: Vec<String> = found.iter().map(line).collect();
     if told.is_empty() && suspend == was_paused {
-        eprintln!("nothing was changed");
-        return Ok(());
+        return unchanged();
     }
     // Labels that apply sets are not shown, and stay.
     let hidden = view.spec.labels.iter().filter(|(name, _)| name.starts_with(LABELS));
     spec.labels.extend(hidden.map(|(name, value)| (name.clone(), value.clone())));
     change(Edit { spec, suspend, told, is_other })
+}
+
+fn unchanged() -> Result<(), Failure> {
+    match output::style().format {
+        Format::Table => eprintln!("nothing was changed"),
+        format @ (Format::Json | Format::Yaml) => output::one(format, &json!({"changed": false}))?,
+    }
+    Ok(())
 }
 
 fn open_editor(file: &Path) -> Result<(), Failure> {
@@ -152,6 +157,9 @@ fn carry_out(
     let told: String = edit.told.iter().map(|line| format!("{line}\n")).collect();
     eprint!("{told}");
     if args.dry_run {
+        if format != Format::Table {
+            output::one(format, &json!({"dryRun": true, "changes": edit.told}))?;
+        }
         DryRun::nothing_changed();
         return Ok(());
     }

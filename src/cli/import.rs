@@ -49,8 +49,8 @@ fn format_of(text: &str) -> Result<Format, String> {
     }
 }
 
-pub(super) fn run(command: Command, remote: &Remote) -> Result<(), Failure> {
-    let Command::Crontab { paths, apply, as_self, tenant, pool, format, tz, dry } = command;
+pub(super) fn run(command: Command, remote: &Remote, format: output::Format) -> Result<(), Failure> {
+    let Command::Crontab { paths, apply, as_self, tenant, pool, format: columns, tz, dry } = command;
     let options = ImportOptions {
         tenant: tenant.clone(),
         pool,
@@ -58,7 +58,7 @@ pub(super) fn run(command: Command, remote: &Remote) -> Result<(), Failure> {
         now_ms: jiff::Timestamp::now().as_millisecond(),
         machine_zone: tz.unwrap_or_else(machine::zone),
         self_user: machine::user(),
-        format,
+        format: columns,
     };
     let import = crontab::import(&paths, &options).map_err(|error| Failure::usage(error.to_string()))?;
     let query = [("tenantId", Some(tenant)), ("labels", Some(LABEL_FILE.to_owned()))];
@@ -66,28 +66,69 @@ pub(super) fn run(command: Command, remote: &Remote) -> Result<(), Failure> {
         remote.all("/api/v1/jobs", &query)?.into_iter().map(serde_json::from_value).collect();
     let existing = existing.map_err(|error| Failure::here(format!("the node's jobs cannot be read: {error}")))?;
     let plan = crontab::plan(&import, &existing);
-    output::text(&crontab::render(&import, &plan));
-    if apply && !dry.dry_run {
-        return carry_out(plan, remote);
+    if format == output::Format::Table {
+        output::text(&crontab::render(&import, &plan));
     }
-    if !plan.is_empty() {
+    let mut value = crontab::value(&import, &plan);
+    let refused = import.refused.len();
+    let is_applied = apply && !dry.dry_run;
+    let mut failed = None;
+    if is_applied {
+        let done = carry_out(plan, remote)?;
+        if format == output::Format::Table {
+            output::text(&format!("created {}, changed {}\n", done.made, done.changed));
+        }
+        value["created"] = json!(done.made);
+        value["changed"] = json!(done.changed);
+        value["failed"] = json!(done.failed);
+        failed = done.code;
+    } else if !plan.is_empty() && format == output::Format::Table {
         eprintln!("nothing was changed; add --apply to do it");
     }
-    Ok(())
+    if format != output::Format::Table {
+        value["dryRun"] = json!(!is_applied);
+        output::one(format, &value)?;
+    }
+    match failed {
+        Some(code) => Err(Failure::new(code, "some jobs were refused, see above")),
+        None if refused > 0 => Err(refusal(refused, is_applied)),
+        None => Ok(()),
+    }
+}
+
+/// A script must see that not every line became a job.
+fn refusal(lines: usize, is_applied: bool) -> Failure {
+    let (count, are) = if lines == 1 { ("1 line".to_owned(), "is") } else { (format!("{lines} lines"), "are") };
+    let others = if is_applied { "; the others were imported" } else { "" };
+    let advice =
+        "REFUSED above (`refused` in JSON) says why and what to do; import again afterwards, what is there stays";
+    Failure { advice, ..Failure::usage(format!("{count} of the crontabs {are} refused{others}")) }
+}
+
+/// What became of a plan.
+#[derive(Default)]
+struct Done {
+    made: u32,
+    changed: u32,
+    /// Jobs that the node refused, with its words.
+    failed: Vec<Value>,
+    code: Option<u8>,
 }
 
 /// Every job by itself: one that is refused does not hold up the others.
-fn carry_out(plan: Plan, remote: &Remote) -> Result<(), Failure> {
-    let (mut made, mut changed, mut refused) = (0, 0, None);
+fn carry_out(plan: Plan, remote: &Remote) -> Result<Done, Failure> {
+    let mut done = Done::default();
     let total = plan.create.len() + plan.change.len();
     let progress = Progress::new("importing", Unit::Things("jobs"), Some(total as u64));
-    let mut count = |done: Result<Value, Failure>, name: &str, counter: &mut u32| {
+    let mut count = |answer: Result<Value, Failure>, name: &str, is_new: bool| {
         progress.add(1);
-        match done {
-            Ok(_) => *counter += 1,
+        match answer {
+            Ok(_) if is_new => done.made += 1,
+            Ok(_) => done.changed += 1,
             Err(failure) => {
                 progress.say(&format!("{name}: {}", failure.message));
-                refused = Some(failure.code);
+                done.failed.push(json!({"name": name, "error": failure.message}));
+                done.code = Some(failure.code);
             }
         }
     };
@@ -96,16 +137,11 @@ fn carry_out(plan: Plan, remote: &Remote) -> Result<(), Failure> {
         let body = serde_json::to_value(&spec).map_err(unwritable)?;
         // No key: names decide what is there, so an import that broke off can be done again, and a job that was deleted
         // comes back.
-        count(remote.post("/api/v1/jobs", &body), &spec.name, &mut made);
+        count(remote.post("/api/v1/jobs", &body), &spec.name, true);
     }
     for change in plan.change {
         let body = json!({"version": change.version, "spec": serde_json::to_value(&change.spec).map_err(unwritable)?});
-        count(remote.put(&format!("/api/v1/jobs/{}", change.job_id), &body), &change.spec.name, &mut changed);
+        count(remote.put(&format!("/api/v1/jobs/{}", change.job_id), &body), &change.spec.name, false);
     }
-    drop(progress);
-    output::text(&format!("created {made}, changed {changed}\n"));
-    match refused {
-        Some(code) => Err(Failure::new(code, "some jobs were refused, see above")),
-        None => Ok(()),
-    }
+    Ok(done)
 }

@@ -244,7 +244,10 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
                 return DryRun::told(&format!("delete {}", change::job(&remote.get(&path, &[])?)));
             }
             remote.delete(&path, &[("reason", change.reason)])?;
-            eprintln!("deleted");
+            match format {
+                Format::Table => eprintln!("deleted"),
+                Format::Json | Format::Yaml => output::one(format, &json!({"job": path_end(&path), "done": "delete"}))?,
+            }
             Ok(())
         }
         Command::Trigger { job, id, params, change, wait } => {
@@ -305,6 +308,11 @@ fn changed(remote: &Remote, format: Format, path: &str, verb: &str, change: &Cha
         Format::Table => output::list(format, &json!([view]), JOBS),
         Format::Json | Format::Yaml => output::one(format, &view),
     }
+}
+
+/// The job as it was asked for: the last part of its path.
+fn path_end(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn would_trigger(view: &Value) -> Result<(), Failure> {

@@ -7,8 +7,9 @@ use super::{
     progress::{Progress, Unit},
     remote::Remote,
 };
+use crate::text;
 use serde_json::Value;
-use std::{io::Read, path::PathBuf};
+use std::path::PathBuf;
 
 const CREATED: &[Column] = &[
     Column::id("ID", "jobId"),
@@ -53,12 +54,8 @@ pub(super) fn create(specs: Vec<Value>, key: Option<String>, remote: &Remote, fo
 /// One spec, or a list of them, or `items` of an exported list.
 pub(super) fn read_specs(file: &PathBuf) -> Result<Vec<Value>, Failure> {
     let shown = file.display();
-    let text = if file.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(file)
-    };
+    let text =
+        if file.as_os_str() == "-" { text::read_from(std::io::stdin().lock(), true) } else { text::read(file, true) };
     let text = text.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     let json = text.trim_start().starts_with(['{', '[']);
     let value: Value = if json {

@@ -1,7 +1,7 @@
 //! A job from flags: the usual ones; a file says all the rest.
 
 use super::failure::Failure;
-use crate::manifest::Seconds;
+use crate::{command::environment::unusable, manifest::Seconds};
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args, Default)]
@@ -63,7 +63,7 @@ pub(super) struct JobFlags {
     #[arg(last = true, value_name = "COMMAND", group = "action")]
     command: Vec<String>,
     /// Environment of the command
-    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
     /// What each of the command's processes may use: cpuSec, memoryMb, openFiles, fileSizeMb, processes
     #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = limit)]
@@ -202,9 +202,8 @@ impl JobFlags {
 /// What is JSON goes as JSON, so that values are written into it as JSON needs; all else is text.
 fn body(text: &str) -> Result<Value, Failure> {
     let text = match text.strip_prefix('@') {
-        Some(file) => {
-            std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("--body @{file}: {error}")))?
-        }
+        Some(file) => crate::text::read(file.as_ref(), false)
+            .map_err(|error| Failure::usage(format!("--body @{file}: {error}")))?,
         None => text.to_owned(),
     };
     Ok(crate::api::parse_json(text.as_bytes()).unwrap_or(Value::String(text)))
@@ -223,6 +222,15 @@ fn object(pairs: Vec<(String, String)>) -> Value {
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `KEY=VALUE` for the environment of a command, by the rule of what starts it.
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = pair(text)?;
+    match unusable(&name, &value) {
+        Some(what) => Err(format!("the variable {what}")),
+        None => Ok((name, value)),
+    }
 }
 
 /// `NAME=NUMBER`.

@@ -118,8 +118,7 @@ fn mark(remote: &Remote, node: &str, verb: &str, change: &Change) -> Result<(), 
         return would_mark(&remote.get("/api/v1/cluster/members", &[])?, node, verb);
     }
     remote.post(&format!("/api/v1/cluster/members/{}/{verb}", encoded(node)), &change.body())?;
-    output::text(&format!("{node}: {verb}ed\n"));
-    Ok(())
+    output::said(&format!("{node}: {verb}ed"), &json!({"name": node, "done": verb}))
 }
 
 fn would_mark(members: &Value, node: &str, verb: &str) -> Result<(), Failure> {

@@ -192,11 +192,12 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<(), Failure> {
-    output::decide(cli.shown);
+    output::decide(cli.shown, cli.output);
     let format = cli.output;
     let connection = cli.connection;
     let remote = || Remote::new(&connection);
     let Some(command) = cli.command else {
+        output::no_answer("")?;
         output::text(WHAT_NEXT);
         return Ok(());
     };
@@ -215,9 +216,9 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         crate::private::begin();
     }
     match command {
-        Command::Dev(args) => dev::run(args),
-        Command::Server(args) => server::run(args),
-        Command::Executor(args) => executor::run(args, &connection),
+        Command::Dev(args) => output::no_answer("dev").and_then(|()| dev::run(args)),
+        Command::Server(args) => output::no_answer("server").and_then(|()| server::run(args)),
+        Command::Executor(args) => output::no_answer("executor").and_then(|()| executor::run(args, &connection)),
         Command::Job(command) => job::run(command, &remote()?, format),
         Command::Run(command) => run::run(command, &remote()?, format),
         Command::Dlq(command) => dlq::run(command, &remote()?, format),
@@ -225,22 +226,24 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::System(command) => system::run(command, &remote()?, format),
         Command::Apply(args) => apply::run(args, remote, format),
         Command::Export(args) => export::run(args, &remote()?, format),
-        Command::Import(command) => import::run(command, &remote()?),
+        Command::Import(command) => import::run(command, &remote()?, format),
         Command::Cron(command) => cron::run(command, format),
         Command::Config(command) => settings::run(command),
         Command::Store(command) => store::run(command, &connection, format),
         Command::History(command) => history::run(command, remote, format),
         Command::Schema(command) => schema::run(command, format),
-        Command::Bench(args) => bench::run(args),
+        Command::Bench(args) => output::no_answer("bench").and_then(|()| bench::run(args)),
         Command::Token(command) => credentials::token(command, format),
         Command::Secrets(command) => credentials::secrets(command),
         Command::Cluster(command) => cluster::run(command, remote, format),
-        Command::Doctor(args) => doctor::run(args, remote(), format),
+        Command::Doctor(args) => doctor::run(args, &connection, format),
         Command::Man { dir } => {
+            output::no_answer("man")?;
             let written = std::fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(Cli::command(), &dir));
             written.map_err(|error| Failure::here(format!("{}: {error}", dir.display())))
         }
         Command::Completions { shell } => {
+            output::no_answer("completions")?;
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "campanile", &mut script);
             output::text(&String::from_utf8_lossy(&script));

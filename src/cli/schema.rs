@@ -36,8 +36,8 @@ pub(super) enum Command {
 pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
     match command {
         Command::Print(args) => {
-            output::text(&schema::print(&options(args.config)?).map_err(|e| failure(&e))?);
-            Ok(())
+            let script = schema::print(&options(args.config)?).map_err(|e| failure(&e))?;
+            output::said(script.trim_end(), &json!({"script": script}))
         }
         Command::Apply(args) => {
             let options = options(args.config)?;

@@ -5,6 +5,7 @@ use crate::{
     auth::Authenticator,
     config::{Config, DEFAULT_FILE},
 };
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Subcommand)]
@@ -17,10 +18,7 @@ pub(super) enum Command {
 
 pub(super) fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Default => {
-            output::text(DEFAULT_FILE);
-            Ok(())
-        }
+        Command::Default => output::said(DEFAULT_FILE.trim_end(), &json!({"file": DEFAULT_FILE})),
         Command::Check { file } => match Config::load(Some(&file), super::server::environment()) {
             Ok(config) => {
                 if config.auth.token_file.is_empty() {
@@ -28,10 +26,14 @@ pub(super) fn run(command: Command) -> Result<(), Failure> {
                 } else if let Err(error) = Authenticator::from_file(Path::new(&config.auth.token_file)) {
                     return Err(Failure::usage(format!("[auth] token_file: {error}")));
                 }
-                output::text(&format!("{}: ok\n", file.display()));
-                Ok(())
+                let value = json!({"file": file.display().to_string(), "ok": true});
+                output::said(&format!("{}: ok", file.display()), &value)
             }
             Err(errors) => {
+                if output::style().format != output::Format::Table {
+                    let value = json!({"file": file.display().to_string(), "ok": false, "errors": errors.to_string()});
+                    output::said("", &value)?;
+                }
                 eprintln!("{errors}");
                 Err(Failure::new(super::failure::USAGE, ""))
             }

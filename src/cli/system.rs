@@ -1,9 +1,9 @@
 //! `campanile system ...`: the node and everything on it.
 
 use super::{
-    change::{Change, DryRun, spread},
+    change::{Change, DryRun, spread_said},
     failure::Failure,
-    output::{self, Column, Format},
+    output::{Column, Format},
     remote::Remote,
     repeat,
 };
@@ -78,6 +78,5 @@ fn done(remote: &Remote, verb: &str, meaning: &str, change: &Change) -> Result<(
         return DryRun::told(&format!("{meaning}; asked: {}", node["name"].as_str().unwrap_or("the node")));
     }
     let answer = remote.post(&format!("/api/v1/{verb}"), &change.body())?;
-    output::text(&format!("{verb}: {}\n", spread(&answer)));
-    Ok(())
+    spread_said("", verb, answer)
 }

@@ -1,7 +1,7 @@
 //! `campanile tenant ...`.
 
 use super::{
-    change::{Change, DryRun, refused, spread},
+    change::{Change, DryRun, refused, spread_said},
     failure::Failure,
     output::{self, Column, Format},
     remote::{Remote, encoded},
@@ -135,8 +135,7 @@ fn delete(remote: &Remote, tenant: &str, change: &Change) -> Result<(), Failure>
         return DryRun::told(&format!("forget the limits and the pause of the tenant {tenant}"));
     }
     remote.delete(&path(tenant), &[("reason", change.reason.clone())])?;
-    output::text(&format!("{tenant}: deleted\n"));
-    Ok(())
+    output::said(&format!("{tenant}: deleted"), &json!({"tenantId": tenant, "done": "delete"}))
 }
 
 fn done(remote: &Remote, tenant: &str, verb: &str, change: &Change) -> Result<(), Failure> {
@@ -146,6 +145,5 @@ fn done(remote: &Remote, tenant: &str, verb: &str, change: &Change) -> Result<()
         return DryRun::told(&format!("{verb} the tenant {tenant} ({now})"));
     }
     let answer = remote.post(&format!("{}/{verb}", path(tenant)), &change.body())?;
-    output::text(&format!("{tenant}: {verb} {}\n", spread(&answer)));
-    Ok(())
+    spread_said(tenant, verb, answer)
 }

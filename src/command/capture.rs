@@ -47,11 +47,15 @@ impl Capture {
     pub fn push(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
         self.last.push(&bytes);
         if bytes.len() > self.head_left {
-            let beyond = bytes.split_off(self.head_left);
+            // A cut inside a character would show as rubbish on both sides.
+            let inside = bytes[..=self.head_left].iter().rev().take(4).take_while(|b| (**b & 0xC0) == 0x80).count();
+            let beyond = bytes.split_off(self.head_left - inside.min(3).min(self.head_left));
             self.beyond_head += beyond.len() as u64;
             self.tail.push(&beyond);
+            self.head_left = 0;
+        } else {
+            self.head_left -= bytes.len();
         }
-        self.head_left -= bytes.len();
         if let Some(last) = bytes.last() {
             self.ends_with_newline = *last == b'\n';
         }
@@ -129,6 +133,16 @@ mod tests {
     fn the_cap_never_passes_the_limit_of_logs() {
         let (all, _) = shown(u32::MAX, &[vec![b'x'; 3 * LOG_BYTES_PER_ATTEMPT]]);
         assert!(all.len() < LOG_BYTES_PER_ATTEMPT + 100);
+    }
+
+    #[test]
+    fn a_head_ends_with_a_character() {
+        for before in 0..4 {
+            let (all, _) = shown(1, &["x".repeat(before).into_bytes(), "\u{4e2d}".repeat(2001).into_bytes()]);
+            let text = String::from_utf8_lossy(&all).into_owned();
+            assert!(!text.contains('\u{FFFD}'), "{before}: {text}");
+            assert!(text.contains("bytes of output left out"));
+        }
     }
 
     #[test]

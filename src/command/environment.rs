@@ -76,7 +76,8 @@ pub fn secret_variable(name: &str) -> String {
     SECRET_PREFIX.chars().chain(plain).collect()
 }
 
-fn unusable(name: &str, value: &str) -> Option<&'static str> {
+/// Why no command can have such a variable: the one rule for the names of variables, wherever they are written.
+pub fn unusable(name: &str, value: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("has an empty name")
     } else if name.contains('=') {

@@ -1,7 +1,7 @@
 //! The job of one line. What cron does is kept; nothing here decides whether the job exists already.
 
 use super::{
-    ImportOptions, ImportedJob, LABEL_FILE, LABEL_MAILTO, LABEL_USER, file_name,
+    ImportOptions, ImportedJob, LABEL_FILE, LABEL_MAILTO, LABEL_USER, fields, file_name,
     line::{Entry, Refusal, When},
     reader::Settings,
     stdin, surprises,
@@ -49,7 +49,7 @@ pub(super) struct Reading<'a> {
     pub as_self: bool,
     /// As written, with its `%`.
     pub written: &'a str,
-    pub fields: Option<&'a str>,
+    pub is_reboot: bool,
     pub input: Option<&'a str>,
 }
 
@@ -75,13 +75,14 @@ pub(super) fn of_entry(
         ));
     }
     let zone = settings.all.get("CRON_TZ").map_or(options.machine_zone.as_str(), String::as_str);
-    let schedule = match &entry.when {
-        When::Fields(fields) => Some(schedule(fields, zone)?),
+    let mut notes = Vec::new();
+    let when = match &entry.when {
+        When::Fields(fields) => timed(fields, zone, &mut notes)?,
         When::Reboot => None,
     };
-    let trigger = match &entry.when {
-        When::Fields(fields) => Trigger::Cron {
-            expr: fields.clone(),
+    let trigger = match &when {
+        Some((expr, _)) => Trigger::Cron {
+            expr: expr.clone(),
             dialect: Dialect::Unix,
             timezone: zone.to_owned(),
             gap: Gap::Shift,
@@ -93,7 +94,7 @@ pub(super) fn of_entry(
             misfire_threshold_sec: 60,
             max_catch_up: 1000,
         },
-        When::Reboot => Trigger::Manual {},
+        None => Trigger::Manual {},
     };
     let name =
         format!("cron/{}/{}", name_part(&file_name(Path::new(place.file))), hash8(user, entry.command.trim_end()));
@@ -116,19 +117,19 @@ pub(super) fn of_entry(
         user,
         as_self,
         written: entry.command,
-        fields: match &entry.when {
-            When::Fields(fields) => Some(fields),
-            When::Reboot => None,
-        },
+        is_reboot: matches!(entry.when, When::Reboot),
         input: input.as_deref(),
     };
-    let hazards = surprises::of(&reading, schedule.as_ref(), options.now_ms);
+    let schedule = when.map(|(_, schedule)| schedule);
+    let mut hazards = surprises::of(&reading, schedule.as_ref(), options.now_ms);
+    hazards.splice(0..0, notes);
     spec.action = Some(action(command, input, settings));
     let next = schedule.map(|s| next_fires(&s, options.now_ms)).unwrap_or_default();
     Ok(ImportedJob { spec, file: place.file.to_owned(), line: place.line, next, hazards })
 }
 
-fn schedule(fields: &str, zone: &str) -> Result<CronSchedule, Refusal> {
+/// When the line is due, by cron's rules. `None`: never, so that the job runs by hand only.
+fn timed(fields: &str, zone: &str, notes: &mut Vec<String>) -> Result<Option<(String, CronSchedule)>, Refusal> {
     // Its meaning depends on the job's place in the store, so no preview could be trusted.
     if fields.split([' ', ',', '-', '/', '(']).any(|part| part.eq_ignore_ascii_case("H")) {
         return Err(Refusal::new(
@@ -136,13 +137,41 @@ fn schedule(fields: &str, zone: &str) -> Result<CronSchedule, Refusal> {
             "write the time that is meant; or create the job by hand",
         ));
     }
-    let (expr, _) = CronExpr::parse(fields, Dialect::Unix, 0).map_err(|e| {
-        let at = format!("the time fields '{fields}': {} (at character {})", e.message, e.position + 1);
-        let cron = "cron itself passes over the whole file because of such a line";
-        Refusal::new(at, e.suggestion.map_or_else(|| format!("correct the fields; {cron}"), |s| format!("{s}; {cron}")))
+    let meant = fields::meaning(fields);
+    notes.extend(meant.notes);
+    if meant.is_refused {
+        notes.push(format!(
+            "cron does not know the time fields '{fields}': Debian's refuses the whole file because of them, cronie the line; \
+             under cron it never ran"
+        ));
+    }
+    let by_hand =
+        |why: &str| format!("it never fires under cron either: {why}; the job is MANUAL, it runs by hand only");
+    let Some(expr) = meant.expr else {
+        notes.push(by_hand("no value is left in a time field"));
+        return Ok(None);
+    };
+    let parsed = match CronExpr::parse(&expr, Dialect::Unix, 0) {
+        Ok((parsed, _)) => parsed,
+        Err(error) if error.never_fires => {
+            notes.push(by_hand(error.message.trim_start_matches("this never fires: ")));
+            return Ok(None);
+        }
+        Err(error) => {
+            let at = format!("the time fields '{fields}': {} (at character {})", error.message, error.position + 1);
+            let cron = "because of such a line Debian's cron ignores the whole file, cronie the line";
+            let advice = match (&error.suggestion, fields.contains('~')) {
+                (_, true) => "cronie draws a time for ~ when it starts: write the time that is meant".to_owned(),
+                (Some(suggestion), false) => format!("{suggestion}; {cron}"),
+                (None, false) => format!("correct the fields; {cron}"),
+            };
+            return Err(Refusal::new(at, advice));
+        }
+    };
+    let schedule = CronSchedule::new(parsed, zone, Gap::Shift, Overlap::First).map_err(|e| {
+        Refusal::new(format!("CRON_TZ: {e}"), "correct CRON_TZ, or remove it to use the machine's zone")
     })?;
-    CronSchedule::new(expr, zone, Gap::Shift, Overlap::First)
-        .map_err(|e| Refusal::new(format!("CRON_TZ: {e}"), "correct CRON_TZ, or remove it to use the machine's zone"))
+    Ok(Some((expr, schedule)))
 }
 
 fn next_fires(schedule: &CronSchedule, now_ms: i64) -> Vec<Timestamp> {

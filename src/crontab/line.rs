@@ -1,5 +1,6 @@
 //! One line of a crontab: blank, a comment, an environment setting, or an entry. The rules of vixie cron and cronie.
 
+use crate::command::environment::unusable;
 use campanile_schema::limits::CRONTAB_LINE_BYTES;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,12 +96,11 @@ fn setting(text: &str) -> Result<Option<Line<'_>>, Refusal> {
     let Some(value) = rest.trim_start_matches(blank).strip_prefix('=') else {
         return Ok(None);
     };
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if name.is_empty() || !plain || name.starts_with(|c: char| c.is_ascii_digit()) {
-        let reason = format!("'{name}' is no name of an environment variable");
-        return Err(Refusal::new(reason, "use letters, digits and _; begin with a letter"));
-    }
     let value = value.trim_matches(blank);
+    if let Some(what) = unusable(name, value) {
+        let reason = format!("the environment variable {what}");
+        return Err(Refusal::new(reason, "write NAME=value; or begin a comment with #"));
+    }
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
     let inner = quote.and_then(|q| value[1..].strip_suffix(q));
     let doubt = if inner.is_none() && quote.is_some() {
@@ -251,6 +251,10 @@ mod tests {
             ("A=\"it's\"", "A", "it's"),
             ("A=\"open", "A", "\"open"),
             ("A=x # no comment", "A", "x # no comment"),
+            // As cron, and as `--env` of `job create`.
+            ("APP-ENV=prod", "APP-ENV", "prod"),
+            ("2X = y", "2X", "y"),
+            ("\"a b\"=c", "a b", "c"),
         ] {
             assert_eq!(value(text), (name.to_owned(), expected.to_owned()), "{text:?}");
         }
@@ -270,7 +274,7 @@ mod tests {
     fn refusals_say_what_to_do() {
         assert!(refusal("hello", false).reason.contains("1 of the five"));
         assert!(refusal("0 5 * * *", false).reason.contains("no command"));
-        assert!(refusal("2X=y", false).reason.contains("no name"));
+        assert!(refusal("=y", false).reason.contains("empty name"));
         assert!(refusal("@Daily x", false).advice.contains("@daily"));
         assert!(refusal("@every_minute x", false).advice.contains("* * * * *"));
         assert!(refusal("@fortnightly x", false).advice.contains("five time fields"));

@@ -11,9 +11,10 @@
 //!
 //! **Never:** it writes no file, runs no command, expands no variable, and does not descend into directories.
 //!
-//! Files: `line` one line; `stdin` the `%` rule; `sources` which files, of which format; `reader` a file from top to
+//! Files: `line` one line; `fields` its time fields by cron's rules; `stdin` the `%` rule; `sources` which files, of which format; `reader` a file from top to
 //! bottom; `job` a line's job; `surprises` its hazards; `machine` this machine's zone, users and self; `plan`; `render`.
 
+mod fields;
 mod job;
 mod line;
 pub mod machine;
@@ -24,9 +25,10 @@ mod sources;
 mod stdin;
 mod surprises;
 
+pub use fields::{CronFields, meaning as cron_fields};
 pub(crate) use plan::merged;
 pub use plan::{Change, Plan, plan};
-pub use render::render;
+pub use render::{render, value};
 
 use campanile_schema::{job::JobSpec, limits, time::Timestamp};
 use std::{

@@ -66,6 +66,17 @@ pub(super) fn read_file(
     users: &BTreeSet<String>,
     import: &mut Import,
 ) {
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        import.refused.push(Refused {
+            file: shown.to_owned(),
+            line: 0,
+            text: String::new(),
+            reason: "the file is UTF-16".to_owned(),
+            advice: "save it as UTF-8, for example with iconv".to_owned(),
+        });
+        return;
+    }
     let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
     let (with_user, owner) = match &source.kind {
         Kind::System => (true, None),
@@ -118,8 +129,13 @@ fn read_line(
     place: &Place<'_>,
     options: &ImportOptions,
 ) -> Result<Option<super::ImportedJob>, Refusal> {
-    let text = std::str::from_utf8(raw)
-        .map_err(|_| Refusal::new("the line is not UTF-8", "convert the file, for example with iconv"))?;
+    let Ok(text) = std::str::from_utf8(raw) else {
+        // What a comment holds means nothing.
+        if raw.trim_ascii_start().starts_with(b"#") {
+            return Ok(None);
+        }
+        return Err(Refusal::new("the line is not UTF-8", "convert the file, for example with iconv"));
+    };
     if text.contains('\0') {
         return Err(Refusal::new("the line holds a NUL", "remove it"));
     }

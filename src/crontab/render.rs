@@ -2,6 +2,7 @@
 
 use super::{Import, ImportedJob, plan::Plan, plan::schedule_text};
 use campanile_schema::job::{Action, JobSpec, Trigger};
+use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt::Write};
 
 /// Longest command on one line, characters.
@@ -46,6 +47,33 @@ pub fn render(import: &Import, plan: &Plan) -> String {
         }
     }
     out
+}
+
+/// The same for programs.
+pub fn value(import: &Import, plan: &Plan) -> Value {
+    let by_name: BTreeMap<&str, &ImportedJob> = import.jobs.iter().map(|j| (j.spec.name.as_str(), j)).collect();
+    let item = |action: &str, spec: &JobSpec, what: &[String]| {
+        let job = by_name.get(spec.name.as_str());
+        json!({
+            "action": action, "name": spec.name, "trigger": spec.trigger, "differences": what,
+            "file": job.map(|job| &job.file), "line": job.map(|job| job.line),
+            "next": job.map(|job| &job.next), "hazards": job.map(|job| &job.hazards),
+        })
+    };
+    let mut items: Vec<Value> = plan.create.iter().map(|spec| item("CREATE", spec, &[])).collect();
+    items.extend(plan.change.iter().map(|change| item("CHANGE", &change.spec, &change.what)));
+    items.extend(plan.same.iter().map(|name| json!({"action": "UNCHANGED", "name": name})));
+    items.extend(plan.gone.iter().map(|name| json!({"action": "GONE", "name": name})));
+    let refused: Vec<Value> = import
+        .refused
+        .iter()
+        .map(|line| {
+            json!({
+                "file": line.file, "line": line.line, "text": line.text, "reason": line.reason, "advice": line.advice,
+            })
+        })
+        .collect();
+    json!({"items": items, "refused": refused, "notes": import.notes})
 }
 
 struct Shown<'a> {

@@ -12,6 +12,7 @@ pub(super) fn of(line: &Reading<'_>, schedule: Option<&CronSchedule>, now_ms: i6
     let mut told = Vec::new();
     match schedule {
         Some(schedule) => of_schedule(line, schedule, now_ms, &mut told),
+        None if !line.is_reboot => {}
         None => told.push(
             "@reboot: nothing here starts when a machine starts; the job is MANUAL: trigger it, or keep this line in cron"
                 .to_owned(),
@@ -27,11 +28,6 @@ fn of_schedule(line: &Reading<'_>, schedule: &CronSchedule, now_ms: i64, told: &
     if schedule.count_fires(now_ms, now_ms.saturating_add(DAY_MS)) >= MINUTES_PER_DAY {
         told.push("it fires every minute: 1,440 runs a day, each kept in the history".to_owned());
     }
-    if line.fields.is_some_and(beyond_cron) {
-        told.push(
-            "the time fields use what cron does not know (L W # ? or a/n): under cron this line never ran".to_owned(),
-        );
-    }
     told.extend(hazards(schedule, now_ms));
     if let Some(zone) = line.settings.all.get("CRON_TZ") {
         told.push(format!("CRON_TZ={zone} is obeyed; the cron of Debian and Ubuntu ignores it, cronie obeys it"));
@@ -42,21 +38,6 @@ fn of_schedule(line: &Reading<'_>, schedule: &CronSchedule, now_ms: i64, told: &
             "RANDOM_DELAY={delay}: up to {delay} minutes are drawn for each run; cron draws once, when it starts"
         ));
     }
-}
-
-/// Things in the time fields that this scheduler reads and no cron does.
-fn beyond_cron(fields: &str) -> bool {
-    let word = |c: char| c.is_ascii_alphabetic();
-    fields.split([' ', ',']).any(|item| {
-        let (range, step) = item.split_once('/').map_or((item, false), |(range, _)| (range, true));
-        let lone_start = step && !range.contains('-') && range != "*";
-        let marks = item.contains(['#', '?']);
-        let letters = range.split('-').any(|end| {
-            let named: String = end.chars().filter(|c| word(*c)).collect();
-            matches!(named.to_ascii_uppercase().as_str(), "L" | "W" | "LW")
-        });
-        lone_start || marks || letters
-    })
 }
 
 fn of_user(line: &Reading<'_>, told: &mut Vec<String>) {
@@ -146,24 +127,6 @@ mod tests {
             ("a", false),
         ] {
             assert_eq!(background(command), expected, "{command}");
-        }
-    }
-
-    #[test]
-    fn fields_that_cron_does_not_know() {
-        for (fields, expected) in [
-            ("0 5 * * *", false),
-            ("*/5 1-9/2 1,15 jan-jul mon", false),
-            ("0 5 * * wed", false),
-            ("0 5 L * *", true),
-            ("0 5 15W * *", true),
-            ("0 5 L-3 * *", true),
-            ("0 5 * * 5L", true),
-            ("0 5 * * 1#2", true),
-            ("0 5 ? * 1", true),
-            ("5/10 * * * *", true),
-        ] {
-            assert_eq!(beyond_cron(fields), expected, "{fields}");
         }
     }
 }

@@ -378,3 +378,48 @@ proptest! {
         render(&import, &plan(&import, &[]));
     }
 }
+
+/// Cron takes these lines and never runs them, or runs them at the first value of a step.
+#[test]
+fn lines_are_read_as_cron_reads_them() {
+    let expr = |line: &str| match &only(&system(&format!("{line} root x\n"))).spec.trigger {
+        Trigger::Cron { expr, .. } => Some(expr.clone()),
+        Trigger::Manual {} => None,
+        other => panic!("{other:?}"),
+    };
+    for (line, kept) in [
+        ("*/60 * * * *", Some("*/60 * * * *")),
+        ("10-10/5 * * * *", Some("10-10/5 * * * *")),
+        ("0 0 31 2 *", None),
+        ("0 22-6 * * *", None),
+        ("0 22-6,12 * * *", Some("0 12 * * *")),
+        ("0 14 */10 * 1-5", Some("0 14 */10 * 1-5")),
+        ("0 5 * * 1#2", Some("0 5 * * 1")),
+        ("0 5 L * *", Some("0 5 L * *")),
+    ] {
+        assert_eq!(expr(line).as_deref(), kept, "{line}");
+    }
+    let beyond = system("*/60 * * * * root x\n");
+    assert!(hazard(only(&beyond), "only its first value is due"), "{:?}", only(&beyond).hazards);
+    let never = system("0 0 31 2 * root x\n");
+    assert!(hazard(only(&never), "February has no 31st; the job is MANUAL"), "{:?}", only(&never).hazards);
+    assert!(only(&never).next.is_empty());
+    let unknown = system("5/10 * * * * root x\n");
+    assert!(hazard(only(&unknown), "Debian's refuses the whole file"), "{:?}", only(&unknown).hazards);
+    let refused = system("0 0 * * monday root x\n0~9 * * * * root y\n").refused;
+    assert!(refused[0].advice.contains("Debian's cron ignores the whole file, cronie the line"), "{refused:?}");
+    assert!(refused[1].advice.contains("cronie draws a time"), "{refused:?}");
+}
+
+#[test]
+fn what_windows_editors_write_is_read() {
+    let machine = Machine::new(&[("etc/crontab", "")]);
+    fs::write(machine.path("etc/crontab"), b"\xef\xbb\xbfAPP-ENV=prod\r\n# caf\xe9\r\n0 5 * * * root x\r\n").unwrap();
+    let import = machine.import("etc/crontab", &options());
+    let (_, env, _) = command(only(&import));
+    assert_eq!(env.get("APP-ENV").map(String::as_str), Some("prod"));
+    fs::write(machine.path("etc/crontab"), b"0 5 * * * root caf\xe9\n").unwrap();
+    assert!(machine.import("etc/crontab", &options()).refused[0].reason.contains("not UTF-8"));
+    fs::write(machine.path("etc/crontab"), b"\xff\xfe0\0 \0").unwrap();
+    assert!(machine.import("etc/crontab", &options()).refused[0].reason.contains("UTF-16"));
+}

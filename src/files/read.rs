@@ -8,12 +8,17 @@ use crate::{
     crontab::{self, ImportOptions, machine},
     manifest,
     ops::apply::{LABEL_FILE, LABELS, Set, Wanted},
+    text,
 };
 use campanile_schema::{
     apply::{ManifestFile, ManifestProblem},
     limits::MANIFEST_FILE_BYTES,
 };
-use std::{collections::BTreeMap, io::Read, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    path::Path,
+};
 
 /// What the files of a directory say.
 #[derive(Debug, Default)]
@@ -24,6 +29,8 @@ pub(crate) struct Files {
     wanted: Vec<Wanted>,
     /// What is wrong, by file.
     pub broken: BTreeMap<String, Vec<String>>,
+    /// The broken ones that say nothing at all. Of a crontab only the lines that are wrong do not count.
+    aside: BTreeSet<String>,
     /// Files that were looked at.
     pub count: usize,
 }
@@ -32,7 +39,7 @@ pub(super) fn read(options: &FilesOptions, looked: &Looked) -> Files {
     let mut files = Files { count: looked.len(), ..Files::default() };
     for (name, stamp) in looked {
         match stamp.kind {
-            Kind::Manifest => match text(&options.dir.join(name)) {
+            Kind::Manifest => match text_of(&options.dir.join(name)) {
                 Ok(text) => files.files.push(ManifestFile { name: name.clone(), text }),
                 Err(error) => drop(files.broken.insert(name.clone(), vec![error.to_string()])),
             },
@@ -51,11 +58,9 @@ pub(super) fn read(options: &FilesOptions, looked: &Looked) -> Files {
     }
 }
 
-fn text(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
+fn text_of(path: &Path) -> std::io::Result<String> {
     // One over the limit is told as such by who reads it.
-    std::fs::File::open(path)?.take(MANIFEST_FILE_BYTES as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
+    text::read_from(std::fs::File::open(path)?.take(MANIFEST_FILE_BYTES as u64 + 1), true)
 }
 
 fn of_manifest(job: manifest::Found, options: &FilesOptions, files: &mut Files) -> Option<Wanted> {
@@ -63,6 +68,7 @@ fn of_manifest(job: manifest::Found, options: &FilesOptions, files: &mut Files) 
     let (file, line) = manifest::stands(&files.files, &origin);
     if let Some(own) = spec.labels.keys().find(|name| name.starts_with(LABELS)) {
         let why = format!("line {line}: {own}: labels that begin with {LABELS} are set by the node: take it out");
+        files.aside.insert(file.clone());
         files.broken.entry(file).or_default().push(why);
         return None;
     }
@@ -73,7 +79,8 @@ fn of_manifest(job: manifest::Found, options: &FilesOptions, files: &mut Files) 
     Some(Wanted { spec, suspend, hazards, place: Some((file, line)), is_crontab: false, origin: Some(origin) })
 }
 
-/// As cron does, a crontab with a line that cannot be understood is passed over as a whole.
+/// A line that cannot be understood is told and makes no job; the other lines count. What such a line made before, and what
+/// other lines of the file no longer say, stays as it is until the line is mended: nobody can tell the two apart.
 fn of_crontab(options: &FilesOptions, name: &str, files: &mut Files) {
     let import = ImportOptions {
         tenant: options.tenant.clone(),
@@ -92,7 +99,6 @@ fn of_crontab(options: &FilesOptions, name: &str, files: &mut Files) {
         let lines =
             read.refused.iter().map(|refused| format!("line {}: {}; {}", refused.line, refused.reason, refused.advice));
         files.broken.insert(name.to_owned(), lines.collect());
-        return;
     }
     for job in read.jobs {
         let mut spec = job.spec;
@@ -106,19 +112,20 @@ fn of_crontab(options: &FilesOptions, name: &str, files: &mut Files) {
 impl Files {
     /// Files with problems are out. Whether there was one that was not out before.
     pub(super) fn put_aside(&mut self, problems: Vec<ManifestProblem>) -> bool {
-        let before = self.broken.len();
+        let before = self.aside.len();
         for problem in problems {
+            self.aside.insert(problem.file.clone());
             let place = format!("line {}, column {}: ", problem.line, problem.column);
             let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
             self.broken.entry(problem.file).or_default().push(format!("{place}{path}{}", problem.message));
         }
-        let broken = &self.broken;
+        let aside = &self.aside;
         // Places in the list of files stay: origins count by them.
-        for file in self.files.iter_mut().filter(|file| broken.contains_key(&file.name)) {
+        for file in self.files.iter_mut().filter(|file| aside.contains(&file.name)) {
             file.text.clear();
         }
-        self.wanted.retain(|job| job.place.as_ref().is_none_or(|(file, _)| !broken.contains_key(file)));
-        self.broken.len() > before
+        self.wanted.retain(|job| job.place.as_ref().is_none_or(|(file, _)| !aside.contains(file)));
+        self.aside.len() > before
     }
 
     pub(super) fn set(&self, options: &FilesOptions) -> Set {
@@ -126,6 +133,7 @@ impl Files {
             wanted: self.wanted.clone(),
             files: self.files.clone(),
             problems: Vec::new(),
+            passed_over: Vec::new(),
             owner: Some(options.owner.clone()),
             gone: options.gone.into(),
             kept_files: self.broken.keys().cloned().collect(),

@@ -5,10 +5,12 @@
 
 use super::{
     job::{Meant, command_of},
+    kubernetes_schedule::{Meaning, meaning},
     place::{Step, shown},
     quantity,
     typed::Wrong,
 };
+use campanile_core::cron::CronExpr;
 use campanile_schema::{
     job::{Backoff, ConcurrencyPolicy, Dialect, JobSpec, MisfirePolicy, Resources, RetryPolicy, Trigger},
     limits::SECONDS_MAX,
@@ -106,7 +108,7 @@ fn trigger(spec: &mut Walk<'_, '_>) -> Option<Trigger> {
         spec.refuse("schedule", "a zone within the schedule is not read: write timeZone");
     }
     let zone = spec.get("timeZone", "text", Value::as_str).map(str::to_owned);
-    if zone.is_none() {
+    if zone.is_none() && !expr.starts_with("@every") {
         spec.told.hazards.push("no timeZone: it is due by UTC here, by its controller's zone in Kubernetes".to_owned());
     }
     let deadline = spec.get("startingDeadlineSeconds", "a number", Value::as_u64);
@@ -115,10 +117,28 @@ fn trigger(spec: &mut Walk<'_, '_>) -> Option<Trigger> {
         Some(seconds) => (MisfirePolicy::Skip, seconds),
         None => (MisfirePolicy::FireOnceNow, 60),
     };
-    let written = json!({
-        "type": "CRON", "expr": expr, "dialect": Dialect::Unix, "timezone": zone.as_deref().unwrap_or("UTC"),
-        "misfirePolicy": misfire, "misfireThresholdSec": threshold,
-    });
+    let written = match meaning(&expr) {
+        Meaning::Every(seconds) => json!({
+            "type": "FIXED_RATE", "everySec": seconds, "misfirePolicy": misfire, "misfireThresholdSec": threshold,
+        }),
+        Meaning::Cron { expr, note } => {
+            spec.told.hazards.extend(note);
+            if let Err(error) = CronExpr::parse(&expr, Dialect::Unix, 0)
+                && error.never_fires
+            {
+                // Kubernetes takes such a CronJob and never starts it.
+                let why = &error.message;
+                let told =
+                    format!("the schedule '{expr}' is not kept, for {why}: the job is MANUAL, it runs by hand only");
+                spec.told.hazards.push(told);
+                return Some(Trigger::Manual {});
+            }
+            json!({
+                "type": "CRON", "expr": expr, "dialect": Dialect::Unix, "timezone": zone.as_deref().unwrap_or("UTC"),
+                "misfirePolicy": misfire, "misfireThresholdSec": threshold,
+            })
+        }
+    };
     serde_json::from_value(written).map_err(|why| spec.refuse("startingDeadlineSeconds", why.to_string())).ok()
 }
 
@@ -173,8 +193,10 @@ fn container(container: &mut Walk<'_, '_>) -> Option<Container> {
     let image = container.get("image", "text", Value::as_str).unwrap_or("(none)");
     let told = format!("the command runs on the executor's machine: the image {image} is not used");
     container.told.hazards.push(told);
+    let before = container.told.wrong.len();
     let mut command = container.list("command");
-    if command.is_empty() {
+    // A command that cannot be read was told.
+    if command.is_empty() && container.told.wrong.len() == before {
         container.refuse("command", "what the image starts by itself is not known here: write command");
     }
     command.extend(container.list("args"));

@@ -84,8 +84,27 @@ fn broken(text: &str, error: &serde_yaml_ng::Error) -> Broken {
     // The place is told apart.
     let message = told.rfind(" at line ").map_or(told.as_str(), |at| &told[..at]);
     let tab = text.lines().nth(line as usize - 1).is_some_and(|line| line.trim_start_matches(' ').starts_with('\t'));
-    let hint = if tab { "; the line begins with a tab: YAML is indented with spaces" } else { "" };
+    let hint = match (tab, unquoted(text, line)) {
+        (true, _) => "; the line begins with a tab: YAML is indented with spaces".to_owned(),
+        (false, Some(value)) => format!("; put the value in quotes: \"{value}\""),
+        (false, None) => String::new(),
+    };
     Broken { line, column, message: format!("{message}{hint}") }
+}
+
+/// A value near this line that begins with a character that means something to YAML, as cron expressions do.
+fn unquoted(text: &str, line: u64) -> Option<&str> {
+    let near = |number: u64| text.lines().nth(usize::try_from(number.checked_sub(1)?).ok()?);
+    [Some(line), line.checked_sub(1)].into_iter().flatten().filter_map(near).find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        let name = name.trim_start_matches([' ', '-', '{']);
+        let value = value.trim();
+        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        // An alias is a word; an expression has blanks or signs.
+        let is_alias = value.bytes().skip(1).all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+        (plain && value.starts_with(['*', '@', '%', '`']) && (!is_alias || value == "*" || value.starts_with('@')))
+            .then_some(value)
+    })
 }
 
 /// The place that the text of an error ends with. The very first place of a text is not told.
@@ -315,6 +334,9 @@ mod tests {
             ("a: !secret x\n", 1, 4, "without a tag"),
             ("a: .nan\n", 1, 4, "no number that can be kept"),
             ("a:\n\tb: 1\n", 2, 1, "a tab: YAML is indented with spaces"),
+            ("a: 1\nschedule: * * * * *\n", 2, 12, "put the value in quotes: \"* * * * *\""),
+            ("schedule: */5 * * * *\n", 1, 12, "put the value in quotes: \"*/5 * * * *\""),
+            ("schedule: @daily\n", 1, 11, "put the value in quotes: \"@daily\""),
             ("a: &x {b: 1}\nc:\n  <<: *x\n", 3, 3, "merge keys"),
         ] {
             let told = refused(text);

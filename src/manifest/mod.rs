@@ -9,11 +9,12 @@
 //! **Never:** no file is opened here, nothing is asked of a node, no defaults but those of the API's form.
 //!
 //! Files: `document` text to values; `nesting` how deeply a text is nested; `place` where something stands; `typed` values to types with all errors; `job` and
-//! `cron_job` the two kinds; `span` and `quantity` how times and sizes are written; `render` jobs to manifests; `schema`.
+//! `cron_job` the two kinds, `kubernetes_schedule` the schedule of the second; `span` and `quantity` how times and sizes are written; `render` jobs to manifests; `schema`.
 
 mod cron_job;
 mod document;
 mod job;
+mod kubernetes_schedule;
 mod nesting;
 mod place;
 mod quantity;
@@ -23,6 +24,7 @@ mod span;
 mod typed;
 
 pub use job::JobManifest;
+pub use kubernetes_schedule::{Meaning as KubernetesSchedule, meaning as kubernetes_schedule};
 pub(crate) use render::differences;
 pub use render::{manifest, yaml};
 pub use schema::{PATH as SCHEMA_PATH, text as schema_text};
@@ -68,6 +70,8 @@ pub struct Manifests {
     pub jobs: Vec<Found>,
     /// At most [`MANIFEST_PROBLEMS`], in order of the files.
     pub problems: Vec<ManifestProblem>,
+    /// Objects of Kubernetes that are no jobs, as a chart holds them beside its CronJobs. As many at most.
+    pub passed_over: Vec<ManifestProblem>,
 }
 
 /// Reads files. `tenant`: of manifests that name none, for telling twins.
@@ -133,16 +137,24 @@ fn problem_at(file: &ManifestFile, document: &Spot, wrong: &Wrong) -> ManifestPr
 }
 
 fn one(file: &ManifestFile, index: usize, document: &Document, found: &mut Manifests) {
-    let mut wrong = Vec::new();
-    of_value(&document.value, &[], &mut wrong, &mut |meant, path| {
+    let (mut wrong, mut foreign) = (Vec::new(), Vec::new());
+    of_value(&document.value, &[], &mut wrong, &mut foreign, &mut |meant, path| {
         let origin = Origin { file: index, document: document.spot.clone(), path: path.to_vec() };
         found.jobs.push(Found { spec: meant.spec, suspend: meant.suspend, hazards: meant.hazards, origin });
     });
     let room = MANIFEST_PROBLEMS.saturating_sub(found.problems.len());
     found.problems.extend(wrong.iter().take(room).map(|wrong| problem_at(file, &document.spot, wrong)));
+    let room = MANIFEST_PROBLEMS.saturating_sub(found.passed_over.len());
+    found.passed_over.extend(foreign.iter().take(room).map(|wrong| problem_at(file, &document.spot, wrong)));
 }
 
-fn of_value(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>, give: &mut dyn FnMut(job::Meant, &[Step])) {
+fn of_value(
+    value: &Value,
+    path: &[Step],
+    wrong: &mut Vec<Wrong>,
+    foreign: &mut Vec<Wrong>,
+    give: &mut dyn FnMut(job::Meant, &[Step]),
+) {
     let inside = |name: &str, index: usize| {
         let mut inner = path.to_vec();
         inner.extend((!name.is_empty()).then(|| Step::Field(name.to_owned())));
@@ -160,7 +172,7 @@ fn of_value(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>, give: &mut dyn
             if wrong.len() >= MANIFEST_PROBLEMS {
                 return;
             }
-            of_value(item, &inside(name, index), wrong, give);
+            of_value(item, &inside(name, index), wrong, foreign, give);
         }
         return;
     }
@@ -168,6 +180,12 @@ fn of_value(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>, give: &mut dyn
     let meant = match (version, kind) {
         (Some(job::API_VERSION), Some(job::KIND)) => job::read(value, path, wrong),
         (Some(cron_job::API_VERSION), Some(cron_job::KIND)) => cron_job::read(value, path, wrong),
+        (Some(version), Some(kind)) if is_foreign(version, kind) => {
+            let name = value["metadata"]["name"].as_str().unwrap_or("without a name");
+            let message = format!("the {} '{}' is passed over: it is no job", kind.escape_debug(), name.escape_debug());
+            foreign.push(Wrong::new(path, message));
+            None
+        }
         _ => {
             wrong.push(no_manifest(value, path));
             None
@@ -176,6 +194,12 @@ fn of_value(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>, give: &mut dyn
     if let Some(meant) = meant {
         give(meant, path);
     }
+}
+
+/// An object of Kubernetes of another kind, and no slip: neither the version nor the kind is nearly one of ours.
+fn is_foreign(version: &str, kind: &str) -> bool {
+    let ours = [job::KIND, cron_job::KIND];
+    !version.starts_with("campanile/") && !ours.contains(&kind) && closest(kind, ours).is_none()
 }
 
 /// What it is instead, as far as that can be told.

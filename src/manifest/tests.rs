@@ -292,3 +292,71 @@ fn the_schema_knows_both_ways_of_words() {
     assert!(misfire.contains("\"FireOnceNow\"") && misfire.contains("\"FIRE_ONCE_NOW\""), "{misfire}");
     assert!(document["properties"]["kind"].is_object());
 }
+
+/// Kubernetes takes it, suspended or not, and never starts it.
+#[test]
+fn a_cron_job_that_never_fires_is_a_job_by_hand() {
+    for suspend in ["suspend: true", "suspend: false"] {
+        let text = CRON_JOB.replace("30 6 * * 1-5", "0 0 31 2 *").replace("suspend: true", suspend);
+        let found = jobs(&text).remove(0);
+        assert_eq!((&found.spec.trigger, found.suspend), (&Trigger::Manual {}, Some(suspend == "suspend: true")));
+        let told = found.hazards.iter().find(|line| line.contains("MANUAL")).unwrap();
+        assert!(told.contains("'0 0 31 2 *'") && told.contains("February has no 31st"), "{told}");
+    }
+    let slip = CRON_JOB.replace("30 6 * * 1-5", "61 6 * * *");
+    assert!(matches!(jobs(&slip)[0].spec.trigger, Trigger::Cron { .. }), "the node refuses it, with its place");
+}
+
+#[test]
+fn a_schedule_of_kubernetes_keeps_its_meaning() {
+    let of = |schedule: &str| {
+        let found = jobs(&CRON_JOB.replace("30 6 * * 1-5", schedule)).remove(0);
+        (serde_json::to_value(found.spec.trigger).unwrap(), found.hazards.join("\n"))
+    };
+    let (trigger, hazards) = of("0 14 */10 * 1-5");
+    assert_eq!(trigger["expr"], "0 14 1-31/10 * 1-5");
+    assert!(hazards.contains("'0 14 */10 * 1-5' is kept as '0 14 1-31/10 * 1-5'"), "{hazards}");
+    let (trigger, hazards) = of("@every 90m");
+    assert_eq!((&trigger["type"], &trigger["everySec"]), (&json!("FIXED_RATE"), &json!(5_400)));
+    assert!(!hazards.contains("timeZone"), "{hazards}");
+    assert!(of("0 6 * * 7").1.contains("Kubernetes itself refuses"));
+}
+
+#[test]
+fn one_slip_is_told_once() {
+    let text = CRON_JOB.replace("command: [/bin/report]", "command: [sleep, 5]");
+    let told = problems(&text);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told[0].contains("containers[0].command: is a list of texts"), "{told:#?}");
+    let job = "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  command: [sleep, 5, x, true]\n";
+    let told = problems(job);
+    assert_eq!(
+        told,
+        [
+            "a.yaml:5:20: spec.command[1]: invalid type: integer `5`, expected a string",
+            "a.yaml:5:26: spec.command[3]: invalid type: boolean `true`, expected a string",
+        ]
+    );
+}
+
+#[test]
+fn objects_of_kubernetes_that_are_no_jobs_are_passed_over() {
+    let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: sa}\n---\n";
+    let found = read(&[file("a.yaml", &format!("{account}{DAILY}"))], "default");
+    assert_eq!((found.jobs.len(), found.problems.len(), found.passed_over.len()), (1, 0, 1));
+    assert_eq!(found.passed_over[0].to_string(), "a.yaml:1:1: the ServiceAccount 'sa' is passed over: it is no job");
+    let list = "{kind: List, apiVersion: v1, items: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}]}";
+    assert_eq!(read(&[file("a.yaml", list)], "default").passed_over.len(), 1);
+    // Slips are no other kinds.
+    for slip in [
+        "apiVersion: batch/v1\nkind: CronJobs\n",
+        "apiVersion: campanile/v1\nkind: Deployment\n",
+        "kind: ServiceAccount\n",
+    ] {
+        assert_eq!(
+            (problems(slip).len(), read(&[file("a.yaml", slip)], "default").passed_over.len()),
+            (1, 0),
+            "{slip}"
+        );
+    }
+}

@@ -52,7 +52,8 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
             Err(error) => error,
         };
         let text = error.inner().to_string();
-        let inside = aim(&rest, steps(error.path()), &text);
+        let here = aim(&rest, steps(error.path()), &text);
+        let inside = as_written(&here, &taken);
         let missing = quoted(&text, "missing field `");
         // It is missed because it was taken out: that was told.
         let is_told = missing.is_some_and(|field| {
@@ -64,11 +65,34 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
         if !is_told {
             wrong.push(Wrong { path: [path, &inside].concat(), message: told(&text) });
         }
-        if missing.is_some() || wrong.len() - before >= WRONG || !take_out(&mut rest, &inside) {
+        if missing.is_some() || wrong.len() - before >= WRONG || !take_out(&mut rest, &here) {
             return None;
         }
         taken.push(inside);
     }
+}
+
+/// The path in the text of a path in what is left of it: items that were taken out of a list before it count.
+fn as_written(here: &[Step], taken: &[Vec<Step>]) -> Vec<Step> {
+    let mut path = Vec::with_capacity(here.len());
+    for step in here {
+        let step = match step {
+            Step::Field(name) => Step::Field(name.clone()),
+            Step::Item(index) => {
+                let mut gone: Vec<usize> = taken
+                    .iter()
+                    .filter_map(|taken| match taken.split_last() {
+                        Some((Step::Item(index), parent)) if parent == path => Some(*index),
+                        _ => None,
+                    })
+                    .collect();
+                gone.sort_unstable();
+                Step::Item(gone.into_iter().fold(*index, |index, gone| index + usize::from(gone <= index)))
+            }
+        };
+        path.push(step);
+    }
+    path
 }
 
 /// An unknown field is named by its place, so the sentence need not list all that are known when one of them was meant.
@@ -118,9 +142,12 @@ fn take_out(value: &mut Value, path: &[Step]) -> bool {
     });
     match (around, last) {
         (Some(Value::Object(fields)), Step::Field(name)) => fields.remove(name).is_some(),
-        // A null keeps the places of the others.
         (Some(Value::Array(items)), Step::Item(index)) => {
-            items.get_mut(*index).is_some_and(|item| !std::mem::take(item).is_null())
+            let is_there = *index < items.len();
+            if is_there {
+                items.remove(*index);
+            }
+            is_there
         }
         _ => false,
     }
@@ -163,6 +190,32 @@ mod tests {
             assert!(told.iter().any(|line| line == expected), "{expected} is not in {told:#?}");
         }
         assert_eq!(told.len(), 7, "{told:#?}");
+    }
+
+    #[test]
+    fn an_item_of_a_list_is_told_once_and_by_its_own_place() {
+        let action = json!({"kind": "COMMAND", "command": [1, "x", true, "y", null]});
+        let value = json!({"name": "a", "trigger": {"type": "MANUAL"}, "action": action});
+        let told = told(&value);
+        // Of a value that is told apart by a field serde knows no place inside; what matters is that each is told once.
+        assert!(!told.is_empty() && told.len() <= 3, "{told:#?}");
+        let list = json!({"items": [1, "x", true, "y", 2]});
+        #[derive(Debug, serde::Deserialize)]
+        struct List {
+            #[serde(rename = "items")]
+            _items: Vec<String>,
+        }
+        let mut wrong = Vec::new();
+        assert!(read::<List>(&list, &[], &mut wrong).is_none());
+        let told: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "items[0]: invalid type: integer `1`, expected a string",
+                "items[2]: invalid type: boolean `true`, expected a string",
+                "items[4]: invalid type: integer `2`, expected a string",
+            ]
+        );
     }
 
     #[test]

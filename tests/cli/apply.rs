@@ -249,3 +249,64 @@ fn the_schema_judges_as_the_node_does() {
         files.apply(&["--dry-run"]).refused(2);
     }
 }
+
+/// Exported yesterday, applied today on a node that has none of it: what is over blocks nothing.
+#[test]
+fn a_schedule_that_is_over_becomes_a_job_without_a_next_fire() {
+    let files = Files::new();
+    files.write(
+        "jobs.yaml",
+        "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: once}\nspec: {at: 2020-01-01T00:00:00Z, command: [/bin/true]}\n---\n\
+         apiVersion: campanile/v1\nkind: Job\nmetadata: {name: ended}\nspec: {every: 1h, endAt: 2020-01-01T00:00:00Z, command: [/bin/true]}\n---\n\
+         apiVersion: campanile/v1\nkind: Job\nmetadata: {name: years}\nspec: {schedule: '0 0 0 1 1 ? 2020', command: [/bin/true]}\n---\n\
+         apiVersion: campanile/v1\nkind: Job\nmetadata: {name: good}\nspec: {every: 1h, command: [/bin/true]}\n",
+    );
+    let done = files.apply(&[]).ok();
+    assert!(done.ends_with("created 4, changed 0, unchanged 0, deleted 0\n"), "{done}");
+    for told in
+        ["at 2020-01-01T00:00:00.000Z lies in the past", "endAt 2020", "schedule 0 0 0 1 1 ? 2020 lies in the past"]
+    {
+        assert!(done.contains(told), "{told}: {done}");
+    }
+    for name in ["once", "ended", "years"] {
+        let job = files.job(name);
+        assert_eq!(
+            (&job["trigger"]["type"], &job["nextFireAt"], &job["runCount"]),
+            (&"MANUAL".into(), &Value::Null, &0.into())
+        );
+    }
+    assert_eq!(files.apply(&[]).ok(), "0 to create, 0 to change, 4 unchanged, 0 to delete\n");
+    // What was never right is refused as before, and so is one in the past that is made by hand.
+    files.write(
+        "never.yaml",
+        "{apiVersion: campanile/v1, kind: Job, metadata: {name: never}, spec: {schedule: '0 0 31 2 *'}}\n",
+    );
+    assert!(files.apply(&[]).refused(2).contains("February has no 31st"));
+    let once = ["job", "create", "--name", "late", "--at", "2020-01-01T00:00:00Z", "--sh", "true"];
+    assert!(files.dev.run(&once).refused(2).contains("400_SCHEDULE_NEVER_FIRES"));
+}
+
+/// What `helm template` prints: a CronJob among objects that are no jobs.
+#[test]
+fn objects_of_other_kinds_are_named_and_passed_over() {
+    let files = Files::new();
+    files.write(
+        "chart.yaml",
+        "---\n# Source: chart/templates/serviceaccount.yaml\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: report}\n---\n\
+         apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: report}\nspec:\n  schedule: \"0 14 */10 * 1-5\"\n  timeZone: America/Denver\n  \
+         jobTemplate: {spec: {template: {spec: {containers: [{name: c, command: [/bin/true]}]}}}}\n",
+    );
+    let plan = files.apply(&["--dry-run", "-o", "json"]).json();
+    assert_eq!((&plan["create"], plan["passedOver"].as_array().unwrap().len()), (&1.into(), 1), "{plan}");
+    let told = plan["passedOver"][0]["message"].as_str().unwrap();
+    assert_eq!(told, "the ServiceAccount 'report' is passed over: it is no job");
+    assert!(files.apply(&["--strict"]).refused(2).contains("ServiceAccount 'report'"));
+    assert!(files.apply(&[]).ok().contains("is passed over"));
+    // Kubernetes' rule: either day field is enough.
+    let trigger = files.job("report")["trigger"].clone();
+    assert_eq!((&trigger["expr"], &trigger["dialect"]), (&"0 14 1-31/10 * 1-5".into(), &"UNIX".into()));
+    let body = serde_json::json!({"trigger": trigger, "after": "2026-11-25T00:00:00Z", "count": 4});
+    let (_, preview) = files.dev.http("POST", "/api/v1/schedules/preview", Some(&body));
+    let days: Vec<&str> = preview["next"].as_array().unwrap().iter().map(|at| &at.as_str().unwrap()[..10]).collect();
+    assert_eq!(days, ["2026-11-25", "2026-11-26", "2026-11-27", "2026-11-30"]);
+}

@@ -113,6 +113,18 @@ fn files_are_kept_to_through_edits_and_slips() {
             .then_some(())
     });
     become_(&dev, &[&cron_enabled, "one ENABLED", "three ENABLED", "two PAUSED"]);
+    // The line that is right counts all the same: here without the settings that the file had before.
+    eventually("the other line counts", || {
+        let zone = dev.run(&["job", "get", &cron, "-o", "json"]).json()["trigger"]["timezone"].clone();
+        (zone == "UTC").then_some(())
+    });
+    // Whose line is gone nobody can tell while one is wrong.
+    watched.write("night.cron", "99 * * * * /bin/false\n");
+    watched.write("b.yaml", &manifest("three", "{every: 2h}"));
+    eventually("the files were read again", || {
+        (dev.run(&["job", "get", "three", "-o", "json"]).json()["trigger"]["everySec"] == 7_200).then_some(())
+    });
+    become_(&dev, &[&cron_enabled, "one ENABLED", "three ENABLED", "two PAUSED"]);
 
     // What comes back fires again; what goes is paused.
     watched.write("a.yaml", &manifest("two", "{every: 2h}"));

@@ -10,6 +10,7 @@ mod dev;
 mod dry_run;
 mod edit;
 mod files;
+mod json;
 mod on_terminals;
 mod program;
 mod snapshots;

@@ -1,7 +1,7 @@
 //! What single expressions, policies, zones and refusals mean, one by one.
 #![allow(clippy::unwrap_used)]
 
-use campanile_core::cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, describe};
+use campanile_core::cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, describe, hazards};
 use campanile_schema::job::{Dialect, Gap, Overlap};
 use jiff::Timestamp;
 
@@ -136,9 +136,12 @@ fn refusals_say_where_and_what_to_write() {
         (",1 * * * *", Dialect::Unix, 0, "empty"),
         ("0 0 * * FRI-MON", Dialect::Unix, 8, "write 5-7,0-1"),
         ("0 22-6 * * *", Dialect::Unix, 2, "write 22-23,0-6"),
-        ("*/60 * * * *", Dialect::Unix, 2, "largest step here is 59"),
-        ("10-20/15 * * * *", Dialect::Unix, 6, "over the end of the range"),
-        ("0 */24 * * *", Dialect::Unix, 4, "over the end of the field"),
+        ("0 */60 * * * ?", Dialect::Quartz, 4, "largest step here is 59"),
+        ("0 0 5/24 * * ?", Dialect::Quartz, 6, "over the end of the field"),
+        ("0 0 0 ? * 2/8", Dialect::Quartz, 12, "largest step here is 7"),
+        ("*/1000000 * * * *", Dialect::Unix, 2, "over the end of the field"),
+        ("H/60 * * * *", Dialect::Unix, 2, "largest step here is 59"),
+        ("H(0-9)/20 * * * *", Dialect::Unix, 7, "over the end of the range"),
         ("0 0 * * MONDAY", Dialect::Unix, 8, "write MON"),
         ("0 0 * JANUARY *", Dialect::Unix, 6, "write JAN"),
         ("0 0 * XYZ *", Dialect::Unix, 6, "JAN to DEC"),
@@ -203,6 +206,78 @@ fn schedules_with_an_open_time_field_follow_elapsed_time() {
     }
     for text in ["0 2 * * *", "0-59 2 * * *", "5-50/15 1 * * *", "0,30 1-5 * * *", "0 0 2 * * ?", "@daily"] {
         assert!(!expr(text).follows_elapsed_time(), "{text}");
+    }
+}
+
+/// As cron takes it, and Quartz behind a range: the first value is due, no other is reached.
+#[test]
+fn a_step_beyond_the_range_means_the_first_value() {
+    for (text, dialect, same) in [
+        ("*/60 * * * *", Dialect::Unix, "0 * * * *"),
+        ("10-10/5 * * * *", Dialect::Unix, "10 * * * *"),
+        ("10-20/15 * * * *", Dialect::Unix, "10 * * * *"),
+        ("0 */24 * * *", Dialect::Unix, "0 0 * * *"),
+        ("0 0 */40 * *", Dialect::Unix, "0 0 1 * *"),
+        ("0 0 1 */13 *", Dialect::Unix, "0 0 1 1 *"),
+        ("0 0 * * */9", Dialect::Unix, "0 0 * * 0"),
+        ("50/20,5 0 * * *", Dialect::Unix, "5,50 0 * * *"),
+        ("0 0 3-9/7 * * ?", Dialect::Quartz, "0 0 3 * * ?"),
+        ("0 0 3-9/60 * * ?", Dialect::Quartz, "0 0 3 * * ?"),
+        ("0 0 0 1 1 ? 2030/200", Dialect::Quartz, "0 0 0 1 1 ? 2030"),
+    ] {
+        let of = |text: &str| {
+            let (expr, _) = parse(text, dialect).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let schedule = CronSchedule::new(expr, "UTC", Gap::Shift, Overlap::First).unwrap();
+            let told = hazards(&schedule, 0).iter().any(|line| line.contains("goes beyond the end of its range"));
+            (occurrences(&schedule, "2029-12-31T00:00:00Z", "2030-02-10T00:00:00Z"), told)
+        };
+        let (beyond, plain) = (of(text), of(same));
+        assert_eq!(beyond.0, plain.0, "{text}");
+        assert_eq!((beyond.1, plain.1), (true, false), "{text}");
+    }
+}
+
+/// Every step that does not come out even is told, however many values it has; a list of the same values is not.
+#[test]
+fn steps_that_start_anew_are_told() {
+    let told = |text: &str| {
+        let schedule = schedule(text, "UTC", Gap::Shift, Overlap::First);
+        hazards(&schedule, 0).into_iter().find(|line| line.contains("start anew"))
+    };
+    for (text, words) in [
+        ("*/7 * * * *", "7 minutes do not fill the hour: the steps start anew in each hour, 4 minutes after the last"),
+        (
+            "*/45 * * * *",
+            "45 minutes do not fill the hour: the steps start anew in each hour, 15 minutes after the last",
+        ),
+        ("*/59 * * * *", "59 minutes do not fill the hour: the steps start anew in each hour, 1 minute after the last"),
+        (
+            "*/40 * * * * *",
+            "40 seconds do not fill the minute: the steps start anew in each minute, 20 seconds after the last",
+        ),
+        ("0 */18 * * *", "18 hours do not fill the day: the steps start anew in each day, 6 hours after the last"),
+        ("0-59/45 * * * *", "45 minutes do not fill the hour"),
+        ("0 0 */2 * *", "2 days do not fill the month: the steps start anew in each month, day 1 comes after"),
+        ("0 0 */20 * *", "20 days do not fill the month"),
+        ("0 0 1 */5 *", "5 months do not fill the year: the steps start anew in each year, 2 months after the last"),
+        ("0 0 1 */7 *", "7 months do not fill the year: the steps start anew in each year, 5 months after the last"),
+        ("0 0 * * */2", "2 days do not fill the week: the steps start anew in each week, 1 day after the last"),
+    ] {
+        assert!(told(text).is_some_and(|line| line.starts_with(words)), "{text}: {:?}", told(text));
+    }
+    for text in [
+        "*/5 * * * *",
+        "0,45 * * * *",
+        "*/30 * * * *",
+        "10,50 * * * *",
+        "0 */12 * * *",
+        "0 5,20 * * *",
+        "0 0 1 */3 *",
+        "0 0 1,15 * *",
+        "0 0 * * 1,4",
+        "0 9-17/3 * * *",
+    ] {
+        assert_eq!(told(text), None, "{text}");
     }
 }
 

@@ -178,12 +178,13 @@ impl Scheduler {
     }
 }
 
-/// How much of it is there without a character at its end that is still to come. What is no UTF-8 at all counts as it is.
+/// How much of it is there without a character at its end that is still to come: also nothing, when that character is all
+/// there is. What is no UTF-8 at all counts as it is.
 fn whole_characters(bytes: &[u8]) -> usize {
     let last = bytes.len().saturating_sub(4);
     let begun = bytes[last..].iter().rposition(|byte| byte & 0xc0 != 0x80).map_or(bytes.len(), |at| last + at);
     match std::str::from_utf8(&bytes[begun..]) {
-        Err(error) if error.error_len().is_none() && begun > 0 => begun,
+        Err(error) if error.error_len().is_none() => begun,
         Ok(_) | Err(_) => bytes.len(),
     }
 }
@@ -209,4 +210,25 @@ pub(super) fn parse_token(text: &str) -> Answer<Vec<u8>> {
         return Err(bad());
     }
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).map_err(|_| bad())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_characters;
+
+    #[test]
+    fn a_log_is_cut_between_characters_however_its_bytes_arrive() {
+        let text = "ab\u{4e2d}cd\u{1f600}\u{e9}".as_bytes();
+        for arrived in 0..=text.len() {
+            let whole = whole_characters(&text[..arrived]);
+            // Each look begins where the one before ended, so that a begun character may be all that it finds.
+            for from in (0..=whole).filter(|from| std::str::from_utf8(&text[*from..whole]).is_ok()) {
+                assert_eq!(from + whole_characters(&text[from..arrived]), whole, "{from} to {arrived}");
+            }
+        }
+        assert_eq!(whole_characters(b"\xe4\xb8"), 0);
+        // What never becomes a character is not waited for.
+        assert_eq!(whole_characters(b"a\xff"), 2);
+        assert_eq!(whole_characters(b"\x80\x80"), 2);
+    }
 }

@@ -35,8 +35,10 @@ pub fn of_definitions(golden: &mut Golden) {
         prune: true,
         take_over: false,
         plan_id: None,
+        strict: false,
     };
     golden.request("job_plan_request", 7, method::JOB_PLAN, &body);
+    golden.request("job_plan_strict_request", 7, method::JOB_PLAN, &ApplyBody { strict: true, ..body.clone() });
     let item = PlanItem {
         action: PlanAction::Change,
         tenant_id: "finance".to_owned(),
@@ -61,8 +63,17 @@ pub fn of_definitions(golden: &mut Golden) {
         unchanged: 4,
         delete: 0,
         items: vec![item.clone()],
+        passed_over: Vec::new(),
     };
     golden.answer("job_plan_answer", 7, &plan);
+    let other = ManifestProblem {
+        file: "jobs.yaml".to_owned(),
+        line: 3,
+        column: 1,
+        path: String::new(),
+        message: "the ServiceAccount 'billing' is passed over: it is no job".to_owned(),
+    };
+    golden.answer("job_plan_passed_over_answer", 7, &PlanView { passed_over: vec![other], ..plan });
     golden.request("job_apply_request", 8, method::JOB_APPLY, &ApplyBody { plan_id: Some("5f3a".to_owned()), ..body });
     let done = PlanItem { outcome: Some(ApplyOutcome::Done), ..item.clone() };
     let failed = PlanItem {

@@ -96,6 +96,25 @@ pub(super) fn hint(text: &str) {
     }
 }
 
+/// What was done, or would be: a sentence for people, its fields for programs.
+pub(super) fn said(sentence: &str, value: &Value) -> Result<(), Failure> {
+    match style().format {
+        Format::Table => text(&format!("{sentence}\n")),
+        format @ (Format::Json | Format::Yaml) => text(&structured(format, value)?),
+    }
+    Ok(())
+}
+
+/// Refuses `-o json` and `-o yaml` for a command that gives no answer, so that no script takes its text for one.
+pub(super) fn no_answer(command: &str) -> Result<(), Failure> {
+    match style().format {
+        Format::Table => Ok(()),
+        Format::Json | Format::Yaml => Err(Failure::usage(format!(
+            "`campanile {command}` gives no answer that could be JSON or YAML: leave -o out"
+        ))),
+    }
+}
+
 /// One thing: every field on a line.
 pub(super) fn one(format: Format, value: &Value) -> Result<(), Failure> {
     one_of(format, value, None)

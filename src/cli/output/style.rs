@@ -1,6 +1,6 @@
 //! How answers are shown to people: decided once, from the flags and from what stdout is. Nothing of it touches JSON and YAML.
 
-use super::times::TimeForm;
+use super::{Format, times::TimeForm};
 use std::{
     io::{IsTerminal, stderr, stdout},
     sync::OnceLock,
@@ -60,6 +60,8 @@ pub(in crate::cli) struct Flags {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Style {
+    /// Form of answers.
+    pub format: Format,
     pub time: Option<TimeForm>,
     pub wide: bool,
     pub quiet: bool,
@@ -69,11 +71,11 @@ pub(in crate::cli) struct Style {
 }
 
 impl Style {
-    fn new(flags: Flags) -> Self {
+    fn new(flags: Flags, format: Format) -> Self {
         let terminal = stdout().is_terminal();
         let set = |name: &str| std::env::var(name).ok();
         let colours = flags.color.wanted(terminal, set("NO_COLOR").as_deref(), set("TERM").as_deref());
-        Self { time: flags.time, wide: flags.wide, quiet: flags.quiet, colours, terminal }
+        Self { format, time: flags.time, wide: flags.wide, quiet: flags.quiet, colours, terminal }
     }
 
     /// Widest line of a table, columns; None: any. Asked anew each time, because a window may have changed.
@@ -101,12 +103,19 @@ pub(in crate::cli) fn size() -> (usize, usize) {
 static STYLE: OnceLock<Style> = OnceLock::new();
 
 /// Decides for the process; once, before anything is shown.
-pub(in crate::cli) fn decide(flags: Flags) {
-    let _ = STYLE.set(Style::new(flags));
+pub(in crate::cli) fn decide(flags: Flags, format: Format) {
+    let _ = STYLE.set(Style::new(flags, format));
 }
 
 pub(in crate::cli) fn style() -> &'static Style {
-    STYLE.get_or_init(|| Style { time: None, wide: false, quiet: false, colours: false, terminal: false })
+    STYLE.get_or_init(|| Style {
+        format: Format::Table,
+        time: None,
+        wide: false,
+        quiet: false,
+        colours: false,
+        terminal: false,
+    })
 }
 
 /// What `--color` says, before the arguments are read as a whole: help and errors about them have colours too.

@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a job is paused, resumed or deleted, in its history and the audit log.
 const REASON: &str = "apply: as its manifest says";
+/// The same for a job that no manifest names any more.
+const REASON_GONE: &str = "apply: its manifest is gone";
 
 pub(super) async fn out(ops: &Operations, caller: &Caller, planned: Planned) -> AppliedView {
     let (last, first): (Vec<_>, Vec<_>) =
@@ -70,7 +72,9 @@ async fn all(
 }
 
 async fn job(ops: &Operations, caller: &Caller, item: &mut PlanItem, steps: Vec<Step>) -> Answer<()> {
-    let reason = || ReasonBody { reason: Some(REASON.to_owned()) };
+    // Only what is left over has no place in a file.
+    let is_gone = item.file.is_none() && item.job_id.is_some() && !steps.is_empty();
+    let reason = || ReasonBody { reason: Some(if is_gone { REASON_GONE } else { REASON }.to_owned()) };
     for step in steps {
         let known = |item: &PlanItem| -> Answer<JobId> {
             item.job_id.ok_or_else(|| ApiError::new(ErrorCode::Internal, "a step came before the job was made"))

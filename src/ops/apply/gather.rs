@@ -49,13 +49,20 @@ pub(super) fn gather(caller: &Caller, body: ApplyBody, go_on: &dyn Fn() -> bool)
         return Err(invalid(format!("files: {} in one call; at most {APPLY_FILES}", files.len())));
     }
     let named = tenant.as_deref().unwrap_or(access::DEFAULT_TENANT);
-    let read = manifest::read_while(&files, named, go_on);
+    let mut read = manifest::read_while(&files, named, go_on);
     if read.jobs.len() > APPLY_JOBS {
         return Err(invalid(format!("files: {} jobs in one call; at most {APPLY_JOBS}", read.jobs.len())));
     }
+    if body.strict {
+        read.problems.append(&mut read.passed_over);
+    }
     if read.jobs.is_empty() && read.problems.is_empty() {
         let all = if body.prune { "; with prune that would delete every job of the owner" } else { "" };
-        return Err(invalid(format!("files: there is no manifest in them{all}")));
+        let others = match read.passed_over.len() {
+            0 => String::new(),
+            count => format!(" ({count} objects of other kinds, the first: {})", read.passed_over[0]),
+        };
+        return Err(invalid(format!("files: there is no manifest in them{others}{all}")));
     }
     let (jobs, mut problems) = (read.jobs, read.problems);
     let wanted: Vec<Wanted> = jobs.into_iter().filter_map(|job| one(job, &files, named, &mut problems)).collect();
@@ -64,7 +71,8 @@ pub(super) fn gather(caller: &Caller, body: ApplyBody, go_on: &dyn Fn() -> bool)
         wanted,
         files,
         problems,
-        owner: body.owner,
+        passed_over: read.passed_over,
+        owner: body.owner.clone(),
         gone,
         kept_files: BTreeSet::new(),
         take_over: body.take_over,

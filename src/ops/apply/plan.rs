@@ -13,6 +13,7 @@ use campanile_schema::{
     limits::{APPLY_IN_FLIGHT, PAGE_SIZE_MAX},
     payload::Payload,
     stored::MASK,
+    time::Timestamp,
     view::{JobFilter, PreviewBody},
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -38,6 +39,8 @@ pub(crate) struct Set {
     pub take_over: bool,
     /// What is wrong with manifests that make no wanted job.
     pub problems: Vec<ManifestProblem>,
+    /// Objects of the files that are no jobs.
+    pub passed_over: Vec<ManifestProblem>,
     /// Jobs of these files, by the label `apply.file`, are not gone.
     pub kept_files: BTreeSet<String>,
     /// Only jobs of this tenant can be gone.
@@ -61,6 +64,7 @@ pub(super) enum Step {
 /// A plan, with what is to be done for each of its items.
 pub(crate) struct Planned {
     pub(super) items: Vec<(PlanItem, Vec<Step>)>,
+    passed_over: Vec<ManifestProblem>,
 }
 
 impl Planned {
@@ -73,6 +77,7 @@ impl Planned {
             unchanged: count(PlanAction::Unchanged),
             delete: count(PlanAction::Delete),
             items: self.items.into_iter().map(|(item, _)| item).collect(),
+            passed_over: self.passed_over,
         }
     }
 
@@ -114,7 +119,7 @@ pub(super) async fn plan(ops: &Operations, caller: &Caller, set: Set) -> Answer<
             items.extend(gone(&view, set.gone));
         }
     }
-    Ok(Planned { items })
+    Ok(Planned { items, passed_over: set.passed_over })
 }
 
 /// Jobs of the owner, as far as they may be gone.
@@ -208,7 +213,17 @@ async fn compare(ops: &Operations, caller: &Caller, set: &Set, job: &Wanted) -> 
     if let Some(old) = old.as_ref().filter(|_| job.is_crontab) {
         spec = crontab::merged(&old.spec, &spec);
     }
-    let resolved = match resolved(ops, &spec, old.as_ref()) {
+    let mut hazards = job.hazards.clone();
+    let mut read_back = resolved(ops, &spec, old.as_ref());
+    if let Err(error) = &read_back
+        && error.known() == ErrorCode::ScheduleNeverFires
+        && let Some(hazard) = past(ops, &spec.trigger)
+    {
+        spec.trigger = Trigger::Manual {};
+        hazards.push(hazard);
+        read_back = resolved(ops, &spec, old.as_ref());
+    }
+    let resolved = match read_back {
         Ok(resolved) => resolved,
         Err(error) => {
             let field = field_of(&error.message);
@@ -236,7 +251,6 @@ async fn compare(ops: &Operations, caller: &Caller, set: &Set, job: &Wanted) -> 
         Some(_) if changes.is_empty() => PlanAction::Unchanged,
         Some(_) => PlanAction::Change,
     };
-    let mut hazards = job.hazards.clone();
     if action != PlanAction::Unchanged && !job.is_crontab {
         hazards.extend(surprises(ops, &resolved.trigger));
     }
@@ -305,6 +319,26 @@ fn resolved(ops: &Operations, spec: &JobSpec, old: Option<&JobView>) -> Answer<J
         }
         (resolved, _) => resolved,
     }
+}
+
+/// A schedule that was right once and is over: it blocks no others. The job is made without a next fire, which is told.
+/// `None`: it was never right.
+fn past(ops: &Operations, trigger: &Trigger) -> Option<String> {
+    let at_some_time = PreviewBody { trigger: trigger.clone(), after: Some(Timestamp(0)), count: Some(1) };
+    ops.scheduler.preview(at_some_time).ok()?;
+    let (field, when) = match trigger {
+        Trigger::Once { at: Some(at), .. } => ("at", at.to_string()),
+        Trigger::Cron { end_at: Some(end), .. }
+        | Trigger::FixedRate { end_at: Some(end), .. }
+        | Trigger::FixedDelay { end_at: Some(end), .. } => ("endAt", end.to_string()),
+        Trigger::Cron { expr, .. } => ("schedule", expr.clone()),
+        Trigger::Once { .. } | Trigger::FixedRate { .. } | Trigger::FixedDelay { .. } | Trigger::Manual {} => {
+            return None;
+        }
+    };
+    Some(format!(
+        "{field} {when} lies in the past: the job is MANUAL and has no next fire; trigger it by hand, or give a later instant"
+    ))
 }
 
 fn changes(from: &JobSpec, from_paused: bool, to: &JobSpec, to_paused: bool) -> Answer<Vec<FieldChange>> {

@@ -7,7 +7,7 @@ use super::cursor::{Cursor, value};
 use super::error::CronError;
 use super::expr::{CronExpr, Flags};
 use super::fields::Field;
-use super::items::{bits, item};
+use super::items::{Item, Listed, bits, item};
 use campanile_schema::job::Dialect;
 
 /// Furthest day before the last one of a month.
@@ -46,15 +46,18 @@ pub(super) fn days_of_month(
     if matches!(given, Given::Open | Given::Star) {
         return Ok(given);
     }
+    let mut listed = Listed::default();
     loop {
-        day_of_month(cursor, field, seed, expr)?;
+        listed.add(day_of_month(cursor, field, seed, expr)?);
         if !cursor.another(field)? {
+            listed.note(field, &mut expr.flags);
             return Ok(given);
         }
     }
 }
 
-fn day_of_month(cursor: &mut Cursor<'_>, field: &Field, seed: u64, expr: &mut CronExpr) -> Result<(), CronError> {
+/// The item that was read. A form of the day fields alone counts as a single value.
+fn day_of_month(cursor: &mut Cursor<'_>, field: &Field, seed: u64, expr: &mut CronExpr) -> Result<Item, CronError> {
     if cursor.take(b'L') {
         let back = if cursor.take(b'-') { days_back(cursor)? } else { 0 };
         if cursor.take(b'W') {
@@ -62,7 +65,7 @@ fn day_of_month(cursor: &mut Cursor<'_>, field: &Field, seed: u64, expr: &mut Cr
         } else {
             expr.days_from_end |= 1 << back;
         }
-        return Ok(());
+        return Ok(Item::one(field.max));
     }
     if cursor.peek_upper() == Some(b'W') {
         return Err(CronError::at(cursor.at, "the day is missing before W").suggest("write 15W or LW"));
@@ -73,11 +76,12 @@ fn day_of_month(cursor: &mut Cursor<'_>, field: &Field, seed: u64, expr: &mut Cr
         let day = value(cursor, field)?;
         cursor.at += 1;
         expr.near_days |= 1 << day;
-        return Ok(());
+        return Ok(Item::one(day));
     }
     cursor.at = start;
-    expr.days |= bits(item(cursor, field, seed)?, field) as u32;
-    Ok(())
+    let item = item(cursor, field, seed)?;
+    expr.days |= bits(item, field) as u32;
+    Ok(item)
 }
 
 fn days_back(cursor: &mut Cursor<'_>) -> Result<u32, CronError> {
@@ -100,22 +104,24 @@ pub(super) fn weekdays(
     if matches!(given, Given::Open | Given::Star) {
         return Ok(given);
     }
+    let mut listed = Listed::default();
     loop {
-        weekday(cursor, field, seed, expr)?;
+        listed.add(weekday(cursor, field, seed, expr)?);
         if !cursor.another(field)? {
+            listed.note(field, &mut expr.flags);
             return Ok(given);
         }
     }
 }
 
-fn weekday(cursor: &mut Cursor<'_>, field: &Field, seed: u64, expr: &mut CronExpr) -> Result<(), CronError> {
+fn weekday(cursor: &mut Cursor<'_>, field: &Field, seed: u64, expr: &mut CronExpr) -> Result<Item, CronError> {
     const SATURDAY: u32 = 6;
     let from_sunday = |value: u32| (value - field.first_name) % 7;
     match cursor.peek_upper() {
         Some(b'L') => {
             cursor.at += 1;
             expr.weekdays.add_every(1 << SATURDAY);
-            return Ok(());
+            return Ok(Item::one(field.open_max));
         }
         Some(b'#') => {
             return Err(CronError::at(cursor.at, "the weekday is missing before #").suggest("write FRI#2"));
@@ -126,22 +132,24 @@ fn weekday(cursor: &mut Cursor<'_>, field: &Field, seed: u64, expr: &mut CronExp
         Some(b'*' | b'H') | None => {}
         Some(_) => {
             let start = cursor.at;
-            let weekday = from_sunday(value(cursor, field)?);
+            let value = value(cursor, field)?;
+            let weekday = from_sunday(value);
             if cursor.take(b'L') {
                 expr.weekdays.add_last(weekday);
-                return Ok(());
+                return Ok(Item::one(value));
             }
             if cursor.take(b'#') {
                 expr.weekdays.add_nth(weekday, nth(cursor)?);
-                return Ok(());
+                return Ok(Item::one(value));
             }
             cursor.at = start;
         }
     }
-    let values = bits(item(cursor, field, seed)?, field) >> field.first_name;
+    let item = item(cursor, field, seed)?;
+    let values = bits(item, field) >> field.first_name;
     // Bit 7 is the second Sunday of UNIX.
     expr.weekdays.add_every(((values | values >> 7) & 0x7f) as u32);
-    Ok(())
+    Ok(item)
 }
 
 fn nth(cursor: &mut Cursor<'_>) -> Result<u32, CronError> {

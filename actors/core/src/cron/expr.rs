@@ -89,6 +89,14 @@ impl Flags {
     pub const BOTH: Flags = Flags(1 << 5);
     /// Follows elapsed time under daylight saving (an open second, minute or hour field).
     pub const ELAPSED: Flags = Flags(1 << 6);
+    /// In a list, a step goes beyond the end of its range. (Of a field that is one item, its mask tells.)
+    pub const STEP_BEYOND: Flags = Flags(1 << 7);
+
+    /// The field (0 = second to 6 = year) is one item with a step of more than 1. Only hazards are read from it: the
+    /// masks alone do not tell `*/45` from `0,45`.
+    pub fn stepped(place: u32) -> Flags {
+        Flags(1 << (8 + place))
+    }
 
     pub fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0

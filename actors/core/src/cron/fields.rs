@@ -16,6 +16,11 @@ pub(super) struct Field {
     pub hash: Option<(u32, u32)>,
     /// Tells the `H` of one field from that of another.
     pub hash_key: u64,
+    /// The largest step after `*` or a single value that is read; `None` = any. Quartz refuses larger ones, and cron
+    /// takes the first value.
+    pub step_max: Option<u32>,
+    /// Its bit among those that the compiled expression keeps of steps (`Flags::stepped`): 0 = second to 6 = year.
+    pub place: u32,
 }
 
 const MONTHS: &[&str] = &["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
@@ -31,6 +36,8 @@ const PLAIN: Field = Field {
     first_name: 0,
     hash: Some((0, 59)),
     hash_key: 0,
+    step_max: None,
+    place: 0,
 };
 
 /// The fields of one dialect.
@@ -44,11 +51,26 @@ pub(super) struct Fields {
     pub year: Field,
 }
 
+/// Where ranges may wrap the dialect is QUARTZ, which bounds its steps.
+const fn up_to(wraps: bool, max: u32) -> Option<u32> {
+    if wraps { Some(max) } else { None }
+}
+
 const fn fields(wraps: bool, weekday: Field) -> Fields {
     Fields {
-        second: Field { name: "second", wraps, hash_key: 0, ..PLAIN },
-        minute: Field { name: "minute", wraps, hash_key: 1, ..PLAIN },
-        hour: Field { name: "hour", max: 23, open_max: 23, hash: Some((0, 23)), wraps, hash_key: 2, ..PLAIN },
+        second: Field { name: "second", wraps, hash_key: 0, step_max: up_to(wraps, 59), place: 0, ..PLAIN },
+        minute: Field { name: "minute", wraps, hash_key: 1, step_max: up_to(wraps, 59), place: 1, ..PLAIN },
+        hour: Field {
+            name: "hour",
+            max: 23,
+            open_max: 23,
+            hash: Some((0, 23)),
+            wraps,
+            hash_key: 2,
+            step_max: up_to(wraps, 23),
+            place: 2,
+            ..PLAIN
+        },
         // `H` keeps to the days that every month has.
         day: Field {
             name: "day-of-month",
@@ -58,6 +80,8 @@ const fn fields(wraps: bool, weekday: Field) -> Fields {
             hash: Some((1, 28)),
             wraps,
             hash_key: 3,
+            step_max: up_to(wraps, 31),
+            place: 3,
             ..PLAIN
         },
         month: Field {
@@ -70,9 +94,11 @@ const fn fields(wraps: bool, weekday: Field) -> Fields {
             hash: Some((1, 12)),
             wraps,
             hash_key: 4,
+            step_max: up_to(wraps, 12),
+            place: 4,
         },
         weekday,
-        year: Field { name: "year", min: 1970, max: 2099, open_max: 2099, hash: None, ..PLAIN },
+        year: Field { name: "year", min: 1970, max: 2099, open_max: 2099, hash: None, place: 6, ..PLAIN },
     }
 }
 
@@ -89,6 +115,8 @@ pub(super) static UNIX: Fields = fields(
         first_name: 0,
         hash: Some((0, 6)),
         hash_key: 5,
+        step_max: None,
+        place: 5,
     },
 );
 
@@ -105,5 +133,7 @@ pub(super) static QUARTZ: Fields = fields(
         first_name: 1,
         hash: Some((1, 7)),
         hash_key: 5,
+        step_max: Some(7),
+        place: 5,
     },
 );

@@ -2,7 +2,7 @@
 
 use super::calendar::{DAY_SECONDS, date_of, month_length, show_local, show_time};
 use super::describe::steps;
-use super::expr::{CronExpr, Flags};
+use super::expr::{CronExpr, FIRST_YEAR, Flags, LAST_YEAR};
 use super::schedule::CronSchedule;
 use super::stretch::{Stretch, Stretches};
 use campanile_schema::job::{Gap, Overlap};
@@ -44,22 +44,69 @@ fn of_expression(expr: &CronExpr) -> Vec<String> {
             lines.push(format!("months without a day {first} are passed over; L is the last day of every month"));
         }
     }
-    for (mask, size, unit, whole) in [
-        (expr.seconds, 60, "second", "minute"),
-        (expr.minutes, 60, "minute", "hour"),
-        (u64::from(expr.hours), 24, "hour", "day"),
-    ] {
-        let Some((first, step)) = steps(mask, size) else {
+    of_steps(expr, &mut lines);
+    lines
+}
+
+/// Steps that do not come out even, and steps that are longer than their range.
+fn of_steps(expr: &CronExpr, lines: &mut Vec<String>) {
+    let weekdays = u64::from(expr.weekdays.every());
+    // Months and days as if counted from 0.
+    let fields = [
+        ("second", expr.seconds, 60, "seconds", "minute"),
+        ("minute", expr.minutes, 60, "minutes", "hour"),
+        ("hour", u64::from(expr.hours), 24, "hours", "day"),
+        ("day-of-month", u64::from(expr.days) >> 1, 31, "days", "month"),
+        ("month", u64::from(expr.months) >> 1, 12, "months", "year"),
+        ("weekday", weekdays, 7, "days", "week"),
+    ];
+    for (place, (name, mask, size, unit, whole)) in (0..).zip(fields) {
+        let stepped = expr.flags.has(Flags::stepped(place));
+        let is_time = place < 3;
+        if stepped && mask.count_ones() == 1 {
+            lines.push(format!(
+                "the step of the {name} field goes beyond the end of its range: only its first value is due, never a second"
+            ));
+            continue;
+        }
+        // A list of two values is no step, unless it was written as one; days and months only count as written.
+        let Some((first, step)) = (if stepped { every(mask, size) } else { steps(mask, size).filter(|_| is_time) })
+        else {
             continue;
         };
         let across = size - mask.ilog2() + first;
-        if across != step {
-            lines.push(format!(
-                "{step} {unit}s do not fill the {whole}: the steps start anew in each {whole}, {across} {unit}s after the last"
-            ));
+        if across == step && name != "day-of-month" {
+            continue;
         }
+        let after = match name {
+            // Months differ in length.
+            "day-of-month" => format!("day {} comes after the month's last, however near", first + 1),
+            _ if across == 1 => format!("1 {} after the last", unit.trim_end_matches('s')),
+            _ => format!("{across} {unit} after the last"),
+        };
+        lines.push(format!("{step} {unit} do not fill the {whole}: the steps start anew in each {whole}, {after}"));
     }
-    lines
+    if expr.flags.has(Flags::STEP_BEYOND) {
+        lines.push(
+            "a step in a list goes beyond the end of its range: of that item only the first value is due".to_owned(),
+        );
+    }
+    if expr.flags.has(Flags::stepped(6)) && years_named(expr) == 1 {
+        lines
+            .push("the step of the year field goes beyond the end of its range: only its first year is due".to_owned());
+    }
+}
+
+/// Step and first value of a field that was written as steps to its end; `None` when a range ends them before.
+fn every(mask: u64, size: u32) -> Option<(u32, u32)> {
+    let first = mask.trailing_zeros();
+    let step = (mask & mask.wrapping_sub(1)).trailing_zeros().checked_sub(first).filter(|step| *step < size)?;
+    let same = (first..size).step_by(step as usize).fold(0_u64, |all, value| all | 1 << value);
+    (first < step && same == mask).then_some((first, step))
+}
+
+fn years_named(expr: &CronExpr) -> usize {
+    (FIRST_YEAR..=LAST_YEAR).filter(|year| expr.has_year(*year)).count()
 }
 
 fn gap(schedule: &CronSchedule, stretch: &Stretch, zone: &str) -> Option<String> {

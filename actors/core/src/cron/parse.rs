@@ -5,6 +5,7 @@ use super::days::{days_of_month, join, weekdays};
 use super::error::CronError;
 use super::expr::{CronExpr, Flags};
 use super::fields::{Field, Fields, QUARTZ, UNIX};
+use super::foreign;
 use super::items::{Item, list, mask};
 use super::never::why_never;
 use campanile_schema::job::Dialect;
@@ -25,6 +26,13 @@ impl CronExpr {
     /// The dialect that comes back is `Unix` or `Quartz`; with it and the same seed the text compiles to the same
     /// expression for ever. Refused: what `dialect` does not allow, and what fires in no year at all.
     pub fn parse(text: &str, dialect: Dialect, hash_seed: u64) -> Result<(CronExpr, Dialect), CronError> {
+        CronExpr::read(text, dialect, hash_seed).map_err(|error| match error.never_fires {
+            true => error,
+            false => foreign::refusal(text).unwrap_or(error),
+        })
+    }
+
+    fn read(text: &str, dialect: Dialect, hash_seed: u64) -> Result<(CronExpr, Dialect), CronError> {
         let split = split(text)?;
         if text.as_bytes()[split.fields[0].0] == b'@' {
             let expr = expand(text, &split)?;
@@ -56,7 +64,7 @@ fn split(text: &str) -> Result<Split, CronError> {
             at += 1;
         }
         if at < bytes.len() && !matches!(bytes[at], b' ' | b'\t') {
-            return Err(foreign(text, at));
+            return Err(not_allowed(text, at));
         }
         if split.count < FIELDS_MAX {
             split.fields[split.count] = (start, at);
@@ -74,7 +82,7 @@ fn split(text: &str) -> Result<Split, CronError> {
 
 /// A character that is neither printable ASCII nor a blank.
 #[cold]
-fn foreign(text: &str, at: usize) -> CronError {
+fn not_allowed(text: &str, at: usize) -> CronError {
     let Some(found) = text.get(at..).and_then(|rest| rest.chars().next()) else {
         return CronError::at(at, "the text breaks off inside a character");
     };
@@ -119,7 +127,6 @@ fn expand(text: &str, split: &Split) -> Result<CronExpr, CronError> {
     let error = CronError::at(start, "this macro is not known");
     Err(match word.to_ascii_lowercase().as_str() {
         "@reboot" => CronError::at(start, "@reboot is not a time").suggest("use a MANUAL trigger"),
-        "@every" => CronError::at(start, "@every is not a calendar schedule").suggest("use a FIXED_RATE trigger"),
         _ if split.count > 1 => CronError::at(split.fields[1].0, "a macro stands alone").suggest("e.g. @daily"),
         _ => error.suggest("known are @yearly, @monthly, @weekly, @daily, @midnight and @hourly"),
     })
@@ -177,19 +184,19 @@ fn compile(text: &str, split: &Split, dialect: Dialect, seed: u64) -> Result<Cro
     expr.seconds = 1;
     if with_second {
         let open;
-        (expr.seconds, open) = mask(&mut cursor(split.fields[0]), second, seed)?;
+        (expr.seconds, open) = mask(&mut cursor(split.fields[0]), second, seed, &mut expr.flags)?;
         elapsed |= open;
     }
-    let (minutes, open) = mask(&mut cursor(field(0)), minute, seed)?;
+    let (minutes, open) = mask(&mut cursor(field(0)), minute, seed, &mut expr.flags)?;
     expr.minutes = minutes;
     elapsed |= open;
-    let (hours, open) = mask(&mut cursor(field(1)), hour, seed)?;
+    let (hours, open) = mask(&mut cursor(field(1)), hour, seed, &mut expr.flags)?;
     expr.hours = hours as u32;
     elapsed |= open;
     expr.flags.set(Flags::ELAPSED, elapsed);
 
     let days_given = days_of_month(&mut cursor(field(2)), day, seed, &mut expr)?;
-    let (months, _) = mask(&mut cursor(field(3)), month, seed)?;
+    let (months, _) = mask(&mut cursor(field(3)), month, seed, &mut expr.flags)?;
     expr.months = months as u16;
     let weekdays_given = weekdays(&mut cursor(field(4)), weekday, seed, &mut expr)?;
     join(&mut expr, dialect, days_given, weekdays_given, field(4).0)?;
@@ -206,10 +213,11 @@ fn compile(text: &str, split: &Split, dialect: Dialect, seed: u64) -> Result<Cro
 }
 
 fn add_years(cursor: &mut Cursor<'_>, field: &Field, expr: &mut CronExpr) -> Result<(), CronError> {
-    list(cursor, field, 0, |Item { from, to, step, .. }| {
+    let listed = list(cursor, field, 0, |Item { from, to, step, .. }| {
         for year in (from..=to).step_by(step as usize) {
             expr.add_year(year as i32);
         }
     })?;
+    listed.note(field, &mut expr.flags);
     Ok(())
 }

@@ -1,0 +1,225 @@
+//! `-o json` over all commands: each gives JSON and nothing else on stdout, or says that it has no answer to give.
+use crate::program::{Dev, Done, campanile, run};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs, path::Path};
+
+/// Commands that go on or print for a shell: they refuse it.
+const WITHOUT_ANSWER: [&str; 6] = ["dev", "server", "executor", "bench", "man", "completions"];
+/// Commands that need what is not here, a CQL store; they give their answers by the same means as the others.
+const NOT_RUN: [&str; 3] = ["schema apply", "schema check", "store migrate"];
+
+/// The commands without commands of their own, as the help lists them.
+fn leaves(path: &[&str], found: &mut BTreeSet<String>) {
+    let help = run(&[path, &["--help"]].concat()).ok();
+    let listed: Vec<&str> = help
+        .split_once("\nCommands:\n")
+        .map(|(_, rest)| rest.lines().take_while(|line| !line.is_empty()))
+        .into_iter()
+        .flatten()
+        .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    if listed.is_empty() {
+        found.insert(path.join(" "));
+    }
+    for name in listed {
+        leaves(&[path, &[name]].concat(), found);
+    }
+}
+
+/// The values of a stream of JSON; a failure when there is anything else.
+fn values(command: &str, done: &Done) -> Vec<Value> {
+    let read: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(&done.out).into_iter().collect();
+    let values = read.unwrap_or_else(|error| panic!("{command}: {error}: {done:?}"));
+    assert!(!values.is_empty(), "{command}: no answer: {done:?}");
+    values
+}
+
+struct Asked<'a> {
+    dev: &'a Dev,
+    seen: BTreeSet<String>,
+}
+
+impl Asked<'_> {
+    /// Runs `command` with `-o json`; ends with one of `codes`.
+    fn ends(&mut self, command: &str, args: &[&str], codes: &[i32]) -> Value {
+        let words: Vec<&str> = command.split(' ').collect();
+        let done = self.dev.run(&[&words[..], args, &["-o", "json"]].concat());
+        assert!(codes.contains(&done.code), "{command}: {done:?}");
+        self.seen.insert(command.to_owned());
+        values(command, &done).swap_remove(0)
+    }
+    fn ok(&mut self, command: &str, args: &[&str]) -> Value {
+        self.ends(command, args, &[0])
+    }
+}
+
+fn job(dir: &Path, name: &str, command: &str) -> String {
+    let file = dir.join(format!("{name}.json"));
+    let spec = json!({
+        "name": name, "trigger": {"type": "MANUAL"}, "retryPolicy": {"maxAttempts": 1}, "idempotent": true,
+        "action": {"kind": "COMMAND", "command": ["/bin/sh", "-c", command]},
+    });
+    fs::write(&file, spec.to_string()).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_command_gives_json_or_says_that_it_cannot() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let path = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+    let data = path("data");
+    let dev = Dev::start(Path::new(&data), &["--no-demo"]);
+    let mut asked = Asked { dev: &dev, seen: BTreeSet::new() };
+
+    let fails = job(dir, "fails", "exit 3");
+    assert_eq!(asked.ok("job create", &[&fails, "--dry-run"])["create"], 1);
+    asked.ok("job create", &[&fails]);
+    asked.ok("job create", &[&job(dir, "waits", "sleep 100")]);
+    asked.ok("job get", &["fails"]);
+    asked.ok("job list", &[]);
+    asked.ok("job replace", &["fails", &fails]);
+    let edited = campanile()
+        .env("CAMPANILE_SERVER", &dev.server)
+        .env("EDITOR", "true")
+        .args(["job", "edit", "fails", "-o", "json"])
+        .output()
+        .unwrap();
+    assert_eq!(values("job edit", &Done::new(&edited)), [json!({"changed": false})]);
+    asked.seen.insert("job edit".to_owned());
+    assert!(asked.ok("job pause", &["fails", "--dry-run"])["would"].is_string());
+    asked.ok("job pause", &["fails"]);
+    asked.ok("job resume", &["fails"]);
+    let failed = asked.ends("job trigger", &["fails", "--wait"], &[8])["runId"].to_string();
+    asked.ok("job runs", &["fails"]);
+    asked.ok("job ledger", &["fails"]);
+    asked.ok("run get", &[&failed]);
+    asked.ends("run wait", &[&failed], &[8]);
+    asked.ok("run log", &[&failed]);
+    asked.ok("run failed", &[]);
+    asked.ok("dlq list", &[]);
+    assert_eq!(asked.ok("dlq redrive", &[&failed, "--dry-run"])["items"][0]["dryRun"], true);
+    asked.ok("dlq redrive", &[&failed]);
+    asked.ends("run wait", &[&failed], &[8]);
+    assert_eq!(asked.ok("dlq discard", &[&failed])["items"][0]["done"], "discard");
+    assert!(asked.ends("dlq discard", &[&failed], &[5])["items"][0]["error"].is_string());
+    asked.ok("run retry", &[&failed]);
+    let waits = asked.ok("job trigger", &["waits"])["runId"].to_string();
+    assert!(asked.ok("run cancel", &[&waits, "--dry-run"])["would"].is_string());
+    asked.ok("run cancel", &[&waits]);
+    // A run that waits for a person.
+    let unsure = job(dir, "unsure", "exit 1");
+    fs::write(&unsure, fs::read_to_string(&unsure).unwrap().replace("\"idempotent\":true", "\"idempotent\":false"))
+        .unwrap();
+    asked.ok("job create", &[&unsure]);
+    let unsure = asked.ok("job trigger", &["unsure"])["runId"].to_string();
+    let state = crate::program::eventually("it waits for a person or has ended", || {
+        let state = dev.run(&["run", "get", &unsure, "-o", "json"]).json()["state"].as_str()?.to_owned();
+        ["NEEDS_CONFIRMATION", "FAILED"].contains(&state.as_str()).then_some(state)
+    });
+    match state.as_str() {
+        "NEEDS_CONFIRMATION" => drop(asked.ok("run confirm", &[&unsure, "succeeded"])),
+        // Refusals go to stderr, for every command.
+        _ => drop(asked.seen.insert("run confirm".to_owned())),
+    }
+    for (command, args) in [("job watch", ["fails", "--for", "1s"]), ("run watch", ["--job=fails", "--for", "1s"])] {
+        // A line for each change, if there is one.
+        let words: Vec<&str> = command.split(' ').collect();
+        let done = dev.run(&[&words[..], &args, &["-o", "json"]].concat()).ok();
+        assert!(done.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{command}: {done}");
+        asked.seen.insert(command.to_owned());
+    }
+    asked.ok("job delete", &["waits"]);
+
+    asked.ok("tenant list", &[]);
+    asked.ok("tenant set", &["other", "--max-jobs", "5"]);
+    asked.ok("tenant get", &["other"]);
+    assert_eq!(asked.ok("tenant pause", &["other"])["tenantId"], "other");
+    asked.ok("tenant resume", &["other"]);
+    assert_eq!(asked.ok("tenant delete", &["other"])["done"], "delete");
+    for command in
+        ["system info", "system executors", "system pools", "system pause", "system resume", "system accept-clock"]
+    {
+        asked.ok(command, &[]);
+    }
+    let node = dev.run(&["cluster", "members", "-o", "json"]).json()["items"][0]["name"].as_str().map(str::to_owned);
+    for command in ["cluster members", "cluster shards", "cluster plan", "cluster events"] {
+        asked.ok(command, &[]);
+    }
+    let node = node.unwrap_or_default();
+    for command in ["cluster cordon", "cluster uncordon"] {
+        // A node alone has no members to mark; what it says goes to stderr.
+        match node.as_str() {
+            "" => drop(asked.seen.insert(command.to_owned())),
+            name => drop(asked.ok(command, &[name, "--dry-run"])),
+        }
+    }
+    asked.ok("cluster new-keys", &[&path("keys")]);
+
+    fs::write(dir.join("a.yaml"), "{apiVersion: campanile/v1, kind: Job, metadata: {name: m}, spec: {every: 1h}}\n")
+        .unwrap();
+    asked.ok("apply", &["-f", &path("a.yaml"), "--dry-run"]);
+    asked.ok("apply", &["-f", &path("a.yaml")]);
+    asked.ok("export", &[]);
+    fs::write(dir.join("crontab"), "0 2 * * * true\n99 * * * * false\n").unwrap();
+    let import = [path("crontab"), "--format".to_owned(), "user".to_owned()];
+    let import: Vec<&str> = import.iter().map(String::as_str).collect();
+    let plan = asked.ends("import crontab", &import, &[2]);
+    assert_eq!(
+        (&plan["dryRun"], &plan["items"][0]["action"], &plan["refused"][0]["line"]),
+        (&json!(true), &json!("CREATE"), &json!(2))
+    );
+    let done = asked.ends("import crontab", &[&import[..], &["--apply"]].concat(), &[2]);
+    assert_eq!((&done["created"], &done["changed"], &done["dryRun"]), (&json!(1), &json!(0), &json!(false)));
+
+    asked.ok("cron next", &["0 2 * * *"]);
+    asked.ok("cron explain", &["0 2 * * *"]);
+    asked.ok("config default", &[]);
+    fs::write(dir.join("good.toml"), "\u{feff}[http]\nlisten = \"127.0.0.1:0\"\n").unwrap();
+    assert_eq!(asked.ok("config check", &[&path("good.toml")])["ok"], true);
+    fs::write(dir.join("bad.toml"), "[http]\nlisen = 1\n").unwrap();
+    assert_eq!(asked.ends("config check", &[&path("bad.toml")], &[2])["ok"], false);
+    asked.ok("token new", &["--name", "a", "--role", "operator"]);
+    assert!(asked.ok("secrets new-key", &[])["line"].is_string());
+    asked.ends("doctor", &[], &[0, 1]);
+    let printed = campanile()
+        .env("CAMPANILE_CQL__CONTACT_POINTS", "127.0.0.1:9042")
+        .args(["schema", "print", "-o", "json"])
+        .output()
+        .unwrap();
+    assert!(values("schema print", &Done::new(&printed))[0]["script"].is_string());
+    asked.seen.insert("schema print".to_owned());
+    asked.ok("store backup", &[&path("backup")]);
+    asked.ok("store verify", &[&path("backup")]);
+    asked.ok("store dump", &[&path("backup")]);
+    asked.ok("store restore", &[&path("backup"), "--data", &path("restored"), "--since", "now"]);
+    asked.ok("history archive", &[&path("days")]);
+    asked.ok("history list", &[&path("days")]);
+    asked.ok("history verify", &[&path("days")]);
+    asked.ok("run list", &["--archive", &path("days")]);
+    let node_dir = dir.join("data/node");
+    let Asked { mut seen, .. } = asked;
+    assert_eq!(dev.stop(), 0);
+    let checked = run(&["store", "check", node_dir.to_str().unwrap(), "-o", "json"]);
+    values("store check", &checked);
+    seen.insert("store check".to_owned());
+
+    for command in WITHOUT_ANSWER {
+        let more = match command {
+            "man" => vec![path("man")],
+            "completions" => vec!["bash".to_owned()],
+            "executor" => vec!["--rpc".to_owned(), "127.0.0.1:1".to_owned()],
+            _ => Vec::new(),
+        };
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        let refused = run(&[&[command], &more[..], &["-o", "json"]].concat()).refused(2);
+        assert!(refused.contains("gives no answer") || command == "executor", "{command}: {refused}");
+        seen.insert(command.to_owned());
+    }
+    seen.extend(NOT_RUN.map(str::to_owned));
+    let mut all = BTreeSet::new();
+    leaves(&[], &mut all);
+    let missed: Vec<&String> = all.difference(&seen).collect();
+    assert!(all.len() > 40 && missed.is_empty(), "commands that this test does not know: {missed:?}");
+}
