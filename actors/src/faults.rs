@@ -128,6 +128,18 @@ pub fn quota_plus_one() -> bool {
     *SET.get_or_init(|| mutation("quota_plus_one"))
 }
 
+/// Tenants' rates are not kept.
+pub fn forget_rate() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| mutation("forget_rate"))
+}
+
+/// Some triggers by hand are refused, and their runs are made all the same.
+pub fn refuse_yet_run(now_ms: i64) -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| mutation("refuse_yet_run")) && now_ms.div_euclid(1000).rem_euclid(5) == 0
+}
+
 /// Every node of a cluster lends a tenant's permits as if it were alone.
 pub fn limits_alone() -> bool {
     static SET: OnceLock<bool> = OnceLock::new();

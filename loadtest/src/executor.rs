@@ -1,6 +1,8 @@
 //! `executor`: an executor process whose bodies do nothing but write down that they started and ended.
 //!
-//! Params of a job may hold `bodyMs`, how long its body takes; without it the body takes `--body-ms`.
+//! Params of a job may hold `bodyMs`, how long its body takes (without it `--body-ms`), `failPercent`, how many of its attempts fail
+//! (without it `--fail-percent`), `permanent`, whether such a failure says that no further attempt would succeed, and `answers`, whether
+//! a body that succeeds hands in a result: an object with its `run` and `token`.
 
 use crate::{
     lines::{ExecutorEvent, ExecutorLine, now_us},
@@ -76,6 +78,10 @@ pub struct ExecutorArgs {
 struct Params {
     body_ms: Option<u64>,
     fail_percent: Option<u32>,
+    #[serde(default)]
+    permanent: bool,
+    #[serde(default)]
+    answers: bool,
     /// When a run without a logical time was due, microseconds since 1970 UTC.
     due_us: Option<i64>,
 }
@@ -114,7 +120,7 @@ impl Drop for Running {
     }
 }
 
-fn begin(books: &Arc<Books>, ctx: &Context, due_us: Option<i64>, now_us: i64) -> Running {
+fn begin(books: &Arc<Books>, ctx: &Context, params: &Payload, due_us: Option<i64>, now_us: i64) -> Running {
     let a = ctx.assignment();
     let start = ExecutorLine {
         event: ExecutorEvent::Start,
@@ -127,7 +133,9 @@ fn begin(books: &Arc<Books>, ctx: &Context, due_us: Option<i64>, now_us: i64) ->
         epoch: a.epoch.0,
         shard: a.shard.0,
         logical: a.logical_time.map(|l| l.0),
-        outcome: None,
+        params: (!params.is_empty()).then(|| params.clone()),
+        secrets: ctx.secrets().clone(),
+        ..ExecutorLine::up()
     };
     if let Some(record) = &books.record {
         record.body(&start);
@@ -136,7 +144,13 @@ fn begin(books: &Arc<Books>, ctx: &Context, due_us: Option<i64>, now_us: i64) ->
     let due_us = a.logical_time.map(|at| at.0 * 1000).or(due_us).filter(|_| a.attempt == 1 && a.generation == 1);
     let group = a.job_name.split('/').next().unwrap_or_default();
     let counted = books.stats.as_ref().map(|stats| stats.start(group, due_us, now_us));
-    let line = ExecutorLine { event: ExecutorEvent::End, outcome: Some(AttemptState::Canceled), ..start };
+    let line = ExecutorLine {
+        event: ExecutorEvent::End,
+        outcome: Some(AttemptState::Canceled),
+        params: None,
+        secrets: Default::default(),
+        ..start
+    };
     Running { books: Arc::clone(books), line, counted }
 }
 
@@ -149,10 +163,11 @@ async fn body(
 ) -> Result<Option<Payload>, JobError> {
     // Received before its params are read.
     let now_us = now_us();
-    let params = if params.is_empty() { Ok(Params::default()) } else { serde_json::from_str(&params.0) };
+    let got = params;
+    let params = if got.is_empty() { Ok(Params::default()) } else { serde_json::from_str(&got.0) };
     let due_us = params.as_ref().ok().and_then(|p: &Params| p.due_us);
     let number = books.begun.fetch_add(1, Ordering::Relaxed) + 1;
-    let mut running = begin(&books, &ctx, due_us, now_us);
+    let mut running = begin(&books, &ctx, &got, due_us, now_us);
     if books.ends_before_effect == Some(number) {
         std::process::abort();
     }
@@ -167,11 +182,17 @@ async fn body(
     }
     let fails = mix(running.line.run ^ u64::from(running.line.attempt) << 48) % 100 < u64::from(fail_percent);
     running.line.outcome = Some(if fails { AttemptState::Failed } else { AttemptState::Success });
+    let (run, token) = (running.line.run, running.line.token);
+    let result = (!fails && params.answers).then(|| Payload(format!("{{\"run\":\"{run}\",\"token\":\"{token}\"}}")));
+    running.line.result.clone_from(&result);
+    let error = fails.then(|| JobError { permanent: params.permanent, ..JobError::message("it was its turn to fail") });
+    running.line.error = error.as_ref().map(|error| error.code.clone());
+    running.line.permanent = fails && params.permanent;
     if books.ends_after_effect == Some(number) {
         drop(running);
         std::process::abort();
     }
-    if fails { Err(JobError::message("it was its turn to fail")) } else { Ok(None) }
+    error.map_or(Ok(result), Err)
 }
 
 /// Runs until it is asked to end.

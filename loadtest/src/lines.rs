@@ -66,6 +66,21 @@ pub struct ExecutorLine {
     pub logical: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<AttemptState>,
+    /// In START: the params that the body got; absent when they are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Payload>,
+    /// In START: the secrets that the body got, whose values were made for the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, String>,
+    /// In END: the result that the body handed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Payload>,
+    /// In END: the code of the error that the body handed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// In END: the body said that no further attempt would succeed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub permanent: bool,
 }
 
 impl ExecutorLine {
@@ -83,6 +98,11 @@ impl ExecutorLine {
             shard: 0,
             logical: None,
             outcome: None,
+            params: None,
+            secrets: BTreeMap::new(),
+            result: None,
+            error: None,
+            permanent: false,
         }
     }
 }

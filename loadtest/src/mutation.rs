@@ -1,95 +1,122 @@
 //! Defects that a node with the feature `faults` can be given, and what each must turn red. A verdict that is red for another
-//! reason has not found the defect.
+//! reason has not found the defect. `kill9` and `chaos` take what a defect must be found as from here.
 
 use crate::checker::{Kind, Verdict};
 
-/// A defect that is put into the node on purpose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum Mutation {
+/// Each defect once: its name in the program, on the command line and in `CAMPANILE_FAULT`, and what it must be found as.
+macro_rules! mutations {
+    ($($(#[$doc:meta])* $name:ident = $text:literal => [$($kind:ident),+];)+) => {
+        /// A defect that is put into the node on purpose.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+        #[value(rename_all = "snake_case")]
+        pub enum Mutation { $($(#[$doc])* $name),+ }
+        impl Mutation {
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+            /// As the node names it.
+            pub fn name(self) -> &'static str { match self { $(Self::$name => $text),+ } }
+            /// One of these must be among what is found.
+            pub fn expected(self) -> &'static [Kind] { match self { $(Self::$name => &[$(Kind::$kind),+]),+ } }
+        }
+    };
+}
+
+mutations! {
     /// Some batches of the journal are not written.
-    SkipAppend,
+    SkipAppend = "skip_append" => [TriggerLost, CreateLost, StartUnknown, TokenReused, StartedWhilePaused];
     /// Batches are acknowledged before they are written.
-    AckBeforeSync,
+    AckBeforeSync = "ack_before_sync" => [TriggerLost, CreateLost, StartUnknown, TokenReused, StartedWhilePaused];
     /// Some triggers by hand are acknowledged and forgotten.
-    LostAck,
+    LostAck = "lost_ack" => [TriggerLost];
     /// A new attempt gets the token of the one before.
-    ReuseToken,
+    ReuseToken = "reuse_token" => [TokenReused];
     /// A result is accepted whatever its token says.
-    AcceptStale,
+    AcceptStale = "accept_stale" => [StaleAccepted];
     /// Some instants have no outcome.
-    ForgetOutcome,
+    ForgetOutcome = "forget_outcome" => [OutcomeMissing];
     /// Some instants make two runs.
-    DoubleFire,
+    DoubleFire = "double_fire" => [RunDoubled];
     /// Instants fire before they are due.
-    FireEarly,
+    FireEarly = "fire_early" => [StartEarly];
     /// Paused jobs fire.
-    ForgetPause,
+    ForgetPause = "forget_pause" => [StartedWhilePaused];
     /// Every concurrency policy lets in as ALLOW does.
-    ForgetPolicy,
+    ForgetPolicy = "forget_policy" => [BodiesOverlap];
     /// Tenants get one permit more than their quota has.
-    QuotaPlusOne,
+    QuotaPlusOne = "quota_plus_one" => [QuotaExceeded];
     /// The ledger says that instants were skipped which ran.
-    LedgerLie,
+    LedgerLie = "ledger_lie" => [SkippedYetRan];
     /// The ledger names runs that never were.
-    PhantomRun,
+    PhantomRun = "phantom_run" => [RunMissing];
+    /// Some instants are skipped with a reason that the policy allows.
+    SkipPlausibly = "skip_plausibly" => [OutcomeUnjustified, QueueNotFull];
+    /// Some runs end CANCELED at once, and nobody asked for it.
+    CancelUnasked = "cancel_unasked" => [EndedWithoutCause];
+    /// Some successful bodies are recorded as TIMEOUT and started again.
+    InventTimeout = "invent_timeout" => [AttemptEndInvented];
+    /// Some successful bodies are recorded as CANCELED.
+    InventCancel = "invent_cancel" => [AttemptEndInvented];
+    /// Failed runs are not tried again.
+    NoRetry = "no_retry" => [RetryMissing];
+    /// Failed runs are tried again at once.
+    NoBackoff = "no_backoff" => [BackoffNotKept];
+    /// Runs that failed for good are no dead letters.
+    ForgetDeadLetter = "forget_dead_letter" => [DeadLetterWrong];
+    /// Bodies get no params.
+    DropParams = "drop_params" => [ParamsWrong];
+    /// Some results in the history are not those of the bodies.
+    ChangeResult = "change_result" => [PayloadChanged];
+    /// Jobs with a fixed delay are silent after their creation.
+    DelaySilent = "delay_silent" => [DelaySilent];
+    /// Some attempts are sent a second time for a job that does not exist.
+    StrayBody = "stray_body" => [BodyOfNobody];
+    /// Failed runs of idempotent jobs wait for a person.
+    AskUndue = "ask_undue" => [ConfirmationUndue];
+    /// Some instants fire late and are recorded as made in time.
+    FireLate = "fire_late" => [StartedLate];
+    /// Some runs are recorded as made later than they were.
+    MadeLater = "made_later" => [CreatedAtUntrue];
+    /// QUEUE_ONE keeps every instant and lets the newest go first.
+    NewestFirst = "newest_first" => [OrderBroken];
+    /// Some triggers by hand make two runs under one key.
+    DoubleTrigger = "double_trigger" => [TriggerDoubled];
+    /// Some triggers by hand make a second run under another key.
+    PhantomTrigger = "phantom_trigger" => [TriggerUnasked];
+    /// Some triggers by hand are refused and run all the same.
+    RefuseYetRun = "refuse_yet_run" => [TriggerRefusedYetRun];
+    /// The ledger tells of instants that were not due.
+    ExtraOutcome = "extra_outcome" => [OutcomeUndue];
+    /// Some successful runs are started again in the same generation.
+    AcceptTwice = "accept_twice" => [AcceptedTwice];
+    /// Failed runs are tried again though no attempt is left.
+    EndlessRetry = "endless_retry" => [AttemptsExceeded];
+    /// Deletes are acknowledged and forgotten.
+    ForgetDelete = "forget_delete" => [StartedAfterDelete];
+    /// Some attempts are recorded as successful and never sent.
+    InventSuccess = "invent_success" => [SuccessWithoutStart];
+    /// Some runs are sent twice, under two tokens.
+    StartTwice = "start_twice" => [DoubleStartUnexplained];
+    /// Some attempts are given up as lost while their executor is heard.
+    LoseAtOnce = "lose_at_once" => [LostWithoutCause];
+    /// Jobs that are not idempotent are treated as if they were.
+    ForgetIdempotence = "forget_idempotence" => [NotIdempotentAgain];
+    /// Tenants' rates are not kept.
+    ForgetRate = "forget_rate" => [RateExceeded];
+    /// Cancels are acknowledged and forgotten.
+    ForgetCancel = "forget_cancel" => [StartedAfterCancel];
 }
 
 impl Mutation {
-    pub const ALL: [Self; 13] = [
-        Self::SkipAppend,
-        Self::AckBeforeSync,
-        Self::LostAck,
-        Self::ReuseToken,
-        Self::AcceptStale,
-        Self::ForgetOutcome,
-        Self::DoubleFire,
-        Self::FireEarly,
-        Self::ForgetPause,
-        Self::ForgetPolicy,
-        Self::QuotaPlusOne,
-        Self::LedgerLie,
-        Self::PhantomRun,
-    ];
-
-    /// As the node names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SkipAppend => "skip_append",
-            Self::AckBeforeSync => "ack_before_sync",
-            Self::LostAck => "lost_ack",
-            Self::ReuseToken => "reuse_token",
-            Self::AcceptStale => "accept_stale",
-            Self::ForgetOutcome => "forget_outcome",
-            Self::DoubleFire => "double_fire",
-            Self::FireEarly => "fire_early",
-            Self::ForgetPause => "forget_pause",
-            Self::ForgetPolicy => "forget_policy",
-            Self::QuotaPlusOne => "quota_plus_one",
-            Self::LedgerLie => "ledger_lie",
-            Self::PhantomRun => "phantom_run",
-        }
-    }
-
-    /// One of these must be among what is found.
-    pub fn expected(self) -> &'static [Kind] {
-        match self {
-            // What was told to callers and executors is gone after the next kill.
-            Self::SkipAppend | Self::AckBeforeSync => {
-                &[Kind::TriggerLost, Kind::CreateLost, Kind::StartUnknown, Kind::TokenReused, Kind::StartedWhilePaused]
-            }
-            Self::LostAck => &[Kind::TriggerLost],
-            Self::ReuseToken => &[Kind::TokenReused],
-            Self::AcceptStale => &[Kind::StaleAccepted],
-            Self::ForgetOutcome => &[Kind::OutcomeMissing],
-            Self::DoubleFire => &[Kind::RunDoubled],
-            Self::FireEarly => &[Kind::StartEarly],
-            Self::ForgetPause => &[Kind::StartedWhilePaused],
-            Self::ForgetPolicy => &[Kind::BodiesOverlap],
-            Self::QuotaPlusOne => &[Kind::QuotaExceeded],
-            Self::LedgerLie => &[Kind::SkippedYetRan],
-            Self::PhantomRun => &[Kind::RunMissing],
-        }
+    /// Attempts that must fail, of 100, so that the defect has something to strike.
+    pub fn fail_percent(self) -> u32 {
+        const OFTEN: [(Mutation, u32); 6] = [
+            (Mutation::EndlessRetry, 60),
+            (Mutation::ForgetDeadLetter, 60),
+            (Mutation::ForgetIdempotence, 30),
+            (Mutation::AskUndue, 30),
+            (Mutation::NoRetry, 10),
+            (Mutation::NoBackoff, 10),
+        ];
+        OFTEN.iter().find(|(mutation, _)| *mutation == self).map_or(0, |(_, percent)| *percent)
     }
 
     /// How often an executor must stand still for longer than its lease, so that its results come too late.
@@ -109,7 +136,7 @@ impl Mutation {
             (false, true) => format!("GREEN, not found; wanted {:?}", self.expected()),
             (false, false) => format!("RED for another reason; wanted {:?}, got {}", self.expected(), kinds.join(", ")),
         };
-        (found, format!("mutation {:<16} {what}", self.name()))
+        (found, format!("mutation {:<18} {what}", self.name()))
     }
 }
 
@@ -136,7 +163,7 @@ const OF_CLUSTERS: [(&str, &[Kind]); 6] = [
 /// Kinds of violation one of which must be found with a defect, as `CAMPANILE_FAULT` names it; several stand with semicolons between.
 pub fn expected_of(defect: &str) -> Vec<Kind> {
     let of_one = |part: &str| {
-        let of_node = Mutation::ALL.into_iter().find(|m| part.strip_prefix("mutation:") == Some(m.name()));
+        let of_node = Mutation::ALL.iter().copied().find(|m| part.strip_prefix("mutation:") == Some(m.name()));
         let of_cluster = || OF_CLUSTERS.iter().find(|(name, _)| *name == part).map_or(&[][..], |(_, kinds)| kinds);
         // What a node told before it was durable is gone with the node, and its shards are another's: instants are missing too.
         let more: &[Kind] = match of_node {
@@ -155,9 +182,9 @@ mod tests {
 
     #[test]
     fn names_on_the_command_line_are_those_of_the_node() {
-        assert_eq!(Mutation::ALL.as_slice(), Mutation::value_variants());
+        assert_eq!(Mutation::ALL, Mutation::value_variants());
         for mutation in Mutation::ALL {
-            assert_eq!(Mutation::from_str(mutation.name(), false), Ok(mutation));
+            assert_eq!(Mutation::from_str(mutation.name(), false), Ok(*mutation));
             assert!(!mutation.expected().is_empty());
         }
     }

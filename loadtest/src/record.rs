@@ -6,6 +6,25 @@
 //! Gathered files are also pushed to the disk several times a second. Left to the kernel, half a minute of them (hundreds of MB at
 //! 20,000 runs/s) would go there at once, and the node's syncs, which share the disk, would wait behind them: the harness would
 //! measure itself.
+//!
+//! How callers write each verb ([`crate::lines::CallerLine`]): SENT with the whole request before its first byte leaves, then ACK,
+//! REFUSED (`code`) or UNKNOWN (no answer, `code` says why). A call that is tried again keeps its number `call`. Of one job (or tenant,
+//! or the system) a caller asks one thing at a time.
+//!
+//! | verb | SENT holds | ACK adds |
+//! |---|---|---|
+//! | `CREATE` | `spec` | `job` |
+//! | `EDIT` | `job`, `spec` (the whole new one) | |
+//! | `TRIGGER` | `job`, `key`, `params` | `run` |
+//! | `PAUSE`, `RESUME`, `DELETE` | `job` | |
+//! | `CANCEL`, `DISCARD` | `job`, `run` | |
+//! | `RETRY`, `REDRIVE` | `job`, `run` | `generation` |
+//! | `CONFIRM` | `job`, `run`, `decision` | `generation` |
+//! | `PAUSE_TENANT`, `RESUME_TENANT` | `tenant` | written only when every shard holds it |
+//! | `PAUSE_SYSTEM`, `RESUME_SYSTEM` | | written only when every shard holds it |
+//!
+//! A CREATE without an answer leaves open whether the job exists; its caller looks it up by its name before it gives up. An edit keeps
+//! the kind of the trigger, and edits of FIXED_RATE name `anchorAt`: without it nobody but the node knows the instants.
 
 use crate::{
     limits::{RECORD_BUFFER_BYTES, RECORD_SYNC_MS},
@@ -121,6 +140,23 @@ impl Record {
             if let Some(outcome) = line.outcome {
                 write!(buffer, ",\"outcome\":\"{outcome}\"")?;
             }
+            for (name, payload) in [("params", &line.params), ("result", &line.result)] {
+                if let Some(payload) = payload {
+                    write!(buffer, ",\"{name}\":")?;
+                    serde_json::to_writer(&mut *buffer, payload)?;
+                }
+            }
+            if !line.secrets.is_empty() {
+                buffer.write_all(b",\"secrets\":")?;
+                serde_json::to_writer(&mut *buffer, &line.secrets)?;
+            }
+            if let Some(error) = &line.error {
+                buffer.write_all(b",\"error\":")?;
+                serde_json::to_writer(&mut *buffer, error)?;
+            }
+            if line.permanent {
+                buffer.write_all(b",\"permanent\":true")?;
+            }
             buffer.write_all(b"}")
         });
     }
@@ -191,6 +227,8 @@ mod tests {
                 job: 8,
                 token: u64::MAX,
                 attempt: 2,
+                params: Some(campanile_schema::payload::Payload(r#"{"bodyMs":5,"who":"\"a\""}"#.into())),
+                secrets: [("key".to_owned(), "\"v\"".to_owned())].into(),
                 ..ExecutorLine::up()
             };
             let end = ExecutorLine {
@@ -200,6 +238,11 @@ mod tests {
                 epoch: 3,
                 generation: 4,
                 outcome: Some(AttemptState::NotStarted),
+                params: None,
+                secrets: Default::default(),
+                result: Some(campanile_schema::payload::Payload("[1,null]".into())),
+                error: Some("A \"B\"".to_owned()),
+                permanent: true,
                 ..start.clone()
             };
             let record = Record::open(&path, Duration::from_millis(flush_ms)).unwrap();

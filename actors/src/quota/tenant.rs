@@ -175,6 +175,10 @@ impl Quota {
 
     /// Whether runs a second are limited; in a cluster the node's part may not be known yet.
     pub fn has_rate(&self) -> bool {
+        #[cfg(feature = "faults")]
+        if crate::faults::forget_rate() {
+            return false;
+        }
         self.limit.max_triggers_per_sec > 0.0
     }
 

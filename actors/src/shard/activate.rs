@@ -93,6 +93,15 @@ impl Shard {
         self.state.counter += count;
         let reply = reply.take().unwrap_or_default();
         let error = match turn {
+            #[cfg(feature = "faults")]
+            Turn::Decided(decision)
+                if matches!(command, Command::Trigger { .. }) && crate::faults::refuse_yet_run(now_ms) =>
+            {
+                self.accept(myself, decision, ReplyTo::Nobody, crowded);
+                let told = "concurrencyPolicy FORBID and a run is active; wait for it or cancel it";
+                self.refuse(reply, ApiError::new(ErrorCode::RunActive, told));
+                None
+            }
             Turn::Decided(decision) => {
                 self.accept(myself, decision, reply, crowded);
                 None

@@ -1,9 +1,9 @@
 //! A caller's lines joined to calls, and what they say of each job.
 
-use super::history::{History, Job, Pause, Trigger};
+use super::history::{Asked, Confirmed, History, Job, Pause, Reopened, Trigger, Version};
 use crate::lines::{CallEvent, CallerLine, Verb};
-use campanile_schema::job::JobSpec;
-use std::collections::HashMap;
+use campanile_schema::{job::JobSpec, payload::Payload, view::ConfirmDecision};
+use std::collections::{BTreeMap, HashMap};
 
 #[derive(Default)]
 struct Call {
@@ -15,6 +15,10 @@ struct Call {
     job: Option<u64>,
     spec: Option<JobSpec>,
     key: Option<String>,
+    params: Option<Payload>,
+    tenant: Option<String>,
+    decision: Option<ConfirmDecision>,
+    generation: Option<u32>,
     run: Option<u64>,
 }
 
@@ -29,6 +33,10 @@ impl History {
             call.run = line.run.map(|r| r.0).or(call.run);
             call.key = call.key.take().or(line.key);
             call.spec = call.spec.take().or(line.spec);
+            call.params = call.params.take().or(line.params);
+            call.tenant = call.tenant.take().or(line.tenant);
+            call.decision = call.decision.or(line.decision);
+            call.generation = line.generation.or(call.generation);
             match line.event {
                 CallEvent::Sent => call.sent_us = Some(call.sent_us.unwrap_or(line.t_us)),
                 CallEvent::Ack => call.ack_us = Some(call.ack_us.unwrap_or(line.t_us)),
@@ -53,38 +61,20 @@ impl History {
             self.calls_unknown += 1;
         }
         let refused = call.refused.is_some() && !call.unknown && call.ack_us.is_none();
-        if verb == Verb::Create {
-            if let Some(ack_us) = call.ack_us {
-                match (call.job, call.spec) {
-                    (Some(id), Some(spec)) => {
-                        let job = Job {
-                            id,
-                            spec,
-                            create_sent_us: sent_us,
-                            create_ack_us: ack_us,
-                            pauses: Vec::new(),
-                            deleted: None,
-                            triggers: Vec::new(),
-                            confirmed: Vec::new(),
-                            ledger: Vec::new(),
-                            ledger_error: None,
-                        };
-                        if self.jobs.insert(id, job).is_some() {
-                            self.damaged.push(format!("two creates were acknowledged with the one job id {id}"));
-                        }
-                    }
-                    (_, None) | (None, _) => {
-                        self.damaged.push("an acknowledged create without spec or job id".to_owned())
-                    }
-                }
-            }
-            return;
-        }
         match verb {
-            // Not about one job; their rules are yet to come.
-            Verb::PauseTenant | Verb::ResumeTenant | Verb::PauseSystem | Verb::ResumeSystem => return,
-            Verb::Create
-            | Verb::Edit
+            Verb::Create => self.add_create(call, sent_us, refused),
+            // What was certainly not done changes nothing.
+            Verb::PauseTenant | Verb::ResumeTenant | Verb::PauseSystem | Verb::ResumeSystem if refused => {}
+            Verb::PauseTenant => {
+                let tenant = call.tenant.unwrap_or_default();
+                self.tenant_pauses.entry(tenant).or_default().push(Pause::begun(sent_us, call.ack_us));
+            }
+            Verb::ResumeTenant => {
+                resume(self.tenant_pauses.entry(call.tenant.unwrap_or_default()).or_default(), sent_us, call.ack_us);
+            }
+            Verb::PauseSystem => self.system_pauses.push(Pause::begun(sent_us, call.ack_us)),
+            Verb::ResumeSystem => resume(&mut self.system_pauses, sent_us, call.ack_us),
+            Verb::Edit
             | Verb::Trigger
             | Verb::Pause
             | Verb::Resume
@@ -93,35 +83,104 @@ impl History {
             | Verb::Retry
             | Verb::Redrive
             | Verb::Discard
-            | Verb::Confirm => {}
-        }
-        let Some(job) = call.job.and_then(|id| self.jobs.get_mut(&id)) else {
-            self.damaged.push(format!("a call for job {:?}, which no caller created", call.job));
-            return;
-        };
-        match verb {
-            Verb::Create => {}
-            Verb::Trigger => job.triggers.push(Trigger {
-                key: call.key.unwrap_or_default(),
-                sent_us,
-                ack_us: call.ack_us,
-                run: call.run,
-                refused: call.refused.filter(|_| refused),
-            }),
-            Verb::Pause if !refused => {
-                job.pauses.push(Pause { sent_us, ack_us: call.ack_us, resume_sent_us: None, resume_ack_us: None });
-            }
-            Verb::Resume if !refused => {
-                if let Some(pause) = job.pauses.last_mut() {
-                    pause.resume_sent_us = Some(sent_us);
-                    pause.resume_ack_us = call.ack_us;
-                }
-            }
-            Verb::Delete if !refused => job.deleted = Some((sent_us, call.ack_us)),
-            Verb::Confirm if !refused => job.confirmed.extend(call.run.map(|run| (run, sent_us))),
-            Verb::Pause | Verb::Resume | Verb::Delete | Verb::Confirm => {}
-            Verb::Edit | Verb::Cancel | Verb::Retry | Verb::Redrive | Verb::Discard => {}
-            Verb::PauseTenant | Verb::ResumeTenant | Verb::PauseSystem | Verb::ResumeSystem => {}
+            | Verb::Confirm => match call.job.and_then(|id| self.jobs.get_mut(&id)) {
+                Some(job) => about_job(job, verb, call, sent_us, refused),
+                None => self.damaged.push(format!("a call for job {:?}, which no caller created", call.job)),
+            },
         }
     }
+
+    fn add_create(&mut self, call: Call, sent_us: i64, refused: bool) {
+        let Some(ack_us) = call.ack_us else {
+            if !refused {
+                self.open_creates.push(sent_us);
+            }
+            return;
+        };
+        let (Some(id), Some(spec)) = (call.job, call.spec) else {
+            self.damaged.push("an acknowledged create without spec or job id".to_owned());
+            return;
+        };
+        let job = Job {
+            id,
+            versions: vec![Version { spec: spec.clone(), sent_us, ack_us: Some(ack_us) }],
+            spec,
+            create_sent_us: sent_us,
+            create_ack_us: ack_us,
+            pauses: Vec::new(),
+            pauses_above: Vec::new(),
+            deleted: None,
+            triggers: Vec::new(),
+            confirmed: Vec::new(),
+            canceled: Vec::new(),
+            discarded: Vec::new(),
+            reopened: Vec::new(),
+            ledger: Vec::new(),
+            ledger_error: None,
+        };
+        if self.jobs.insert(id, job).is_some() {
+            self.damaged.push(format!("two creates were acknowledged with the one job id {id}"));
+        }
+    }
+}
+
+fn resume(pauses: &mut [Pause], sent_us: i64, ack_us: Option<i64>) {
+    if let Some(pause) = pauses.last_mut() {
+        pause.resume_sent_us = Some(sent_us);
+        pause.resume_ack_us = ack_us;
+    }
+}
+
+fn about_job(job: &mut Job, verb: Verb, call: Call, sent_us: i64, refused: bool) {
+    let asked = call.run.map(|run| Asked { run, sent_us, ack_us: call.ack_us });
+    match verb {
+        Verb::Trigger => job.triggers.push(Trigger {
+            key: call.key.unwrap_or_default(),
+            params: call.params,
+            sent_us,
+            ack_us: call.ack_us,
+            run: call.run,
+            refused: call.refused.filter(|_| refused),
+        }),
+        // What was certainly not done changes nothing.
+        Verb::Edit
+        | Verb::Pause
+        | Verb::Resume
+        | Verb::Delete
+        | Verb::Cancel
+        | Verb::Retry
+        | Verb::Redrive
+        | Verb::Discard
+        | Verb::Confirm
+            if refused => {}
+        Verb::Edit => {
+            let before = job.versions.last().map(|version| version.spec.secret_params.clone()).unwrap_or_default();
+            job.versions.extend(call.spec.map(|spec| edited(spec, &before, (sent_us, call.ack_us))));
+        }
+        Verb::Pause => job.pauses.push(Pause::begun(sent_us, call.ack_us)),
+        Verb::Resume => resume(&mut job.pauses, sent_us, call.ack_us),
+        Verb::Delete => job.deleted = Some((sent_us, call.ack_us)),
+        Verb::Cancel => job.canceled.extend(asked),
+        Verb::Discard => job.discarded.extend(asked),
+        Verb::Retry | Verb::Redrive => {
+            job.reopened.extend(asked.map(|asked| Reopened { asked, generation: call.generation }));
+        }
+        Verb::Confirm => {
+            let decision = call.decision.unwrap_or(ConfirmDecision::Rerun);
+            job.confirmed.extend(asked.map(|asked| Confirmed { asked, decision }));
+        }
+        Verb::Create | Verb::PauseTenant | Verb::ResumeTenant | Verb::PauseSystem | Verb::ResumeSystem => {}
+    }
+}
+
+/// What a reader sees in place of a secret; given back in an edit it keeps the secret.
+const KEPT: &str = "***";
+
+fn edited(mut spec: JobSpec, before: &BTreeMap<String, String>, (sent_us, ack_us): (i64, Option<i64>)) -> Version {
+    for (name, value) in spec.secret_params.iter_mut().filter(|(_, value)| *value == KEPT) {
+        if let Some(kept) = before.get(name) {
+            value.clone_from(kept);
+        }
+    }
+    Version { spec, sent_us, ack_us }
 }

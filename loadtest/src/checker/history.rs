@@ -3,13 +3,15 @@
 use super::verdict::Counts;
 use crate::lines::{ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta};
 use campanile_schema::{
+    event::SkipReason,
     job::JobSpec,
+    payload::Payload,
     record::{AttemptState, RunState, Source},
     time::Timestamp,
-    view::LedgerView,
+    view::{ConfirmDecision, LedgerView},
 };
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The last part of an id is its slot, which tells its shard.
 const SLOTS: u64 = 4096;
@@ -23,10 +25,55 @@ pub struct Pause {
     pub resume_ack_us: Option<i64>,
 }
 
+impl Pause {
+    pub(super) fn begun(sent_us: i64, ack_us: Option<i64>) -> Self {
+        Self { sent_us, ack_us, resume_sent_us: None, resume_ack_us: None }
+    }
+
+    /// When it was certainly over; the end of time when nobody knows.
+    pub fn over_us(&self) -> i64 {
+        self.resume_ack_us.unwrap_or(i64::MAX / 2)
+    }
+}
+
+/// A definition of a job, from a create or an edit.
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub spec: JobSpec,
+    pub sent_us: i64,
+    /// None: nobody knows whether it was done.
+    pub ack_us: Option<i64>,
+}
+
+/// A call about a run that was not refused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked {
+    pub run: u64,
+    pub sent_us: i64,
+    pub ack_us: Option<i64>,
+}
+
+/// A person's decision about a run that waited for one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Confirmed {
+    pub asked: Asked,
+    pub decision: ConfirmDecision,
+}
+
+/// A run that was started again by hand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reopened {
+    pub asked: Asked,
+    /// The generation that the answer named.
+    pub generation: Option<u32>,
+}
+
 /// A manual trigger as its caller saw it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trigger {
     pub key: String,
+    /// What was asked to be laid over the job's params.
+    pub params: Option<Payload>,
     pub sent_us: i64,
     pub ack_us: Option<i64>,
     pub run: Option<u64>,
@@ -38,17 +85,41 @@ pub struct Trigger {
 #[derive(Clone, Debug)]
 pub struct Job {
     pub id: u64,
+    /// As it was created.
     pub spec: JobSpec,
+    /// The create, and each edit that was not refused, in order.
+    pub versions: Vec<Version>,
     pub create_sent_us: i64,
     pub create_ack_us: i64,
     pub pauses: Vec<Pause>,
+    /// Pauses of its tenant and of the system, with the reason that instants get.
+    pub pauses_above: Vec<(Pause, SkipReason)>,
     /// Sent, acknowledged.
     pub deleted: Option<(i64, Option<i64>)>,
     pub triggers: Vec<Trigger>,
-    /// Runs that a person allowed to run again, with the moment the word was sent.
-    pub confirmed: Vec<(u64, i64)>,
+    pub confirmed: Vec<Confirmed>,
+    pub canceled: Vec<Asked>,
+    pub discarded: Vec<Asked>,
+    /// Retries and redrives.
+    pub reopened: Vec<Reopened>,
     pub ledger: Vec<LedgerView>,
     pub ledger_error: Option<String>,
+}
+
+impl Job {
+    /// Definitions that may have been in force at some moment from `from_us` to `to_us`.
+    pub fn in_force(&self, from_us: i64, to_us: i64) -> impl Iterator<Item = &JobSpec> {
+        self.versions.iter().enumerate().filter_map(move |(n, version)| {
+            // A later one that was acknowledged has taken its place.
+            let replaced_us = self.versions.iter().skip(n + 1).find_map(|later| later.ack_us).unwrap_or(i64::MAX);
+            (version.sent_us <= to_us && from_us <= replaced_us).then_some(&version.spec)
+        })
+    }
+
+    /// Pauses of the job, its tenant and the system.
+    pub fn all_pauses(&self) -> impl Iterator<Item = &Pause> {
+        self.pauses.iter().chain(self.pauses_above.iter().map(|(pause, _)| pause))
+    }
 }
 
 /// What the checker needs of a `RunView`.
@@ -67,6 +138,10 @@ pub struct Run {
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub wait_reason: Option<String>,
+    #[serde(default)]
+    pub dead_letter: bool,
+    #[serde(default)]
+    pub result: Option<Payload>,
     pub attempts: Vec<Attempt>,
 }
 
@@ -78,8 +153,13 @@ pub struct Attempt {
     pub generation: u32,
     pub token: u64,
     pub state: AttemptState,
+    pub executor_id: String,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
+    #[serde(default)]
+    pub error_code: Option<String>,
+    #[serde(default)]
+    pub permanent: bool,
 }
 
 impl Run {
@@ -102,6 +182,11 @@ pub struct Body {
     pub generation: u32,
     pub epoch: u64,
     pub logical: Option<i64>,
+    pub params: Option<Payload>,
+    pub secrets: BTreeMap<String, String>,
+    pub result: Option<Payload>,
+    pub error: Option<String>,
+    pub permanent: bool,
 }
 
 /// An executor process.
@@ -168,6 +253,10 @@ pub struct History {
     /// Creates that were acknowledged without a job id, and lines that cannot be read: file, line, why.
     pub damaged: Vec<String>,
     pub calls_unknown: u64,
+    /// When creates were sent of which nobody knows whether they were done.
+    pub open_creates: Vec<i64>,
+    pub tenant_pauses: HashMap<String, Vec<Pause>>,
+    pub system_pauses: Vec<Pause>,
     pub torn_lines: u64,
     /// Ids that `runs.jsonl` holds more than once.
     pub runs_repeated: Vec<u64>,
@@ -197,13 +286,21 @@ impl History {
                     generation: line.generation,
                     epoch: line.epoch,
                     logical: line.logical,
+                    params: line.params,
+                    secrets: line.secrets,
+                    result: None,
+                    error: None,
+                    permanent: false,
                 }),
                 ExecutorEvent::End => {
                     let body = self.bodies.get_mut(&line.run).and_then(|b| {
                         b.iter_mut().rev().find(|b| b.executor == executor && b.token == line.token && b.end.is_none())
                     });
                     match (body, line.outcome) {
-                        (Some(body), Some(outcome)) => body.end = Some((line.t_us, outcome)),
+                        (Some(body), Some(outcome)) => {
+                            body.end = Some((line.t_us, outcome));
+                            (body.result, body.error, body.permanent) = (line.result, line.error, line.permanent);
+                        }
                         (None, _) | (_, None) => {
                             self.damaged.push(format!(
                                 "{name}: an end of run {} token {} without its start or outcome",
@@ -270,6 +367,11 @@ impl History {
         if let Some(from_us) = down_since {
             self.outages.push(Outage { from_us, to_us: i64::MAX, restored });
         }
+        for job in self.jobs.values_mut() {
+            let tenant = self.tenant_pauses.get(&job.spec.tenant_id).map(Vec::as_slice).unwrap_or_default();
+            job.pauses_above = tenant.iter().map(|pause| (*pause, SkipReason::TenantPaused)).collect();
+            job.pauses_above.extend(self.system_pauses.iter().map(|pause| (*pause, SkipReason::SystemPaused)));
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -299,6 +401,11 @@ impl History {
     pub fn shard_of(&self, job: u64) -> Option<u16> {
         let shards = self.meta.as_ref()?.shards.filter(|shards| *shards > 0)?;
         u16::try_from(job % SLOTS % u64::from(shards)).ok()
+    }
+
+    /// The executor process that the record names for an attempt.
+    pub fn executor_of(&self, attempt: &Attempt) -> Option<&Executor> {
+        self.executors.iter().find(|executor| executor.name == attempt.executor_id)
     }
 
     /// The moment an executor stopped living; `i64::MAX` when it was never killed.

@@ -16,7 +16,10 @@ mod story;
 mod tests;
 mod verdict;
 
-pub use history::{Attempt, Body, Disturbance, Executor, History, Job, Outage, Pause, Run, Trigger};
+pub use history::{
+    Asked, Attempt, Body, Confirmed, Disturbance, Executor, History, Job, Outage, Pause, Reopened, Run, Trigger,
+    Version,
+};
 pub use load::LoadError;
 pub use oracle::{Oracle, OracleError};
 pub use verdict::{Counts, Findings, Kind, Verdict, Violation};
@@ -41,5 +44,12 @@ pub fn check(history: &History) -> Verdict {
     rules::overlap::check(history, &mut findings);
     rules::quotas::check(history, &mut findings);
     rules::ran::check(history, &mut findings);
+    rules::causes::check(history, &mut findings);
+    rules::lateness::check(history, &mut findings);
+    rules::retries::check(history, &mut findings);
+    rules::order::check(history, &mut findings);
+    rules::payloads::check(history, &mut findings);
+    rules::queues::check(history, &mut findings);
+    rules::silence::check(history, &mut findings);
     findings.into_verdict()
 }

@@ -55,6 +55,23 @@ kinds! {
     RateExceeded = "far more runs of a tenant began than its rate allows",
     StaleAccepted = "a result was accepted under a token that a later attempt had superseded",
     SkippedYetRan = "a body ran for an instant that the ledger says did not fire",
+    BodyOfNobody = "a body of a job that no caller created",
+    StartedLate = "a body started late, and nothing held it back",
+    CreatedAtUntrue = "a run was not made when the node says",
+    EndedWithoutCause = "a run or an attempt ended, and nobody wrote down a cause",
+    AttemptEndInvented = "an attempt timed out before its time was over, or was canceled by nobody",
+    RetryMissing = "a run failed for good with attempts left",
+    BackoffNotKept = "a run was tried again sooner or later than its policy says",
+    DeadLetterWrong = "a run that failed for good is no dead letter, or another is one",
+    OrderBroken = "runs of one job did not begin in their order",
+    ParamsWrong = "a body got other params or secrets than its job and caller gave",
+    PayloadChanged = "the history shows another result or error than the body handed in",
+    DelaySilent = "a job with a fixed delay fell silent",
+    QueueNotFull = "an instant was skipped for a full queue that was not full",
+    ConfirmationUndue = "a person was asked about a job that is idempotent",
+    StartedAfterCancel = "a body started after an acknowledged cancel of its run",
+    ReopenLost = "an acknowledged retry or redrive is not there",
+    ReopenUnasked = "a generation of a run that nobody asked for",
 }
 
 impl fmt::Display for Kind {

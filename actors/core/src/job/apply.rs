@@ -35,6 +35,10 @@ pub fn created(job: JobId, spec: impl Into<Arc<StoredJob>>, at_ms: i64) -> Job {
     if let campanile_schema::stored::StoredTrigger::Once { at_ms: due } = job.def.trigger {
         job.hot.cursor_ms = job.hot.cursor_ms.min(due - 1);
     }
+    #[cfg(feature = "faults")]
+    if crate::faults::active(crate::faults::Mutation::DelaySilent) && job.schedule.is_fixed_delay() {
+        job.hot.delay_base_ms += 15_000;
+    }
     job.refresh_next_due();
     job
 }

@@ -224,6 +224,10 @@ impl Job {
         if faults::active(Mutation::FireEarly) {
             return at_ms - 3_000;
         }
+        #[cfg(feature = "faults")]
+        if faults::strikes(Mutation::FireLate, at_ms) {
+            return at_ms + 8_000;
+        }
         if self.def.jitter_sec == 0 {
             return at_ms;
         }

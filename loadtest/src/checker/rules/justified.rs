@@ -2,13 +2,14 @@
 //! paused, nothing is missed while the node was up.
 
 use super::{
+    lateness::jitter_us,
     outcomes::{entries, is_window, last_of},
-    windows::{Expect, expect, may_be_paused},
+    windows::{Expect, expect, may_be_paused, may_be_paused_above},
 };
 use crate::checker::{Disturbance, Findings, History, Job, Kind, Outage};
 use campanile_schema::{
     event::{Outcome, SkipReason},
-    job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
+    job::{ConcurrencyPolicy, JobSpec, MisfirePolicy, Trigger},
     limits::LATE_MS,
     view::LedgerEntryView,
 };
@@ -49,7 +50,8 @@ fn justified(history: &History, job: &Job, entry: &LedgerEntryView) -> Result<()
                 return Ok(());
             };
             let late_ms = run.created_at.0 - first;
-            if entry.outcome == Outcome::Fired && late_ms > LATE_MS + READING_MS {
+            // Late is what begins after its jitter.
+            if entry.outcome == Outcome::Fired && late_ms > LATE_MS + READING_MS + jitter_us(job) / 1000 {
                 return Err(format!("the run was made {late_ms} ms after the instant, which is late"));
             }
             if entry.outcome == Outcome::FiredLate && late_ms < LATE_MS - READING_MS {
@@ -60,16 +62,16 @@ fn justified(history: &History, job: &Job, entry: &LedgerEntryView) -> Result<()
         Outcome::Coalesced => {
             not_while_paused(job, first)?;
             not_while_paused(job, last)?;
-            if misfire(&job.spec.trigger) != Some(MisfirePolicy::FireOnceNow) {
-                return Err(format!("its misfire policy is {:?}", misfire(&job.spec.trigger)));
-            }
+            misfires_by(history, job, entry, MisfirePolicy::FireOnceNow)?;
             disturbed(history, job, first)
         }
         Outcome::Skipped | Outcome::Missed => {
             let Some(reason) = entry.reason else {
                 return Err("without a reason".to_owned());
             };
-            if expect(job, first) == Expect::Paused && reason != SkipReason::Paused {
+            let names_pause =
+                matches!(reason, SkipReason::Paused | SkipReason::TenantPaused | SkipReason::SystemPaused);
+            if expect(job, first) == Expect::Paused && !names_pause {
                 return Err("the job was paused, which is the reason to name".to_owned());
             }
             skipped(history, job, reason, entry)
@@ -96,6 +98,7 @@ fn not_while_paused(job: &Job, at_ms: i64) -> Result<(), String> {
 fn skipped(history: &History, job: &Job, reason: SkipReason, entry: &LedgerEntryView) -> Result<(), String> {
     let (first, last) = (entry.logical_time.0, last_of(entry));
     let policy = job.spec.concurrency_policy;
+    let has_policy = |wanted: ConcurrencyPolicy| in_force(history, job, entry).any(|s| s.concurrency_policy == wanted);
     match reason {
         SkipReason::Paused => {
             let paused = may_be_paused(job, first) && may_be_paused(job, last);
@@ -105,10 +108,10 @@ fn skipped(history: &History, job: &Job, reason: SkipReason, entry: &LedgerEntry
                 Err("no caller paused it then".to_owned())
             }
         }
-        SkipReason::RunActive if policy != ConcurrencyPolicy::Forbid => {
+        SkipReason::RunActive if !has_policy(ConcurrencyPolicy::Forbid) => {
             Err(format!("its concurrency policy is {policy}"))
         }
-        SkipReason::OneQueued if policy != ConcurrencyPolicy::QueueOne => {
+        SkipReason::OneQueued if !has_policy(ConcurrencyPolicy::QueueOne) => {
             Err(format!("its concurrency policy is {policy}"))
         }
         SkipReason::RunActive | SkipReason::OneQueued => {
@@ -116,28 +119,65 @@ fn skipped(history: &History, job: &Job, reason: SkipReason, entry: &LedgerEntry
             active_run(history, job, last)
         }
         SkipReason::Misfire => {
-            if misfire(&job.spec.trigger) != Some(MisfirePolicy::Skip) {
-                return Err(format!("its misfire policy is {:?}", misfire(&job.spec.trigger)));
-            }
+            misfires_by(history, job, entry, MisfirePolicy::Skip)?;
             disturbed(history, job, first)
         }
         SkipReason::CatchUpCap => {
-            if misfire(&job.spec.trigger) != Some(MisfirePolicy::FireAllMissed) {
-                return Err(format!("its misfire policy is {:?}", misfire(&job.spec.trigger)));
-            }
+            misfires_by(history, job, entry, MisfirePolicy::FireAllMissed)?;
             disturbed(history, job, first)
         }
-        // A bounded queue was full: shown and counted, never silent.
+        // Judged by `queues`.
         SkipReason::QueueFull => Ok(()),
         SkipReason::TenantPaused | SkipReason::SystemPaused => {
-            Err("no caller paused the tenant or the system".to_owned())
+            let may = |at: i64| may_be_paused_above(job, reason, at, decided_by_ms(history, job, at));
+            if may(first) && may(last) {
+                Ok(())
+            } else {
+                Err("no caller paused the tenant or the system then".to_owned())
+            }
         }
         SkipReason::Quarantined => Err("the job's actor failed again and again".to_owned()),
         SkipReason::Window => Err("the instant is inside the trigger's window".to_owned()),
-        SkipReason::Deleted if job.deleted.is_some() => Ok(()),
-        SkipReason::Deleted => Err("no caller deleted it".to_owned()),
-        SkipReason::Edited => Err("no caller edited it".to_owned()),
+        SkipReason::Deleted => match job.deleted {
+            Some((sent_us, ack_us)) if closed_by(history, job, entry, sent_us, ack_us) => Ok(()),
+            Some(_) => Err("it was due long before its job was deleted".to_owned()),
+            None => Err("no caller deleted it".to_owned()),
+        },
+        SkipReason::Edited => {
+            let mut edits = job.versions.iter().skip(1);
+            if edits.any(|edit| closed_by(history, job, entry, edit.sent_us, edit.ack_us)) {
+                Ok(())
+            } else {
+                Err("no caller edited it then".to_owned())
+            }
+        }
         SkipReason::Restored => restored(history, first, last),
+    }
+}
+
+/// A delete or an edit closes what is due by then and was not yet decided.
+fn closed_by(history: &History, job: &Job, entry: &LedgerEntryView, sent_us: i64, ack_us: Option<i64>) -> bool {
+    let first = entry.logical_time.0;
+    let in_turn = in_force(history, job, entry).any(|s| misfire(&s.trigger) == Some(MisfirePolicy::FireAllMissed));
+    let undecided = decided_by_ms(history, job, first).saturating_mul(1000) >= sent_us || in_turn;
+    undecided && ack_us.is_none_or(|ack_us| last_of(entry).saturating_mul(1000) <= ack_us)
+}
+
+/// Definitions that may have been in force when the entry was decided.
+fn in_force<'a>(
+    history: &History,
+    job: &'a Job,
+    entry: &LedgerEntryView,
+) -> impl Iterator<Item = &'a JobSpec> + use<'a> {
+    let by_us = decided_by_ms(history, job, last_of(entry)).saturating_mul(1000);
+    job.in_force(entry.logical_time.0.saturating_mul(1000), by_us)
+}
+
+fn misfires_by(history: &History, job: &Job, entry: &LedgerEntryView, wanted: MisfirePolicy) -> Result<(), String> {
+    if in_force(history, job, entry).any(|spec| misfire(&spec.trigger) == Some(wanted)) {
+        Ok(())
+    } else {
+        Err(format!("its misfire policy is {:?}", misfire(&job.spec.trigger)))
     }
 }
 
@@ -179,7 +219,7 @@ fn restored(history: &History, first: i64, last: i64) -> Result<(), String> {
 
 /// Another run of the job was active when the instant was decided.
 fn active_run(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
-    let decided_by = decided_by_ms(history, at_ms);
+    let decided_by = decided_by_ms(history, job, at_ms);
     let active = history
         .runs_of
         .get(&job.id)
@@ -191,11 +231,18 @@ fn active_run(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
     if active { Ok(()) } else { Err("no other run of the job was active".to_owned()) }
 }
 
-/// By when a node had to decide the instant: at once, or soon after it was back.
-fn decided_by_ms(history: &History, at_ms: i64) -> i64 {
-    let outage_end =
-        history.outages.iter().find(|o| touches(o.from_us, o.to_us, at_ms)).map_or(at_ms, |o| o.to_us / 1000);
-    outage_end.max(at_ms).saturating_add(DECIDED_WITHIN_MS)
+/// By when a node had to decide the instant: at once, or soon after the job was served again.
+pub(super) fn decided_by_ms(history: &History, job: &Job, at_ms: i64) -> i64 {
+    let shard = history.shard_of(job.id);
+    let outages = history.outages.iter().map(|o| (o.from_us, o.to_us));
+    let acts = history.disturbances.iter().filter(|d| d.is_about(shard)).map(|d| (d.from_us, d.to_us));
+    let after_ms = outages
+        .chain(acts)
+        .filter(|(from, to)| touches(*from, *to, at_ms))
+        .map(|(_, to)| to / 1000)
+        .max()
+        .unwrap_or(at_ms);
+    after_ms.max(at_ms).saturating_add(DECIDED_WITHIN_MS + jitter_us(job) / 1000)
 }
 
 fn touches(from_us: i64, to_us: i64, at_ms: i64) -> bool {
@@ -208,10 +255,7 @@ fn disturbed(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
     let by_act = |d: &Disturbance| d.is_about(shard) && touches(d.from_us, d.to_us, at_ms);
     let by_outage =
         history.outages.iter().any(|o| touches(o.from_us, o.to_us, at_ms)) || history.disturbances.iter().any(by_act);
-    let by_pause = job.pauses.iter().any(|p| {
-        let end_us = p.resume_ack_us.unwrap_or(i64::MAX / 2);
-        touches(p.sent_us, end_us, at_ms)
-    });
+    let by_pause = job.all_pauses().any(|p| touches(p.sent_us, p.over_us(), at_ms));
     if by_outage || by_pause { Ok(()) } else { Err("the node was up and the job enabled".to_owned()) }
 }
 

@@ -1,13 +1,20 @@
 //! The rules, one file for each subject. A rule reads the history and adds what it finds; none depends on another's result.
 
 pub mod acknowledged;
+pub mod causes;
 pub mod export;
 pub mod justified;
+pub mod lateness;
+pub mod order;
 pub mod outcomes;
 pub mod overlap;
+pub mod payloads;
+pub mod queues;
 pub mod quotas;
 pub mod ran;
 pub mod repeats;
+pub mod retries;
 pub mod runs;
+pub mod silence;
 pub mod starts;
 mod windows;

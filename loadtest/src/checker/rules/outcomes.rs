@@ -3,19 +3,18 @@
 
 use super::{
     justified::misfire,
+    lateness::jitter_us,
     runs::waits_for_a_person,
     windows::{Expect, expect},
 };
-use crate::checker::{Findings, History, Job, Kind, Oracle};
+use crate::checker::{Findings, History, Job, Kind, Oracle, OracleError};
 use campanile_schema::{
     event::{Outcome, SkipReason},
     job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
     record::Source,
     view::LedgerEntryView,
 };
-
-/// What a FIXED_DELAY job may be behind the end of its last run before it counts as silent, milliseconds.
-const DELAY_SLACK_MS: i64 = 2_000;
+use std::{collections::BTreeMap, mem::discriminant};
 
 pub fn check(history: &History, found: &mut Findings<'_>) {
     let Some(until_ms) = history.meta.as_ref().map(|m| m.until_ms) else {
@@ -28,16 +27,86 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
             continue;
         }
         pages_join(job, found);
-        match oracle.due(&job.spec, job.create_sent_us.div_euclid(1000), until_ms) {
+        if let [only] = job.versions.as_slice()
+            && let Trigger::Once { at: None, delay_sec: Some(delay_sec), .. } = &only.spec.trigger
+        {
+            once_after(job, i64::try_from(*delay_sec).unwrap_or(i64::MAX / 2_000_000), until_ms, found);
+            continue;
+        }
+        match due_of(&mut oracle, job, until_ms) {
             Ok(Some(due)) => by_instant(job, &due, until_ms, held_after(history, job), found),
             Ok(None) => {
-                if let Trigger::FixedDelay { every_sec, end_at, .. } = &job.spec.trigger {
-                    let last_ms = end_at.map_or(until_ms, |e| e.0.min(until_ms));
-                    delays(history, job, i64::try_from(*every_sec).unwrap_or(i64::MAX / 1000) * 1000, last_ms, found);
+                let every = job.versions.iter().filter_map(|version| match &version.spec.trigger {
+                    Trigger::FixedDelay { every_sec, .. } => i64::try_from(*every_sec).ok()?.checked_mul(1000),
+                    Trigger::Cron { .. } | Trigger::FixedRate { .. } | Trigger::Once { .. } | Trigger::Manual {} => {
+                        None
+                    }
+                });
+                if let Some(every_ms) = every.min() {
+                    delays(history, job, every_ms, found);
                 }
             }
             Err(error) => found.of_job(Kind::NotCheckable, job.id, None, error.0),
         }
+    }
+}
+
+/// Due instants of all definitions that a job had, ascending; true: the definition was certainly in force. None: the clock does not
+/// give them.
+fn due_of(oracle: &mut Oracle, job: &Job, until_ms: i64) -> Result<Option<Vec<(i64, bool)>>, OracleError> {
+    if let [only] = job.versions.as_slice() {
+        let due = oracle.due(&only.spec, only.sent_us.div_euclid(1000), until_ms)?;
+        return Ok(due.map(|due| due.into_iter().map(|at| (at, true)).collect()));
+    }
+    let mut all: BTreeMap<i64, bool> = BTreeMap::new();
+    for (n, version) in job.versions.iter().enumerate() {
+        let later = job.versions.get(n + 1..).unwrap_or_default();
+        let to_us = later.iter().find_map(|edit| edit.ack_us).unwrap_or(i64::MAX);
+        let sure_to_us = later.first().map_or(i64::MAX, |edit| edit.sent_us);
+        let to_ms = until_ms.min(to_us.div_euclid(1000));
+        let Some(due) = oracle.due(&version.spec, version.sent_us.div_euclid(1000), to_ms)? else {
+            return if job.versions.iter().all(|v| discriminant(&v.spec.trigger) == discriminant(&version.spec.trigger))
+            {
+                Ok(None)
+            } else {
+                Err(OracleError("an edit changed the kind of the trigger".to_owned()))
+            };
+        };
+        for at in due {
+            let at_us = at.saturating_mul(1000);
+            let sure = version.ack_us.is_some_and(|ack_us| at_us > ack_us) && at_us < sure_to_us;
+            *all.entry(at).or_default() |= sure || (n == 0 && at_us < sure_to_us);
+        }
+    }
+    Ok(Some(all.into_iter().collect()))
+}
+
+/// ONCE with a delay: one instant, at the delay after a moment between the request and its acknowledgement.
+fn once_after(job: &Job, delay_sec: i64, until_ms: i64, found: &mut Findings<'_>) {
+    let delay_ms = delay_sec.saturating_mul(1000);
+    let from_ms = job.create_sent_us.div_euclid(1000).saturating_add(delay_ms);
+    let to_ms = job.create_ack_us.div_euclid(1000).saturating_add(delay_ms + 1);
+    found.counts.due_instants += 1;
+    let mut count = 0;
+    for entry in entries(job).filter(|entry| !is_window(entry)) {
+        *found.counts.outcomes.entry(entry.outcome.to_string()).or_default() += entry.count;
+        count += entry.count;
+        if entry.logical_time.0 < from_ms || last_of(entry) > to_ms {
+            let text = format!(
+                "{} for {}; job {} is due once, between {from_ms} and {to_ms}",
+                entry.outcome, entry.logical_time, job.id
+            );
+            found.of_job(Kind::OutcomeUndue, job.id, Some(entry.logical_time.0), text);
+        }
+    }
+    if count > 1 {
+        let text = format!("job {}, which is due once, has {count} outcomes", job.id);
+        found.of_job(Kind::OutcomeDoubled, job.id, Some(from_ms), text);
+    }
+    let required = [from_ms, to_ms].into_iter().all(|at| matches!(expect(job, at), Expect::Required | Expect::Paused));
+    if count == 0 && required && to_ms <= until_ms {
+        let text = format!("job {}, which is due between {from_ms} and {to_ms}, has no outcome", job.id);
+        found.of_job(Kind::OutcomeMissing, job.id, Some(to_ms), text);
     }
 }
 
@@ -92,7 +161,8 @@ fn held_after(history: &History, job: &Job) -> i64 {
     }
 }
 
-fn by_instant(job: &Job, due: &[i64], until_ms: i64, held_after_ms: i64, found: &mut Findings<'_>) {
+fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms: i64, found: &mut Findings<'_>) {
+    let due: Vec<i64> = instants.iter().map(|(at, _)| *at).collect();
     found.counts.due_instants += due.len() as u64;
     let mut outcomes = vec![0_u32; due.len()];
     for entry in entries(job) {
@@ -113,7 +183,10 @@ fn by_instant(job: &Job, due: &[i64], until_ms: i64, held_after_ms: i64, found: 
             found.of_job(Kind::OutcomeUndue, job.id, Some(first), text);
             continue;
         }
-        if covered != entry.count || due.get(start) != Some(&first) || due.get(end - 1) != Some(&last) {
+        // Near an edit only some of them were due.
+        let sure = instants.get(start..end).unwrap_or_default().iter().filter(|(_, sure)| *sure).count() as u64;
+        let counts = sure <= entry.count && entry.count <= covered;
+        if !counts || due.get(start) != Some(&first) || due.get(end - 1) != Some(&last) {
             let text = format!(
                 "{what} says {} instants from {first} to {last}; the oracle counts {covered} in it",
                 entry.count
@@ -125,7 +198,7 @@ fn by_instant(job: &Job, due: &[i64], until_ms: i64, held_after_ms: i64, found: 
             *n += 1;
         }
     }
-    for (at_ms, outcomes) in due.iter().copied().zip(outcomes) {
+    for ((at_ms, sure), outcomes) in instants.iter().copied().zip(outcomes) {
         if outcomes > 1 {
             let text = format!("the instant {at_ms} of job {} '{}' has {outcomes} outcomes", job.id, job.spec.name);
             found.of_job(Kind::OutcomeDoubled, job.id, Some(at_ms), text);
@@ -134,7 +207,9 @@ fn by_instant(job: &Job, due: &[i64], until_ms: i64, held_after_ms: i64, found: 
             Expect::Required | Expect::Paused => true,
             Expect::Free | Expect::StillPaused | Expect::Deleted => false,
         };
-        if outcomes == 0 && required && at_ms <= until_ms.min(held_after_ms) {
+        // Until its jitter is over it is not decided.
+        let decided = at_ms.saturating_add(jitter_us(job) / 1000) <= until_ms && at_ms <= held_after_ms;
+        if outcomes == 0 && required && sure && decided {
             let told_to = job.ledger.last().map_or(0, |p| p.to.0);
             let text = format!(
                 "the instant {at_ms} of job {} '{}' has no outcome (ledger told to {told_to})",
@@ -145,8 +220,8 @@ fn by_instant(job: &Job, due: &[i64], until_ms: i64, held_after_ms: i64, found: 
     }
 }
 
-/// FIXED_DELAY: no instant earlier than `every` after the run before it became final, and no silence after the last.
-fn delays(history: &History, job: &Job, every_ms: i64, last_ms: i64, found: &mut Findings<'_>) {
+/// FIXED_DELAY: no instant earlier than `every` after the run before it became final. `silence` judges that it goes on.
+fn delays(history: &History, job: &Job, every_ms: i64, found: &mut Findings<'_>) {
     for entry in entries(job) {
         *found.counts.outcomes.entry(entry.outcome.to_string()).or_default() += entry.count;
         found.counts.due_instants += entry.count;
@@ -171,18 +246,5 @@ fn delays(history: &History, job: &Job, every_ms: i64, last_ms: i64, found: &mut
             );
             found.of_run(Kind::OutcomeUndue, job.id, after.run_id, Some(*logical), text);
         }
-    }
-    let undisturbed = job.pauses.is_empty() && job.deleted.is_none();
-    let next_ms = match runs.last() {
-        Some((_, run)) => run.ended_at.map(|ended| ended.0 + every_ms),
-        None => Some(job.create_ack_us / 1000 + every_ms),
-    };
-    if let Some(next_ms) = next_ms
-        && undisturbed
-        && next_ms + DELAY_SLACK_MS <= last_ms
-        && entries(job).all(|e| last_of(e) < next_ms)
-    {
-        let text = format!("nothing happened at {next_ms}, {every_ms} ms after the last run of job {} ended", job.id);
-        found.of_job(Kind::OutcomeMissing, job.id, Some(next_ms), text);
     }
 }

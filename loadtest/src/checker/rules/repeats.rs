@@ -45,7 +45,17 @@ fn reason(history: &History, run: &Run, before: &Body, after: &Body, found: &mut
         found.of_run(Kind::DoubleStartUnexplained, run.job_id, run.run_id, before.logical, text);
         return;
     };
+    let unasked = old.generation == new.generation
+        && history.jobs.get(&run.job_id).is_some_and(|job| {
+            let mut specs = job.in_force(before.start_us, after.start_us);
+            specs.all(|spec| !spec.idempotent)
+                && !job.confirmed.iter().any(|c| c.asked.run == run.run_id && c.asked.sent_us <= after.start_us)
+        });
     match old.state {
+        AttemptState::Failed | AttemptState::Timeout if unasked => {
+            let text = format!("{what} is {} and the job is not idempotent", old.state);
+            found.of_run(Kind::NotIdempotentAgain, run.job_id, run.run_id, before.logical, text);
+        }
         AttemptState::Failed | AttemptState::Timeout | AttemptState::Canceled | AttemptState::NotStarted => {
             found.counts.restarts_explained += 1;
         }
@@ -64,10 +74,7 @@ fn reason(history: &History, run: &Run, before: &Body, after: &Body, found: &mut
                     executor_name(history, before)
                 );
                 found.of_run(Kind::LostWithoutCause, run.job_id, run.run_id, before.logical, text);
-            } else if history.jobs.get(&run.job_id).is_some_and(|job| {
-                !job.spec.idempotent
-                    && !job.confirmed.iter().any(|(id, sent_us)| *id == run.run_id && *sent_us <= after.start_us)
-            }) {
+            } else if unasked {
                 let text = format!("{what} is LOST and the job is not idempotent");
                 found.of_run(Kind::NotIdempotentAgain, run.job_id, run.run_id, before.logical, text);
             } else {
@@ -78,7 +85,7 @@ fn reason(history: &History, run: &Run, before: &Body, after: &Body, found: &mut
 }
 
 /// The executor died before the attempt was given up, or nobody could hear it for a lease, or whoever heard how it ended forgot it.
-fn lease_was_lost(history: &History, body: &Body, lost_ms: i64) -> bool {
+pub(super) fn lease_was_lost(history: &History, body: &Body, lost_ms: i64) -> bool {
     let lost_us = lost_ms.saturating_add(LEASE_SLACK_MS).saturating_mul(1000);
     let lease_us =
         history.meta.as_ref().map_or(campanile_schema::limits::LEASE_MS, |m| m.lease_ms).saturating_sub(LEASE_SLACK_MS)

@@ -7,11 +7,14 @@ use campanile_schema::{
     limits::ATTEMPTS_KEPT,
     record::{AttemptState, Source},
 };
+use std::collections::BTreeMap;
 
 /// How much earlier than its instant a body may start, microseconds. One machine, one clock: not at all.
 const EARLY_US: i64 = 0;
-/// Around an executor's death its last lines may be lost, microseconds.
+/// Lines that an executor wrote so long before its death may be lost, microseconds.
 const LAST_LINES_US: i64 = 1_000_000;
+/// An assignment may be so long under way to its executor, microseconds.
+const UNDER_WAY_US: i64 = 2_000_000;
 
 pub fn check(history: &History, found: &mut Findings<'_>) {
     for body in history.bodies.values().flatten() {
@@ -26,9 +29,33 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
             instant(history, body, logical, found);
         }
     }
+    of_nobody(history, found);
     for run in history.runs.values().filter(|run| history.jobs.contains_key(&run.job_id)) {
         for attempt in &run.attempts {
             succeeded_somewhere(history, run, attempt, found);
+        }
+    }
+}
+
+/// Jobs whose create was never answered may exist; nobody knows their ids, but how many they are.
+fn of_nobody(history: &History, found: &mut Findings<'_>) {
+    let mut strangers: BTreeMap<u64, &Body> = BTreeMap::new();
+    for body in history.bodies.values().flatten().filter(|body| !history.jobs.contains_key(&body.job)) {
+        let first = strangers.entry(body.job).or_insert(body);
+        if body.start_us < first.start_us {
+            *first = body;
+        }
+    }
+    let mut creates = history.open_creates.clone();
+    creates.sort_unstable();
+    let mut strangers: Vec<&Body> = strangers.into_values().collect();
+    strangers.sort_by_key(|body| body.start_us);
+    let mut creates = creates.into_iter().peekable();
+    for body in strangers {
+        // An open create accounts for one job, and only for what began after it was sent.
+        if creates.next_if(|sent_us| *sent_us <= body.start_us).is_none() {
+            let text = format!("run {} was started for job {}, which no caller created", body.run, body.job);
+            found.of_run(Kind::BodyOfNobody, body.job, body.run, body.logical, text);
         }
     }
 }
@@ -68,7 +95,8 @@ fn of_run(history: &History, body: &Body, run: &Run, found: &mut Findings<'_>) {
         // The body ran, so it was started.
         (AttemptState::NotStarted, _) => false,
         (AttemptState::Success, Some(outcome)) => outcome == AttemptState::Success,
-        (AttemptState::Failed, Some(outcome)) => outcome == AttemptState::Failed,
+        // A body that its executor stopped by itself failed.
+        (AttemptState::Failed, Some(outcome)) => matches!(outcome, AttemptState::Failed | AttemptState::Canceled),
         // An end that its executor did not live to write cannot have been accepted.
         (AttemptState::Success | AttemptState::Failed, None) => history.died_us(body.executor) < i64::MAX,
         // A stop, a time-out or a lost lease may overtake the body's own end.
@@ -96,12 +124,22 @@ fn made_in_time(history: &History, body: &Body, run: &Run, found: &mut Findings<
     if job.deleted.and_then(|(_, ack_us)| ack_us).is_some_and(|ack_us| made_us > ack_us) {
         after(Kind::StartedAfterDelete, "deleted", found);
     }
-    let paused = job.pauses.iter().any(|pause| {
+    let paused = job.all_pauses().any(|pause| {
         let resumed = pause.resume_sent_us.is_some_and(|sent_us| made_us + 1_000 > sent_us);
         pause.ack_us.is_some_and(|ack_us| made_us > ack_us) && !resumed
     });
     if paused && run.source == Source::Schedule {
         after(Kind::StartedWhilePaused, "paused", found);
+    }
+    let canceled = job.canceled.iter().filter(|asked| asked.run == run.run_id).filter_map(|asked| asked.ack_us).min();
+    let again = job.reopened.iter().any(|again| again.asked.run == run.run_id);
+    if let Some(ack_us) = canceled.filter(|_| !again) {
+        // An assignment that was under way is stopped after it began.
+        let assigned = run.attempt_of(body.token).is_none_or(|a| a.started_at.0.saturating_mul(1000) <= ack_us);
+        if body.start_us > ack_us.saturating_add(UNDER_WAY_US) || (body.start_us > ack_us && !assigned) {
+            let text = format!("run {} started after its cancel was acknowledged", body.run);
+            found.of_run(Kind::StartedAfterCancel, body.job, body.run, Some(body.start_us / 1000), text);
+        }
     }
 }
 
@@ -136,15 +174,20 @@ fn succeeded_somewhere(history: &History, run: &Run, attempt: &Attempt, found: &
         return;
     }
     let started = history.bodies.get(&run.run_id).is_some_and(|bodies| bodies.iter().any(|b| b.token == attempt.token));
-    let lines_lost = history.executors.iter().filter_map(|e| e.killed_us).any(|died| {
-        let ended_us = attempt.ended_at.map_or(i64::MAX, |e| e.0.saturating_mul(1000));
-        died + LAST_LINES_US >= attempt.started_at.0 * 1000 && died - LAST_LINES_US <= ended_us
-    });
-    if !started && !lines_lost {
+    if !started && !lines_may_be_lost(history, attempt) {
         let text = format!(
             "attempt {} (token {}) of run {} succeeded; no executor started it",
             attempt.attempt, attempt.token, run.run_id
         );
         found.of_run(Kind::SuccessWithoutStart, run.job_id, run.run_id, Some(attempt.started_at.0), text);
     }
+}
+
+/// The executor that held the attempt was killed soon after it began, before its lines were written.
+pub(super) fn lines_may_be_lost(history: &History, attempt: &Attempt) -> bool {
+    let began_us = attempt.started_at.0.saturating_mul(1000);
+    history
+        .executor_of(attempt)
+        .and_then(|executor| executor.killed_us)
+        .is_some_and(|killed_us| (began_us..=began_us + LAST_LINES_US).contains(&killed_us))
 }

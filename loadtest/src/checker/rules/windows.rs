@@ -1,7 +1,9 @@
 //! What callers were promised about an instant of a job: between a request and its acknowledgement both are right; after the
 //! acknowledgement only one is.
 
+use super::lateness::jitter_us;
 use crate::checker::Job;
+use campanile_schema::event::SkipReason;
 
 /// What must have become of a due instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +30,12 @@ pub fn expect(job: &Job, at_ms: i64) -> Expect {
         if ack_us.is_some_and(|ack| at_us > ack) {
             return Expect::Deleted;
         }
-        if at_us > sent_us {
+        // What its jitter still holds is closed by the delete.
+        if at_us > sent_us.saturating_sub(jitter_us(job)) {
             return Expect::Free;
         }
     }
-    for pause in &job.pauses {
+    for pause in job.all_pauses() {
         if at_us <= pause.sent_us || pause.resume_ack_us.is_some_and(|resumed| at_us > resumed) {
             continue;
         }
@@ -50,8 +53,15 @@ pub fn expect(job: &Job, at_ms: i64) -> Expect {
     Expect::Required
 }
 
-/// The job may have been paused at the instant.
+/// The job may have been paused at the instant, or when its jitter was over.
 pub fn may_be_paused(job: &Job, at_ms: i64) -> bool {
     let at_us = at_ms.saturating_mul(1000);
-    job.pauses.iter().any(|p| at_us > p.sent_us && p.resume_ack_us.is_none_or(|resumed| at_us <= resumed))
+    let jitter_us = jitter_us(job);
+    job.pauses.iter().any(|p| at_us.saturating_add(jitter_us) > p.sent_us && at_us <= p.over_us())
+}
+
+/// The tenant or the system may have been paused at some moment from the instant to when it was decided.
+pub fn may_be_paused_above(job: &Job, reason: SkipReason, at_ms: i64, decided_by_ms: i64) -> bool {
+    let (at_us, by_us) = (at_ms.saturating_mul(1000), decided_by_ms.saturating_mul(1000));
+    job.pauses_above.iter().any(|(p, why)| *why == reason && by_us > p.sent_us && at_us <= p.over_us())
 }

@@ -139,10 +139,10 @@ pub fn story() -> Story {
     w.stretch(13, (13_000, 43_000, 4), Outcome::Skipped, Some(SkipReason::RunActive), None);
     w.fire(13, 53_000, 2);
 
-    w.job(14, rate(20, 2_000), ConcurrencyPolicy::Forbid, idle);
+    w.job(14, rate(20, 2_000), ConcurrencyPolicy::Forbid, |spec| spec.retry_policy.max_attempts = 1);
     w.fire(14, 2_000, 2);
     let stuck = w.fire(14, 22_000, 2_020);
-    w.run_mut(stuck).state = RunState::Failed;
+    (w.run_mut(stuck).state, w.run_mut(stuck).dead_letter) = (RunState::Failed, true);
     w.run_mut(stuck).attempts[0].state = AttemptState::Failed;
     w.lines_of(stuck).filter_map(|l| l.outcome.as_mut()).for_each(|o| *o = AttemptState::Failed);
     w.fire(14, 42_000, 2);

@@ -3,6 +3,8 @@
 
 mod files;
 mod green;
+mod red_claims;
+mod red_ends;
 mod red_ledger;
 mod red_limits;
 mod red_runs;

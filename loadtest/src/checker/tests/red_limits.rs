@@ -118,6 +118,15 @@ fn a_run_made_after_an_acknowledgement_is_found_whatever_its_instant() {
                 .iter_mut()
                 .filter(|r| of_instant(r.job_id.0, r.logical_time))
                 .for_each(|r| r.created_at = Timestamp(T0 + at));
+            // Its body began after that, by the executor's word; how late it may begin is not the question here.
+            let run = w.runs.iter().find(|r| of_instant(r.job_id.0, r.logical_time)).unwrap().run_id.0;
+            w.lines_of(run).for_each(|line| line.t_us += (at - instant) * 1000);
+            let view = w.run_mut(run);
+            let later = |t: Timestamp| Timestamp(t.0 + at - instant);
+            view.ended_at = view.ended_at.map(later);
+            let attempt = &mut view.attempts[0];
+            (attempt.started_at, attempt.ended_at) = (later(attempt.started_at), attempt.ended_at.map(later));
+            w.meta.as_mut().unwrap().latest_ms = None;
             w.items(job)
                 .iter_mut()
                 .filter(|e| e.logical_time.0 == T0 + instant)

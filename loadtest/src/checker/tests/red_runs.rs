@@ -58,6 +58,11 @@ fn a_run_that_never_ended_is_found() {
     }
     // A person has to decide: that is a reason, also for what is held behind it.
     let mut s = story();
+    s.world.caller.iter_mut().filter_map(|l| l.spec.as_mut()).for_each(|spec| {
+        if spec.name == "job-1" {
+            spec.idempotent = false;
+        }
+    });
     let run = s.world.run_mut(s.plain);
     (run.state, run.ended_at) = (RunState::NeedsConfirmation, None);
     let held = s.world.runs.iter_mut().find(|r| r.job_id.0 == 1 && r.run_id.0 != s.plain).unwrap();
@@ -128,8 +133,9 @@ fn an_early_start_is_found() {
     let mut s = story();
     // One microsecond before its instant is too early.
     let run = s.plain;
+    s.world.run_mut(run).created_at = Timestamp(T0 + 30_500);
     s.world.lines_of(run).filter(|l| l.event == ExecutorEvent::Start).for_each(|l| l.t_us = (T0 + 30_500) * 1000 - 1);
-    only(&s.world.verdict(), Kind::StartEarly);
+    red(&s.world.verdict(), Kind::StartEarly);
     s.world.lines_of(run).filter(|l| l.event == ExecutorEvent::Start).for_each(|l| l.t_us = (T0 + 30_500) * 1000);
     assert!(s.world.verdict().green);
 }

@@ -7,7 +7,7 @@ use crate::{
 use campanile_schema::{
     event::{Outcome, SkipReason},
     ids::{JobId, RunId, Token},
-    job::{ConcurrencyPolicy, JobSpec, MisfirePolicy, Trigger},
+    job::{Backoff, ConcurrencyPolicy, JobSpec, MisfirePolicy, RetryPolicy, Trigger},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     time::Timestamp,
     view::{LedgerEntryView, LedgerView, RunView},
@@ -59,9 +59,9 @@ impl World {
                 until_ms: T0 + 65_000,
                 complete: true,
                 drained: true,
-                shards: None,
-                latest_ms: None,
+                latest_ms: Some(1_000),
                 queued: Default::default(),
+                shards: None,
                 lease_ms: 10_000,
                 quotas: [("tight".to_owned(), 2)].into(),
                 rates: Default::default(),
@@ -109,6 +109,13 @@ impl World {
     pub fn job(&mut self, id: u64, trigger: Trigger, policy: ConcurrencyPolicy, change: impl FnOnce(&mut JobSpec)) {
         let mut spec = JobSpec::new("default", &format!("job-{id}"), trigger);
         spec.concurrency_policy = policy;
+        spec.retry_policy = RetryPolicy {
+            max_attempts: 3,
+            backoff: Backoff::Fixed,
+            base_delay_sec: 1.0,
+            max_delay_sec: 5.0,
+            jitter: 0.2,
+        };
         change(&mut spec);
         self.call(Verb::Create, -1000, CallerLine { spec: Some(spec), ..Self::line(id) });
         let page = LedgerView {
@@ -207,7 +214,7 @@ impl World {
             generation: 1,
             state,
             token: Token(token),
-            executor: format!("x{executor}").into(),
+            executor: ["executor-a", "executor-b"][executor].into(),
             started_ms: T0 + at,
             ended_ms: Some(T0 + at + took + 1),
             error_code: None,
@@ -230,7 +237,7 @@ impl World {
             epoch: 1,
             shard: 0,
             logical: view.logical_time.map(|l| l.0),
-            outcome: None,
+            ..ExecutorLine::up()
         };
         let end = ExecutorLine {
             event: ExecutorEvent::End,

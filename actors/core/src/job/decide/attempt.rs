@@ -77,12 +77,25 @@ pub(super) fn start(
         checkpoint: None,
     });
     let secrets = def.secrets.clone();
-    draft.effect(Effect::Assign(Assign { session, assignment, secrets }));
+    let assign = Assign { session, assignment, secrets };
+    #[cfg(feature = "faults")]
+    if super::spoilt::invent_success(draft, run, token) {
+        return Ok(Reply::Done);
+    }
+    #[cfg(feature = "faults")]
+    let again = assign.clone();
+    draft.effect(Effect::Assign(assign));
+    #[cfg(feature = "faults")]
+    super::spoilt::assign_again(draft, &again);
     Ok(Reply::Done)
 }
 
 /// The run's params over the job's, key by key where both are objects.
 fn merged_params(job: &Payload, run: Option<&Payload>) -> Payload {
+    #[cfg(feature = "faults")]
+    if crate::faults::active(crate::faults::Mutation::DropParams) {
+        return Payload::default();
+    }
     let Some(run) = run.filter(|p| !p.is_empty()) else { return job.clone() };
     if job.is_empty() {
         return run.clone();

@@ -132,6 +132,10 @@ pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
 
 pub(super) fn delete(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
     legal(draft, JobStep::Delete)?;
+    #[cfg(feature = "faults")]
+    if crate::faults::active(crate::faults::Mutation::ForgetDelete) {
+        return Ok(Reply::Done);
+    }
     let reason = if draft.job.fires() { SkipReason::Deleted } else { standing_reason(draft) };
     due::settle(draft, false, reason)?;
     stop::stop_all(draft, StopReason::Cancel);

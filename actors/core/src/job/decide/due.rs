@@ -39,6 +39,10 @@ pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
         ConcurrencyPolicy::Allow => Admission::Start,
         ConcurrencyPolicy::Forbid => Admission::No(SkipReason::RunActive),
         ConcurrencyPolicy::QueueOne => {
+            #[cfg(feature = "faults")]
+            if faults::active(Mutation::NewestFirst) {
+                return Admission::Hold;
+            }
             if draft.job.hot.runs.iter().any(|r| r.state() == RunState::Pending) {
                 Admission::No(SkipReason::OneQueued)
             } else {
@@ -62,6 +66,8 @@ pub(super) fn wake(draft: &mut Draft<'_>) {
 
 /// Retries whose delay is over, attempts whose time is over.
 fn runs_due(draft: &mut Draft<'_>) {
+    #[cfg(feature = "faults")]
+    super::spoilt::lose_at_once(draft);
     let now = draft.ctx.now_ms;
     let job = draft.job.id;
     let retries: Vec<RunId> =
@@ -140,6 +146,10 @@ fn latest_due(draft: &Draft<'_>, due: i64) -> i64 {
 
 /// One instant, decided by the concurrency policy.
 fn fire(draft: &mut Draft<'_>, due: i64) {
+    #[cfg(feature = "faults")]
+    if let Some(reason) = super::spoilt::skip_reason(draft, due) {
+        return skip_until(draft, due, Outcome::Skipped, reason);
+    }
     match admit(draft) {
         Admission::Start => create(draft, due, false),
         Admission::Hold => create(draft, due, true),
@@ -165,6 +175,13 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         return;
     }
     let late = draft.ctx.now_ms - draft.job.due_with_jitter(due) > LATE_MS;
+    #[cfg(not(feature = "faults"))]
+    let at_ms = draft.ctx.now_ms;
+    #[cfg(feature = "faults")]
+    let at_ms = {
+        super::spoilt::extra_outcome(draft, due);
+        super::spoilt::made_at(draft.ctx.now_ms, due)
+    };
     let event = Event::RunCreated {
         job: draft.job.id,
         run,
@@ -174,12 +191,16 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         params: None,
         reason: None,
         held,
-        at_ms: draft.ctx.now_ms,
+        at_ms,
         interval: interval_told(draft, due),
         late,
         dag: None,
     };
     draft.emit(event);
+    #[cfg(feature = "faults")]
+    if super::spoilt::cancel_unasked(draft, run, due) {
+        return;
+    }
     if !held {
         draft.enqueue(run);
     }
@@ -265,7 +286,7 @@ fn note_until(draft: &mut Draft<'_>, to: i64, run: RunId) {
     }
 }
 
-fn move_cursor(draft: &mut Draft<'_>, to: i64, entries: Vec<LedgerEntry>) {
+pub(super) fn move_cursor(draft: &mut Draft<'_>, to: i64, entries: Vec<LedgerEntry>) {
     let event = Event::CursorMoved { job: draft.job.id, interval: draft.interval(to), entries };
     draft.emit(event);
 }

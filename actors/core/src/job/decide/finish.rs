@@ -32,6 +32,20 @@ pub(super) fn finish(draft: &mut Draft<'_>, ended: &Ended) -> Reply {
     }
     let ended = &*bounded;
     match (ended.state, open.stop_reason()) {
+        #[cfg(feature = "faults")]
+        (AttemptState::Success, _) if faults::strikes(Mutation::InventTimeout, draft.ctx.now_ms) => {
+            failed(draft, ended, AttemptState::Timeout, RunState::Timeout)
+        }
+        #[cfg(feature = "faults")]
+        (AttemptState::Success, _) if faults::strikes(Mutation::InventCancel, draft.ctx.now_ms) => {
+            end(draft, ended, AttemptState::Canceled, RunState::Canceled)
+        }
+        #[cfg(feature = "faults")]
+        (AttemptState::Success, None)
+            if faults::strikes(Mutation::AcceptTwice, draft.ctx.now_ms) && open.counted_attempts() == 1 =>
+        {
+            go_on(draft, ended, AttemptState::Success, Next::Requeue)
+        }
         (AttemptState::Success, _) => end(draft, ended, AttemptState::Success, RunState::Success),
         (_, Some(StopReason::Cancel | StopReason::Replace)) => {
             end(draft, ended, AttemptState::Canceled, RunState::Canceled)
@@ -170,6 +184,11 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: Run
     let spent = tried >= budget || permanent(ended);
     // Whether a lost body did its work nobody knows: a person says so, however many attempts are left.
     let ask = draft.job.def.not_idempotent;
+    #[cfg(feature = "faults")]
+    let spent =
+        (spent && !(faults::active(Mutation::EndlessRetry) && tried < budget + 2)) || faults::active(Mutation::NoRetry);
+    #[cfg(feature = "faults")]
+    let ask = (ask && !faults::active(Mutation::ForgetIdempotence)) || faults::active(Mutation::AskUndue);
     if ask && attempt == AttemptState::Lost {
         go_on(draft, ended, attempt, Next::Confirm);
     } else if spent {
@@ -180,6 +199,8 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended, attempt: AttemptState, last: Run
         go_on(draft, ended, attempt, Next::Requeue);
     } else {
         let at = draft.ctx.now_ms + retry::delay_ms(&draft.job.def, ended.run, tried);
+        #[cfg(feature = "faults")]
+        let at = if faults::active(Mutation::NoBackoff) { draft.ctx.now_ms } else { at };
         go_on(draft, ended, attempt, Next::RetryAt(at));
     }
 }
@@ -231,10 +252,12 @@ fn proceed(draft: &mut Draft<'_>, ended: &Ended, state: AttemptState, next: Next
 }
 
 /// The last attempt and the run end together.
-fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptState, state: RunState) {
+pub(super) fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptState, state: RunState) {
     release(draft, ended);
     let now = draft.ctx.now_ms;
     let dead_letter = !draft.job.def.no_dead_letter && matches!(state, RunState::Failed | RunState::Timeout);
+    #[cfg(feature = "faults")]
+    let dead_letter = dead_letter && !faults::active(Mutation::ForgetDeadLetter);
     let Some(open) = draft.job.run(ended.run) else { return };
     let mut record = RunRecord::clone(&open.record);
     if let Some(attempt) = record.attempts.iter_mut().rev().find(|a| a.token == ended.token) {
@@ -247,6 +270,10 @@ fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptState, state:
         attempt.permanent = permanent(ended);
     }
     record.result.clone_from(&ended.result);
+    #[cfg(feature = "faults")]
+    {
+        record.result = super::spoilt::result(draft.ctx.now_ms, ended.result.as_ref());
+    }
     close(draft, record, state, dead_letter);
 }
 
@@ -264,7 +291,11 @@ pub(super) fn release_held(draft: &mut Draft<'_>) {
     if draft.job.hot.runs.iter().any(|r| r.state() != RunState::Pending) {
         return;
     }
-    let Some(run) = draft.job.hot.runs.iter().map(OpenRun::id).min() else { return };
+    let next = draft.job.hot.runs.iter().map(OpenRun::id).min();
+    #[cfg(feature = "faults")]
+    let next =
+        if faults::active(Mutation::NewestFirst) { draft.job.hot.runs.iter().map(OpenRun::id).max() } else { next };
+    let Some(run) = next else { return };
     draft.emit(Event::RunReleased { job: draft.job.id, run, at_ms: draft.ctx.now_ms });
     draft.enqueue(run);
 }

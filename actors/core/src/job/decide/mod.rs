@@ -7,6 +7,8 @@ mod due;
 mod finish;
 mod reopen;
 mod restore;
+#[cfg(feature = "faults")]
+mod spoilt;
 mod stop;
 mod trigger;
 

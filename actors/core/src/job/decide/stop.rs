@@ -18,6 +18,10 @@ pub(super) fn cancel(draft: &mut Draft<'_>, run: RunId) -> Result<Reply, Rejecti
     let Some(open) = draft.job.run(run) else {
         return Err(Rejection::new(ErrorCode::IllegalState, "the run has ended; there is nothing to cancel"));
     };
+    #[cfg(feature = "faults")]
+    if crate::faults::active(crate::faults::Mutation::ForgetCancel) {
+        return Ok(draft.run_reply(run));
+    }
     if open.has_body() {
         stop(draft, run, StopReason::Cancel);
         return Ok(draft.run_reply(run));

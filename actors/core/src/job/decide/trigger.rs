@@ -49,7 +49,7 @@ pub(super) fn trigger(
     };
     let run = draft.new_run_id();
     let key = key.clone().or_else(|| Some(format!("run-{run}")));
-    draft.emit(Event::RunCreated {
+    let made = Event::RunCreated {
         job: draft.job.id,
         run,
         source: Source::Manual,
@@ -62,10 +62,15 @@ pub(super) fn trigger(
         interval: None,
         late: false,
         dag: None,
-    });
+    };
+    #[cfg(feature = "faults")]
+    let again = made.clone();
+    draft.emit(made);
     if !held {
         draft.enqueue(run);
     }
+    #[cfg(feature = "faults")]
+    super::spoilt::trigger_again(draft, &again);
     Ok(draft.run_reply(run))
 }
 

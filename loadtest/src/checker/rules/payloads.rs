@@ -1,0 +1,93 @@
+//! A body gets the job's params with the caller's laid over them, and the job's secrets; the history shows the result and the error
+//! that it handed in.
+
+use super::causes::us;
+use crate::checker::{Body, Findings, History, Job, Kind, Run};
+use campanile_schema::{
+    payload::Payload,
+    record::{AttemptState, RunState, Source},
+};
+use serde_json::{Map, Value};
+
+pub fn check(history: &History, found: &mut Findings<'_>) {
+    for body in history.bodies.values().flatten() {
+        if let (Some(run), Some(job)) = (history.runs.get(&body.run), history.jobs.get(&body.job)) {
+            given(job, run, body, found);
+            handed_in(run, body, found);
+        }
+    }
+}
+
+/// Nothing, an empty text and an empty object are one.
+fn value(payload: Option<&Payload>) -> Value {
+    payload.filter(|p| !p.is_empty()).map_or_else(|| Value::Object(Map::new()), Payload::to_value)
+}
+
+/// Key by key where both are objects; otherwise the caller's own.
+fn laid_over(base: Value, over: Option<&Payload>) -> Value {
+    match (base, over.filter(|p| !p.is_empty()).map(Payload::to_value)) {
+        (base, None) => base,
+        (Value::Object(mut base), Some(Value::Object(over))) => {
+            base.extend(over);
+            Value::Object(base)
+        }
+        (_, Some(over)) => over,
+    }
+}
+
+fn given(job: &Job, run: &Run, body: &Body, found: &mut Findings<'_>) {
+    let by_hand = run.source == Source::Manual;
+    // Some call with this key made the run: the first that was heard.
+    let over: Vec<Option<&Payload>> = job
+        .triggers
+        .iter()
+        .filter(|t| by_hand && Some(t.key.as_str()) == run.key.as_deref())
+        .map(|t| t.params.as_ref())
+        .collect();
+    let over = if over.is_empty() { vec![None] } else { over };
+    let got = value(body.params.as_ref());
+    let mut specs = job.in_force(us(run.created_at.0), body.start_us).peekable();
+    if specs.peek().is_none() {
+        return;
+    }
+    let fits = specs.any(|spec| {
+        let secrets = spec.secret_params == body.secrets;
+        secrets && over.iter().any(|over| laid_over(value(Some(&spec.params)), *over) == got)
+    });
+    if !fits {
+        let text = format!(
+            "the body of run {} (token {}) got {got} and {} secrets; neither its job nor its caller gave it that",
+            body.run,
+            body.token,
+            body.secrets.len()
+        );
+        found.of_run(Kind::ParamsWrong, body.job, body.run, body.logical, text);
+    }
+}
+
+fn handed_in(run: &Run, body: &Body, found: &mut Findings<'_>) {
+    let Some(attempt) = run.attempt_of(body.token) else { return };
+    let last = run.attempts.last().is_some_and(|last| last.token == body.token);
+    let changed = |what: String, found: &mut Findings<'_>| {
+        let text = format!("attempt {} of run {}: {what}", attempt.attempt, run.run_id);
+        found.of_run(Kind::PayloadChanged, body.job, body.run, body.logical, text);
+    };
+    match (attempt.state, body.end) {
+        (AttemptState::Success, Some((_, AttemptState::Success))) if last && run.state == RunState::Success => {
+            let (said, shown) =
+                (body.result.as_ref().map(Payload::to_value), run.result.as_ref().map(Payload::to_value));
+            if said != shown {
+                changed(format!("its body handed in {said:?}, the history shows {shown:?}"), found);
+            }
+        }
+        (AttemptState::Failed, Some((_, AttemptState::Failed))) => {
+            if body.error.is_some() && attempt.error_code != body.error {
+                changed(
+                    format!("its body failed with {:?}, the history shows {:?}", body.error, attempt.error_code),
+                    found,
+                );
+            }
+        }
+        (_, _) => {}
+    }
+}
