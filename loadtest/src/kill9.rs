@@ -9,7 +9,8 @@ use crate::{
     lines::now_us,
     load,
     mutation::Mutation,
-    workload::{self, Plan},
+    people,
+    workload::{self, Plan, worked},
 };
 use campanile_schema::{
     ids::JobId,
@@ -123,6 +124,9 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
         specs.extend(workload::limited(&plan).into_iter().filter(|spec| spec.tenant_id == metered));
         rates.insert(metered.to_owned(), rate);
     }
+    let worked = worked::worked(&plan);
+    let first_worked = specs.len();
+    specs.extend(worked.iter().map(|(_, spec)| spec.clone()));
     let ids = caller.create_many(&specs).await;
     let jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
@@ -132,7 +136,8 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     println!("{} jobs created in {created_ms} ms; load from {} ms from now", jobs.len(), start_ms - now_us() / 1000);
 
     let extra = Arc::new(Mutex::new(Vec::new()));
-    let mut calls = start_calls(&args, &plan, &caller, &specs, &ids, &extra);
+    let mut calls = start_calls(&args, &plan, &caller, &specs[..first_worked], &ids, &extra);
+    people::start(&mut calls, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
     sleep(Duration::from_millis((start_ms - now_us() / 1000).max(0).unsigned_abs())).await;
     let round =
         Round { mutation: mutation.as_deref(), executor_kills: args.executor_kills, slots: args.slots, fail_percent };

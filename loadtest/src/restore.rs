@@ -12,7 +12,8 @@ use crate::{
     lines::{FaultEvent, FaultLine, now_us},
     load,
     node::Node,
-    workload::{self, Plan},
+    people,
+    workload::{self, Plan, worked},
 };
 use campanile_schema::{
     ids::JobId,
@@ -100,13 +101,17 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
     };
     let quota = TenantBody { max_concurrent_runs: workload::TIGHT.1, ..TenantBody::default() };
     caller.client().tenant_set(workload::TIGHT.0, quota).await?;
-    let specs = workload::mixed(&plan);
+    let mut specs = workload::mixed(&plan);
+    let worked = worked::worked(&plan);
+    let first_worked = specs.len();
+    specs.extend(worked.iter().map(|(_, spec)| spec.clone()));
     let ids = caller.create_many(&specs).await;
     let jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
         return Err(format!("only {} of {} jobs were created", jobs.len(), specs.len()).into());
     }
-    let mut calls = start_calls(&args, &plan, &caller, &specs, &ids);
+    let mut calls = start_calls(&args, &plan, &caller, &specs[..first_worked], &ids);
+    people::start(&mut calls, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
     sleep(Duration::from_millis((start_ms + BEFORE_MS - now_us() / 1000).max(0).unsigned_abs())).await;
 
     let archive = fleet.dir.join("archive");

@@ -18,9 +18,10 @@ use crate::{
     lines::now_us,
     load,
     node::free_port,
+    people,
     record::Record,
     town::{Founding, Town, host::Host, ready, store::Store},
-    workload::{self, Plan},
+    workload::{self, Plan, worked},
 };
 use campanile_client::Client;
 use campanile_schema::{
@@ -116,14 +117,18 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
         seed: args.seed,
     };
     let patience_sec = args.patience_sec();
-    let specs = specs(&plan, patience_sec);
+    let mut specs = specs(&plan, patience_sec);
+    let worked = worked::worked(&plan);
+    let first_worked = specs.len();
+    specs.extend(worked.iter().map(|(_, spec)| spec.clone()));
     let ids = caller.create_many(&specs).await;
     let mut jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
         return Err(format!("only {} of {} jobs were created", jobs.len(), specs.len()).into());
     }
     let extra = Arc::new(Mutex::new(Vec::new()));
-    let mut load = start_calls(args, &plan, patience_sec, &caller, &specs, &ids, &extra);
+    let mut load = start_calls(args, &plan, patience_sec, &caller, &specs[..first_worked], &ids, &extra);
+    people::start(&mut load, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
     if let Some(crowd) = scenario.crowd {
         let gathered = crowd::gather(crowd, args, &plan, acts_ms, &caller).await?;
         jobs.extend(gathered.jobs());
