@@ -148,7 +148,7 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	[ $$status = 0 ] || exit $$status
 	tests() { POWERCUT_SEEDS=$(SHORT_SEEDS) $(CARGO) test $(TESTED) --no-fail-fast 2>&1 | tee -a "$$log"; }
 	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
-	foreign() { $(CARGO) test $(TESTED) --test rpc_foreign --test parity -- --ignored 2>&1 | tee -a "$$log"; }
+	foreign() { $(CARGO) test $(TESTED) --test rpc --test interfaces -- --ignored foreign:: parity:: 2>&1 | tee -a "$$log"; }
 	part "foreign RPC programs, parity (Python)" foreign
 	shipped() { make test-shipped 2>&1 | tee -a "$$log"; }
 	part "a program without fault hooks" shipped
@@ -224,7 +224,7 @@ foreign-schedules: ## Schedules beside the real parsers of Debian's cron, Kubern
 	$(rust)
 	built=$$PWD/target/foreign-schedules
 	for name in debian robfig quartz; do tests/foreign/schedules/prepare.sh $$name "$$built/$$name"; done
-	FOREIGN_SCHEDULES=$$built FOREIGN_CASES=$(FOREIGN_CASES) $(CARGO) test $(TESTED) --test crontab_debian foreign_schedules -- --ignored --nocapture
+	FOREIGN_SCHEDULES=$$built FOREIGN_CASES=$(FOREIGN_CASES) $(CARGO) test $(TESTED) --test cli foreign_schedules -- --ignored --nocapture
 
 test-cql: ## The CQL store on a real server: Apache Cassandra, which is installed when missing
 	@$(need)
@@ -232,7 +232,7 @@ test-cql: ## The CQL store on a real server: Apache Cassandra, which is installe
 	$(rust)
 	deploy/cassandra/cassandra.sh prepare
 	$(CARGO) test $(TESTED) --lib cql -- --ignored --skip bench
-	$(CARGO) test $(TESTED) --test migrate_cql -- --ignored
+	$(CARGO) test $(TESTED) --test cluster -- --ignored migrate_cql::
 
 bench-cql: ## Figures of the CQL store on one server of this machine, and of other layouts of its rows (LAYOUT_SECONDS); some six minutes
 	@$(need)

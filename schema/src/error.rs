@@ -1,5 +1,5 @@
 //! Every reason for which a call can be refused or fail, in one table: code (RPC's too), HTTP status, CLI exit code, what it
-//! means and what to do. `docs/errors.md` has a section for each; `tests/errors` walks the table.
+//! means and what to do. `docs/errors.md` has a section for each; `tests/interfaces/errors` walks the table.
 //!
 //! Three kinds: *rejected* (the caller's doing; nothing changed), *failed* (try again later; nothing changed unless the
 //! text says so), *bug* (500; please report).

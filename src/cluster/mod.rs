@@ -3,6 +3,8 @@
 //! Never here: who owns a shard. That is the store's rows ([`campanile_core::ownership`]); what is here are hints and a way to ask.
 
 pub mod desk;
+#[cfg(test)]
+mod earlier_release;
 pub mod gateway;
 pub mod herald;
 mod join;

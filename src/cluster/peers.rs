@@ -232,3 +232,15 @@ pub async fn answer(scheduler: Scheduler, desk: Arc<Desk>, question: Vec<u8>) ->
 fn encoded(reply: &Reply) -> Vec<u8> {
     rmp_serde::to_vec_named(reply).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::earlier_release::are_read;
+
+    #[test]
+    fn questions_and_replies_of_an_earlier_release_are_read() {
+        are_read::<Question>("question", |question| rmp_serde::to_vec_named(question).unwrap());
+        are_read::<Reply>("reply", encoded);
+    }
+}

@@ -200,7 +200,7 @@ mod tests {
         // Of a value that is told apart by a field serde knows no place inside; what matters is that each is told once.
         assert!(!told.is_empty() && told.len() <= 3, "{told:#?}");
         let list = json!({"items": [1, "x", true, "y", 2]});
-        #[derive(Debug, serde::Deserialize)]
+        #[derive(Debug, serde::Deserialize, JsonSchema)]
         struct List {
             #[serde(rename = "items")]
             _items: Vec<String>,

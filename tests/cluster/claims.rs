@@ -34,6 +34,7 @@ async fn register(node: &Scheduler, by: &Arc<Claimant>) -> Result<mpsc::Receiver
         cpu: 0.0,
         memory_mb: 0,
         storage_mb: 0,
+        stop_grace_sec: None,
     };
     node.executor_register(register, by.clone(), outbox).await.map(|_| inbox).map_err(|error| error.known())
 }

@@ -9,7 +9,10 @@ mod hops;
 mod lag;
 mod limits;
 mod migrate;
+mod migrate_cql;
 mod pauses;
+#[path = "../cli/program.rs"]
+mod program;
 mod readiness;
 mod releases;
 mod roads;

@@ -47,3 +47,21 @@ pub(super) async fn hear<T: DeserializeOwned>(stream: &mut (impl AsyncRead + Unp
     stream.read_exact(&mut bytes).await?;
     rmp_serde::from_slice(&bytes).map_err(|_| io::Error::other("it is no gateway, or one of another release"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::earlier_release::captured;
+
+    #[test]
+    fn hellos_of_an_earlier_release_are_read() {
+        for (name, bytes) in captured("hello") {
+            let again = if name == "Hello" {
+                rmp_serde::to_vec(&rmp_serde::from_slice::<Hello>(&bytes).unwrap())
+            } else {
+                rmp_serde::to_vec(&rmp_serde::from_slice::<Welcome>(&bytes).unwrap())
+            };
+            assert_eq!(again.unwrap(), bytes, "{name}");
+        }
+    }
+}

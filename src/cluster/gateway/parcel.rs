@@ -31,3 +31,21 @@ pub(super) fn encode(value: &impl Serialize) -> Vec<u8> {
     // Into memory, of types that always can be: nothing fails.
     rmp_serde::to_vec(value).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::earlier_release::captured;
+
+    #[test]
+    fn parcels_and_receipts_of_an_earlier_release_are_read() {
+        for (name, bytes) in captured("parcel") {
+            let again = if name == "Receipt" {
+                encode(&rmp_serde::from_slice::<Receipt>(&bytes).unwrap())
+            } else {
+                encode(&rmp_serde::from_slice::<Parcel>(&bytes).unwrap())
+            };
+            assert_eq!(again, bytes, "{name}");
+        }
+    }
+}

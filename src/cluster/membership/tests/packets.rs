@@ -11,7 +11,7 @@ use super::{
     },
     world::{KEY, Start, World, address},
 };
-use crate::secrets::KeyRing;
+use crate::{cluster::earlier_release::are_read, secrets::KeyRing};
 use campanile_schema::limits::{CLUSTER_NAME_CHARS, GOSSIP_CARD_BYTES, GOSSIP_PACKET_BYTES, RPC_ADVERTISE_BYTES};
 use rand::RngExt;
 use serde_bytes::ByteBuf;
@@ -139,4 +139,10 @@ fn the_largest_packet_fits() {
     let packet = seal(&long(CLUSTER_NAME_CHARS), &id).close(i64::MAX, &[0; 24], &plain).unwrap();
     assert!(packet.len() <= GOSSIP_PACKET_BYTES, "{}", packet.len());
     println!("a card of {} bytes at most, a packet of {}", card.len(), packet.len());
+}
+
+#[test]
+fn packets_and_cards_of_an_earlier_release_are_read() {
+    are_read::<Body>("membership", |body| rmp_serde::to_vec(body).unwrap());
+    are_read::<Card>("card", |card| rmp_serde::to_vec_named(card).unwrap());
 }

@@ -106,8 +106,8 @@ pub(super) fn assign_again(draft: &mut Draft<'_>, assign: &Assign) {
         let Some(open) = draft.job.run(run) else { return };
         let Some(executor) = open.attempt().map(|attempt| attempt.executor.clone()) else { return };
         let attempt = assign.assignment.attempt + 1;
-        let (job, session) = (draft.job.id, assign.session);
-        draft.emit(Event::AttemptStarted { job, run, attempt, token, executor, session, at_ms: now });
+        let (job, session, credential) = (draft.job.id, assign.session, open.credential.clone());
+        draft.emit(Event::AttemptStarted { job, run, attempt, token, executor, session, credential, at_ms: now });
         let mut again = assign.clone();
         (again.assignment.token, again.assignment.attempt) = (token, attempt);
         draft.effect(Effect::Assign(again));

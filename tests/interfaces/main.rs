@@ -1,0 +1,11 @@
+//! The interfaces of a node: HTTP, the errors of every interface, the same meaning in each of them, and the generated reference.
+#![allow(clippy::unwrap_used)]
+
+mod errors;
+mod http_api;
+mod parity;
+#[path = "../cli/program.rs"]
+mod program;
+mod reference;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,98 @@
+//! One meaning in every interface: each operation is in HTTP, RPC, the command line and the Python client, or says why not; and
+//! called through each of them on one node it gives the same.
+
+mod page;
+mod same;
+mod table;
+
+use campanile_schema::rpc::method;
+use std::{collections::BTreeSet, path::Path, process::Command};
+use table::{NODE_COMMANDS, OPERATIONS, Operation, Reason, SEVERAL_CALLS, There};
+
+type Names = BTreeSet<String>;
+
+fn of_the_table(column: fn(&Operation) -> There) -> Names {
+    let names: Vec<String> = OPERATIONS.iter().filter_map(|o| column(o).ok().map(str::to_owned)).collect();
+    let set: Names = names.iter().cloned().collect();
+    assert_eq!(set.len(), names.len(), "a name stands twice in the table: {names:?}");
+    set
+}
+
+/// What is only in one of the two, told from the side of the interface.
+fn compare(interface: &str, there: &Names, column: fn(&Operation) -> There) {
+    let table = of_the_table(column);
+    let unknown: Vec<_> = there.difference(&table).collect();
+    let missing: Vec<_> = table.difference(there).collect();
+    assert!(
+        unknown.is_empty(),
+        "{interface} has {unknown:?}: put them into tests/interfaces/parity/table.rs, and into the other interfaces"
+    );
+    assert!(
+        missing.is_empty(),
+        "{interface} does not have {missing:?}: add them, or say in tests/interfaces/parity/table.rs why not"
+    );
+}
+
+#[test]
+fn http_has_every_operation() {
+    let document = campanile::api::openapi_document();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.values().flat_map(|path| path.as_object().unwrap().values());
+    let ids = operations.map(|operation| operation["operationId"].as_str().unwrap().to_owned());
+    // Pages are for people and monitoring.
+    compare("HTTP", &ids.filter(|id| !id.starts_with("page.")).collect(), |operation| operation.http);
+}
+
+#[test]
+fn rpc_has_every_operation() {
+    compare("RPC", &method::OF_CALLERS.iter().map(|name| (*name).to_owned()).collect(), |operation| operation.rpc);
+}
+
+/// Names under `Commands:` of a help text.
+fn subcommands(command: &[&str]) -> Vec<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_campanile")).args(command).arg("--help").output().unwrap();
+    assert!(output.status.success(), "{command:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let listed = text.split_once("Commands:\n").unwrap_or_else(|| panic!("no commands in {text}")).1;
+    let lines = listed.lines().take_while(|line| !line.is_empty());
+    lines.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned)).collect()
+}
+
+#[test]
+fn the_command_line_has_every_operation() {
+    let all = subcommands(&[]);
+    let mut there = Names::new();
+    for noun in NODE_COMMANDS {
+        assert!(all.iter().any(|command| command == noun), "{noun}");
+        there.extend(subcommands(&[noun]).into_iter().map(|verb| format!("{noun} {verb}")));
+    }
+    for (name, reason) in SEVERAL_CALLS {
+        assert!(there.remove(*name), "there is no command {name} ({reason})");
+    }
+    compare("the command line", &there, |operation| operation.cli);
+}
+
+#[test]
+fn python_has_every_operation() {
+    let nouns = ["job", "run", "dlq", "schedule", "tenant", "system", "clock", "executor", "pool", "cluster"];
+    let helpers = ["run_wait", "run_log_text"];
+    let mut there = Names::new();
+    for file in ["calls.py", "__init__.py"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("client/python/src/campanile/client").join(file);
+        let text = std::fs::read_to_string(path).unwrap();
+        let names = text.lines().filter_map(|line| line.strip_prefix("    async def ")?.split('(').next());
+        let calls = names.filter(|name| nouns.iter().any(|noun| name.starts_with(&format!("{noun}_"))));
+        there.extend(calls.filter(|name| !helpers.contains(name)).map(str::to_owned));
+    }
+    compare("Python", &there, |operation| operation.python);
+}
+
+#[test]
+fn what_is_missing_says_why() {
+    for operation in OPERATIONS {
+        let columns = [operation.http, operation.rpc, operation.cli, operation.python];
+        assert!(columns.iter().any(Result::is_ok), "in no interface at all");
+        let reasons: Vec<Reason> = columns.iter().filter_map(|column| column.err()).collect();
+        assert!(reasons.iter().all(|reason| reason.len() > 10), "{reasons:?}");
+    }
+}

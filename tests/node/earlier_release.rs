@@ -1,0 +1,85 @@
+//! Data directories that an earlier release wrote (`tests/fixtures`): this release starts on them, and says of jobs, final runs,
+//! ledgers and dead letters what that release said.
+
+use crate::program::{Dev, run};
+use serde_json::Value;
+use std::{path::Path, process::Command};
+use tempfile::TempDir;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/8f373c3");
+
+/// A copy of a fixture as the data directory of `campanile dev`.
+fn unpacked(name: &str) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let node = dir.path().join("node");
+    std::fs::create_dir(&node).unwrap();
+    let archive = Path::new(FIXTURES).join(name);
+    let tar = Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&node).status().unwrap();
+    assert!(tar.success(), "{} cannot be unpacked", archive.display());
+    dir
+}
+
+fn facts() -> Value {
+    serde_json::from_str(&std::fs::read_to_string(Path::new(FIXTURES).join("facts.json")).unwrap()).unwrap()
+}
+
+/// Everything that the earlier release said stands in the answer of this one, which may say more.
+fn says(answer: &Value, wanted: &Value, place: &str) {
+    match (answer, wanted) {
+        (Value::Object(answer), Value::Object(wanted)) => {
+            for (name, value) in wanted {
+                let there = answer.get(name).unwrap_or_else(|| panic!("{place}.{name} is missing"));
+                says(there, value, &format!("{place}.{name}"));
+            }
+        }
+        (Value::Array(answer), Value::Array(wanted)) => {
+            assert_eq!(answer.len(), wanted.len(), "{place}: {answer:?} instead of {wanted:?}");
+            for (n, (answer, wanted)) in answer.iter().zip(wanted).enumerate() {
+                says(answer, wanted, &format!("{place}[{n}]"));
+            }
+        }
+        (answer, wanted) => assert_eq!(answer, wanted, "{place}"),
+    }
+}
+
+fn items(answer: Value) -> Vec<Value> {
+    match answer {
+        Value::Array(items) => items,
+        Value::Object(mut page) => page["items"].as_array_mut().map(std::mem::take).unwrap_or_default(),
+        other => panic!("no list: {other}"),
+    }
+}
+
+fn is_read(directory: &str) {
+    let data = unpacked(directory);
+    let dev = Dev::start(data.path(), &["--no-demo", "--no-executor"]);
+    let facts = facts();
+    for wanted in facts["jobs"].as_array().unwrap() {
+        let id = wanted["job"]["jobId"].to_string();
+        let list = |what: &str| items(dev.run(&["job", what, &id, "-o", "json"]).json());
+        let name = wanted["job"]["name"].as_str().unwrap();
+        says(&dev.run(&["job", "get", &id, "-o", "json"]).json(), &wanted["job"], name);
+        let (open, ended): (Vec<Value>, Vec<Value>) =
+            list("runs").into_iter().partition(|run| run["endedAt"].is_null());
+        assert_eq!(Value::from(open.len()), wanted["openRuns"], "{name}: open runs");
+        says(&Value::Array(ended), &wanted["runs"], &format!("{name}.runs"));
+        says(&Value::Array(list("ledger")), &wanted["ledger"], &format!("{name}.ledger"));
+    }
+    let dead = items(dev.run(&["dlq", "list", "--tenant", "acme", "-o", "json"]).json());
+    let mut dead: Vec<u64> = dead.iter().map(|letter| letter["runId"].as_u64().unwrap()).collect();
+    dead.sort_unstable();
+    assert_eq!(Value::from(dead), facts["deadLetters"]);
+    assert_eq!(dev.stop(), 0);
+    let checked = run(&["store", "check", data.path().join("node").to_str().unwrap()]);
+    checked.ok();
+}
+
+#[test]
+fn a_directory_of_a_killed_node_is_read() {
+    is_read("directory-killed.tar.gz");
+}
+
+#[test]
+fn a_directory_with_snapshots_is_read() {
+    is_read("directory-stopped.tar.gz");
+}

@@ -1,0 +1,14 @@
+//! One whole node: triggers, policies, quotas, lost executors, backups, and trouble that it must survive.
+#![allow(clippy::unwrap_used)]
+
+mod backup;
+mod earlier_release;
+mod executors;
+mod one_node;
+mod policies;
+#[path = "../cli/program.rs"]
+mod program;
+mod quotas;
+#[path = "../support/mod.rs"]
+mod support;
+mod trouble;

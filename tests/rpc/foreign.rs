@@ -1,0 +1,92 @@
+//! Programs that share no code with us: pynvim's msgpack-rpc client calls the node, and the Python executor of the wire spec
+//! runs the job. They need Python and the package index, so: `cargo test --test rpc foreign:: -- --ignored`.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Ends what it started, whatever becomes of the test.
+struct Ends(Child);
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign").join(name)
+}
+
+/// A Python with pynvim, made once under the build directory.
+fn python() -> PathBuf {
+    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign-python");
+    let python = venv.join("bin/python");
+    let works = |python: &Path| {
+        let imports = Command::new(python).args(["-c", "import pynvim, msgpack"]).stderr(Stdio::null()).status();
+        imports.is_ok_and(|status| status.success())
+    };
+    if !works(&python) {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "pynvim", "msgpack"]));
+    }
+    python
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.stderr(Stdio::inherit()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
+    text
+}
+
+/// The three lines with which `campanile dev` tells programs where it is.
+fn facts(child: &mut Child) -> (String, String) {
+    let (mut rpc, mut token) = (None, None);
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        rpc = line.strip_prefix("rpc=").map(str::to_owned).or(rpc);
+        token = line.strip_prefix("token=").map(str::to_owned).or(token);
+        if let (Some(rpc), Some(token)) = (&rpc, &token) {
+            return (rpc.clone(), token.clone());
+        }
+    }
+    panic!("the node ended without saying where it is");
+}
+
+#[test]
+#[ignore = "installs pynvim from the package index"]
+fn a_foreign_client_calls_and_a_foreign_executor_runs() {
+    let python = python();
+    let data = tempfile::tempdir().unwrap();
+    let mut node = Command::new(env!("CARGO_BIN_EXE_campanile"));
+    node.args(["dev", "--no-demo", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--data"]).arg(data.path());
+    let mut node = Ends(node.stdout(Stdio::piped()).spawn().unwrap());
+    let (rpc, token) = facts(&mut node.0);
+    let mut executor = Command::new(&python);
+    let mut executor = Ends(executor.arg(file("executor.py")).args([&rpc, &token, "python"]).spawn().unwrap());
+
+    let mut caller = Command::new(&python);
+    let mut caller = Ends(caller.arg(file("pynvim_caller.py")).args([&rpc, &token]).spawn().unwrap());
+    let until = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some(status) = caller.0.try_wait().unwrap() {
+            break status;
+        }
+        assert!(Instant::now() < until, "the caller hangs");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(status.success(), "the caller failed: {status}");
+    assert!(executor.0.try_wait().unwrap().is_none(), "the executor is still there");
+}
+
+/// The wire spec shows the executor that this test runs.
+#[test]
+fn the_spec_shows_this_executor() {
+    let spec = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/rpc.md")).unwrap();
+    let code = std::fs::read_to_string(file("executor.py")).unwrap();
+    assert!(spec.contains(&code), "copy tests/foreign/executor.py into docs/rpc.md");
+}
