@@ -11,6 +11,7 @@ pub fn at_zero() {
     measure::at_zero("campanile_membership_refused_total", "reason", Reason::ALL.iter().map(|reason| reason.label()));
     tls::handshakes_at_zero();
     api::requests_at_zero();
+    api::refusals_at_zero();
 }
 
 #[cfg(test)]

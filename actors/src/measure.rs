@@ -69,10 +69,7 @@ pub fn describe() {
     gauge!("campanile_open_runs", "Runs that are not final");
     gauge!("campanile_attempts_running", "Attempts that executors hold");
     gauge!("campanile_attempts_stopping", "Attempts whose body was told to stop and has not ended");
-    gauge!(
-        "campanile_attempts_stop_overdue",
-        "Those of them that take longer than their executor's stopGraceSec allows"
-    );
+    gauge!("campanile_attempts_stop_overdue", "Of them those that take longer than the executor's stopGraceSec");
     gauge!("campanile_executors", "Executor sessions");
     gauge!("campanile_wheel_entries", "Entries of the timing wheels, stale ones included");
     gauge!("campanile_journal_in_flight_frames", "Frames handed to the journal and not yet durable");

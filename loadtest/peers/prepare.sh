@@ -42,7 +42,7 @@ case $name in
 		;;
 	river | temporal)
 		need 'command -v go' golang-go
-		# Temporal's server is large: its first build takes four minutes of two cores, and 3 GB in Go's caches.
+		# Temporal's server is large: its first build takes eight minutes of CPU, and almost 4 GB in Go's caches.
 		(cd "$here/$name" && go build -mod=readonly -trimpath -o "$out/$name-peer" .) || {
 			echo "$name could not be built: its go.mod names Go $(sed -n 's/^go //p' "$here/$name/go.mod"), here is $(go version)" >&2
 			exit 1

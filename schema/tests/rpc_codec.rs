@@ -83,7 +83,7 @@ fn claims_are_refused_at_their_header() {
         (&[0x94, 0, 1, 0xc6, 0, 0x10, 0, 0], FrameError::TooLarge { limit: BEFORE_HELLO.bytes }),
         (&[0x94, 0, 1, 0xa1, b'm', 0xdd, 0xff, 0xff, 0xff, 0xff], FrameError::TooLarge { limit: BEFORE_HELLO.bytes }),
         (&[0x94, 0, 1, 0xa1, b'm', 0xdf, 0xff, 0xff, 0xff, 0xff], FrameError::TooLarge { limit: BEFORE_HELLO.bytes }),
-        (&[0x94, 0, 1, 0xa1, b'm', 0xdc, 0x40, 0], FrameError::TooManyValues { limit: BEFORE_HELLO.values }),
+        (&[0x94, 0, 1, 0xa1, b'm', 0xdc, 0x20, 0], FrameError::TooManyValues { limit: BEFORE_HELLO.values }),
         (&[0xdd, 0xff, 0xff, 0xff, 0xff], FrameError::NotAMessage("a message is an array of three or four items")),
         (b"GET / HTTP/1.1\r\n", FrameError::NotAMessage("a message is an array of three or four items")),
         (&[0x93, 2, 0xc1], FrameError::NotAMessage("byte 0xc1 is never used in MessagePack")),

@@ -85,12 +85,20 @@ async fn refuse(mut stream: TcpStream, why: NoPlace, _turn: OwnedSemaphorePermit
 }
 
 impl NoPlace {
+    const ALL: [Self; 2] = [Self::Peer, Self::All];
+
     fn label(self) -> &'static str {
         match self {
             Self::Peer => "peer",
             Self::All => "all",
         }
     }
+}
+
+/// Connections that found no place, as counters that exist before the first one.
+pub(crate) fn refusals_at_zero() {
+    let reasons = NoPlace::ALL.iter().map(|why| why.label());
+    campanile_actors::measure::at_zero("campanile_http_connections_refused_total", "reason", reasons);
 }
 
 fn answer(status: &str, error: ApiError) -> Vec<u8> {

@@ -40,6 +40,7 @@ pub use cors::Origins;
 pub use openapi::document as openapi_document;
 pub use problem::Problem;
 
+pub(crate) use listener::refusals_at_zero;
 pub(crate) use request::requests_at_zero;
 
 use crate::{

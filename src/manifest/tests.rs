@@ -333,8 +333,8 @@ fn one_slip_is_told_once() {
     assert_eq!(
         told,
         [
-            "a.yaml:5:20: spec.command[1]: invalid type: integer `5`, expected a string",
-            "a.yaml:5:26: spec.command[3]: invalid type: boolean `true`, expected a string",
+            "a.yaml:5:20: spec.command[1]: this is a number, and text is wanted: write it in quotes",
+            "a.yaml:5:26: spec.command[3]: this is true or false, and text is wanted: write it in quotes",
         ]
     );
 }

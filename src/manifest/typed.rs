@@ -40,8 +40,12 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
     let mut rest = value.clone();
     let before = wrong.len();
     let mut taken: Vec<Vec<Step>> = Vec::new();
-    for shape::Misfit { path: inside, message } in shape::misfits::<T>(value, WRONG) {
-        take_out(&mut rest, &inside);
+    let misfits = shape::misfits::<T>(value, WRONG);
+    // From the last to the first, so that the items of a list that stand before keep their numbers.
+    for misfit in misfits.iter().rev() {
+        take_out(&mut rest, &misfit.path);
+    }
+    for shape::Misfit { path: inside, message } in misfits {
         wrong.push(Wrong { path: [path, &inside].concat(), message });
         taken.push(inside);
     }
@@ -211,9 +215,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                "items[0]: invalid type: integer `1`, expected a string",
-                "items[2]: invalid type: boolean `true`, expected a string",
-                "items[4]: invalid type: integer `2`, expected a string",
+                "items[0]: this is a number, and text is wanted: write it in quotes",
+                "items[2]: this is true or false, and text is wanted: write it in quotes",
+                "items[4]: this is a number, and text is wanted: write it in quotes",
             ]
         );
     }

@@ -142,7 +142,7 @@ async fn executor_to_be_killed() {
 async fn an_executor_killed_by_kill_9_leaves_nothing() {
     let token = attempt().token;
     let mut executor = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "executor_to_be_killed", "--ignored"])
+        .args(["--exact", "command_leaves_nothing::executor_to_be_killed", "--ignored"])
         .env("TEST_TOKEN", token.to_string())
         .stdout(Stdio::null())
         .spawn()

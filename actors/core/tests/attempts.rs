@@ -436,7 +436,7 @@ fn a_body_that_does_not_end_holds_the_run_until_a_person_says_so() {
         let view = sim.job.run_view(sim.job.run(run).unwrap());
         let stopping = view.stopping.clone().unwrap();
         assert_eq!((view.label(), stopping.reason == StopReason::Cancel), ("STOPPING", cancel));
-        assert!(stopping.since.unwrap().ms() <= since && stopping.since.unwrap().ms() > NOW);
+        assert!(stopping.since.unwrap().ms() <= since && stopping.since.unwrap().ms() >= NOW);
         assert!(view.wait_reason.unwrap().starts_with("STOPPING"));
         for decision in [D::Rerun, D::Succeeded, D::Failed] {
             let other = Command::Confirm { run, decision, reason: None };

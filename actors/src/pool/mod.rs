@@ -469,40 +469,4 @@ impl PoolState {
             directory.to_shard(shard, ShardMsg::NotStarted(held, why));
         }
     }
-
-    fn why(&self, directory: &Directory, run: RunId, pool: &str) -> Option<String> {
-        let waits = || self.misfits.contains_key(&run) || self.queues.values().any(|queue| queue.contains(run));
-        if directory.tenants.system_paused.load(Ordering::Relaxed) && waits() {
-            return Some(PAUSED.to_owned());
-        }
-        if let Some(waiting) = self.misfits.get(&run) {
-            let what = match &waiting.need {
-                Need::Command => Kind::Commands.does().to_owned(),
-                Need::Http => Kind::Http.does().to_owned(),
-                Need::Handler(name) => format!("has the handler '{name}'"),
-            };
-            return Some(format!("NO_FIT: no executor of pool '{pool}' {what} and is large enough"));
-        }
-        if self.bound.contains_key(&run) {
-            return Some("BINDING: an executor was chosen; the attempt is being started".to_owned());
-        }
-        let (kind, queue) = Kind::ALL.into_iter().find_map(|kind| {
-            let class = Class { pool: pool.into(), kind };
-            self.queues.get(&class).filter(|q| q.contains(run)).map(|queue| (kind, queue))
-        })?;
-        let now = directory.time.boot_ms();
-        let in_pool = |s: &&Session| s.is_in(pool) && s.outbox.is_some();
-        let executors = self.sessions.values().filter(in_pool).count();
-        let credit: u32 = self.sessions.values().filter(in_pool).map(|s| s.credit_left(now)).sum();
-        Some(if executors == 0 {
-            format!("NO_EXECUTOR: no executor of pool '{pool}' is connected; {} runs wait", queue.len())
-        } else if !self.sessions.values().filter(in_pool).any(|s| s.takes(kind)) {
-            format!("NO_FIT: no executor of pool '{pool}' {}; {} runs wait", kind.does(), queue.len())
-        } else {
-            format!(
-                "NO_CREDIT: {executors} executors of pool '{pool}' have {credit} free slots; {} runs wait",
-                queue.len()
-            )
-        })
-    }
 }

@@ -276,7 +276,7 @@ impl Holders {
 
 fn holder(address: &str, begins: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "--nocapture", "connections::holds_connections"])
+        .args(["--ignored", "--exact", "--nocapture", "http_api::connections::holds_connections"])
         .env(ADDRESS, address)
         .env(BEGINS, begins)
         .stdin(Stdio::piped())

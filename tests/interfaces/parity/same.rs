@@ -294,7 +294,7 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
 /// not differ.
 fn coarse(answer: Answered) -> Answered {
     answer.map(|value| {
-        let fields = ["status", "runId", "quota", "tenantId", "paused"];
+        let fields = ["status", "runId", "quota", "paused"];
         json!(fields.iter().filter_map(|name| value.get(name).map(|value| (*name, value))).collect::<Vec<_>>())
     })
 }

@@ -191,7 +191,11 @@ fn waited_when_paused(history: &History, job: &Job, entry: &LedgerEntryView) -> 
     let Some(place) = decided.iter().position(|e| e.logical_time == entry.logical_time) else { return false };
     let (before, after) = decided.split_at(place + 1);
     let is_paused = |e: &LedgerEntryView| e.reason == Some(SkipReason::Paused);
-    let by_outage = |at: i64| history.outages.iter().any(|o| touches(o.from_us, o.to_us, at));
+    let shard = history.shard_of(job.id);
+    let by_outage = |at: i64| {
+        let by_act = |d: &Disturbance| d.is_about(shard) && touches(d.from_us, d.to_us, at);
+        history.outages.iter().any(|o| touches(o.from_us, o.to_us, at)) || history.disturbances.iter().any(by_act)
+    };
     let waited = |e: &LedgerEntryView| is_paused(e) && !may_be_paused(job, e.logical_time.0);
     let behind = before
         .iter()
