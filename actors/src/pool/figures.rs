@@ -1,9 +1,15 @@
-//! What the pool tells of itself: its pools for people, and gauges.
+//! What the pool tells of itself: its pools for people, why a run waits, and gauges.
 
-use super::{PoolState, queue::Queue};
-use crate::directory::Directory;
-use campanile_schema::view::PoolView;
-use std::collections::BTreeMap;
+use super::{
+    PoolState,
+    class::{Class, Kind},
+    queue::Queue,
+    session::Session,
+};
+use crate::{directory::Directory, quota::PAUSED};
+use campanile_core::job::Need;
+use campanile_schema::{ids::RunId, view::PoolView};
+use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 impl PoolState {
     pub(super) fn pools(&self, directory: &Directory) -> Vec<PoolView> {
@@ -40,6 +46,7 @@ impl PoolState {
         metrics::gauge!("campanile_executors").set(self.sessions.len() as f64);
     }
 
+    /// Why a run has no executor yet, beginning with a code; None: it is not here.
     pub(super) fn why(&self, directory: &Directory, run: RunId, pool: &str) -> Option<String> {
         let waits = || self.misfits.contains_key(&run) || self.queues.values().any(|queue| queue.contains(run));
         if directory.tenants.system_paused.load(Ordering::Relaxed) && waits() {

@@ -19,11 +19,11 @@ use crate::{
     directory::Directory,
     messages::{Bind, PoolMsg, ShardMsg},
     ports::SecretOwner,
-    quota::{Borrower, PAUSED, Quotas},
+    quota::{Borrower, Quotas},
     scheduler::ToExecutor,
 };
 use borrowing::Borrowing;
-use campanile_core::job::{Assign, Effect, Need, Waiting};
+use campanile_core::job::{Assign, Effect, Waiting};
 use campanile_schema::{
     ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
     limits,

@@ -196,7 +196,7 @@ fn days_of_a_running_node_are_read_without_it_and_archiving_again_changes_nothin
     assert_eq!(listed(&days, &["--all", "--job", "8192"]), of(&|r| r.job == JobId(8_192)));
     let (from, to) = (noon(3) + 500, noon(2) + 700);
     let instant = |ms: i64| jiff::Timestamp::from_millisecond(ms).unwrap().to_string();
-    let between = of(&|r| (from..to).contains(&r.ended_ms.unwrap()));
+    let between = of(&|r| (from..=to).contains(&r.ended_ms.unwrap()));
     assert!(!between.is_empty());
     assert_eq!(listed(&days, &["--all", "--from", &instant(from), "--to", &instant(to)]), between);
     let shown = run(&["run", "list", "--archive", text(&days), "--all"]).ok();
