@@ -9,7 +9,7 @@ use super::{
 };
 use crate::text;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const CREATED: &[Column] = &[
     Column::id("ID", "jobId"),
@@ -52,7 +52,7 @@ pub(super) fn create(specs: Vec<Value>, key: Option<String>, remote: &Remote, fo
 }
 
 /// One spec, or a list of them, or `items` of an exported list.
-pub(super) fn read_specs(file: &PathBuf) -> Result<Vec<Value>, Failure> {
+pub(super) fn read_specs(file: &Path) -> Result<Vec<Value>, Failure> {
     let shown = file.display();
     let text =
         if file.as_os_str() == "-" { text::read_from(std::io::stdin().lock(), true) } else { text::read(file, true) };

@@ -82,7 +82,9 @@ fn credentials_are_made_and_a_server_without_them_does_not_start() {
     assert!(lines.starts_with("me operator sha256:") && !lines.contains(token.trim()), "{lines}");
     assert!(run(&["token", "new", "--name", "x", "--role", "tenant"]).refused(2).contains("needs tenant="));
     assert!(
-        run(&["token", "new", "--name", "x", "--role", "boss"]).refused(2).contains("operator, tenant or executor")
+        run(&["token", "new", "--name", "x", "--role", "boss"])
+            .refused(2)
+            .contains("operator, tenant, executor or metrics")
     );
     let key = run(&["secrets", "new-key"]).ok();
     assert!(key.starts_with("key-") && key.split(' ').count() == 2, "{key}");

@@ -99,8 +99,9 @@ fn no_second_body_starts_while_one_ignores_sigterm() {
     assert_eq!((&view["state"], &view["stopping"]["reason"]), (&json!("RUNNING"), &json!("CANCEL")), "{view}");
     assert!(view["waitReason"].as_str().unwrap().starts_with("STOPPING"), "{view}");
     assert!(dev.run(&["job", "runs", "cancel"]).ok().contains("STOPPING"));
-    let metrics = dev.metrics();
-    assert!(metrics.lines().any(|l| l.starts_with("campanile_attempts_stop_overdue ")), "{metrics}");
+    eventually("the gauge is there", || {
+        dev.metrics().lines().any(|line| line.starts_with("campanile_attempts_stop_overdue ")).then_some(())
+    });
 
     canceled.alone(2);
     assert_eq!(run_view(&dev, run)["state"], "CANCELED");

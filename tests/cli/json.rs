@@ -79,7 +79,7 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     asked.ok("job create", &[&job(dir, "waits", "sleep 100")]);
     asked.ok("job get", &["fails"]);
     asked.ok("job list", &[]);
-    asked.ok("job replace", &["fails", &fails]);
+    asked.ok("job replace", &["fails", "--file", &fails]);
     let edited = campanile()
         .env("CAMPANILE_SERVER", &dev.server)
         .env("EDITOR", "true")

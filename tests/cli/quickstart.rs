@@ -6,8 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-#[path = "../support/poll.rs"]
-mod poll;
+use crate::program as poll;
 
 #[derive(Debug)]
 struct Block {
