@@ -40,6 +40,12 @@ pub(super) fn body_of<'a>(history: &'a History, run: &Run, token: u64) -> Option
     history.bodies.get(&run.run_id)?.iter().find(|body| body.token == token)
 }
 
+/// The body did not end by itself: its executor stopped it, and says so.
+pub(super) fn stopped_by_executor(history: &History, run: &Run, token: u64) -> bool {
+    let end = body_of(history, run, token).and_then(|body| body.end);
+    end.is_some_and(|(_, outcome)| outcome == AttemptState::Canceled)
+}
+
 /// Somebody asked for it to be stopped by then, or a newer run of a job under REPLACE took its place.
 fn was_stopped(history: &History, job: &Job, run: &Run, by_us: i64) -> bool {
     let asked = job.canceled.iter().any(|asked| asked.run == run.run_id && asked.sent_us <= by_us);

@@ -1,7 +1,7 @@
 //! Between a failure and the next attempt lies the delay that the job's policy says, neither less nor much more.
 
 use super::{
-    causes::{body_of, us},
+    causes::{body_of, stopped_by_executor, us},
     lateness::held_back,
 };
 use crate::checker::{Findings, History, Job, Kind, Run};
@@ -39,10 +39,11 @@ fn delay_us(policy: &RetryPolicy, tried: u32) -> (i64, i64) {
 
 fn delays(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
     let latest_us = history.meta.as_ref().and_then(|meta| meta.latest_ms).map(us);
-    let (mut tried, mut generation) = (0, 0);
+    // Attempts before, without and with those that a loss or an orderly stop of an executor took: they may not count.
+    let (mut counted, mut tried, mut generation) = (0, 0, 0);
     for (n, attempt) in run.attempts.iter().enumerate() {
         if attempt.generation != generation {
-            (tried, generation) = (0, attempt.generation);
+            (counted, tried, generation) = (0, 0, attempt.generation);
         }
         match attempt.state {
             AttemptState::NotStarted | AttemptState::Running => continue,
@@ -51,7 +52,11 @@ fn delays(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
                 tried += 1;
                 continue;
             }
-            AttemptState::Failed | AttemptState::Timeout => tried += 1,
+            AttemptState::Failed if stopped_by_executor(history, run, attempt.token) => {
+                tried += 1;
+                continue;
+            }
+            AttemptState::Failed | AttemptState::Timeout => (counted, tried) = (counted + 1, tried + 1),
         }
         let Some((ended_us, _)) = body_of(history, run, attempt.token).and_then(|body| body.end) else { continue };
         let next = run.attempts.iter().skip(n + 1).find(|a| a.generation == generation);
@@ -68,7 +73,10 @@ fn delays(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
         if specs.iter().any(|spec| !spec.idempotent) {
             continue;
         }
-        let of_specs = specs.iter().map(|spec| delay_us(&spec.retry_policy, tried));
+        let of_specs = specs.iter().map(|spec| {
+            let (few, many) = (delay_us(&spec.retry_policy, counted), delay_us(&spec.retry_policy, tried));
+            (few.0.min(many.0), few.1.max(many.1))
+        });
         let (least, most) = of_specs.fold((i64::MAX, 0), |(least, most), (low, high)| (least.min(low), most.max(high)));
         if next_us.saturating_add(ROUNDING_US) < ended_us.saturating_add(least) {
             wrong(job, run, (ended_us, next_us), format!("sooner than {} ms", least / 1000), found);

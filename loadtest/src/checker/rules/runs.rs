@@ -1,7 +1,7 @@
 //! Runs and the ledger tell one story: each fired instant has its one run, each scheduled run its instant, and each run an end or
 //! a reason for not having one.
 
-use super::outcomes::entries;
+use super::{causes::stopped_by_executor, outcomes::entries};
 use crate::checker::{Findings, History, Job, Kind, Run};
 use campanile_schema::{
     event::Outcome,
@@ -20,7 +20,7 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
     for run in history.runs.values() {
         if let Some(job) = history.jobs.get(&run.job_id) {
             ended(history, run, found);
-            attempts(job, run, found);
+            attempts(history, job, run, found);
             superseded(history, run, found);
         }
     }
@@ -102,8 +102,8 @@ fn ended(history: &History, run: &Run, found: &mut Findings<'_>) {
         RunState::RetryWait => run.next_retry_at.is_some_and(|at| at.0 > until_ms),
         // Held behind one that waits for a person.
         RunState::Pending if waits_for_a_person(history, run.job_id) => true,
-        // A pause holds every run that has no body until the job is resumed.
-        RunState::Pending | RunState::Queued if may_be_paused_at_the_end(history, run.job_id) => true,
+        // Nothing starts while a pause lasts.
+        RunState::Pending | RunState::Queued if stays_paused(history, run.job_id) => true,
         // The history was told while runs were under way, on purpose.
         RunState::Pending | RunState::Queued | RunState::Running | RunState::SuspectedLost => {
             history.meta.as_ref().is_some_and(|m| !m.drained) && run.wait_reason.is_some()
@@ -121,10 +121,9 @@ fn ended(history: &History, run: &Run, found: &mut Findings<'_>) {
     }
 }
 
-/// Nobody knows that the job was resumed after its last pause.
-fn may_be_paused_at_the_end(history: &History, job: u64) -> bool {
-    let last = history.jobs.get(&job).and_then(|job| job.pauses.last());
-    last.is_some_and(|pause| pause.resume_ack_us.is_none())
+/// A pause of the job, its tenant or the system that nobody is known to have ended.
+fn stays_paused(history: &History, job: u64) -> bool {
+    history.jobs.get(&job).is_some_and(|job| job.all_pauses().any(|pause| pause.resume_ack_us.is_none()))
 }
 
 pub(super) fn waits_for_a_person(history: &History, job: u64) -> bool {
@@ -158,13 +157,15 @@ fn superseded(history: &History, run: &Run, found: &mut Findings<'_>) {
     }
 }
 
-fn attempts(job: &Job, run: &Run, found: &mut Findings<'_>) {
+fn attempts(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
     // Generation -> (accepted, failed).
     let mut by_generation: HashMap<u32, (u32, u32)> = HashMap::new();
     for attempt in &run.attempts {
         let (accepted, failed) = by_generation.entry(attempt.generation).or_default();
         match attempt.state {
             AttemptState::Success => *accepted += 1,
+            // An orderly stop of its executor is no failure of the body.
+            AttemptState::Failed if stopped_by_executor(history, run, attempt.token) => {}
             AttemptState::Failed | AttemptState::Timeout => *failed += 1,
             AttemptState::Running | AttemptState::Canceled | AttemptState::Lost | AttemptState::NotStarted => {}
         }
@@ -174,7 +175,8 @@ fn attempts(job: &Job, run: &Run, found: &mut Findings<'_>) {
             let text = format!("generation {generation} of run {} has {accepted} successful attempts", run.run_id);
             found.of_run(Kind::AcceptedTwice, job.id, run.run_id, None, text);
         }
-        if failed > job.spec.retry_policy.max_attempts {
+        let most = job.versions.iter().map(|version| version.spec.retry_policy.max_attempts.max(1)).max();
+        if failed > most.unwrap_or(1) {
             let text = format!("generation {generation} of run {} failed {failed} times", run.run_id);
             found.of_run(Kind::AttemptsExceeded, job.id, run.run_id, None, text);
         }
