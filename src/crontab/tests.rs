@@ -173,7 +173,7 @@ fn refused_lines_tell_place_reason_and_advice() {
         RANDOM_DELAY=soon\n0 0 * * * root %x\n0 0 * * * /bin/x\n";
     let import = system(text);
     // A line that never fires is a job without a trigger of its own.
-    assert_eq!(only(&import).spec.trigger, Trigger::Manual {});
+    assert_eq!(import.jobs.iter().map(|job| &job.spec.trigger).collect::<Vec<_>>(), [&Trigger::Manual {}]);
     let found: Vec<(u32, &str)> = import.refused.iter().map(|r| (r.line, r.reason.as_str())).collect();
     for (line, words) in [
         (2, "61 * * * *"),
