@@ -88,11 +88,12 @@ fn double_apply_is_seen() {
 #[test]
 #[should_panic(expected = "queued by effects and by state")]
 fn a_lost_effect_is_seen() {
-    let def = support::make::plain(campanile_schema::stored::StoredTrigger::Manual {});
+    let mut def = support::make::plain(campanile_schema::stored::StoredTrigger::Manual {});
+    def.concurrency = campanile_schema::job::ConcurrencyPolicy::Allow;
     let mut sim = Sim::create(def, 1_782_000_000_000, true);
     sim.op(&support::ops::Op::Trigger { key: None, params: false });
     sim.lose_queue();
-    sim.op(&support::ops::Op::Pause);
+    sim.op(&support::ops::Op::Trigger { key: None, params: false });
 }
 
 /// The histories are not vacuous: all that can happen to a job happens in them.
