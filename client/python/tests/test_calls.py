@@ -184,7 +184,11 @@ async def test_runs_logs_and_the_ledger_of_a_command(client: Client) -> None:
     assert (entry.count, entry.run_id) == (1, run.run_id)
     assert entry.outcome in (Outcome.FIRED, Outcome.FIRED_LATE)
     assert ledger.start < entry.logical_time <= ledger.to
-    later = await client.job_ledger(created.job_id, start=entry.logical_time, to=datetime.now(UTC), page_size=10)
+    # Both ends are included.
+    same = await client.job_ledger(created.job_id, start=entry.logical_time, to=entry.logical_time)
+    assert [item.run_id for item in same.items] == [run.run_id]
+    after = entry.logical_time + timedelta(milliseconds=1)
+    later = await client.job_ledger(created.job_id, start=after, to=datetime.now(UTC), page_size=10)
     assert later.items == []
 
 
