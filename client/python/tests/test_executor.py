@@ -445,8 +445,9 @@ async def test_a_deaf_thread_does_not_keep_the_program_from_ending(
         spec = JobSpec(unique("deaf"), Manual(), executor_selector=pool, action=Handler("sleep"), params={"sec": 600})
         await client.job_trigger((await client.job_create(spec)).job_id)
         await eventually(lambda: program.noted("asleep"))
+        # Two different ones: a second SIGTERM that comes before the first was taken is none.
         program.process.send_signal(signal.SIGTERM)
-        program.process.send_signal(signal.SIGTERM)
+        program.process.send_signal(signal.SIGINT)
         assert await asyncio.to_thread(program.process.wait, PATIENCE_SEC) == 0
         assert await program.noted("drained 1 0")
     finally:
