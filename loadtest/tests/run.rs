@@ -268,7 +268,7 @@ async fn a_dead_node_ends_the_run() {
     let dir = workload(ENDLESS);
     let child = own_node(&dir).await;
     in_the_middle(&dir).await;
-    let node = processes(&format!("dev --data {}", dir.path().canonicalize().unwrap().display()));
+    let node = processes(&format!("--data {}", dir.path().canonicalize().unwrap().display()));
     kill_process(node[0], Signal::KILL).unwrap();
     let (code, report, told) = outcome(child, &dir).await;
     assert!(code == Some(1) && report["stopped"].as_str().unwrap().contains("the node ended by itself"), "{told}");

@@ -126,7 +126,14 @@ pub enum Event {
     TenantDeleted { tenant: String },
     /// Held by every shard; the highest version of a scope wins.
     #[serde(rename = "ps")]
-    PauseSet { scope: PauseScope, paused: bool, version: u64 },
+    PauseSet {
+        scope: PauseScope,
+        paused: bool,
+        version: u64,
+        /// When the shard took it over, by the clock that its instants are decided by. None: an earlier release wrote it.
+        #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
+        at_ms: Option<i64>,
+    },
     /// In the tenant's home shard: what its quota lends to sessions of a cluster.
     #[serde(rename = "tl")]
     Lent {

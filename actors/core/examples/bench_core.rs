@@ -73,7 +73,16 @@ fn triggers() -> [(&'static str, StoredTrigger); 6] {
 
 fn context(now_ms: i64, first: u64) -> Context {
     let ids = Ids { first, count: 8 };
-    Context { now_ms, ids, epoch: Epoch(1), paused: None, queue_full: false, overloaded: false, tzdb: tzdb_version() }
+    Context {
+        now_ms,
+        ids,
+        epoch: Epoch(1),
+        paused: None,
+        pauses_over: [None; 2],
+        queue_full: false,
+        overloaded: false,
+        tzdb: tzdb_version(),
+    }
 }
 
 /// One life of a run: due, started, finished; the job and the commands before each.

@@ -30,12 +30,36 @@ pub struct ShardState {
     /// Scope -> (paused, version).
     #[serde(rename = "p", default)]
     pub pauses: BTreeMap<PauseScope, (bool, u64)>,
+    /// The newest pause of a scope: from when to when this shard held it. Missing where an earlier release wrote the change.
+    #[serde(rename = "pt", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pause_times: BTreeMap<PauseScope, PauseTimes>,
     /// Creates that came with a caller's key, by the digest of tenant and key.
     #[serde(rename = "k", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub creates: BTreeMap<Digest, KeptCreate>,
     /// By tenant whose home this shard is: what its quota lends to sessions of a cluster.
     #[serde(rename = "l", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub loans: BTreeMap<String, Loans>,
+}
+
+/// Milliseconds by the clock that instants are decided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseTimes {
+    #[serde(rename = "f")]
+    pub from_ms: i64,
+    /// None: it lasts.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub to_ms: Option<i64>,
+}
+
+/// A pause of the tenant or the system that is over. Instants that were due in it do not fire, although they are decided later:
+/// their jitter, or the moment that a decision takes, has put that off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseOver {
+    /// Instants after this one were due in the pause,
+    pub from_ms: i64,
+    /// up to this one.
+    pub to_ms: i64,
+    pub reason: SkipReason,
 }
 
 /// What is kept of a create with a caller's key.
@@ -66,10 +90,13 @@ impl ShardState {
                 self.tenants.remove(tenant);
                 0
             }
-            Event::PauseSet { scope, paused, version } => {
+            Event::PauseSet { scope, paused, version, at_ms } => {
                 let entry = self.pauses.entry(scope.clone()).or_default();
                 if *version > entry.1 {
-                    *entry = (*paused, *version);
+                    let was_paused = std::mem::replace(entry, (*paused, *version)).0;
+                    if was_paused != *paused {
+                        self.time_pause(scope, *paused, *at_ms);
+                    }
                 }
                 0
             }
@@ -102,6 +129,23 @@ impl ShardState {
         self.counter = self.counter.max(used);
     }
 
+    fn time_pause(&mut self, scope: &PauseScope, paused: bool, at_ms: Option<i64>) {
+        match (paused, at_ms) {
+            (true, Some(from_ms)) => {
+                self.pause_times.insert(scope.clone(), PauseTimes { from_ms, to_ms: None });
+            }
+            (false, Some(at_ms)) => {
+                if let Some(times) = self.pause_times.get_mut(scope) {
+                    times.to_ms = Some(at_ms);
+                }
+            }
+            // Nobody knows from when to when.
+            (_, None) => {
+                self.pause_times.remove(scope);
+            }
+        }
+    }
+
     /// What is known of a create's key, unless it is too old to count.
     pub fn create(&self, key: Digest, now_ms: i64) -> Option<KeptCreate> {
         self.creates.get(&key).copied().filter(|kept| now_ms - kept.at_ms < CREATE_KEY_MS)
@@ -124,6 +168,19 @@ impl ShardState {
         (wall_us.max(0) as u64).max(held + 1)
     }
 
+    /// The newest pauses of the system and of a tenant that are over.
+    pub fn pauses_over(&self, tenant: &str) -> [Option<PauseOver>; 2] {
+        if self.pause_times.is_empty() {
+            return [None; 2];
+        }
+        let over = |scope: &PauseScope, reason| {
+            let times = self.pause_times.get(scope)?;
+            Some(PauseOver { from_ms: times.from_ms, to_ms: times.to_ms?, reason })
+        };
+        let of_tenant = PauseScope::Tenant(tenant.to_owned());
+        [over(&PauseScope::System, SkipReason::SystemPaused), over(&of_tenant, SkipReason::TenantPaused)]
+    }
+
     /// Why instants of a tenant do not fire.
     pub fn paused(&self, tenant: &str) -> Option<SkipReason> {
         if self.pauses.is_empty() {
@@ -142,6 +199,24 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use campanile_schema::frame::{decode, encode};
+
+    #[test]
+    fn the_times_of_a_pause_are_kept_until_the_next_one() {
+        let scope = PauseScope::Tenant("acme".to_owned());
+        let mut shard = ShardState::default();
+        let mut set = |paused, version, at_ms| {
+            shard.apply(&Event::PauseSet { scope: scope.clone(), paused, version, at_ms });
+            let shard: ShardState = decode("shard", &encode(&shard)).unwrap();
+            shard.pauses_over("acme")[1].map(|over| (over.from_ms, over.to_ms))
+        };
+        assert_eq!(set(true, 1, Some(100)), None, "it lasts");
+        assert_eq!(set(true, 2, Some(150)), None, "it began before");
+        assert_eq!(set(false, 3, Some(200)), Some((100, 200)));
+        assert_eq!(set(false, 4, Some(300)), Some((100, 200)), "it was over");
+        assert_eq!(set(true, 2, Some(400)), Some((100, 200)), "an older change is none");
+        assert_eq!(set(true, 5, None), None);
+        assert_eq!(set(false, 6, Some(500)), None, "nobody knows when it began");
+    }
 
     #[test]
     fn keys_of_creates_survive_their_bytes_and_expire() {
@@ -167,7 +242,7 @@ mod tests {
         let scope = PauseScope::Tenant("acme".to_owned());
         let (ahead_us, behind_us) = (10_000_000, 9_500_000);
         let set = |shard: &mut ShardState, paused, version| {
-            shard.apply(&Event::PauseSet { scope: scope.clone(), paused, version });
+            shard.apply(&Event::PauseSet { scope: scope.clone(), paused, version, at_ms: None });
         };
         let (mut home, mut other) = (ShardState::default(), ShardState::default());
         let pause = home.next_pause(&scope, ahead_us);

@@ -79,6 +79,7 @@ impl Shard {
             ids,
             epoch: self.epoch,
             paused: self.state.paused(&live.tenant),
+            pauses_over: self.state.pauses_over(&live.tenant),
             queue_full: live.gauge.queue_full(),
             overloaded,
             tzdb: self.directory.tzdb,

@@ -68,7 +68,12 @@ impl Loaded {
                 let version = now_us.max(0) as u64;
                 let before = self.state.pauses.get(&PauseScope::System).map_or(0, |pause| pause.1);
                 let version = version.max(before + 1);
-                self.state.apply(&Event::PauseSet { scope: PauseScope::System, paused: true, version });
+                self.state.apply(&Event::PauseSet {
+                    scope: PauseScope::System,
+                    paused: true,
+                    version,
+                    at_ms: Some(now_ms),
+                });
                 false
             }
         };
@@ -84,6 +89,7 @@ impl Loaded {
                 ids: Ids { first: self.state.counter + 1, count: command.ids_wanted() },
                 epoch,
                 paused: self.state.paused(&job.def.tenant),
+                pauses_over: self.state.pauses_over(&job.def.tenant),
                 queue_full: false,
                 overloaded: false,
                 tzdb,
@@ -120,15 +126,20 @@ impl Loaded {
         }
         let mut new: Vec<Self> = (0..shards).map(|id| Self::empty(ShardId(id))).collect();
         let mut pauses = std::collections::BTreeMap::new();
+        let mut pause_times = std::collections::BTreeMap::new();
         let (mut counter, mut seq, mut hlc) = (0, 0, 0);
         for old in all {
             counter = old.state.counter.max(counter);
             seq = old.state.seq.max(seq);
             hlc = old.state.hlc.max(hlc);
             for (scope, pause) in old.state.pauses {
-                let known: &mut (bool, u64) = pauses.entry(scope).or_default();
+                let known: &mut (bool, u64) = pauses.entry(scope.clone()).or_default();
                 if pause.1 > known.1 {
                     *known = pause;
+                    match old.state.pause_times.get(&scope) {
+                        Some(times) => pause_times.insert(scope, *times),
+                        None => pause_times.remove(&scope),
+                    };
                 }
             }
             for (name, tenant) in old.state.tenants {
@@ -153,6 +164,7 @@ impl Loaded {
             shard.state.seq = seq;
             shard.state.hlc = hlc;
             shard.state.pauses.clone_from(&pauses);
+            shard.state.pause_times.clone_from(&pause_times);
         }
         new
     }

@@ -141,6 +141,7 @@ impl Shard {
             ids: Ids::default(),
             epoch: self.epoch,
             paused: None,
+            pauses_over: [None; 2],
             queue_full: false,
             overloaded: false,
             tzdb: self.directory.tzdb,

@@ -38,7 +38,8 @@ impl Shard {
         port: Port<u64>,
     ) {
         let version = self.state.next_pause(&scope, self.directory.time.now_us());
-        let event = Event::PauseSet { scope: scope.clone(), paused, version };
+        let at_ms = Some(self.directory.time.now_ms());
+        let event = Event::PauseSet { scope: scope.clone(), paused, version, at_ms };
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         let directory = self.directory.clone();
         self.when_durable(move || {
@@ -54,9 +55,10 @@ impl Shard {
         let newer = |pause: &Pause| self.state.pauses.get(&pause.scope).is_none_or(|held| pause.version > held.1);
         let newer: Vec<Pause> = pauses.into_iter().filter(newer).collect();
         if !newer.is_empty() {
+            let at_ms = Some(self.directory.time.now_ms());
             let event = |pause: &Pause| {
                 let Pause { scope, paused, version } = pause.clone();
-                Event::PauseSet { scope, paused, version }
+                Event::PauseSet { scope, paused, version, at_ms }
             };
             let events = newer.iter().map(event).collect();
             self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
@@ -84,7 +86,8 @@ impl Shard {
             version: held.1 + 1,
         });
         if let Some(Pause { scope, paused, version }) = pause.clone() {
-            events.push(Event::PauseSet { scope, paused, version });
+            let at_ms = Some(self.directory.time.now_ms());
+            events.push(Event::PauseSet { scope, paused, version, at_ms });
         }
         if !events.is_empty() {
             self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));

@@ -256,8 +256,9 @@ pub fn events() -> Vec<Event> {
     vec![
         Event::TenantSet { tenant: tenant() },
         Event::TenantDeleted { tenant: "finance".to_owned() },
-        Event::PauseSet { scope: PauseScope::System, paused: true, version: 2 },
-        Event::PauseSet { scope: PauseScope::Tenant("finance".to_owned()), paused: false, version: 3 },
+        Event::PauseSet { scope: PauseScope::System, paused: true, version: 2, at_ms: None },
+        Event::PauseSet { scope: PauseScope::Tenant("finance".to_owned()), paused: false, version: 3, at_ms: None },
+        Event::PauseSet { scope: PauseScope::System, paused: true, version: 4, at_ms: Some(1_782_000_000_000) },
         Event::Lent {
             tenant: "finance".to_owned(),
             changes: vec![

@@ -1,6 +1,7 @@
 //! What a job can be asked.
 
 use super::claim::Claimant;
+use crate::shard::PauseOver;
 use campanile_schema::{
     event::SkipReason,
     ids::{Epoch, ExecutorSession, RunId, Token},
@@ -30,6 +31,8 @@ pub struct Context {
     pub epoch: Epoch,
     /// The tenant or the system is paused.
     pub paused: Option<SkipReason>,
+    /// Their newest pauses that are over.
+    pub pauses_over: [Option<PauseOver>; 2],
     /// As many runs of the tenant wait as may.
     pub queue_full: bool,
     /// What is behind the decisions cannot keep up: due instants wait undecided, and callers are refused.

@@ -340,7 +340,16 @@ pub fn ended(job: campanile_schema::ids::JobId, run: RunId, token: Token, state:
 
 pub fn context(now_ms: i64, ids: Ids, paused: Option<SkipReason>, queue_full: bool) -> Context {
     assert!(ids.count <= RUNS_PER_WAKE);
-    Context { now_ms, ids, epoch: Epoch(7), paused, queue_full, overloaded: false, tzdb: tzdb_version() }
+    Context {
+        now_ms,
+        ids,
+        epoch: Epoch(7),
+        paused,
+        pauses_over: [None; 2],
+        queue_full,
+        overloaded: false,
+        tzdb: tzdb_version(),
+    }
 }
 
 /// The counter that an event takes.

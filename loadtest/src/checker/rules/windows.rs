@@ -5,9 +5,6 @@ use super::lateness::jitter_us;
 use crate::checker::Job;
 use campanile_schema::event::SkipReason;
 
-/// An instant is decided within this time, microseconds: a slot of the wheel, and the decisions before it.
-const DECIDED_US: i64 = 50_000;
-
 /// What must have become of a due instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
@@ -38,16 +35,13 @@ pub fn expect(job: &Job, at_ms: i64) -> Expect {
             return Expect::Free;
         }
     }
-    // A pause of the tenant or the system holds by the moment at which an instant is decided, which its jitter puts off.
-    let decided_us = at_us.saturating_add(jitter_us(job)).saturating_add(DECIDED_US);
-    let above = job.pauses_above.iter().map(|(pause, _)| (pause, decided_us));
-    for (pause, decided_us) in job.pauses.iter().map(|pause| (pause, at_us)).chain(above) {
+    for pause in job.all_pauses() {
         if at_us <= pause.sent_us || pause.resume_ack_us.is_some_and(|resumed| at_us > resumed) {
             continue;
         }
         // Here: after the request to pause, and not certainly resumed.
         let surely_paused = pause.ack_us.is_some_and(|ack| at_us > ack);
-        let asked_to_resume = pause.resume_sent_us.is_some_and(|sent| decided_us > sent);
+        let asked_to_resume = pause.resume_sent_us.is_some_and(|sent| at_us > sent);
         return match (surely_paused, asked_to_resume, pause.resume_ack_us) {
             (true, false, Some(_)) => Expect::Paused,
             (true, false, None) => Expect::StillPaused,

@@ -109,6 +109,10 @@ fn instants_due(draft: &mut Draft<'_>) {
             skip_until(draft, now, Outcome::Skipped, reason);
             return;
         }
+        if let Some(over) = draft.pause_over(due) {
+            skip_until(draft, over.to_ms.min(now), Outcome::Skipped, over.reason);
+            continue;
+        }
         if !draft.job.is_misfire(due, now) {
             fire(draft, due);
             continue;

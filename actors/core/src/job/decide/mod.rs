@@ -25,7 +25,7 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::reject::Rejection;
+use crate::{reject::Rejection, shard::PauseOver};
 use campanile_schema::{
     event::{Event, Interval, SkipReason},
     ids::{JobId, RunId, Token, make_id},
@@ -64,6 +64,15 @@ impl<'a> Draft<'a> {
             return None;
         }
         self.ctx.paused
+    }
+    /// The pause, over by now, in which an instant was due.
+    pub fn pause_over(&self, due_ms: i64) -> Option<PauseOver> {
+        #[cfg(feature = "faults")]
+        if faults::active(Mutation::ForgetPause) {
+            return None;
+        }
+        let held = |over: &&PauseOver| over.from_ms < due_ms && due_ms <= over.to_ms;
+        self.ctx.pauses_over.iter().flatten().find(held).copied()
     }
     pub fn ids_left(&self) -> u64 {
         (self.ctx.ids.first + self.ctx.ids.count).saturating_sub(self.next_id)
