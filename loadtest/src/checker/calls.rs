@@ -11,6 +11,8 @@ struct Call {
     sent_us: Option<i64>,
     ack_us: Option<i64>,
     unknown: bool,
+    /// Tries that may have been done: each without an answer, and the one that was acknowledged.
+    maybe_done: u32,
     refused: Option<String>,
     job: Option<u64>,
     spec: Option<JobSpec>,
@@ -39,8 +41,14 @@ impl History {
             call.generation = line.generation.or(call.generation);
             match line.event {
                 CallEvent::Sent => call.sent_us = Some(call.sent_us.unwrap_or(line.t_us)),
-                CallEvent::Ack => call.ack_us = Some(call.ack_us.unwrap_or(line.t_us)),
-                CallEvent::Unknown => call.unknown = true,
+                CallEvent::Ack => {
+                    call.ack_us = Some(call.ack_us.unwrap_or(line.t_us));
+                    call.maybe_done += 1;
+                }
+                CallEvent::Unknown => {
+                    call.unknown = true;
+                    call.maybe_done += 1;
+                }
                 CallEvent::Refused => call.refused = Some(line.code.unwrap_or_default()),
             }
         }
@@ -163,7 +171,11 @@ fn about_job(job: &mut Job, verb: Verb, call: Call, sent_us: i64, refused: bool)
         Verb::Cancel => job.canceled.extend(asked),
         Verb::Discard => job.discarded.extend(asked),
         Verb::Retry | Verb::Redrive => {
-            job.reopened.extend(asked.map(|asked| Reopened { asked, generation: call.generation }));
+            job.reopened.extend(asked.map(|asked| Reopened {
+                asked,
+                generation: call.generation,
+                at_most: call.maybe_done.max(1),
+            }));
         }
         Verb::Confirm => {
             let decision = call.decision.unwrap_or(ConfirmDecision::Rerun);

@@ -66,6 +66,8 @@ pub struct Reopened {
     pub asked: Asked,
     /// The generation that the answer named.
     pub generation: Option<u32>,
+    /// So many tries of the call may have been done: one that got no answer is done again when the run has failed once more.
+    pub at_most: u32,
 }
 
 /// A manual trigger as its caller saw it.

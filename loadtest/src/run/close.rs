@@ -7,9 +7,10 @@ use super::{
 use crate::{
     export::{Scope, export},
     lines::now_us,
+    scenario::Tenant,
 };
 use campanile_schema::ids::JobId;
-use std::{sync::PoisonError, time::Duration};
+use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 
 /// Open runs are asked for so often at the end, milliseconds.
 const POLL_MS: i64 = 100;
@@ -37,9 +38,15 @@ impl Run<'_> {
             let mut jobs: Vec<JobId> = seen.created.all().collect();
             jobs.extend(seen.calls.created.lock().unwrap_or_else(PoisonError::into_inner).iter());
             let from_ms = frame.start_ms - seen.created.took_ms - self.scenario.settle_s as i64 * 1000 - 2_000;
-            let quotas = self.scenario.tenants.iter().map(|t| (t.name.clone(), t.max_concurrent_runs)).collect();
-            let drained = seen.runs_left == Some(0);
-            let scope = Scope { from_ms, until_ms: frame.end_ms() + 1_000, drained, quotas, ..Scope::default() };
+            let scope = Scope {
+                from_ms,
+                until_ms: frame.end_ms() + 1_000,
+                drained: seen.runs_left == Some(0),
+                quotas: self.limits(|tenant| tenant.max_concurrent_runs),
+                rates: self.limits(|tenant| tenant.max_triggers_per_sec),
+                queued: self.limits(|tenant| tenant.max_queued_runs),
+                ..Scope::default()
+            };
             self.progress.tell(&format!("writing down the history of {} jobs", jobs.len()));
             let exported = tokio::select! {
                 exported = export(&self.client, &jobs, scope, self.dir) => exported,
@@ -48,6 +55,11 @@ impl Run<'_> {
             exported.map_err(|error| Early::NotRun(format!("the history cannot be written down: {error}")))?;
         }
         Ok(())
+    }
+
+    /// One of the limits of each tenant of the workload; 0 = none.
+    fn limits<T>(&self, of: impl Fn(&Tenant) -> T) -> BTreeMap<String, T> {
+        self.scenario.tenants.iter().map(|tenant| (tenant.name.clone(), of(tenant))).collect()
     }
 
     async fn drain(&mut self, seen: &mut Seen) -> Result<(), Early> {

@@ -232,8 +232,8 @@ fn generations(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>
             format!("a caller was told of generation {told:?} of run {}, which is at {}", run.run_id, run.generation);
         found.of_run(Kind::ReopenLost, job.id, run.run_id, None, text);
     }
-    let most = asked().count() + 1;
-    if run.generation as usize > most {
+    let most = asked().map(|again| again.at_most).sum::<u32>() + 1;
+    if run.generation > most {
         let text = format!("run {} has generation {}, and callers asked for {most}", run.run_id, run.generation);
         found.of_run(Kind::ReopenUnasked, job.id, run.run_id, None, text);
     }

@@ -196,7 +196,16 @@ fn generations_that_nobody_asked_for_or_that_are_gone_are_found() {
     only(&world.verdict(), Kind::ReopenUnasked);
     about(&mut world, Verb::Retry, 1, plain, 30_000);
     green(&world.verdict());
-    world.caller.iter_mut().filter(|l| l.verb == Verb::Retry).for_each(|l| l.generation = Some(3));
+    // A try without an answer may have been done too, and only such a one.
+    world.run_mut(plain).generation = 3;
+    world.run_mut(plain).attempts[0].generation = 3;
+    world.lines_of(plain).for_each(|line| line.generation = 3);
+    only(&world.verdict(), Kind::ReopenUnasked);
+    let told = world.caller.iter().rfind(|l| l.verb == Verb::Retry).unwrap();
+    let unanswered = CallerLine { event: CallEvent::Unknown, t_us: told.t_us - 1, ..told.clone() };
+    world.caller.push(unanswered);
+    green(&world.verdict());
+    world.caller.iter_mut().filter(|l| l.verb == Verb::Retry).for_each(|l| l.generation = Some(4));
     red(&world.verdict(), Kind::ReopenLost);
 }
 
