@@ -27,7 +27,7 @@ MUTATIONS ?= skip_append ack_before_sync lost_ack reuse_token accept_stale forge
 	forget_policy quota_plus_one ledger_lie phantom_run skip_plausibly cancel_unasked invent_timeout invent_cancel no_retry no_backoff \
 	forget_dead_letter drop_params change_result delay_silent stray_body ask_undue fire_late made_later newest_first double_trigger \
 	phantom_trigger refuse_yet_run extra_outcome accept_twice endless_retry forget_delete invent_success start_twice lose_at_once \
-	forget_idempotence forget_rate
+	forget_idempotence forget_rate forget_cancel
 MUTATION_KILLS ?= 3
 RESTORE_JOBS ?= 20000
 RESTORE_RATE ?= 2000

@@ -125,6 +125,20 @@ async fn when_the_connection_breaks_reads_are_asked_again_and_writes_are_not() {
     assert_eq!(written.unwrap().job_id, JobId(9));
 }
 
+/// What the node says is about the connection. It had read the call, which may have been carried out.
+#[tokio::test]
+async fn a_node_that_ends_the_connection_has_not_refused_the_calls_that_wait() {
+    let node = FakeNode::start().await;
+    let (client, mut link) = connected(&node).await;
+    let write = tokio::spawn(async move { client.job_create(JobSpec::new("t", "a", Trigger::Manual {})).await });
+    let _ = link.expect::<JobSpec>(method::JOB_CREATE).await;
+    link.notify(method::SESSION_ERROR, &ApiError::new(ErrorCode::NotReady, "the node stops")).await;
+    match within(write).await.unwrap() {
+        Err(ClientError::Io { reason, .. }) => assert!(reason.contains("the node stops"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
 async fn the_next_address_is_tried_and_a_refusal_is_told() {
     let gone = FakeNode::start().await;

@@ -148,8 +148,13 @@ impl Link {
         let mut pending = Pending::default();
         let end = self.exchange(&mut wire, calls, &mut pending).await;
         if let End::Broken(error) = &end {
+            // What a node says of the connection says nothing of the calls that it had read: they may have been carried out.
+            let lost = match error {
+                ClientError::Api(said) => ClientError::io(self.address(), said),
+                ClientError::Io { .. } | ClientError::Timeout { .. } | ClientError::Protocol(_) => error.clone(),
+            };
             for (_, asked) in pending.calls.drain() {
-                let _ = asked.reply.send(Err(error.clone()));
+                let _ = asked.reply.send(Err(lost.clone()));
             }
         }
         end

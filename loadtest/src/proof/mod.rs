@@ -66,7 +66,7 @@ const fn part(name: &'static str, what: &'static str) -> Part {
 }
 
 /// In the order in which they run: short ones first.
-pub const PARTS: [Part; 9] = [
+pub const PARTS: [Part; 10] = [
     part("executor-loss", "an executor, then the node, is killed while bodies run"),
     part("restore", "a backup under load, the node's death, and a restore"),
     Part { defaults: &[("FUZZ_SECONDS", "60")], ..part("fuzz", "damaged bytes for decoders and parsers") },
@@ -76,6 +76,7 @@ pub const PARTS: [Part; 9] = [
         defaults: &[("OWNERSHIP_SEEDS", "10000")],
         ..part("ownership", "the protocol of ownership in a simulated world")
     },
+    part("foreign-schedules", "random schedules beside the real parsers of cron, Kubernetes and Quartz"),
     part("mutations", "defects of a node, each found for its own reason"),
     Part { scenarios: Some(Broken::No), ..part("chaos", "a cluster on a real store, and what goes wrong") },
     Part {
