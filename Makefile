@@ -142,6 +142,8 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 		echo "== closing lines"
 		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED|SKIPPED) |^(FAILED|ERROR) .*\.py|^=+ .* in [0-9.]+s.* =+$$' \
 			"$$log" || true
+		# The first of each kind with its story, so that a verdict can be understood where only these lines are kept.
+		grep -hE -A 24 '^RED [0-9]+ x ' "$$log" | head -n 150 || true
 	}
 	trap closing EXIT
 	part "build" $(CARGO) build $(TESTED) --bins --tests
