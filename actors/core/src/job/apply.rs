@@ -37,7 +37,8 @@ pub fn created(job: JobId, spec: impl Into<Arc<StoredJob>>, at_ms: i64) -> Job {
     }
     #[cfg(feature = "faults")]
     if crate::faults::active(crate::faults::Mutation::DelaySilent) && job.schedule.is_fixed_delay() {
-        job.hot.delay_base_ms += 15_000;
+        // Longer than what the outages of a short run can excuse.
+        job.hot.delay_base_ms += 60_000;
     }
     job.refresh_next_due();
     job
