@@ -150,9 +150,16 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	[ $$status = 0 ] || exit $$status
 	tests() { POWERCUT_SEEDS=$(SHORT_SEEDS) $(CARGO) test $(TESTED) --no-fail-fast 2>&1 | tee -a "$$log"; }
 	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
+	# The scenarios wait most of their time: they go on beside the parts that follow, which use the processors. One of these parts puts
+	# another program in the place of theirs.
+	mkdir -p target/chaos-node; cp -f $(NODE) target/chaos-node/campanile
+	chaos_begin=$$SECONDS
+	(exec make chaos-short NODE=target/chaos-node/campanile) >target/test.chaos.log 2>&1 &
+	chaos=$$!
+	trap 'kill $$chaos 2>/dev/null || true; closing' EXIT
 	foreign() { $(CARGO) test $(TESTED) --test rpc --test interfaces -- --ignored foreign:: parity:: 2>&1 | tee -a "$$log"; }
 	part "foreign RPC programs, parity (Python)" foreign
-	shipped() { make test-shipped 2>&1 | tee -a "$$log"; }
+	shipped() { nice make test-shipped 2>&1 | tee -a "$$log"; }
 	part "a program without fault hooks" shipped
 	# It fetches Debian's cron with apt-get, too.
 	schedules() {
@@ -160,20 +167,27 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 		make foreign-schedules FOREIGN_CASES=$(SHORT_FOREIGN_CASES) 2>&1 | tee -a "$$log"
 	}
 	part "schedules of other systems" schedules
-	cql() { make test-cql 2>&1 | tee -a "$$log"; }
-	part "CQL store (Apache Cassandra)" cql
 	python() { make test-python 2>&1 | tee -a "$$log"; }
 	part "Python client and executor" python
 	api() { make test-api 2>&1 | tee -a "$$log"; }
 	part "HTTP API against its document" api
 	typed() { make test-api-client 2>&1 | tee -a "$$log"; }
 	part "client types generated from the document" typed
+	scenarios() {
+		local failed=0
+		wait $$chaos || failed=$$?
+		tee -a "$$log" <target/test.chaos.log
+		return $$failed
+	}
+	part "waiting for chaos (short form)" scenarios
+	printf '%-36s %5d s\n' "chaos, beside the parts above" $$((SECONDS - chaos_begin)) >>target/test.times
+	trap closing EXIT
+	cql() { make test-cql 2>&1 | tee -a "$$log"; }
+	part "CQL store (Apache Cassandra)" cql
 	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
 	part "kill9 ($(SHORT_KILLS) kills)" kills
 	restored() { make restore RESTORE_JOBS=4000 RESTORE_RATE=400 2>&1 | tee -a "$$log"; }
 	part "backup and restore under load" restored
-	chaos() { make chaos-short 2>&1 | tee -a "$$log"; }
-	part "chaos (short form)" chaos
 	loads() { make load 2>&1 | tee -a "$$log"; }
 	part "load (short forms, checked)" loads
 	exit $$status
