@@ -33,7 +33,7 @@ const LEAD_MS: (i64, i64) = (300, 5_000);
 const TAIL_MS: i64 = 5_000;
 /// A body begins at most so long after its instant, or after what held it back, milliseconds: a debug build on a machine that does
 /// other things too. What a run promises is no measurement; `bench` measures.
-const LATEST_MS: i64 = 5_000;
+pub(crate) const LATEST_MS: i64 = 5_000;
 const DRAIN: Duration = Duration::from_secs(180);
 const DRAIN_BROKEN: Duration = Duration::from_secs(20);
 /// Load that is paused, resumed and deleted, jobs; in how many loops at once.

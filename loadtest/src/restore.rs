@@ -9,6 +9,7 @@ use crate::{
     export::{Scope, drain, export},
     fleet::Fleet,
     forget::{Between, forget},
+    kill9::LATEST_MS,
     lines::{FaultEvent, FaultLine, now_us},
     load,
     node::Node,
@@ -136,7 +137,14 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
     println!("drained; {left} runs are still open");
     let quotas = [(workload::TIGHT.0.to_owned(), workload::TIGHT.1)].into();
     let until_ms = plan.end_ms + 1_000;
-    let scope = Scope { from_ms: begin_ms - 1_000, until_ms, drained: true, quotas, ..Scope::default() };
+    let scope = Scope {
+        from_ms: begin_ms - 1_000,
+        until_ms,
+        drained: true,
+        quotas,
+        latest_ms: Some(LATEST_MS),
+        ..Scope::default()
+    };
     let complete = export(caller.client(), &jobs, scope, &fleet.dir).await?;
     println!("exported {} jobs, complete: {complete}", jobs.len());
     let dir = fleet.dir.clone();

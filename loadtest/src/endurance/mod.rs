@@ -14,6 +14,7 @@ use crate::{
     checker::check_dir,
     export::{Scope, drain, export},
     fleet::Fleet,
+    kill9::LATEST_MS,
     lines::now_us,
     load,
     proc_stat::dir_bytes,
@@ -123,6 +124,7 @@ pub async fn run(args: EnduranceArgs) -> Result<bool, Box<dyn Error>> {
         until_ms: plan.end_ms + 1_000,
         drained: true,
         quotas: [(workload::TIGHT.0.to_owned(), workload::TIGHT.1)].into(),
+        latest_ms: Some(LATEST_MS),
         ..Scope::default()
     };
     let complete = export(caller.client(), &jobs, scope, &site.fleet.dir).await?;
