@@ -153,7 +153,8 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     responses.insert(route.status.to_string(), good);
     if let Some(accepted) = route.accepted {
         let schema = accepted(schemas).to_value();
-        let told = "Done, and kept; these shards are not known to hold it yet, and it is carried on until all do";
+        let told =
+            "The change is kept. These shards have not confirmed it yet; the node goes on telling them until all have";
         responses.insert(
             "202".to_owned(),
             json!({"description": told, "content": {"application/json": media(&schema, examples::accepted(route.operation))}}),

@@ -70,7 +70,10 @@ pub(super) fn spread(answer: &Value) -> String {
         return "done".to_owned();
     }
     let shards: Vec<String> = outstanding.iter().map(Value::to_string).collect();
-    format!("is kept; not known to hold it yet, and carried on by itself: shards {}", shards.join(", "))
+    format!(
+        "The change is kept. The node goes on telling the shards that have not confirmed it yet: {}",
+        shards.join(", ")
+    )
 }
 
 /// `job 8193 default/report (PAUSED)`.
@@ -92,6 +95,6 @@ mod tests {
     fn what_is_outstanding_is_named() {
         assert_eq!(spread(&Value::Null), "done");
         assert_eq!(spread(&json!({})), "done");
-        assert!(spread(&json!({"outstanding": [3, 17]})).ends_with("shards 3, 17"));
+        assert!(spread(&json!({"outstanding": [3, 17]})).ends_with("confirmed it yet: 3, 17"));
     }
 }

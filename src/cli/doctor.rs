@@ -105,11 +105,7 @@ pub(super) fn run(args: Args, connection: &Connection, format: Format) -> Result
         Format::Json | Format::Yaml => output::one(format, &json!({"findings": found}))?,
     }
     let failed = found.iter().filter(|finding| finding.state == State::Fail).count();
-    if failed == 0 {
-        Ok(())
-    } else {
-        Err(Failure::here(format!("{failed} of {} are not as they must be", found.len())))
-    }
+    if failed == 0 { Ok(()) } else { Err(Failure::here(format!("{failed} of {} checks failed", found.len()))) }
 }
 
 /// Where the node of a configuration is to be asked. One that listens everywhere also listens on loopback.

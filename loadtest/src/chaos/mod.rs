@@ -239,7 +239,7 @@ impl Run<'_> {
         let broken = if self.args.broken { " with their defects switched on" } else { "" };
         let ran = self.table.len() - skipped;
         println!(
-            "\n{whole}\n{word} chaos: {ran} scenarios{broken}, {red} not as they must be, {skipped} SKIPPED, which shows nothing of them"
+            "\n{whole}\n{word} chaos: {ran} scenarios{broken}, {red} failed, {skipped} SKIPPED (a skipped scenario proves nothing)"
         );
         Ok(red == 0 && may_be)
     }

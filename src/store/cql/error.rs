@@ -85,7 +85,7 @@ pub fn not_connected(options: &CqlOptions, error: &NewSessionError) -> StoreErro
     }
     if small.contains("invalid peer certificate") {
         return refused(
-            "have certificates that are not believed: look at [cql] tls_ca_file, and at tls_name when they name no IP address",
+            "have certificates that cannot be verified: check [cql] tls_ca_file, and tls_name when they name no IP address",
         );
     }
     if small.contains("certificaterequired") || small.contains("certificate required") {

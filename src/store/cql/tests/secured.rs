@@ -119,7 +119,7 @@ fn tls_is_checked_on_both_sides_and_a_password_is_asked_for() {
         CqlStore::connect(&named).await.unwrap();
     });
 
-    let not_believed = "have certificates that are not believed: look at [cql] tls_ca_file";
+    let not_believed = "have certificates that cannot be verified: check [cql] tls_ca_file";
     refused(with_tls(&|tls| tls.ca_file = at("other-ca.pem")), not_believed);
     refused(with_tls(&|tls| tls.name = "other.bells".to_owned()), not_believed);
     refused(
