@@ -20,6 +20,7 @@ pub mod loan;
 pub mod payload;
 pub mod record;
 pub mod redact;
+pub mod replace;
 pub mod rpc;
 pub mod shape;
 pub mod stored;

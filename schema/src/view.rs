@@ -1,16 +1,18 @@
 //! Bodies of HTTP and RPC calls: what callers send and read besides [`crate::job::JobSpec`]. One meaning in both; camelCase;
 //! what callers send refuses unknown fields by name.
 
+pub use crate::replace::ReplaceBody;
 use crate::{
     event::{LedgerEntry, Outcome, SkipReason, StopReason},
     ids::{JobId, RunId},
-    job::{JobSpec, JobStatus, Trigger, upper_enum},
+    job::{JobStatus, Trigger, upper_enum},
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     time::Timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 
 /// Makes a body that callers send.
 macro_rules! body {
@@ -26,7 +28,7 @@ body!(/// `POST /jobs/{jobId}/trigger`, `job.trigger`.
 TriggerBody {
     /// The caller's id: the same one twice makes one run.
     #[serde(default)] manual_run_id: Option<String>,
-    /// Merged over the job's params.
+    /// An object whose values are laid over the job's params by their names.
     #[serde(default)] params: Option<Payload>,
     #[serde(default)] reason: Option<String>,
 });
@@ -108,14 +110,6 @@ pub struct Preview {
     pub next: Vec<Timestamp>,
     pub description: String,
     pub hazards: Vec<String>,
-}
-
-/// `PUT /jobs/{jobId}`, `job.replace`: the whole definition and the version it replaces.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ReplaceBody {
-    pub version: u64,
-    pub spec: JobSpec,
 }
 
 /// Answer of a create.
@@ -361,7 +355,7 @@ pub struct ExecutorView {
     pub running: u32,
     pub credit: u32,
     pub state: String,
-    pub labels: std::collections::BTreeMap<String, String>,
+    pub labels: BTreeMap<String, String>,
     pub last_heartbeat_at: Timestamp,
     /// In a cluster: the nodes that it is registered with. Above are the sums and the newest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -68,10 +68,10 @@ pub(super) enum Command {
     Replace {
         #[command(flatten)]
         job: JobRef,
-        /// One spec (JSON or YAML, - for stdin)
+        /// One spec, or a job as `job get -o json|yaml` gave it (JSON or YAML, - for stdin)
         #[arg(long)]
         file: PathBuf,
-        /// Refuse when the job is not of this version any more [default: the present one]
+        /// Refuse when the job is not of this version any more [default: that of the file, else the present one]
         #[arg(long)]
         version: Option<u64>,
         #[command(flatten)]
@@ -229,7 +229,8 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             if dry.dry_run {
                 return planned::replace(remote, remote.get(&path, &[])?, version, spec, format);
             }
-            let version = match version {
+            // The version at which the definition was read, when it says so: what was changed since is not to be overwritten.
+            let version = match version.or_else(|| spec["version"].as_u64()) {
                 Some(version) => json!(version),
                 None => remote.get(&path, &[])?["version"].take(),
             };

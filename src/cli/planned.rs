@@ -19,7 +19,9 @@ use campanile_schema::{
     error::ErrorCode,
     job::{JobSpec, JobView},
     payload::Payload,
+    replace::ReplacedSpec,
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// Jobs that would be made.
@@ -52,7 +54,9 @@ pub(super) fn replace(
         let told = format!("the job is of version {} now, not {version}", view.version);
         return Err(refused(ErrorCode::StaleVersion, told));
     }
-    let mut spec = read(spec)?;
+    let ReplacedSpec { mut spec, read } = read(spec)?;
+    read.check(view.job_id, view.version, Some(view.created_at))
+        .map_err(|error| refused(error.known(), error.message))?;
     if spec.tenant_id.is_empty() {
         spec.tenant_id.clone_from(&view.spec.tenant_id);
     }
@@ -66,7 +70,7 @@ pub(super) fn replace(
 }
 
 /// With an empty tenant where the text names none: it is the credential's then.
-fn read(mut spec: Value) -> Result<JobSpec, Failure> {
+fn read<T: DeserializeOwned>(mut spec: Value) -> Result<T, Failure> {
     if let Some(fields) = spec.as_object_mut() {
         fields.entry("tenantId").or_insert_with(|| json!(""));
     }

@@ -84,7 +84,9 @@ impl Operations {
     /// The whole definition anew. Its name and its tenant cannot change.
     pub async fn job_replace(&self, caller: &Caller, job: JobId, body: ReplaceBody) -> Answer<JobView> {
         self.own_job(caller, job).await?;
-        let ReplaceBody { version, mut spec } = body;
+        let ReplaceBody { version, mut spec, read } = body;
+        let created_at = if read.needs_job() { Some(self.job_get(caller, job).await?.created_at) } else { None };
+        read.check(job, version, created_at)?;
         access::settle_spec(caller, &mut spec)?;
         let replaced = self.scheduler.replace_job(job, version, spec).await;
         audit(caller, "job.replace", &job, None, &replaced);

@@ -9,3 +9,4 @@ mod program;
 mod reference;
 #[path = "../support/mod.rs"]
 mod support;
+mod three_ways;

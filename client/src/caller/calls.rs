@@ -61,7 +61,7 @@ impl Client {
         self.call(method::JOB_LIST, &filter).await
     }
     pub async fn job_replace(&self, job: JobId, version: u64, spec: impl Into<JobSpec>) -> Answer<JobView> {
-        self.call(method::JOB_REPLACE, &JobCall::new(job, ReplaceBody { version, spec: spec.into() })).await
+        self.call(method::JOB_REPLACE, &JobCall::new(job, ReplaceBody::new(version, spec.into()))).await
     }
     pub async fn job_delete(&self, job: JobId, why: Option<&str>) -> Answer<()> {
         self.done(method::JOB_DELETE, &JobCall::new(job, reason(why))).await

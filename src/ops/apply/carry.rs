@@ -90,7 +90,7 @@ async fn job(ops: &Operations, caller: &Caller, item: &mut PlanItem, steps: Vec<
                     Some(version) => version,
                     None => ops.job_get(caller, job).await?.version,
                 };
-                item.version = Some(ops.job_replace(caller, job, ReplaceBody { version, spec }).await?.version);
+                item.version = Some(ops.job_replace(caller, job, ReplaceBody::new(version, spec)).await?.version);
             }
             Step::Pause => drop(ops.job_pause(caller, known(item)?, reason()).await?),
             Step::Resume => drop(ops.job_resume(caller, known(item)?, reason()).await?),
