@@ -31,6 +31,20 @@ impl Payload {
     pub fn is_object(&self) -> bool {
         self.0.trim_start().starts_with('{')
     }
+    /// With another one's values laid over it by their names, one level deep, where both are objects; otherwise the other one.
+    pub fn laid_over(&self, over: Option<&Self>) -> Self {
+        let Some(over) = over.filter(|over| !over.is_empty()) else { return self.clone() };
+        if self.is_empty() {
+            return over.clone();
+        }
+        match (self.to_value(), over.to_value()) {
+            (serde_json::Value::Object(mut base), serde_json::Value::Object(values)) => {
+                base.extend(values);
+                Self::from_value(&serde_json::Value::Object(base))
+            }
+            (_, _) => over.clone(),
+        }
+    }
     /// Whether two requests bring the same params, however they are written. None is as good as the empty object.
     pub fn same(one: Option<&Self>, other: Option<&Self>) -> bool {
         let value = |params: Option<&Self>| {

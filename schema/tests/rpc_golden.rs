@@ -162,6 +162,8 @@ fn run() -> RunView {
         stopping: None,
         dead_letter: false,
         params: None,
+        effective_params: None,
+        secret_params: BTreeMap::new(),
         result: Some(Payload("42".to_owned())),
         reason: Some("test".to_owned()),
         attempts: vec![AttemptView {

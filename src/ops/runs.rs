@@ -4,6 +4,7 @@ use super::{Answer, Operations, access, audit, check_reason, invalid};
 use crate::auth::Caller;
 use campanile_schema::{
     ids::RunId,
+    job::JobView,
     limits::{HTTP_WAIT_MS, LOG_BYTES_PER_ATTEMPT},
     view::{ConfirmBody, LogBody, LogView, ReasonBody, RunView},
 };
@@ -13,7 +14,20 @@ impl Operations {
         access::caller(caller)?;
         let view = self.scheduler.run(run).await.map_err(|error| access::same_absence(error, "run", &run))?;
         access::owns(caller, &view.tenant_id, "run", &run)?;
-        Ok(view)
+        Ok(self.with_effective_params(view).await)
+    }
+
+    /// Adds the params that the body of the newest attempt got, or would get now, as far as they are known: a run holds only the
+    /// caller's own, and the job's may have been changed since.
+    async fn with_effective_params(&self, mut view: RunView) -> RunView {
+        // A run is shown whatever became of its job.
+        if let Ok(job) = self.scheduler.job(view.job_id).await
+            && is_in_force(&job, &view)
+        {
+            view.effective_params = Some(job.spec.params.laid_over(view.params.as_ref()));
+            view.secret_params = job.spec.secret_params;
+        }
+        view
     }
 
     /// The run as soon as it is final, or as it is after `wait_ms`.
@@ -25,7 +39,8 @@ impl Operations {
         }
         self.own_run(caller, run).await?;
         let view = self.scheduler.wait_run(run, wait_ms).await;
-        view.map_err(|error| access::same_absence(error, "run", &run))
+        let view = view.map_err(|error| access::same_absence(error, "run", &run))?;
+        Ok(self.with_effective_params(view).await)
     }
 
     pub async fn run_cancel(&self, caller: &Caller, run: RunId, body: ReasonBody) -> Answer<RunView> {
@@ -87,5 +102,48 @@ impl Operations {
             access::owns(caller, &tenant, "run", &run)?;
         }
         Ok(())
+    }
+}
+
+/// Whether the job's definition of now is the one that the newest attempt began with. Other changes of the job, such as a pause, count
+/// as changes of its definition, because a job holds only the time of its last change.
+fn is_in_force(job: &JobView, run: &RunView) -> bool {
+    match run.attempts.last() {
+        Some(newest) => job.version == 1 || job.updated_at < newest.started_at,
+        None => !run.state.is_final(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn known(version: u64, state: &str, attempts: &[&str]) -> bool {
+        let job = json!({
+            "jobId": 1, "status": "ENABLED", "version": version, "createdAt": "2026-01-01T00:00:00Z",
+            "updatedAt": "2026-01-01T00:00:10Z", "runCount": 1, "name": "a", "trigger": {"type": "MANUAL"},
+        });
+        let attempts: Vec<Value> = attempts
+            .iter()
+            .map(|at| {
+                json!({"attempt": 1, "generation": 1, "token": 1, "state": "RUNNING", "executorId": "e", "startedAt": at})
+            })
+            .collect();
+        let run = json!({
+            "runId": 1, "jobId": 1, "tenantId": "t", "state": state, "source": "MANUAL", "generation": 1,
+            "attemptCount": 1, "createdAt": "2026-01-01T00:00:00Z", "deadLetter": false, "attempts": attempts,
+        });
+        is_in_force(&serde_json::from_value(job).unwrap(), &serde_json::from_value(run).unwrap())
+    }
+
+    #[test]
+    fn params_are_known_while_the_definition_is_the_one_that_the_attempt_began_with() {
+        let (before, at, after) = ("2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z", "2026-01-01T00:00:11Z");
+        assert!(known(1, "RUNNING", &[before]), "the first definition");
+        assert!(known(2, "RUNNING", &[before, after]) && !known(2, "RUNNING", &[after, before]));
+        assert!(!known(2, "SUCCESS", &[at]), "the same millisecond tells nothing");
+        assert!(known(2, "QUEUED", &[]) && !known(2, "CANCELED", &[]));
     }
 }

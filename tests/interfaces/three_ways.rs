@@ -1,6 +1,6 @@
 //! One meaning over HTTP, RPC and the command line, where a call depends on what another one answered.
 
-use crate::program::{Dev, campanile};
+use crate::program::{Dev, campanile, eventually};
 use campanile_client::{Client, ClientError};
 use campanile_schema::{job::JobView, view::RunView};
 use serde::{Serialize, de::DeserializeOwned};
@@ -166,4 +166,42 @@ fn a_definition_of_another_job_or_version_does_not_replace_one() {
         (&replaced["runCount"], &replaced["status"], &replaced["version"]),
         (&json!(0), &json!("ENABLED"), &json!(3))
     );
+}
+
+#[test]
+fn a_run_shows_the_params_that_its_body_got() {
+    let node = Node::start();
+    let spec = with(with(keeper(), "params", json!({"a": 1, "deep": {"x": 1, "y": 2}})), "name", json!("merged"));
+    let job = node.job(&spec);
+    let trigger = format!("/api/v1/jobs/{job}/trigger");
+    let over = json!({"deep": {"x": 7}, "b": 2});
+    let run = node.http("POST", &trigger, &json!({"params": over})).unwrap()["runId"].clone();
+    let effective = json!({"a": 1, "deep": {"x": 7}, "b": 2});
+    let view = node.run(&run);
+    assert_eq!(
+        (&view["state"], &view["params"], &view["effectiveParams"]),
+        (&json!("SUCCESS"), &over, &effective),
+        "{view}"
+    );
+    assert_eq!(view["secretParams"], json!({"password": "***"}));
+    assert!(!view.to_string().contains("hush-hush"));
+    let by_cli = node.cli(&["run", "get", &run.to_string()], "").unwrap();
+    assert_eq!((&by_cli["effectiveParams"], &by_cli["secretParams"]), (&effective, &view["secretParams"]));
+    let by_rpc = node.rpc("run.get", &json!({"runId": run})).unwrap();
+    assert_eq!((&by_rpc["effectiveParams"], &by_rpc["secretParams"]), (&effective, &view["secretParams"]));
+    // Changed since: nobody knows them any more, and none is shown that was not used.
+    let changed = with(node.view(job), "params", json!({"a": 2}));
+    node.http("PUT", &format!("/api/v1/jobs/{job}"), &changed).unwrap();
+    let view = node.run(&run);
+    assert_eq!((&view["params"], &view["effectiveParams"], &view["secretParams"]), (&over, &Value::Null, &Value::Null));
+    // Before the first attempt: by the definition of now.
+    let spec = json!({"name": "waits", "trigger": {"type": "MANUAL"}, "params": {"a": 1}, "executorSelector": "none"});
+    let waits = node.job(&spec);
+    let run = node.http("POST", &format!("/api/v1/jobs/{waits}/trigger"), &json!({"params": {"b": 2}})).unwrap();
+    let path = format!("/api/v1/runs/{}", run["runId"]);
+    let shown = || node.dev.http("GET", &path, None).1["effectiveParams"].clone();
+    assert_eq!(shown(), json!({"a": 1, "b": 2}));
+    let changed = with(node.view(waits), "params", json!({"a": 3}));
+    node.http("PUT", &format!("/api/v1/jobs/{waits}"), &changed).unwrap();
+    eventually("the change is read", || (shown() == json!({"a": 3, "b": 2})).then_some(()));
 }

@@ -127,7 +127,8 @@ class Stopping:
 @dataclass(frozen=True)
 class Run:
     """A run as read. `wait_reason` says why it is not running, or not ending: then `stopping` is set, and no other body of it
-    starts until this one has ended or `run_confirm` says ENDED. `generation` rises with each redrive and retry by hand."""
+    starts until this one has ended or `run_confirm` says ENDED. `generation` rises with each redrive and retry by hand.
+    `effective_params` are those that the body got, where one run is read and they are known; `params` is the caller's part."""
 
     run_id: int
     job_id: int
@@ -148,6 +149,8 @@ class Run:
     wait_reason: str | None = None
     stopping: Stopping | None = None
     params: Json = None
+    effective_params: Json = None
+    secret_params: dict[str, str] = field(default_factory=dict)
     result: Json = None
     reason: str | None = None
     attempts: list[Attempt] = field(default_factory=list)

@@ -96,21 +96,7 @@ fn merged_params(job: &Payload, run: Option<&Payload>) -> Payload {
     if crate::faults::active(crate::faults::Mutation::DropParams) {
         return Payload::default();
     }
-    let Some(run) = run.filter(|p| !p.is_empty()) else { return job.clone() };
-    if job.is_empty() {
-        return run.clone();
-    }
-    merge(job, run)
-}
-
-fn merge(job: &Payload, run: &Payload) -> Payload {
-    match (job.to_value(), run.to_value()) {
-        (serde_json::Value::Object(mut base), serde_json::Value::Object(over)) => {
-            base.extend(over);
-            Payload::from_value(&serde_json::Value::Object(base))
-        }
-        (_, _) => run.clone(),
-    }
+    job.laid_over(run)
 }
 
 fn holds(draft: &Draft<'_>, run: RunId, token: Token, step: Step) -> bool {
