@@ -205,3 +205,24 @@ fn a_run_shows_the_params_that_its_body_got() {
     node.http("PUT", &format!("/api/v1/jobs/{waits}"), &changed).unwrap();
     eventually("the change is read", || (shown() == json!({"a": 3, "b": 2})).then_some(()));
 }
+
+#[test]
+fn params_of_a_trigger_are_an_object() {
+    let node = Node::start();
+    for params in [json!({"a": 1}), json!({})] {
+        let name = format!("job-{}", params.as_object().unwrap().len());
+        let job = node.job(&json!({"name": name, "trigger": {"type": "MANUAL"}, "params": params}));
+        for wrong in [json!([1]), json!("a"), json!(7)] {
+            let body = json!({"params": wrong});
+            let by_http = node.http("POST", &format!("/api/v1/jobs/{job}/trigger"), &body).unwrap_err();
+            let by_rpc = node.rpc("job.trigger", &with(body, "jobId", json!(job))).unwrap_err();
+            let args = ["job", "trigger", &job.to_string(), "--params", &wrong.to_string()];
+            let by_cli = node.cli(&args, "").unwrap_err();
+            for told in [by_http, by_rpc, by_cli] {
+                assert!(told.contains("400_INVALID_ARGUMENT: params: an object is wanted"), "{wrong}: {told}");
+            }
+        }
+    }
+    let lists = node.job(&json!({"name": "lists", "trigger": {"type": "MANUAL"}, "params": [1]}));
+    node.http("POST", &format!("/api/v1/jobs/{lists}/trigger"), &json!({"params": [2]})).unwrap();
+}

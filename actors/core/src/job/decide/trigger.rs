@@ -74,12 +74,14 @@ pub(super) fn trigger(
     Ok(draft.run_reply(run))
 }
 
-/// Params of a trigger are laid over the job's, name by name: so both are objects.
+/// Params of a trigger are laid over the job's, name by name: so both are objects. Only a job whose own params are something else, as
+/// a list, is triggered with something else.
 fn check_params(draft: &Draft<'_>, params: Option<&Payload>) -> Result<(), Rejection> {
     let job = &draft.job.def.params;
     match params {
-        Some(params) if !params.is_empty() && !params.is_object() && job.is_object() && !job.is_empty() => {
-            let why = "params: must be an object, whose values are laid over the job's params by their names";
+        Some(params) if !params.is_empty() && !params.is_object() && (job.is_object() || job.is_empty()) => {
+            let why = "params: an object is wanted, whose values are laid over the job's params by their names: write \
+                       {\"name\": value}";
             Err(Rejection::new(ErrorCode::InvalidArgument, why))
         }
         Some(_) | None => Ok(()),
