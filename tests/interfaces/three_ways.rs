@@ -226,3 +226,32 @@ fn params_of_a_trigger_are_an_object() {
     let lists = node.job(&json!({"name": "lists", "trigger": {"type": "MANUAL"}, "params": [1]}));
     node.http("POST", &format!("/api/v1/jobs/{lists}/trigger"), &json!({"params": [2]})).unwrap();
 }
+
+#[test]
+fn a_used_key_with_other_params_is_refused() {
+    let node = Node::start();
+    let spec = json!({"name": "keyed", "trigger": {"type": "MANUAL"}, "concurrencyPolicy": "ALLOW"});
+    let job = node.job(&spec);
+    let by_rpc = |params: Value| {
+        let made = node.rpc("job.trigger", &json!({"jobId": job, "manualRunId": "t1", "params": params}));
+        made.map(|run| run["runId"].clone())
+    };
+    let by_cli = |params: &str| {
+        let made = node.cli(&["job", "trigger", "keyed", "--id", "t1", "--params", params], "");
+        made.map(|run| run["runId"].clone())
+    };
+    let run = by_rpc(json!({"n": 1, "m": 2})).unwrap();
+    assert!(run.is_u64(), "{run}");
+    // The same params, in any order and through any interface, are the same request; also when the run has ended.
+    for _ in 0..2 {
+        assert_eq!((by_rpc(json!({"m": 2, "n": 1})), by_cli("{\"n\":1,\"m\":2}")), (Ok(run.clone()), Ok(run.clone())));
+        for told in [by_rpc(json!({"n": 2})), by_rpc(json!({})), by_cli("{\"n\":2}"), by_cli("{}")] {
+            let told = told.unwrap_err();
+            assert!(told.contains("409_IDEMPOTENCY_KEY_REUSED") && told.contains(&format!("run {run}")), "{told}");
+        }
+        let cancel = node.http("POST", &format!("/api/v1/runs/{run}/cancel"), &json!({}));
+        assert!(cancel.is_ok() || cancel.unwrap_err().contains("409_ILLEGAL_STATE"));
+    }
+    let runs = node.dev.http("GET", &format!("/api/v1/jobs/{job}/runs"), None).1;
+    assert_eq!(runs["items"].as_array().unwrap().len(), 1, "{runs}");
+}
