@@ -31,7 +31,8 @@ impl Payload {
     pub fn is_object(&self) -> bool {
         self.0.trim_start().starts_with('{')
     }
-    /// With another one's values laid over it by their names, one level deep, where both are objects; otherwise the other one.
+    /// With another one's values laid over it by their names, one level deep, where both are objects; otherwise the
+    /// other one.
     pub fn laid_over(&self, over: Option<&Self>) -> Self {
         let Some(over) = over.filter(|over| !over.is_empty()) else { return self.clone() };
         if self.is_empty() {

@@ -1,9 +1,10 @@
 //! The body of a replace, which takes back what a read gave.
 //!
-//! Callers read a job, change a field and send it back. What they read has names that belong to the scheduler and not to the
-//! definition, so a replace takes them too, as `{version, spec}` and as the job itself. Names that change by themselves are
-//! ignored. `jobId`, `version` and `createdAt` say which job was read and when: they are kept in [`ReadBack`] and compared, so that
-//! nobody overwrites another job, or a change that they have not seen. All other names are refused, as in a create.
+//! Callers read a job, change a field and send it back. What they read has names that belong to the scheduler and not
+//! to the definition, so a replace takes them too, as `{version, spec}` and as the job itself. Names that change by
+//! themselves are ignored. `jobId`, `version` and `createdAt` say which job was read and when: they are kept in
+//! [`ReadBack`] and compared, so that nobody overwrites another job, or a change that they have not seen. All other
+//! names are refused, as in a create.
 
 use crate::{
     error::{ApiError, ErrorCode},
@@ -220,7 +221,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Definition<'_, A> {
     }
 }
 
-/// The definition's reader refuses a wrong name by naming those that it knows; a caller may as well have meant the body's own.
+/// The definition's reader refuses a wrong name by naming those that it knows; a caller may as well have meant the
+/// body's own.
 fn with_own_fields<E: de::Error>(why: E) -> E {
     let text = why.to_string();
     match text.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected one of ")) {
@@ -299,7 +301,7 @@ impl JsonSchema for ReplaceBody {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let (replacement, job) = (generator.subschema_for::<Replacement>(), generator.subschema_for::<ReplacedJob>());
         json_schema!({
-            "description": "The whole definition and the version that it replaces: `{version, spec}`, or a job as it was read.",
+            "description": "The definition and the version it replaces: `{version, spec}`, or a job as it was read.",
             "anyOf": [replacement, job],
         })
     }

@@ -168,12 +168,13 @@ pub struct RunView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     /// The caller's, as they came with the trigger.
     pub params: Option<Payload>,
-    /// The params that the body of the newest attempt got: the job's with the caller's laid over them. Before the first attempt:
-    /// those that it would get by the job's definition of now. Only where one run is read; absent when the job was changed since
-    /// that attempt began, because nobody knows them then.
+    /// The params that the body of the newest attempt got: the job's with the caller's laid over them. Before the first
+    /// attempt: those that it would get by the job's definition of now. Only where one run is read; absent when the job
+    /// was changed since that attempt began, because nobody knows them then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_params: Option<Payload>,
-    /// Names of the secret params that the body got beside them, each with `"***"`; told and left out like `effectiveParams`.
+    /// Names of the secret params that the body got beside them, each with `"***"`; told and left out like
+    /// `effectiveParams`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_params: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

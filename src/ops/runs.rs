@@ -17,8 +17,8 @@ impl Operations {
         Ok(self.with_effective_params(view).await)
     }
 
-    /// Adds the params that the body of the newest attempt got, or would get now, as far as they are known: a run holds only the
-    /// caller's own, and the job's may have been changed since.
+    /// Adds the params that the body of the newest attempt got, or would get now, as far as they are known: a run holds
+    /// only the caller's own, and the job's may have been changed since.
     async fn with_effective_params(&self, mut view: RunView) -> RunView {
         // A run is shown whatever became of its job.
         if let Ok(job) = self.scheduler.job(view.job_id).await
@@ -105,8 +105,8 @@ impl Operations {
     }
 }
 
-/// Whether the job's definition of now is the one that the newest attempt began with. Other changes of the job, such as a pause, count
-/// as changes of its definition, because a job holds only the time of its last change.
+/// Whether the job's definition of now is the one that the newest attempt began with. Other changes of the job, such as
+/// a pause, count as changes of its definition, because a job holds only the time of its last change.
 fn is_in_force(job: &JobView, run: &RunView) -> bool {
     match run.attempts.last() {
         Some(newest) => job.version == 1 || job.updated_at < newest.started_at,
