@@ -1,6 +1,6 @@
 //! Calls about jobs.
 
-use super::{Scheduler, no_such};
+use super::{Scheduler, changed::read_changed, no_such};
 use crate::{
     calls::{Once, ShardCall, ask, gone},
     directory::Directory,
@@ -148,7 +148,7 @@ impl Scheduler {
             stored.secrets = Some(Sealed::keep(spec.secret_params.keys().cloned().collect()));
         }
         self.command(job, Command::Replace { version, spec: Box::new(stored) }).await?;
-        self.job(job).await
+        read_changed(|| self.job(job)).await
     }
 
     pub async fn delete_job(&self, job: JobId, _reason: Option<String>) -> Answer<()> {
@@ -156,11 +156,11 @@ impl Scheduler {
     }
     pub async fn pause_job(&self, job: JobId, reason: Option<String>) -> Answer<JobView> {
         self.command(job, Command::Pause { reason }).await?;
-        self.job(job).await
+        read_changed(|| self.job(job)).await
     }
     pub async fn resume_job(&self, job: JobId, _reason: Option<String>) -> Answer<JobView> {
         self.command(job, Command::Resume).await?;
-        self.job(job).await
+        read_changed(|| self.job(job)).await
     }
 
     /// Tenant of a job, for permission checks of callers that name only an id (no store access).

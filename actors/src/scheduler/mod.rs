@@ -3,6 +3,7 @@
 //!
 //! It finds the owner of what is asked, refuses early when queues are full, and joins what several shards answer.
 
+mod changed;
 mod executors;
 mod jobs;
 mod lists;

@@ -1,6 +1,6 @@
 //! Calls about tenants, pools and the node; pauses of many.
 
-use super::Scheduler;
+use super::{Scheduler, changed::read_changed};
 use crate::{
     calls::{ShardCall, TenantFacts, TenantUse, ask, gone, is_older},
     directory::Directory,
@@ -154,7 +154,7 @@ impl Scheduler {
             version: 0,
         };
         ask::<()>(&directory, home_of(tenant, directory.shards), ShardCall::SetTenant(record)).await?;
-        self.tenant(tenant).await
+        read_changed(|| self.tenant(tenant)).await
     }
 
     /// `tenant` None = the whole system. With an answer the change is kept and is the newest one; in it are the shards that were not

@@ -1,0 +1,59 @@
+//! The answer of a change is what it left, and that is read after the change is durable. A read that fails then must not look like a
+//! refusal of the change: its caller would ask again for what has been done.
+
+use crate::messages::Answer;
+use campanile_schema::error::{ApiError, ErrorCode};
+use std::{future::Future, time::Duration};
+use tokio::time::{Instant, sleep};
+
+/// A shard that moves to another node is found again within this time, mostly.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two reads.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Reads what a change left. An error says that nobody knows whether the change was made, because callers take every other for a refusal.
+pub(super) async fn read_changed<T, F>(read: impl Fn() -> F) -> Answer<T>
+where
+    F: Future<Output = Answer<T>>,
+{
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match read().await {
+            Ok(left) => return Ok(left),
+            Err(error) if error.known() == ErrorCode::NotReady && Instant::now() < until => sleep(AGAIN).await,
+            Err(error) => {
+                let what = format!("the change was made, and what it left cannot be read: {}", error.message);
+                return Err(ApiError::new(ErrorCode::Timeout, what).retry_after(1.0));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::cell::Cell;
+
+    /// Fails so many times before it succeeds.
+    async fn after(failures: u32, code: ErrorCode) -> (Answer<&'static str>, u32) {
+        let tries = Cell::new(0);
+        let answer = read_changed(|| {
+            tries.set(tries.get() + 1);
+            let failed = tries.get() <= failures;
+            async move { if failed { Err(ApiError::new(code, "it moves")) } else { Ok("changed") } }
+        })
+        .await;
+        (answer, tries.get())
+    }
+
+    #[tokio::test]
+    async fn a_read_after_a_change_is_repeated_and_never_told_as_a_refusal() {
+        assert_eq!(after(3, ErrorCode::NotReady).await, (Ok("changed"), 4));
+        for (failures, code) in [(u32::MAX, ErrorCode::NotReady), (1, ErrorCode::NotFound)] {
+            let error = after(failures, code).await.0.unwrap_err();
+            assert_eq!(error.known(), ErrorCode::Timeout);
+            assert!(error.message.contains("the change was made") && error.message.contains("it moves"), "{error}");
+        }
+    }
+}
