@@ -21,13 +21,7 @@ impl PoolState {
     /// Four times a second: executors' leases, and what executors are to be told.
     pub(super) fn look_after(&mut self, directory: &Arc<Directory>) {
         let now = directory.time.boot_ms();
-        let away_ms = now - std::mem::replace(&mut self.looked_ms, now);
-        if away_ms > limits::NODE_AWAY_MS {
-            // The node itself stood still: nobody's silence meanwhile says anything about them.
-            tracing::warn!(away_ms, "the node stood still; the leases of its executors begin anew");
-            metrics::counter!("campanile_node_away_total").increment(1);
-            self.begin_leases(now);
-        }
+        self.note_absence(now);
         if directory.may_act() {
             self.check_leases(directory);
             self.tell_epochs(directory);
@@ -35,6 +29,16 @@ impl PoolState {
         } else {
             // Nobody could be heard: what executors had left of their leases begins anew when the node has its own again.
             self.begin_leases(now);
+        }
+    }
+
+    fn note_absence(&mut self, now_ms: i64) {
+        let away_ms = now_ms - std::mem::replace(&mut self.looked_ms, now_ms);
+        if away_ms > limits::NODE_AWAY_MS {
+            // The node itself stood still: nobody's silence meanwhile says anything about them.
+            tracing::warn!(away_ms, "the node stood still; the leases of its executors begin anew");
+            metrics::counter!("campanile_node_away_total").increment(1);
+            self.begin_leases(now_ms);
         }
     }
 
@@ -91,5 +95,50 @@ impl PoolState {
             session.running.retain(|run, _| stays(*run));
             session.to_confirm.retain(|held| stays(held.run));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        pool::{Borrowing, session::Session},
+        quota::Quotas,
+    };
+    use campanile_schema::ids::ExecutorSession;
+    use hashbrown::HashMap;
+    use std::sync::Weak;
+
+    fn pool_of(session: Session) -> PoolState {
+        PoolState {
+            directory: Weak::new(),
+            queues: HashMap::new(),
+            misfits: HashMap::new(),
+            sessions: HashMap::from_iter([(ExecutorSession(1), session)]),
+            binds: 0,
+            settling: false,
+            quotas: Quotas::new(Arc::default(), None),
+            borrowing: Borrowing::default(),
+            outgoing: HashMap::new(),
+            bound: HashMap::new(),
+            lacking: Vec::new(),
+            started_ms: 0,
+            looked_ms: 0,
+            taken_over: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn leases_begin_anew_when_the_node_itself_stood_still_and_only_then() {
+        let mut pool = pool_of(Session::new("silent".to_owned(), 0, 0));
+        let mut heard = |now_ms: i64| {
+            pool.note_absence(now_ms);
+            pool.sessions[&ExecutorSession(1)].heard_ms
+        };
+        let looks = (0..=limits::LEASE_MS).step_by(limits::NODE_AWAY_MS as usize);
+        assert!(looks.into_iter().all(|now_ms| heard(now_ms) == 0), "the node was there: its silence counts");
+        let back_ms = 2 * limits::LEASE_MS + limits::NODE_AWAY_MS + 1;
+        assert_eq!(heard(back_ms), back_ms);
+        assert_eq!(heard(back_ms + limits::NODE_AWAY_MS), back_ms, "once");
     }
 }
