@@ -373,6 +373,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn without_a_limit_of_its_own_a_tenant_may_queue_what_the_node_allows() {
+        let gauge = TenantGauge::default();
+        let full = |waiting: i64| {
+            gauge.waiting.store(waiting, Ordering::Relaxed);
+            gauge.queue_full()
+        };
+        let most = i64::from(limits::QUEUED_RUNS_PER_TENANT);
+        assert_eq!([full(most - 1), full(most)], [false, true]);
+        gauge.max_waiting.store(3, Ordering::Relaxed);
+        assert_eq!([full(2), full(3)], [false, true]);
+    }
+
+    #[test]
     fn not_one_job_too_many_is_counted_although_many_count() {
         let gauge = TenantGauge::default();
         gauge.max_jobs.store(1_000, Ordering::Relaxed);
