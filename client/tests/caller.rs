@@ -32,6 +32,12 @@ fn info() -> NodeView {
     .unwrap()
 }
 
+#[test]
+fn options_are_shown_without_the_token() {
+    let shown = format!("{:?}", ClientOptions::new(vec!["node:7701".to_owned()], "cmp_hunter2"));
+    assert!(shown.contains("node:7701") && !shown.contains("hunter2"), "{shown}");
+}
+
 #[tokio::test]
 async fn answers_find_their_calls_in_any_order() {
     let node = FakeNode::start().await;

@@ -25,6 +25,7 @@ fn start(node: &FakeNode, gate: &Arc<Semaphore>) -> ExecutorHandle {
         .slots(2)
         .grace(Duration::from_millis(50))
         .handler("now", |_: Context, _: serde_json::Value| async { Ok::<_, JobError>("done") })
+        .handler("shown", |ctx: Context, _: serde_json::Value| async move { Ok::<_, JobError>(format!("{ctx:?}")) })
         .handler("wait", move |ctx: Context, _: serde_json::Value| {
             let gate = gate.clone();
             async move {
@@ -65,6 +66,18 @@ async fn void_credit_old_epochs_and_old_tokens_are_not_started() {
     assert_eq!(refused(&|a| a.token = Token(4)).await, not_started("OLD_TOKEN"));
     assert_eq!(refused(&|a| a.token = Token(6)).await, done);
     assert_eq!(refused(&|a| (a.run, a.cluster_id, a.epoch) = (RunId(11), 6, Epoch(1))).await, done, "another cluster");
+}
+
+#[tokio::test]
+async fn a_context_is_shown_without_its_secrets() {
+    let node = FakeNode::start().await;
+    let _executor = start(&node, &Arc::new(Semaphore::new(0)));
+    let mut link = node.executor(3).await;
+    let mut with_secret = assignment(1, 1, "shown");
+    with_secret.secrets.insert("api-key".to_owned(), "hunter2".to_owned());
+    link.assign(vec![with_secret]).await;
+    let shown = format!("{:?}", link.finish(FinishOutcome::Durable).await.remove(0).result);
+    assert!(shown.contains("api-key") && !shown.contains("hunter2"), "{shown}");
 }
 
 #[tokio::test]

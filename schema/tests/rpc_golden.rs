@@ -208,6 +208,14 @@ fn assignment() -> Assignment {
     }
 }
 
+#[test]
+fn an_assignment_is_shown_without_its_secrets() {
+    let secrets = BTreeMap::from([("api-key".to_owned(), "hunter2".to_owned())]);
+    let shown = format!("{:?}", Assignment { secrets, ..assignment() });
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert!(shown.contains("api-key") && shown.contains("daily_billing"), "{shown}");
+}
+
 fn held() -> Held {
     Held { run: RunId(4_194_305), job: JobId(8_193), token: Token(1) }
 }

@@ -105,5 +105,10 @@ mod tests {
         assert_eq!(shown(forged, false), line);
         assert_eq!(shown("\u{1b}[32m INFO\u{1b}[0m ä: a\nb\n", true), "\u{1b}[32m INFO\u{1b}[0m ä: a\\nb\n");
         assert_eq!(shown("", false), "");
+        for (form, whole) in [(Form::Plain, line), (Form::Json, forged)] {
+            let mut lines = Lines { out: Vec::new(), form };
+            lines.write_all(forged.as_bytes()).unwrap_or_default();
+            assert_eq!(String::from_utf8_lossy(&lines.out), whole);
+        }
     }
 }

@@ -18,6 +18,13 @@ fn problems(text: &str) -> Vec<String> {
     read.problems.iter().map(ToString::to_string).collect()
 }
 
+#[test]
+fn a_spec_is_shown_without_its_secrets() {
+    let secret_params = [("api-key".to_owned(), "hunter2".to_owned())].into();
+    let shown = format!("{:?}", job::Spec { secret_params, ..Default::default() });
+    assert!(shown.contains("api-key") && !shown.contains("hunter2"), "{shown}");
+}
+
 /// The example of the requirements.
 const DAILY: &str = r#"apiVersion: campanile/v1
 kind: Job
