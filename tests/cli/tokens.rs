@@ -127,6 +127,7 @@ fn a_token_that_is_taken_back_loses_its_connections_and_its_successor_keeps_them
     };
     eventually("the file is in force", || (metric("campanile_token_file_in_force") == Some(1.0)).then_some(()));
     assert_eq!(metric("campanile_executor_claims_refused_total"), Some(0.0), "before the first one");
+    assert_eq!(metric("campanile_cql_requests_total{kind=\"lease\"}"), Some(0.0), "with each label");
 
     // The successor comes, then the old one goes.
     let new = token(home, "--name box --role executor --pools default");
