@@ -62,6 +62,11 @@ fn is_read(directory: &str) {
         let (open, ended): (Vec<Value>, Vec<Value>) =
             list("runs").into_iter().partition(|run| run["endedAt"].is_null());
         assert_eq!(Value::from(open.len()), wanted["openRuns"], "{name}: open runs");
+        for run in &open {
+            // The facts only count them. Each was triggered once, with a key like the job's name: the open ones are runs of jobs "long-N".
+            assert_eq!(run["key"], name.replace("long-", "l"), "{name}: {run}");
+            assert_eq!((&run["source"], &run["generation"]), (&"MANUAL".into(), &1.into()), "{name}: {run}");
+        }
         says(&Value::Array(ended), &wanted["runs"], &format!("{name}.runs"));
         says(&Value::Array(list("ledger")), &wanted["ledger"], &format!("{name}.ledger"));
     }
