@@ -383,7 +383,8 @@ mod tests {
         done.carried_out(Act::Heal, &names, 15 * S, 15 * S);
         let lines = lines(&done, &owners());
         assert_eq!((lines.len(), lines[0].event), (1, FaultEvent::ExecutorUnheard));
-        assert_eq!((lines[0].executor.as_deref(), lines[0].until_us), (Some("executor-1"), Some(18 * S)));
+        assert_eq!(lines[0].executor.as_deref(), Some("executor-1"));
+        assert_eq!((lines[0].t_us, lines[0].until_us), (5 * S, Some(18 * S)));
         assert_eq!(lines[0].shards.as_deref(), Some([2, 3].as_slice()));
     }
 

@@ -43,13 +43,13 @@ fn a_late_start_that_the_node_calls_punctual_is_found() {
     let mut world = late(1_100);
     world.meta.as_mut().unwrap().latest_ms = None;
     green(&world.verdict());
-    // What was done to its shard then explains it, and what was done to another does not.
-    for (shards, explained) in [(vec![1], true), (vec![2], false)] {
+    // What was done to its shard then explains it; what was done to another, or was over long before, does not.
+    for (shards, until, explained) in [(vec![1], 31_000, true), (vec![2], 31_000, false), (vec![1], 30_001, false)] {
         let mut world = late(1_100);
         world.meta.as_mut().unwrap().shards = Some(4);
         world.fault(FaultEvent::Disturbed, 30_000, None);
         let act = world.faults.last_mut().unwrap();
-        (act.until_us, act.shards) = (Some((T0 + 31_000) * 1000), Some(shards));
+        (act.until_us, act.shards) = (Some((T0 + until) * 1000), Some(shards));
         let verdict = world.verdict();
         assert_eq!(verdict.green, explained, "{verdict}");
     }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     checker::Kind,
-    lines::{CallEvent, CallerLine, Verb},
+    lines::{CallEvent, CallerLine, FaultEvent, Verb},
 };
 use campanile_schema::{
     event::{Outcome, SkipReason},
@@ -193,6 +193,19 @@ fn pages_that_do_not_join_are_found() {
     let mut w = story().world;
     w.items(1).swap(1, 2);
     red(&w.verdict(), Kind::LedgerNotJoined);
+}
+
+/// It may make an instant late or a misfire.
+#[test]
+fn a_disturbance_is_no_cause_of_a_skip_for_an_active_run() {
+    let mut w = story().world;
+    let entry = w.items(1).iter_mut().find(|e| e.logical_time.0 == T0 + 30_500).unwrap();
+    let run = entry.run_id.take().unwrap();
+    (entry.outcome, entry.reason) = (Outcome::Skipped, Some(SkipReason::RunActive));
+    remove_run(&mut w, run.0);
+    w.fault(FaultEvent::Disturbed, 30_000, None);
+    w.faults.last_mut().unwrap().until_us = Some((T0 + 31_000) * 1000);
+    red(&w.verdict(), Kind::OutcomeUnjustified);
 }
 
 #[test]

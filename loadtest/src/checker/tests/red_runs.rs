@@ -218,6 +218,29 @@ fn a_lease_lost_without_cause_is_found() {
     red(&s.world.verdict(), Kind::LostWithoutCause);
 }
 
+/// Executor-b lost the leases of jobs 7 and 12: that it was not heard, for a lease, before the loss, while the bodies ran and in the
+/// shards of both explains that, and nothing less.
+#[test]
+fn a_lease_that_nobody_heard_is_explained_for_that_executor_time_and_shard_only() {
+    let explained = |event: FaultEvent, executor: &str, (from, until): (i64, i64), shards: &[u16]| {
+        let mut w = story().world;
+        w.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
+        w.meta.as_mut().unwrap().shards = Some(4);
+        w.fault(event, from, Some(executor));
+        let act = w.faults.last_mut().unwrap();
+        (act.until_us, act.shards) = (Some((T0 + until) * 1000), Some(shards.to_vec()));
+        !w.verdict().has(Kind::LostWithoutCause)
+    };
+    let unheard = FaultEvent::ExecutorUnheard;
+    assert!(explained(unheard, "executor-b", (39_100, 52_000), &[0, 3]));
+    assert!(!explained(unheard, "executor-a", (39_100, 52_000), &[0, 3]), "another executor");
+    assert!(!explained(unheard, "executor-b", (39_100, 52_000), &[3]), "one of the shards only");
+    assert!(!explained(unheard, "executor-b", (39_100, 42_000), &[0, 3]), "shorter than a lease");
+    assert!(!explained(unheard, "executor-b", (45_000, 60_000), &[0, 3]), "too late");
+    assert!(!explained(unheard, "executor-b", (20_000, 38_000), &[0, 3]), "before the body began");
+    assert!(!explained(FaultEvent::Disturbed, "executor-b", (39_100, 52_000), &[0, 3]), "another excuse");
+}
+
 #[test]
 fn a_second_start_of_what_is_not_idempotent_is_found() {
     let mut s = story();
