@@ -5,6 +5,7 @@ mod backup;
 mod earlier_release;
 mod executors;
 mod one_node;
+mod pauses;
 mod policies;
 #[path = "../cli/program.rs"]
 mod program;

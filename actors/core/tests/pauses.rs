@@ -49,6 +49,9 @@ fn what_was_due_in_a_pause_that_is_over_is_skipped_by_the_instant() {
     let skipped = vec![(3, Outcome::Skipped, Some(SkipReason::TenantPaused))];
     let told = outcomes(&job, CREATED + 50_000, [None, Some(OVER)]);
     assert_eq!(told, (skipped, 2), "20, 30 and 40 s were due in the pause, its end included; 10 and 50 s were not");
+    let skipped = vec![(2, Outcome::Skipped, Some(SkipReason::TenantPaused))];
+    let later = PauseOver { from_ms: CREATED + 20_000, ..OVER };
+    assert_eq!(outcomes(&job, CREATED + 50_000, [None, Some(later)]), (skipped, 3), "20 s was due before it began");
     assert_eq!(outcomes(&job, CREATED + 50_000, [None; 2]), (Vec::new(), 5), "without a pause all fire");
 }
 
