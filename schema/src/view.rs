@@ -330,7 +330,8 @@ pub struct DeadLetterView {
     pub attempt_count: u32,
 }
 
-/// A tenant's limits (0 = none) and use.
+/// A tenant's limits and use. 0 is no limit for runs and for triggers, and the node's own limit for jobs (10,000,000) and for waiting
+/// runs (100,000).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TenantBody {

@@ -32,10 +32,10 @@ pub(super) enum Command {
         /// Runs started per second; 0 = no limit
         #[arg(long, value_name = "N")]
         max_triggers_per_sec: Option<f64>,
-        /// Jobs; 0 = no limit
+        /// Jobs; 0 = the node's own limit, 10,000,000
         #[arg(long, value_name = "N")]
         max_jobs: Option<u64>,
-        /// Runs that wait for a permit or an executor; 0 = no limit
+        /// Runs that wait for a permit or an executor; 0 = the node's own limit, 100,000
         #[arg(long, value_name = "N")]
         max_queued_runs: Option<u32>,
         #[command(flatten)]
