@@ -100,7 +100,11 @@ NET_NEEDS := ip:iproute2 nft:nftables unshare:util-linux mount:mount
 TRACE_NEEDS := strace:strace
 # The parsers of robfig/cron, Quartz and Debian's cron, which are built from their packages.
 FOREIGN_NEEDS := go:golang-go java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless mvn:maven dpkg-source:dpkg-dev
-TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS)
+# A generator of TypeScript types from the OpenAPI document, and its compiler.
+NPM_NEEDS := node:nodejs npm:npm
+# Certificates of the program that is started as an operator does.
+SHIPPED_NEEDS := openssl:openssl
+TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS) $(NPM_NEEDS) $(SHIPPED_NEEDS)
 
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
@@ -199,7 +203,7 @@ AS_SHIPPED := $(foreach crate,$(AS_SHIPPED),$(foreach set,debug-assertions=false
 
 test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tokens, a real executor, kill -9, checks (CAMPANILE_BIN: any program)
 	@$(need)
-	need $(PYTHON_NEEDS) openssl:openssl
+	need $(PYTHON_NEEDS) $(SHIPPED_NEEDS)
 	if [ -z "$${CAMPANILE_BIN:-}" ]; then
 		need $(BUILD_NEEDS)
 		$(rust)
@@ -288,7 +292,7 @@ test-api: ## The HTTP API against its OpenAPI document: API_CASES=300 requests o
 
 test-api-client: ## Types that a public tool generates from /openapi.json, and a program that is compiled with them (CAMPANILE_BIN)
 	@$(need)
-	need $(PYTHON_NEEDS) node:nodejs npm:npm
+	need $(PYTHON_NEEDS) $(NPM_NEEDS)
 	if [ -z "$${CAMPANILE_BIN:-}" ]; then
 		need $(BUILD_NEEDS)
 		$(rust)
