@@ -234,14 +234,19 @@ fn with_own_fields<E: de::Error>(why: E) -> E {
 }
 
 /// A job as read, of which only what a definition needs is required.
-fn as_read(generator: &mut SchemaGenerator, required: &[&str]) -> serde_json::Value {
+fn as_read(generator: &mut SchemaGenerator, what: &str, required: &[&str]) -> Schema {
     let mut schema = JobView::json_schema(generator).to_value();
     if let Some(schema) = schema.as_object_mut() {
+        let told = format!(
+            "{what}: names that are not of the definition are ignored, but jobId, version and createdAt must be those \
+             of the job."
+        );
         schema.remove("unevaluatedProperties");
+        schema.insert("description".to_owned(), told.into());
         schema.insert("required".to_owned(), required.into());
         schema.insert("additionalProperties".to_owned(), false.into());
     }
-    schema
+    Schema::try_from(schema).unwrap_or_default()
 }
 
 impl JsonSchema for ReplacedSpec {
@@ -249,12 +254,7 @@ impl JsonSchema for ReplacedSpec {
         "ReplacedSpec".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = as_read(generator, &["name", "trigger"]);
-        schema["description"] =
-            "A definition, or a job as it was read: names that are not of the definition are ignored, \
-                                 but jobId, version and createdAt must be those of the job."
-                .into();
-        Schema::try_from(schema).unwrap_or_default()
+        as_read(generator, "A definition, or a job as it was read", &["name", "trigger"])
     }
 }
 
@@ -266,12 +266,7 @@ impl JsonSchema for ReplacedJob {
         "ReplacedJob".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = as_read(generator, &["name", "trigger", "version"]);
-        schema["description"] =
-            "A job as it was read: names that are not of the definition are ignored, but jobId, version \
-                                 and createdAt must be those of the job."
-                .into();
-        Schema::try_from(schema).unwrap_or_default()
+        as_read(generator, "A job as it was read", &["name", "trigger", "version"])
     }
 }
 

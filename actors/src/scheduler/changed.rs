@@ -11,12 +11,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two reads.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Reads what a change left. An error says that nobody knows whether the change was made, because callers take every other for a refusal.
+/// Reads what a change left. Its only error is TIMEOUT, because callers take every other code for a refusal of the change.
 pub(super) async fn read_changed<T, F>(read: impl Fn() -> F) -> Answer<T>
 where
     F: Future<Output = Answer<T>>,
 {
-    let until = Instant::now() + PATIENCE;
+    read_within(PATIENCE, read).await
+}
+
+async fn read_within<T, F>(patience: Duration, read: impl Fn() -> F) -> Answer<T>
+where
+    F: Future<Output = Answer<T>>,
+{
+    let until = Instant::now() + patience;
     loop {
         match read().await {
             Ok(left) => return Ok(left),
@@ -36,9 +43,9 @@ mod tests {
     use std::cell::Cell;
 
     /// Fails so many times before it succeeds.
-    async fn after(failures: u32, code: ErrorCode) -> (Answer<&'static str>, u32) {
+    async fn after(failures: u32, code: ErrorCode, patience: Duration) -> (Answer<&'static str>, u32) {
         let tries = Cell::new(0);
-        let answer = read_changed(|| {
+        let answer = read_within(patience, || {
             tries.set(tries.get() + 1);
             let failed = tries.get() <= failures;
             async move { if failed { Err(ApiError::new(code, "it moves")) } else { Ok("changed") } }
@@ -49,9 +56,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_read_after_a_change_is_repeated_and_never_told_as_a_refusal() {
-        assert_eq!(after(3, ErrorCode::NotReady).await, (Ok("changed"), 4));
+        assert_eq!(after(1, ErrorCode::NotReady, PATIENCE).await, (Ok("changed"), 2));
         for (failures, code) in [(u32::MAX, ErrorCode::NotReady), (1, ErrorCode::NotFound)] {
-            let error = after(failures, code).await.0.unwrap_err();
+            let error = after(failures, code, Duration::ZERO).await.0.unwrap_err();
             assert_eq!(error.known(), ErrorCode::Timeout);
             assert!(error.message.contains("the change was made") && error.message.contains("it moves"), "{error}");
         }
