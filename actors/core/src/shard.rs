@@ -10,6 +10,9 @@ use campanile_schema::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Pauses of one scope that are remembered, so that what was due in them and waits for its turn since does not fire.
+const PAUSES_KEPT: usize = 16;
+
 /// State of a shard itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShardState {
@@ -30,9 +33,9 @@ pub struct ShardState {
     /// Scope -> (paused, version).
     #[serde(rename = "p", default)]
     pub pauses: BTreeMap<PauseScope, (bool, u64)>,
-    /// The newest pause of a scope: from when to when this shard held it. Missing where an earlier release wrote the change.
+    /// The newest pauses of a scope, oldest first: from when to when this shard held each. Those that an earlier release wrote are missing.
     #[serde(rename = "pt", default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pause_times: BTreeMap<PauseScope, PauseTimes>,
+    pub pause_times: BTreeMap<PauseScope, Vec<PauseTimes>>,
     /// Creates that came with a caller's key, by the digest of tenant and key.
     #[serde(rename = "k", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub creates: BTreeMap<Digest, KeptCreate>,
@@ -51,15 +54,26 @@ pub struct PauseTimes {
     pub to_ms: Option<i64>,
 }
 
-/// A pause of the tenant or the system that is over. Instants that were due in it do not fire, although they are decided later:
-/// their jitter, or the moment that a decision takes, has put that off.
+/// A pause of the tenant or the system. What was due in it does not fire, and what was due before it or after it does, whenever
+/// that is decided: jitter, an outage or the moment that a decision takes may put it off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PauseOver {
-    /// Instants after this one were due in the pause,
+pub struct Pause {
+    /// Instants after this one are due in the pause; `i64::MIN`: nobody knows when it began.
     pub from_ms: i64,
-    /// up to this one.
-    pub to_ms: i64,
+    /// The last instant that is; None: it lasts.
+    pub to_ms: Option<i64>,
     pub reason: SkipReason,
+}
+
+impl Pause {
+    pub fn holds(&self, due_ms: i64) -> bool {
+        self.from_ms < due_ms && self.to_ms.is_none_or(|to_ms| due_ms <= to_ms)
+    }
+}
+
+/// The reason of the first pause that lasts.
+pub fn lasting(pauses: &[Pause]) -> Option<SkipReason> {
+    pauses.iter().find(|pause| pause.to_ms.is_none()).map(|pause| pause.reason)
 }
 
 /// What is kept of a create with a caller's key.
@@ -132,11 +146,15 @@ impl ShardState {
     fn time_pause(&mut self, scope: &PauseScope, paused: bool, at_ms: Option<i64>) {
         match (paused, at_ms) {
             (true, Some(from_ms)) => {
-                self.pause_times.insert(scope.clone(), PauseTimes { from_ms, to_ms: None });
+                let times = self.pause_times.entry(scope.clone()).or_default();
+                if times.len() >= PAUSES_KEPT {
+                    times.remove(0);
+                }
+                times.push(PauseTimes { from_ms, to_ms: None });
             }
             (false, Some(at_ms)) => {
-                if let Some(times) = self.pause_times.get_mut(scope) {
-                    times.to_ms = Some(at_ms);
+                if let Some(times) = self.pause_times.get_mut(scope).and_then(|times| times.last_mut()) {
+                    times.to_ms.get_or_insert(at_ms);
                 }
             }
             // Nobody knows from when to when.
@@ -168,29 +186,29 @@ impl ShardState {
         (wall_us.max(0) as u64).max(held + 1)
     }
 
-    /// The newest pauses of the system and of a tenant that are over.
-    pub fn pauses_over(&self, tenant: &str) -> [Option<PauseOver>; 2] {
-        if self.pause_times.is_empty() {
-            return [None; 2];
+    /// Pauses of the system, then of the tenant, that last or were not over at `undecided_ms`: what is due after that may be due in them.
+    pub fn pauses_since(&self, tenant: &str, undecided_ms: i64) -> Vec<Pause> {
+        let mut found = Vec::new();
+        if self.pauses.is_empty() {
+            return found;
         }
-        let over = |scope: &PauseScope, reason| {
-            let times = self.pause_times.get(scope)?;
-            Some(PauseOver { from_ms: times.from_ms, to_ms: times.to_ms?, reason })
+        let mut add = |scope: &PauseScope, reason| {
+            let Some((lasts, _)) = self.pauses.get(scope) else { return };
+            let times = self.pause_times.get(scope).map_or(&[][..], Vec::as_slice);
+            let known = times.iter().map(|times| Pause { from_ms: times.from_ms, to_ms: times.to_ms, reason });
+            found.extend(known.filter(|pause| pause.to_ms.is_none_or(|to_ms| to_ms > undecided_ms)));
+            if *lasts && times.last().is_none_or(|newest| newest.to_ms.is_some()) {
+                found.push(Pause { from_ms: i64::MIN, to_ms: None, reason });
+            }
         };
-        let of_tenant = PauseScope::Tenant(tenant.to_owned());
-        [over(&PauseScope::System, SkipReason::SystemPaused), over(&of_tenant, SkipReason::TenantPaused)]
+        add(&PauseScope::System, SkipReason::SystemPaused);
+        add(&PauseScope::Tenant(tenant.to_owned()), SkipReason::TenantPaused);
+        found
     }
 
-    /// Why instants of a tenant do not fire.
+    /// Why nothing of a tenant starts.
     pub fn paused(&self, tenant: &str) -> Option<SkipReason> {
-        if self.pauses.is_empty() {
-            return None;
-        }
-        if self.pauses.get(&PauseScope::System).is_some_and(|p| p.0) {
-            return Some(SkipReason::SystemPaused);
-        }
-        let scope = PauseScope::Tenant(tenant.to_owned());
-        self.pauses.get(&scope).is_some_and(|p| p.0).then_some(SkipReason::TenantPaused)
+        lasting(&self.pauses_since(tenant, i64::MAX))
     }
 }
 
@@ -207,15 +225,35 @@ mod tests {
         let mut set = |paused, version, at_ms| {
             shard.apply(&Event::PauseSet { scope: scope.clone(), paused, version, at_ms });
             let shard: ShardState = decode("shard", &encode(&shard)).unwrap();
-            shard.pauses_over("acme")[1].map(|over| (over.from_ms, over.to_ms))
+            let pauses = shard.pauses_since("acme", 0);
+            assert_eq!(shard.paused("acme").is_some(), pauses.iter().any(|pause| pause.to_ms.is_none()));
+            assert_eq!(shard.pauses_since("globex", 0), []);
+            pauses.iter().map(|pause| (pause.from_ms, pause.to_ms)).collect::<Vec<_>>()
         };
-        assert_eq!(set(true, 1, Some(100)), None, "it lasts");
-        assert_eq!(set(true, 2, Some(150)), None, "it began before");
-        assert_eq!(set(false, 3, Some(200)), Some((100, 200)));
-        assert_eq!(set(false, 4, Some(300)), Some((100, 200)), "it was over");
-        assert_eq!(set(true, 2, Some(400)), Some((100, 200)), "an older change is none");
-        assert_eq!(set(true, 5, None), None);
-        assert_eq!(set(false, 6, Some(500)), None, "nobody knows when it began");
+        assert_eq!(set(true, 1, Some(100)), [(100, None)]);
+        assert_eq!(set(true, 2, Some(150)), [(100, None)], "it began before");
+        assert_eq!(set(false, 3, Some(200)), [(100, Some(200))]);
+        assert_eq!(set(false, 4, Some(300)), [(100, Some(200))], "it was over");
+        assert_eq!(set(true, 2, Some(400)), [(100, Some(200))], "an older change is none");
+        assert_eq!(set(true, 5, Some(500)), [(100, Some(200)), (500, None)]);
+        for n in 6..6 + 2 * PAUSES_KEPT as u64 {
+            set(n % 2 == 1, n, Some(100 * n as i64));
+        }
+        let kept = set(false, 90, Some(9_000));
+        assert_eq!((kept.len(), kept.last()), (PAUSES_KEPT, Some(&(3_700, Some(9_000)))), "only the newest");
+        assert_eq!(set(true, 91, None), [(i64::MIN, None)], "all that is not yet decided is due in it");
+        assert_eq!(set(false, 92, Some(9_900)), [], "nobody knows when it began");
+        let mut shard = ShardState::default();
+        for (paused, version) in [(true, 1), (false, 2)] {
+            shard.apply(&Event::PauseSet {
+                scope: PauseScope::System,
+                paused,
+                version,
+                at_ms: Some(100 * version as i64),
+            });
+        }
+        assert_eq!(shard.pauses_since("acme", 199).len(), 1);
+        assert_eq!(shard.pauses_since("acme", 200), [], "all that was due in it is decided");
     }
 
     #[test]

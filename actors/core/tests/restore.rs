@@ -3,7 +3,10 @@
 
 mod support;
 
-use campanile_core::job::{Command, Context, Ids, Job, apply::created, decide_next};
+use campanile_core::{
+    job::{Command, Context, Ids, Job, apply::created, decide_next},
+    shard::Pause,
+};
 use campanile_schema::{
     event::{Event, Outcome, SkipReason},
     ids::{Epoch, ExecutorSession},
@@ -17,16 +20,7 @@ const CREATED: i64 = 1_000_000;
 
 fn context(now_ms: i64, first: u64) -> Context {
     let ids = Ids { first, count: 1_000 };
-    Context {
-        now_ms,
-        ids,
-        epoch: Epoch(9),
-        paused: None,
-        pauses_over: [None; 2],
-        queue_full: false,
-        overloaded: false,
-        tzdb: "2026b",
-    }
+    Context { now_ms, ids, epoch: Epoch(9), pauses: Vec::new(), queue_full: false, overloaded: false, tzdb: "2026b" }
 }
 
 /// Decides, and gives the events with the job after them.
@@ -74,10 +68,22 @@ fn a_pause_keeps_its_own_reason_and_nothing_due_writes_nothing() {
     let (events, _) = after(&paused, &Command::Restored { skip: true }, &context(CREATED + 15_000, 50));
     let Event::CursorMoved { entries, .. } = &events[0] else { panic!("{events:?}") };
     assert_eq!(entries[0].reason, Some(SkipReason::Paused));
-    let tenant = Context { paused: Some(SkipReason::TenantPaused), ..context(CREATED + 15_000, 50) };
+    let tenant = Pause { from_ms: CREATED, to_ms: None, reason: SkipReason::TenantPaused };
+    let tenant = Context { pauses: vec![tenant], ..context(CREATED + 15_000, 50) };
     let (events, _) = after(&job, &Command::Restored { skip: true }, &tenant);
     let Event::CursorMoved { entries, .. } = &events[0] else { panic!("{events:?}") };
     assert_eq!(entries[0].reason, Some(SkipReason::TenantPaused));
+    // Each instant has the reason of its own time: 10 s is before the pause, 20 s in it, 30 s after it.
+    let over = Pause { from_ms: CREATED + 15_000, to_ms: Some(CREATED + 25_000), reason: SkipReason::SystemPaused };
+    let tenant = Context { pauses: vec![over], ..context(CREATED + 35_000, 50) };
+    let (events, job) = after(&job, &Command::Restored { skip: true }, &tenant);
+    let reasons = events.iter().filter_map(|event| match event {
+        Event::CursorMoved { entries, .. } => Some(entries.iter().map(|entry| (entry.count, entry.reason.unwrap()))),
+        _ => None,
+    });
+    let (restored, paused) = (SkipReason::Restored, SkipReason::SystemPaused);
+    assert_eq!(reasons.flatten().collect::<Vec<_>>(), [(1, restored), (1, paused), (1, restored)]);
+    assert_eq!(job.hot.cursor_ms, CREATED + 35_000);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use campanile_core::{
         table::{JobStep, Step, job_after, markdown, run_after},
     },
     reject::Rejection,
+    shard::Pause,
 };
 use campanile_schema::{
     error::ErrorCode,
@@ -355,7 +356,8 @@ fn every_state_of_a_job_and_every_command() {
         ];
         for (row, command) in commands.iter().enumerate() {
             let mut context = sim.context(command.ids_wanted());
-            context.paused = (column == 4).then_some(SkipReason::TenantPaused);
+            let paused = Pause { from_ms: i64::MIN, to_ms: None, reason: SkipReason::TenantPaused };
+            context.pauses = (column == 4).then_some(paused).into_iter().collect();
             context.queue_full = column == 5;
             context.overloaded = column == 6;
             let result = decide_next(&sim.job, command, &context).map(|(d, _)| (d.events, d.reply));

@@ -68,12 +68,8 @@ impl Loaded {
                 let version = now_us.max(0) as u64;
                 let before = self.state.pauses.get(&PauseScope::System).map_or(0, |pause| pause.1);
                 let version = version.max(before + 1);
-                self.state.apply(&Event::PauseSet {
-                    scope: PauseScope::System,
-                    paused: true,
-                    version,
-                    at_ms: Some(now_ms),
-                });
+                // All that was due since the backup is undecided, so all of it is due in this pause.
+                self.state.apply(&Event::PauseSet { scope: PauseScope::System, paused: true, version, at_ms: Some(0) });
                 false
             }
         };
@@ -88,8 +84,7 @@ impl Loaded {
                 now_ms,
                 ids: Ids { first: self.state.counter + 1, count: command.ids_wanted() },
                 epoch,
-                paused: self.state.paused(&job.def.tenant),
-                pauses_over: self.state.pauses_over(&job.def.tenant),
+                pauses: self.state.pauses_since(&job.def.tenant, job.hot.cursor_ms),
                 queue_full: false,
                 overloaded: false,
                 tzdb,
@@ -137,7 +132,7 @@ impl Loaded {
                 if pause.1 > known.1 {
                     *known = pause;
                     match old.state.pause_times.get(&scope) {
-                        Some(times) => pause_times.insert(scope, *times),
+                        Some(times) => pause_times.insert(scope, times.clone()),
                         None => pause_times.remove(&scope),
                     };
                 }
@@ -200,5 +195,26 @@ fn keep_create(new: &mut [Loaded], shards: u16, key: Digest, kept: KeptCreate) {
     new[usize::from(own.0)].state.creates.entry(key).or_insert(without);
     if let Some(job) = kept.job {
         new[usize::from(job.shard(shards).0)].state.creates.insert(key, kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use campanile_core::shard::Pause;
+    use campanile_schema::event::SkipReason;
+
+    /// What a restore finds due was due after the backup, so all of it belongs to the pause in which a person decides about it.
+    #[test]
+    fn a_restore_that_nobody_decided_about_holds_all_that_was_due_since_the_backup() {
+        let mut shard = Loaded::empty(ShardId(0));
+        shard.restore(Since::Undecided, 5_000, Epoch(3)).unwrap();
+        let reason = SkipReason::SystemPaused;
+        assert_eq!(shard.state.pauses_since("acme", 1_000), [Pause { from_ms: 0, to_ms: None, reason }]);
+        // Its times are those of the pause in every number of shards.
+        for shard in Loaded::reshard(vec![shard, Loaded::empty(ShardId(1))], 3) {
+            assert_eq!(shard.state.pauses_since("acme", 1_000), [Pause { from_ms: 0, to_ms: None, reason }]);
+        }
     }
 }

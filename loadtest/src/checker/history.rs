@@ -405,6 +405,11 @@ impl History {
         u16::try_from(job % SLOTS % u64::from(shards)).ok()
     }
 
+    /// Something was done to the cluster before; what it was may be a clock that was set wrong.
+    pub fn clocks_may_differ(&self, at_us: i64) -> bool {
+        self.disturbances.iter().any(|d| d.from_us <= at_us)
+    }
+
     /// The executor process that the record names for an attempt.
     pub fn executor_of(&self, attempt: &Attempt) -> Option<&Executor> {
         self.executors.iter().find(|executor| executor.name == attempt.executor_id)

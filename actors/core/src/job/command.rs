@@ -1,7 +1,7 @@
 //! What a job can be asked.
 
 use super::claim::Claimant;
-use crate::shard::PauseOver;
+use crate::shard::{self, Pause};
 use campanile_schema::{
     event::SkipReason,
     ids::{Epoch, ExecutorSession, RunId, Token},
@@ -29,16 +29,21 @@ pub struct Context {
     pub now_ms: i64,
     pub ids: Ids,
     pub epoch: Epoch,
-    /// The tenant or the system is paused.
-    pub paused: Option<SkipReason>,
-    /// Their newest pauses that are over.
-    pub pauses_over: [Option<PauseOver>; 2],
+    /// Pauses of the system and of the tenant that may hold an instant which is not yet decided.
+    pub pauses: Vec<Pause>,
     /// As many runs of the tenant wait as may.
     pub queue_full: bool,
     /// What is behind the decisions cannot keep up: due instants wait undecided, and callers are refused.
     pub overloaded: bool,
     /// Version of the zone database.
     pub tzdb: &'static str,
+}
+
+impl Context {
+    /// The tenant or the system is paused.
+    pub fn paused(&self) -> Option<SkipReason> {
+        shard::lasting(&self.pauses)
+    }
 }
 
 /// A command to a job that exists.

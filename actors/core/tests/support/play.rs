@@ -6,7 +6,6 @@ use super::{
 };
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
-    event::SkipReason,
     ids::{ExecutorSession, RunId, Token},
     payload::Payload,
     record::{AttemptState, RunState},
@@ -64,7 +63,7 @@ impl Sim {
                 self.settle();
             }
             Op::Crash => self.crash(),
-            Op::TenantPause { on } => self.paused = on.then_some(SkipReason::TenantPaused),
+            Op::TenantPause { on } => self.tenant_pause(*on),
             Op::QueueFull { on } => self.queue_full = *on,
             Op::Start { pick } => {
                 if let Some(run) = self.run_in(*pick, |s| s == RunState::Queued) {

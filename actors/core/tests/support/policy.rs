@@ -19,7 +19,7 @@
 //!
 //! A held run goes on only when nothing but held runs is active. A full queue is SKIPPED(QUEUE_FULL), a pause of job,
 //! tenant or system SKIPPED with that reason; nothing fires while paused, quarantined or deleted, and no attempt starts while
-//! paused or quarantined.
+//! paused or quarantined. A pause of tenant or system holds by the instant: what was due before it fires, also when that is decided in it.
 
 use super::{ledger::Known, sim::Step};
 use campanile_schema::{
@@ -63,6 +63,19 @@ pub fn check(steps: &[Step]) -> Result<(), String> {
     Ok(())
 }
 
+fn lasts(step: &Step) -> bool {
+    step.pauses.iter().any(|pause| pause.to_ms.is_none())
+}
+
+fn in_pause(step: &Step, due_ms: i64) -> bool {
+    step.pauses.iter().any(|pause| pause.holds(due_ms))
+}
+
+/// When the first pause after the instant began.
+fn until_pause(step: &Step, due_ms: i64) -> i64 {
+    step.pauses.iter().map(|pause| pause.from_ms).filter(|from_ms| *from_ms >= due_ms).min().unwrap_or(i64::MAX)
+}
+
 impl Policy {
     fn judge(&mut self, step: &Step, event: &Event) -> Result<(), String> {
         match event {
@@ -70,10 +83,10 @@ impl Policy {
                 entries.iter().try_for_each(|e| self.reason(step, e, interval.to_ms))
             }
             Event::RunCreated { source, logical_ms, held, at_ms, .. } => {
-                self.may_fire(step)?;
+                self.may_fire(step, logical_ms.filter(|_| *source == Source::Schedule))?;
                 self.admitted(*held)?;
                 match (source, logical_ms) {
-                    (Source::Schedule, Some(at)) => self.misfire(*at, *at_ms),
+                    (Source::Schedule, Some(at)) => self.misfire(step, *at, *at_ms),
                     _ => Ok(()),
                 }
             }
@@ -82,7 +95,7 @@ impl Policy {
                 Err("released while another run is active".to_owned())
             }
             Event::RunReopened { record, .. } => {
-                self.may_fire(step)?;
+                self.may_fire(step, None)?;
                 let alone = self.runs.is_empty() || self.known.def.concurrency == ConcurrencyPolicy::Allow;
                 if alone == (record.state == RunState::Queued) { Ok(()) } else { Err("held or not".to_owned()) }
             }
@@ -90,10 +103,12 @@ impl Policy {
         }
     }
 
-    fn may_fire(&self, step: &Step) -> Result<(), String> {
+    /// `due_ms`: the instant that it is for, None of a run by hand.
+    fn may_fire(&self, step: &Step, due_ms: Option<i64>) -> Result<(), String> {
         let known = &self.known;
-        if known.status != JobStatus::Enabled || known.quarantined || step.paused.is_some() {
-            return Err(format!("{} (quarantined: {}) or {:?}", known.status, known.quarantined, step.paused));
+        let paused = due_ms.map_or_else(|| lasts(step), |due_ms| in_pause(step, due_ms));
+        if known.status != JobStatus::Enabled || known.quarantined || paused {
+            return Err(format!("{} (quarantined: {}) or {:?}", known.status, known.quarantined, step.pauses));
         }
         if step.queue_full || self.runs.len() >= OPEN_RUNS_PER_JOB {
             return Err("the queue is full".to_owned());
@@ -104,8 +119,8 @@ impl Policy {
     /// A pause of any kind lets open bodies go on, and nothing new start: no retry, no run that waited.
     fn may_start(&self, step: &Step) -> Result<(), String> {
         let known = &self.known;
-        if known.status == JobStatus::Paused || known.quarantined || step.paused.is_some() {
-            return Err(format!("started: {} (quarantined: {}) or {:?}", known.status, known.quarantined, step.paused));
+        if known.status == JobStatus::Paused || known.quarantined || lasts(step) {
+            return Err(format!("started: {} (quarantined: {}) or {:?}", known.status, known.quarantined, step.pauses));
         }
         Ok(())
     }
@@ -122,13 +137,14 @@ impl Policy {
         if right { Ok(()) } else { Err(format!("{} lets it not in", self.known.def.concurrency)) }
     }
 
-    fn misfire(&mut self, logical_ms: i64, at_ms: i64) -> Result<(), String> {
+    fn misfire(&mut self, step: &Step, logical_ms: i64, at_ms: i64) -> Result<(), String> {
         let (known, age) = (&self.known, at_ms - logical_ms);
         let surely = age > known.threshold_ms() + known.jitter_ms();
         match known.def.misfire {
             MisfirePolicy::Skip if surely => Err("a misfire fired under SKIP".to_owned()),
             MisfirePolicy::FireOnceNow if surely => {
                 let later = known.due.next_fire(logical_ms, None).filter(|due| due + known.jitter_ms() <= at_ms);
+                let later = later.filter(|due| *due <= until_pause(step, logical_ms));
                 later.map_or(Ok(()), |later| Err(format!("{later} is later and due")))
             }
             MisfirePolicy::FireAllMissed if surely => self.paced(at_ms),
@@ -159,31 +175,42 @@ impl Policy {
         let known = &self.known;
         let has = |wanted: fn(&Event) -> bool| step.events.iter().any(wanted);
         let surely_misfire = step.now_ms - entry.last_ms > known.threshold_ms();
+        let paused = in_pause(step, entry.first_ms) || in_pause(step, entry.last_ms);
         let right = match (entry.outcome, entry.reason) {
             (Outcome::DstSkipped, None) => true,
             (Outcome::Coalesced, None) => {
-                known.def.misfire == MisfirePolicy::FireOnceNow && step.now_ms - entry.first_ms > known.threshold_ms()
+                !paused
+                    && known.def.misfire == MisfirePolicy::FireOnceNow
+                    && step.now_ms - entry.first_ms > known.threshold_ms()
             }
             (Outcome::Missed, Some(SkipReason::CatchUpCap)) => {
-                let sure = (step.now_ms - known.threshold_ms() - known.jitter_ms() - 1).max(to_ms);
+                let sure = step.now_ms - known.threshold_ms() - known.jitter_ms() - 1;
+                let sure = sure.min(until_pause(step, entry.first_ms)).max(to_ms);
                 let kept = known.due.fires(to_ms, sure, None);
-                known.def.misfire == MisfirePolicy::FireAllMissed
+                !paused
+                    && known.def.misfire == MisfirePolicy::FireAllMissed
                     && surely_misfire
                     && kept == u64::from(known.def.max_catch_up)
             }
             (Outcome::Skipped, Some(reason)) => match reason {
-                SkipReason::Misfire => known.def.misfire == MisfirePolicy::Skip && surely_misfire,
-                SkipReason::RunActive => known.def.concurrency == ConcurrencyPolicy::Forbid && !self.runs.is_empty(),
-                SkipReason::OneQueued => {
-                    known.def.concurrency == ConcurrencyPolicy::QueueOne && self.runs.values().any(|r| *r == Run::Held)
+                SkipReason::Misfire => !paused && known.def.misfire == MisfirePolicy::Skip && surely_misfire,
+                SkipReason::RunActive => {
+                    !paused && known.def.concurrency == ConcurrencyPolicy::Forbid && !self.runs.is_empty()
                 }
-                SkipReason::QueueFull => step.queue_full || self.runs.len() >= OPEN_RUNS_PER_JOB,
+                SkipReason::OneQueued => {
+                    let held = self.runs.values().any(|r| *r == Run::Held);
+                    !paused && known.def.concurrency == ConcurrencyPolicy::QueueOne && held
+                }
+                SkipReason::QueueFull => !paused && (step.queue_full || self.runs.len() >= OPEN_RUNS_PER_JOB),
                 SkipReason::Quarantined => known.quarantined,
                 SkipReason::Paused => {
                     !known.quarantined
                         && (known.status == JobStatus::Paused || has(|e| matches!(e, Event::JobPaused { .. })))
                 }
-                SkipReason::TenantPaused | SkipReason::SystemPaused => step.paused == Some(reason),
+                SkipReason::TenantPaused | SkipReason::SystemPaused => step
+                    .pauses
+                    .iter()
+                    .any(|pause| pause.reason == reason && pause.holds(entry.first_ms) && pause.holds(entry.last_ms)),
                 SkipReason::Deleted => has(|e| matches!(e, Event::JobDeleted { .. })),
                 SkipReason::Edited => has(|e| matches!(e, Event::JobReplaced { .. })),
                 SkipReason::CatchUpCap | SkipReason::Window | SkipReason::Restored => false,

@@ -11,7 +11,7 @@ use campanile_core::{
         pending::pending,
     },
     reject::Rejection,
-    shard::ShardState,
+    shard::{Pause, ShardState},
 };
 use campanile_schema::{
     event::{Event, SkipReason},
@@ -29,7 +29,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 pub struct Step {
     pub now_ms: i64,
-    pub paused: Option<SkipReason>,
+    /// All there were of the tenant, oldest first.
+    pub pauses: Vec<Pause>,
     pub queue_full: bool,
     pub events: Vec<Event>,
     /// The job wanted no further wake at this time when the decision was made.
@@ -43,7 +44,8 @@ pub struct Sim {
     /// Newest record of each run that has ended.
     pub finals: Vec<RunRecord>,
     pub shard: ShardState,
-    pub paused: Option<SkipReason>,
+    /// All there were of the tenant, oldest first.
+    pub pauses: Vec<Pause>,
     pub queue_full: bool,
     /// Every (run, token) there was.
     pub tokens: Vec<(RunId, Token)>,
@@ -60,17 +62,17 @@ const WAKES: usize = 200_000;
 impl Sim {
     pub fn create(def: StoredJob, now_ms: i64, strict: bool) -> Self {
         let mut shard = ShardState { counter: 1, ..ShardState::default() };
-        let context = context(now_ms, Ids::default(), None, false);
+        let context = context(now_ms, Ids::default(), Vec::new(), false);
         let (job, decision) = decide_create(job_id(), def, &context);
         shard.apply(&decision.events[0]);
-        let step = Step { now_ms, paused: None, queue_full: false, events: decision.events, quiet: false };
+        let step = Step { now_ms, pauses: Vec::new(), queue_full: false, events: decision.events, quiet: false };
         Self {
             job,
             now_ms,
             steps: vec![step],
             finals: Vec::new(),
             shard,
-            paused: None,
+            pauses: Vec::new(),
             queue_full: false,
             tokens: Vec::new(),
             queue: BTreeSet::new(),
@@ -85,7 +87,7 @@ impl Sim {
         for op in &history.ops {
             sim.op(op);
         }
-        sim.paused = None;
+        sim.tenant_pause(false);
         sim.queue_full = false;
         sim.pass(sim.now_ms + 1_000);
         sim
@@ -95,9 +97,21 @@ impl Sim {
         self.steps.iter().flat_map(|s| &s.events)
     }
 
+    pub fn tenant_pause(&mut self, on: bool) {
+        let lasts = self.pauses.iter_mut().find(|pause| pause.to_ms.is_none());
+        match (on, lasts) {
+            (true, None) => {
+                let reason = SkipReason::TenantPaused;
+                self.pauses.push(Pause { from_ms: self.now_ms, to_ms: None, reason });
+            }
+            (false, Some(pause)) => pause.to_ms = Some(self.now_ms),
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
     pub fn context(&self, ids: u64) -> Context {
         let ids = Ids { first: self.shard.counter + 1, count: ids };
-        context(self.now_ms, ids, self.paused, self.queue_full)
+        context(self.now_ms, ids, self.pauses.clone(), self.queue_full)
     }
 
     /// Decides a command at this time, takes its events and effects.
@@ -121,7 +135,7 @@ impl Sim {
         let quiet = self.job.wake_at(self.now_ms).is_none_or(|at| at > self.now_ms);
         self.steps.push(Step {
             now_ms: self.now_ms,
-            paused: self.paused,
+            pauses: self.pauses.clone(),
             queue_full: self.queue_full,
             events: decision.events,
             quiet,
@@ -338,18 +352,9 @@ pub fn ended(job: campanile_schema::ids::JobId, run: RunId, token: Token, state:
     }
 }
 
-pub fn context(now_ms: i64, ids: Ids, paused: Option<SkipReason>, queue_full: bool) -> Context {
+pub fn context(now_ms: i64, ids: Ids, pauses: Vec<Pause>, queue_full: bool) -> Context {
     assert!(ids.count <= RUNS_PER_WAKE);
-    Context {
-        now_ms,
-        ids,
-        epoch: Epoch(7),
-        paused,
-        pauses_over: [None; 2],
-        queue_full,
-        overloaded: false,
-        tzdb: tzdb_version(),
-    }
+    Context { now_ms, ids, epoch: Epoch(7), pauses, queue_full, overloaded: false, tzdb: tzdb_version() }
 }
 
 /// The counter that an event takes.

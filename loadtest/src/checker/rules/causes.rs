@@ -63,17 +63,19 @@ fn newer_run(history: &History, run: &Run, by_us: i64) -> bool {
     })
 }
 
-/// The executor that the record names could not be heard, or the node was away, so that an assignment may not have arrived.
-fn may_not_have_arrived(history: &History, attempt: &Attempt, ended_us: i64) -> bool {
+/// The executor that the record names could not be heard in the job's shard, or whoever served the shard was away, so that an assignment
+/// may not have arrived.
+fn may_not_have_arrived(history: &History, job: &Job, attempt: &Attempt, ended_us: i64) -> bool {
+    let shard = history.shard_of(job.id);
     let from_us = us(attempt.started_at.0) - IN_FLIGHT_US;
     let during = |begin: i64, end: i64| begin <= ended_us.saturating_add(IN_FLIGHT_US) && end >= from_us;
     let of_node = history.outages.iter().any(|outage| during(outage.from_us, outage.to_us));
     let of_executor = history.executor_of(attempt).is_some_and(|executor| {
         executor.killed_us.is_some_and(|killed| during(killed, i64::MAX))
             || executor.frozen_us.iter().any(|(from, to)| during(*from, *to))
-            || executor.unheard.iter().any(|time| during(time.from_us, time.to_us))
+            || executor.unheard.iter().any(|time| time.is_about(shard) && during(time.from_us, time.to_us))
     });
-    of_node || of_executor || history.disturbances.iter().any(|d| during(d.from_us, d.to_us))
+    of_node || of_executor || history.disturbances.iter().any(|d| d.is_about(shard) && during(d.from_us, d.to_us))
 }
 
 fn attempt_end(history: &History, job: &Job, run: &Run, attempt: &Attempt, found: &mut Findings<'_>) {
@@ -107,7 +109,7 @@ fn attempt_end(history: &History, job: &Job, run: &Run, attempt: &Attempt, found
             let began_us = body.map_or(us(attempt.started_at.0), |body| body.start_us);
             if ended_us.saturating_add(READING_US) < began_us.saturating_add(least_us) {
                 of_run(Kind::AttemptEndInvented, "its time was not over", found);
-            } else if body.is_none() && !may_not_have_arrived(history, attempt, ended_us) {
+            } else if body.is_none() && !may_not_have_arrived(history, job, attempt, ended_us) {
                 of_run(Kind::AttemptEndInvented, "no executor had it, and nothing kept it from one", found);
             }
         }
@@ -127,7 +129,7 @@ fn attempt_end(history: &History, job: &Job, run: &Run, attempt: &Attempt, found
                 // A second start is judged by `repeats`.
                 Some(_) if again => true,
                 Some(body) => lease_was_lost(history, body, ended_us / 1000),
-                None => may_not_have_arrived(history, attempt, ended_us),
+                None => may_not_have_arrived(history, job, attempt, ended_us),
             };
             if !caused {
                 of_run(Kind::LostWithoutCause, "its executor lived and was heard", found);

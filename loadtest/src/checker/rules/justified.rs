@@ -129,7 +129,7 @@ fn skipped(history: &History, job: &Job, reason: SkipReason, entry: &LedgerEntry
         // Judged by `queues`.
         SkipReason::QueueFull => Ok(()),
         SkipReason::TenantPaused | SkipReason::SystemPaused => {
-            let may = |at: i64| may_be_paused_above(job, reason, at, decided_by_ms(history, job, at));
+            let may = |at: i64| may_be_paused_above(history, job, reason, at, decided_by_ms(history, job, at));
             if may(first) && may(last) {
                 Ok(())
             } else {

@@ -4,7 +4,7 @@
 //! What the node says of the moment in which it made a run must agree with it.
 
 use super::causes::us;
-use crate::checker::{Body, Findings, History, Job, Kind, Run};
+use crate::checker::{Attempt, Body, Findings, History, Job, Kind, Run};
 use campanile_schema::{
     job::{ConcurrencyPolicy, Trigger},
     limits::LEASE_MS,
@@ -71,12 +71,13 @@ pub(super) fn held_back(history: &History, job: &Job, run: &Run, body: &Body, fr
     });
     let lease_us = us(meta.map_or(LEASE_MS, |meta| meta.lease_ms));
     // An earlier attempt of it went to an executor that then could not be heard.
-    let lost_before = run.attempts.iter().any(|a| {
-        a.token < body.token && matches!(a.state, AttemptState::Lost | AttemptState::NotStarted | AttemptState::Timeout)
-    }) && history.executors.iter().any(|executor| {
+    let no_more =
+        |a: &&Attempt| matches!(a.state, AttemptState::Lost | AttemptState::NotStarted | AttemptState::Timeout);
+    let before = run.attempts.iter().filter(|a| a.token < body.token).filter(no_more);
+    let lost_before = before.filter_map(|a| history.executor_of(a)).any(|executor| {
         executor.killed_us.is_some_and(|killed| until(killed, killed + lease_us))
             || executor.frozen_us.iter().any(|(from, to)| until(*from, *to) || until(*from, from + lease_us))
-            || executor.unheard.iter().any(|time| until(time.from_us, time.to_us))
+            || executor.unheard.iter().any(|time| time.is_about(shard) && until(time.from_us, time.to_us))
     });
     limited
         || lost_before
@@ -102,13 +103,13 @@ fn behind_another(history: &History, job: &Job, run: &Run, until: &impl Fn(i64, 
 }
 
 /// A clock of a cluster may be wrong on purpose; then what a node says of time is not compared.
-fn clock_in_doubt(history: &History, job: u64, at_us: i64) -> bool {
+pub(super) fn clock_in_doubt(history: &History, job: u64, (from_us, to_us): (i64, i64)) -> bool {
     let shard = history.shard_of(job);
-    history.disturbances.iter().any(|d| d.is_about(shard) && (d.from_us..=d.to_us).contains(&at_us))
+    history.disturbances.iter().any(|d| d.is_about(shard) && d.from_us <= to_us && d.to_us >= from_us)
 }
 
 fn made_as_told(history: &History, job: &Job, run: &Run, body: &Body, found: &mut Findings<'_>) {
-    if clock_in_doubt(history, job.id, body.start_us) {
+    if clock_in_doubt(history, job.id, (body.start_us, body.start_us)) {
         return;
     }
     let untrue = |what: String, found: &mut Findings<'_>| {
@@ -132,7 +133,7 @@ fn asked_as_told(history: &History, job: &Job, run: &Run, found: &mut Findings<'
     else {
         return;
     };
-    let (made_us, doubt) = (us(run.created_at.0), clock_in_doubt(history, job.id, asked.sent_us));
+    let (made_us, doubt) = (us(run.created_at.0), clock_in_doubt(history, job.id, (asked.sent_us, asked.sent_us)));
     if !doubt && (made_us + 999 < asked.sent_us || asked.ack_us.is_some_and(|ack_us| made_us > ack_us)) {
         let text = format!(
             "run {} is said to have been made at {}; it was asked for at {} us and acknowledged at {:?} us",

@@ -1,5 +1,6 @@
 //! Instants are decided in their order, and where runs may not overlap they begin in the order in which they were made.
 
+use super::{causes::us, lateness::clock_in_doubt};
 use crate::checker::{Findings, History, Job, Kind, Run};
 use campanile_schema::{job::ConcurrencyPolicy, record::Source};
 
@@ -33,15 +34,13 @@ fn broken(job: &Job, first: &Run, second: &Run, what: &str, found: &mut Findings
 
 /// By the node's word: a later instant has no earlier run.
 fn made(history: &History, job: &Job, runs: &[&Run], found: &mut Findings<'_>) {
-    // Clocks of a cluster may differ on purpose while shards move.
-    if !history.disturbances.is_empty() {
-        return;
-    }
     let mut scheduled: Vec<&Run> = runs.iter().copied().filter(|run| run.source == Source::Schedule).collect();
     scheduled.sort_by_key(|run| run.logical_time.map(|at| at.0));
     for pair in scheduled.windows(2) {
         if let [first, second] = pair
             && second.created_at.0 < first.created_at.0
+            // Clocks of a cluster may differ on purpose while its shard moves.
+            && !clock_in_doubt(history, job.id, (us(second.created_at.0), us(first.created_at.0)))
         {
             broken(job, first, second, "was made before", found);
         }

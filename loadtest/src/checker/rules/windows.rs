@@ -2,8 +2,11 @@
 //! acknowledgement only one is.
 
 use super::lateness::jitter_us;
-use crate::checker::Job;
+use crate::checker::{History, Job};
 use campanile_schema::event::SkipReason;
+
+/// Moments are read in whole milliseconds.
+const READING_US: i64 = 1_000;
 
 /// What must have become of a due instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +63,10 @@ pub fn may_be_paused(job: &Job, at_ms: i64) -> bool {
     job.pauses.iter().any(|p| at_us.saturating_add(jitter_us) > p.sent_us && at_us <= p.over_us())
 }
 
-/// The tenant or the system may have been paused at some moment from the instant to when it was decided.
-pub fn may_be_paused_above(job: &Job, reason: SkipReason, at_ms: i64, decided_by_ms: i64) -> bool {
+/// The tenant or the system may have been paused at the instant. Clocks of a cluster may differ on purpose; then a pause that began before
+/// the instant was decided may hold it, too.
+pub fn may_be_paused_above(history: &History, job: &Job, reason: SkipReason, at_ms: i64, decided_by_ms: i64) -> bool {
     let (at_us, by_us) = (at_ms.saturating_mul(1000), decided_by_ms.saturating_mul(1000));
-    job.pauses_above.iter().any(|(p, why)| *why == reason && by_us > p.sent_us && at_us <= p.over_us())
+    let after_us = if history.clocks_may_differ(at_us) { by_us } else { at_us.saturating_add(READING_US) };
+    job.pauses_above.iter().any(|(p, why)| *why == reason && after_us > p.sent_us && at_us <= p.over_us())
 }

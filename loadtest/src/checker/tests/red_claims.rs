@@ -14,7 +14,7 @@ use campanile_schema::{
     ids::JobId,
     job::{ConcurrencyPolicy, Trigger},
     payload::Payload,
-    record::{AttemptState, RunState},
+    record::{AttemptState, RunState, Source},
     time::Timestamp,
 };
 
@@ -53,6 +53,25 @@ fn a_late_start_that_the_node_calls_punctual_is_found() {
         let verdict = world.verdict();
         assert_eq!(verdict.green, explained, "{verdict}");
     }
+}
+
+/// Its first attempt went to executor-a and did not begin; the second began four seconds late.
+#[test]
+fn a_late_start_is_explained_only_by_the_executor_that_the_attempt_before_went_to() {
+    let with = |stands_still: &str| {
+        let mut world = story().world;
+        world.job(20, rate(60, 30_000), ConcurrencyPolicy::Allow, |_| {});
+        let run = world.run(20, Source::Schedule, Some(30_000), 30_001);
+        world.entry(20, 30_000, Outcome::Fired, None, Some(run));
+        world.attempt(run, 0, 1, 30_002, 10, AttemptState::NotStarted);
+        world.attempt(run, 1, 2, 34_000, 10, AttemptState::Success);
+        world.executors.iter_mut().for_each(|(_, lines)| lines.retain(|l| l.run != run || l.token != 1));
+        world.fault(FaultEvent::ExecutorFrozen, 29_500, Some(stands_still));
+        world.fault(FaultEvent::ExecutorThawed, 33_500, Some(stands_still));
+        world.verdict()
+    };
+    assert!(!with("executor-a").has(Kind::StartedLate), "{}", with("executor-a"));
+    assert!(with("executor-b").has(Kind::StartedLate), "{}", with("executor-b"));
 }
 
 #[test]
@@ -271,4 +290,16 @@ fn runs_out_of_their_order_are_found() {
     let runs = [26_000, 36_000, 46_000, 56_000].map(|at| world.fire(20, at, 2));
     world.run_mut(runs[0]).created_at = Timestamp(T0 + 36_500);
     red(&world.verdict(), Kind::OrderBroken);
+    // Clocks may differ while its shard moves: not while another one does, and not before or after.
+    world.meta.as_mut().unwrap().shards = Some(4);
+    for (shard, from, until, excused) in
+        [(0, 36_100, 37_000, true), (1, 36_100, 37_000, false), (0, 36_501, 37_000, false), (0, 30_000, 36_001, false)]
+    {
+        world.faults.retain(|fault| fault.event != FaultEvent::Disturbed);
+        world.fault(FaultEvent::Disturbed, from, None);
+        let act = world.faults.last_mut().unwrap();
+        (act.until_us, act.shards) = (Some((T0 + until) * 1000), Some(vec![shard]));
+        let verdict = world.verdict();
+        assert_eq!(verdict.has(Kind::OrderBroken), !excused, "{verdict}");
+    }
 }

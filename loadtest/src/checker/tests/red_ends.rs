@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     checker::{Kind, Verdict},
-    lines::{CallEvent, CallerLine, Verb},
+    lines::{CallEvent, CallerLine, FaultEvent, Verb},
 };
 use campanile_schema::{
     event::{Outcome, SkipReason},
@@ -116,6 +116,21 @@ fn an_attempt_that_nobody_had_and_that_failed_or_was_lost_is_found() {
         world.run_mut(retried).attempts[0].state = state;
         world.executors.iter_mut().for_each(|(_, lines)| lines.retain(|l| l.run != retried || l.token != 1));
         red(&world.verdict(), kind);
+        if state != AttemptState::Lost {
+            continue;
+        }
+        // What was done to its shard meanwhile may have kept it from its executor; what was done to another has not.
+        world.meta.as_mut().unwrap().shards = Some(4);
+        for (shard, from, until, explained) in
+            [(2, 6_500, 7_500, true), (1, 6_500, 7_500, false), (2, 8_900, 9_000, false)]
+        {
+            world.faults.retain(|fault| fault.event != FaultEvent::Disturbed);
+            world.fault(FaultEvent::Disturbed, from, None);
+            let act = world.faults.last_mut().unwrap();
+            (act.until_us, act.shards) = (Some((T0 + until) * 1000), Some(vec![shard]));
+            let verdict = world.verdict();
+            assert_eq!(verdict.has(kind), !explained, "{shard} from {from} until {until}: {verdict}");
+        }
     }
 }
 
@@ -207,6 +222,34 @@ fn generations_that_nobody_asked_for_or_that_are_gone_are_found() {
     green(&world.verdict());
     world.caller.iter_mut().filter(|l| l.verb == Verb::Retry).for_each(|l| l.generation = Some(4));
     red(&world.verdict(), Kind::ReopenLost);
+}
+
+/// A pause holds by the instant: one that was due before it fires, though it may be decided in it.
+#[test]
+fn what_was_due_before_a_pause_is_not_skipped_by_it() {
+    let skipped = |pause: i64| {
+        let mut world = story().world;
+        world.job(20, rate(10, 26_000), ConcurrencyPolicy::Allow, |spec| spec.tenant_id = "still".to_owned());
+        for (n, (verb, at)) in [(Verb::PauseTenant, pause), (Verb::ResumeTenant, pause + 3_000)].into_iter().enumerate()
+        {
+            let sent = CallerLine { t_us: (T0 + at) * 1000, ..CallerLine::new(CallEvent::Sent, 970 + n as u64, verb) };
+            let sent = CallerLine { tenant: Some("still".to_owned()), ..sent };
+            let ack = CallerLine { event: CallEvent::Ack, t_us: sent.t_us + 2_000, ..sent.clone() };
+            world.caller.extend([sent, ack]);
+        }
+        world.fire(20, 26_000, 2);
+        world.entry(20, 36_000, Outcome::Skipped, Some(SkipReason::TenantPaused), None);
+        world.fire(20, 46_000, 2);
+        world.fire(20, 56_000, 2);
+        world
+    };
+    green(&skipped(35_999).verdict());
+    only(&skipped(36_002).verdict(), Kind::OutcomeUnjustified);
+    only(&skipped(32_990).verdict(), Kind::OutcomeUnjustified);
+    // The clocks of a cluster may have been set wrong.
+    let mut world = skipped(36_002);
+    world.fault(FaultEvent::Disturbed, 20_000, None);
+    assert!(!world.verdict().has(Kind::OutcomeUnjustified), "{}", world.verdict());
 }
 
 #[test]

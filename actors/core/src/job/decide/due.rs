@@ -105,12 +105,8 @@ fn instants_due(draft: &mut Draft<'_>) {
         if draft.job.due_with_jitter(due) > now {
             return;
         }
-        if let Some(reason) = draft.paused() {
-            skip_until(draft, now, Outcome::Skipped, reason);
-            return;
-        }
-        if let Some(over) = draft.pause_over(due) {
-            skip_until(draft, over.to_ms.min(now), Outcome::Skipped, over.reason);
+        if let Some(pause) = draft.pause_of(due) {
+            skip_until(draft, pause.to_ms.unwrap_or(now).min(now), Outcome::Skipped, pause.reason);
             continue;
         }
         if !draft.job.is_misfire(due, now) {
@@ -128,19 +124,19 @@ fn instants_due(draft: &mut Draft<'_>) {
     }
 }
 
-/// All instants up to here are misfires. `due` is one; with jitter a later one may be without being counted here, its turn
-/// comes next.
+/// All instants up to here are misfires, and in no pause. `due` is one; with jitter a later one may be without being counted here, its
+/// turn comes next.
 fn misfires_until(draft: &Draft<'_>, due: i64) -> i64 {
     let threshold = i64::from(draft.job.def.misfire_threshold_sec) * 1000;
     let jitter = i64::from(draft.job.def.jitter_sec) * 1000;
-    (draft.ctx.now_ms - threshold - jitter - 1).max(due)
+    (draft.ctx.now_ms - threshold - jitter - 1).min(draft.until_pause(due)).max(due)
 }
 
-/// The latest instant that is due by now, jitter included; `due` is one.
+/// The latest instant that is due by now, jitter included, and before a pause; `due` is one.
 fn latest_due(draft: &Draft<'_>, due: i64) -> i64 {
     let now = draft.ctx.now_ms;
     let (schedule, base) = (&draft.job.schedule, draft.job.delay_base());
-    let latest = schedule.last(due, now, base).unwrap_or(due);
+    let latest = schedule.last(due, draft.until_pause(due), base).unwrap_or(due);
     if draft.job.due_with_jitter(latest) <= now {
         return latest;
     }

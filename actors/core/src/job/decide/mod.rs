@@ -25,7 +25,7 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{reject::Rejection, shard::PauseOver};
+use crate::{reject::Rejection, shard::Pause};
 use campanile_schema::{
     event::{Event, Interval, SkipReason},
     ids::{JobId, RunId, Token, make_id},
@@ -57,22 +57,26 @@ impl<'a> Draft<'a> {
     pub fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
-    /// Why instants do not fire though the job would.
+    /// Why nothing of the job starts though it would.
     pub fn paused(&self) -> Option<SkipReason> {
         #[cfg(feature = "faults")]
         if faults::active(Mutation::ForgetPause) {
             return None;
         }
-        self.ctx.paused
+        self.ctx.paused()
     }
-    /// The pause, over by now, in which an instant was due.
-    pub fn pause_over(&self, due_ms: i64) -> Option<PauseOver> {
+    /// The pause in which an instant is due.
+    pub fn pause_of(&self, due_ms: i64) -> Option<Pause> {
         #[cfg(feature = "faults")]
         if faults::active(Mutation::ForgetPause) {
             return None;
         }
-        let held = |over: &&PauseOver| over.from_ms < due_ms && due_ms <= over.to_ms;
-        self.ctx.pauses_over.iter().flatten().find(held).copied()
+        self.ctx.pauses.iter().find(|pause| pause.holds(due_ms)).copied()
+    }
+    /// The last moment up to now that is not in a pause which began after an instant that is due: instants up to it share its fate.
+    pub fn until_pause(&self, due_ms: i64) -> i64 {
+        let began = self.ctx.pauses.iter().map(|pause| pause.from_ms).filter(|from_ms| *from_ms >= due_ms);
+        began.min().map_or(self.ctx.now_ms, |from_ms| from_ms.min(self.ctx.now_ms))
     }
     pub fn ids_left(&self) -> u64 {
         (self.ctx.ids.first + self.ctx.ids.count).saturating_sub(self.next_id)

@@ -3,7 +3,7 @@
 use super::{Draft, change::standing_reason, due};
 use crate::{job::effect::Reply, reject::Rejection};
 use campanile_schema::{
-    event::{Event, Next, SkipReason},
+    event::{Event, Next, Outcome, SkipReason},
     ids::{ExecutorSession, RunId},
     record::{AttemptState, RunState},
 };
@@ -22,11 +22,24 @@ pub(super) fn restored(draft: &mut Draft<'_>, skip: bool) -> Result<Reply, Rejec
     }
     let now = draft.ctx.now_ms;
     if skip && draft.job.hot.next_due_ms.is_some_and(|due| due <= now) {
-        let reason =
-            if draft.job.fires() { draft.ctx.paused.unwrap_or(SkipReason::Restored) } else { standing_reason(draft) };
+        let reason = if draft.job.fires() { skip_by_pauses(draft) } else { standing_reason(draft) };
         due::settle(draft, false, reason)?;
     }
     Ok(Reply::Done)
+}
+
+/// Each instant that is due is skipped with the reason of the pause that it is due in, or as restored. Gives the reason of what comes after
+/// the last of them.
+fn skip_by_pauses(draft: &mut Draft<'_>) -> SkipReason {
+    let now = draft.ctx.now_ms;
+    while let Some(due) = draft.job.hot.next_due_ms.filter(|due| *due <= now) {
+        let (to_ms, reason) = match draft.pause_of(due) {
+            Some(pause) => (pause.to_ms.unwrap_or(now).min(now), pause.reason),
+            None => (draft.until_pause(due), SkipReason::Restored),
+        };
+        due::skip_until(draft, to_ms, Outcome::Skipped, reason);
+    }
+    SkipReason::Restored
 }
 
 /// An attempt that perhaps was: the run goes the way of one whose executor was lost. Bodies that ran at the time of the backup
