@@ -140,6 +140,12 @@ pub fn refuse_yet_run(now_ms: i64) -> bool {
     *SET.get_or_init(|| mutation("refuse_yet_run")) && now_ms.div_euclid(1000).rem_euclid(5) == 0
 }
 
+/// A shard that was loaded tells of its attempts so much later, when executors have registered.
+pub fn late_attempts() -> Option<Duration> {
+    static SET: OnceLock<bool> = OnceLock::new();
+    SET.get_or_init(|| mutation("late_attempts")).then_some(Duration::from_secs(2))
+}
+
 /// Every node of a cluster lends a tenant's permits as if it were alone.
 pub fn limits_alone() -> bool {
     static SET: OnceLock<bool> = OnceLock::new();

@@ -106,17 +106,28 @@ impl Dev {
 
     /// Where another one was: callers find it again.
     pub fn start_at(data: &Path, http: &str, more: &[&str]) -> Self {
-        Self::start_all(data, http, more, &[], Stdio::inherit())
+        Self::start_all(data, (http, "127.0.0.1:0"), more, &[], Stdio::inherit())
+    }
+
+    /// Where another one was: executors find it again.
+    pub fn start_at_rpc(data: &Path, rpc: &str, more: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start_all(data, ("127.0.0.1:0", rpc), more, environment, Stdio::inherit())
     }
 
     /// With its log somewhere else.
     pub fn start_logging(data: &Path, more: &[&str], environment: &[(&str, &str)], log: impl Into<Stdio>) -> Self {
-        Self::start_all(data, "127.0.0.1:0", more, environment, log)
+        Self::start_all(data, ("127.0.0.1:0", "127.0.0.1:0"), more, environment, log)
     }
 
-    fn start_all(data: &Path, http: &str, more: &[&str], environment: &[(&str, &str)], log: impl Into<Stdio>) -> Self {
+    fn start_all(
+        data: &Path,
+        (http, rpc): (&str, &str),
+        more: &[&str],
+        environment: &[(&str, &str)],
+        log: impl Into<Stdio>,
+    ) -> Self {
         let mut child = campanile()
-            .args(["dev", "--http", http, "--rpc", "127.0.0.1:0", "--data"])
+            .args(["dev", "--http", http, "--rpc", rpc, "--data"])
             .arg(data)
             .args(more)
             .envs(environment.iter().copied())

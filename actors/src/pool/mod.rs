@@ -154,7 +154,10 @@ impl Actor for PoolActor {
             PoolMsg::ShardServed(shard, epoch) => {
                 state.quotas.shard_served(shard, epoch);
                 state.settle_soon(&myself);
-                state.taken_over.push((directory.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
+                // A node that is alone took nothing over, so who registers after this announces with all that is known.
+                if directory.membership.is_some() || state.registered_before(shard, directory.shards) {
+                    state.taken_over.push((directory.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
+                }
             }
             PoolMsg::ShardGone(shard) => state.shard_gone(&directory, shard),
             PoolMsg::Terms(home, answer) => {

@@ -69,6 +69,12 @@ impl PoolState {
         }
     }
 
+    /// Whether an executor registered before it was known that it may hold attempts of the shard: its announcement was not compared with them.
+    pub(super) fn registered_before(&self, shard: ShardId, shards: u16) -> bool {
+        let mut registered = self.sessions.values().filter(|session| session.register.is_some());
+        registered.any(|session| session.running.keys().any(|run| run.shard(shards) == shard))
+    }
+
     /// Another node has the shard, and its runs with it.
     pub(super) fn shard_gone(&mut self, directory: &Directory, shard: ShardId) {
         let stays = |run: RunId| run.shard(directory.shards) != shard;

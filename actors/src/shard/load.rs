@@ -9,7 +9,7 @@ use crate::{
     ports::{Manifest, Part, Position, Snapshots, StoreError},
 };
 use campanile_core::{
-    job::{Job, Resting, apply, pending::pending},
+    job::{Effect, Job, Resting, apply, pending::pending},
     shard::ShardState,
     wheel::Wheel,
 };
@@ -284,12 +284,26 @@ impl Shard {
                 self.directory.pauses.owe(pause, self.directory.shards, Duration::ZERO);
             }
         }
-        release_effects(&self.directory, effects);
+        self.tell_pool_of_attempts(effects);
         self.directory.shard_is_up();
-        if self.directory.membership.is_some() {
-            self.directory.to_pool(PoolMsg::ShardServed(self.id, self.epoch));
-        }
         self.publish_wake();
+    }
+
+    fn tell_pool_of_attempts(&self, effects: Vec<Effect>) {
+        let (directory, served) = (self.directory.clone(), PoolMsg::ShardServed(self.id, self.epoch));
+        let tell = move || {
+            release_effects(&directory, effects);
+            directory.to_pool(served);
+        };
+        #[cfg(feature = "faults")]
+        if let Some(late) = crate::faults::late_attempts() {
+            tokio::spawn(async move {
+                tokio::time::sleep(late).await;
+                tell();
+            });
+            return;
+        }
+        tell();
     }
 
     /// The same of a job without open runs, without reading all of it; false: it has some, or cannot be read like this.

@@ -1,6 +1,13 @@
 //! A node goes on in another place: nothing that was acknowledged before the backup is lost, and nothing fires silently.
 
 use super::*;
+use campanile_client::{Context, Executor, JobError};
+use campanile_schema::payload::Payload;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+use tokio::sync::Semaphore;
 
 #[test]
 fn what_was_acknowledged_comes_back_and_every_instant_has_its_outcome() {
@@ -180,4 +187,54 @@ fn a_cut_that_lies_before_what_was_acknowledged_is_seen() {
         let dump = lines(&run(&["store", "dump", text(&archive)]).ok());
         assert_eq!(of_kind(&dump, "job").iter().any(|job| job["name"] == *name), there, "{fault}");
     }
+}
+
+/// The body ended after the backup, so its executor does not hold the attempt that the restored node remembers. The node remembers it only
+/// after the executor has announced what it holds: each shard is loaded by itself.
+#[test]
+fn an_attempt_that_ended_after_the_backup_is_lost_however_late_the_node_remembers_it() {
+    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let alone = ["--no-demo", "--no-executor"];
+    let dev = Dev::start(&old.path().join("data"), &alone);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (starts, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Semaphore::new(0)));
+    let of_body = (starts.clone(), gate.clone());
+    let _executor = runtime.block_on(async {
+        let building = Executor::builder(&dev.rpc, &dev.token).id("outlives").pool("default").slots(2);
+        let building = building.any_handler(move |_: Context, _: Payload| {
+            let (starts, gate) = of_body.clone();
+            async move {
+                starts.fetch_add(1, Ordering::SeqCst);
+                gate.acquire().await.map_err(|_| JobError::new("CLOSED", "the test is over"))?.forget();
+                Ok::<_, JobError>(None)
+            }
+        });
+        building.build().unwrap().start()
+    });
+    let job = made(&dev, &json!({"name": "long", "trigger": {"type": "MANUAL"}}));
+    let (status, run) = dev.http("POST", &format!("/api/v1/jobs/{job}/trigger"), Some(&json!({})));
+    assert!(status < 300, "{run}");
+    let run = format!("/api/v1/runs/{}", run["runId"]);
+    let state = |dev: &Dev, state: &str| {
+        eventually(state, || Some(dev.http("GET", &run, None).1).filter(|run| run["state"] == state))
+    };
+    state(&dev, "RUNNING");
+    eventually("the body", || (starts.load(Ordering::SeqCst) == 1).then_some(()));
+    let archive = archive_of(old.path());
+    backup(&dev, &archive).ok();
+    gate.add_permits(1);
+    state(&dev, "SUCCESS");
+    let rpc = dev.rpc.clone();
+    dev.kill();
+    restore(&archive, new.path(), &["--since", "now"]).ok();
+    for kept in ["secrets.key", "dev.json"] {
+        std::fs::copy(old.path().join("data").join(kept), new.path().join("data").join(kept)).unwrap();
+    }
+    let late = [("CAMPANILE_FAULT", "mutation:late_attempts")];
+    let dev = Dev::start_at_rpc(&new.path().join("data"), &rpc, &alone, &late);
+    // Once more, and that is told.
+    gate.add_permits(1);
+    let run = state(&dev, "SUCCESS");
+    assert_eq!(run["attempts"][0]["state"], "LOST", "{run}");
+    assert_eq!((run["attempts"][1]["state"].as_str(), starts.load(Ordering::SeqCst)), (Some("SUCCESS"), 2), "{run}");
 }

@@ -2,7 +2,7 @@
 //! that was neither paused nor deleted then, and ended as the record says.
 
 use super::windows::{Expect, expect};
-use crate::checker::{Attempt, Body, Findings, History, Kind, Run};
+use crate::checker::{Attempt, Body, Findings, History, Kind, Pause, Run};
 use campanile_schema::{
     limits::ATTEMPTS_KEPT,
     record::{AttemptState, Source},
@@ -124,10 +124,15 @@ fn made_in_time(history: &History, body: &Body, run: &Run, found: &mut Findings<
     if job.deleted.and_then(|(_, ack_us)| ack_us).is_some_and(|ack_us| made_us > ack_us) {
         after(Kind::StartedAfterDelete, "deleted", found);
     }
-    let paused = job.all_pauses().any(|pause| {
+    let made_in = |pause: &Pause| {
         let resumed = pause.resume_sent_us.is_some_and(|sent_us| made_us + 1_000 > sent_us);
         pause.ack_us.is_some_and(|ack_us| made_us > ack_us) && !resumed
-    });
+    };
+    // What was due before its tenant or the system was paused gets its run, whenever that is decided.
+    let due_in = |pause: &Pause| {
+        run.logical_time.is_none_or(|at| pause.ack_us.is_some_and(|ack_us| at.0.saturating_mul(1000) > ack_us))
+    };
+    let paused = job.pauses.iter().any(made_in) || job.pauses_above.iter().any(|(p, _)| made_in(p) && due_in(p));
     if paused && run.source == Source::Schedule {
         after(Kind::StartedWhilePaused, "paused", found);
     }

@@ -230,14 +230,16 @@ fn what_was_due_before_a_pause_is_not_skipped_by_it() {
     let skipped = |pause: i64| {
         let mut world = story().world;
         world.job(20, rate(10, 26_000), ConcurrencyPolicy::Allow, |spec| spec.tenant_id = "still".to_owned());
-        for (n, (verb, at)) in [(Verb::PauseTenant, pause), (Verb::ResumeTenant, pause + 3_000)].into_iter().enumerate()
-        {
+        // The first pause begins a millisecond after an instant whose run is made when it has been acknowledged.
+        let pauses = [(26_001, Verb::PauseTenant), (26_500, Verb::ResumeTenant)];
+        let pauses = pauses.into_iter().chain([(pause, Verb::PauseTenant), (pause + 3_000, Verb::ResumeTenant)]);
+        for (n, (at, verb)) in pauses.enumerate() {
             let sent = CallerLine { t_us: (T0 + at) * 1000, ..CallerLine::new(CallEvent::Sent, 970 + n as u64, verb) };
             let sent = CallerLine { tenant: Some("still".to_owned()), ..sent };
             let ack = CallerLine { event: CallEvent::Ack, t_us: sent.t_us + 2_000, ..sent.clone() };
             world.caller.extend([sent, ack]);
         }
-        world.fire(20, 26_000, 2);
+        world.fire(20, 26_000, 10);
         world.entry(20, 36_000, Outcome::Skipped, Some(SkipReason::TenantPaused), None);
         world.fire(20, 46_000, 2);
         world.fire(20, 56_000, 2);
