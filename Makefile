@@ -152,7 +152,7 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 	trap closing EXIT
 	part "build" $(CARGO) build $(TESTED) --bins --tests
 	[ $$status = 0 ] || exit $$status
-	tests() { POWERCUT_SEEDS=$(SHORT_SEEDS) $(CARGO) test $(TESTED) --no-fail-fast 2>&1 | tee -a "$$log"; }
+	tests() { POWERCUT_SEEDS=$(SHORT_SEEDS) python3 tests/side_by_side.py 2 $(CARGO) $(TESTED) 2>&1 | tee -a "$$log"; }
 	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
 	# The scenarios wait most of their time: they go on beside the parts that follow, which use the processors. One of these parts puts
 	# another program in the place of theirs.

@@ -28,6 +28,8 @@ pub(super) fn too_deep(text: &str, most: u32) -> Option<(u64, u64)> {
 enum Mode {
     /// A value may begin here.
     Token,
+    /// Behind the mark `?` of a key. When a `]` follows, the library passes over it and goes on inside of the sequence.
+    Key,
     /// A value has ended: only `,`, `:` or a closing bracket may follow.
     After,
     Plain,
@@ -40,11 +42,13 @@ enum Mode {
     DoubleEscape,
     /// A comment where a value may begin.
     CommentBefore,
+    /// A comment behind the mark of a key.
+    CommentKey,
     /// A comment behind a value.
     CommentAfter,
 }
 
-const MODES: usize = 10;
+const MODES: usize = 12;
 
 /// For each mode the deepest level that any reading of the text has reached in it; 0 = no reading is in it.
 struct Scan {
@@ -81,6 +85,7 @@ impl Scan {
     fn follow(&mut self, mode: Mode, level: u32, c: char, before: char) {
         match mode {
             Mode::Token => self.token(level, c),
+            Mode::Key => self.key(level, c),
             Mode::After => self.after(level, c),
             Mode::Plain => match c {
                 ',' => self.reach(Mode::Token, level),
@@ -89,8 +94,12 @@ impl Scan {
                 '[' | '{' => {}
                 '#' if is_space(before) => self.reach(Mode::CommentAfter, level),
                 // The end of a key, or a part of the word.
-                ':' | '?' => {
+                ':' => {
                     self.reach(Mode::Token, level);
+                    self.reach(Mode::Plain, level);
+                }
+                '?' => {
+                    self.reach(Mode::Key, level);
                     self.reach(Mode::Plain, level);
                 }
                 _ => self.reach(Mode::Plain, level),
@@ -116,8 +125,22 @@ impl Scan {
             Mode::DoubleEscape => self.reach(Mode::Double, level),
             Mode::CommentBefore if is_break(c) => self.reach(Mode::Token, level),
             Mode::CommentBefore => self.reach(Mode::CommentBefore, level),
+            Mode::CommentKey if is_break(c) => self.reach(Mode::Key, level),
+            Mode::CommentKey => self.reach(Mode::CommentKey, level),
             Mode::CommentAfter if is_break(c) => self.reach(Mode::After, level),
             Mode::CommentAfter => self.reach(Mode::CommentAfter, level),
+        }
+    }
+
+    fn key(&mut self, level: u32, c: char) {
+        match c {
+            ']' => {
+                self.reach(Mode::After, level);
+                self.close(level);
+            }
+            '#' => self.reach(Mode::CommentKey, level),
+            c if is_space(c) => self.reach(Mode::Key, level),
+            c => self.token(level, c),
         }
     }
 
@@ -131,7 +154,11 @@ impl Scan {
             '&' | '!' => self.reach(Mode::Property, level),
             ',' | ':' => self.reach(Mode::Token, level),
             // The mark of a key or of an item, or a word that begins with it.
-            '?' | '-' => {
+            '?' => {
+                self.reach(Mode::Key, level);
+                self.reach(Mode::Plain, level);
+            }
+            '-' => {
                 self.reach(Mode::Token, level);
                 self.reach(Mode::Plain, level);
             }
@@ -161,6 +188,7 @@ impl Scan {
 /// As their numbers.
 const MODES_IN_ORDER: [Mode; MODES] = [
     Mode::Token,
+    Mode::Key,
     Mode::After,
     Mode::Plain,
     Mode::Property,
@@ -169,6 +197,7 @@ const MODES_IN_ORDER: [Mode; MODES] = [
     Mode::Double,
     Mode::DoubleEscape,
     Mode::CommentBefore,
+    Mode::CommentKey,
     Mode::CommentAfter,
 ];
 
@@ -192,6 +221,9 @@ mod tests {
             "[&a ",
             "[? ",
             "[a:",
+            "[?]: ",
+            "[a, ?  ]: ",
+            "[? #]\n]: ",
             "[]: [",
             "{\"a\":[",
             "{'a' : {",
@@ -286,7 +318,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4_000))]
+        #![proptest_config(ProptestConfig { max_global_rejects: 1_000_000, ..ProptestConfig::with_cases(20_000) })]
         /// On one line: flow collections as deep as the library finds them, or deeper.
         #[test]
         fn never_less_than_the_library_finds(parts in prop::collection::vec(
@@ -295,6 +327,8 @@ mod tests {
             ]), 0..14))
         {
             let text = format!("[{}", parts.concat());
+            // An alias of what is around it is deeper each time that the library follows it; the scan is about brackets.
+            prop_assume!(!(text.contains("&x") && text.contains("*x")));
             // One block mapping at most is around them, as in `[]: 1`.
             let found = depth(&text);
             if found > 1 {

@@ -187,6 +187,27 @@ async fn a_deleted_tenant_has_no_limits_on_any_node_and_new_ones_hold() {
     }
 }
 
+/// Nodes tell each other of a tenant's jobs a moment later; until then its home shard has heard of none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_without_limits_is_known_to_every_node_as_soon_as_it_has_a_job() {
+    let mut town = three_nodes().await;
+    for n in 0..12 {
+        let tenant = format!("new-{n}");
+        let absent = town.scheduler(2).set_paused(Some(&tenant), true, None).await.unwrap_err();
+        assert_eq!(absent.known(), ErrorCode::NotFound, "{absent}");
+        let job = JobSpec::new(&tenant, "only", Trigger::Manual {});
+        town.scheduler(1).create_job(job, None).await.unwrap();
+        for node in NODES {
+            town.scheduler(node).tenant(&tenant).await.unwrap();
+        }
+        let spread = town.scheduler(3).set_paused(Some(&tenant), true, None).await.unwrap();
+        assert!(spread.outstanding.is_empty(), "{spread:?}");
+    }
+    for node in NODES {
+        town.stop(node).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rate_and_a_number_of_jobs_hold_over_all_nodes() {
     let town = three_nodes().await;

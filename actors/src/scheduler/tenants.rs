@@ -55,7 +55,8 @@ impl Scheduler {
         let here = here.unwrap_or_default();
         // By what there is of it now, and not by what this node has heard of since its start: all nodes say the same.
         let counted = here != Counts::default() || counts.is_some_and(|counts| counts != Counts::default());
-        if !(limits.is_some() || paused_itself || counted) {
+        // While its home shard moves, whoever serves it next has not yet been told of the tenant's jobs and runs on other nodes.
+        if !(limits.is_some() || paused_itself || counted) && !is_used(&directory, tenant).await? {
             return Err(super::no_such("tenant", format!("'{tenant}'")));
         }
         let record = limits.unwrap_or_default();
@@ -109,7 +110,7 @@ impl Scheduler {
         }
         let directory = self.directory()?;
         let all = || (0..directory.shards).map(ShardId);
-        let uses: Vec<TenantUse> = ask_all(&directory, all(), &ShardCall::TenantUse(tenant.to_owned())).await?;
+        let uses = uses(&directory, tenant).await?;
         let jobs: u64 = uses.iter().map(|of_shard| of_shard.jobs).sum();
         let open_runs: u64 = uses.iter().map(|of_shard| of_shard.open_runs).sum();
         if jobs > 0 || open_runs > 0 {
@@ -233,6 +234,17 @@ impl Scheduler {
             missing: Vec::new(),
         })
     }
+}
+
+/// What each shard has of a tenant, counted now.
+async fn uses(directory: &Arc<Directory>, tenant: &str) -> Answer<Vec<TenantUse>> {
+    let all = (0..directory.shards).map(ShardId);
+    ask_all(directory, all, &ShardCall::TenantUse(tenant.to_owned())).await
+}
+
+/// Whether any shard has jobs or open runs of a tenant.
+async fn is_used(directory: &Arc<Directory>, tenant: &str) -> Answer<bool> {
+    Ok(uses(directory, tenant).await?.iter().any(|of_shard| of_shard.jobs > 0 || of_shard.open_runs > 0))
 }
 
 /// Whether a tenant is paused, and not only with the whole system: also in some shards only, because its call did not come to its end.

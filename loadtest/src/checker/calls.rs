@@ -133,8 +133,9 @@ impl History {
 }
 
 fn resume(pauses: &mut [Pause], sent_us: i64, ack_us: Option<i64>) {
-    if let Some(pause) = pauses.last_mut() {
-        pause.resume_sent_us = Some(sent_us);
+    // One that is over already is not ended once more, and one whose end was not answered may have ended by the first request.
+    if let Some(pause) = pauses.last_mut().filter(|pause| pause.resume_ack_us.is_none()) {
+        pause.resume_sent_us.get_or_insert(sent_us);
         pause.resume_ack_us = ack_us;
     }
 }

@@ -260,7 +260,7 @@ fn tenants_and_systems_that_are_paused_start_nothing() {
         let mut world = story().world;
         world.job(20, rate(10, 26_000), ConcurrencyPolicy::Allow, |spec| spec.tenant_id = "still".to_owned());
         world.fire(20, 26_000, 2);
-        for (n, (verb, at)) in [(verbs.0, 30_000), (verbs.1, 40_000)].into_iter().enumerate() {
+        for (n, (verb, at)) in [(verbs.0, 30_000), (verbs.1, 40_000), (verbs.1, 50_000)].into_iter().enumerate() {
             let sent = CallerLine { t_us: (T0 + at) * 1000, ..CallerLine::new(CallEvent::Sent, 970 + n as u64, verb) };
             let sent = CallerLine { tenant: Some("still".to_owned()), ..sent };
             let ack = CallerLine { event: CallEvent::Ack, t_us: sent.t_us + 2_000, ..sent.clone() };
