@@ -7,6 +7,7 @@ use crate::{
 };
 use campanile_client::{Client, ClientError};
 use campanile_schema::{
+    error::ErrorCode,
     ids::JobId,
     limits::{LEASE_MS, PAGE_SIZE_MAX},
     time::Timestamp,
@@ -19,8 +20,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Tries of one read.
-const TRIES: u32 = 5;
+/// A read is tried again for so long: a node of a cluster may be without its lease on a machine that others use.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Open runs none of which moves for so long are stuck, or wait for a person.
 const STUCK: Duration = Duration::from_secs(20);
 
@@ -115,18 +116,37 @@ pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -
     Ok(complete)
 }
 
-/// Asks again while the node cannot be reached; its refusals are answers.
+/// Asks again while the node cannot be reached or is not ready; its other refusals are answers.
 async fn read<T, F: Future<Output = Result<T, ClientError>>>(ask: impl Fn() -> F) -> Result<T, ClientError> {
-    let mut tries = 0;
+    read_within(PATIENCE, ask).await
+}
+
+async fn read_within<T, F>(patience: Duration, ask: impl Fn() -> F) -> Result<T, ClientError>
+where
+    F: Future<Output = Result<T, ClientError>>,
+{
+    let until = Instant::now() + patience;
     loop {
         match ask().await {
-            Err(ClientError::Io { .. } | ClientError::Timeout { .. }) if tries < TRIES => {
-                tries += 1;
-                sleep(Duration::from_millis(200)).await;
-            }
+            Err(error) if passes(&error) && Instant::now() < until => sleep(Duration::from_millis(200)).await,
             answer => return answer,
         }
     }
+}
+
+/// The same read may succeed soon.
+fn passes(error: &ClientError) -> bool {
+    match error {
+        ClientError::Io { .. } | ClientError::Timeout { .. } => true,
+        error => error
+            .api()
+            .is_some_and(|api| matches!(api.known(), ErrorCode::NotReady | ErrorCode::Overloaded | ErrorCode::Timeout)),
+    }
+}
+
+/// The job was deleted, and its history with it.
+fn is_gone(error: &ClientError) -> bool {
+    error.api().is_some_and(|api| api.known() == ErrorCode::NotFound)
 }
 
 async fn export_ledger(client: &Client, job: JobId, (from_ms, until_ms): (i64, i64), record: &Record) -> bool {
@@ -165,8 +185,39 @@ async fn export_runs(client: &Client, job: JobId, record: &Record) -> bool {
                     None => return true,
                 }
             }
-            // The job is gone, which the ledger's line says.
-            Err(error) => return error.api().is_some(),
+            // The ledger's line says so, too.
+            Err(error) => return is_gone(&error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campanile_schema::error::ApiError;
+    use std::cell::Cell;
+
+    fn refusal(code: ErrorCode) -> ClientError {
+        ClientError::Api(ApiError::new(code, "a test"))
+    }
+
+    /// A node that is not ready says nothing of a job: without the second try its runs were missing from the history.
+    #[tokio::test]
+    async fn a_node_that_is_not_ready_is_asked_again_and_a_job_that_is_gone_is_not() {
+        let asked = async |code: ErrorCode| {
+            let tries = Cell::new(0);
+            let answer = read(|| {
+                tries.set(tries.get() + 1);
+                let refused = tries.get() < 4;
+                async move { if refused { Err(refusal(code)) } else { Ok(()) } }
+            })
+            .await;
+            (tries.get(), answer.is_ok())
+        };
+        assert_eq!(asked(ErrorCode::NotReady).await, (4, true));
+        assert_eq!(asked(ErrorCode::NotFound).await, (1, false));
+        let never = read_within(Duration::ZERO, || async { Err::<(), _>(refusal(ErrorCode::NotReady)) }).await;
+        assert!(never.is_err_and(|error| !is_gone(&error)), "the history is not complete");
+        assert!(is_gone(&refusal(ErrorCode::NotFound)));
     }
 }

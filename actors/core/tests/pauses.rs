@@ -83,6 +83,11 @@ fn what_was_due_before_a_pause_that_lasts_fires_and_waits_for_its_end() {
     assert_eq!(outcomes(&allow, CREATED + 50_000, &[lasts(20_000)]).1, 2, "20 s was due when it began");
     assert_eq!(outcomes(&allow, CREATED + 50_000, &[lasts(9_000)]), (skipped(5), 0));
     assert_eq!(
+        outcomes(&allow, CREATED + 50_000, &[lasts(3_600_000)]),
+        (skipped(5), 0),
+        "a clock was an hour ahead then"
+    );
+    assert_eq!(
         outcomes(&allow, CREATED + 50_000, &[OVER, lasts(45_000)]).1,
         1,
         "10 s; each pause has its own instants"

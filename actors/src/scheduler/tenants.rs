@@ -56,7 +56,7 @@ impl Scheduler {
         // By what there is of it now, and not by what this node has heard of since its start: all nodes say the same.
         let counted = here != Counts::default() || counts.is_some_and(|counts| counts != Counts::default());
         // While its home shard moves, whoever serves it next has not yet been told of the tenant's jobs and runs on other nodes.
-        if !(limits.is_some() || paused_itself || counted) && !is_used(&directory, tenant).await? {
+        if !(limits.is_some() || paused_itself || counted || is_used(&directory, tenant).await?) {
             return Err(super::no_such("tenant", format!("'{tenant}'")));
         }
         let record = limits.unwrap_or_default();

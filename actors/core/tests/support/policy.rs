@@ -22,6 +22,7 @@
 //! paused or quarantined. A pause of tenant or system holds by the instant: what was due before it fires, also when that is decided in it.
 
 use super::{ledger::Known, sim::Step};
+use campanile_core::shard::Pause;
 use campanile_schema::{
     event::{Event, LedgerEntry, Outcome, SkipReason},
     ids::RunId,
@@ -67,13 +68,19 @@ fn lasts(step: &Step) -> bool {
     step.pauses.iter().any(|pause| pause.to_ms.is_none())
 }
 
+/// A pause that lasts and began later than now began when the clock was ahead: all that is not decided yet is due in it.
+fn holds(step: &Step, pause: &Pause, due_ms: i64) -> bool {
+    (pause.to_ms.is_none() && pause.from_ms > step.now_ms) || pause.holds(due_ms)
+}
+
 fn in_pause(step: &Step, due_ms: i64) -> bool {
-    step.pauses.iter().any(|pause| pause.holds(due_ms))
+    step.pauses.iter().any(|pause| holds(step, pause, due_ms))
 }
 
 /// When the first pause after the instant began.
 fn until_pause(step: &Step, due_ms: i64) -> i64 {
-    step.pauses.iter().map(|pause| pause.from_ms).filter(|from_ms| *from_ms >= due_ms).min().unwrap_or(i64::MAX)
+    let began = step.pauses.iter().filter(|pause| pause.to_ms.is_some() || pause.from_ms <= step.now_ms);
+    began.map(|pause| pause.from_ms).filter(|from_ms| *from_ms >= due_ms).min().unwrap_or(i64::MAX)
 }
 
 impl Policy {
@@ -207,10 +214,9 @@ impl Policy {
                     !known.quarantined
                         && (known.status == JobStatus::Paused || has(|e| matches!(e, Event::JobPaused { .. })))
                 }
-                SkipReason::TenantPaused | SkipReason::SystemPaused => step
-                    .pauses
-                    .iter()
-                    .any(|pause| pause.reason == reason && pause.holds(entry.first_ms) && pause.holds(entry.last_ms)),
+                SkipReason::TenantPaused | SkipReason::SystemPaused => step.pauses.iter().any(|pause| {
+                    pause.reason == reason && holds(step, pause, entry.first_ms) && holds(step, pause, entry.last_ms)
+                }),
                 SkipReason::Deleted => has(|e| matches!(e, Event::JobDeleted { .. })),
                 SkipReason::Edited => has(|e| matches!(e, Event::JobReplaced { .. })),
                 SkipReason::CatchUpCap | SkipReason::Window | SkipReason::Restored => false,

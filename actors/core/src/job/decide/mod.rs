@@ -65,17 +65,27 @@ impl<'a> Draft<'a> {
         }
         self.ctx.paused()
     }
+    /// One that lasts and is said to begin later was begun while a clock was wrong, and nobody knows when.
+    fn pauses(&self) -> impl Iterator<Item = Pause> {
+        let now = self.ctx.now_ms;
+        self.ctx.pauses.iter().map(move |pause| match pause {
+            Pause { from_ms, to_ms: None, reason } if *from_ms > now => {
+                Pause { from_ms: i64::MIN, to_ms: None, reason: *reason }
+            }
+            known => *known,
+        })
+    }
     /// The pause in which an instant is due.
     pub fn pause_of(&self, due_ms: i64) -> Option<Pause> {
         #[cfg(feature = "faults")]
         if faults::active(Mutation::ForgetPause) {
             return None;
         }
-        self.ctx.pauses.iter().find(|pause| pause.holds(due_ms)).copied()
+        self.pauses().find(|pause| pause.holds(due_ms))
     }
     /// The last moment up to now that is not in a pause which began after an instant that is due: instants up to it share its fate.
     pub fn until_pause(&self, due_ms: i64) -> i64 {
-        let began = self.ctx.pauses.iter().map(|pause| pause.from_ms).filter(|from_ms| *from_ms >= due_ms);
+        let began = self.pauses().map(|pause| pause.from_ms).filter(|from_ms| *from_ms >= due_ms);
         began.min().map_or(self.ctx.now_ms, |from_ms| from_ms.min(self.ctx.now_ms))
     }
     pub fn ids_left(&self) -> u64 {
