@@ -96,6 +96,17 @@ impl Tenants {
         self.gauges.read().get(tenant).cloned()
     }
 
+    /// What this node has of a tenant.
+    pub fn counts(&self, tenant: &str) -> Counts {
+        let count = |n: &AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
+        self.known(tenant).map_or_else(Counts::default, |gauge| Counts {
+            jobs: count(&gauge.jobs),
+            running: count(&gauge.running),
+            waiting: count(&gauge.waiting),
+            wanted: 0,
+        })
+    }
+
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.gauges.read().keys().cloned().collect();
         names.sort_unstable();

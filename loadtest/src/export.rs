@@ -22,6 +22,8 @@ use tokio::{
 
 /// A read is tried again for so long: a node of a cluster may be without its lease on a machine that others use.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// From one try to the next.
+const BETWEEN: Duration = Duration::from_millis(200);
 /// Open runs none of which moves for so long are stuck, or wait for a person.
 const STUCK: Duration = Duration::from_secs(20);
 
@@ -118,17 +120,17 @@ pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -
 
 /// Asks again while the node cannot be reached or is not ready; its other refusals are answers.
 async fn read<T, F: Future<Output = Result<T, ClientError>>>(ask: impl Fn() -> F) -> Result<T, ClientError> {
-    read_within(PATIENCE, ask).await
+    read_within(PATIENCE, BETWEEN, ask).await
 }
 
-async fn read_within<T, F>(patience: Duration, ask: impl Fn() -> F) -> Result<T, ClientError>
+async fn read_within<T, F>(patience: Duration, between: Duration, ask: impl Fn() -> F) -> Result<T, ClientError>
 where
     F: Future<Output = Result<T, ClientError>>,
 {
     let until = Instant::now() + patience;
     loop {
         match ask().await {
-            Err(error) if passes(&error) && Instant::now() < until => sleep(Duration::from_millis(200)).await,
+            Err(error) if passes(&error) && Instant::now() < until => sleep(between).await,
             answer => return answer,
         }
     }
@@ -206,7 +208,7 @@ mod tests {
     async fn a_node_that_is_not_ready_is_asked_again_and_a_job_that_is_gone_is_not() {
         let asked = async |code: ErrorCode| {
             let tries = Cell::new(0);
-            let answer = read(|| {
+            let answer = read_within(PATIENCE, Duration::ZERO, || {
                 tries.set(tries.get() + 1);
                 let refused = tries.get() < 4;
                 async move { if refused { Err(refusal(code)) } else { Ok(()) } }
@@ -216,7 +218,8 @@ mod tests {
         };
         assert_eq!(asked(ErrorCode::NotReady).await, (4, true));
         assert_eq!(asked(ErrorCode::NotFound).await, (1, false));
-        let never = read_within(Duration::ZERO, || async { Err::<(), _>(refusal(ErrorCode::NotReady)) }).await;
+        let never =
+            read_within(Duration::ZERO, Duration::ZERO, || async { Err::<(), _>(refusal(ErrorCode::NotReady)) }).await;
         assert!(never.is_err_and(|error| !is_gone(&error)), "the history is not complete");
         assert!(is_gone(&refusal(ErrorCode::NotFound)));
     }

@@ -41,22 +41,22 @@ pub struct Rows {
 
 impl Scheduler {
     pub async fn tenant(&self, tenant: &str) -> Answer<TenantView> {
+        self.tenant_of(tenant, true).await
+    }
+
+    /// `ask_others`: before it is called absent, whether other nodes have jobs or runs of it. While its home shard moves, whoever serves it
+    /// next has not yet been told of them.
+    async fn tenant_of(&self, tenant: &str, ask_others: bool) -> Answer<TenantView> {
         let directory = self.directory()?;
         spec::check_tenant("tenantId", tenant)?;
         let shard = home_of(tenant, directory.shards);
         let facts: TenantFacts = ask(&directory, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
         let paused_itself = paused_itself(&directory, &facts, tenant);
         let TenantFacts { limits, paused, counts, .. } = facts;
-        let here = directory.tenants.known(tenant).map(|gauge| {
-            let count = |n: &std::sync::atomic::AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
-            let (jobs, running, waiting) = (count(&gauge.jobs), count(&gauge.running), count(&gauge.waiting));
-            Counts { jobs, running, waiting, wanted: 0 }
-        });
-        let here = here.unwrap_or_default();
+        let here = directory.tenants.counts(tenant);
         // By what there is of it now, and not by what this node has heard of since its start: all nodes say the same.
         let counted = here != Counts::default() || counts.is_some_and(|counts| counts != Counts::default());
-        // While its home shard moves, whoever serves it next has not yet been told of the tenant's jobs and runs on other nodes.
-        if !(limits.is_some() || paused_itself || counted || is_used(&directory, tenant).await?) {
+        if !(limits.is_some() || paused_itself || counted || (ask_others && is_used(&directory, tenant).await?)) {
             return Err(super::no_such("tenant", format!("'{tenant}'")));
         }
         let record = limits.unwrap_or_default();
@@ -87,7 +87,7 @@ impl Scheduler {
         }
         let mut views = Vec::with_capacity(names.len());
         for tenant in names {
-            match self.tenant(&tenant).await {
+            match self.tenant_of(&tenant, false).await {
                 Ok(view) => views.push(view),
                 // This node has heard of it; nothing of it is left.
                 Err(error) if error.known() == ErrorCode::NotFound => (),
@@ -110,7 +110,7 @@ impl Scheduler {
         }
         let directory = self.directory()?;
         let all = || (0..directory.shards).map(ShardId);
-        let uses = uses(&directory, tenant).await?;
+        let uses: Vec<TenantUse> = ask_all(&directory, all(), &ShardCall::TenantUse(tenant.to_owned())).await?;
         let jobs: u64 = uses.iter().map(|of_shard| of_shard.jobs).sum();
         let open_runs: u64 = uses.iter().map(|of_shard| of_shard.open_runs).sum();
         if jobs > 0 || open_runs > 0 {
@@ -236,15 +236,14 @@ impl Scheduler {
     }
 }
 
-/// What each shard has of a tenant, counted now.
-async fn uses(directory: &Arc<Directory>, tenant: &str) -> Answer<Vec<TenantUse>> {
-    let all = (0..directory.shards).map(ShardId);
-    ask_all(directory, all, &ShardCall::TenantUse(tenant.to_owned())).await
-}
-
-/// Whether any shard has jobs or open runs of a tenant.
+/// Whether any node of a cluster has jobs or runs of a tenant, by its counters: no shard looks through its jobs for it.
 async fn is_used(directory: &Arc<Directory>, tenant: &str) -> Answer<bool> {
-    Ok(uses(directory, tenant).await?.iter().any(|of_shard| of_shard.jobs > 0 || of_shard.open_runs > 0))
+    if directory.membership.is_none() {
+        return Ok(false);
+    }
+    let all = (0..directory.shards).map(ShardId);
+    let facts: Vec<TenantFacts> = ask_all(directory, all, &ShardCall::GetTenant(tenant.to_owned())).await?;
+    Ok(facts.iter().filter_map(|facts| facts.counts).any(|counts| counts != Counts::default()))
 }
 
 /// Whether a tenant is paused, and not only with the whole system: also in some shards only, because its call did not come to its end.

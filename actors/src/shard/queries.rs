@@ -4,6 +4,7 @@ use super::{Shard, append::not_found};
 use crate::{
     calls::{Port, TenantFacts, gone},
     filter::JobMatcher,
+    lending::Counts,
     messages::{PoolMsg, ShardFacts},
 };
 use campanile_schema::{
@@ -53,7 +54,11 @@ impl Shard {
         let paused = self.state.paused(tenant).is_some();
         let scope = PauseScope::Tenant(tenant.to_owned());
         let paused_itself = self.state.pauses.get(&scope).is_some_and(|(paused, _)| *paused);
-        let counts = self.directory.membership.as_ref().map(|_| self.heard.total(tenant, None));
+        // A shard that has heard of nothing, because it is not the tenant's home or has just become it, tells what its node has.
+        let counts = self.directory.membership.as_ref().map(|_| match self.heard.total(tenant, None) {
+            nothing if nothing == Counts::default() => self.directory.tenants.counts(tenant),
+            heard => heard,
+        });
         self.when_durable(move || {
             port.send(Ok(TenantFacts { limits, paused, counts, paused_itself }));
         });

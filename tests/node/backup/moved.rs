@@ -199,7 +199,7 @@ fn an_attempt_that_ended_after_the_backup_is_lost_however_late_the_node_remember
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (starts, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Semaphore::new(0)));
     let of_body = (starts.clone(), gate.clone());
-    let _executor = runtime.block_on(async {
+    let executor = runtime.block_on(async {
         let building = Executor::builder(&dev.rpc, &dev.token).id("outlives").pool("default").slots(2);
         let building = building.any_handler(move |_: Context, _: Payload| {
             let (starts, gate) = of_body.clone();
@@ -224,6 +224,8 @@ fn an_attempt_that_ended_after_the_backup_is_lost_however_late_the_node_remember
     backup(&dev, &archive).ok();
     gate.add_permits(1);
     state(&dev, "SUCCESS");
+    // Until it has heard that its result is kept it holds the attempt.
+    runtime.block_on(executor.wait_until(|status| (status.running, status.unacknowledged) == (0, 0))).unwrap();
     let rpc = dev.rpc.clone();
     dev.kill();
     restore(&archive, new.path(), &["--since", "now"]).ok();
@@ -232,7 +234,7 @@ fn an_attempt_that_ended_after_the_backup_is_lost_however_late_the_node_remember
     }
     let late = [("CAMPANILE_FAULT", "mutation:late_attempts")];
     let dev = Dev::start_at_rpc(&new.path().join("data"), &rpc, &alone, &late);
-    // Once more, and that is told.
+    // The second attempt may end.
     gate.add_permits(1);
     let run = state(&dev, "SUCCESS");
     assert_eq!(run["attempts"][0]["state"], "LOST", "{run}");
