@@ -118,7 +118,7 @@ impl PoolState {
             }
             Err(_) => {}
         }
-        session.hold(held, None);
+        session.inherit(held);
     }
 
     /// The session is over: what it held is lost.

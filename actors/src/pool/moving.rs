@@ -55,7 +55,7 @@ impl PoolState {
         for session in self.sessions.values_mut() {
             session.untold.extend(due.iter().map(|(_, shard, epoch)| (*shard, *epoch)));
             let of = |run: RunId| due.iter().any(|(_, shard, _)| run.shard(directory.shards) == *shard);
-            let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0) && of(h.run));
+            let held: Vec<_> = session.inherited(of).collect();
             session.to_confirm.extend(held);
             if session.untold.is_empty() {
                 continue;
@@ -111,7 +111,10 @@ mod tests {
         pool::{Borrowing, session::Session},
         quota::Quotas,
     };
-    use campanile_schema::ids::ExecutorSession;
+    use campanile_schema::{
+        ids::{ExecutorSession, JobId},
+        rpc::executor::Held,
+    };
     use hashbrown::HashMap;
     use std::sync::Weak;
 
@@ -132,6 +135,21 @@ mod tests {
             looked_ms: 0,
             taken_over: Vec::new(),
         }
+    }
+
+    #[test]
+    fn only_attempts_of_the_owner_before_are_to_be_announced() {
+        let mut session = Session::new("two".to_owned(), 0, 0);
+        let held = |run: u64| Held { run: RunId(run), job: JobId(run), token: Token(run) };
+        session.inherit(held(1));
+        session.inherit(held(2));
+        // On its way to the executor, whose announcement may have left before.
+        session.hold(held(3), None);
+        let asked: Vec<_> = session.inherited(|run| run != RunId(2)).collect();
+        assert_eq!(asked, [held(1)], "3 was started here, 2 is of another shard");
+        // Started again by this pool: no longer the attempt of before.
+        session.hold(Held { token: Token(4), ..held(1) }, None);
+        assert_eq!(session.inherited(|_| true).collect::<Vec<_>>(), [held(2)]);
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub struct Holding {
     pub storage_mb: u64,
     /// When its body was told to stop, CLOCK_BOOTTIME ms.
     pub stopping_ms: Option<i64>,
+    /// It was started before this pool had its shard: its executor has to announce it. One that this pool has started may be on its
+    /// way, so an announcement without it says nothing.
+    pub inherited: bool,
 }
 
 /// Beyond an executor's grace, for the kill and the word of it, ms.
@@ -155,7 +158,22 @@ impl Session {
 
     pub fn hold(&mut self, held: Held, run: Option<&Waiting>) {
         let (cpu, memory_mb, storage_mb) = run.map_or((0.0, 0, 0), |w| (w.cpu, w.memory_mb, w.storage_mb));
-        self.running.insert(held.run, Holding { held, cpu, memory_mb, storage_mb, stopping_ms: None });
+        let holding = Holding { held, cpu, memory_mb, storage_mb, stopping_ms: None, inherited: false };
+        self.running.insert(held.run, holding);
+    }
+
+    /// An attempt that was started before this pool had its shard.
+    pub fn inherit(&mut self, held: Held) {
+        self.hold(held, None);
+        if let Some(holding) = self.running.get_mut(&held.run) {
+            holding.inherited = true;
+        }
+    }
+
+    /// Attempts of some runs that its announcement has to name.
+    pub fn inherited(&self, of: impl Fn(RunId) -> bool) -> impl Iterator<Item = Held> {
+        let known = self.running.values().filter(|holding| holding.inherited && holding.held.token != Token(0));
+        known.map(|holding| holding.held).filter(move |held| of(held.run))
     }
 
     /// Its body is told to stop; told again, it is not younger for that.

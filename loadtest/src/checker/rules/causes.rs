@@ -106,7 +106,8 @@ fn attempt_end(history: &History, job: &Job, run: &Run, attempt: &Attempt, found
                 .filter_map(|spec| i64::try_from(spec.timeout_sec).ok())
                 .min()
                 .map_or(0, |sec| sec.saturating_mul(1_000_000));
-            let began_us = body.map_or(us(attempt.started_at.0), |body| body.start_us);
+            // Its time begins when the attempt is durable, also where the executor gets to the body much later.
+            let began_us = body.map_or(i64::MAX, |body| body.start_us).min(us(attempt.started_at.0));
             if ended_us.saturating_add(READING_US) < began_us.saturating_add(least_us) {
                 of_run(Kind::AttemptEndInvented, "its time was not over", found);
             } else if body.is_none() && !may_not_have_arrived(history, job, attempt, ended_us) {

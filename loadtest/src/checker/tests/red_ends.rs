@@ -105,6 +105,27 @@ fn a_time_out_before_its_time_that_excuses_a_second_start_is_found() {
 }
 
 #[test]
+fn the_time_of_an_attempt_begins_when_it_is_durable_and_not_with_a_late_body() {
+    let with = |timeout_sec: u64| {
+        let Story { mut world, retried, .. } = story();
+        let of_job = |spec: &&mut campanile_schema::job::JobSpec| spec.name == "job-6";
+        world
+            .caller
+            .iter_mut()
+            .filter_map(|l| l.spec.as_mut())
+            .filter(of_job)
+            .for_each(|s| s.timeout_sec = timeout_sec);
+        let attempt = &mut world.run_mut(retried).attempts[0];
+        // Its body began at 7,000 ms or later.
+        (attempt.started_at, attempt.ended_at) = (Timestamp(T0 + 6_000), Some(Timestamp(T0 + 7_020)));
+        attempt.state = AttemptState::Timeout;
+        world
+    };
+    green(&with(1).verdict());
+    only(&with(2).verdict(), Kind::AttemptEndInvented);
+}
+
+#[test]
 fn an_attempt_that_nobody_had_and_that_failed_or_was_lost_is_found() {
     for (state, kind) in [
         (AttemptState::Failed, Kind::EndedWithoutCause),
