@@ -362,7 +362,7 @@ impl Config {
             need(name(value), setting, name_rule());
         }
         need(in_range(files.scan_ms, 100, 3_600_000), "files.scan_ms", range(100, 3_600_000));
-        let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,campanile::api=debug";
+        let level_rule = "is error, warn, info, debug, trace, off, or directives such as info,crate::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
         let told = [cluster::told_to_executors(&self.rpc.advertise)];
         for (kept, setting, rule) in told.into_iter().chain(self.cluster.rules()).chain(self.tls.rules()) {

@@ -2,10 +2,8 @@
 //! another one when that has ended.
 
 use crate::{
-    clock::{self, SystemClock},
     cluster::desk::Desk,
     ops::BackupSource,
-    private,
     store::{
         archive::days,
         embedded::{EmbeddedOptions, EmbeddedStore},
@@ -17,12 +15,16 @@ use campanile_actors::{
     cluster::{self, ClusterParts, SharedStore},
     maintenance::Retention,
     owner::ClusterMember,
-    ports::{Clock, Opened, Secrets, StoreError},
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
     time::AgreedTime,
 };
 use campanile_core::{ownership::Settings, placement::Standing};
+use campanile_ports::{
+    Clock, Opened, Secrets, StoreError,
+    clock::{self, SystemClock},
+    private,
+};
 use campanile_schema::{
     format::{FormatRow, Formats},
     ids::SessionId,

@@ -4,7 +4,6 @@
 pub mod api;
 pub mod auth;
 pub mod cli;
-pub mod clock;
 pub mod cluster;
 pub mod command;
 pub mod config;
@@ -18,9 +17,7 @@ mod mask;
 mod measured;
 pub mod node;
 pub mod ops;
-pub mod private;
 mod rate;
-pub mod release;
 pub mod rpc;
 pub mod secrets;
 pub mod store;

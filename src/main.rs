@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         if argument == campanile::command::SHIM_ARGUMENT {
             // Files of commands are made as by whoever started the executor.
             if let Some(mask) = std::env::args().nth(2) {
-                campanile::private::restore(&mask);
+                campanile_ports::private::restore(&mask);
             }
             return campanile::command::shim_main();
         }

@@ -4,20 +4,14 @@
 use crate::{
     api::{self, Api, Origins},
     auth::{Authenticator, Caller},
-    clock,
     files::{self, FilesOptions},
     home::{Furnishing, Home, HomeOptions},
     ops::Operations,
     rpc,
     tls::Ports,
 };
-use campanile_actors::{
-    maintenance::Retention,
-    ports::{Secrets, StoreError},
-    scheduler::Scheduler,
-    session::Session,
-    trouble::Trouble,
-};
+use campanile_actors::{maintenance::Retention, scheduler::Scheduler, session::Session};
+use campanile_ports::{Secrets, StoreError, clock, trouble::Trouble};
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
@@ -74,7 +68,7 @@ impl Node {
     /// Opens the store, recovers, serves. Errors are sentences for the operator: port taken, directory locked, ...
     pub async fn start(options: NodeOptions) -> Result<Self, String> {
         #[cfg(feature = "faults")]
-        campanile_actors::faults::set_in_core();
+        campanile_ports::faults::set_in_core();
         // Ports first: a taken one must not cost a recovery.
         let http = bind("HTTP", options.http).await?;
         let rpc_listener = bind("RPC", options.rpc).await?;

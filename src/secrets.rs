@@ -13,7 +13,7 @@
 
 use crate::auth::file_mode;
 use base64::Engine;
-use campanile_actors::ports::{SecretOwner, Secrets};
+use campanile_ports::{SecretOwner, Secrets};
 use campanile_schema::{limits::SECRET_KEYS, stored::Sealed};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,

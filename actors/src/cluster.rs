@@ -13,12 +13,12 @@ use crate::{
     },
     pauses,
     pool::PoolActor,
-    ports::{Clock, Leases, Secrets, Snapshots, StoreError, Views},
     projector::{OnFailure, ProjectorHandle},
     session::{self, Session},
     time::{AgreedTime, NodeTime},
 };
 use campanile_core::{clock::Saved, ownership::Settings};
+use campanile_ports::{Clock, Leases, Secrets, Snapshots, StoreError, Views};
 use campanile_schema::{
     cluster::ClusterEventKind,
     format::{FormatRow, Formats},

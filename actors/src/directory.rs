@@ -10,12 +10,11 @@ use crate::{
     messages::{End, PoolMsg, ShardMsg},
     owner::{InUse, OwnerHandle, Settling},
     pauses::Pauses,
-    ports::{Secrets, Snapshots, Views},
     projector::ProjectorHandle,
     room::Short,
     time::NodeTime,
-    trouble::Trouble,
 };
+use campanile_ports::{Secrets, Snapshots, Views, trouble::Trouble};
 use campanile_schema::{
     ids::{ClusterId, Epoch, SessionId, ShardId},
     limits,

@@ -1,6 +1,6 @@
 //! The end of a session: waiting for answers that knows of it, and threads without which a session cannot go on.
 
-use crate::ports::StoreError;
+use campanile_ports::StoreError;
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,

@@ -55,7 +55,7 @@ impl JobActor {
         // The job is only read in there, so a panic cannot leave it half changed.
         let turn = catch_unwind(AssertUnwindSafe(|| {
             #[cfg(feature = "faults")]
-            crate::faults::panic_if_poisoned(job, command);
+            campanile_ports::faults::panic_if_poisoned(job, command);
             decide_next(job, command, context)
         }));
         match turn {

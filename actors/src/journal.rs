@@ -8,9 +8,9 @@
 use crate::{
     ending,
     messages::{ShardMsg, ToProject},
-    ports::{Journal, Position, StoreError},
     projector::ProjectorHandle,
 };
+use campanile_ports::{Journal, Position, StoreError};
 use campanile_schema::{
     frame::Frame,
     ids::{SessionId, ShardId},
@@ -244,15 +244,15 @@ impl Writer {
                 bytes.extend_from_slice(&pending.bytes);
             }
             #[cfg(feature = "faults")]
-            if crate::faults::ack_before_sync() {
+            if campanile_ports::faults::ack_before_sync() {
                 tell(&batch, Position { session: self.options.session, lane: 0, seq });
-                std::thread::sleep(crate::faults::HEARD_EARLY);
-                crate::faults::point("before_append");
+                std::thread::sleep(campanile_ports::faults::HEARD_EARLY);
+                campanile_ports::faults::point("before_append");
             }
             let started = Instant::now();
             let append = async {
                 #[cfg(feature = "faults")]
-                if crate::faults::skip_append() {
+                if campanile_ports::faults::skip_append() {
                     return Ok(());
                 }
                 self.journal.append(0, seq, &bytes).await
@@ -269,7 +269,7 @@ impl Writer {
             let position = Position { session: self.options.session, lane: 0, seq };
             *self.durable.lock() = position;
             #[cfg(feature = "faults")]
-            crate::faults::point("after_append");
+            campanile_ports::faults::point("after_append");
             // Handed over before anybody hears of it: who is told finds it in the lists ([`ProjectorHandle::shows_all`]).
             let frames: Vec<_> = batch.iter().map(|p| (p.frame.clone(), p.from.clone())).collect();
             let count = frames.len() as i64;

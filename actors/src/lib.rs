@@ -11,8 +11,6 @@ pub mod cluster;
 pub mod directory;
 pub mod ending;
 mod everywhere;
-#[cfg(feature = "faults")]
-pub mod faults;
 pub mod filter;
 mod job;
 pub mod journal;
@@ -24,7 +22,6 @@ pub mod owner;
 mod parts;
 pub mod pauses;
 mod pool;
-pub mod ports;
 pub mod projector;
 mod quota;
 pub mod room;
@@ -33,7 +30,6 @@ pub mod session;
 mod shard;
 pub mod survey;
 pub mod time;
-pub mod trouble;
 
 /// Shards that nobody serves, for backups and restores.
 pub mod at_rest {

@@ -4,8 +4,8 @@
 use crate::{
     directory::Directory,
     messages::{ShardFacts, ShardMsg},
-    ports::{Journal, LocalViews},
 };
+use campanile_ports::{Journal, LocalViews};
 use campanile_schema::limits;
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -96,12 +96,12 @@ pub(crate) async fn round(
     store: &LocalStore,
     retention: Retention,
     flush: bool,
-) -> Result<(), crate::ports::StoreError> {
+) -> Result<(), campanile_ports::StoreError> {
     let LocalStore { journal, views } = store;
     let flushed = if flush {
         let flushed = views.flush().await?;
         #[cfg(feature = "faults")]
-        crate::faults::point("view_flush");
+        campanile_ports::faults::point("view_flush");
         flushed
     } else {
         views.flushed()

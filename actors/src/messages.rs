@@ -3,10 +3,10 @@
 use crate::{
     calls::{Port, ShardAnswer, ShardCall},
     lending::Terms,
-    ports::Position,
     scheduler::ToExecutor,
 };
 use campanile_core::job::{Claimant, Command, Effect, Reply};
+use campanile_ports::Position;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     frame::Frame,
@@ -148,7 +148,7 @@ pub enum ShardMsg {
         number: u64,
         seq: u64,
         position: Position,
-        definitions: Vec<crate::ports::PartRef>,
+        definitions: Vec<campanile_ports::PartRef>,
         ok: bool,
     },
     Facts(oneshot::Sender<ShardFacts>),

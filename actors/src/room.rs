@@ -3,12 +3,8 @@
 //!
 //! What it never does: delete anything, or refuse anything. That is for retention and for whoever reads it.
 
-use crate::{
-    directory::Directory,
-    maintenance::Retention,
-    ports::{DiskRoom, LocalViews},
-    trouble::Trouble,
-};
+use crate::{directory::Directory, maintenance::Retention};
+use campanile_ports::{DiskRoom, LocalViews, trouble::Trouble};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 use tokio::time::{Instant, MissedTickBehavior};
 

@@ -9,13 +9,13 @@ use crate::{
     owner::InUse,
     pauses,
     pool::PoolActor,
-    ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError},
     projector::{OnFailure, ProjectorHandle, project_now},
     room,
     shard::{ShardActor, ShardStart, load::Loaded},
     time::{AgreedTime, NodeTime},
 };
 use campanile_core::clock::Saved;
+use campanile_ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError};
 use campanile_schema::{
     frame::{Frame, decode_batch},
     ids::{Epoch, ShardId},

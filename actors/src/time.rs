@@ -1,7 +1,7 @@
 //! The node's guarded time: what decisions may call "now", and whether firing may go on.
 
-use crate::ports::Clock;
 use campanile_core::clock::{ClockGuard, Reading, Saved, Verdict, trusted_us};
+use campanile_ports::Clock;
 use parking_lot::Mutex;
 use std::sync::{
     Arc,

@@ -112,7 +112,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::store::{memory::MemoryStore, samples};
-    use campanile_actors::{maintenance::Retention, ports::DiskRoom, room::FREE_LEAST_BYTES, scheduler::Scheduler};
+    use campanile_actors::{maintenance::Retention, room::FREE_LEAST_BYTES, scheduler::Scheduler};
+    use campanile_ports::DiskRoom;
     use campanile_schema::ids::ClusterId;
     use std::time::{Duration, Instant};
 

@@ -59,7 +59,7 @@ fn new_keys(dir: &Path, name: &str) -> Result<(), Failure> {
         ("ca.pem", &made.ca),
         ("ca-key.pem", &made.ca_key),
     ];
-    crate::private::make_dir(dir).map_err(here)?;
+    campanile_ports::private::make_dir(dir).map_err(here)?;
     if let Some((there, _)) = files.iter().find(|(file, _)| dir.join(file).exists()) {
         return Err(Failure::usage(format!(
             "{} is there already: nodes that use it would no longer know each other. Choose another directory",

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     auth::{Caller, Role, check_with, new_token, token_line},
-    private,
     secrets::new_key_line,
 };
+use campanile_ports::private;
 use serde_json::json;
 use std::{
     io::Write,

@@ -183,7 +183,7 @@ fn server_flag(server: &str) -> String {
 
 /// The directory, for its owner only: it holds a token and a key.
 fn make_private(dir: &Path) -> Result<(), Failure> {
-    let made = crate::private::make_dir(dir);
+    let made = campanile_ports::private::make_dir(dir);
     made.map_err(|error| Failure::here(format!("{}: cannot be made: {error}", dir.display())))
 }
 

@@ -13,7 +13,7 @@ use crate::store::{
     },
     embedded::{EmbeddedOptions, EmbeddedStore},
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{record::RunRecord, time::Timestamp};
 use serde_json::{Value, json};
 use std::{

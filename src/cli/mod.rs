@@ -213,7 +213,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             | Command::Secrets(_)
             | Command::Cluster(_)
     ) {
-        crate::private::begin();
+        campanile_ports::private::begin();
     }
     match command {
         Command::Dev(args) => output::no_answer("dev").and_then(|()| dev::run(args)),

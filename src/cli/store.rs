@@ -11,7 +11,7 @@ use crate::store::{
     archive::{ArchiveReader, Image, Report, Sink, directory, dump},
     embedded::check,
 };
-use campanile_actors::ports::{Row, StoreError};
+use campanile_ports::{Row, StoreError};
 use campanile_schema::ids::RunId;
 use std::{
     fs::File,

@@ -9,11 +9,8 @@ use super::{
     remote::Remote,
     store::{failure, now_ms},
 };
-use crate::{
-    private,
-    store::archive::{ArchiveReader, Head, Totals, directory},
-};
-use campanile_actors::ports::StoreError;
+use crate::store::archive::{ArchiveReader, Head, Totals, directory};
+use campanile_ports::{StoreError, private};
 use campanile_schema::time::Timestamp;
 use serde_json::json;
 use std::{

@@ -9,15 +9,14 @@ use super::{
     peers::{self, GatewayPeers},
 };
 use crate::{
-    clock::SystemClock,
     config::Config,
     home::{self, ClusterOptions, Connect},
-    release,
     secrets::KeyRing,
     store::cql::CqlStore,
 };
-use campanile_actors::{chronicle::Chronicle, cluster::SharedStore, ports::StoreError, time::AgreedTime};
+use campanile_actors::{chronicle::Chronicle, cluster::SharedStore, time::AgreedTime};
 use campanile_core::ownership::Settings;
+use campanile_ports::{StoreError, clock::SystemClock, release};
 use campanile_schema::ids::SessionId;
 use std::{
     fs, io,

@@ -10,7 +10,7 @@ use super::{
     tree,
     wire::{self, Order, Report, StartFault},
 };
-use crate::private;
+use campanile_ports::private;
 use campanile_schema::limits::{
     COMMAND_KILL_MS, COMMAND_LINGER_MS, COMMAND_ORDER_BYTES, COMMAND_REPORT_BYTES, COMMAND_STUCK_EVERY_MS,
     ERROR_MESSAGE_BYTES, STOP_GRACE_SEC,

@@ -5,7 +5,7 @@ use crate::{
     auth::Caller,
     store::archive::days::{self, Day},
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::error::{ApiError, ErrorCode};
 use std::{
     io::Write,

@@ -47,7 +47,7 @@ pub(super) async fn run(mut write: impl AsyncWrite + Unpin, out: mpsc::Receiver<
         }
         #[cfg(feature = "faults")]
         if std::mem::take(&mut outbox.assigned) {
-            campanile_actors::faults::point("after_dispatch");
+            campanile_ports::faults::point("after_dispatch");
         }
         outbox.buffer.clear();
         if outbox.buffer.capacity() > 2 * RPC_UNSENT_BYTES {

@@ -3,7 +3,7 @@
 //! Without a runtime (tools, tests) the call runs where it is. The journal's append does not come here: its caller
 //! has a thread of its own.
 
-use campanile_actors::ports::{PortFuture, StoreError};
+use campanile_ports::{PortFuture, StoreError};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 

@@ -3,7 +3,7 @@
 //! Recovery trusts only what a flush covered. So after a restart this is what the last flush wrote down, not what the
 //! tables happen to hold: they may be ahead in one place and behind in another, and rows are applied again from here.
 
-use campanile_actors::ports::{Position, ViewBatch};
+use campanile_ports::{Position, ViewBatch};
 use campanile_schema::ids::ShardId;
 use serde::{Deserialize, Serialize};
 

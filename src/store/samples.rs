@@ -1,14 +1,13 @@
 //! Rows and frames for the stores' tests, and a session on a store.
 #![allow(clippy::unwrap_used)]
 
-use crate::clock::SystemClock;
 use campanile_actors::{
     maintenance::Retention,
-    ports::{
-        Journal, LedgerRow, LocalViews, Opened, PortFuture, Position, Row, SecretOwner, Secrets, Snapshots, StoreError,
-        ViewBatch,
-    },
     session::{self, Session, SessionParts},
+};
+use campanile_ports::{
+    Journal, LedgerRow, LocalViews, Opened, PortFuture, Position, Row, SecretOwner, Secrets, Snapshots, StoreError,
+    ViewBatch, clock::SystemClock,
 };
 use campanile_schema::{
     event::{Event, LedgerEntry, Outcome},

@@ -1,7 +1,7 @@
 //! The tables of the read model, behind a blocking door. Embedded keeps them in an LSM, memory in maps; what stands
 //! around them (positions, flush marks, threads) is the same and lives with the stores.
 
-use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     event::Outcome,
     ids::{JobId, RunId},

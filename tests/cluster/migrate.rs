@@ -9,7 +9,7 @@ use campanile::store::{
     embedded::restore::mark_moved,
     memory::shared::SharedEnd,
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{
     ids::{JobId, RunId},
     job::{ConcurrencyPolicy, JobSpec, Trigger},

@@ -5,7 +5,7 @@ use crate::{
     support::eventually,
     town::{SHARDS, Town},
 };
-use campanile_actors::ports::Leases;
+use campanile_ports::Leases;
 use campanile_schema::format::Formats;
 use std::time::Duration;
 

@@ -5,7 +5,6 @@ use super::{
     support,
 };
 use campanile::{
-    clock::SystemClock,
     cluster::{
         desk::Desk,
         herald::{Herald, StoreRuntime, is_cordoned},
@@ -18,14 +17,14 @@ use campanile::{
     store::memory::shared::{SharedEnd, SharedMemory},
 };
 use campanile_actors::{
-    chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, ports::Clock, scheduler::Scheduler,
-    time::AgreedTime,
+    chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, scheduler::Scheduler, time::AgreedTime,
 };
 use campanile_client::Client;
 use campanile_core::{
     ownership::Settings,
     placement::{Member, NodeId, Owners, Standing, place},
 };
+use campanile_ports::{Clock, clock::SystemClock};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, Formats, WIRE_FORMAT},
     ids::{ClusterId, Epoch, JobId, SessionId, ShardId},

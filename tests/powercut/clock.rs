@@ -1,6 +1,6 @@
 //! A clock that stands until it is moved. Each look moves it by a microsecond, as looks at a real one do.
 
-use campanile_actors::ports::Clock;
+use campanile_ports::Clock;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Where it starts, microseconds: 2027-01-15T08:00:00Z.

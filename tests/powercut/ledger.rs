@@ -2,7 +2,7 @@
 //! exactly one outcome.
 
 use crate::plan::Plan;
-use campanile_actors::ports::LedgerRow;
+use campanile_ports::LedgerRow;
 use campanile_schema::{
     event::{LedgerEntry, Outcome},
     ids::RunId,

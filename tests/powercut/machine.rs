@@ -9,10 +9,10 @@ use campanile::store::{
     tables::Tables,
 };
 use campanile_actors::{
-    ports::{Opened, Position, SecretOwner, Secrets, StoreError},
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
 };
+use campanile_ports::{Opened, Position, SecretOwner, Secrets, StoreError};
 use campanile_schema::{
     ids::{ClusterId, SessionId},
     stored::Sealed,

@@ -2,7 +2,7 @@
 //! came. An answer, also a later read, settles what was open; it then stays so.
 
 use crate::plan::Plan;
-use campanile_actors::ports::LedgerRow;
+use campanile_ports::LedgerRow;
 use campanile_schema::{
     ids::{JobId, RunId},
     job::{JobStatus, JobView},

@@ -7,10 +7,8 @@ use crate::{
     model::Job,
 };
 use campanile::store::embedded::EmbeddedStore;
-use campanile_actors::{
-    ports::{LedgerRow, Views},
-    scheduler::Scheduler,
-};
+use campanile_actors::scheduler::Scheduler;
+use campanile_ports::{LedgerRow, Views};
 use campanile_schema::{
     error::ErrorCode,
     ids::{JobId, RunId},

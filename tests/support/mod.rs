@@ -6,11 +6,9 @@ use campanile::{
     node::{Node, NodeOptions},
     store::embedded::EmbeddedOptions,
 };
-use campanile_actors::{
-    ports::{SecretOwner, Secrets},
-    scheduler::Scheduler,
-};
+use campanile_actors::scheduler::Scheduler;
 use campanile_client::Client;
+use campanile_ports::{SecretOwner, Secrets};
 use campanile_schema::stored::Sealed;
 use std::{
     collections::BTreeMap,

@@ -2,8 +2,8 @@
 //! by whoever sees that they may be, and never lowered; so a release that does not know them is refused from then on.
 
 use super::ClusterMember;
-use crate::ports::{Leases, StoreError};
 use campanile_core::ownership::rows::ShardRow;
+use campanile_ports::{Leases, StoreError};
 use campanile_schema::{
     format::Formats,
     ids::{SessionId, ShardId},

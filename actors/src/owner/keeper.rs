@@ -13,11 +13,10 @@ use crate::{
     cluster::SharedStore,
     directory::Directory,
     messages::{PoolMsg, ShardMsg},
-    ports::StoreError,
     shard::{ShardActor, ShardStart},
-    trouble::Trouble,
 };
 use campanile_core::ownership::Output;
+use campanile_ports::{StoreError, trouble::Trouble};
 use campanile_schema::{
     cluster::ClusterEventKind,
     format::Formats,

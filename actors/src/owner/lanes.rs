@@ -7,10 +7,10 @@ use crate::{
     ending,
     journal::{JournalHandle, Pending, ToWriter, tell},
     messages::ToProject,
-    ports::{Position, StoreError},
     projector::ProjectorHandle,
 };
 use campanile_core::ownership::rows::lane_of;
+use campanile_ports::{Position, StoreError};
 use campanile_schema::{
     ids::{Epoch, SessionId, ShardId},
     limits,
@@ -145,10 +145,10 @@ impl Writer {
                 return;
             }
             #[cfg(feature = "faults")]
-            if crate::faults::ack_before_sync() {
+            if campanile_ports::faults::ack_before_sync() {
                 let position = Position { session: self.options.session, lane: index as u16, seq: 0 };
                 tell(&lane.waiting.make_contiguous()[..frames.len()], position);
-                std::thread::sleep(crate::faults::HEARD_EARLY);
+                std::thread::sleep(campanile_ports::faults::HEARD_EARLY);
             }
             let waiting = &lane.waiting;
             let row = || {
@@ -180,7 +180,7 @@ impl Writer {
             let flying = &mut self.lanes[usize::from(index)].flying;
             let Some((seq, row)) = flying.pop_front_if(|(seq, _)| *seq <= upto) else { return };
             #[cfg(feature = "faults")]
-            crate::faults::point("after_append");
+            campanile_ports::faults::point("after_append");
             let position = Position { session: self.options.session, lane: index, seq };
             // In this order: see the journal of a node alone.
             let frames: Vec<_> = row.iter().map(|pending| (pending.frame.clone(), pending.from.clone())).collect();

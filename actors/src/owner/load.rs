@@ -1,16 +1,12 @@
 //! Shards that were claimed together come back together: their snapshots, then the rows of their spans. Shards of a lane share its
 //! rows, so each row is read once for all of them. What was read before the claim (see `ahead`) is gone on with.
 
-use crate::{
-    cluster::SharedStore,
-    ports::{Position, StoreError},
-    projector::project_now,
-    shard::load,
-};
+use crate::{cluster::SharedStore, projector::project_now, shard::load};
 use campanile_core::ownership::{
     replay::{Replay, SpanEnd},
     rows::{SnapshotPointer, Span},
 };
+use campanile_ports::{Position, StoreError};
 use campanile_schema::{
     format::Formats,
     frame::{Frame, Skimmed, skim_batch},
@@ -350,7 +346,7 @@ impl Loading {
     /// One frame late, when the last one is to be forgotten.
     #[cfg(feature = "faults")]
     fn apply(&mut self, frame: &Frame) -> Result<(), StoreError> {
-        if !crate::faults::forget_tail() {
+        if !campanile_ports::faults::forget_tail() {
             return self.loaded.replay(frame);
         }
         self.tail.replace(frame.clone()).map_or(Ok(()), |before| self.loaded.replay(&before))

@@ -17,17 +17,14 @@ pub use hints::{ClusterMember, Seen};
 pub use keeper::{Keeper, KeeperParts};
 pub use settling::Settling;
 
-use crate::{
-    ending,
-    journal::ToWriter,
-    ports::{Clock, Leases, StoreError},
-};
+use crate::{ending, journal::ToWriter};
 use campanile_core::ownership::{
     Hints, Output, Ownership, Refused, Settings,
     replay::SpanEnd,
     rows::ShardRow,
     store::{Answer, Batch, Statement, Ticket},
 };
+use campanile_ports::{Clock, Leases, StoreError};
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use parking_lot::{Mutex, RwLock};
 use std::{
@@ -325,7 +322,7 @@ async fn tick(inner: Weak<Inner>) {
             return;
         }
         #[cfg(feature = "faults")]
-        if crate::faults::leave_at_deadline()
+        if campanile_ports::faults::leave_at_deadline()
             && (1..inner.now_ms()).contains(&inner.acts_until_ms.load(Ordering::Acquire))
         {
             let _ = inner.to_keeper.send(Output::Over);

@@ -18,12 +18,12 @@ mod session;
 use crate::{
     directory::Directory,
     messages::{Bind, PoolMsg, ShardMsg},
-    ports::SecretOwner,
     quota::{Borrower, Quotas},
     scheduler::ToExecutor,
 };
 use borrowing::Borrowing;
 use campanile_core::job::{Assign, Effect, Waiting};
+use campanile_ports::SecretOwner;
 use campanile_schema::{
     ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
     limits,

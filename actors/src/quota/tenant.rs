@@ -176,7 +176,7 @@ impl Quota {
     /// Whether runs a second are limited; in a cluster the node's part may not be known yet.
     pub fn has_rate(&self) -> bool {
         #[cfg(feature = "faults")]
-        if crate::faults::forget_rate() {
+        if campanile_ports::faults::forget_rate() {
             return false;
         }
         self.limit.max_triggers_per_sec > 0.0
@@ -186,12 +186,12 @@ impl Quota {
     fn has_room(&self, shard: ShardId) -> bool {
         let concurrency = self.limit.max_concurrent_runs;
         #[cfg(feature = "faults")]
-        let concurrency = concurrency + u32::from(concurrency > 0 && crate::faults::quota_plus_one());
+        let concurrency = concurrency + u32::from(concurrency > 0 && campanile_ports::faults::quota_plus_one());
         let permit = match &self.loan {
             _ if concurrency == 0 => true,
             None => self.holders.len() < concurrency as usize,
             #[cfg(feature = "faults")]
-            Some(_) if crate::faults::limits_alone() => self.holders.len() < concurrency as usize,
+            Some(_) if campanile_ports::faults::limits_alone() => self.holders.len() < concurrency as usize,
             Some(loan) => loan.borrowed.used() < loan.share && loan.borrowed.may_start(shard),
         };
         permit && (!self.has_rate() || self.tokens >= 1.0)

@@ -6,7 +6,6 @@ use crate::{
     directory::Directory,
     messages::Answer,
     parts::parts,
-    ports::SecretOwner,
 };
 use campanile_core::{
     cron,
@@ -14,6 +13,7 @@ use campanile_core::{
     schedule::Schedule,
     spec,
 };
+use campanile_ports::SecretOwner;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     frame,

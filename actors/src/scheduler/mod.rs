@@ -153,7 +153,7 @@ impl Scheduler {
     }
 }
 
-pub(crate) fn unavailable(error: &crate::ports::StoreError) -> ApiError {
+pub(crate) fn unavailable(error: &campanile_ports::StoreError) -> ApiError {
     ApiError::new(ErrorCode::NotReady, error.to_string()).retry_after(1.0)
 }
 

@@ -95,7 +95,7 @@ impl Shard {
         let error = match turn {
             #[cfg(feature = "faults")]
             Turn::Decided(decision)
-                if matches!(command, Command::Trigger { .. }) && crate::faults::refuse_yet_run(now_ms) =>
+                if matches!(command, Command::Trigger { .. }) && campanile_ports::faults::refuse_yet_run(now_ms) =>
             {
                 self.accept(myself, decision, ReplyTo::Nobody, crowded);
                 let told = "concurrencyPolicy FORBID and a run is active; wait for it or cancel it";

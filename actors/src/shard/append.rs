@@ -6,9 +6,9 @@ use crate::{
     directory::Directory,
     journal::Waiter,
     messages::{PoolMsg, ReplyTo, ShardMsg},
-    ports::Position,
 };
 use campanile_core::job::{Decision, Effect, Reply};
+use campanile_ports::Position;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::Event,

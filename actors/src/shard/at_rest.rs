@@ -7,15 +7,12 @@ use super::{
     load::Loaded,
     snapshot::{Item, chunks},
 };
-use crate::{
-    ports::{Manifest, Part, Position, Row, Snapshots, StoreError},
-    projector::add_rows,
-};
 use campanile_core::{
     cron::tzdb_version,
     job::{Command, Context, Ids, Job, decide_next},
     shard::{KeptCreate, ShardState},
 };
+use campanile_ports::{Manifest, Part, Position, Row, Snapshots, StoreError, rows::add_rows};
 use campanile_schema::{
     event::{Event, PauseScope},
     format::FIRST_FORMAT,

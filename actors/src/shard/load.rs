@@ -6,13 +6,13 @@ use crate::{
     lending::Heard,
     messages::PoolMsg,
     pauses::{Pause, pause_home},
-    ports::{Manifest, Part, Position, Snapshots, StoreError},
 };
 use campanile_core::{
     job::{Effect, Job, Resting, apply, pending::pending},
     shard::ShardState,
     wheel::Wheel,
 };
+use campanile_ports::{Manifest, Part, Position, Snapshots, StoreError};
 use campanile_schema::{
     event::{Event, PauseScope},
     frame::{Frame, decode, decode_each, encode},
@@ -296,7 +296,7 @@ impl Shard {
             directory.to_pool(served);
         };
         #[cfg(feature = "faults")]
-        if let Some(late) = crate::faults::late_attempts() {
+        if let Some(late) = campanile_ports::faults::late_attempts() {
             tokio::spawn(async move {
                 tokio::time::sleep(late).await;
                 tell();

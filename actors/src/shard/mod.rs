@@ -20,13 +20,14 @@ mod snapshot;
 mod tenants;
 mod watched;
 
-use crate::{directory::Directory, job::JobActor, lending::Heard, messages::ShardMsg, ports::Position};
+use crate::{directory::Directory, job::JobActor, lending::Heard, messages::ShardMsg};
 use append::{Awaiting, OpenFrame};
 use campanile_core::{
     job::{Effect, Job},
     shard::ShardState,
     wheel::Wheel,
 };
+use campanile_ports::Position;
 use campanile_schema::{
     ids::{Epoch, JobId, RunId, ShardId, name_hash},
     limits,

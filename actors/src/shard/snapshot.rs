@@ -3,11 +3,9 @@
 //! acknowledged.
 
 use super::Shard;
-use crate::{
-    messages::{Answer, ShardMsg},
-    ports::{Manifest, Part, PartRef, Position},
-};
+use crate::messages::{Answer, ShardMsg};
 use campanile_core::mix::mix;
+use campanile_ports::{Manifest, Part, PartRef, Position};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     frame::{encode, encode_into},
@@ -206,9 +204,9 @@ impl Shard {
                 // Not durable: the session ended, and this capture with it.
                 when_durable
                     .await
-                    .map_err(|_| crate::ports::StoreError::Unavailable("the session ended".to_owned()))?;
+                    .map_err(|_| campanile_ports::StoreError::Unavailable("the session ended".to_owned()))?;
                 #[cfg(feature = "faults")]
-                crate::faults::point("snapshot");
+                campanile_ports::faults::point("snapshot");
                 let mut parts = before;
                 if !definitions.is_empty() {
                     parts.push(store.write_part(shard, number, Part::Definitions, definitions).await?);
@@ -222,7 +220,7 @@ impl Shard {
                 {
                     store.forget(shard, manifest).await?;
                 }
-                Ok::<_, crate::ports::StoreError>(definitions)
+                Ok::<_, campanile_ports::StoreError>(definitions)
             });
             let (definitions, ok) = match written {
                 Ok(definitions) => {

@@ -1,4 +1,4 @@
-//! Nodes of a later release, which knows formats that this one does not: `src/release.rs` lets a node say so.
+//! Nodes of a later release, which knows formats that this one does not: `actors/ports/release.rs` lets a node say so.
 
 use super::Town;
 use std::{

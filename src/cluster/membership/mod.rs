@@ -30,8 +30,9 @@ pub use refusal::Reason;
 pub use settings::up_to;
 
 use crate::secrets::KeyRing;
-use campanile_actors::{ports::Clock, time::AgreedTime};
+use campanile_actors::time::AgreedTime;
 use campanile_core::placement::NodeId;
+use campanile_ports::Clock;
 use campanile_schema::{ids::SessionId, limits::CLUSTER_SEEDS};
 use card::Card;
 use parking_lot::Mutex;

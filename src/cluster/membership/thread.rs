@@ -6,7 +6,8 @@ use super::{
     members::{Counters, Members},
     seal::Seal,
 };
-use campanile_actors::{ports::Clock, time::AgreedTime};
+use campanile_actors::time::AgreedTime;
+use campanile_ports::Clock;
 use campanile_schema::limits::{GOSSIP_PACKET_BYTES, GOSSIP_PACKETS_A_TURN};
 use parking_lot::Mutex;
 use std::{

@@ -2,7 +2,7 @@
 
 use super::reader::ArchiveReader;
 use crate::store::embedded::{EmbeddedOptions, EmbeddedStore};
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use std::{
     io::{BufWriter, PipeReader, pipe},
     path::Path,

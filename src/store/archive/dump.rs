@@ -4,7 +4,7 @@ use super::{
     image::{Image, Sink},
     reader::ArchiveReader,
 };
-use campanile_actors::ports::{Row, StoreError};
+use campanile_ports::{Row, StoreError};
 use campanile_schema::{
     ids::RunId,
     job::JobStatus,

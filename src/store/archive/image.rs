@@ -4,11 +4,8 @@ use super::{
     reader::ArchiveReader,
     record::{BatchOf, ChunkOf, Head, LogOf, Record, SnapshotOf, Totals},
 };
-use campanile_actors::{
-    at_rest::Loaded,
-    ports::{Manifest, Part, Row, StoreError},
-    projector::add_rows,
-};
+use campanile_actors::at_rest::Loaded;
+use campanile_ports::{Manifest, Part, Row, StoreError, rows::add_rows};
 use campanile_schema::{
     frame::decode_batch,
     ids::{RunId, ShardId},

@@ -12,14 +12,12 @@ use super::{
     report::Report,
     restore::runtime,
 };
-use campanile_actors::{
-    at_rest::Loaded,
-    ports::{Leases, Position, Row, Snapshots, StoreError, ViewBatch, Views},
-};
+use campanile_actors::at_rest::Loaded;
 use campanile_core::ownership::{
     rows::{Nonce, ShardRow, SnapshotPointer},
     store::{Answer, Statement},
 };
+use campanile_ports::{Leases, Position, Row, Snapshots, StoreError, ViewBatch, Views};
 use campanile_schema::{
     ids::{Epoch, RunId, SessionId, ShardId},
     limits::{MIGRATE_TRIES, RESTORED_SESSIONS},
@@ -114,7 +112,7 @@ impl Moving<'_> {
             self.runtime.block_on(shard.write(self.to.snapshots, number, epoch, Position::default()))?;
         }
         #[cfg(feature = "faults")]
-        campanile_actors::faults::point("migrate");
+        campanile_ports::faults::point("migrate");
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::{
     block::{HEADER, Header, MAGIC},
     record::{ARCHIVE_FORMAT, Head, Record, Totals},
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{ids::SLOTS, limits::ARCHIVE_BLOCK_BYTES};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};

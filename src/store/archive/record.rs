@@ -1,7 +1,7 @@
 //! What an archive holds, record by record. Encoded as MessagePack with named fields; each variant has a number of its own, which
 //! stands in its block.
 
-use campanile_actors::ports::{Manifest, Part, Position, Row};
+use campanile_ports::{Manifest, Part, Position, Row};
 use campanile_schema::{
     format::FormatRow,
     frame::{decode, encode},

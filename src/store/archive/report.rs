@@ -1,7 +1,7 @@
 //! What an archive holds, for people and programs.
 
 use super::image::Image;
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{ids::ClusterId, job::JobStatus, time::Timestamp};
 use std::{
     collections::{BTreeMap, BTreeSet},

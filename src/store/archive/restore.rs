@@ -6,10 +6,8 @@ use super::{
     report::Report,
 };
 use crate::store::embedded::{EmbeddedOptions, restore::NewDirectory};
-use campanile_actors::{
-    at_rest::{Loaded, Since},
-    ports::{Position, Row, Snapshots, StoreError, ViewBatch, Views},
-};
+use campanile_actors::at_rest::{Loaded, Since};
+use campanile_ports::{Position, Row, Snapshots, StoreError, ViewBatch, Views};
 use campanile_schema::ids::{Epoch, RunId};
 use std::{future::Future, io::Read, path::Path};
 use tokio::runtime::Runtime;
@@ -40,7 +38,7 @@ pub fn into_directory<R: Read>(
     let epoch = Epoch(new.opened.session.0);
     let target = Target { snapshots: &*new.store, views: &*new.store, epoch, position: head.cut };
     let filled = target.fill(reader, new.opened.format.shards, how).and_then(|filled| {
-        wait(campanile_actors::ports::LocalViews::flush(&*new.store))?;
+        wait(campanile_ports::LocalViews::flush(&*new.store))?;
         Ok(filled)
     });
     match filled {
@@ -93,7 +91,7 @@ impl Target<'_> {
             runtime.block_on(shard.write(self.snapshots, SNAPSHOT, self.epoch, self.position))?;
             applied.push((shard.id, shard.state().seq));
             #[cfg(feature = "faults")]
-            campanile_actors::faults::point("restore");
+            campanile_ports::faults::point("restore");
         }
         let batch = ViewBatch { rows: Vec::new(), applied, position: self.position };
         runtime.block_on(self.views.apply(batch))?;

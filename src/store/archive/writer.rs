@@ -4,7 +4,7 @@ use super::{
     block::{self, MAGIC, Packing},
     record::{ARCHIVE_FORMAT, BatchOf, ChunkOf, EndOf, Head, LogOf, Record, SnapshotOf, Totals},
 };
-use campanile_actors::ports::{Manifest, Part, Position, Row, StoreError};
+use campanile_ports::{Manifest, Part, Position, Row, StoreError};
 use campanile_schema::{
     format::FormatRow,
     ids::{RunId, ShardId},

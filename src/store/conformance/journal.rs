@@ -2,7 +2,7 @@
 
 use super::{Store, benches};
 use crate::store::samples::{batch, journal_batch, wait};
-use campanile_actors::ports::{Position, StoreError};
+use campanile_ports::{Position, StoreError};
 use campanile_schema::ids::SessionId;
 
 /// Everything that is stored, read in small pages.

@@ -5,11 +5,11 @@ use crate::store::{
     memory::shared::SharedMemory,
     samples::wait,
 };
-use campanile_actors::ports::Leases;
 use campanile_core::ownership::{
     rows::{Nonce, SessionRow, SessionState, ShardRow, SnapshotPointer, Span},
     store::{Answer, Batch, Statement},
 };
+use campanile_ports::Leases;
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ use crate::store::{
     },
     tables::Tables,
 };
-use campanile_actors::ports::{Journal, LocalViews, Opened, Position, Snapshots, StoreError};
+use campanile_ports::{Journal, LocalViews, Opened, Position, Snapshots, StoreError};
 use campanile_schema::ids::ClusterId;
 use std::{path::Path, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use super::benches;
 use crate::store::samples::{at, wait};
-use campanile_actors::ports::{Manifest, Part, PartRef, Snapshots, StoreError};
+use campanile_ports::{Manifest, Part, PartRef, Snapshots, StoreError};
 use campanile_schema::ids::{Epoch, ShardId};
 
 const SHARD: ShardId = ShardId(3);

@@ -2,7 +2,7 @@
 
 use super::benches;
 use crate::store::samples::{at, batch, fired, ledger, reopened, run, scheduled, wait};
-use campanile_actors::ports::{Row, RunPage, ViewBatch, Views};
+use campanile_ports::{Row, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     limits,

@@ -9,7 +9,7 @@ use super::{
     statements::{Keyspaces, Statements},
     tls,
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::limits;
 use scylla::{
     client::{PoolSize, execution_profile::ExecutionProfile, session::Session, session_builder::SessionBuilder},

@@ -1,7 +1,7 @@
 //! What the driver's errors mean for a port.
 
 use super::options::CqlOptions;
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use scylla::errors::{DbError, ExecutionError, NewSessionError, RequestAttemptError};
 use std::error::Error;
 

@@ -6,8 +6,7 @@ use super::{
     error,
     options::CqlOptions,
 };
-use crate::release;
-use campanile_actors::ports::StoreError;
+use campanile_ports::{StoreError, release};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, Formats, WIRE_FORMAT},
     ids::ClusterId,

@@ -5,7 +5,7 @@ use super::{
     connection::{Connection, Kind},
     error,
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::ids::SessionId;
 use scylla::response::PagingState;
 use std::{

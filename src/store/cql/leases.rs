@@ -4,11 +4,11 @@
 //! they send beside "not applied". Whatever failed, or was not answered in time, is `Unknown`.
 
 use super::{Core, CqlStore, connection::Kind, format, lanes, rows};
-use campanile_actors::ports::{Leases, PortFuture, StoreError};
 use campanile_core::ownership::{
     rows::{SessionRow, ShardRow},
     store::{Answer, Statement},
 };
+use campanile_ports::{Leases, PortFuture, StoreError};
 use campanile_schema::{
     format::Formats,
     ids::{SessionId, ShardId},

@@ -13,9 +13,9 @@
 //! Calls run on the runtime that connected, to their end, whoever stops waiting for them. Never here: a retry, a decision, or a scan over a
 //! table.
 //!
-//! [`Leases`]: campanile_actors::ports::Leases
-//! [`Snapshots`]: campanile_actors::ports::Snapshots
-//! [`Views`]: campanile_actors::ports::Views
+//! [`Leases`]: campanile_ports::Leases
+//! [`Snapshots`]: campanile_ports::Snapshots
+//! [`Views`]: campanile_ports::Views
 
 pub mod connection;
 mod dialect;
@@ -37,10 +37,7 @@ pub mod tests;
 
 pub use options::{CqlOptions, CqlTls};
 
-use campanile_actors::{
-    ports::{PortFuture, StoreError},
-    trouble::Trouble,
-};
+use campanile_ports::{PortFuture, StoreError, trouble::Trouble};
 use campanile_schema::format::FormatRow;
 use connection::Connection;
 use std::{future::Future, sync::Arc};

@@ -1,6 +1,6 @@
 //! What a node must know of its store, and what of it is refused before anything is asked of a server.
 
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use std::{path::Path, time::Duration};
 
 /// Longest name of a keyspace, characters; room for the suffix of the logs' keyspace is left below the server's 48.

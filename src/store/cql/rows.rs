@@ -1,7 +1,7 @@
 //! Rows of ownership as columns, and back. Columns rather than bytes: an operator reads them with any CQL shell.
 
-use campanile_actors::ports::StoreError;
 use campanile_core::ownership::rows::{Nonce, SessionRow, SessionState, ShardRow, SnapshotPointer, Span};
+use campanile_ports::StoreError;
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 
 const STATES: [(SessionState, &str); 4] = [

@@ -7,7 +7,7 @@ use super::{
     error,
     rows::small,
 };
-use campanile_actors::ports::{Manifest, Part, PartRef, PortFuture, Position, Snapshots, StoreError};
+use campanile_ports::{Manifest, Part, PartRef, PortFuture, Position, Snapshots, StoreError};
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use futures_util::future::try_join_all;
 use scylla::response::PagingState;

@@ -1,7 +1,7 @@
 //! Every statement of a running node, prepared once. The whole partition key is bound in each of them.
 
 use super::error;
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use scylla::{
     client::session::Session,
     statement::{Consistency, prepared::PreparedStatement},

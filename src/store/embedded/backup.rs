@@ -10,7 +10,7 @@ use crate::store::{
     file::Open,
     tables::Stored,
 };
-use campanile_actors::ports::{Manifest, Position, StoreError};
+use campanile_ports::{Manifest, Position, StoreError};
 use campanile_schema::ids::{SessionId, ShardId};
 use std::{io::Write, sync::atomic::Ordering};
 
@@ -54,7 +54,7 @@ impl EmbeddedStore {
         #[cfg_attr(not(feature = "faults"), expect(unused_mut, reason = "a mutation changes it"))]
         let mut slice = guard(&inner.log).slice();
         #[cfg(feature = "faults")]
-        if campanile_actors::faults::mutation("backup_early_cut") {
+        if campanile_ports::faults::mutation("backup_early_cut") {
             slice.upto = after;
         }
         let mut writer = ArchiveWriter::begin(out, inner.format.clone(), at_ms, slice.upto, rows_upto)?;
@@ -63,7 +63,7 @@ impl EmbeddedStore {
                 inner.still(session)?;
                 inner.snapshot(shard, manifest, &mut writer)?;
                 #[cfg(feature = "faults")]
-                campanile_actors::faults::point("backup");
+                campanile_ports::faults::point("backup");
             }
             for row in &mut rows {
                 inner.still(session)?;

@@ -15,7 +15,7 @@ use crate::store::{
     file::{Files, real::RealFiles},
     progress::Progress,
 };
-use campanile_actors::ports::{Manifest, Position, StoreError};
+use campanile_ports::{Manifest, Position, StoreError};
 use campanile_schema::{
     format::FormatRow,
     frame::{self, Frame},

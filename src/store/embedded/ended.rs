@@ -2,10 +2,7 @@
 
 use super::{EmbeddedStore, guard};
 use crate::store::tables::EndedRuns;
-use campanile_actors::{
-    ports::{Position, StoreError},
-    projector::add_rows,
-};
+use campanile_ports::{Position, StoreError, rows::add_rows};
 use campanile_schema::{format::FormatRow, frame::decode_batch, ids::SessionId};
 use std::sync::{Arc, atomic::Ordering};
 

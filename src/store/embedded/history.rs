@@ -10,7 +10,7 @@ use crate::store::{
     progress::Progress,
     tables::Tables,
 };
-use campanile_actors::ports::{Position, StoreError};
+use campanile_ports::{Position, StoreError};
 use std::{io, path::Path, sync::Arc};
 
 /// Where tables come from.

@@ -10,7 +10,7 @@ use super::{
     segment::{PAGE, Place, Salt, SegmentHeader, encode_batch, encode_header, file_name, padded, spare_name},
 };
 use crate::store::file::{File, Files, Open, SyncSite, stamped};
-use campanile_actors::ports::{Position, StoreError};
+use campanile_ports::{Position, StoreError};
 use campanile_schema::{
     ids::{ClusterId, SessionId},
     limits,
@@ -129,7 +129,7 @@ impl Log {
     /// Makes the next segment, from a spare one when there is one, and its name durable.
     fn begin_segment(&mut self) -> io::Result<()> {
         #[cfg(feature = "faults")]
-        campanile_actors::faults::point("segment_roll");
+        campanile_ports::faults::point("segment_roll");
         let number = self.segments.last().map_or(self.trim.first_segment, |s| s.number + 1);
         let path = self.dir.join(file_name(number));
         let file = match self.spares.pop() {

@@ -1,7 +1,7 @@
 //! What a directory says about itself: `FORMAT` (what it is), `SESSION` (how often it was started).
 
 use crate::store::file::{Files, SyncSite, stamped};
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     ids::{ClusterId, SessionId},

@@ -47,7 +47,7 @@ use crate::store::{
     progress::Progress,
     tables::Tables,
 };
-use campanile_actors::ports::{DiskRoom, Opened, Position, StoreError};
+use campanile_ports::{DiskRoom, Opened, Position, StoreError};
 use campanile_schema::{
     format::FormatRow,
     ids::{ClusterId, SessionId, ShardId},

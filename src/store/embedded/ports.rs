@@ -2,7 +2,7 @@
 
 use super::{EmbeddedStore, guard, history, position_of};
 use crate::store::tables::TenantList;
-use campanile_actors::ports::{
+use campanile_ports::{
     DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots,
     StoreError, ViewBatch, Views,
 };

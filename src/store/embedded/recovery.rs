@@ -10,7 +10,7 @@ use super::{
     segment::{PAGE, Place, Salt, SegmentHeader, decode_header, file_name, number_of},
 };
 use crate::store::file::{Files, Open, SyncSite, stamped};
-use campanile_actors::ports::{Position, StoreError};
+use campanile_ports::{Position, StoreError};
 use campanile_schema::ids::{ClusterId, SessionId};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, io, path::Path};

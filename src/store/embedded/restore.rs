@@ -9,13 +9,12 @@ use super::{
     take_lock,
     views::FjallSource,
 };
-use crate::private;
 use crate::store::{
     embedded::TableSource,
     file::{Files, Lock, Open, SyncSite, read_whole, real::RealFiles, stamped},
     progress::Progress,
 };
-use campanile_actors::ports::{Opened, Position, StoreError};
+use campanile_ports::{Opened, Position, StoreError, private};
 use campanile_schema::{
     format::FormatRow,
     ids::SessionId,

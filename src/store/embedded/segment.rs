@@ -4,7 +4,7 @@
 //! scan past damage needs to look only at page starts. Checksums are salted with the segment's number, the cluster id and
 //! the offset: what stands in a recycled segment from its former life, or was copied from elsewhere, never passes.
 
-use campanile_actors::ports::Position;
+use campanile_ports::Position;
 use campanile_schema::ids::{ClusterId, SessionId};
 
 /// Unit of alignment, bytes.

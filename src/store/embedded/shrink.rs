@@ -4,7 +4,7 @@
 
 use super::guard;
 use crate::store::tables::Tables;
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::limits;
 use std::sync::{
     Mutex,
@@ -27,7 +27,7 @@ pub(super) struct Shrinking {
 }
 
 impl Shrinking {
-    /// See [`campanile_actors::ports::LocalViews::shrink`]. Takes `committer` for each stretch of runs, not for all of them.
+    /// See [`campanile_ports::LocalViews::shrink`]. Takes `committer` for each stretch of runs, not for all of them.
     pub(super) fn run(
         &self,
         tables: &dyn Tables,

@@ -4,7 +4,7 @@
 
 use super::recovery::cannot_read;
 use crate::store::file::{Files, Open, SyncSite, stamped};
-use campanile_actors::ports::{Manifest, Part, PartRef, StoreError};
+use campanile_ports::{Manifest, Part, PartRef, StoreError};
 use campanile_schema::ids::ShardId;
 use std::{
     collections::BTreeSet,

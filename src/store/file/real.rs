@@ -1,7 +1,7 @@
 //! Files of the operating system.
 
 use super::{File, Files, Lock, Open, SyncSite};
-use crate::private;
+use campanile_ports::private;
 use rustix::fs::{FallocateFlags, FlockOperation};
 use std::{
     fs, io,

@@ -2,7 +2,7 @@
 //! one is refused. Replaced by: write a new file, sync it, rename it over the old one, sync the directory.
 
 use super::{Files, Open, SyncSite, read_whole};
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::limits;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{io, path::Path};

@@ -19,7 +19,7 @@ use self::{
     tables::MemoryTables,
 };
 use crate::store::progress::Progress;
-use campanile_actors::ports::{DiskRoom, Manifest, Opened, Part, Position, StoreError};
+use campanile_ports::{DiskRoom, Manifest, Opened, Part, Position, StoreError};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     ids::{ClusterId, SessionId, ShardId},

@@ -7,8 +7,8 @@ use super::{
     weather::{Kind, Lost},
 };
 use crate::store::samples::wait;
-use campanile_actors::ports::Leases;
 use campanile_core::ownership::{Hints, Output, Ownership, Settings, replay::SpanEnd, store::Answer};
+use campanile_ports::Leases;
 use campanile_schema::ids::{SessionId, ShardId};
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use super::{MemoryStore, faults::Op};
 use crate::store::tables::{Tables, TenantList};
-use campanile_actors::ports::{
+use campanile_ports::{
     DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots,
     StoreError, ViewBatch, Views,
 };

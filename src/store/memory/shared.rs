@@ -9,12 +9,12 @@ use crate::store::{
     progress::Progress,
     tables::{Tables, TenantList},
 };
-use campanile_actors::ports::{
-    Leases, LedgerRow, Manifest, Part, PartRef, PortFuture, RunPage, Snapshots, StoreError, ViewBatch, Views,
-};
 use campanile_core::ownership::{
     rows::{SessionRow, ShardRow},
     store::{Answer, Batch, Statement},
+};
+use campanile_ports::{
+    Leases, LedgerRow, Manifest, Part, PartRef, PortFuture, RunPage, Snapshots, StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     format::Formats,

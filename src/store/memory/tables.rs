@@ -1,7 +1,7 @@
 //! The read model in maps.
 
 use crate::store::tables::{Ended, EndedRuns, Stored, StoredRows, Tables, TenantList, discarded, stored_run};
-use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},
     limits,

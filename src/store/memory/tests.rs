@@ -6,7 +6,7 @@ use super::{
     faults::{Fault, Op},
 };
 use crate::store::samples::{at, batch, run, wait};
-use campanile_actors::ports::{Journal, LocalViews, Manifest, Position, Row, Snapshots, StoreError, Views};
+use campanile_ports::{Journal, LocalViews, Manifest, Position, Row, Snapshots, StoreError, Views};
 use campanile_schema::{
     ids::{ClusterId, Epoch, RunId, ShardId},
     record::RunState,

@@ -2,7 +2,7 @@
 
 use super::*;
 use campanile::store::archive::ArchiveWriter;
-use campanile_actors::ports::{Position, Row};
+use campanile_ports::{Position, Row};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     ids::{ClusterId, JobId, RunId, Token},

@@ -8,11 +8,11 @@ use campanile::{
     store::memory::MemoryStore,
 };
 use campanile_actors::{
-    ports::{Clock, Opened, SecretOwner, Secrets},
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
 };
 use campanile_client::{Client, Executor, executor::ExecutorBuilder};
+use campanile_ports::{Clock, Opened, SecretOwner, Secrets};
 use campanile_schema::{
     error::ApiError,
     ids::{ClusterId, ExecutorSession},

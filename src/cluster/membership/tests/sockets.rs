@@ -4,7 +4,8 @@ use super::{
     super::{Me, Members, Membership, Options},
     world::{KEY, Start},
 };
-use crate::{clock::SystemClock, cluster::node_id, secrets::KeyRing};
+use crate::{cluster::node_id, secrets::KeyRing};
+use campanile_ports::clock::SystemClock;
 use campanile_schema::ids::SessionId;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;

@@ -5,7 +5,7 @@ use crate::store::{
     archive::record::LogOf,
     tables::{Ended, EndedRuns},
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{
     limits::{ARCHIVE_ROWS, HISTORY_BLOCK_BYTES, HISTORY_LOG_BLOCK_BYTES},
     record::RunRecord,

@@ -3,8 +3,7 @@
 //! A file has its name only when it is whole and on the disk; before, it is `NAME.partial`, which no reader looks at.
 
 use super::Day;
-use crate::private;
-use campanile_actors::ports::StoreError;
+use campanile_ports::{StoreError, private};
 use std::{
     ffi::OsString,
     fs::{self, File},
@@ -104,7 +103,7 @@ impl Unnamed {
         let named = || {
             file.sync_all()?;
             #[cfg(feature = "faults")]
-            campanile_actors::faults::point("history_name");
+            campanile_ports::faults::point("history_name");
             fs::hard_link(&self.partial, &self.path)?;
             File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()
         };

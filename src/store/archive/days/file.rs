@@ -6,7 +6,7 @@ use crate::store::archive::{
     reader::{Subject, damaged, unreadable},
     record::{DayHead, LogOf, Record, Totals},
 };
-use campanile_actors::ports::{Row, StoreError};
+use campanile_ports::{Row, StoreError};
 use campanile_schema::{ids::RunId, limits::ARCHIVE_BLOCK_BYTES, record::RunRecord};
 use std::{borrow::Borrow, fs::File, os::unix::fs::FileExt, path::Path, sync::Arc, vec};
 

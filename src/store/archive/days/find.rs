@@ -8,7 +8,7 @@ use super::{
     place,
 };
 use crate::store::archive::record::LogOf;
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{
     ids::{JobId, RunId},
     record::{RunRecord, RunState},

@@ -10,7 +10,7 @@ use super::{
     place,
 };
 use crate::store::archive::record::{DAY_FORMAT, DayHead, LogOf};
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{format::FormatRow, ids::RunId, record::RunRecord};
 use std::{collections::HashSet, fs::File, io::BufWriter, path::PathBuf};
 
@@ -117,7 +117,7 @@ impl DaySink for Keeper {
         if self.open.as_ref().is_none_or(|open| open.kept.day != day) {
             self.finish();
             #[cfg(feature = "faults")]
-            campanile_actors::faults::point("history_day");
+            campanile_ports::faults::point("history_day");
             self.open = Some(self.begin(day));
         }
         let Some(open) = &mut self.open else { return Ok(()) };

@@ -29,7 +29,7 @@ use crate::store::{
     archive::record::{DAY_FORMAT, DayHead},
     tables::EndedRuns,
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{format::FormatRow, limits::HISTORY_CLOSED_AFTER_MS, record::RunRecord};
 use std::{io::Write, ops::Range};
 

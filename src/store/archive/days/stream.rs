@@ -5,7 +5,7 @@ use crate::store::archive::{
     reader::{Blocks, Subject},
     record::{DAY_FORMAT, DayHead, Record, Totals},
 };
-use campanile_actors::ports::{Row, StoreError};
+use campanile_ports::{Row, StoreError};
 use campanile_schema::record::RunRecord;
 use std::{io::Read, sync::Arc};
 

@@ -5,7 +5,7 @@ use crate::store::archive::{
     record::{DayHead, LogOf, Record, Totals},
     writer::BlockWriter,
 };
-use campanile_actors::ports::{Row, StoreError};
+use campanile_ports::{Row, StoreError};
 use campanile_schema::{ids::RunId, record::RunRecord};
 use std::io::Write;
 

@@ -8,7 +8,7 @@ mod shape;
 mod text;
 
 use super::{connection, dialect, error, format, options::CqlOptions};
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use lock::{Lock, lwt};
 use scylla::{
     client::session::Session,

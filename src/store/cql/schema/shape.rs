@@ -3,7 +3,7 @@
 
 use super::text::{MIGRATIONS, foundation, statements};
 use crate::store::cql::{CqlOptions, dialect::Dialect, error};
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use scylla::client::session::Session;
 use std::collections::BTreeMap;
 

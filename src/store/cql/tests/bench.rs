@@ -5,11 +5,11 @@ use crate::store::{
     cql::CqlStore,
     samples::{at, fired, scheduled},
 };
-use campanile_actors::ports::{Leases, Part, Row, Snapshots, ViewBatch, Views};
 use campanile_core::ownership::{
     rows::{Nonce, SessionRow, SessionState},
     store::{Answer, Statement},
 };
+use campanile_ports::{Leases, Part, Row, Snapshots, ViewBatch, Views};
 use campanile_schema::{
     frame,
     ids::{SLOTS, SessionId, ShardId},

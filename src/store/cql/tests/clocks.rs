@@ -3,11 +3,11 @@
 
 use super::{on_runtime, session_row, shared};
 use crate::store::cql::connection;
-use campanile_actors::ports::Leases;
 use campanile_core::ownership::{
     rows::SessionRow,
     store::{Answer, Statement},
 };
+use campanile_ports::Leases;
 use campanile_schema::ids::SessionId;
 use scylla::DeserializeRow;
 

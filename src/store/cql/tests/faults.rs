@@ -2,11 +2,11 @@
 
 use super::{CqlStore, on_runtime, open, options, server::Server, session_row};
 use crate::store::samples::{at, batch, run};
-use campanile_actors::ports::{Leases, Row, StoreError, Views};
 use campanile_core::ownership::{
     rows::SessionRow,
     store::{Answer, Statement},
 };
+use campanile_ports::{Leases, Row, StoreError, Views};
 use campanile_schema::{
     ids::{RunId, SessionId},
     record::RunState,

@@ -5,8 +5,8 @@ use crate::store::{
     cql::connection,
     samples::{at, batch, run},
 };
-use campanile_actors::ports::{Leases, Row, Views};
 use campanile_core::ownership::store::{Answer, Statement};
+use campanile_ports::{Leases, Row, Views};
 use campanile_schema::{ids::SessionId, record::RunState};
 use std::{
     fs,

@@ -5,7 +5,7 @@ use crate::store::{
     cql::connection,
     samples::{at, fired, ledger, run, scheduled, wait},
 };
-use campanile_actors::ports::{Row, RunPage, ViewBatch, Views};
+use campanile_ports::{Row, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, SLOTS, ShardId},
     record::{RunRecord, RunState},

@@ -1,8 +1,8 @@
 //! What lanes cost; what they mean is in `store/conformance`.
 
 use super::{another, on_runtime};
-use campanile_actors::ports::Leases;
 use campanile_core::ownership::store::{Answer, Statement};
+use campanile_ports::Leases;
 
 #[test]
 #[ignore = "needs a CQL server: make test-cql"]

@@ -2,7 +2,7 @@
 
 use super::{CqlOptions, CqlStore, on_runtime, schema, shared};
 use crate::store::cql::connection;
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use std::time::Duration;
 
 /// A server needs its time for tables.

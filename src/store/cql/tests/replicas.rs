@@ -6,11 +6,11 @@ use crate::store::{
     cql::connection,
     samples::{at, batch, run},
 };
-use campanile_actors::ports::{Leases, Row, StoreError, ViewBatch, Views};
 use campanile_core::ownership::{
     rows::SessionRow,
     store::{Answer, Statement},
 };
+use campanile_ports::{Leases, Row, StoreError, ViewBatch, Views};
 use campanile_schema::{
     ids::{RunId, SessionId, ShardId},
     record::RunState,

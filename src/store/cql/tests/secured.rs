@@ -2,7 +2,7 @@
 
 use super::{CqlOptions, CqlStore, CqlTls, on_runtime, options, schema, server::Server, shared};
 use crate::store::cql::connection;
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use std::{
     fs,

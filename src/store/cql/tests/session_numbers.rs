@@ -1,7 +1,7 @@
 //! Numbers of sessions: never one twice.
 
 use super::{on_runtime, shared};
-use campanile_actors::ports::Leases;
+use campanile_ports::Leases;
 use std::collections::BTreeSet;
 
 #[test]

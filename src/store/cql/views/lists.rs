@@ -9,7 +9,7 @@ use super::{
     read::{DOING, Filling, buckets, decode, records},
 };
 use crate::store::tables::fired;
-use campanile_actors::ports::{LedgerRow, RunPage, StoreError};
+use campanile_ports::{LedgerRow, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},
     limits,

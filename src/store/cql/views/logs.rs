@@ -5,7 +5,7 @@ use super::super::{
     connection::{Connection, Kind},
     error,
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{ids::RunId, limits};
 use scylla::response::PagingState;
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ pub use logs::Logs;
 use super::CqlStore;
 use super::{connection::Kind, error};
 use crate::store::tables::TenantList;
-use campanile_actors::ports::{LedgerRow, PortFuture, RunPage, ViewBatch, Views};
+use campanile_ports::{LedgerRow, PortFuture, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     record::RunRecord,

@@ -7,7 +7,7 @@ use super::{
     write::list_name,
 };
 use crate::store::tables::TenantList;
-use campanile_actors::ports::{RunPage, StoreError};
+use campanile_ports::{RunPage, StoreError};
 use campanile_schema::{
     frame,
     ids::{JobId, RunId},

@@ -15,7 +15,7 @@ use super::{
     },
 };
 use crate::store::tables::{TenantList, discarded, failed, fired, is_listed_by_fire};
-use campanile_actors::ports::{LedgerRow, Row, StoreError, ViewBatch};
+use campanile_ports::{LedgerRow, Row, StoreError, ViewBatch};
 use campanile_schema::{
     frame,
     ids::{JobId, RunId, ShardId},

@@ -3,7 +3,7 @@
 
 use super::super::{EmbeddedOptions, EmbeddedStore};
 use crate::store::samples::{at, batch, journal_batch, ledger, run, wait};
-use campanile_actors::ports::{Journal, LocalViews, Position, Row, Views};
+use campanile_ports::{Journal, LocalViews, Position, Row, Views};
 use campanile_schema::record::RunState;
 use std::time::Instant;
 

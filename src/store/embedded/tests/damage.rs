@@ -7,7 +7,7 @@ use crate::store::{
     file::{Files, Open, SyncSite, crash::CrashFiles},
     samples::{at, batch, journal_batch, wait},
 };
-use campanile_actors::ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
+use campanile_ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
 use campanile_schema::ids::{Epoch, ShardId};
 use std::{
     collections::BTreeSet,

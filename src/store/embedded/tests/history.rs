@@ -10,7 +10,7 @@ use crate::{
         samples::{at, batch, ledger, reopened, run, wait},
     },
 };
-use campanile_actors::ports::{Journal, LocalViews, Position, Row, StoreError, Views};
+use campanile_ports::{Journal, LocalViews, Position, Row, StoreError, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     record::RunState,

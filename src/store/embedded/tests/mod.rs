@@ -11,7 +11,7 @@ mod world;
 
 use super::*;
 use crate::store::samples::{at, batch, journal_batch, run, wait};
-use campanile_actors::ports::{Journal, LocalViews, Row, Views};
+use campanile_ports::{Journal, LocalViews, Row, Views};
 use campanile_schema::record::RunState;
 
 fn options(dir: &Path) -> EmbeddedOptions {

@@ -7,10 +7,8 @@ use crate::store::{
     conformance::options,
     samples::{at, batch, ledger, run, session, wait},
 };
-use campanile_actors::{
-    maintenance::Retention,
-    ports::{LocalViews, Row, Views},
-};
+use campanile_actors::maintenance::Retention;
+use campanile_ports::{LocalViews, Row, Views};
 use campanile_schema::{
     ids::{JobId, RunId},
     record::{RunRecord, RunState},

@@ -11,7 +11,7 @@ use crate::store::{
     archive::days::{self, ArchiveDirectory, Keeper},
     samples::{at, batch, ledger, run, wait},
 };
-use campanile_actors::ports::{LocalViews, Row, Views};
+use campanile_ports::{LocalViews, Row, Views};
 use campanile_schema::record::RunState;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

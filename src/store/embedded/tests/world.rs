@@ -10,7 +10,7 @@ use crate::store::{
     file::{SyncSite, crash::CrashFiles},
     samples::{batch, wait},
 };
-use campanile_actors::ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
+use campanile_ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 

@@ -45,7 +45,7 @@ mod tests {
         samples::{at, ledger},
         tables::Tables,
     };
-    use campanile_actors::ports::Row;
+    use campanile_ports::Row;
 
     #[test]
     fn compaction_removes_what_retention_passed_and_nothing_else() {

@@ -8,7 +8,7 @@ use super::{
     staging::Table,
 };
 use crate::store::tables::{self, EndedRuns, Stored, StoredRows, stored_run};
-use campanile_actors::ports::{LedgerRow, Row, StoreError};
+use campanile_ports::{LedgerRow, Row, StoreError};
 use campanile_schema::{ids::RunId, record::RunRecord};
 use std::{collections::BTreeSet, iter, ops::Bound, sync::Arc};
 
@@ -122,7 +122,7 @@ mod tests {
         samples::{at, run, scheduled},
         tables::{Ended, Tables},
     };
-    use campanile_actors::ports::Row;
+    use campanile_ports::Row;
     use campanile_schema::record::RunState;
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::keys;
 use crate::store::tables::fired;
-use campanile_actors::ports::LedgerRow;
+use campanile_ports::LedgerRow;
 use campanile_schema::{
     event::{LedgerEntry, Outcome},
     ids::{JobId, RunId},

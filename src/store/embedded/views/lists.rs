@@ -2,7 +2,7 @@
 
 use super::{Db, keys, ledger_from, merged::Merged, staging::Table, write};
 use crate::store::tables::{SHORT_RUN_MS, TenantList};
-use campanile_actors::ports::{LedgerRow, RunPage, StoreError};
+use campanile_ports::{LedgerRow, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},
     limits,

@@ -1,7 +1,7 @@
 //! Output of attempts, chunk by chunk, each keyed by the byte at which it begins.
 
 use super::{Db, keys};
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{ids::RunId, limits};
 
 /// Appends a chunk; what goes beyond the limit of an attempt is dropped and counted.

@@ -1,6 +1,6 @@
 //! Rows of two tables as one list.
 
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use std::{cmp::Ordering, iter::Peekable};
 
 type Read<T> = Result<T, StoreError>;

@@ -28,7 +28,7 @@ pub use open::FjallSource;
 pub use open::copy_flushed_to;
 
 use crate::store::tables::{EndedRuns, StoredRows, Tables, TenantList};
-use campanile_actors::ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     frame,
     ids::{JobId, RunId},

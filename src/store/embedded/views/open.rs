@@ -10,7 +10,7 @@ use crate::store::{
     embedded::{EmbeddedOptions, history::TableSource},
     tables::{SHORT_RUN_MS, Tables},
 };
-use campanile_actors::ports::{Position, StoreError};
+use campanile_ports::{Position, StoreError};
 use fjall::{
     Database, Keyspace, KeyspaceCreateOptions,
     compaction::Leveled,
@@ -150,7 +150,7 @@ fn empty_journal(views: &Path) -> io::Result<()> {
             fs::remove_file(path)?;
         }
     }
-    crate::private::options().create(true).truncate(true).open(views.join("0.jnl")).map(drop)
+    campanile_ports::private::options().create(true).truncate(true).open(views.join("0.jnl")).map(drop)
 }
 
 /// Opens or makes both databases.

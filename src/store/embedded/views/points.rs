@@ -1,7 +1,7 @@
 //! Look-ups of one row.
 
 use super::{Db, keys, staging::Table};
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::ids::{JobId, RunId};
 
 /// The run of a caller's key.

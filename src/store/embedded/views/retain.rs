@@ -2,7 +2,7 @@
 
 use super::{Db, keys, packs, points, staging::Table, stretch::Writes, write};
 use crate::store::tables::is_listed_by_fire;
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use campanile_schema::{limits, record::RunRecord};
 use std::{
     ops::Bound,
@@ -99,7 +99,7 @@ mod tests {
         samples::{at, fired, run, scheduled},
         tables::Tables,
     };
-    use campanile_actors::ports::Row;
+    use campanile_ports::Row;
     use campanile_schema::{
         frame,
         ids::{JobId, RunId},

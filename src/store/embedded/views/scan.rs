@@ -5,7 +5,7 @@ use super::{
     staging::Table,
     stretch::{StagedRow, Stretch},
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use fjall::Slice;
 use std::{
     ops::{Bound, Deref},

@@ -9,7 +9,7 @@ use super::{
     scan::{StagedRows, Way},
     stretch::{StagedRow, Stretch, Writes},
 };
-use campanile_actors::ports::StoreError;
+use campanile_ports::StoreError;
 use fjall::{Keyspace, Slice};
 use parking_lot::{Mutex, RwLock};
 use std::{

@@ -8,7 +8,7 @@
 
 use super::{Db, fires, keys, packs, staging::Table, stretch::Writes};
 use crate::store::tables::{TenantList, discarded, failed, is_listed_by_fire};
-use campanile_actors::ports::{LedgerRow, Position, Row, StoreError};
+use campanile_ports::{LedgerRow, Position, Row, StoreError};
 use campanile_schema::{frame, record::RunRecord};
 
 const POSITION: &[u8] = b"position";

@@ -1,7 +1,6 @@
 //! The operating system's clocks, and the reading that is kept between starts.
 
-use crate::private;
-use campanile_actors::ports::Clock;
+use crate::{Clock, private};
 use campanile_core::clock::Saved;
 use rustix::time::{ClockId, clock_gettime};
 use std::{fs, io, path::Path};
