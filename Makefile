@@ -13,6 +13,8 @@ CARGO ?= cargo
 # What is built for tests: every crate, programs and tests together, so that all share one choice of features.
 TESTED := --workspace --features campanile/faults
 RUNS := target/runs
+# Tests of the CQL store on a real server, at least.
+CQL_TESTS := 18
 
 POWERCUT_SEEDS ?= 1000
 OWNERSHIP_SEEDS ?= 10000
@@ -198,7 +200,7 @@ test: ## Every test, with short forms of powercut and kill9, and all workloads i
 
 # Our crates as a release has them: without the feature `faults`, without the assertions and overflow checks of the dev profile. What
 # they depend on is taken from the tests' build, as far as it has the same features: a whole release build takes 19 minutes of CPU.
-AS_SHIPPED := $(foreach crate,schema core actors client,campanile-$(crate)) campanile
+AS_SHIPPED := $(foreach crate,schema core ports actors client security store archive cluster actions jobfiles serve,campanile-$(crate)) campanile
 AS_SHIPPED := $(foreach crate,$(AS_SHIPPED),$(foreach set,debug-assertions=false overflow-checks=false,--config profile.dev.package.$(crate).$(set)))
 
 test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tokens, a real executor, kill -9, checks (CAMPANILE_BIN: any program)
@@ -251,7 +253,11 @@ test-cql: ## The CQL store on a real server: Apache Cassandra, which is installe
 	need $(BUILD_NEEDS) $(CQL_NEEDS)
 	$(rust)
 	deploy/cassandra/cassandra.sh prepare
-	$(CARGO) test $(TESTED) --lib cql -- --ignored --skip bench
+	ran=$$(mktemp)
+	$(CARGO) test $(TESTED) --lib cql -- --ignored --skip bench 2>&1 | tee "$$ran"
+	passed=$$(sed -n 's/^test result: ok\. \([0-9]*\) passed.*/\1/p' "$$ran" | awk '{n += $$1} END {print n + 0}'); rm -f "$$ran"
+	# A filter that finds nothing is green, too.
+	[ "$$passed" -ge $(CQL_TESTS) ] || { echo "only $$passed tests ran on the CQL server; there are at least $(CQL_TESTS)" >&2; exit 1; }
 	$(CARGO) test $(TESTED) --test cluster -- --ignored migrate_cql::
 
 bench-cql: ## Figures of the CQL store on one server of this machine, and of other layouts of its rows (LAYOUT_SECONDS); some six minutes
@@ -497,7 +503,7 @@ bench-core: ## Figures of parts: decisions and schedules, the embedded store's j
 	need $(BUILD_NEEDS)
 	$(rust)
 	$(CARGO) run --release -p campanile-core --example bench_core
-	$(CARGO) test --release -p campanile --lib store_bench -- --ignored --nocapture --test-threads=1
+	$(CARGO) test --release -p campanile-store --lib store_bench -- --ignored --nocapture --test-threads=1
 
 clean-runs: ## Removes what kill9, bench and others left
 	@rm -rf $(RUNS)

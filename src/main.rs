@@ -11,15 +11,15 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     // Before anything else: an attempt's shim is this binary too, and must stay small.
     if let Some(argument) = std::env::args_os().nth(1) {
-        if argument == campanile::command::SHIM_ARGUMENT {
+        if argument == campanile_actions::command::SHIM_ARGUMENT {
             // Files of commands are made as by whoever started the executor.
             if let Some(mask) = std::env::args().nth(2) {
                 campanile_ports::private::restore(&mask);
             }
-            return campanile::command::shim_main();
+            return campanile_actions::command::shim_main();
         }
-        if argument == campanile::command::CONFINE_ARGUMENT {
-            return campanile::command::confine_main();
+        if argument == campanile_actions::command::CONFINE_ARGUMENT {
+            return campanile_actions::command::confine_main();
         }
     }
     campanile::cli::main()

@@ -7,12 +7,13 @@ use super::{
     progress::{Progress, Unit},
     remote::Remote,
 };
-use crate::{manifest, text};
+use campanile_jobfiles::manifest;
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, ApplyOutcome, FieldChange, ManifestFile, PlanAction, PlanItem, PlanView},
     error::ErrorCode,
     payload::Payload,
 };
+use campanile_security::text;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{

@@ -8,8 +8,8 @@ use super::{
     progress::{Progress, Unit},
     remote::Remote,
 };
-use crate::api::Problem;
 use campanile_schema::{error::ErrorCode, limits::BULK_LINE_BYTES};
+use campanile_serve::api::Problem;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -86,7 +86,8 @@ pub(super) fn plan(file: &Path, remote: &Remote) -> Result<(), Failure> {
         if lines.is_empty() {
             break;
         }
-        let spec = |line: &str| crate::api::parse_json(line.as_bytes()).map_err(|e| Failure::usage(e.message));
+        let spec =
+            |line: &str| campanile_serve::api::parse_json(line.as_bytes()).map_err(|e| Failure::usage(e.message));
         let count = lines.len() as u64;
         let together: Result<Vec<Value>, Failure> = lines.iter().map(|(_, line)| spec(line)).collect();
         if together.and_then(|specs| planned::judged(remote, specs)).is_ok() {
@@ -126,8 +127,8 @@ fn some_lines(mut input: impl BufRead, number: &mut u64) -> std::io::Result<Line
             let told = format!("line {number} has more than {BULK_LINE_BYTES} bytes");
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, told));
         }
-        if *number == 1 && crate::text::unmarked(&line).len() < line.len() {
-            line = crate::text::unmarked(&line).to_owned();
+        if *number == 1 && campanile_security::text::unmarked(&line).len() < line.len() {
+            line = campanile_security::text::unmarked(&line).to_owned();
         }
         if !line.trim().is_empty() {
             bytes += line.len();

@@ -7,7 +7,8 @@ use super::{
     output::{self, Format},
     remote::Remote,
 };
-use crate::{cluster::keys::Authority, config::Config};
+use crate::config::Config;
+use campanile_cluster::keys::Authority;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

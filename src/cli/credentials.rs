@@ -4,11 +4,11 @@ use super::{
     failure::Failure,
     output::{self, Format},
 };
-use crate::{
+use campanile_ports::private;
+use campanile_security::{
     auth::{Caller, Role, check_with, new_token, token_line},
     secrets::new_key_line,
 };
-use campanile_ports::private;
 use serde_json::json;
 use std::{
     io::Write,

@@ -1,12 +1,13 @@
 //! The jobs of `campanile dev`: one of each kind of thing that can happen. Made once; at a restart they are found.
 
 use super::failure::Failure;
-use crate::{auth::Caller, ops::Operations};
 use campanile_schema::{
     error::ErrorCode,
     job::{Action, Backoff, ConcurrencyPolicy, Dialect, JobSpec, RetryPolicy, Trigger},
     view::ReasonBody,
 };
+use campanile_security::auth::Caller;
+use campanile_serve::ops::Operations;
 use serde_json::json;
 
 const TENANT: &str = "default";

@@ -14,16 +14,17 @@ use super::{
     },
 };
 use crate::{
-    auth::{Authenticator, Caller, Role, new_token},
     config::Config,
-    executor,
-    http_action::Outbound,
     node::{Node, NodeOptions},
-    ops::Operations,
-    secrets::{KeyRing, new_key_line},
-    tls::Ports,
     zones,
 };
+use campanile_actions::{executor, http_action::Outbound};
+use campanile_security::{
+    auth::{Authenticator, Caller, Role, new_token},
+    secrets::{KeyRing, new_key_line},
+    tls::Ports,
+};
+use campanile_serve::ops::Operations;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},

@@ -7,12 +7,11 @@ use super::{
     remote::{Connection, Remote},
     server::{environment, on_runtime},
 };
-use crate::{
-    auth::Authenticator, cluster::gateway::TlsFiles, config::Config, secrets::KeyRing, store::cql::schema, tls::Age,
-    zones,
-};
+use crate::{config::Config, zones};
 use campanile_actors::room::{FREE_LEAST_BYTES, Short};
 use campanile_schema::time::Timestamp;
+use campanile_security::{auth::Authenticator, secrets::KeyRing, tls::Age};
+use campanile_store::cql::schema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
@@ -308,7 +307,7 @@ fn cluster(config: &Config, found: &mut Findings) {
         }
     }
     if config.cluster.is_on() {
-        match TlsFiles::of(&config.cluster).check(&config.cluster.name) {
+        match config.cluster.tls_files().check(&config.cluster.name) {
             Ok(()) => found.ok("certificates", "those of the gateway can be used"),
             Err(why) => found.fail("certificates", why, "see [cluster] tls_cert_file, tls_key_file, tls_ca_file"),
         }

@@ -9,16 +9,14 @@ use super::{
     output::{self, Format},
     remote::Remote,
 };
-use crate::{
-    manifest::{self, differences},
-    ops::apply::LABELS,
-    text,
-};
+use campanile_jobfiles::manifest::{self, differences};
 use campanile_schema::{
     apply::ManifestFile,
     job::{JobStatus, JobView},
     payload::Payload,
 };
+use campanile_security::text;
+use campanile_serve::ops::apply::LABELS;
 use serde_json::json;
 use std::{
     fs,

@@ -1,11 +1,8 @@
 //! `campanile executor`: takes COMMAND and HTTP attempts of a pool from one or several nodes.
 
 use super::{failure::Failure, logging, output, private, remote::Connection, server};
-use crate::{
-    config::{LogFormat, LogSection},
-    executor,
-    http_action::Outbound,
-};
+use crate::config::{LogFormat, LogSection};
+use campanile_actions::{executor, http_action::Outbound};
 use campanile_client::{ExecutorHandle, Tls};
 use campanile_schema::{
     error::ErrorCode,

@@ -5,11 +5,9 @@ use super::{
     output::{self, Format},
     remote::Remote,
 };
-use crate::{
-    manifest::{self, JobManifest},
-    ops::apply::{LABEL_OWNER, LABELS},
-};
+use campanile_jobfiles::manifest::{self, JobManifest};
 use campanile_schema::job::{JobStatus, JobView};
+use campanile_serve::ops::apply::{LABEL_OWNER, LABELS};
 use serde_json::{Value, json};
 
 #[derive(clap::Args)]

@@ -2,7 +2,6 @@
 //! shows some of it, never slows down for it.
 
 use super::output::{self, machine_zone};
-use crate::{auth::Caller, ops::Operations};
 use campanile_schema::{
     ids::{JobId, RunId},
     job::JobView,
@@ -10,6 +9,8 @@ use campanile_schema::{
     time::Timestamp,
     view::{JobFilter, PageBody, RunView},
 };
+use campanile_security::auth::Caller;
+use campanile_serve::ops::Operations;
 use std::{
     collections::{BTreeMap, VecDeque},
     time::Duration,

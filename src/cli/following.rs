@@ -1,8 +1,8 @@
 //! Events of a node that go on for long: heard one after the other; a broken connection is made again where it broke, for a while.
 
 use super::{failure::Failure, remote::Remote};
-use crate::api::Problem;
 use campanile_schema::error::ErrorCode;
+use campanile_serve::api::Problem;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 

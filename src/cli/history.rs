@@ -6,15 +6,13 @@ use super::{
     remote::Remote,
     store::{failure, now_ms},
 };
-use crate::store::{
-    archive::{
-        LogOf,
-        days::{self, ArchiveDirectory, Day, DayFile, DayPart, DaySink, DayStream, Keeper, Kept},
-    },
-    embedded::{EmbeddedOptions, EmbeddedStore},
-};
+use campanile_archive::days::{self, ArchiveDirectory, Day, DayFile, DayPart, DaySink, DayStream, Keeper, Kept};
 use campanile_ports::StoreError;
 use campanile_schema::{record::RunRecord, time::Timestamp};
+use campanile_store::{
+    archive::LogOf,
+    embedded::{EmbeddedOptions, EmbeddedStore},
+};
 use serde_json::{Value, json};
 use std::{
     fs::File,

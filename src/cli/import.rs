@@ -7,7 +7,7 @@ use super::{
     progress::{Progress, Unit},
     remote::Remote,
 };
-use crate::crontab::{self, Format, ImportOptions, LABEL_FILE, Plan, machine};
+use campanile_jobfiles::crontab::{self, Format, ImportOptions, LABEL_FILE, Plan, machine};
 use campanile_schema::job::JobView;
 use serde_json::{Value, json};
 use std::path::PathBuf;

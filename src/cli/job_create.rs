@@ -7,7 +7,7 @@ use super::{
     progress::{Progress, Unit},
     remote::Remote,
 };
-use crate::text;
+use campanile_security::text;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ pub(super) fn read_specs(file: &Path) -> Result<Vec<Value>, Failure> {
     let text = text.map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     let json = text.trim_start().starts_with(['{', '[']);
     let value: Value = if json {
-        crate::api::parse_json(text.as_bytes())
+        campanile_serve::api::parse_json(text.as_bytes())
             .map_err(|error| Failure::usage(format!("{shown}: {}", error.message)))?
     } else {
         serde_yaml_ng::from_str(&text).map_err(|error| Failure::usage(format!("{shown}: {error}")))?

@@ -1,7 +1,8 @@
 //! A job from flags: the usual ones; a file says all the rest.
 
 use super::failure::Failure;
-use crate::{command::environment::unusable, manifest::Seconds};
+use campanile_core::action::unusable;
+use campanile_jobfiles::manifest::Seconds;
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args, Default)]
@@ -202,16 +203,17 @@ impl JobFlags {
 /// What is JSON goes as JSON, so that values are written into it as JSON needs; all else is text.
 fn body(text: &str) -> Result<Value, Failure> {
     let text = match text.strip_prefix('@') {
-        Some(file) => crate::text::read(file.as_ref(), false)
+        Some(file) => campanile_security::text::read(file.as_ref(), false)
             .map_err(|error| Failure::usage(format!("--body @{file}: {error}")))?,
         None => text.to_owned(),
     };
-    Ok(crate::api::parse_json(text.as_bytes()).unwrap_or(Value::String(text)))
+    Ok(campanile_serve::api::parse_json(text.as_bytes()).unwrap_or(Value::String(text)))
 }
 
 /// `--params`: any JSON.
 pub(super) fn params(text: &str) -> Result<Value, Failure> {
-    crate::api::parse_json(text.as_bytes()).map_err(|error| Failure::usage(format!("--params: {}", error.message)))
+    campanile_serve::api::parse_json(text.as_bytes())
+        .map_err(|error| Failure::usage(format!("--params: {}", error.message)))
 }
 
 fn object(pairs: Vec<(String, String)>) -> Value {

@@ -7,7 +7,7 @@ use super::{
     remote::{Remote, encoded},
     repeat,
 };
-use crate::ops::closest;
+use campanile_jobfiles::suggest::closest;
 use campanile_schema::error::ErrorCode;
 use serde_json::{Value, json};
 

@@ -7,13 +7,7 @@ use super::{
     output::{self, Format},
     remote::Remote,
 };
-use crate::{
-    manifest,
-    ops::{
-        apply::{LABEL_OWNER, LABELS},
-        explained,
-    },
-};
+use campanile_jobfiles::{manifest, suggest::explained};
 use campanile_schema::{
     apply::{ApplyBody, PlanAction, PlanView},
     error::ErrorCode,
@@ -21,6 +15,7 @@ use campanile_schema::{
     payload::Payload,
     replace::ReplacedSpec,
 };
+use campanile_serve::ops::apply::{LABEL_OWNER, LABELS};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

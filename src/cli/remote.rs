@@ -4,11 +4,12 @@ use super::{
     failure::Failure,
     progress::{Progress, Unit},
 };
-use crate::{api::Problem, tls::certificates};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::HTTP_WAIT_MS,
 };
+use campanile_security::tls::certificates;
+use campanile_serve::api::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{

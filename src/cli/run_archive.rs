@@ -6,7 +6,7 @@ use super::{
     run::RUNS,
     store::failure,
 };
-use crate::store::archive::days::{Archive, Wanted};
+use campanile_archive::days::{Archive, Wanted};
 use campanile_schema::{
     ids::{JobId, RunId},
     limits::PAGE_SIZE_MAX,

@@ -6,12 +6,10 @@ use super::{
     server::{environment, on_runtime},
     store::failure,
 };
-use crate::{
-    config::Config,
-    store::cql::{
-        CqlOptions,
-        schema::{self, Report},
-    },
+use crate::config::Config;
+use campanile_store::cql::{
+    CqlOptions,
+    schema::{self, Report},
 };
 use serde_json::json;
 use std::path::PathBuf;

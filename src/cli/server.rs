@@ -2,19 +2,18 @@
 
 use super::{failure::Failure, logging, output, private};
 use crate::{
-    auth::{Authenticator, Caller, Role, new_token},
-    cluster,
     config::Config,
-    executor,
-    home::HomeOptions,
-    http_action::Outbound,
-    node::{Node, NodeOptions},
-    secrets::KeyRing,
-    tls::{Ports, ServingCertificate},
+    node::{self, Node, NodeOptions, home::HomeOptions},
     zones,
 };
+use campanile_actions::{executor, http_action::Outbound};
 use campanile_actors::measure;
 use campanile_client::{ExecutorBuilder, Tls};
+use campanile_security::{
+    auth::{Authenticator, Caller, Role, new_token},
+    secrets::KeyRing,
+    tls::{Ports, ServingCertificate},
+};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::{
     future::Future,
@@ -129,7 +128,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     };
     on_threads(config.node.threads, async {
         let home = if config.cluster.is_on() {
-            HomeOptions::Cluster(Box::new(cluster::join(&config).await.map_err(Failure::here)?))
+            HomeOptions::Cluster(Box::new(node::join(&config).await.map_err(Failure::here)?))
         } else {
             config.store().into()
         };
@@ -220,7 +219,7 @@ pub(super) fn record_metrics() -> Result<PrometheusHandle, Failure> {
         .and_then(PrometheusBuilder::install_recorder)
         .map_err(failed)?;
     measure::describe();
-    crate::measured::at_zero();
+    crate::node::measured::at_zero();
     Ok(handle)
 }
 

@@ -1,10 +1,8 @@
 //! `campanile config ...`.
 
 use super::{failure::Failure, output};
-use crate::{
-    auth::Authenticator,
-    config::{Config, DEFAULT_FILE},
-};
+use crate::config::{Config, DEFAULT_FILE};
+use campanile_security::auth::Authenticator;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

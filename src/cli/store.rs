@@ -7,12 +7,10 @@ use super::{
     remote::{Connection, Remote},
     store_backup, store_migrate, store_restore,
 };
-use crate::store::{
-    archive::{ArchiveReader, Image, Report, Sink, directory, dump},
-    embedded::check,
-};
+use campanile_archive::{Image, Report, Sink, directory, dump};
 use campanile_ports::{Row, StoreError};
 use campanile_schema::ids::RunId;
+use campanile_store::{archive::ArchiveReader, embedded::check};
 use std::{
     fs::File,
     io::{BufReader, BufWriter, Read, Write},

@@ -9,9 +9,10 @@ use super::{
     remote::Remote,
     store::{failure, now_ms},
 };
-use crate::store::archive::{ArchiveReader, Head, Totals, directory};
+use campanile_archive::directory;
 use campanile_ports::{StoreError, private};
 use campanile_schema::time::Timestamp;
+use campanile_store::archive::{ArchiveReader, Head, Totals};
 use serde_json::json;
 use std::{
     fs,

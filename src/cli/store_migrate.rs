@@ -7,11 +7,11 @@ use super::{
     server::on_runtime,
     store::{failure, now_ms, show},
 };
-use crate::store::{
-    archive::{
-        directory,
-        migrate::{Cluster, into_cluster},
-    },
+use campanile_archive::{
+    directory,
+    migrate::{Cluster, into_cluster},
+};
+use campanile_store::{
     cql::{CqlStore, schema},
     embedded::restore::mark_moved,
 };

@@ -5,11 +5,11 @@ use super::{
     output::Format,
     store::{failure, now_ms, open, reading, show},
 };
-use crate::store::archive::{
+use campanile_actors::at_rest::Since;
+use campanile_archive::{
     Report,
     restore::{Restored, Restoring, into_directory},
 };
-use campanile_actors::at_rest::Since;
 use std::{fmt, path::PathBuf};
 
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 const MESSAGES: &str = include_str!("../../tests/fixtures/8f373c3/messages.txt");
 
 /// Name of the variant and bytes of each captured message of a kind; at least one.
-pub(crate) fn captured(kind: &str) -> Vec<(&'static str, Vec<u8>)> {
+pub fn captured(kind: &str) -> Vec<(&'static str, Vec<u8>)> {
     let messages: Vec<_> = MESSAGES
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>())

@@ -1,7 +1,7 @@
 //! This node as the others hear of it: its session, and whether it takes shards.
 
-use super::membership::Membership;
-use crate::home::{self, Announce};
+use crate::membership::Membership;
+use campanile_ports::private;
 use campanile_schema::ids::SessionId;
 use parking_lot::Mutex;
 use std::{
@@ -32,6 +32,16 @@ impl Drop for StoreRuntime {
     }
 }
 
+/// Tells the other members of this node.
+pub trait Announce: Send + Sync + 'static {
+    /// Its session from now on.
+    fn session(&self, session: SessionId);
+    /// It gives its shards away.
+    fn draining(&self);
+    /// It goes: nobody has to find out.
+    fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
 /// See the module's text.
 pub struct Herald {
     dir: PathBuf,
@@ -54,7 +64,7 @@ impl Herald {
     /// From now on, also after a restart.
     pub fn set_cordoned(&self, cordoned: bool) -> io::Result<()> {
         if cordoned {
-            home::put_file(&self.dir, CORDON_FILE, "")?;
+            private::put_file(&self.dir, CORDON_FILE, b"")?;
         } else if let Err(error) = fs::remove_file(self.dir.join(CORDON_FILE))
             && error.kind() != io::ErrorKind::NotFound
         {

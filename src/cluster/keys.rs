@@ -2,7 +2,7 @@
 //!
 //! Whoever runs a cluster for keeps lets its own CA make a certificate for each node; what it must say is the same.
 
-use crate::secrets::new_key_line;
+use campanile_security::secrets::new_key_line;
 use jiff::{ToSpan, Zoned, tz::TimeZone};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,

@@ -236,7 +236,7 @@ fn encoded(reply: &Reply) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::earlier_release::are_read;
+    use crate::earlier_release::are_read;
 
     #[test]
     fn questions_and_replies_of_an_earlier_release_are_read() {

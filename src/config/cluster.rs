@@ -1,8 +1,9 @@
 //! What may stand in `[cluster]`.
 
 use super::ClusterSection;
+use campanile_cluster::gateway::TlsFiles;
 use campanile_schema::limits::{CLUSTER_NAME_CHARS, CLUSTER_SEEDS, RPC_ADVERTISE_BYTES};
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::PathBuf};
 
 /// Beats that fit into a lease at least: one may be lost, and one may be late.
 const BEATS_PER_LEASE: u32 = 3;
@@ -30,6 +31,15 @@ impl ClusterSection {
     pub fn reached_at(&self, listen: SocketAddr) -> SocketAddr {
         let ip = if listen.ip().is_unspecified() { self.gossip_at().ip() } else { listen.ip() };
         SocketAddr::new(ip, listen.port())
+    }
+
+    /// Files of the mutual TLS between nodes.
+    pub fn tls_files(&self) -> TlsFiles {
+        TlsFiles {
+            certificate: PathBuf::from(&self.tls_cert_file),
+            key: PathBuf::from(&self.tls_key_file),
+            ca: PathBuf::from(&self.tls_ca_file),
+        }
     }
 
     pub(super) fn rules(&self) -> Vec<Rule> {

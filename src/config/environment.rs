@@ -1,6 +1,6 @@
 //! Settings from variables of the environment.
 
-use crate::ops::closest;
+use campanile_jobfiles::suggest::closest;
 use toml::{Table, Value};
 
 /// The value in the type that the setting has.

@@ -133,3 +133,17 @@ fn shards_suit_the_store_unless_they_are_set() {
     let set = load("[node]\nshards = 64\n[cql]\ncontact_points = \"db:9042\"\n", &[]).unwrap();
     assert_eq!((set.store().shards, set.cql().unwrap().shards), (64, 64));
 }
+
+/// What the store advises an operator whose history is damaged (`store/embedded/history.rs`).
+#[test]
+fn the_loss_of_history_is_accepted_by_file_and_environment() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("campanile.toml");
+    std::fs::write(&file, "[history]\naccept_loss = true\n").unwrap();
+    let from_file = Config::load(Some(&file), []).unwrap();
+    let variable = ("CAMPANILE_HISTORY__ACCEPT_LOSS".to_owned(), "true".to_owned());
+    let from_environment = Config::load(None, [variable]).unwrap();
+    assert!(from_file.store().accept_history_loss);
+    assert!(from_environment.store().accept_history_loss);
+    assert!(!Config::default().store().accept_history_loss);
+}

@@ -1,7 +1,7 @@
 //! What may stand in `[tls]`, and what it makes of the ports.
 
 use super::{TlsSection, cluster::Rule};
-use crate::tls::{Files, Ports, ServingCertificate};
+use campanile_security::tls::{Files, Ports, ServingCertificate};
 use std::path::PathBuf;
 
 impl TlsSection {

@@ -13,23 +13,18 @@
 //!
 //! **Never:** it writes no file, and does not look at jobs without its label.
 //!
-//! Files: `look` the directory as it is; `read` files to jobs; `state` what is told of it.
+//! Files: `look` the directory as it is; `read` files to jobs.
 
 mod look;
 mod read;
-mod state;
 
-pub use state::FilesState;
-
-use crate::{
-    auth::{Caller, Role},
-    ops::{Operations, apply::Gone},
-};
 use campanile_schema::{
     apply::{ApplyOutcome, ManifestProblem},
     error::{ApiError, ErrorCode},
     time::Timestamp,
 };
+use campanile_security::auth::{Caller, Role};
+use campanile_serve::ops::{Operations, apply::Gone};
 use std::{path::PathBuf, time::Duration};
 use tokio::sync::watch::Receiver;
 
@@ -154,6 +149,6 @@ async fn apply(
         return Err(ApiError::new(ErrorCode::IllegalState, failed.join("; ")));
     }
     let now = ops.scheduler.now_ms().ok().map(Timestamp);
-    ops.files.applied(&options.dir, &files, now);
+    ops.files.applied(&options.dir, &files.broken, (files.count, files.jobs()), now);
     Ok(())
 }

@@ -4,16 +4,16 @@ use super::{
     FilesOptions,
     look::{Kind, Looked},
 };
-use crate::{
+use campanile_jobfiles::{
     crontab::{self, ImportOptions, machine},
     manifest,
-    ops::apply::{LABEL_FILE, LABELS, Set, Wanted},
-    text,
 };
 use campanile_schema::{
     apply::{ManifestFile, ManifestProblem},
     limits::MANIFEST_FILE_BYTES,
 };
+use campanile_security::text;
+use campanile_serve::ops::apply::{LABEL_FILE, LABELS, Set, Wanted};
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,

@@ -3,7 +3,7 @@
 
 use crate::command_support;
 
-use campanile::command::{AttemptEnv, CommandEnd, CommandReport, CommandSpec, Shim, run_with};
+use campanile_actions::command::{AttemptEnv, CommandEnd, CommandReport, CommandSpec, Shim, run_with};
 use command_support::{PATIENCE, alive, attempt, shell, shim, until};
 use std::{
     process::{Command, Stdio},

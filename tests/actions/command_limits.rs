@@ -1,9 +1,8 @@
 //! Limits of commands, each really hit: what the system does, and what is told of it.
 
-use crate::command_support;
-use crate::program;
+use crate::{command_support, program};
 
-use campanile::command::{CommandEnd, CommandSpec, Shim};
+use campanile_actions::command::{CommandEnd, CommandSpec, Shim};
 use campanile_schema::job::CommandLimits;
 use command_support::{Done, attempt, run, run_as, shell, shim, words};
 use program::Dev;

@@ -2,7 +2,7 @@
 
 use crate::command_support;
 
-use campanile::command::{AttemptEnv, CommandEnd, CommandReport, CommandSpec, Shim};
+use campanile_actions::command::{AttemptEnv, CommandEnd, CommandReport, CommandSpec, Shim};
 use campanile_schema::{job::CommandLimits, time::Timestamp};
 use command_support::{Done, alive, attempt, run, run_as, shell, shim, until, words};
 use std::collections::BTreeMap;
@@ -157,7 +157,7 @@ async fn a_flood_of_output_ends_when_stopped_and_a_lost_log_does_not_stop_a_comm
     let (log, chunks) = tokio::sync::mpsc::channel(1);
     drop(chunks);
     let spec = shell("head -c 3000000 /dev/zero; exit 4");
-    let report = campanile::command::run_with(&shim(), spec, attempt(), stopped, log).await;
+    let report = campanile_actions::command::run_with(&shim(), spec, attempt(), stopped, log).await;
     assert_eq!(report.end, CommandEnd::Exited { code: 4 });
 
     let (stop, stopped) = tokio::sync::watch::channel(false);
@@ -168,7 +168,7 @@ async fn a_flood_of_output_ends_when_stopped_and_a_lost_log_does_not_stop_a_comm
         while chunks.recv().await.is_some() {}
     };
     let shim = shim();
-    let running = campanile::command::run_with(&shim, words(&["yes"]), attempt(), stopped, log);
+    let running = campanile_actions::command::run_with(&shim, words(&["yes"]), attempt(), stopped, log);
     let (report, ()) = tokio::join!(running, stop_at_first_output);
     assert_eq!(report.end, CommandEnd::Stopped);
 }

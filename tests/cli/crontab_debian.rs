@@ -3,7 +3,7 @@
 //! Downloads a handful of packages with `apt-get download`. Where that cannot work (not Debian, no network) the test
 //! fails and says so; `CAMPANILE_SKIP_DEBIAN=1` skips it.
 
-use campanile::crontab::{Format, Import, ImportOptions, import, plan, render};
+use campanile_jobfiles::crontab::{Format, Import, ImportOptions, import, plan, render};
 use campanile_schema::job::{Action, Trigger};
 use std::{
     fs,

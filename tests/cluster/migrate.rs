@@ -1,13 +1,9 @@
 //! A directory of a node alone moves into the store of a cluster.
 
 use super::{SHARDS, Town, executor, spread, support};
-use campanile::store::{
-    archive::{
-        Report, directory,
-        migrate::{Cluster, into_cluster},
-    },
-    embedded::restore::mark_moved,
-    memory::shared::SharedEnd,
+use campanile_archive::{
+    Report, directory,
+    migrate::{Cluster, into_cluster},
 };
 use campanile_ports::StoreError;
 use campanile_schema::{
@@ -16,6 +12,7 @@ use campanile_schema::{
     record::RunState,
     view::{JobFilter, TenantBody, TriggerBody},
 };
+use campanile_store::{embedded::restore::mark_moved, memory::shared::SharedEnd};
 use std::{
     path::{Path, PathBuf},
     sync::atomic::Ordering,

@@ -4,22 +4,20 @@ use super::{
     roads::{Road, Roads},
     support,
 };
-use campanile::{
-    cluster::{
-        desk::Desk,
-        herald::{Herald, StoreRuntime, is_cordoned},
-        membership::{self, Addresses, Membership},
-        peers::GatewayPeers,
-    },
-    home::{Announce, ClusterOptions, HomeOptions},
-    node::{Node, NodeOptions},
-    secrets::KeyRing,
-    store::memory::shared::{SharedEnd, SharedMemory},
+use campanile::node::{
+    Node, NodeOptions,
+    home::{ClusterOptions, HomeOptions},
 };
 use campanile_actors::{
     chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, scheduler::Scheduler, time::AgreedTime,
 };
 use campanile_client::Client;
+use campanile_cluster::{
+    desk::Desk,
+    herald::{Announce, Herald, StoreRuntime, is_cordoned},
+    membership::{self, Addresses, Membership},
+    peers::GatewayPeers,
+};
 use campanile_core::{
     ownership::Settings,
     placement::{Member, NodeId, Owners, Standing, place},
@@ -30,6 +28,8 @@ use campanile_schema::{
     ids::{ClusterId, Epoch, JobId, SessionId, ShardId},
     rpc::executor::{ClusterNodes, NodeAddress},
 };
+use campanile_security::secrets::KeyRing;
+use campanile_store::memory::shared::{SharedEnd, SharedMemory};
 use std::{
     collections::BTreeMap,
     future::Future,
@@ -188,7 +188,7 @@ impl Gossip {
             seeds.push(membership.address().to_string());
         }
         let (mirror, members) = watch::channel(Arc::default());
-        tokio::spawn(campanile::cluster::keep_mirror(membership.members(), mirror, campanile::cluster::owning));
+        tokio::spawn(campanile::node::keep_mirror(membership.members(), mirror, campanile_cluster::owning));
         let known = membership.members();
         let herald = Arc::new(Herald::new(dir.to_owned(), membership, StoreRuntime::default()));
         let desk = Desk::open(known.clone(), chronicle, herald.clone(), GatewayPeers::new(known));
@@ -280,7 +280,7 @@ impl Town {
         let port = Arc::new(end.clone());
         let home = HomeOptions::Cluster(Box::new(ClusterOptions {
             dir: dir.path().to_owned(),
-            lock: campanile::home::lock(dir.path()).unwrap(),
+            lock: campanile::node::home::lock(dir.path()).unwrap(),
             format: FormatRow {
                 event_format: EVENT_FORMAT,
                 wire_format: WIRE_FORMAT,

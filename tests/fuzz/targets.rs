@@ -1,13 +1,12 @@
 //! What is fed, and with what it begins.
 
-use campanile::{
-    api::parse_json,
-    crontab::{self, Format, ImportOptions},
-    manifest,
-};
 use campanile_core::{
     cron::{CronExpr, CronSchedule, describe},
     spec,
+};
+use campanile_jobfiles::{
+    crontab::{self, Format, ImportOptions},
+    manifest,
 };
 use campanile_schema::{
     apply::ManifestFile,
@@ -26,6 +25,7 @@ use campanile_schema::{
     view::{JobFilter, LedgerBody, PreviewBody, ReplaceBody, RunGetBody, RunView, TenantBody, TriggerBody},
     watch::{WatchJobs, WatchRuns},
 };
+use campanile_serve::api::parse_json;
 use std::{fs, path::Path};
 
 /// 2026-11-21T11:00:00Z.

@@ -2,12 +2,6 @@
 //! the read model are in memory and come back as their last flush left them.
 
 use crate::{clock::TestClock, random::Random, story::Story};
-use campanile::store::{
-    embedded::{EmbeddedOptions, EmbeddedStore, TableSource},
-    file::crash::CrashFiles,
-    memory::tables::MemoryTables,
-    tables::Tables,
-};
 use campanile_actors::{
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
@@ -16,6 +10,12 @@ use campanile_ports::{Opened, Position, SecretOwner, Secrets, StoreError};
 use campanile_schema::{
     ids::{ClusterId, SessionId},
     stored::Sealed,
+};
+use campanile_store::{
+    embedded::{EmbeddedOptions, EmbeddedStore, TableSource},
+    file::crash::CrashFiles,
+    memory::tables::MemoryTables,
+    tables::Tables,
 };
 use std::{
     collections::BTreeMap,

@@ -20,7 +20,7 @@ mod story;
 mod verify;
 mod world;
 
-use campanile::store::file::SyncSite;
+use campanile_store::file::SyncSite;
 use std::time::Instant;
 use tokio::{runtime::Runtime, task::JoinSet};
 use world::{Setting, Tally};

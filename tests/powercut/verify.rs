@@ -6,7 +6,6 @@ use crate::{
     ledger,
     model::Job,
 };
-use campanile::store::embedded::EmbeddedStore;
 use campanile_actors::scheduler::Scheduler;
 use campanile_ports::{LedgerRow, Views};
 use campanile_schema::{
@@ -16,6 +15,7 @@ use campanile_schema::{
     record::{AttemptState, RunState},
     view::{ConfirmDecision, RunView},
 };
+use campanile_store::embedded::EmbeddedStore;
 use std::collections::BTreeMap;
 
 /// Keys and runs of one job that are looked at after each restart: the newest; in the end all are.

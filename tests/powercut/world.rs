@@ -9,13 +9,13 @@ use crate::{
     story::Story,
     verify::verify_attempts,
 };
-use campanile::store::{embedded::EmbeddedStore, file::SyncSite};
 use campanile_actors::{
     directory::Directory,
     messages::{PoolMsg, ShardMsg},
     scheduler::Scheduler,
 };
 use campanile_schema::ids::ShardId;
+use campanile_store::{embedded::EmbeddedStore, file::SyncSite};
 use std::{
     collections::BTreeMap,
     future::Future,

@@ -2,7 +2,6 @@
 
 use crate::support as rpc_support;
 
-use campanile::store::memory::MemoryStore;
 use campanile_client::{Client, Context, JobError};
 use campanile_schema::{
     error::ErrorCode,
@@ -22,6 +21,7 @@ use campanile_schema::{
     },
     view::{RunView, TriggerBody},
 };
+use campanile_store::memory::MemoryStore;
 use rpc_support::{Ahead, EXECUTOR, FOREIGN, Heard, Node, OPERATOR, ROTATED, Raw, register, within};
 use std::{
     sync::{

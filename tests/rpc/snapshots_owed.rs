@@ -2,10 +2,6 @@
 
 use crate::support as rpc_support;
 
-use campanile::store::memory::{
-    MemoryStore,
-    faults::{Fault, Op},
-};
 use campanile_actors::maintenance;
 use campanile_client::{Client, ClientError, ClientOptions, Retry};
 use campanile_schema::{
@@ -13,6 +9,10 @@ use campanile_schema::{
     ids::{ClusterId, JobId},
     job::{ConcurrencyPolicy, JobSpec, Trigger},
     view::TriggerBody,
+};
+use campanile_store::memory::{
+    MemoryStore,
+    faults::{Fault, Op},
 };
 use rpc_support::{Ahead, Node, OPERATOR, within};
 use std::{

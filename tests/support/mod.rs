@@ -1,15 +1,13 @@
 //! A node in this process for integration tests: own directory, free loopback ports, one token for everything.
 #![allow(clippy::unwrap_used, dead_code)]
 
-use campanile::{
-    auth::{Authenticator, Caller, Role},
-    node::{Node, NodeOptions},
-    store::embedded::EmbeddedOptions,
-};
+use campanile::node::{Node, NodeOptions};
 use campanile_actors::scheduler::Scheduler;
 use campanile_client::Client;
 use campanile_ports::{SecretOwner, Secrets};
 use campanile_schema::stored::Sealed;
+use campanile_security::auth::{Authenticator, Caller, Role};
+use campanile_store::embedded::EmbeddedOptions;
 use std::{
     collections::BTreeMap,
     future::Future,

@@ -1,7 +1,7 @@
 //! A CA, and certificates of it as the files of a node.
 
-use campanile::tls::Files;
 use campanile_client::Tls;
+use campanile_security::tls::Files;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer};
 use std::{

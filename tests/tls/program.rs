@@ -4,7 +4,7 @@ use crate::{
     authority::{Authority, Made, replace},
     cli::{Done, campanile, eventually},
 };
-use campanile::tls::Files;
+use campanile_security::tls::Files;
 use std::{
     fs,
     io::{BufRead, BufReader},

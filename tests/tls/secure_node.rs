@@ -1,11 +1,9 @@
 //! A node in this process whose ports speak TLS, and raw connections to it.
 
 use crate::{authority::Authority, support};
-use campanile::{
-    node::Node,
-    tls::{Files, Ports, ServingCertificate},
-};
+use campanile::node::Node;
 use campanile_client::{Client, ClientError, ClientOptions, Tls};
+use campanile_security::tls::{Files, Ports, ServingCertificate};
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::{net::SocketAddr, sync::Arc};
 use tokio::{

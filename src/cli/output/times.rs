@@ -1,7 +1,7 @@
 //! Instants for people: how long ago, or by the clock of a zone. Programs get RFC 3339 in UTC, always.
 
-use crate::{crontab::machine, ops::closest};
 use campanile_core::cron::find_zone;
+use campanile_jobfiles::{crontab::machine, suggest::closest};
 use campanile_schema::time::Timestamp;
 use jiff::tz::TimeZone;
 use std::str::FromStr;

@@ -47,5 +47,5 @@ impl GatewayError {
 }
 
 /// What `campanile_gateway_calls_total` tells of a call.
-pub(crate) const RESULTS: [&str; 8] =
+pub const RESULTS: [&str; 8] =
     ["answered", "not_connected", "outbox_full", "overloaded", "too_large", "timed_out", "lost", "broken"];

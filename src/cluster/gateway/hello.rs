@@ -51,7 +51,7 @@ pub(super) async fn hear<T: DeserializeOwned>(stream: &mut (impl AsyncRead + Unp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::earlier_release::captured;
+    use crate::earlier_release::captured;
 
     #[test]
     fn hellos_of_an_earlier_release_are_read() {

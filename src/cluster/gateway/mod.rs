@@ -17,7 +17,7 @@ mod tls;
 
 pub use actor::Handler;
 pub use error::GatewayError;
-pub(crate) use error::RESULTS;
+pub use error::RESULTS;
 pub use tls::TlsFiles;
 
 use super::membership::Members;

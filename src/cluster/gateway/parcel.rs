@@ -35,7 +35,7 @@ pub(super) fn encode(value: &impl Serialize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::earlier_release::captured;
+    use crate::earlier_release::captured;
 
     #[test]
     fn parcels_and_receipts_of_an_earlier_release_are_read() {

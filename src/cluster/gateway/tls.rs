@@ -1,7 +1,6 @@
 //! Mutual TLS: a node is who has a certificate of the cluster's CA under the cluster's name.
 
-use crate::config::ClusterSection;
-use crate::tls::{certificates, private_key};
+use campanile_security::tls::{certificates, private_key};
 use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
@@ -22,15 +21,6 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Those of a configuration.
-    pub fn of(cluster: &ClusterSection) -> Self {
-        Self {
-            certificate: PathBuf::from(&cluster.tls_cert_file),
-            key: PathBuf::from(&cluster.tls_key_file),
-            ca: PathBuf::from(&cluster.tls_ca_file),
-        }
-    }
-
     /// Whether a node of this cluster could be with them. The error is a sentence for the operator.
     pub fn check(&self, cluster: &str) -> Result<(), String> {
         Tls::load(self, cluster).map(drop)

@@ -29,11 +29,11 @@ pub use members::{Counters, Member, Members};
 pub use refusal::Reason;
 pub use settings::up_to;
 
-use crate::secrets::KeyRing;
 use campanile_actors::time::AgreedTime;
 use campanile_core::placement::NodeId;
 use campanile_ports::Clock;
 use campanile_schema::{ids::SessionId, limits::CLUSTER_SEEDS};
+use campanile_security::secrets::KeyRing;
 use card::Card;
 use parking_lot::Mutex;
 use std::{

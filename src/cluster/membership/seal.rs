@@ -4,8 +4,8 @@
 //! In clear, but authenticated: the key's id, the cluster's name, and when it was sent. A packet of another cluster does not open
 //! even with the same key.
 
-use crate::secrets::KeyRing;
 use campanile_schema::limits::{CLUSTER_NAME_CHARS, GOSSIP_KEY_ID_BYTES};
+use campanile_security::secrets::KeyRing;
 use chacha20poly1305::{
     XNonce,
     aead::{Aead, Payload},

@@ -1,27 +1,11 @@
-//! Archives: everything of a store in one stream of bytes, as of one moment. `store backup` writes one, `store restore`,
-//! `verify`, `dump` and `migrate` read it. The form is told in `docs/backup.md`.
-//!
-//! An archive holds the newest snapshots of all shards, the journal behind them up to the cut, and the rows of the read model that
-//! the journal does not bring: what a start after a crash has. Restoring is recovery, in another place.
-//!
-//! `days` are days of history in files of their own, made of the same blocks.
-//!
-//! What it never holds: keys that open sealed secrets, tokens, configuration.
+//! The format of archives, in which data leaves a store: blocks, the records in them, and how they are written and read. A backup of
+//! the embedded store writes it; the crate `campanile-archive` does everything else with it.
 
-mod block;
-pub mod days;
-pub mod directory;
-pub mod dump;
-mod image;
-pub mod migrate;
-mod reader;
-mod record;
-mod report;
-pub mod restore;
-mod writer;
+pub mod block;
+pub mod reader;
+pub mod record;
+pub mod writer;
 
-pub use image::{Image, Sink};
 pub use reader::ArchiveReader;
 pub use record::{DAY_FORMAT, DayHead, Head, LogOf, Record, Totals};
-pub use report::Report;
 pub use writer::ArchiveWriter;

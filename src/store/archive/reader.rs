@@ -44,7 +44,7 @@ pub struct ArchiveReader<R> {
 }
 
 /// The blocks after the magic.
-pub(super) struct Blocks<R> {
+pub struct Blocks<R> {
     input: R,
     /// In messages.
     name: String,
@@ -216,10 +216,10 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(got)
 }
 
-pub(super) fn unreadable(name: &str, error: &io::Error) -> StoreError {
+pub fn unreadable(name: &str, error: &io::Error) -> StoreError {
     StoreError::Unavailable(format!("{name}: cannot be read: {error}"))
 }
 
-pub(super) fn damaged(name: &str, offset: u64, why: &str, subject: Subject) -> StoreError {
+pub fn damaged(name: &str, offset: u64, why: &str, subject: Subject) -> StoreError {
     StoreError::Corrupt(format!("{name}: offset {offset}: {why}. {}", subject.advice()))
 }

@@ -91,7 +91,7 @@ impl<'a> ArchiveWriter<'a> {
 }
 
 /// Writes blocks, each following the one before.
-pub(super) struct BlockWriter<W: Write> {
+pub struct BlockWriter<W: Write> {
     out: W,
     packing: Packing,
     hash: Sha256,

@@ -1,6 +1,6 @@
 //! The CQL store that all tests share, as if each test had one of its own: ids, shards and tenants are moved to where no other test is.
 
-use crate::store::cql::{CqlStore, tests::shared};
+use crate::cql::{CqlStore, tests::shared};
 use campanile_ports::{LedgerRow, Manifest, Part, PartRef, PortFuture, Row, RunPage, Snapshots, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},

@@ -1,7 +1,7 @@
 //! What every journal must do.
 
 use super::{Store, benches};
-use crate::store::samples::{batch, journal_batch, wait};
+use crate::samples::{batch, journal_batch, wait};
 use campanile_ports::{Position, StoreError};
 use campanile_schema::ids::SessionId;
 

@@ -1,6 +1,6 @@
 //! What every store that a cluster shares must do with the rows of ownership and with lanes. Sessions and shards are the tests' own.
 
-use crate::store::{
+use crate::{
     cql::tests::{another, shared},
     memory::shared::SharedMemory,
     samples::wait,

@@ -20,7 +20,7 @@ macro_rules! every_store {
             #[test]
             #[ignore = "needs a CQL server: make test-cql"]
             fn cql() {
-                check(&crate::store::conformance::apart::Apart::new(), "cql");
+                check(&crate::conformance::apart::Apart::new(), "cql");
             }
         }
     )+};
@@ -32,7 +32,7 @@ mod leases;
 mod snapshots;
 mod views;
 
-use crate::store::{
+use crate::{
     embedded::{EmbeddedOptions, EmbeddedStore, TableSource, views::FjallSource},
     file::{Files, crash::CrashFiles, real::RealFiles},
     memory::{

@@ -1,7 +1,7 @@
 //! What every store of snapshots must do.
 
 use super::benches;
-use crate::store::samples::{at, wait};
+use crate::samples::{at, wait};
 use campanile_ports::{Manifest, Part, PartRef, Snapshots, StoreError};
 use campanile_schema::ids::{Epoch, ShardId};
 

@@ -1,7 +1,7 @@
 //! What every read model must do.
 
 use super::benches;
-use crate::store::samples::{at, batch, fired, ledger, reopened, run, scheduled, wait};
+use crate::samples::{at, batch, fired, ledger, reopened, run, scheduled, wait};
 use campanile_ports::{Row, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},

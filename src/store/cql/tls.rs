@@ -2,7 +2,7 @@
 //! operator.
 
 use super::options::CqlTls;
-use crate::tls::{certificates, private_key};
+use campanile_security::tls::{certificates, private_key};
 use rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     client::{

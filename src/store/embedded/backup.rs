@@ -5,7 +5,7 @@
 //! the cut. Nothing that it still has to read is trimmed or swept meanwhile; appends never wait for it.
 
 use super::{EmbeddedStore, Inner, guard, log::Slice, reader::SegmentReader, recovery::cannot_read, segment::PAGE};
-use crate::store::{
+use crate::{
     archive::{ArchiveWriter, Totals},
     file::Open,
     tables::Stored,

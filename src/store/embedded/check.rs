@@ -11,7 +11,7 @@ use super::{
     snapshots::SnapshotFiles,
     take_lock,
 };
-use crate::store::{
+use crate::{
     file::{Files, real::RealFiles},
     progress::Progress,
 };

@@ -1,7 +1,7 @@
 //! Ended runs for days of history, of a directory that a node serves and of one that none does.
 
 use super::{EmbeddedStore, guard};
-use crate::store::tables::EndedRuns;
+use crate::tables::EndedRuns;
 use campanile_ports::{Position, StoreError, rows::add_rows};
 use campanile_schema::{format::FormatRow, frame::decode_batch, ids::SessionId};
 use std::sync::{Arc, atomic::Ordering};

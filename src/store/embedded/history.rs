@@ -5,7 +5,7 @@
 //! an explicit setting goes on without them.
 
 use super::{EmbeddedOptions, log::Log};
-use crate::store::{
+use crate::{
     file::{Files, SyncSite, stamped},
     progress::Progress,
     tables::Tables,

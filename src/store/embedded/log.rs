@@ -9,7 +9,7 @@ use super::{
     recovery::{self, Expect, SegmentMeta, TrimMark, cannot_read},
     segment::{PAGE, Place, Salt, SegmentHeader, encode_batch, encode_header, file_name, padded, spare_name},
 };
-use crate::store::file::{File, Files, Open, SyncSite, stamped};
+use crate::file::{File, Files, Open, SyncSite, stamped};
 use campanile_ports::{Position, StoreError};
 use campanile_schema::{
     ids::{ClusterId, SessionId},

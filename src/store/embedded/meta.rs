@@ -1,6 +1,6 @@
 //! What a directory says about itself: `FORMAT` (what it is), `SESSION` (how often it was started).
 
-use crate::store::file::{Files, SyncSite, stamped};
+use crate::file::{Files, SyncSite, stamped};
 use campanile_ports::StoreError;
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},

@@ -41,7 +41,7 @@ use self::{
     shrink::Shrinking,
     snapshots::SnapshotFiles,
 };
-use crate::store::{
+use crate::{
     blocking::Blocking,
     file::{Files, Lock, SyncSite, read_whole, real::RealFiles, stamped},
     progress::Progress,

@@ -1,7 +1,7 @@
 //! The ports of the embedded store: threads and guards around the log, the snapshots and the tables.
 
 use super::{EmbeddedStore, guard, history, position_of};
-use crate::store::tables::TenantList;
+use crate::tables::TenantList;
 use campanile_ports::{
     DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots,
     StoreError, ViewBatch, Views,

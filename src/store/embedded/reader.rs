@@ -2,7 +2,7 @@
 
 use super::recovery::{cannot_read, corrupt};
 use super::segment::{BATCH_HEADER, BatchHeader, PAGE, Salt, batch_is_whole, padded, peek_batch};
-use crate::store::file::File;
+use crate::file::File;
 use campanile_ports::StoreError;
 use campanile_schema::limits;
 use std::{io, path::Path, sync::Arc};

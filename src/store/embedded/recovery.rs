@@ -9,7 +9,7 @@ use super::{
     reader::{SegmentReader, Step},
     segment::{PAGE, Place, Salt, SegmentHeader, decode_header, file_name, number_of},
 };
-use crate::store::file::{Files, Open, SyncSite, stamped};
+use crate::file::{Files, Open, SyncSite, stamped};
 use campanile_ports::{Position, StoreError};
 use campanile_schema::ids::{ClusterId, SessionId};
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use super::{
     take_lock,
     views::FjallSource,
 };
-use crate::store::{
+use crate::{
     embedded::TableSource,
     file::{Files, Lock, Open, SyncSite, read_whole, real::RealFiles, stamped},
     progress::Progress,

@@ -3,7 +3,7 @@
 //! Giving room back writes the whole history anew, so it waits until enough has gone; what is too young to go costs nothing at all.
 
 use super::guard;
-use crate::store::tables::Tables;
+use crate::tables::Tables;
 use campanile_ports::StoreError;
 use campanile_schema::limits;
 use std::sync::{

@@ -3,7 +3,7 @@
 //! the journal may be trimmed. A part that no manifest names is removed by the next publish.
 
 use super::recovery::cannot_read;
-use crate::store::file::{Files, Open, SyncSite, stamped};
+use crate::file::{Files, Open, SyncSite, stamped};
 use campanile_ports::{Manifest, Part, PartRef, StoreError};
 use campanile_schema::ids::ShardId;
 use std::{

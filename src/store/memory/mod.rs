@@ -18,7 +18,7 @@ use self::{
     faults::{Fault, Op, Script},
     tables::MemoryTables,
 };
-use crate::store::progress::Progress;
+use crate::progress::Progress;
 use campanile_ports::{DiskRoom, Manifest, Opened, Part, Position, StoreError};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},

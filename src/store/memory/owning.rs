@@ -6,7 +6,7 @@ use super::{
     shared::{SharedEnd, SharedMemory},
     weather::{Kind, Lost},
 };
-use crate::store::samples::wait;
+use crate::samples::wait;
 use campanile_core::ownership::{Hints, Output, Ownership, Settings, replay::SpanEnd, store::Answer};
 use campanile_ports::Leases;
 use campanile_schema::ids::{SessionId, ShardId};

@@ -1,7 +1,7 @@
 //! The ports of the store in memory. Every call asks the script first.
 
 use super::{MemoryStore, faults::Op};
-use crate::store::tables::{Tables, TenantList};
+use crate::tables::{Tables, TenantList};
 use campanile_ports::{
     DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots,
     StoreError, ViewBatch, Views,

@@ -5,7 +5,7 @@ use super::{
     tables::MemoryTables,
     weather::{Lost, Weather},
 };
-use crate::store::{
+use crate::{
     progress::Progress,
     tables::{Tables, TenantList},
 };

@@ -1,6 +1,6 @@
 //! The read model in maps.
 
-use crate::store::tables::{Ended, EndedRuns, Stored, StoredRows, Tables, TenantList, discarded, stored_run};
+use crate::tables::{Ended, EndedRuns, Stored, StoredRows, Tables, TenantList, discarded, stored_run};
 use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},

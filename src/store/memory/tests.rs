@@ -5,7 +5,7 @@ use super::{
     MemoryStore,
     faults::{Fault, Op},
 };
-use crate::store::samples::{at, batch, run, wait};
+use crate::samples::{at, batch, run, wait};
 use campanile_ports::{Journal, LocalViews, Manifest, Position, Row, Snapshots, StoreError, Views};
 use campanile_schema::{
     ids::{ClusterId, Epoch, RunId, ShardId},

@@ -1,7 +1,7 @@
 //! For the tests that start real commands: a spec in one line, a run that gathers the log, and looks at `/proc`.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use campanile::command::{AttemptEnv, CommandReport, CommandSpec, Shim, run_with};
+use campanile_actions::command::{AttemptEnv, CommandReport, CommandSpec, Shim, run_with};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 

@@ -5,7 +5,7 @@ use super::{
     target::{Heard, Target, can_be_reached, ok, redirect},
     world::World,
 };
-use campanile::{
+use campanile_actions::{
     executor,
     http_action::{Addresses, Allowed, Outbound, Resolve},
 };

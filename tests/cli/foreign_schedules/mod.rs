@@ -6,11 +6,11 @@
 
 mod generate;
 
-use campanile::{
+use campanile_core::cron::{CronExpr, CronSchedule};
+use campanile_jobfiles::{
     crontab::cron_fields,
     manifest::{KubernetesSchedule, kubernetes_schedule},
 };
-use campanile_core::cron::{CronExpr, CronSchedule};
 use campanile_schema::job::{Dialect, Gap, Overlap};
 use generate::{Rng, Words};
 use std::{

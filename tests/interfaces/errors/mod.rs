@@ -4,8 +4,8 @@ mod document;
 mod node;
 mod provoke;
 
-use campanile::api::Problem;
 use campanile_schema::error::{ApiError, ErrorCode};
+use campanile_serve::api::Problem;
 use node::{Node, cli};
 use std::{
     collections::BTreeSet,

@@ -1,9 +1,6 @@
 //! A node in this process, and the three ways to call it.
 
-use campanile::{
-    auth::{Authenticator, Caller, Role},
-    node::Node as Real,
-};
+use campanile::node::Node as Real;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     rpc::{
@@ -13,6 +10,7 @@ use campanile_schema::{
         method,
     },
 };
+use campanile_security::auth::{Authenticator, Caller, Role};
 use serde_json::Value;
 use std::{
     io::{Read, Write},

@@ -3,7 +3,7 @@ use super::{
     raw,
     server::{EXECUTOR, METRICS, OPERATOR, Server},
 };
-use campanile::secrets::{KeyRing, new_key_line};
+use campanile_security::secrets::{KeyRing, new_key_line};
 use serde_json::json;
 
 /// Method, path, headers, body, code, part of the detail.
@@ -341,7 +341,7 @@ fn executors_may_not_call() {
 #[test]
 fn other_sites_pages_do_not_get_in_without_a_token() {
     let server = Server::with(|options| {
-        options.open_to_loopback = Some(super::server::caller("dev", campanile::auth::Role::Operator, None));
+        options.open_to_loopback = Some(super::server::caller("dev", campanile_security::auth::Role::Operator, None));
     });
     let get = |headers: &[(&str, &str)]| raw::call(&server.address, "GET", "/api/v1/jobs", headers, b"");
     get(&[]).expect(200);

@@ -3,7 +3,7 @@ use super::{
     raw,
     server::{Answer, OPERATOR, SHOP, Server},
 };
-use campanile::api::Origins;
+use campanile_serve::api::Origins;
 
 fn plain(server: &Server, path: &str) -> Answer {
     raw::call(&server.address, "GET", path, &[], b"")

@@ -1,10 +1,10 @@
 //! How long each parser of callers' text takes for the worst input that its limits let in. The table goes into `docs/parsers.md`:
 //! `cargo test --test http_api -- --ignored --nocapture parsers::`.
-use campanile::{api::parse_json, manifest};
 use campanile_core::{
     action::template::Template,
     cron::{CronExpr, CronSchedule, hazards},
 };
+use campanile_jobfiles::manifest;
 use campanile_schema::{
     apply::{ApplyBody, ManifestFile},
     job::{Dialect, Gap, JobSpec, Overlap},
@@ -12,6 +12,7 @@ use campanile_schema::{
     rpc::{calls::Items, codec::from_map},
     view::TriggerBody,
 };
+use campanile_serve::api::parse_json;
 use std::time::{Duration, Instant};
 
 /// The slowest of a few inputs, with its name.

@@ -1,9 +1,7 @@
 //! A node with a credential of each kind, and calls to it.
 use super::raw;
-use campanile::{
-    auth::{Authenticator, Caller, Role},
-    node::Node,
-};
+use campanile::node::Node;
+use campanile_security::auth::{Authenticator, Caller, Role};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::runtime::Runtime;

@@ -3,12 +3,12 @@ use super::{
     raw,
     server::{OPERATOR, caller},
 };
-use campanile::{
+use campanile_actors::scheduler::Scheduler;
+use campanile_security::auth::{Authenticator, Role};
+use campanile_serve::{
     api::{self, Api},
-    auth::{Authenticator, Role},
     ops::Operations,
 };
-use campanile_actors::scheduler::Scheduler;
 
 const APPLIED: &str = r#"{"files":[{"name":"a.yaml","text":"apiVersion: campanile/v1\nkind: Job\nmetadata: {name: a}\nspec: {schedule: 0 2 * * *}\n"}]}"#;
 

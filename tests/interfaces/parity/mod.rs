@@ -35,7 +35,7 @@ fn compare(interface: &str, there: &Names, column: fn(&Operation) -> There) {
 
 #[test]
 fn http_has_every_operation() {
-    let document = campanile::api::openapi_document();
+    let document = campanile_serve::api::openapi_document();
     let paths = document["paths"].as_object().unwrap();
     let operations = paths.values().flat_map(|path| path.as_object().unwrap().values());
     let ids = operations.map(|operation| operation["operationId"].as_str().unwrap().to_owned());

@@ -106,7 +106,7 @@ fn section(operation: &Operation, described: &BTreeMap<&str, Described<'_>>, tex
 
 #[test]
 fn every_operation_is_in_the_reference_with_its_names() {
-    let document = campanile::api::openapi_document();
+    let document = campanile_serve::api::openapi_document();
     let described = described(&document);
     let mut text = HEAD.to_owned();
     let noun = |operation: &Operation| operation.http.or(operation.rpc).unwrap().split('.').next().unwrap();

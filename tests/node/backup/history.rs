@@ -1,7 +1,6 @@
 //! Days of history in files: written from a node and from a directory, read without either.
 
 use super::*;
-use campanile::store::archive::ArchiveWriter;
 use campanile_ports::{Position, Row};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
@@ -10,6 +9,7 @@ use campanile_schema::{
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     view::RunView,
 };
+use campanile_store::archive::ArchiveWriter;
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 const DAY: i64 = 86_400_000;

@@ -1,12 +1,6 @@
 //! A node in this process, on a store in memory, with the RPC server on a free port; and a raw connection to it.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use campanile::{
-    auth::{Authenticator, Caller, Role},
-    ops::Operations,
-    rpc::{Server, serve},
-    store::memory::MemoryStore,
-};
 use campanile_actors::{
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
@@ -25,6 +19,12 @@ use campanile_schema::{
     },
     stored::Sealed,
 };
+use campanile_security::auth::{Authenticator, Caller, Role};
+use campanile_serve::{
+    ops::Operations,
+    rpc::{Server, serve},
+};
+use campanile_store::memory::MemoryStore;
 use serde::Serialize;
 use std::{
     collections::BTreeMap,

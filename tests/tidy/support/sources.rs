@@ -39,7 +39,7 @@ const IMPURE: [(&str, &str); 12] = [
 const PURE: [&str; 2] = ["actors/core/src/", "schema/src/"];
 
 /// Crates with fault hooks, by their sources.
-const WITH_FAULTS: [&str; 3] = ["actors/core/src/", "actors/src/", "src/"];
+const WITH_FAULTS: [&str; 4] = ["actors/core/src/", "actors/ports/", "actors/src/", "src/"];
 /// What only a fault hook says.
 const FAULT_SIGNS: [&str; 3] = ["faults::", "CAMPANILE_FAULT", "CAMPANILE_CLOCK_OFFSET"];
 /// Scripted answers of the store in memory: part of that store, which no node uses.
@@ -131,7 +131,9 @@ pub fn no_markers(tree: &Tree) -> Found {
 pub fn no_unsafe(tree: &Tree) -> Found {
     let roots = tree.ending(".rs").filter(|(path, _)| {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-        (directory == "src" || directory.ends_with("/src")) && (name == "lib.rs" || name == "main.rs")
+        // A crate that is a folder of another one has its root beside its manifest.
+        let beside = tree.exists(&format!("{directory}/Cargo.toml"));
+        (directory == "src" || directory.ends_with("/src") || beside) && (name == "lib.rs" || name == "main.rs")
     });
     let without = roots.filter(|(_, text)| !text.contains("#![forbid(unsafe_code)]"));
     without.map(|(path, _)| format!("{path}: write #![forbid(unsafe_code)]")).collect()

@@ -15,6 +15,19 @@ fn invalid(message: impl Into<String>) -> Rejection {
     Rejection::new(ErrorCode::InvalidArgument, message)
 }
 
+/// Why no command can have such a variable of its environment. None: it can. The one rule, wherever variables are written.
+pub fn unusable(name: &str, value: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("has an empty name")
+    } else if name.contains('=') {
+        Some("has a '=' in its name")
+    } else if name.contains('\0') || value.contains('\0') {
+        Some("holds a NUL")
+    } else {
+        None
+    }
+}
+
 /// Refuses an action that no executor could carry out; the message names the field.
 pub fn check(spec: &JobSpec) -> Result<(), Rejection> {
     match &spec.action {

@@ -4,7 +4,7 @@ use super::{
     super::GatewayError,
     nodes::{Files, SOON, ask, connected, eventually, introduce, node},
 };
-use crate::cluster::node_id;
+use crate::node_id;
 use campanile_schema::limits::{GATEWAY_INBOX_REQUESTS, GATEWAY_MESSAGE_BYTES, GATEWAY_OUTBOX_BYTES};
 use std::{
     future::Future,

@@ -8,7 +8,7 @@ use super::{
     },
     nodes::{Files, SOON, ask, connected, eventually, handler, introduce, members, node, node_at, options, write},
 };
-use crate::cluster::{keys::Authority, node_id};
+use crate::{keys::Authority, node_id};
 use parking_lot::Mutex;
 use std::sync::{
     Arc,

@@ -1,7 +1,7 @@
 //! A few gateways in one process, as far as ractor lets them: its registry of actors is one for all.
 
 use super::super::{Gateway, Handler, Options, TlsFiles};
-use crate::cluster::{
+use crate::{
     keys::{Authority, ClusterKeys},
     membership::{Addresses, Member, Members, Versions},
     node_id,

@@ -1,7 +1,7 @@
 //! Members whose wall clocks jump, or were wrong from the start.
 
 use super::world::{Start, World, address};
-use crate::cluster::node_id;
+use crate::node_id;
 
 /// What the member at a place says of another: whether its clock is wrong, and how far it is off.
 fn clock_of(world: &World, place: usize, of: &str) -> (bool, i64) {

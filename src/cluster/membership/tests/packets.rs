@@ -11,8 +11,9 @@ use super::{
     },
     world::{KEY, Start, World, address},
 };
-use crate::{cluster::earlier_release::are_read, secrets::KeyRing};
+use crate::earlier_release::are_read;
 use campanile_schema::limits::{CLUSTER_NAME_CHARS, GOSSIP_CARD_BYTES, GOSSIP_PACKET_BYTES, RPC_ADVERTISE_BYTES};
+use campanile_security::secrets::KeyRing;
 use rand::RngExt;
 use serde_bytes::ByteBuf;
 
@@ -51,7 +52,7 @@ fn keys_can_be_changed_under_way() {
     for keys in [format!("{KEY}\n{NEW}"), format!("{NEW}\n{KEY}"), NEW.to_owned()] {
         for place in 0..3 {
             let mut start = Start::named(&format!("n{place}"), address(place));
-            let before = world.members(place).get(crate::cluster::node_id(&format!("n{place}"))).unwrap().generation;
+            let before = world.members(place).get(crate::node_id(&format!("n{place}"))).unwrap().generation;
             start.me.generation = before + 1;
             start.keys.clone_from(&keys);
             world.kill(place);

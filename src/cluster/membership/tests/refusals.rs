@@ -5,7 +5,7 @@ use super::{
     super::refusal::Reason,
     world::{Start, World, address},
 };
-use crate::cluster::node_id;
+use crate::node_id;
 
 const OTHER_KEY: &str = "key-2 ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100";
 

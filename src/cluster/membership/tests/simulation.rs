@@ -1,7 +1,7 @@
 //! Fifty members in virtual time.
 
 use super::world::{Start, World, address};
-use crate::cluster::node_id;
+use crate::node_id;
 use campanile_schema::ids::SessionId;
 use rand::RngExt;
 

@@ -4,9 +4,10 @@ use super::{
     super::{Me, Members, Membership, Options},
     world::{KEY, Start},
 };
-use crate::{cluster::node_id, secrets::KeyRing};
+use crate::node_id;
 use campanile_ports::clock::SystemClock;
 use campanile_schema::ids::SessionId;
+use campanile_security::secrets::KeyRing;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 

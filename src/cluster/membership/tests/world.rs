@@ -7,9 +7,10 @@ use super::super::{
     members::Members,
     seal::Seal,
 };
-use crate::{cluster::node_id, secrets::KeyRing};
+use crate::node_id;
 use campanile_core::placement::NodeId;
 use campanile_schema::ids::SessionId;
+use campanile_security::secrets::KeyRing;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,6 +1,6 @@
 //! The right to change the schema, and the LWTs that it and the versions are written with.
 
-use crate::store::cql::{connection::is_applied, error};
+use crate::cql::{connection::is_applied, error};
 use campanile_ports::StoreError;
 use scylla::{client::session::Session, serialize::row::SerializeRow};
 use std::time::{Duration, Instant};

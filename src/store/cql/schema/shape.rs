@@ -2,7 +2,7 @@
 //! from another release, is told before anything is asked of it.
 
 use super::text::{MIGRATIONS, foundation, statements};
-use crate::store::cql::{CqlOptions, dialect::Dialect, error};
+use crate::cql::{CqlOptions, dialect::Dialect, error};
 use campanile_ports::StoreError;
 use scylla::client::session::Session;
 use std::collections::BTreeMap;

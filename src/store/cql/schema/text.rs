@@ -1,6 +1,6 @@
 //! The statements: migrations as this release has them, and what comes before all of them.
 
-use crate::store::cql::{CqlOptions, dialect::Dialect};
+use crate::cql::{CqlOptions, dialect::Dialect};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Figures, not checks: `make bench-cql`. One server and one client share the machine, so they are lower bounds.
 
 use super::{open, options, runtime, server::Server};
-use crate::store::{
+use crate::{
     cql::CqlStore,
     samples::{at, fired, scheduled},
 };

@@ -2,7 +2,7 @@
 //! get theirs from the servers.
 
 use super::{on_runtime, session_row, shared};
-use crate::store::cql::connection;
+use crate::cql::connection;
 use campanile_core::ownership::{
     rows::SessionRow,
     store::{Answer, Statement},

@@ -1,7 +1,7 @@
 //! What becomes of requests when the server stops, is stopped, or comes back. These tests have a server of their own, one at a time.
 
 use super::{CqlStore, on_runtime, open, options, server::Server, session_row};
-use crate::store::samples::{at, batch, run};
+use crate::samples::{at, batch, run};
 use campanile_core::ownership::{
     rows::SessionRow,
     store::{Answer, Statement},

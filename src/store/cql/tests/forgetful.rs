@@ -1,7 +1,7 @@
 //! A server without room for all prepared statements, as one has that is shared with programs that prepare a lot: it drops some at once.
 
 use super::{CqlOptions, CqlStore, on_runtime, open, options, runtime, server::Server, session_row};
-use crate::store::{
+use crate::{
     cql::connection,
     samples::{at, batch, run},
 };

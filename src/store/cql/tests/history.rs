@@ -1,7 +1,7 @@
 //! What of the read model only a CQL server shows: many partitions, timestamps, TTLs, and what it costs.
 
 use super::{another, on_runtime, shared};
-use crate::store::{
+use crate::{
     cql::connection,
     samples::{at, fired, ledger, run, scheduled, wait},
 };

@@ -3,7 +3,7 @@
 //! `LAYOUT_SECONDS` (12) a layout, `LAYOUT_TRIGGERS` (8) a shard and apply, `JVM` as in `deploy/cassandra/cassandra.sh`.
 
 use super::{options, runtime, server::Server};
-use crate::store::{
+use crate::{
     cql::connection,
     samples::{ledger, run},
 };

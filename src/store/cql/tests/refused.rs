@@ -1,7 +1,7 @@
 //! Making the schema, and who is refused by it: with sentences that tell an operator what to do.
 
 use super::{CqlOptions, CqlStore, on_runtime, schema, shared};
-use crate::store::cql::connection;
+use crate::cql::connection;
 use campanile_ports::StoreError;
 use std::time::Duration;
 

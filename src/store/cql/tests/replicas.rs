@@ -2,7 +2,7 @@
 //! stands still, when two are gone, and when the schema is made while one cannot hear of it. One test, because three servers are dear.
 
 use super::{CqlOptions, CqlStore, on_runtime, options, schema, server::Server, session_row};
-use crate::store::{
+use crate::{
     cql::connection,
     samples::{at, batch, run},
 };

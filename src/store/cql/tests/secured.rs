@@ -1,7 +1,7 @@
 //! A server that speaks TLS only, asks for our certificate, and for a password: who is let in, and what the others are told.
 
 use super::{CqlOptions, CqlStore, CqlTls, on_runtime, options, schema, server::Server, shared};
-use crate::store::cql::connection;
+use crate::cql::connection;
 use campanile_ports::StoreError;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use std::{

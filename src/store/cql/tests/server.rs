@@ -27,7 +27,7 @@ impl Server {
 
     /// With more in the script's environment.
     pub fn start_with(nodes: usize, environment: &[(&str, &str)]) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/cassandra/cassandra.sh");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/cassandra/cassandra.sh");
         // The script removes it in the end.
         let dir = tempfile::tempdir().unwrap().keep();
         let mut script = Command::new(script)

@@ -8,7 +8,7 @@ use super::{
     places::{fires_bucket, fires_shards, history_bucket},
     read::{DOING, Filling, buckets, decode, records},
 };
-use crate::store::tables::fired;
+use crate::tables::fired;
 use campanile_ports::{LedgerRow, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},

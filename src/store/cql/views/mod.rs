@@ -11,7 +11,7 @@ pub use logs::Logs;
 
 use super::CqlStore;
 use super::{connection::Kind, error};
-use crate::store::tables::TenantList;
+use crate::tables::TenantList;
 use campanile_ports::{LedgerRow, PortFuture, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},

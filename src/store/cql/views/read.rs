@@ -6,7 +6,7 @@ use super::{
     places::tenant_bucket,
     write::list_name,
 };
-use crate::store::tables::TenantList;
+use crate::tables::TenantList;
 use campanile_ports::{RunPage, StoreError};
 use campanile_schema::{
     frame,

@@ -14,7 +14,7 @@ use super::{
         tenant_bucket,
     },
 };
-use crate::store::tables::{TenantList, discarded, failed, fired, is_listed_by_fire};
+use crate::tables::{TenantList, discarded, failed, fired, is_listed_by_fire};
 use campanile_ports::{LedgerRow, Row, StoreError, ViewBatch};
 use campanile_schema::{
     frame,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::super::{EmbeddedOptions, EmbeddedStore};
-use crate::store::samples::{at, batch, journal_batch, ledger, run, wait};
+use crate::samples::{at, batch, journal_batch, ledger, run, wait};
 use campanile_ports::{Journal, LocalViews, Position, Row, Views};
 use campanile_schema::record::RunState;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Crashes at every place, from seeds: the promises hold, and each sync is needed for them.
 
 use super::world;
-use crate::store::file::SyncSite;
+use crate::file::SyncSite;
 
 #[test]
 fn no_crash_breaks_a_promise() {

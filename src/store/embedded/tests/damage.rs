@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::super::{EmbeddedStore, check::check_on, meta, segment::PAGE};
-use crate::store::{
+use crate::{
     conformance::{MemorySource, SEGMENT, options},
     file::{Files, Open, SyncSite, crash::CrashFiles},
     samples::{at, batch, journal_batch, wait},

@@ -6,11 +6,10 @@ mod crash;
 mod damage;
 mod history;
 mod shrink;
-mod traced;
 mod world;
 
 use super::*;
-use crate::store::samples::{at, batch, journal_batch, run, wait};
+use crate::samples::{at, batch, journal_batch, run, wait};
 use campanile_ports::{Journal, LocalViews, Row, Views};
 use campanile_schema::record::RunState;
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::super::EmbeddedStore;
-use crate::store::{
+use crate::{
     conformance::options,
     samples::{at, batch, ledger, run, session, wait},
 };

@@ -5,7 +5,7 @@
 //! were published and positions that were flushed do not go back; nothing is trimmed that was not asked for.
 
 use super::super::EmbeddedStore;
-use crate::store::{
+use crate::{
     conformance::{MemorySource, options},
     file::{SyncSite, crash::CrashFiles},
     samples::{batch, wait},

@@ -40,7 +40,7 @@ impl CompactionFilter for Filter {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::{open::begin, staging::Table};
-    use crate::store::{
+    use crate::{
         embedded::EmbeddedOptions,
         samples::{at, ledger},
         tables::Tables,

@@ -7,7 +7,7 @@ use super::{
     scan::Merge,
     staging::Table,
 };
-use crate::store::tables::{self, EndedRuns, Stored, StoredRows, stored_run};
+use crate::tables::{self, EndedRuns, Stored, StoredRows, stored_run};
 use campanile_ports::{LedgerRow, Row, StoreError};
 use campanile_schema::{ids::RunId, record::RunRecord};
 use std::{collections::BTreeSet, iter, ops::Bound, sync::Arc};
@@ -45,7 +45,7 @@ fn log_piece(db: &Db, entry: fjall::Guard) -> Result<(RunId, u32, Vec<u8>), Stor
     Ok((run, attempt, bytes.to_vec()))
 }
 
-/// See [`Tables::ended`](crate::store::tables::Tables::ended). One that is started again while this is read is left out: it ends anew.
+/// See [`Tables::ended`](crate::tables::Tables::ended). One that is started again while this is read is left out: it ends anew.
 pub fn ended(db: &Arc<Db>, from_ms: i64, to_ms: i64) -> EndedRuns {
     // A pack that begins before may reach into it.
     let from = Bound::Included(keys::by_time_end(from_ms.div_euclid(SPAN_MS).saturating_mul(SPAN_MS)).to_vec());
@@ -117,7 +117,7 @@ impl<R: Iterator<Item = Result<(fjall::Slice, fjall::Slice), StoreError>>> Itera
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::open::begin;
-    use crate::store::{
+    use crate::{
         embedded::EmbeddedOptions,
         samples::{at, run, scheduled},
         tables::{Ended, Tables},

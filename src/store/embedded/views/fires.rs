@@ -5,7 +5,7 @@
 //! big-endian numbers, the version of the zone database. It fits into the row itself ([`super::stretch`]), without memory of its own.
 
 use super::keys;
-use crate::store::tables::fired;
+use crate::tables::fired;
 use campanile_ports::LedgerRow;
 use campanile_schema::{
     event::{LedgerEntry, Outcome},
@@ -68,7 +68,7 @@ pub fn entry(key: &[u8], value: &[u8]) -> Option<(i64, RunId)> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::store::samples::{fired, ledger};
+    use crate::samples::{fired, ledger};
     use campanile_schema::event::SkipReason;
 
     #[test]

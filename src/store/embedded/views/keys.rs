@@ -1,6 +1,6 @@
 //! Keys of the views' tables. Big-endian, so that byte order is the order in which rows are listed.
 
-use crate::store::tables::{TenantList, failed};
+use crate::tables::{TenantList, failed};
 use campanile_schema::{
     ids::{JobId, RunId},
     record::RunRecord,

@@ -1,7 +1,7 @@
 //! Pages of runs and of a job's ledger. An entry of a list counts only if the run's own row agrees with it.
 
 use super::{Db, keys, ledger_from, merged::Merged, staging::Table, write};
-use crate::store::tables::{SHORT_RUN_MS, TenantList};
+use crate::tables::{SHORT_RUN_MS, TenantList};
 use campanile_ports::{LedgerRow, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},

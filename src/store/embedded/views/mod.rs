@@ -27,7 +27,7 @@ pub use open::FjallSource;
 #[cfg(any(test, feature = "faults"))]
 pub use open::copy_flushed_to;
 
-use crate::store::tables::{EndedRuns, StoredRows, Tables, TenantList};
+use crate::tables::{EndedRuns, StoredRows, Tables, TenantList};
 use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     frame,

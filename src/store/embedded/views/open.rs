@@ -6,7 +6,7 @@ use super::{
     staging::{Filters, Staging, Table},
     write,
 };
-use crate::store::{
+use crate::{
     embedded::{EmbeddedOptions, history::TableSource},
     tables::{SHORT_RUN_MS, Tables},
 };

@@ -1,7 +1,7 @@
 //! Retention: what ended long ago goes, oldest first, a bounded number of rows a call.
 
 use super::{Db, keys, packs, points, staging::Table, stretch::Writes, write};
-use crate::store::tables::is_listed_by_fire;
+use crate::tables::is_listed_by_fire;
 use campanile_ports::StoreError;
 use campanile_schema::{limits, record::RunRecord};
 use std::{
@@ -94,7 +94,7 @@ fn remove_run(db: &Db, batch: &mut Writes, record: &RunRecord) -> Result<(), Sto
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::{super::open::begin, *};
-    use crate::store::{
+    use crate::{
         embedded::EmbeddedOptions,
         samples::{at, fired, run, scheduled},
         tables::Tables,
@@ -152,7 +152,7 @@ mod tests {
         let ended = |n: u64| run(JOB, n, RunState::Success, 100 + n as i64);
         let rows: Vec<_> = (1..=3).map(|n| (0, Row::Run(ended(n).into()))).collect();
         tables.apply(&rows, at(1, 1)).unwrap();
-        let again = crate::store::samples::reopened(&ended(1));
+        let again = crate::samples::reopened(&ended(1));
         tables.apply(&[(0, Row::Reopened(again.into()))], at(1, 2)).unwrap();
         assert_eq!(tables.retain(1_000, 99).unwrap(), 3, "its entry is stale");
         assert_eq!(listed(&*tables), [0; 0]);

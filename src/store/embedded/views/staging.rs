@@ -242,7 +242,7 @@ impl Layers {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::{super::open::begin, *};
-    use crate::store::{embedded::EmbeddedOptions, samples::at};
+    use crate::{embedded::EmbeddedOptions, samples::at};
     use campanile_core::mix::mix;
     use std::collections::BTreeMap;
 

@@ -152,7 +152,7 @@ impl Writes {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::{super::open::begin, *};
-    use crate::store::{embedded::EmbeddedOptions, samples::at};
+    use crate::{embedded::EmbeddedOptions, samples::at};
     use campanile_core::mix::mix;
 
     /// Values of one batch in several pieces, and beside them short ones, empty ones, and several to one key.

@@ -7,7 +7,7 @@
 //! entry is only a hint: readers check it against the run's own row, and what is stale is removed when it is met.
 
 use super::{Db, fires, keys, packs, staging::Table, stretch::Writes};
-use crate::store::tables::{TenantList, discarded, failed, is_listed_by_fire};
+use crate::tables::{TenantList, discarded, failed, is_listed_by_fire};
 use campanile_ports::{LedgerRow, Position, Row, StoreError};
 use campanile_schema::{frame, record::RunRecord};
 

@@ -1,0 +1,8 @@
+//! Who calls, and what nobody may read: credentials, rate limits, sealed secrets, TLS, and the text of the files that hold them.
+#![forbid(unsafe_code)]
+
+pub mod auth;
+pub mod rate;
+pub mod secrets;
+pub mod text;
+pub mod tls;

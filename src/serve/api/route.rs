@@ -1,0 +1,417 @@
+//! A route: method, path, operation, types and handler in one value. The router calls the handler, the OpenAPI document
+//! reads the rest; the types of both come from the same function, so that they cannot differ.
+
+use super::{Api, Shared, body::parse_json, follow};
+use crate::ops::Operations;
+use axum::{
+    body::{Body, Bytes},
+    extract::Query,
+    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header},
+};
+use campanile_jobfiles::suggest::explained;
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    view::Spread,
+};
+use campanile_security::auth::Caller;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{future::Future, pin::Pin, sync::Arc};
+
+pub(super) type Answered = Result<Response<Body>, ApiError>;
+type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+const JSON: &str = "application/json";
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// Methods in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+impl Verb {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// A request of a known caller, ready to be handled.
+pub(super) struct Call {
+    pub shared: Arc<Shared>,
+    pub ops: Operations,
+    pub caller: Caller,
+    /// Decoded path parameters.
+    pub path: Vec<(String, String)>,
+    pub uri: Uri,
+    pub headers: HeaderMap,
+    pub idempotency_key: Option<String>,
+    pub body: Bytes,
+}
+
+/// How a body is expected.
+#[derive(Clone, Copy)]
+pub(super) struct BodyForm {
+    pub schema: SchemaOf,
+    /// An empty body counts as `{}`.
+    pub optional: bool,
+    /// Content type; of lines, the schema is that of each.
+    pub media: &'static str,
+    /// Whether such a body would be taken, as far as its type says.
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples are checked by it"))]
+    pub check: fn(&[u8]) -> Result<(), ApiError>,
+}
+
+/// What a route gives.
+pub(super) enum Handler {
+    /// An operation of a caller with a token.
+    Operation(Box<dyn Fn(Call) -> Answering + Send + Sync>),
+    /// The same, with a body that is read while the answer is written.
+    Streamed(Box<dyn Fn(Call, Body) -> Answering + Send + Sync>),
+    /// A page for everybody.
+    Page(fn(&Api, &Uri) -> Answered),
+    /// `/metrics`: an operator, unless the configuration opens it.
+    Metrics(fn(&Api) -> Answered),
+}
+
+pub(super) struct Route {
+    pub method: Verb,
+    pub path: &'static str,
+    pub operation: &'static str,
+    pub summary: &'static str,
+    /// Of a good answer; 204 has no body.
+    pub status: u16,
+    pub query: Option<SchemaOf>,
+    pub body: Option<BodyForm>,
+    pub answer: Option<SchemaOf>,
+    /// Of the answer with 202: done, and to be carried on.
+    pub accepted: Option<SchemaOf>,
+    /// Content type of the answer.
+    pub media: &'static str,
+    /// Other forms that the caller can ask for, which are text.
+    pub also: &'static [&'static str],
+    pub idempotent_by_key: bool,
+    /// Besides those that every operation can have.
+    pub errors: &'static [ErrorCode],
+    pub handler: Handler,
+}
+
+/// Query of a route that takes none: any parameter is refused by name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoQuery {}
+
+/// A good answer that is not always JSON.
+pub(super) enum Reply<A> {
+    Json(A),
+    Text(String, Vec<(&'static str, String)>),
+    /// Whole, or sent while it is made.
+    Other(Response<Body>),
+}
+
+impl Route {
+    fn new(method: Verb, path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self {
+            method,
+            path,
+            operation,
+            summary,
+            status: 200,
+            query: None,
+            body: None,
+            answer: None,
+            accepted: None,
+            media: JSON,
+            also: &[],
+            idempotent_by_key: false,
+            errors: &[],
+            handler: Handler::Page(|_, _| Err(ApiError::new(ErrorCode::Internal, "the route has no handler"))),
+        }
+    }
+    pub fn get(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self::new(Verb::Get, path, operation, summary)
+    }
+    pub fn post(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self::new(Verb::Post, path, operation, summary)
+    }
+    pub fn put(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self::new(Verb::Put, path, operation, summary)
+    }
+    pub fn delete(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+        Self::new(Verb::Delete, path, operation, summary)
+    }
+    pub fn errors(mut self, errors: &'static [ErrorCode]) -> Self {
+        self.errors = errors;
+        self
+    }
+    /// Takes `Idempotency-Key`.
+    pub fn idempotent_by_key(mut self) -> Self {
+        self.idempotent_by_key = true;
+        self
+    }
+    /// The status of a good answer. 204 leaves the body out.
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        if status == 204 {
+            self.answer = None;
+        }
+        self
+    }
+
+    /// Neither query nor body.
+    pub fn plain<A, F>(mut self, handle: fn(Call) -> F) -> Self
+    where
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.handled(move |call| {
+            no_query(&call)?;
+            Ok(handle(call))
+        })
+    }
+
+    /// A JSON body.
+    pub fn body<B, A, F>(self, handle: fn(Call, B) -> F) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.any_body(handle, false)
+    }
+
+    /// A JSON body that may be left out.
+    pub fn optional_body<B, A, F>(self, handle: fn(Call, B) -> F) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.any_body(handle, true)
+    }
+
+    fn any_body<B, A, F>(mut self, handle: fn(Call, B) -> F, optional: bool) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        let check = |body: &[u8]| parse_json::<B>(body).map(drop);
+        self.body = Some(BodyForm { schema: SchemaGenerator::subschema_for::<B>, optional, media: JSON, check });
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.handled(move |call| {
+            let body = body_of(&call, optional)?;
+            Ok(handle(call, body))
+        })
+    }
+
+    /// A JSON body that may be left out, and a change of every shard: 204 when all hold it, 202 with those that do not yet.
+    pub fn spread<B, F>(mut self, handle: fn(Call, B) -> F) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        F: Future<Output = Result<Spread, ApiError>> + Send + 'static,
+    {
+        self = self.any_body(handle, true).status(204);
+        self.accepted = Some(SchemaGenerator::subschema_for::<Spread>);
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = body_of(&call, true).map(|body| handle(call, body));
+            Box::pin(async move {
+                let spread = answering?.await?;
+                let mut response = json(&spread)?;
+                if !spread.outstanding.is_empty() {
+                    *response.status_mut() = StatusCode::ACCEPTED;
+                }
+                Ok(response)
+            })
+        }));
+        self
+    }
+
+    /// Lines in, lines out.
+    pub fn lines<B, A, F>(mut self, media: &'static str, handle: fn(Call, Body) -> F) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: JsonSchema,
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        let schema = SchemaGenerator::subschema_for::<B>;
+        let check = |body: &[u8]| parse_json::<B>(body).map(drop);
+        self.body = Some(BodyForm { schema, optional: false, media, check });
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.media = media;
+        self.handler = Handler::Streamed(Box::new(move |call, body| {
+            let refused = no_query(&call);
+            let answering = handle(call, body);
+            Box::pin(async move {
+                refused?;
+                answering.await
+            })
+        }));
+        self
+    }
+
+    /// Parameters in the query.
+    pub fn query<Q, A, F>(mut self, handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.handled(move |call| {
+            let query = parse_query(&call.uri)?;
+            Ok(handle(call, query))
+        })
+    }
+
+    /// Parameters in the query, and an answer that can be text.
+    pub fn query_or_text<Q, A, F>(mut self, also: &'static [&'static str], handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<Reply<A>, ApiError>> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.also = also;
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = parse_query(&call.uri).map(|query| handle(call, query));
+            Box::pin(async move {
+                match answering?.await? {
+                    Reply::Json(answer) => json(&answer),
+                    Reply::Other(response) => Ok(response),
+                    Reply::Text(text, headers) => Ok(with_headers(page("text/plain; charset=utf-8", text), headers)),
+                }
+            })
+        }));
+        self
+    }
+
+    /// Parameters in the query, and server-sent events for an answer.
+    pub fn events<Q, F>(mut self, handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.media = follow::MEDIA;
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = parse_query(&call.uri).map(|query| handle(call, query));
+            Box::pin(async move { answering?.await })
+        }));
+        self
+    }
+
+    /// Neither query nor body; the answer is bytes, sent while they are made.
+    pub fn bytes<F>(mut self, media: &'static str, handle: fn(Call) -> F) -> Self
+    where
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        self.answer = Some(|_| schemars::json_schema!({"type": "string", "format": "binary"}));
+        self.media = media;
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let refused = no_query(&call);
+            let answering = handle(call);
+            Box::pin(async move {
+                refused?;
+                answering.await
+            })
+        }));
+        self
+    }
+
+    /// Parameters in the query; the answer is bytes, sent while they are made.
+    pub fn bytes_of<Q, F>(mut self, media: &'static str, handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.answer = Some(|_| schemars::json_schema!({"type": "string", "format": "binary"}));
+        self.media = media;
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = parse_query(&call.uri).map(|query| handle(call, query));
+            Box::pin(async move { answering?.await })
+        }));
+        self
+    }
+
+    /// A page for everybody, of another type than JSON perhaps.
+    pub fn page(mut self, media: &'static str, page: fn(&Api, &Uri) -> Answered) -> Self {
+        self.media = media;
+        self.handler = Handler::Page(page);
+        self
+    }
+
+    pub fn metrics(mut self, page: fn(&Api) -> Answered) -> Self {
+        self.media = "text/plain";
+        self.handler = Handler::Metrics(page);
+        self
+    }
+
+    fn handled<A, F>(mut self, begin: impl Fn(Call) -> Result<F, ApiError> + Send + Sync + 'static) -> Self
+    where
+        A: Serialize + 'static,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = begin(call);
+            Box::pin(async move { json(&answering?.await?) })
+        }));
+        self
+    }
+}
+
+/// `optional`: an empty one counts as `{}`.
+fn body_of<B: DeserializeOwned + JsonSchema + 'static>(call: &Call, optional: bool) -> Result<B, ApiError> {
+    no_query(call)?;
+    let empty = optional && call.body.trim_ascii().is_empty();
+    parse_json(if empty { b"{}" } else { &call.body })
+}
+
+fn no_query(call: &Call) -> Result<(), ApiError> {
+    parse_query::<NoQuery>(&call.uri).map(|NoQuery {}| ())
+}
+
+fn parse_query<Q: DeserializeOwned>(uri: &Uri) -> Result<Q, ApiError> {
+    match Query::try_from_uri(uri) {
+        Ok(Query(query)) => Ok(query),
+        Err(refused) => {
+            let text = refused.body_text();
+            let told = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+            Err(ApiError::new(ErrorCode::InvalidArgument, format!("in the query: {}", explained(told))))
+        }
+    }
+}
+
+/// The route's status is put on it later.
+fn json<A: Serialize>(answer: &A) -> Answered {
+    let body = serde_json::to_vec(answer)
+        .map_err(|why| ApiError::new(ErrorCode::Internal, format!("the answer cannot be written: {why}")))?;
+    Ok(page("application/json", body))
+}
+
+/// A good answer with its type.
+pub(super) fn page(media: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}
+
+fn with_headers(mut response: Response<Body>, headers: Vec<(&'static str, String)>) -> Response<Body> {
+    for (name, value) in headers {
+        if let Ok(value) = value.parse() {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}

@@ -1,0 +1,116 @@
+//! A backup of the store of this node, while it runs.
+
+use super::{Answer, Operations, access, audit, invalid};
+use campanile_archive::days::{self, Day};
+use campanile_ports::StoreError;
+use campanile_schema::error::{ApiError, ErrorCode};
+use campanile_security::auth::Caller;
+use campanile_store::embedded::EmbeddedStore;
+use std::{
+    io::Write,
+    ops::Range,
+    sync::{Arc, Weak},
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// A store that can be written into an archive while it is used.
+pub trait BackupSource: Send + Sync + 'static {
+    /// Blocks until all is written; `at_ms` is told in the archive.
+    fn backup(&self, out: &mut dyn Write, at_ms: i64) -> Result<(), StoreError>;
+    /// Runs that ended in some time, as days of history; blocks until all is written.
+    fn history(&self, out: &mut dyn Write, at_ms: i64, time: Range<i64>) -> Result<(), StoreError>;
+}
+
+impl BackupSource for EmbeddedStore {
+    fn backup(&self, out: &mut dyn Write, at_ms: i64) -> Result<(), StoreError> {
+        Self::backup(self, out, at_ms).map(drop)
+    }
+
+    fn history(&self, out: &mut dyn Write, at_ms: i64, time: Range<i64>) -> Result<(), StoreError> {
+        days::send(out, self.format(), time.clone(), at_ms, self.ended(time.start, time.end)?)
+    }
+}
+
+/// What a node has for backups.
+#[derive(Clone)]
+pub(super) struct Backups {
+    /// Weak: a stopped node lets its store go.
+    source: Weak<dyn BackupSource>,
+    /// One at a time: each holds up the trimming of the journal.
+    place: Arc<Semaphore>,
+}
+
+impl Backups {
+    pub(super) fn of(source: Weak<dyn BackupSource>) -> Self {
+        Self { source, place: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+/// A backup that was allowed.
+pub struct Backup {
+    source: Arc<dyn BackupSource>,
+    caller: Caller,
+    at_ms: i64,
+    what: What,
+    _place: OwnedSemaphorePermit,
+}
+
+enum What {
+    Everything,
+    /// Runs that ended in this time, ms since 1970.
+    History(Range<i64>),
+}
+
+impl Backup {
+    /// Writes it; blocks for as long as it takes.
+    pub fn write(self, out: &mut dyn Write) {
+        let (operation, written) = match self.what {
+            What::Everything => ("store.backup", self.source.backup(out, self.at_ms)),
+            What::History(time) => ("store.history", self.source.history(out, self.at_ms, time)),
+        };
+        let done = written.map_err(|error| {
+            tracing::warn!(%error, operation, "it did not come to its end");
+            ApiError::new(ErrorCode::NotReady, error.to_string())
+        });
+        audit(&self.caller, operation, &"store", None, &done);
+    }
+}
+
+impl Operations {
+    /// An archive of everything on this node, for operators.
+    pub fn store_backup(&self, caller: &Caller) -> Answer<Backup> {
+        self.source(caller, |_| What::Everything)
+    }
+
+    /// Runs that ended on closed days, for operators. `from` and `to` are days such as 2026-02-01, both included.
+    pub async fn store_history(&self, caller: &Caller, from: Option<&str>, to: Option<&str>) -> Answer<Backup> {
+        let day = |field: &str, text: Option<&str>| {
+            text.map(|text| text.parse::<Day>().map_err(|why| invalid(format!("{field}: {why}")))).transpose()
+        };
+        let (from, to) = (day("from", from)?, day("to", to)?);
+        let history = self.source(caller, |now_ms| What::History(days::closed(from, to, now_ms)))?;
+        // A run that was started again has left its day.
+        self.scheduler.shown().await?;
+        Ok(history)
+    }
+
+    fn source(&self, caller: &Caller, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
+        access::operator(caller)?;
+        // Also says whether the node is ready.
+        let at_ms = self.scheduler.now_ms()?;
+        let Some(backups) = &self.backups else {
+            return Err(ApiError::new(
+                ErrorCode::IllegalState,
+                "this node has no store of its own: what a cluster shares is backed up with the tools of its CQL servers",
+            ));
+        };
+        let Some(source) = backups.source.upgrade() else {
+            return Err(ApiError::new(ErrorCode::NotReady, "the node stops"));
+        };
+        let Ok(place) = backups.place.clone().try_acquire_owned() else {
+            let message = "a backup or an archive of history is under way, and a node makes one at a time: ask again when it has ended";
+            return Err(ApiError::new(ErrorCode::IllegalState, message).retry_after(10.0));
+        };
+        Ok(Backup { source, caller: caller.clone(), at_ms, what: what(at_ms), _place: place })
+    }
+}

@@ -1,0 +1,102 @@
+//! Every operation of callers, once: HTTP and RPC both end here, so that one place says who may do what and which
+//! bodies are refused before the actors see them.
+//!
+//! The order is always the same: is it a caller's credential, does the thing belong to its tenant, is the body within
+//! the limits; then the scheduler is asked. A tenant's credential sees and touches only its tenant: a thing of another
+//! tenant that is named by its id does not exist for it (404), a body that names another tenant is refused (403).
+//!
+//! Never here: decisions about jobs and runs (the core), names and defaults of a spec (the core), or transport.
+
+mod access;
+pub mod apply;
+mod backup;
+mod bulk;
+mod cluster;
+mod dead_letters;
+mod files;
+mod jobs;
+mod labels;
+mod paging;
+mod parsing;
+mod runs;
+mod tenants;
+mod watch;
+
+pub use backup::{Backup, BackupSource};
+pub use files::FilesState;
+
+use backup::Backups;
+use campanile_actors::scheduler::Scheduler;
+use campanile_cluster::desk::Desk;
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
+    payload::Payload,
+};
+use campanile_security::auth::Caller;
+use parsing::Parsers;
+use std::sync::{Arc, Weak};
+
+type Answer<T> = Result<T, ApiError>;
+
+/// See the module's text. Cheap to clone.
+#[derive(Clone)]
+pub struct Operations {
+    pub scheduler: Scheduler,
+    /// None: the node is alone.
+    cluster: Option<Arc<Desk>>,
+    /// How the directory of files stands.
+    pub files: FilesState,
+    backups: Option<Backups>,
+    pub(crate) parsers: Parsers,
+}
+
+impl Operations {
+    pub fn new(scheduler: Scheduler) -> Self {
+        Self { scheduler, cluster: None, files: FilesState::default(), backups: None, parsers: Parsers::default() }
+    }
+
+    /// Where operators ask about the cluster; None: the node is alone.
+    pub fn with_cluster(self, cluster: Option<Arc<Desk>>) -> Self {
+        Self { cluster, ..self }
+    }
+
+    /// The node's own store, for as long as it is there.
+    pub fn with_backups(self, source: Weak<dyn BackupSource>) -> Self {
+        Self { backups: Some(Backups::of(source)), ..self }
+    }
+}
+
+fn invalid(message: impl Into<String>) -> ApiError {
+    ApiError::new(ErrorCode::InvalidArgument, message)
+}
+
+/// One line of the audit log: who did what to what, why, and whether it was done.
+fn audit<T>(caller: &Caller, operation: &str, subject: &dyn std::fmt::Display, reason: Option<&str>, done: &Answer<T>) {
+    let outcome = done.as_ref().err().map_or("done", |error| error.code.as_str());
+    tracing::info!(target: "audit", caller = %caller.name, operation, %subject, reason, outcome);
+}
+
+fn check_reason(reason: Option<&str>) -> Answer<()> {
+    at_most("reason", reason, REASON_BYTES)
+}
+
+fn check_key(field: &str, key: Option<&str>) -> Answer<()> {
+    match key {
+        Some("") => Err(invalid(format!("{field}: must not be empty"))),
+        Some(_) | None => at_most(field, key, KEY_BYTES),
+    }
+}
+
+fn check_params(params: Option<&Payload>) -> Answer<()> {
+    at_most("params", params.map(|params| params.0.as_str()), PARAMS_BYTES)
+}
+
+fn at_most(field: &str, text: Option<&str>, bytes: usize) -> Answer<()> {
+    match text {
+        Some(text) if text.len() > bytes => {
+            Err(invalid(format!("{field}: {} bytes; at most {bytes} are allowed", text.len())))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
