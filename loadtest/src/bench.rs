@@ -2,13 +2,19 @@
 //! every millisecond alike, and how late their bodies start and end.
 
 use crate::{
-    caller::Caller,
     checker::check_dir,
-    export::{Scope, drain, export},
-    fleet::Fleet,
-    latency::{Lateness, lateness},
-    lines::now_us,
-    proc_stat::{Usage, dir_bytes, machine_cpu_us},
+    load::{
+        caller::Caller,
+        latency::{Lateness, lateness},
+    },
+    process::{
+        fleet::Fleet,
+        proc_stat::{Usage, dir_bytes, machine_cpu_us},
+    },
+    run_dir::{
+        export::{Scope, drain, export},
+        lines::now_us,
+    },
     workload::{self, Plan},
 };
 use campanile_schema::{ids::JobId, view::TenantBody};
@@ -220,7 +226,7 @@ async fn create(args: &BenchArgs, caller: &Caller) -> Result<(Plan, Vec<JobId>),
 }
 
 fn table(r: &Report) -> String {
-    let row = |name: &str, p: &crate::latency::Percentiles| {
+    let row = |name: &str, p: &crate::load::latency::Percentiles| {
         format!(
             "{name:<24} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>9.2}   ms over {} runs\n",
             p.p50_ms, p.p90_ms, p.p99_ms, p.p999_ms, p.max_ms, p.count

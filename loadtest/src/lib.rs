@@ -1,40 +1,26 @@
 //! Load driver, executors, faults and history checker. Links the client and the schema, never core or actors: what it judges, it
 //! does not share.
+//!
+//! Each mode of the program has a module: [`bench`], [`chaos`], [`cluster`] (`bench-cluster`), [`endurance`], [`faults`] (`kill9`,
+//! `executor-loss`, `restore`), [`load::drive`], [`peers`], [`proof`], [`run`] and [`process::executor`]. They share the processes that they
+//! start ([`process`]), the calls that they make ([`load`]) and the files that they write ([`run_dir`]), which [`checker`] judges.
 #![forbid(unsafe_code)]
 
 pub mod bench;
-pub mod bulk;
-pub mod caller;
 pub mod chaos;
 pub mod checker;
-pub mod children;
 pub mod cluster;
-pub mod doors;
-pub mod drive;
 pub mod endurance;
-pub mod executor;
-pub mod export;
-pub mod fleet;
-pub mod forget;
-pub mod kill9;
-pub mod kills;
-pub mod latency;
+pub mod faults;
 pub mod limits;
-pub mod lines;
 pub mod load;
-pub mod loss;
-pub mod mutation;
-pub mod node;
 pub mod peers;
-pub mod people;
-pub mod proc_stat;
+pub mod process;
 pub mod proof;
 pub mod random;
-pub mod record;
 pub mod report;
-pub mod restore;
 pub mod run;
+pub mod run_dir;
 pub mod scenario;
-pub mod stats;
 pub(crate) mod town;
 pub mod workload;

@@ -8,17 +8,21 @@ use campanile_loadtest::{
         relay::{self, RelayArgs},
     },
     checker::check_dir,
-    children,
     cluster::{self, ClusterBenchArgs},
-    drive::{self, DriveArgs},
     endurance::{self, EnduranceArgs},
-    executor::{self, ExecutorArgs},
-    fleet,
-    kill9::{self, Kill9Args},
-    loss::{self, LossArgs},
+    faults::{
+        kill9::{self, Kill9Args},
+        loss::{self, LossArgs},
+        restore::{self, RestoreArgs},
+    },
+    load::drive::{self, DriveArgs},
     peers::{self, PeersArgs},
+    process::{
+        children,
+        executor::{self, ExecutorArgs},
+        fleet,
+    },
     proof::{self, ProofArgs},
-    restore::{self, RestoreArgs},
     run::{self, Outcome, RunArgs, WorkloadsArgs},
 };
 use clap::{Parser, Subcommand};

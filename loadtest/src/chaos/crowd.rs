@@ -2,8 +2,7 @@
 
 use super::{ChaosArgs, scenario::Crowd};
 use crate::{
-    caller::Caller,
-    load,
+    load::{caller::Caller, open_loop},
     workload::{self, Plan},
 };
 use campanile_schema::{
@@ -132,16 +131,16 @@ impl Gathered {
             Crowd::Racing => {
                 for (n, part) in jobs.chunks(jobs.len().div_ceil(RACING.1)).enumerate() {
                     let (caller, part, seed) = (caller.clone(), part.to_vec(), seed + n as u64);
-                    calls.spawn(load::pauses(caller, part, end_ms, seed));
+                    calls.spawn(open_loop::pauses(caller, part, end_ms, seed));
                 }
             }
             Crowd::Hostile => {
                 let hands = caller.clone();
                 calls.spawn(async move {
-                    let _ = load::triggers(hands, jobs, HOSTILE.1, end_ms, seed ^ 0x686f_7374).await;
+                    let _ = open_loop::triggers(hands, jobs, HOSTILE.1, end_ms, seed ^ 0x686f_7374).await;
                 });
                 let more = Plan { prefix: "hostile-more".to_owned(), ..plan };
-                calls.spawn(load::creates(caller.clone(), more, HOSTILE.2, Arc::clone(created), move |spec| {
+                calls.spawn(open_loop::creates(caller.clone(), more, HOSTILE.2, Arc::clone(created), move |spec| {
                     workload::patient(spec, patience_sec)
                 }));
             }

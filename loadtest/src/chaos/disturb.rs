@@ -5,7 +5,7 @@
 //! until another one must have taken over (`Scenario::recovers`); one that lasts (a slow store) explains its whole time and that.
 
 use super::act::{Act, At};
-use crate::{
+use crate::run_dir::{
     lines::{FaultEvent, FaultLine, now_us},
     record::Record,
 };

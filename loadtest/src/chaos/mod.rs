@@ -16,7 +16,7 @@ mod world;
 
 pub use act::When;
 
-use crate::{mutation::expected_of, town::store::Store};
+use crate::{faults::mutation::expected_of, town::store::Store};
 use clap::Args;
 use net::Net;
 use one::{Ground, Shown};

@@ -12,14 +12,14 @@ use super::{
     way::Way,
 };
 use crate::{
-    caller::Caller,
     checker::{Verdict, check_dir},
-    export::{Scope, drain_all, export},
-    lines::now_us,
-    load,
-    node::free_port,
-    people,
-    record::Record,
+    load::{caller::Caller, open_loop, people},
+    process::node::free_port,
+    run_dir::{
+        export::{Scope, drain_all, export},
+        lines::now_us,
+        record::Record,
+    },
     town::{Founding, Town, host::Host, ready, store::Store},
     workload::{self, Plan, worked},
 };
@@ -293,11 +293,11 @@ fn start_calls(
     let (by_hand, end_ms, seed) = (args.rate / 10.0, plan.end_ms, plan.seed);
     let hands = caller.clone();
     calls.spawn(async move {
-        let _ = load::triggers(hands, manual, by_hand, end_ms, seed).await;
+        let _ = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
     });
-    calls.spawn(load::pauses(caller.clone(), paused, plan.end_ms, plan.seed));
+    calls.spawn(open_loop::pauses(caller.clone(), paused, plan.end_ms, plan.seed));
     let more = Plan { prefix: "extra".to_owned(), ..plan.clone() };
-    calls.spawn(load::creates(caller.clone(), more, 2.0, Arc::clone(extra), move |spec| {
+    calls.spawn(open_loop::creates(caller.clone(), more, 2.0, Arc::clone(extra), move |spec| {
         workload::patient(spec, patience_sec)
     }));
     calls

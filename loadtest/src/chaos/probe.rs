@@ -1,7 +1,7 @@
 //! What a cluster looks like from outside while things go wrong: who answers, second by second, and how late bodies begin.
 
 use super::disturb::Owners;
-use crate::lines::{CallerLine, ExecutorEvent, ExecutorLine, now_us};
+use crate::run_dir::lines::{CallerLine, ExecutorEvent, ExecutorLine, now_us};
 use campanile_client::Client;
 use campanile_schema::{
     cluster::{ShardFilter, ShardView},

@@ -8,9 +8,8 @@ use super::{
     way::Way,
 };
 use crate::{
-    lines::now_us,
-    node::{ExecutorProcess, ExecutorSetup},
-    record::Record,
+    process::node::{ExecutorProcess, ExecutorSetup},
+    run_dir::{lines::now_us, record::Record},
     town::{Town, host::Host, store::Store},
 };
 use std::{

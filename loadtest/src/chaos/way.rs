@@ -1,6 +1,6 @@
 //! The relay before the store, as a process: see `relay.rs`. It ends with its handle.
 
-use crate::{children::OwnChild, limits::NODE_OUTPUT_LINES, town::host::Host};
+use crate::{limits::NODE_OUTPUT_LINES, process::children::OwnChild, town::host::Host};
 use std::{
     io::{self, BufRead, BufReader, Write},
     process::{ChildStdin, Stdio},

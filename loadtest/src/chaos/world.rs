@@ -5,7 +5,7 @@
 //!
 //! The inner process ends when its input does, which the outer one holds: so Ctrl-C and `kill -9` of the outer one end all of it.
 
-use crate::{children::OwnChild, limits::CHAOS_MINUTES};
+use crate::{limits::CHAOS_MINUTES, process::children::OwnChild};
 use std::{
     env,
     io::{self, Read},

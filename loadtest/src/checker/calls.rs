@@ -1,7 +1,7 @@
 //! A caller's lines joined to calls, and what they say of each job.
 
 use super::history::{Asked, Confirmed, History, Job, Pause, Reopened, Trigger, Version};
-use crate::lines::{CallEvent, CallerLine, Verb};
+use crate::run_dir::lines::{CallEvent, CallerLine, Verb};
 use campanile_schema::{job::JobSpec, payload::Payload, view::ConfirmDecision};
 use std::collections::{BTreeMap, HashMap};
 

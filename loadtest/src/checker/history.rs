@@ -1,7 +1,7 @@
 //! A run directory in memory, indexed by job and run. Files are read in `load`, callers' lines joined in `calls`.
 
 use super::verdict::Counts;
-use crate::lines::{ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta};
+use crate::run_dir::lines::{ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta};
 use campanile_schema::{
     event::SkipReason,
     job::JobSpec,

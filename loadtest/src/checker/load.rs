@@ -2,7 +2,7 @@
 //! forgiven, and counted.
 
 use super::history::{History, Run};
-use crate::lines::{CallerLine, LedgerLine};
+use crate::run_dir::lines::{CallerLine, LedgerLine};
 use serde::de::DeserializeOwned;
 use std::{
     fmt, fs,

@@ -3,7 +3,7 @@
 use super::{History, Violation};
 use crate::{
     limits::STORY_LINES,
-    lines::{FaultEvent, FaultLine},
+    run_dir::lines::{FaultEvent, FaultLine},
 };
 
 /// Faults this near to the moment belong to its story, microseconds.

@@ -3,9 +3,9 @@
 
 use super::Size;
 use crate::{
-    caller::Caller,
     limits::{CREATE_BATCH, CREATES_IN_FLIGHT},
-    lines::now_us,
+    load::caller::Caller,
+    run_dir::lines::now_us,
     workload::{CATCHES_UP, rate_at},
 };
 use campanile_schema::{

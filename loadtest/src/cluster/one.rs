@@ -9,11 +9,12 @@ use super::{
     take_over,
 };
 use crate::{
-    latency::{HIGHEST_US, Percentiles, percentiles},
-    lines::now_us,
-    node::{ExecutorProcess, ExecutorSetup},
-    record::Record,
-    stats::{StatsLine, Tail},
+    load::{
+        latency::{HIGHEST_US, Percentiles, percentiles},
+        stats::{StatsLine, Tail},
+    },
+    process::node::{ExecutorProcess, ExecutorSetup},
+    run_dir::{lines::now_us, record::Record},
     town::{Founding, Town, host::Host, ready, store::Store},
 };
 use campanile_client::Client;
@@ -272,7 +273,7 @@ fn count(line: &StatsLine, window: &Range<i64>, all: &mut Histogram<u64>, by_sec
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::stats::Values;
+    use crate::load::stats::Values;
     use std::collections::BTreeMap;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::ClusterBenchArgs;
 use crate::{
-    latency::Percentiles,
+    load::latency::Percentiles,
     report::{
         html::{STYLE, escaped, limits_table},
         machine::Machine,

@@ -2,8 +2,10 @@
 
 use super::metrics::Counters;
 use crate::{
-    node::ExecutorProcess,
-    proc_stat::{Usage, machine_cpu_us},
+    process::{
+        node::ExecutorProcess,
+        proc_stat::{Usage, machine_cpu_us},
+    },
     town::{Town, store::Store},
 };
 use std::{error::Error, time::Instant};

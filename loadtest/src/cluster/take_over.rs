@@ -2,8 +2,8 @@
 
 use super::{metrics::Counters, report::TakeOver};
 use crate::{
-    latency::{HIGHEST_US, Percentiles, percentiles},
-    lines::{ExecutorEvent, ExecutorLine},
+    load::latency::{HIGHEST_US, Percentiles, percentiles},
+    run_dir::lines::{ExecutorEvent, ExecutorLine},
 };
 use hdrhistogram::Histogram;
 use std::{
@@ -109,7 +109,7 @@ fn began(dir: &Path, due: Range<i64>) -> io::Result<Vec<Began>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::record::Record;
+    use crate::run_dir::record::Record;
     use std::time::Duration;
 
     #[test]

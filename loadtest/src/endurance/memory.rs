@@ -1,7 +1,7 @@
 //! Resident memory of the node, second by second, for each life of its process.
 
 use super::plan::warm_s;
-use crate::proc_stat::Usage;
+use crate::process::proc_stat::Usage;
 use serde::Serialize;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -10,15 +10,15 @@ mod site;
 mod tokens;
 
 use crate::{
-    caller::Caller,
     checker::check_dir,
-    export::{Scope, drain, export},
-    fleet::Fleet,
-    kill9::LATEST_MS,
-    lines::now_us,
-    load,
-    proc_stat::dir_bytes,
+    faults::kill9::LATEST_MS,
+    load::{caller::Caller, open_loop},
+    process::{fleet::Fleet, proc_stat::dir_bytes},
     report::machine::Machine,
+    run_dir::{
+        export::{Scope, drain, export},
+        lines::now_us,
+    },
     workload::{self, Plan},
 };
 use campanile_schema::{
@@ -231,13 +231,13 @@ fn start_calls(
     let (by_hand, end_ms, seed) = (plan.rate * BY_HAND_PERCENT / 100.0, plan.end_ms, plan.seed);
     let hands = caller.clone();
     calls.spawn(async move {
-        let told = load::triggers(hands, manual, by_hand, end_ms, seed).await;
+        let told = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
         println!("triggers by hand: {}", serde_json::to_string(&*told).unwrap_or_default());
     });
     for (n, share) in (0..).zip(paused.chunks(paused.len().div_ceil(PAUSING_AT_ONCE).max(1))) {
-        calls.spawn(load::pauses(caller.clone(), share.to_vec(), end_ms, seed + n));
+        calls.spawn(open_loop::pauses(caller.clone(), share.to_vec(), end_ms, seed + n));
     }
     let more = Plan { prefix: "extra".to_owned(), ..plan.clone() };
-    calls.spawn(load::creates(caller.clone(), more, CREATED_PER_S, Arc::clone(extra), |_| ()));
+    calls.spawn(open_loop::creates(caller.clone(), more, CREATED_PER_S, Arc::clone(extra), |_| ()));
     calls
 }

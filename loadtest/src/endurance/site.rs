@@ -2,9 +2,11 @@
 
 use super::{memory::Memory, plan::FULL_S, tokens::Tokens};
 use crate::{
-    fleet::Fleet,
-    lines::now_us,
-    node::{ExecutorProcess, ExecutorSetup, Node},
+    process::{
+        fleet::Fleet,
+        node::{ExecutorProcess, ExecutorSetup, Node},
+    },
+    run_dir::lines::now_us,
 };
 use campanile_client::Client;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};

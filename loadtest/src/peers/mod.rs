@@ -11,7 +11,7 @@ mod report;
 mod rival;
 mod step;
 
-use crate::{proc_stat::machine_cpu_us, report::machine::Machine};
+use crate::{process::proc_stat::machine_cpu_us, report::machine::Machine};
 use clap::Args;
 use ladder::{Kind, Ladders};
 use postgres::Cluster;

@@ -1,7 +1,7 @@
 //! A PostgreSQL cluster of our own for the rivals: new, durable, on the loopback, and gone with its handle. Clusters of the machine
 //! are never touched.
 
-use crate::{children::OwnChild, node::free_port};
+use crate::process::{children::OwnChild, node::free_port};
 use rustix::process::{Signal, geteuid};
 use std::{
     fs::{self, File},

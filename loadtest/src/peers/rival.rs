@@ -6,7 +6,7 @@ use super::{
     postgres::Cluster,
     step::{Cpu, Probe, Step},
 };
-use crate::{children::OwnChild, limits::NODE_OUTPUT_LINES, lines::now_us};
+use crate::{limits::NODE_OUTPUT_LINES, process::children::OwnChild, run_dir::lines::now_us};
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufRead, BufReader, Write},

@@ -2,9 +2,9 @@
 
 use super::ladder::holds;
 use crate::{
-    latency::{HIGHEST_US, Percentiles, percentiles},
-    lines::now_us,
-    proc_stat::{Usage, machine_cpu_us, tree_cpu_us},
+    load::latency::{HIGHEST_US, Percentiles, percentiles},
+    process::proc_stat::{Usage, machine_cpu_us, tree_cpu_us},
+    run_dir::lines::now_us,
 };
 use hdrhistogram::Histogram;
 use serde::Serialize;

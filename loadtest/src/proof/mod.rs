@@ -9,7 +9,7 @@ use crate::{
         results::{self, Row, Word},
         scenario::Scenario,
     },
-    children::OwnChild,
+    process::children::OwnChild,
     report::machine::Machine,
 };
 use clap::Args;

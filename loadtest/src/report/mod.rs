@@ -6,7 +6,7 @@ pub mod summary;
 mod svg;
 pub mod verdict;
 
-use crate::{latency::Percentiles, scenario::Scenario};
+use crate::{load::latency::Percentiles, scenario::Scenario};
 use machine::Machine;
 use serde::Serialize;
 use std::{collections::BTreeMap, fs, io, path::Path};

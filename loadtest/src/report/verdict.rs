@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn all_started_needs_every_one() {
         let started = |count| {
-            let start = crate::latency::Percentiles { count, ..Default::default() };
+            let start = crate::load::latency::Percentiles { count, ..Default::default() };
             let figures = Figures { due: 5, start, ..Figures::default() };
             let mut judged = Vec::new();
             of_figures("", &Limits { all_started: Some(true), ..Limits::default() }, Some(&figures), &mut judged);

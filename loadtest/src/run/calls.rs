@@ -2,12 +2,14 @@
 //! from there. A call that was sent late, for want of room or of processor, is late.
 
 use crate::{
-    caller::{Caller, Known},
-    latency::{HIGHEST_US, percentiles},
     limits::CALLS_IN_FLIGHT,
-    lines::now_us,
+    load::{
+        caller::{Caller, Known},
+        latency::{HIGHEST_US, percentiles},
+    },
     random::Random,
     report::CallFigures,
+    run_dir::lines::now_us,
     scenario::{
         Call, CallVerb, Kind, Load, Scenario,
         jobs::{Frame, Jobs},

@@ -5,8 +5,10 @@ use super::{
     seconds::READ_AFTER_MS,
 };
 use crate::{
-    export::{Scope, export},
-    lines::now_us,
+    run_dir::{
+        export::{Scope, export},
+        lines::now_us,
+    },
     scenario::Tenant,
 };
 use campanile_schema::ids::JobId;

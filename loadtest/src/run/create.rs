@@ -2,9 +2,9 @@
 
 use super::{one::Early, stop::Stop, traces::Traces};
 use crate::{
-    caller::Caller,
     limits::{CALLS_IN_FLIGHT, CREATE_BATCH, CREATES_IN_FLIGHT},
-    lines::now_us,
+    load::caller::Caller,
+    run_dir::lines::now_us,
     scenario::{
         Api, Kind, Scenario,
         jobs::{Frame, Jobs},

@@ -1,11 +1,13 @@
 //! Puts the executors' counts together: histograms of each second, of each group in each phase, and of all.
 
 use crate::{
-    latency::{HIGHEST_US, Percentiles, percentiles},
     limits::LATE_SECONDS_OPEN,
+    load::{
+        latency::{HIGHEST_US, Percentiles, percentiles},
+        stats::{StatsLine, Values},
+    },
     report::{Figures, in_phase},
     scenario::jobs::Frame,
-    stats::{StatsLine, Values},
 };
 use hdrhistogram::{Counter, Histogram};
 use std::{collections::BTreeMap, ops::Range};

@@ -14,15 +14,12 @@ use super::{
     watch::{self, Answers, Metrics, Prober},
 };
 use crate::{
-    bulk::Bulk,
-    caller::Caller,
     checker::check_dir,
-    lines::now_us,
-    proc_stat::{Usage, dir_bytes, machine_cpu_us},
-    record::Record,
+    load::{bulk::Bulk, caller::Caller, stats::Tail},
+    process::proc_stat::{Usage, dir_bytes, machine_cpu_us},
     report::{Happened, Report, Second, machine::Machine},
+    run_dir::{lines::now_us, record::Record},
     scenario::{Api, Scenario, jobs::Jobs},
-    stats::Tail,
 };
 use campanile_client::{Client, ClientError};
 use campanile_schema::{error::ErrorCode, view::TenantBody};

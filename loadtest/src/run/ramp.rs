@@ -52,7 +52,7 @@ pub(super) fn p99(values: impl Iterator<Item = f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::latency::Percentiles;
+    use crate::load::latency::Percentiles;
 
     #[test]
     fn p99_is_a_value_that_was_seen() {

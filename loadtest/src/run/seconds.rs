@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     limits::SILENT_PROBES,
-    proc_stat::Usage,
+    process::proc_stat::Usage,
     report::{Happened, Second, Use},
     scenario::{OnDeath, Restart},
 };

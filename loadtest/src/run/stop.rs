@@ -33,7 +33,7 @@ impl Stop {
                     _ = term.recv() => {}
                 }
                 if times >= at.load(Ordering::Relaxed) {
-                    crate::children::kill_all();
+                    crate::process::children::kill_all();
                     std::process::exit(i32::from(Outcome::Interrupted.exit_code()));
                 }
                 // The last receiver is gone only when all is over.

@@ -2,10 +2,14 @@
 
 use super::RunArgs;
 use crate::{
-    lines::{FaultEvent, FaultLine, now_us},
-    node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, free_port},
-    proc_stat::Usage,
-    record::Record,
+    process::{
+        node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, free_port},
+        proc_stat::Usage,
+    },
+    run_dir::{
+        lines::{FaultEvent, FaultLine, now_us},
+        record::Record,
+    },
     scenario::Restart,
 };
 use campanile_client::{Client, ClientError, ClientOptions, Retry};

@@ -1,7 +1,7 @@
 //! What can be seen of the node from outside: its process in `/proc`, its `/metrics`, its files, and whether it answers.
 
 use super::system::Address;
-use crate::{limits::PROBE_MS, lines::now_us, proc_stat::Usage};
+use crate::{limits::PROBE_MS, process::proc_stat::Usage, run_dir::lines::now_us};
 use campanile_client::{Client, ClientError};
 use std::{
     collections::BTreeMap,

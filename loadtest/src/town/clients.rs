@@ -1,7 +1,10 @@
 //! Clients of a town: one of each node, and callers that go through all of them.
 
 use super::Town;
-use crate::{caller::Caller, doors::Doors, record::Record};
+use crate::{
+    load::{caller::Caller, doors::Doors},
+    run_dir::record::Record,
+};
 use campanile_client::{Client, ClientOptions, Retry};
 use campanile_schema::view::ExecutorView;
 use std::{error::Error, sync::Arc, time::Duration};

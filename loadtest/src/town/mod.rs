@@ -9,12 +9,13 @@ pub mod store;
 pub use clients::ready;
 
 use crate::{
-    children::OwnChild,
-    doors::Lives,
     limits::NODE_OUTPUT_LINES,
-    lines::{FaultEvent, FaultLine},
-    node::free_port,
-    record::Record,
+    load::doors::Lives,
+    process::{children::OwnChild, node::free_port},
+    run_dir::{
+        lines::{FaultEvent, FaultLine},
+        record::Record,
+    },
 };
 use host::Host;
 use std::{

@@ -1,7 +1,7 @@
 //! The store of a run: Apache Cassandra on loopback, or on the hosts of a network of our own, by the script that also starts it for demonstrations. It ends with its handle.
 
 use super::host::{NAMESPACE, PREFIX};
-use crate::children::OwnChild;
+use crate::process::children::OwnChild;
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Write},

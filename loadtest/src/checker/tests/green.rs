@@ -1,7 +1,7 @@
 //! A history in which much goes wrong and every promise is kept.
 
 use super::world::{T0, World, cron, rate};
-use crate::lines::{CallEvent, FaultEvent, Verb};
+use crate::run_dir::lines::{CallEvent, FaultEvent, Verb};
 use campanile_schema::{
     event::{Outcome, SkipReason},
     job::{ConcurrencyPolicy, MisfirePolicy, Trigger},

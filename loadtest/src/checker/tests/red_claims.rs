@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     checker::{Kind, Verdict},
-    lines::{CallEvent, CallerLine, ExecutorEvent, FaultEvent, Verb},
+    run_dir::lines::{CallEvent, CallerLine, ExecutorEvent, FaultEvent, Verb},
 };
 use campanile_schema::{
     event::{Outcome, SkipReason},

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     checker::Kind,
-    lines::{CallEvent, CallerLine, FaultEvent, Verb},
+    run_dir::lines::{CallEvent, CallerLine, FaultEvent, Verb},
 };
 use campanile_schema::{
     event::{Outcome, SkipReason},

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     checker::{Kind, Verdict},
-    lines::FaultEvent,
+    run_dir::lines::FaultEvent,
 };
 use campanile_schema::{
     event::{Outcome, SkipReason},

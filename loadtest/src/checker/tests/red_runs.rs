@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     checker::Kind,
-    lines::{ExecutorEvent, FaultEvent, Verb},
+    run_dir::lines::{ExecutorEvent, FaultEvent, Verb},
 };
 use campanile_schema::{
     record::{AttemptState, RunState},
@@ -245,7 +245,7 @@ fn a_lease_that_nobody_heard_is_explained_for_that_executor_time_and_shard_only(
 fn a_second_start_of_what_is_not_idempotent_is_found() {
     let mut s = story();
     s.world.caller.retain(|l| l.run.is_none_or(|r| r.0 != s.confirmed));
-    s.world.caller.retain(|l| l.verb != crate::lines::Verb::Confirm);
+    s.world.caller.retain(|l| l.verb != crate::run_dir::lines::Verb::Confirm);
     only(&s.world.verdict(), Kind::NotIdempotentAgain);
 }
 

@@ -2,7 +2,9 @@
 
 use crate::{
     checker::{History, Run, Verdict, check},
-    lines::{CallEvent, CallerLine, ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta, Verb},
+    run_dir::lines::{
+        CallEvent, CallerLine, ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta, Verb,
+    },
 };
 use campanile_schema::{
     event::{Outcome, SkipReason},

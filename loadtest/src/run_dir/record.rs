@@ -7,7 +7,7 @@
 //! 20,000 runs/s) would go there at once, and the node's syncs, which share the disk, would wait behind them: the harness would
 //! measure itself.
 //!
-//! How callers write each verb ([`crate::lines::CallerLine`]): SENT with the whole request before its first byte leaves, then ACK,
+//! How callers write each verb ([`crate::run_dir::lines::CallerLine`]): SENT with the whole request before its first byte leaves, then ACK,
 //! REFUSED (`code`) or UNKNOWN (no answer, `code` says why). A call that is tried again keeps its number `call`. Of one job (or tenant,
 //! or the system) a caller asks one thing at a time.
 //!
@@ -28,7 +28,7 @@
 
 use crate::{
     limits::{RECORD_BUFFER_BYTES, RECORD_SYNC_MS},
-    lines::ExecutorLine,
+    run_dir::lines::ExecutorLine,
 };
 use serde::Serialize;
 use std::{
@@ -124,10 +124,10 @@ impl Record {
     pub fn body(&self, line: &ExecutorLine) {
         self.append(|buffer| {
             let event = match line.event {
-                crate::lines::ExecutorEvent::Up => "UP",
-                crate::lines::ExecutorEvent::Start => "START",
-                crate::lines::ExecutorEvent::End => "END",
-                crate::lines::ExecutorEvent::Refused => "REFUSED",
+                crate::run_dir::lines::ExecutorEvent::Up => "UP",
+                crate::run_dir::lines::ExecutorEvent::Start => "START",
+                crate::run_dir::lines::ExecutorEvent::End => "END",
+                crate::run_dir::lines::ExecutorEvent::Refused => "REFUSED",
             };
             write!(
                 buffer,
@@ -213,7 +213,7 @@ fn sync_often(shared: &Shared, on_disk: &File) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::lines::ExecutorEvent;
+    use crate::run_dir::lines::ExecutorEvent;
     use campanile_schema::record::AttemptState;
 
     #[test]

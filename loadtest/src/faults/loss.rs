@@ -3,12 +3,13 @@
 //! bodies run: they are adopted again, not started again. The checker judges both besides.
 
 use crate::{
-    caller::{Caller, Known},
     checker::{History, check_dir},
-    export::{Scope, drain, export},
-    fleet::Fleet,
-    lines::{ExecutorEvent, ExecutorLine, now_us},
-    node::Node,
+    load::caller::{Caller, Known},
+    process::{fleet::Fleet, node::Node},
+    run_dir::{
+        export::{Scope, drain, export},
+        lines::{ExecutorEvent, ExecutorLine, now_us},
+    },
 };
 use campanile_schema::{
     ids::{JobId, RunId},

@@ -4,11 +4,12 @@
 mod verbs;
 
 use crate::{
-    bulk::Bulk,
-    doors::Doors,
     limits::CREATE_BATCH,
-    lines::{CallEvent, CallerLine, Verb},
-    record::Record,
+    load::{bulk::Bulk, doors::Doors},
+    run_dir::{
+        lines::{CallEvent, CallerLine, Verb},
+        record::Record,
+    },
 };
 use campanile_client::{Client, ClientError};
 use campanile_schema::{
@@ -133,7 +134,7 @@ impl Caller {
     }
 
     fn note(&self, event: CallEvent, line: &CallerLine) {
-        self.record.line(&CallerLine { event, t_us: crate::lines::now_us(), ..line.clone() });
+        self.record.line(&CallerLine { event, t_us: crate::run_dir::lines::now_us(), ..line.clone() });
     }
 
     /// One call with all its tries. `later`: a refusal "not now" is tried again too.

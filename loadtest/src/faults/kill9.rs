@@ -1,15 +1,17 @@
 //! `kill9`: the real node under load, killed again and again, and the checker's verdict over what everybody wrote.
 
 use crate::{
-    caller::Caller,
     checker::{Verdict, check_dir},
-    export::{Scope, drain, export},
-    fleet::Fleet,
-    kills::{self, Round},
-    lines::now_us,
-    load,
-    mutation::Mutation,
-    people,
+    faults::{
+        kills::{self, Round},
+        mutation::Mutation,
+    },
+    load::{caller::Caller, open_loop, people},
+    process::fleet::Fleet,
+    run_dir::{
+        export::{Scope, drain, export},
+        lines::now_us,
+    },
     workload::{self, Plan, worked},
 };
 use campanile_schema::{
@@ -216,13 +218,13 @@ fn start_calls(
     let (by_hand, end_ms, seed) = (args.rate / 20.0, plan.end_ms, plan.seed);
     let hands = caller.clone();
     calls.spawn(async move {
-        let told = load::triggers(hands, manual, by_hand, end_ms, seed).await;
+        let told = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
         println!("triggers by hand: {}", serde_json::to_string(&*told).unwrap_or_default());
     });
     for (n, share) in paused.chunks(paused.len().div_ceil(PAUSING_AT_ONCE).max(1)).enumerate() {
-        calls.spawn(load::pauses(caller.clone(), share.to_vec(), plan.end_ms, plan.seed + n as u64));
+        calls.spawn(open_loop::pauses(caller.clone(), share.to_vec(), plan.end_ms, plan.seed + n as u64));
     }
     let more = Plan { prefix: "extra".to_owned(), ..plan.clone() };
-    calls.spawn(load::creates(caller.clone(), more, 20.0, Arc::clone(extra), |_| ()));
+    calls.spawn(open_loop::creates(caller.clone(), more, 20.0, Arc::clone(extra), |_| ()));
     calls
 }

@@ -1,7 +1,7 @@
 //! What people do beside creating and triggering: edits, decisions about runs and dead letters, pauses of tenants and of the system.
 
 use super::{AGAIN, Caller, Known, PATIENCE};
-use crate::lines::{CallEvent, CallerLine, Verb};
+use crate::run_dir::lines::{CallEvent, CallerLine, Verb};
 use campanile_client::{Client, ClientError};
 use campanile_schema::{
     ids::{JobId, RunId},

@@ -2,13 +2,17 @@
 //! files in the same directory.
 
 use crate::{
-    caller::Caller,
-    export::{Scope, drain, export},
-    latency::{Lateness, lateness},
-    lines::now_us,
-    load,
-    proc_stat::Usage,
-    record::Record,
+    load::{
+        caller::Caller,
+        latency::{Lateness, lateness},
+        open_loop,
+    },
+    process::proc_stat::Usage,
+    run_dir::{
+        export::{Scope, drain, export},
+        lines::now_us,
+        record::Record,
+    },
     workload::{self, Plan},
 };
 use campanile_client::{Client, ClientOptions, Retry};
@@ -123,7 +127,7 @@ pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
         .filter_map(|(_, id)| *id)
         .collect();
     let by_hand =
-        tokio::spawn(load::triggers(caller.clone(), manual, args.manual_rate, plan.end_ms, begin_ms.unsigned_abs()));
+        tokio::spawn(open_loop::triggers(caller.clone(), manual, args.manual_rate, plan.end_ms, begin_ms.unsigned_abs()));
     sleep(Duration::from_millis((plan.end_ms + 100 - now_us() / 1000).max(0).unsigned_abs())).await;
     let told = by_hand.await?;
     let left = drain(caller.client(), Duration::from_secs(120)).await?;

@@ -1,6 +1,6 @@
 //! How late bodies started and ended, from executors' own files.
 
-use crate::lines::{ExecutorEvent, ExecutorLine};
+use crate::run_dir::lines::{ExecutorEvent, ExecutorLine};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::{
@@ -134,7 +134,7 @@ pub fn percentiles<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Percen
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::record::Record;
+    use crate::run_dir::record::Record;
     use campanile_schema::record::AttemptState;
     use std::time::Duration;
 

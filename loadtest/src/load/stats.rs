@@ -1,7 +1,7 @@
 //! What an executor tells of each second: how late bodies began, ended, and were durable, as counts of values. A few lines a second
 //! and group instead of two a body, so that a run of hours does not fill a disk and the one who reads it does not disturb.
 
-use crate::{limits::STATS_READ_BYTES, lines::now_us};
+use crate::{limits::STATS_READ_BYTES, run_dir::lines::now_us};
 use campanile_schema::record::AttemptState;
 use serde::{Deserialize, Serialize};
 use std::{

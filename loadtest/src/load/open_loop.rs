@@ -2,10 +2,10 @@
 //! asked before.
 
 use crate::{
-    caller::{Caller, Known},
     limits::CALLS_IN_FLIGHT,
-    lines::now_us,
+    load::caller::{Caller, Known},
     random::Random,
+    run_dir::lines::now_us,
     workload::{self, Plan},
 };
 use campanile_schema::{ids::JobId, job::JobSpec};

@@ -2,11 +2,13 @@
 
 use crate::{
     chaos::When,
-    children::OwnChild,
     limits::NODE_OUTPUT_LINES,
-    lines::{FaultEvent, FaultLine, now_us},
+    process::children::OwnChild,
     random::mix,
-    record::Record,
+    run_dir::{
+        lines::{FaultEvent, FaultLine, now_us},
+        record::Record,
+    },
 };
 use rustix::process::Signal;
 use std::{

@@ -2,10 +2,12 @@
 //! kill hits does not.
 
 use crate::{
-    fleet::Fleet,
-    lines::now_us,
-    node::{Node, Started},
+    process::{
+        fleet::Fleet,
+        node::{Node, Started},
+    },
     random::Random,
+    run_dir::lines::now_us,
 };
 use std::{collections::BTreeMap, error::Error, fmt, time::Duration};
 use tokio::{task::block_in_place, time::sleep};

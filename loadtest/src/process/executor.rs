@@ -5,10 +5,12 @@
 //! a body that succeeds hands in a result: an object with its `run` and `token`.
 
 use crate::{
-    lines::{ExecutorEvent, ExecutorLine, now_us},
+    load::stats::{Body, Stats},
     random::mix,
-    record::Record,
-    stats::{Body, Stats},
+    run_dir::{
+        lines::{ExecutorEvent, ExecutorLine, now_us},
+        record::Record,
+    },
 };
 use campanile_client::{Context, Executor, JobError};
 use campanile_schema::{payload::Payload, record::AttemptState};

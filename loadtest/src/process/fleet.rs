@@ -1,10 +1,12 @@
 //! A run directory with the processes that write into it: one node, its executors, and a caller in this process.
 
 use crate::{
-    caller::Caller,
-    lines::{FaultEvent, FaultLine, now_us},
-    node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, Started, free_port},
-    record::Record,
+    load::caller::Caller,
+    process::node::{ExecutorProcess, ExecutorSetup, Node, NodeSetup, Started, free_port},
+    run_dir::{
+        lines::{FaultEvent, FaultLine, now_us},
+        record::Record,
+    },
 };
 use campanile_client::{Client, ClientError, ClientOptions, Retry};
 use std::{
@@ -161,7 +163,7 @@ pub fn end_children_on_signals() {
                 _ = interrupt.recv() => {}
                 _ = term.recv() => {}
             }
-            crate::children::kill_all();
+            crate::process::children::kill_all();
             std::process::exit(130);
         }
     });

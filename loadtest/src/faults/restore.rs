@@ -1,19 +1,18 @@
 //! `restore`: the real node is backed up under load, goes on for a while, is killed for good, and its archive is restored in another
 //! place; that node goes on with the same executors and callers. The checker judges the life of the restored node: what came
 //! before the backup and what came after the restore. What the first node did in between is nobody's promise and is left out
-//! ([`crate::forget`]); but no body of a job that is not idempotent may run again because of it.
+//! ([`crate::run_dir::forget`]); but no body of a job that is not idempotent may run again because of it.
 
 use crate::{
-    caller::Caller,
     checker::check_dir,
-    export::{Scope, drain, export},
-    fleet::Fleet,
-    forget::{Between, forget},
-    kill9::LATEST_MS,
-    lines::{FaultEvent, FaultLine, now_us},
-    load,
-    node::Node,
-    people,
+    faults::kill9::LATEST_MS,
+    load::{caller::Caller, open_loop, people},
+    process::{fleet::Fleet, node::Node},
+    run_dir::{
+        export::{Scope, drain, export},
+        forget::{Between, forget},
+        lines::{FaultEvent, FaultLine, now_us},
+    },
     workload::{self, Plan, worked},
 };
 use campanile_schema::{
@@ -178,7 +177,7 @@ fn start_calls(
     let mut calls = JoinSet::new();
     let (hands, by_hand, end_ms, seed) = (caller.clone(), args.rate / 10.0, plan.end_ms, plan.seed);
     calls.spawn(async move {
-        let told = load::triggers(hands, manual, by_hand, end_ms, seed).await;
+        let told = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
         println!("triggers by hand: {}", serde_json::to_string(&*told).unwrap_or_default());
     });
     calls

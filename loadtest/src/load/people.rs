@@ -3,9 +3,9 @@
 //! time of it; what is asked is written down by the caller.
 
 use crate::{
-    caller::{Caller, Known},
-    lines::now_us,
+    load::caller::{Caller, Known},
     random::Random,
+    run_dir::lines::now_us,
     workload::worked::{PACED, Role, edited},
 };
 use campanile_schema::{

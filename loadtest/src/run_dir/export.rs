@@ -2,8 +2,10 @@
 
 use crate::{
     limits::CALLS_IN_FLIGHT,
-    lines::{LedgerLine, Meta},
-    record::Record,
+    run_dir::{
+        lines::{LedgerLine, Meta},
+        record::Record,
+    },
 };
 use campanile_client::{Client, ClientError};
 use campanile_schema::{

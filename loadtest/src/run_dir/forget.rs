@@ -3,7 +3,7 @@
 //! The restored node promised nothing of it. What stays: every call that was acknowledged before the backup began or after the
 //! restore; every body whose attempt the restored node knows. A call in between may or may not be in the archive.
 
-use crate::lines::{CallEvent, CallerLine, ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, Verb};
+use crate::run_dir::lines::{CallEvent, CallerLine, ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, Verb};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
