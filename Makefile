@@ -129,79 +129,20 @@ dev: ## Builds and runs a node with demo jobs on this machine; data in target/de
 	$(CARGO) build --bin campanile
 	exec target/debug/campanile dev --data target/dev-data
 
-test: ## Every test, with short forms of powercut and kill9, and all workloads in their short forms
+test: ## Format, clippy and every test, with short forms of powercut, kill9, chaos and all workloads
 	@$(need)
 	need $(TEST_NEEDS)
 	$(rust)
-	log=target/test.log; mkdir -p target; : >target/test.times; : >"$$log"
-	status=0
 	# One test imports the crontabs of Debian's packages; it fetches them with apt-get.
-	command -v apt-get >/dev/null || { echo "not Debian: its crontabs are not tested"; export CAMPANILE_SKIP_DEBIAN=1; }
-	part() {
-		local name=$$1 begin=$$SECONDS; shift
-		echo "== $$name"
-		"$$@" || status=$$?
-		printf '%-36s %5d s\n' "$$name" $$((SECONDS - begin)) >>target/test.times
-	}
-	closing() {
-		echo "== time"; cat target/test.times
-		echo "== closing lines"
-		grep -hE '^test result: |^error: test failed|^test .* \.\.\. FAILED$$|^VERDICT: |^(GREEN|RED|SKIPPED) |^(FAILED|ERROR) .*\.py|^=+ .* in [0-9.]+s.* =+$$' \
-			"$$log" || true
-		# The first of each kind with its story, so that a verdict can be understood where only these lines are kept.
-		grep -hE -A 24 '^RED [0-9]+ x ' "$$log" | head -n 150 || true
-	}
-	trap closing EXIT
-	part "build" $(CARGO) build $(TESTED) --bins --tests
-	[ $$status = 0 ] || exit $$status
-	tests() { POWERCUT_SEEDS=$(SHORT_SEEDS) python3 tests/side_by_side.py 2 $(CARGO) $(TESTED) 2>&1 | tee -a "$$log"; }
-	part "tests (powercut: $(SHORT_SEEDS) seeds)" tests
-	# The scenarios wait most of their time: they go on beside the parts that follow, which use the processors. One of these parts puts
-	# another program in the place of theirs.
-	mkdir -p target/chaos-node; cp -f $(NODE) target/chaos-node/campanile
-	chaos_begin=$$SECONDS
-	(exec make chaos-short NODE=target/chaos-node/campanile) >target/test.chaos.log 2>&1 &
-	chaos=$$!
-	trap 'kill $$chaos 2>/dev/null || true; closing' EXIT
-	foreign() { $(CARGO) test $(TESTED) --test rpc --test interfaces -- --ignored foreign:: parity:: 2>&1 | tee -a "$$log"; }
-	part "foreign RPC programs, parity (Python)" foreign
-	shipped() { nice make test-shipped 2>&1 | tee -a "$$log"; }
-	part "a program without fault hooks" shipped
-	# It fetches Debian's cron with apt-get, too.
-	schedules() {
-		[ -z "$${CAMPANILE_SKIP_DEBIAN:-}" ] || { echo "not Debian: the schedules of other systems are not tested"; return 0; }
-		make foreign-schedules FOREIGN_CASES=$(SHORT_FOREIGN_CASES) 2>&1 | tee -a "$$log"
-	}
-	part "schedules of other systems" schedules
-	python() { make test-python 2>&1 | tee -a "$$log"; }
-	part "Python client and executor" python
-	api() { make test-api 2>&1 | tee -a "$$log"; }
-	part "HTTP API against its document" api
-	typed() { make test-api-client 2>&1 | tee -a "$$log"; }
-	part "client types generated from the document" typed
-	scenarios() {
-		local failed=0
-		wait $$chaos || failed=$$?
-		tee -a "$$log" <target/test.chaos.log
-		return $$failed
-	}
-	part "waiting for chaos (short form)" scenarios
-	printf '%-36s %5d s\n' "chaos, beside the parts above" $$((SECONDS - chaos_begin)) >>target/test.times
-	trap closing EXIT
-	cql() { make test-cql 2>&1 | tee -a "$$log"; }
-	part "CQL store (Apache Cassandra)" cql
-	kills() { make kill9 KILLS=$(SHORT_KILLS) KILL_JOBS=4000 KILL_RATE=400 2>&1 | tee -a "$$log"; }
-	part "kill9 ($(SHORT_KILLS) kills)" kills
-	restored() { make restore RESTORE_JOBS=4000 RESTORE_RATE=400 2>&1 | tee -a "$$log"; }
-	part "backup and restore under load" restored
-	loads() { make load 2>&1 | tee -a "$$log"; }
-	part "load (short forms, checked)" loads
-	exit $$status
+	command -v apt-get >/dev/null || { echo "not Debian: its crontabs and the schedules of other systems are not tested"; export CAMPANILE_SKIP_DEBIAN=1; }
+	export CARGO="$(CARGO)" TESTED="$(TESTED)" NODE="$(NODE)" POWERCUT_SEEDS=$(SHORT_SEEDS) SHORT_FOREIGN_CASES=$(SHORT_FOREIGN_CASES) SHORT_KILLS=$(SHORT_KILLS)
+	exec python3 tests/run_all.py
 
-# Our crates as a release has them: without the feature `faults`, without the assertions and overflow checks of the dev profile. What
-# they depend on is taken from the tests' build, as far as it has the same features: a whole release build takes 19 minutes of CPU.
-AS_SHIPPED := $(foreach crate,schema core ports actors client security store archive cluster actions jobfiles serve,campanile-$(crate)) campanile
-AS_SHIPPED := $(foreach crate,$(AS_SHIPPED),$(foreach set,debug-assertions=false overflow-checks=false,--config profile.dev.package.$(crate).$(set)))
+# What is compiled beside the tests has a directory of its own, so that neither waits for the other.
+SIDE := target/side
+# As a release has it: without the feature `faults`, without the assertions and overflow checks of the dev profile. It is not optimised:
+# a release build takes 19 minutes of CPU.
+AS_SHIPPED := $(foreach set,opt-level=0 debug=false debug-assertions=false overflow-checks=false,--config profile.dev.$(set))
 
 test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tokens, a real executor, kill -9, checks (CAMPANILE_BIN: any program)
 	@$(need)
@@ -209,10 +150,8 @@ test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tok
 	if [ -z "$${CAMPANILE_BIN:-}" ]; then
 		need $(BUILD_NEEDS)
 		$(rust)
-		$(CARGO) build --workspace --bin campanile $(AS_SHIPPED)
-		# The next build for tests puts its own program there.
-		mkdir -p target/shipped; cp -f $(NODE) target/shipped/campanile
-		export CAMPANILE_BIN=target/shipped/campanile
+		$(CARGO) build --workspace --bin campanile --target-dir $(SIDE) $(AS_SHIPPED)
+		export CAMPANILE_BIN=$(SIDE)/debug/campanile
 	fi
 	python3 tests/shipped/shipped.py "$$CAMPANILE_BIN"
 
