@@ -22,5 +22,5 @@ pub mod report;
 pub mod run;
 pub mod run_dir;
 pub mod scenario;
-pub(crate) mod town;
+pub(crate) mod test_cluster;
 pub mod workload;

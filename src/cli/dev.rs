@@ -92,7 +92,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let executor_token = new_token().map_err(Failure::here)?;
     let options = NodeOptions {
         name: "dev".to_owned(),
-        home: store.into(),
+        store: store.into(),
         http: args.http,
         rpc: args.rpc,
         tls: tls.clone(),

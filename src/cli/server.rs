@@ -3,7 +3,7 @@
 use super::{failure::Failure, logging, output, private};
 use crate::{
     config::Config,
-    node::{self, Node, NodeOptions, home::HomeOptions},
+    node::{self, Node, NodeOptions, node_store::NodeStoreOptions},
     zones,
 };
 use campanile_actions::{executor, http_action::Outbound};
@@ -110,9 +110,9 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         "" => KeyRing::default(),
         file => KeyRing::from_file(Path::new(file)).map_err(Failure::usage)?,
     };
-    let options = |home| NodeOptions {
+    let options = |store| NodeOptions {
         name: config.node.name.clone(),
-        home,
+        store,
         http: config.http.listen,
         rpc: config.rpc.listen,
         tls: tls.clone(),
@@ -127,12 +127,12 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         linger_us: if config.cluster.is_on() { config.cluster.linger_us } else { config.journal.linger_us },
     };
     on_threads(config.node.threads, async {
-        let home = if config.cluster.is_on() {
-            HomeOptions::Cluster(Box::new(node::join(&config).await.map_err(Failure::here)?))
+        let store = if config.cluster.is_on() {
+            NodeStoreOptions::Clustered(Box::new(node::join(&config).await.map_err(Failure::here)?))
         } else {
             config.store().into()
         };
-        let node = Node::start(options(home)).await.map_err(Failure::here)?;
+        let node = Node::start(options(store)).await.map_err(Failure::here)?;
         tokio::spawn(keep_metrics(metrics.clone()));
         if let Some(certificate) = tls.certificate() {
             tokio::spawn(renew_when_told(certificate.clone(), hangups()?));

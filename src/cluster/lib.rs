@@ -4,16 +4,16 @@
 
 #![forbid(unsafe_code)]
 
-pub mod desk;
+pub mod admin;
 #[cfg(test)]
 mod earlier_release;
 pub mod gateway;
-pub mod herald;
 pub mod keys;
 pub mod membership;
 pub mod peers;
+pub mod self_announcer;
 
-pub use desk::owning;
+pub use admin::owning;
 
 use campanile_core::placement::NodeId;
 use sha2::{Digest, Sha256};

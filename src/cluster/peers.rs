@@ -2,7 +2,7 @@
 //! not its own, and the asker looks again.
 
 use super::{
-    desk::Desk,
+    admin::ClusterAdmin,
     gateway::{Gateway, GatewayError},
     membership::Members,
 };
@@ -208,10 +208,10 @@ impl Peers for GatewayPeers {
 }
 
 /// Answers what other nodes ask.
-pub async fn answer(scheduler: Scheduler, desk: Arc<Desk>, question: Vec<u8>) -> Vec<u8> {
+pub async fn answer(scheduler: Scheduler, admin: Arc<ClusterAdmin>, question: Vec<u8>) -> Vec<u8> {
     let reply = match rmp_serde::from_slice(&question) {
         Ok(Question::Ask { shard, call }) => Reply::Asked(scheduler.answer_peer(shard, call).await),
-        Ok(Question::Cordon(cordoned)) => Reply::Cordoned(desk.cordon_self(cordoned)),
+        Ok(Question::Cordon(cordoned)) => Reply::Cordoned(admin.cordon_self(cordoned)),
         Ok(Question::Changes(since)) => Reply::Changed(scheduler.changes_for_peer(since)),
         Ok(Question::Survey(what)) => Reply::Surveyed(scheduler.survey(what).await),
         Ok(Question::Released { session, shard }) => {

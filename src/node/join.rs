@@ -2,16 +2,16 @@
 
 use crate::{
     config::Config,
-    node::home::{self, ClusterOptions, Connect},
+    node::node_store::{self, ClusterOptions, Connect},
 };
 use campanile_actors::{chronicle::Chronicle, cluster::SharedStore, time::AgreedTime};
 use campanile_cluster::{
-    desk::{self, Desk},
+    admin::{self, ClusterAdmin},
     gateway::{self, Gateway},
-    herald::{self, Herald, StoreRuntime},
     membership::{self, Addresses, Me, Members, Membership},
     node_id,
     peers::{self, GatewayPeers},
+    self_announcer::{self, SelfAnnouncer, StoreRuntime},
 };
 use campanile_core::ownership::Settings;
 use campanile_ports::{StoreError, clock::SystemClock, private, release};
@@ -40,7 +40,7 @@ const GENERATION_FILE: &str = "GENERATION";
 /// Connects to the store, then says that this node is there. Errors are sentences for the operator.
 pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
     let dir = PathBuf::from(&config.node.data_dir);
-    let lock = home::lock(&dir)?;
+    let lock = node_store::lock(&dir)?;
     let cluster = &config.cluster;
     let keys = KeyRing::from_file(Path::new(&cluster.key_file))?;
     let options = config.cql().ok_or("a cluster needs a store that its nodes share: set cql.contact_points")?;
@@ -82,13 +82,13 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
             event_format: membership::up_to(reads.event),
             wire_format: membership::up_to(reads.wire),
             shards: format.shards,
-            cordoned: herald::is_cordoned(&dir),
+            cordoned: self_announcer::is_cordoned(&dir),
         },
     )?;
     let known = membership.members();
     let peers = GatewayPeers::new(known.clone());
     let (mirror, members) = watch::channel(Arc::default());
-    tokio::spawn(keep_mirror(known.clone(), mirror, desk::owning));
+    tokio::spawn(keep_mirror(known.clone(), mirror, admin::owning));
     let (mirror, nodes) = watch::channel(Arc::default());
     tokio::spawn(keep_mirror(known.clone(), mirror, Members::for_executors));
     let gateway = gateway::Options {
@@ -99,9 +99,9 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         tls: cluster.tls_files(),
     };
     let chronicle = Arc::new(Chronicle::default());
-    let herald = Arc::new(Herald::new(dir.clone(), membership, runtime));
-    let desk = Desk::open(known.clone(), chronicle.clone(), herald.clone(), peers.clone());
-    let connect = connect(gateway, peers.clone(), known, desk.clone());
+    let announcer = Arc::new(SelfAnnouncer::new(dir.clone(), membership, runtime));
+    let admin = ClusterAdmin::open(known.clone(), chronicle.clone(), announcer.clone(), peers.clone());
+    let connect = connect(gateway, peers.clone(), known, admin.clone());
     Ok(ClusterOptions {
         dir,
         lock,
@@ -120,9 +120,9 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         },
         members,
         nodes,
-        announce: herald,
+        announce: announcer,
         chronicle,
-        desk: Some(desk),
+        admin: Some(admin),
         peers: Arc::new(peers),
         connect,
         drain: DRAIN,
@@ -137,12 +137,12 @@ fn connect(
     options: gateway::Options,
     peers: GatewayPeers,
     known: watch::Receiver<Arc<Members>>,
-    desk: Arc<Desk>,
+    admin: Arc<ClusterAdmin>,
 ) -> Connect {
     Box::new(move |scheduler| {
         Box::pin(async move {
             let handler: gateway::Handler =
-                Arc::new(move |_, question| Box::pin(peers::answer(scheduler.clone(), desk.clone(), question)));
+                Arc::new(move |_, question| Box::pin(peers::answer(scheduler.clone(), admin.clone(), question)));
             let gateway = Arc::new(Gateway::start(options, handler).await?);
             tokio::spawn(keep_peers(known, gateway.clone()));
             peers.connect(gateway);

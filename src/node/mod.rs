@@ -1,15 +1,15 @@
-//! One node: opens its home, starts a session, serves HTTP and RPC, and stops in order. When a session is over, because the store
+//! One node: opens its store, starts a session, serves HTTP and RPC, and stops in order. When a session is over, because the store
 //! cannot be written or another node has fenced it, the node drops it and goes on by itself with a new one.
 
-pub mod home;
 mod join;
 pub mod measured;
+pub mod node_store;
 
 pub use join::{join, keep_mirror};
 
 use crate::{
     files::{self, FilesOptions},
-    node::home::{Furnishing, Home, HomeOptions},
+    node::node_store::{NodeStore, NodeStoreOptions, SessionDeps},
 };
 use campanile_actors::{maintenance::Retention, scheduler::Scheduler, session::Session};
 use campanile_ports::{Secrets, StoreError, clock, trouble::Trouble};
@@ -39,7 +39,7 @@ const CLOCK_PAUSE: Duration = Duration::from_secs(5);
 pub struct NodeOptions {
     /// Name of this node, told to executors and in logs.
     pub name: String,
-    pub home: HomeOptions,
+    pub store: NodeStoreOptions,
     pub http: SocketAddr,
     pub rpc: SocketAddr,
     /// Which of the two speak TLS.
@@ -84,24 +84,24 @@ impl Node {
         let rpc_listener = bind("RPC", options.rpc).await?;
         let addresses = (local(&http)?, local(&rpc_listener)?);
         let scheduler = Scheduler::new();
-        let home = Home::open(options.home, &scheduler).await?;
+        let store = NodeStore::open(options.store, &scheduler).await?;
         let (failures, failed) = mpsc::unbounded_channel();
-        let cluster_id = home.cluster_id();
-        let with = Furnishing {
+        let cluster_id = store.cluster_id();
+        let with = SessionDeps {
             name: options.name.clone(),
             secrets: options.secrets,
             retention: options.retention,
             linger_us: options.linger_us,
             failures,
         };
-        let sessions = Sessions { home, with, scheduler: scheduler.clone() };
+        let sessions = Sessions { store, with, scheduler: scheduler.clone() };
         let session = sessions.start().await.map_err(|e| e.to_string())?;
         let (stop, stopped) = watch::channel(false);
         let (leave, left) = watch::channel(false);
-        let is_member = sessions.home.is_member();
-        let nodes = sessions.home.nodes();
-        let mut operations = Operations::new(scheduler.clone()).with_cluster(sessions.home.desk());
-        if let Some(source) = sessions.home.backup_source() {
+        let is_member = sessions.store.is_member();
+        let nodes = sessions.store.nodes();
+        let mut operations = Operations::new(scheduler.clone()).with_cluster(sessions.store.admin());
+        if let Some(source) = sessions.store.backup_source() {
             operations = operations.with_backups(source);
         }
         let api = Api {
@@ -189,16 +189,16 @@ async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|s| *s).await;
 }
 
-/// Starts sessions in one home, one after the other.
+/// Starts sessions in one store, one after the other.
 struct Sessions {
-    home: Home,
-    with: Furnishing,
+    store: NodeStore,
+    with: SessionDeps,
     scheduler: Scheduler,
 }
 
 impl Sessions {
     async fn start(&self) -> Result<Session, StoreError> {
-        let session = self.home.start(&self.with).await?;
+        let session = self.store.start(&self.with).await?;
         self.scheduler.set_session(Ok(session.directory.clone()));
         Ok(session)
     }
@@ -235,26 +235,26 @@ impl Sessions {
         if let Some(session) = current {
             self.save_clock(&session);
             // While its shards are given away a node of a cluster still answers.
-            if !self.home.is_member() {
+            if !self.store.is_member() {
                 self.scheduler.set_session(Err("the node is stopping".to_owned()));
             }
-            self.home.leave(session).await;
+            self.store.leave(session).await;
         }
         self.scheduler.set_session(Err("the node is stopping".to_owned()));
-        self.home.let_go().await;
+        self.store.let_go().await;
     }
 
     fn save_clock(&self, session: &Session) {
         // A clock that is not believed must not be what the next start believes.
         if session.directory.time.halted().is_none()
-            && let Err(error) = clock::save(self.home.dir(), &session.directory.time.reading(&clock::boot_id()))
+            && let Err(error) = clock::save(self.store.dir(), &session.directory.time.reading(&clock::boot_id()))
         {
             tracing::debug!(%error, "the clock reading was not saved");
         }
     }
 
     fn leave(&self, session: Option<Session>, error: &StoreError) {
-        let reason = self.home.left(error);
+        let reason = self.store.left(error);
         tracing::error!(%reason, "session left");
         self.scheduler.set_session(Err(reason));
         if let Some(session) = session {
@@ -273,7 +273,7 @@ impl Sessions {
                 }
                 Err(error) => {
                     trouble.met(&error);
-                    self.scheduler.set_session(Err(self.home.left(&error)));
+                    self.scheduler.set_session(Err(self.store.left(&error)));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What binds each call of an executor. A foreign credential tries every call with the right run, attempt and fencing token: on
 //! the owner of the shard, through another node, after a take-over, and on a node that has just been started again.
 
-use crate::{SHARDS, spread, support::eventually, town::Town};
+use crate::{SHARDS, spread, support::eventually, test_cluster::TestCluster};
 use campanile_actors::scheduler::{Scheduler, ToExecutor};
 use campanile_core::job::Claimant;
 use campanile_schema::{
@@ -109,68 +109,68 @@ impl Attempt {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_call_of_an_executor_is_bound_to_its_credential_wherever_it_is_made() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 2).await;
-    assert!(town.owned().values().all(|shards| *shards < usize::from(SHARDS)));
-    let job = of_node(&town, 1).await;
+    spread(&cluster, 2).await;
+    assert!(cluster.owned().values().all(|shards| *shards < usize::from(SHARDS)));
+    let job = of_node(&cluster, 1).await;
     let own = claimant(1, "blue");
-    let mut inbox = register(town.scheduler(1), &own).await.unwrap();
-    let _other = register(town.scheduler(2), &own).await.unwrap();
-    town.scheduler(1).executor_credit(own.session, Credit { stamp_ms: 1, slots: 1, ..Credit::default() });
-    town.scheduler(1).trigger(job, TriggerBody::default()).await.unwrap();
+    let mut inbox = register(cluster.scheduler(1), &own).await.unwrap();
+    let _other = register(cluster.scheduler(2), &own).await.unwrap();
+    cluster.scheduler(1).executor_credit(own.session, Credit { stamp_ms: 1, slots: 1, ..Credit::default() });
+    cluster.scheduler(1).trigger(job, TriggerBody::default()).await.unwrap();
     let attempt = loop {
         if let ToExecutor::Assign(items) = inbox.recv().await.unwrap() {
             break Attempt::of(&items[0]);
         }
     };
 
-    attempt.withstands(town.scheduler(1), true, "on the owner").await;
-    attempt.withstands(town.scheduler(2), false, "through another node").await;
+    attempt.withstands(cluster.scheduler(1), true, "on the owner").await;
+    attempt.withstands(cluster.scheduler(2), false, "through another node").await;
     for node in [1, 2] {
-        assert!(attempt.may_log(town.scheduler(node), &own).await, "its own executor may");
+        assert!(attempt.may_log(cluster.scheduler(node), &own).await, "its own executor may");
     }
-    assert!(!attempt.announce(town.scheduler(1), &own).await);
+    assert!(!attempt.announce(cluster.scheduler(1), &own).await);
 
-    town.stop(1).await;
-    taken_over(&town, 2, job).await;
-    town.scheduler(2).executor_heartbeat(own.session);
-    attempt.withstands(town.scheduler(2), true, "after a take-over").await;
-    assert!(!attempt.announce(town.scheduler(2), &own).await, "its own executor keeps it");
+    cluster.stop(1).await;
+    taken_over(&cluster, 2, job).await;
+    cluster.scheduler(2).executor_heartbeat(own.session);
+    attempt.withstands(cluster.scheduler(2), true, "after a take-over").await;
+    assert!(!attempt.announce(cluster.scheduler(2), &own).await, "its own executor keeps it");
 
     // Nothing but what is stored is left of who holds it.
-    town.stop(2).await;
-    town.start(3).await;
-    taken_over(&town, 3, job).await;
-    known(town.scheduler(3), own.session).await;
-    attempt.withstands(town.scheduler(3), true, "after a restart").await;
+    cluster.stop(2).await;
+    cluster.start(3).await;
+    taken_over(&cluster, 3, job).await;
+    known(cluster.scheduler(3), own.session).await;
+    attempt.withstands(cluster.scheduler(3), true, "after a restart").await;
     // A rotated token of the same name, on a new connection and as a new session: it goes on.
-    let _inbox = register(town.scheduler(3), &own).await.unwrap();
+    let _inbox = register(cluster.scheduler(3), &own).await.unwrap();
     let rotated = claimant(77, "blue");
-    let _again = register(town.scheduler(3), &rotated).await.unwrap();
-    assert!(!attempt.announce(town.scheduler(3), &rotated).await);
-    assert!(attempt.may_log(town.scheduler(3), &rotated).await);
-    assert_eq!(attempt.finish(town.scheduler(3), &rotated).await, FinishOutcome::Durable);
-    assert_eq!(town.scheduler(3).run(attempt.run).await.unwrap().state, RunState::Success);
-    town.stop(3).await;
+    let _again = register(cluster.scheduler(3), &rotated).await.unwrap();
+    assert!(!attempt.announce(cluster.scheduler(3), &rotated).await);
+    assert!(attempt.may_log(cluster.scheduler(3), &rotated).await);
+    assert_eq!(attempt.finish(cluster.scheduler(3), &rotated).await, FinishOutcome::Durable);
+    assert_eq!(cluster.scheduler(3).run(attempt.run).await.unwrap().state, RunState::Success);
+    cluster.stop(3).await;
 }
 
-async fn of_node(town: &Town, node: u64) -> JobId {
+async fn of_node(cluster: &TestCluster, node: u64) -> JobId {
     for n in 0.. {
         let spec = JobSpec::new("default", &format!("job-{n}"), Trigger::Manual {});
-        let job = town.scheduler(node).create_job(spec, None).await.unwrap().job_id;
-        if town.owner_of(job) == Some(node) {
+        let job = cluster.scheduler(node).create_job(spec, None).await.unwrap().job_id;
+        if cluster.owner_of(job) == Some(node) {
             return job;
         }
     }
     unreachable!("some name is of a shard of each node")
 }
 
-async fn taken_over(town: &Town, node: u64, job: JobId) {
+async fn taken_over(cluster: &TestCluster, node: u64, job: JobId) {
     eventually("its shard is taken over", || async {
-        let here = town.owner_of(job) == Some(node) && town.scheduler(node).job(job).await.is_ok();
+        let here = cluster.owner_of(job) == Some(node) && cluster.scheduler(node).job(job).await.is_ok();
         here.then_some(())
     })
     .await;

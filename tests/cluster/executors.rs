@@ -1,6 +1,6 @@
 //! Executors follow the cluster, and what nodes say of them is one list.
 
-use crate::{executor, manual_jobs, run_each, spread, support, support::eventually, town::Town};
+use crate::{executor, manual_jobs, run_each, spread, support, support::eventually, test_cluster::TestCluster};
 use campanile_client::{Client, Executor};
 use campanile_schema::{
     ids::JobId,
@@ -9,8 +9,8 @@ use campanile_schema::{
 };
 use std::{collections::BTreeSet, time::Duration};
 
-async fn caller(town: &Town, node: u64) -> Client {
-    Client::connect(town.rpc(node), support::TOKEN).await.unwrap()
+async fn caller(cluster: &TestCluster, node: u64) -> Client {
+    Client::connect(cluster.rpc(node), support::TOKEN).await.unwrap()
 }
 
 async fn registered(executor: &campanile_client::ExecutorHandle, count: usize) {
@@ -19,53 +19,53 @@ async fn registered(executor: &campanile_client::ExecutorHandle, count: usize) {
 }
 
 /// Nodes that own one of these jobs.
-fn owners(town: &Town, jobs: &[JobId]) -> BTreeSet<u64> {
-    jobs.iter().filter_map(|job| town.owner_of(*job)).collect()
+fn owners(cluster: &TestCluster, jobs: &[JobId]) -> BTreeSet<u64> {
+    jobs.iter().filter_map(|job| cluster.owner_of(*job)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_executor_that_knows_one_node_works_for_all_and_for_those_that_come_later() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2, 3] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
-    let (executor, bodies) = executor(&town, &[1]);
+    spread(&cluster, 3).await;
+    let (executor, bodies) = executor(&cluster, &[1]);
     registered(&executor, 3).await;
-    let jobs = manual_jobs(&town, 1, 40).await;
-    assert_eq!(owners(&town, &jobs), BTreeSet::from([1, 2, 3]));
-    run_each(&town, 2, &jobs, "of three").await;
+    let jobs = manual_jobs(&cluster, 1, 40).await;
+    assert_eq!(owners(&cluster, &jobs), BTreeSet::from([1, 2, 3]));
+    run_each(&cluster, 2, &jobs, "of three").await;
 
-    town.start(4).await;
+    cluster.start(4).await;
     registered(&executor, 4).await;
-    spread(&town, 4).await;
-    assert_eq!(owners(&town, &jobs), BTreeSet::from([1, 2, 3, 4]));
-    run_each(&town, 1, &jobs, "of four").await;
+    spread(&cluster, 4).await;
+    assert_eq!(owners(&cluster, &jobs), BTreeSet::from([1, 2, 3, 4]));
+    run_each(&cluster, 1, &jobs, "of four").await;
 
     // The only one that it was given goes; the others are enough, and one of them that left is let go of.
     for node in [1, 2] {
-        town.stop(node).await;
+        cluster.stop(node).await;
         registered(&executor, if node == 1 { 3 } else { 2 }).await;
     }
-    spread(&town, 2).await;
-    run_each(&town, 3, &jobs, "without those").await;
+    spread(&cluster, 2).await;
+    run_each(&cluster, 3, &jobs, "without those").await;
     assert_eq!(bodies.lock().values().copied().max(), Some(1));
     executor.drain(Duration::from_secs(2)).await;
     for node in [3, 4] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_are_of_all_nodes_and_name_those_that_did_not_answer() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2, 3] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
-    let (executor, _) = executor(&town, &[2]);
+    spread(&cluster, 3).await;
+    let (executor, _) = executor(&cluster, &[2]);
     registered(&executor, 3).await;
-    let other = Executor::builder(town.rpc(3), support::TOKEN)
+    let other = Executor::builder(cluster.rpc(3), support::TOKEN)
         .pool("special")
         .slots(2)
         .any_handler(|_, _| async { Ok(None) })
@@ -73,8 +73,8 @@ async fn lists_are_of_all_nodes_and_name_those_that_did_not_answer() {
         .unwrap()
         .start();
     registered(&other, 3).await;
-    let jobs = manual_jobs(&town, 1, 30).await;
-    let client = caller(&town, 1).await;
+    let jobs = manual_jobs(&cluster, 1, 30).await;
+    let client = caller(&cluster, 1).await;
     let (one, special) = eventually("both are known to all nodes, with all their credit", || async {
         let list = client.executor_list().await.unwrap();
         assert_eq!(list.missing, []);
@@ -105,9 +105,9 @@ async fn lists_are_of_all_nodes_and_name_those_that_did_not_answer() {
     for job in &jobs {
         // Again after a take-over, which a busy machine has.
         let once = TriggerBody { manual_run_id: Some("waits".to_owned()), ..TriggerBody::default() };
-        eventually("it is triggered", || async { town.scheduler(1).trigger(*job, once.clone()).await.ok() }).await;
+        eventually("it is triggered", || async { cluster.scheduler(1).trigger(*job, once.clone()).await.ok() }).await;
     }
-    let other_client = caller(&town, 3).await;
+    let other_client = caller(&cluster, 3).await;
     eventually("all wait", || async {
         let pools = other_client.pool_list().await.unwrap().items;
         pools.iter().any(|pool| pool.name == "default" && pool.waiting == 30).then_some(())
@@ -116,15 +116,15 @@ async fn lists_are_of_all_nodes_and_name_those_that_did_not_answer() {
     assert_eq!(other_client.system_info().await.unwrap().open_runs, 30);
 
     // A node that does not answer is named.
-    town.cut_off(2);
+    cluster.cut_off(2);
     let silent = |missing: &[MissingNode]| missing.iter().map(|one| one.node.clone()).collect::<Vec<_>>() == ["n2"];
     let (list, pools) = (client.executor_list().await.unwrap(), client.pool_list().await.unwrap());
     assert!(silent(&list.missing), "{list:?}");
     assert!(silent(&pools.missing) && !pools.missing[0].reason.is_empty(), "{pools:?}");
     let info = client.system_info().await.unwrap();
     assert!(silent(&info.missing) && info.nodes.len() == 2, "{info:?}");
-    town.reconnect(2);
-    spread(&town, 3).await;
+    cluster.reconnect(2);
+    spread(&cluster, 3).await;
     eventually("all are counted again", || async {
         let info = client.system_info().await.unwrap();
         assert_eq!(info.missing, []);
@@ -133,14 +133,14 @@ async fn lists_are_of_all_nodes_and_name_those_that_did_not_answer() {
     })
     .await;
     for job in jobs {
-        for run in town.scheduler(1).job_runs(job, None, 10).await.unwrap().items {
+        for run in cluster.scheduler(1).job_runs(job, None, 10).await.unwrap().items {
             if run.state != RunState::Success {
-                town.scheduler(1).cancel_run(run.run_id, None).await.unwrap();
+                cluster.scheduler(1).cancel_run(run.run_id, None).await.unwrap();
             }
         }
     }
     other.drain(Duration::from_secs(2)).await;
     for node in [1, 2, 3] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     spread,
-    town::{SHARDS, Town},
+    test_cluster::{SHARDS, TestCluster},
 };
 use campanile_core::job::Claimant;
 use campanile_schema::{
@@ -16,23 +16,23 @@ use campanile_schema::{
 };
 use std::sync::Arc;
 
-async fn town(nodes: &[u64]) -> Town {
-    let mut town = Town::new();
+async fn cluster(nodes: &[u64]) -> TestCluster {
+    let mut cluster = TestCluster::new();
     for node in nodes {
-        town.start(*node).await;
+        cluster.start(*node).await;
     }
-    spread(&town, nodes.len()).await;
-    town
+    spread(&cluster, nodes.len()).await;
+    cluster
 }
 
-async fn stop(mut town: Town, nodes: &[u64]) {
+async fn stop(mut cluster: TestCluster, nodes: &[u64]) {
     for node in nodes {
-        town.stop(*node).await;
+        cluster.stop(*node).await;
     }
 }
 
-fn owned_by(town: &Town, node: u64) -> ShardId {
-    (0..SHARDS).map(ShardId).find(|shard| town.owner_of_shard(*shard) == Some(node)).unwrap()
+fn owned_by(cluster: &TestCluster, node: u64) -> ShardId {
+    (0..SHARDS).map(ShardId).find(|shard| cluster.owner_of_shard(*shard) == Some(node)).unwrap()
 }
 
 /// Jobs of one shard.
@@ -44,52 +44,52 @@ fn specs(shard: ShardId, count: usize) -> Vec<JobSpec> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_to_a_node_that_is_not_the_owner_is_made_again_by_the_asker_and_goes_no_further() {
-    let town = town(&[1, 2, 3]).await;
-    let shard = owned_by(&town, 2);
-    let job = town.scheduler(1).create_job(specs(shard, 1).remove(0), None).await.unwrap().job_id;
+    let cluster = cluster(&[1, 2, 3]).await;
+    let shard = owned_by(&cluster, 2);
+    let job = cluster.scheduler(1).create_job(specs(shard, 1).remove(0), None).await.unwrap().job_id;
     // A read, and a change.
-    town.lead_astray(shard, 3, 2);
-    assert_eq!(town.scheduler(1).job(job).await.unwrap().job_id, job);
-    assert_eq!(town.hops(), [(1, 3), (1, 3), (1, 2)]);
-    town.lead_astray(shard, 3, 1);
-    town.scheduler(1).pause_job(job, None).await.unwrap();
-    assert_eq!(town.hops(), [(1, 3), (1, 2), (1, 2)], "the change, and the job as it is read then");
+    cluster.lead_astray(shard, 3, 2);
+    assert_eq!(cluster.scheduler(1).job(job).await.unwrap().job_id, job);
+    assert_eq!(cluster.hops(), [(1, 3), (1, 3), (1, 2)]);
+    cluster.lead_astray(shard, 3, 1);
+    cluster.scheduler(1).pause_job(job, None).await.unwrap();
+    assert_eq!(cluster.hops(), [(1, 3), (1, 2), (1, 2)], "the change, and the job as it is read then");
     // Who never learns better gives up, and nobody sends it on.
-    town.lead_astray(shard, 3, usize::MAX);
-    let refused = town.scheduler(1).job(job).await.unwrap_err();
+    cluster.lead_astray(shard, 3, usize::MAX);
+    let refused = cluster.scheduler(1).job(job).await.unwrap_err();
     assert_eq!(refused.known(), ErrorCode::NotReady, "{refused}");
     assert!(refused.retry_after_sec.is_some());
-    let hops = town.hops();
+    let hops = cluster.hops();
     assert!((2..=200).contains(&hops.len()) && hops.iter().all(|hop| *hop == (1, 3)), "{hops:?}");
-    town.lead_astray(shard, 3, 0);
-    assert_eq!(town.scheduler(3).job(job).await.unwrap().job_id, job);
-    stop(town, &[1, 2, 3]).await;
+    cluster.lead_astray(shard, 3, 0);
+    assert_eq!(cluster.scheduler(3).job(job).await.unwrap().job_id, job);
+    stop(cluster, &[1, 2, 3]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_jobs_for_a_shard_of_another_node_are_made_however_large_they_are() {
-    let town = town(&[1, 2]).await;
-    let shard = owned_by(&town, 2);
+    let cluster = cluster(&[1, 2]).await;
+    let shard = owned_by(&cluster, 2);
     let large = Payload::from_value(&serde_json::json!({"text": "x".repeat(PARAMS_BYTES - 100)}));
     let count = GATEWAY_MESSAGE_BYTES / PARAMS_BYTES + 4;
     let mut specs = specs(shard, count);
     specs.iter_mut().for_each(|spec| spec.params = large.clone());
     specs.push(specs[0].clone());
-    let answers = town.scheduler(1).create_jobs(specs).await;
+    let answers = cluster.scheduler(1).create_jobs(specs).await;
     let (last, first) = answers.split_last().unwrap();
     let made: Vec<JobId> = first.iter().map(|made| made.as_ref().unwrap().job_id).collect();
     assert_eq!(last.as_ref().unwrap_err().known(), ErrorCode::DuplicateName, "the first of one name is made");
     for job in made {
         assert_eq!(job.shard(SHARDS), shard);
-        assert_eq!(town.scheduler(2).job(job).await.unwrap().spec.params, large);
+        assert_eq!(cluster.scheduler(2).job(job).await.unwrap().spec.params, large);
     }
-    stop(town, &[1, 2]).await;
+    stop(cluster, &[1, 2]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn results_for_a_shard_of_another_node_come_there_however_large_they_are() {
-    let town = town(&[1, 2]).await;
-    let shard = owned_by(&town, 2);
+    let cluster = cluster(&[1, 2]).await;
+    let shard = owned_by(&cluster, 2);
     let large = Payload::from_value(&serde_json::json!({"text": "x".repeat(RESULT_BYTES - 100)}));
     let ended = |n: u64| Ended {
         run: RunId(n * SLOTS + u64::from(shard.0)),
@@ -109,8 +109,8 @@ async fn results_for_a_shard_of_another_node_come_there_however_large_they_are()
     assert!(items.iter().all(|ended| ended.run.shard(SHARDS) == shard));
     let finish = Finish { items, credit: None };
     let by = Arc::new(Claimant { session: ExecutorSession(1), credential: "x".into(), pools: None });
-    let finished = town.scheduler(1).executor_finish(&by, finish).await.unwrap();
+    let finished = cluster.scheduler(1).executor_finish(&by, finish).await.unwrap();
     // Nobody knows these runs any more: what came back in vain would be sent again for ever.
     assert_eq!(finished.outcomes, vec![FinishOutcome::Stale; count]);
-    stop(town, &[1, 2]).await;
+    stop(cluster, &[1, 2]).await;
 }

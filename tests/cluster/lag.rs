@@ -3,7 +3,7 @@
 use crate::{
     is_ready, spread,
     support::{eventually, now_ms, wait_until},
-    town::Town,
+    test_cluster::TestCluster,
 };
 use campanile_schema::{
     error::ErrorCode,
@@ -15,11 +15,11 @@ use campanile_schema::{
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn due_instants_wait_for_the_read_model_and_callers_are_told_to_come_back() {
-    let mut town = Town::new();
-    town.start(1).await;
-    spread(&town, 1).await;
-    is_ready(&town, 1).await;
-    let scheduler = town.scheduler(1).clone();
+    let mut cluster = TestCluster::new();
+    cluster.start(1).await;
+    spread(&cluster, 1).await;
+    is_ready(&cluster, 1).await;
+    let scheduler = cluster.scheduler(1).clone();
     let create = async |name: &str, trigger: &str| {
         let mut spec = JobSpec::new("default", name, serde_json::from_str::<Trigger>(trigger).unwrap());
         spec.concurrency_policy = ConcurrencyPolicy::Allow;
@@ -31,7 +31,7 @@ async fn due_instants_wait_for_the_read_model_and_callers_are_told_to_come_back(
     let ledger = async |from_ms: i64| scheduler.ledger(timed, from_ms, i64::MAX / 2, 1_000).await.unwrap().items;
     eventually("a fire", || async { (!ledger(0).await.is_empty()).then_some(()) }).await;
 
-    town.cut_views(true);
+    cluster.cut_views(true);
     scheduler.projector_full_above(0).unwrap();
     let refused =
         eventually("a refusal", || async { scheduler.trigger(by_hand, TriggerBody::default()).await.err() }).await;
@@ -42,7 +42,7 @@ async fn due_instants_wait_for_the_read_model_and_callers_are_told_to_come_back(
     let until_ms = now_ms();
     let waiting = scheduler.job(timed).await.unwrap();
     assert!(waiting.next_fire_at.unwrap().ms() < until_ms - 2_000, "its instants wait: {waiting:?}");
-    town.cut_views(false);
+    cluster.cut_views(false);
     scheduler.projector_full_above(PROJECTOR_QUEUE_EVENTS as i64).unwrap();
 
     let items = eventually("fires afterwards", || async {
@@ -60,5 +60,5 @@ async fn due_instants_wait_for_the_read_model_and_callers_are_told_to_come_back(
         "{items:?}"
     );
     eventually("a run by hand", || async { scheduler.trigger(by_hand, TriggerBody::default()).await.ok() }).await;
-    town.stop(1).await;
+    cluster.stop(1).await;
 }

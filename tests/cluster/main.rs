@@ -1,9 +1,9 @@
 //! Several nodes, one store: shards spread, any node takes any call, and what a node leaves is served by others.
 #![allow(clippy::unwrap_used)]
 
+mod admin;
 mod claims;
 mod clocks;
-mod desk;
 mod executors;
 mod hops;
 mod lag;
@@ -18,7 +18,7 @@ mod releases;
 mod roads;
 #[path = "../support/mod.rs"]
 mod support;
-mod town;
+mod test_cluster;
 
 use campanile_actors::changes::What;
 use campanile_client::{Context, Executor, ExecutorHandle, JobError};
@@ -39,15 +39,15 @@ use std::{
     time::Duration,
 };
 use support::eventually;
-use town::{SHARDS, Town};
+use test_cluster::{SHARDS, TestCluster};
 
 /// How often each run's body ran.
 type Bodies = Arc<Mutex<BTreeMap<RunId, u32>>>;
 
-fn executor(town: &Town, nodes: &[u64]) -> (ExecutorHandle, Bodies) {
+fn executor(cluster: &TestCluster, nodes: &[u64]) -> (ExecutorHandle, Bodies) {
     let bodies = Bodies::default();
     let ran = bodies.clone();
-    let addresses: Vec<String> = nodes.iter().map(|node| town.rpc(*node)).collect();
+    let addresses: Vec<String> = nodes.iter().map(|node| cluster.rpc(*node)).collect();
     let executor = Executor::builder(addresses.join(","), support::TOKEN)
         .pool("default")
         .slots(8)
@@ -61,9 +61,9 @@ fn executor(town: &Town, nodes: &[u64]) -> (ExecutorHandle, Bodies) {
     (executor, bodies)
 }
 
-async fn spread(town: &Town, nodes: usize) {
+async fn spread(cluster: &TestCluster, nodes: usize) {
     eventually("shards on every node", || async {
-        let owned = town.owned();
+        let owned = cluster.owned();
         let cap = campanile_core::placement::cap(usize::from(SHARDS), 1, nodes as u64);
         let whole = owned.values().sum::<usize>() == usize::from(SHARDS);
         (whole && owned.len() == nodes && owned.values().all(|n| *n <= cap)).then_some(())
@@ -71,77 +71,78 @@ async fn spread(town: &Town, nodes: usize) {
     .await;
 }
 
-async fn is_ready(town: &Town, node: u64) {
+async fn is_ready(cluster: &TestCluster, node: u64) {
     eventually(&format!("node {node} is ready"), || async {
-        town.scheduler(node).not_ready_reasons().is_empty().then_some(())
+        cluster.scheduler(node).not_ready_reasons().is_empty().then_some(())
     })
     .await;
 }
 
-async fn says(town: &Town, node: u64, part: &str) {
+async fn says(cluster: &TestCluster, node: u64, part: &str) {
     let what = format!("node {node} says: {part}");
     eventually(&what, || async {
-        town.scheduler(node).not_ready_reasons().iter().any(|reason| reason.contains(part)).then_some(())
+        cluster.scheduler(node).not_ready_reasons().iter().any(|reason| reason.contains(part)).then_some(())
     })
     .await;
 }
 
-async fn manual_jobs(town: &Town, node: u64, count: usize) -> Vec<JobId> {
+async fn manual_jobs(cluster: &TestCluster, node: u64, count: usize) -> Vec<JobId> {
     let mut jobs = Vec::new();
     for n in 0..count {
         let spec = JobSpec::new("default", &format!("job-{n}"), Trigger::Manual {});
         // Again after a take-over, which a busy machine has.
-        let create = || async { town.scheduler(node).create_job(spec.clone(), Some(spec.name.clone())).await.ok() };
+        let create = || async { cluster.scheduler(node).create_job(spec.clone(), Some(spec.name.clone())).await.ok() };
         jobs.push(eventually("it is created", create).await.job_id);
     }
     jobs
 }
 
-async fn run_each(town: &Town, node: u64, jobs: &[JobId], key: &str) {
+async fn run_each(cluster: &TestCluster, node: u64, jobs: &[JobId], key: &str) {
     for job in jobs {
         let body = TriggerBody { manual_run_id: Some(key.to_owned()), params: None, reason: None };
-        let trigger = || async { town.scheduler(node).trigger(*job, body.clone()).await.ok() };
+        let trigger = || async { cluster.scheduler(node).trigger(*job, body.clone()).await.ok() };
         let run = eventually("it is triggered", trigger).await;
-        let ended = town.scheduler(node).wait_run(run.run_id, 20_000).await.unwrap();
+        let ended = cluster.scheduler(node).wait_run(run.run_id, 20_000).await.unwrap();
         assert_eq!(ended.state, RunState::Success, "{ended:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shards_spread_and_any_node_takes_any_call() {
-    let mut town = Town::new();
-    town.start(1).await;
-    spread(&town, 1).await;
-    let jobs = manual_jobs(&town, 1, 40).await;
-    town.start(2).await;
-    town.start(3).await;
-    spread(&town, 3).await;
-    let (executor, _) = executor(&town, &[1, 2, 3]);
+    let mut cluster = TestCluster::new();
+    cluster.start(1).await;
+    spread(&cluster, 1).await;
+    let jobs = manual_jobs(&cluster, 1, 40).await;
+    cluster.start(2).await;
+    cluster.start(3).await;
+    spread(&cluster, 3).await;
+    let (executor, _) = executor(&cluster, &[1, 2, 3]);
     for node in [1, 2, 3] {
-        run_each(&town, node, &jobs[..10], &format!("by {node}")).await;
-        let page = town.scheduler(node).jobs(JobFilter { page_size: Some(100), ..JobFilter::default() }).await.unwrap();
+        run_each(&cluster, node, &jobs[..10], &format!("by {node}")).await;
+        let page =
+            cluster.scheduler(node).jobs(JobFilter { page_size: Some(100), ..JobFilter::default() }).await.unwrap();
         assert_eq!(page.items.len(), 40);
     }
     executor.drain(Duration::from_secs(2)).await;
     for node in [3, 2, 1] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_shard_moves_once_to_a_node_that_comes_and_once_from_one_that_goes() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    let mut rest = eventually("two nodes are at rest", || async { town.at_rest() }).await;
+    let mut rest = eventually("two nodes are at rest", || async { cluster.at_rest() }).await;
     for (node, comes) in [(3, true), (2, false), (2, true)] {
         if comes {
-            town.start(node).await;
+            cluster.start(node).await;
         } else {
-            town.stop(node).await;
+            cluster.stop(node).await;
         }
-        let now = eventually("all nodes are at rest", || async { town.at_rest() }).await;
+        let now = eventually("all nodes are at rest", || async { cluster.at_rest() }).await;
         for (shard, owner) in &now.0 {
             let (moved, claims) = (rest.0[shard] != *owner, now.1[shard].0 - rest.1[shard].0);
             assert_eq!(claims, u64::from(moved), "shard {shard}, from {:?} to {owner:?}", rest.0[shard]);
@@ -149,27 +150,33 @@ async fn each_shard_moves_once_to_a_node_that_comes_and_once_from_one_that_goes(
         rest = now;
     }
     for node in [1, 2, 3] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }
 
 /// Jobs that fire each second, and what must be true of them at the end.
-async fn every_second(town: &Town, node: u64, count: usize) -> Vec<JobId> {
+async fn every_second(cluster: &TestCluster, node: u64, count: usize) -> Vec<JobId> {
     let trigger: Trigger = serde_json::from_str(r#"{"type":"CRON","expr":"* * * * * *","dialect":"UNIX"}"#).unwrap();
     let mut jobs = Vec::new();
     for n in 0..count {
         let mut spec = JobSpec::new("default", &format!("tick-{n}"), trigger.clone());
         spec.concurrency_policy = ConcurrencyPolicy::Allow;
-        jobs.push(town.scheduler(node).create_job(spec, None).await.unwrap().job_id);
+        jobs.push(cluster.scheduler(node).create_job(spec, None).await.unwrap().job_id);
     }
     jobs
 }
 
-async fn nothing_missed_and_nothing_doubled(town: &Town, node: u64, jobs: &[JobId], bodies: &Bodies, least: usize) {
+async fn nothing_missed_and_nothing_doubled(
+    cluster: &TestCluster,
+    node: u64,
+    jobs: &[JobId],
+    bodies: &Bodies,
+    least: usize,
+) {
     for job in jobs {
         let lines = eventually("every fired run has succeeded", || async {
-            let ledger = town.scheduler(node).ledger(*job, 0, i64::MAX / 2, 1000).await.unwrap();
-            let page = town.scheduler(node).job_runs(*job, None, 1000).await.unwrap();
+            let ledger = cluster.scheduler(node).ledger(*job, 0, i64::MAX / 2, 1000).await.unwrap();
+            let page = cluster.scheduler(node).job_runs(*job, None, 1000).await.unwrap();
             let open = page.items.iter().filter(|run| run.state != RunState::Success).count();
             // The newest ones are on their way.
             (ledger.items.len() >= least && open <= 2).then_some(ledger.items)
@@ -190,65 +197,65 @@ async fn nothing_missed_and_nothing_doubled(town: &Town, node: u64, jobs: &[JobI
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_cut_off_node_owned_fires_on_others_and_it_comes_back_with_a_new_session() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2, 3] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
-    let (executor, bodies) = executor(&town, &[1, 2, 3]);
-    let jobs = every_second(&town, 1, 12).await;
-    town.cut_off(2);
+    spread(&cluster, 3).await;
+    let (executor, bodies) = executor(&cluster, &[1, 2, 3]);
+    let jobs = every_second(&cluster, 1, 12).await;
+    cluster.cut_off(2);
     eventually("two nodes own everything", || async {
-        let owned = town.owned();
+        let owned = cluster.owned();
         (!owned.contains_key(&2) && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
     })
     .await;
-    nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 5).await;
-    let reasons = town.scheduler(2).not_ready_reasons();
+    nothing_missed_and_nothing_doubled(&cluster, 1, &jobs, &bodies, 5).await;
+    let reasons = cluster.scheduler(2).not_ready_reasons();
     assert!(reasons.iter().any(|reason| reason.contains("without a lease")), "{reasons:?}");
-    town.reconnect(2);
-    spread(&town, 3).await;
-    run_each(&town, 2, &manual_jobs(&town, 2, 5).await, "again").await;
-    nothing_missed_and_nothing_doubled(&town, 2, &jobs, &bodies, 10).await;
+    cluster.reconnect(2);
+    spread(&cluster, 3).await;
+    run_each(&cluster, 2, &manual_jobs(&cluster, 2, 5).await, "again").await;
+    nothing_missed_and_nothing_doubled(&cluster, 2, &jobs, &bodies, 10).await;
     executor.drain(Duration::from_secs(2)).await;
     for node in [1, 2, 3] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_misses_nothing_although_answers_of_the_store_are_lost() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2] {
-        town.start(node).await;
-        town.lose_every(node, 7);
+        cluster.start(node).await;
+        cluster.lose_every(node, 7);
     }
-    spread(&town, 2).await;
-    let (executor, bodies) = executor(&town, &[1, 2]);
-    let jobs = every_second(&town, 1, 12).await;
+    spread(&cluster, 2).await;
+    let (executor, bodies) = executor(&cluster, &[1, 2]);
+    let jobs = every_second(&cluster, 1, 12).await;
     for node in [1, 2] {
-        town.restart(node).await;
-        spread(&town, 2).await;
+        cluster.restart(node).await;
+        spread(&cluster, 2).await;
     }
-    nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 5).await;
+    nothing_missed_and_nothing_doubled(&cluster, 1, &jobs, &bodies, 5).await;
     executor.drain(Duration::from_secs(2)).await;
     for node in [1, 2] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attempts_outlive_their_owner_and_run_once() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2, 3] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
+    spread(&cluster, 3).await;
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let (started, bodies) = (Arc::new(AtomicUsize::new(0)), Bodies::default());
     let executor = {
         let (gate, started, bodies) = (gate.clone(), started.clone(), bodies.clone());
-        let addresses: Vec<String> = [1, 2, 3].iter().map(|node| town.rpc(*node)).collect();
+        let addresses: Vec<String> = [1, 2, 3].iter().map(|node| cluster.rpc(*node)).collect();
         Executor::builder(addresses.join(","), support::TOKEN)
             .pool("default")
             .slots(64)
@@ -265,46 +272,46 @@ async fn attempts_outlive_their_owner_and_run_once() {
             .unwrap()
             .start()
     };
-    let jobs = manual_jobs(&town, 1, 30).await;
+    let jobs = manual_jobs(&cluster, 1, 30).await;
     let mut runs = Vec::new();
     for job in &jobs {
         let body = TriggerBody { manual_run_id: Some("once".to_owned()), params: None, reason: None };
-        runs.push(town.scheduler(1).trigger(*job, body).await.unwrap().run_id);
+        runs.push(cluster.scheduler(1).trigger(*job, body).await.unwrap().run_id);
     }
     eventually("all bodies run", || async { (started.load(Ordering::SeqCst) == 30).then_some(()) }).await;
-    town.cut_off(2);
+    cluster.cut_off(2);
     // Half of them end while nobody owns what node 2 had.
     gate.add_permits(15);
     eventually("two nodes own everything", || async {
-        let owned = town.owned();
+        let owned = cluster.owned();
         (!owned.contains_key(&2) && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
     })
     .await;
     gate.add_permits(15);
     for run in runs {
-        let ended = town.scheduler(3).wait_run(run, 30_000).await.unwrap();
+        let ended = cluster.scheduler(3).wait_run(run, 30_000).await.unwrap();
         assert_eq!((ended.state, ended.attempts.len()), (RunState::Success, 1), "{ended:?}");
     }
     assert!(bodies.lock().values().all(|times| *times == 1), "{bodies:?}");
     executor.drain(Duration::from_secs(2)).await;
     for node in [1, 3] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }
 
 /// Changes of every node's shards, in the order of each run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watch_on_one_node_hears_of_the_shards_of_all() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2, 3] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
+    spread(&cluster, 3).await;
     let wanted = campanile_schema::watch::WatchRuns::default();
-    let mut watch = town.scheduler(2).watch((&wanted).into(), None).await.unwrap();
-    let jobs = manual_jobs(&town, 1, 30).await;
-    let (executor, _) = executor(&town, &[1, 2, 3]);
-    run_each(&town, 3, &jobs, "watched").await;
+    let mut watch = cluster.scheduler(2).watch((&wanted).into(), None).await.unwrap();
+    let jobs = manual_jobs(&cluster, 1, 30).await;
+    let (executor, _) = executor(&cluster, &[1, 2, 3]);
+    run_each(&cluster, 3, &jobs, "watched").await;
     let mut told: BTreeMap<JobId, Vec<RunState>> = BTreeMap::new();
     while told.values().filter(|states| states.last() == Some(&RunState::Success)).count() < jobs.len() {
         let batch = tokio::time::timeout(Duration::from_secs(20), watch.next()).await.expect("hangs").unwrap().unwrap();
@@ -322,10 +329,10 @@ async fn a_watch_on_one_node_hears_of_the_shards_of_all() {
     let body = TriggerBody::default();
     executor.drain(Duration::from_secs(2)).await;
     for job in &jobs[..6] {
-        let run = town.scheduler(1).trigger(*job, body.clone()).await.unwrap().run_id;
+        let run = cluster.scheduler(1).trigger(*job, body.clone()).await.unwrap().run_id;
         let one = campanile_schema::watch::WatchRuns { run_id: Some(run), ..Default::default() };
-        let mut watch = town.scheduler(2).watch((&one).into(), None).await.unwrap();
-        town.scheduler(3).cancel_run(run, None).await.unwrap();
+        let mut watch = cluster.scheduler(2).watch((&one).into(), None).await.unwrap();
+        cluster.scheduler(3).cancel_run(run, None).await.unwrap();
         let mut last = None;
         while let Some(batch) =
             tokio::time::timeout(Duration::from_secs(20), watch.next()).await.expect("hangs").unwrap()
@@ -339,6 +346,6 @@ async fn a_watch_on_one_node_hears_of_the_shards_of_all() {
         assert_eq!(last, Some(RunState::Canceled));
     }
     for node in [3, 2, 1] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }

@@ -1,6 +1,6 @@
 //! A directory of a node alone moves into the store of a cluster.
 
-use super::{SHARDS, Town, executor, spread, support};
+use super::{SHARDS, TestCluster, executor, spread, support};
 use campanile_archive::{
     Report, directory,
     migrate::{Cluster, into_cluster},
@@ -86,8 +86,8 @@ async fn a_directory_moves_with_all_it_has_and_goes_on_where_it_broke_off() {
     // Kept: the directory lives as long as the node's handle.
     let keep = before.node.dir_handle();
     before.node.stop().await;
-    let mut town = Town::new();
-    let end = town.end();
+    let mut cluster = TestCluster::new();
+    let end = cluster.end();
     // Answers are lost, and then all of them: the first tries break off.
     end.weather().cut.store(true, Ordering::Release);
     moved(dir.clone(), end.clone()).await.unwrap_err();
@@ -103,10 +103,10 @@ async fn a_directory_moves_with_all_it_has_and_goes_on_where_it_broke_off() {
     assert!(refused.contains("moved to a cluster"), "{refused}");
 
     for node in [1, 2] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 2).await;
-    let scheduler = town.scheduler(2);
+    spread(&cluster, 2).await;
+    let scheduler = cluster.scheduler(2);
     let page = scheduler.jobs(JobFilter { page_size: Some(100), ..JobFilter::default() }).await.unwrap();
     assert_eq!(page.items.len(), 41);
     assert_eq!(scheduler.run(before.ended).await.unwrap().state, RunState::Success);
@@ -116,7 +116,7 @@ async fn a_directory_moves_with_all_it_has_and_goes_on_where_it_broke_off() {
     let again = JobSpec::new("default", "job-3", Trigger::Manual {});
     let made = scheduler.create_job(again, Some("key-3".to_owned())).await.unwrap();
     assert_eq!(made.job_id, before.jobs[3], "the key of a create is known");
-    let (executor, _) = executor(&town, &[1, 2]);
+    let (executor, _) = executor(&cluster, &[1, 2]);
     assert_eq!(scheduler.wait_run(before.waiting, 20_000).await.unwrap().state, RunState::Success);
     let first = TriggerBody { manual_run_id: Some("first".to_owned()), params: None, reason: None };
     assert_eq!(scheduler.trigger(before.jobs[0], first).await.unwrap().run_id, before.ended, "its key is known");
@@ -135,7 +135,7 @@ async fn a_directory_moves_with_all_it_has_and_goes_on_where_it_broke_off() {
     assert!(refused.contains("not empty"), "{refused}");
     executor.drain(Duration::from_secs(2)).await;
     for node in [2, 1] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
     drop(keep);
 }

@@ -4,7 +4,7 @@
 use crate::{
     spread,
     support::{TOKEN, eventually},
-    town::{SHARDS, Town},
+    test_cluster::{SHARDS, TestCluster},
 };
 use campanile_schema::{
     error::ErrorCode,
@@ -19,7 +19,7 @@ use tokio::{
 };
 
 /// A job of the tenant in each shard.
-async fn a_job_in_each_shard(town: &Town, node: u64, tenant: &str) -> BTreeMap<ShardId, JobId> {
+async fn a_job_in_each_shard(cluster: &TestCluster, node: u64, tenant: &str) -> BTreeMap<ShardId, JobId> {
     let mut jobs = BTreeMap::new();
     for n in 0.. {
         let name = format!("job-{n}");
@@ -27,7 +27,7 @@ async fn a_job_in_each_shard(town: &Town, node: u64, tenant: &str) -> BTreeMap<S
         if let std::collections::btree_map::Entry::Vacant(place) = jobs.entry(shard) {
             let mut spec = JobSpec::new(tenant, &name, Trigger::Manual {});
             spec.concurrency_policy = ConcurrencyPolicy::Allow;
-            let create = || async { town.scheduler(node).create_job(spec.clone(), Some(name.clone())).await.ok() };
+            let create = || async { cluster.scheduler(node).create_job(spec.clone(), Some(name.clone())).await.ok() };
             place.insert(eventually("it is created", create).await.job_id);
         }
         if jobs.len() == usize::from(SHARDS) {
@@ -38,20 +38,20 @@ async fn a_job_in_each_shard(town: &Town, node: u64, tenant: &str) -> BTreeMap<S
 }
 
 /// A tenant whose home shard this node has.
-fn at_home_at(town: &Town, node: u64) -> String {
-    let is_home = |tenant: &String| town.owner_of_shard(shard_of_slot(slot_of(tenant, ""), SHARDS)) == Some(node);
+fn at_home_at(cluster: &TestCluster, node: u64) -> String {
+    let is_home = |tenant: &String| cluster.owner_of_shard(shard_of_slot(slot_of(tenant, ""), SHARDS)) == Some(node);
     (0..).map(|n| format!("tenant-{n}")).find(is_home).unwrap()
 }
 
 /// Shards that take a trigger by this node, and not those that say that it is paused.
-async fn at_work(town: &Town, node: u64, jobs: &BTreeMap<ShardId, JobId>) -> Vec<u16> {
+async fn at_work(cluster: &TestCluster, node: u64, jobs: &BTreeMap<ShardId, JobId>) -> Vec<u16> {
     let mut at_work = Vec::new();
     for (shard, job) in jobs {
         let trigger = || async {
-            match town.scheduler(node).trigger(*job, TriggerBody::default()).await {
+            match cluster.scheduler(node).trigger(*job, TriggerBody::default()).await {
                 Ok(run) => {
                     // So that they do not become many. One whose answer is lost does no harm.
-                    let _ = town.scheduler(node).cancel_run(run.run_id, None).await;
+                    let _ = cluster.scheduler(node).cancel_run(run.run_id, None).await;
                     Some(true)
                 }
                 Err(error) if error.known() == ErrorCode::JobPaused => Some(false),
@@ -66,14 +66,14 @@ async fn at_work(town: &Town, node: u64, jobs: &BTreeMap<ShardId, JobId>) -> Vec
 }
 
 /// Asked until it is known to be kept: without an answer nobody knows.
-async fn set(town: &Town, node: u64, tenant: Option<&str>, paused: bool) -> Spread {
-    eventually("it is kept", || async { town.scheduler(node).set_paused(tenant, paused, None).await.ok() }).await
+async fn set(cluster: &TestCluster, node: u64, tenant: Option<&str>, paused: bool) -> Spread {
+    eventually("it is kept", || async { cluster.scheduler(node).set_paused(tenant, paused, None).await.ok() }).await
 }
 
-async fn come_to_be(town: &Town, node: u64, jobs: &BTreeMap<ShardId, JobId>, paused: bool) {
+async fn come_to_be(cluster: &TestCluster, node: u64, jobs: &BTreeMap<ShardId, JobId>, paused: bool) {
     let wanted = if paused { 0 } else { jobs.len() };
     eventually("all shards hold the last change", || async {
-        (at_work(town, node, jobs).await.len() == wanted).then_some(())
+        (at_work(cluster, node, jobs).await.len() == wanted).then_some(())
     })
     .await;
 }
@@ -91,92 +91,92 @@ async fn post(address: SocketAddr, path: &str) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-async fn stop(mut town: Town, nodes: &[u64]) {
+async fn stop(mut cluster: TestCluster, nodes: &[u64]) {
     for node in nodes {
-        town.stop(*node).await;
+        cluster.stop(*node).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resume_is_not_lost_to_a_pause_by_a_node_whose_clock_is_ahead() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     // Not so far that the others would not believe it.
-    town.start_off(1, 1_900).await;
-    town.start(2).await;
-    spread(&town, 2).await;
-    let jobs = a_job_in_each_shard(&town, 1, "acme").await;
+    cluster.start_off(1, 1_900).await;
+    cluster.start(2).await;
+    spread(&cluster, 2).await;
+    let jobs = a_job_in_each_shard(&cluster, 1, "acme").await;
     for tenant in [Some("acme"), None] {
-        assert_eq!(set(&town, 1, tenant, true).await, Spread::default());
-        assert_eq!(at_work(&town, 2, &jobs).await, [0; 0], "{tenant:?}");
-        assert_eq!(set(&town, 2, tenant, false).await, Spread::default());
-        assert_eq!(at_work(&town, 1, &jobs).await.len(), jobs.len(), "{tenant:?}: the resume was acknowledged");
+        assert_eq!(set(&cluster, 1, tenant, true).await, Spread::default());
+        assert_eq!(at_work(&cluster, 2, &jobs).await, [0; 0], "{tenant:?}");
+        assert_eq!(set(&cluster, 2, tenant, false).await, Spread::default());
+        assert_eq!(at_work(&cluster, 1, &jobs).await.len(), jobs.len(), "{tenant:?}: the resume was acknowledged");
     }
-    stop(town, &[1, 2]).await;
+    stop(cluster, &[1, 2]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pause_holds_everywhere_although_shards_move_while_it_is_made() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 2).await;
-    let jobs = a_job_in_each_shard(&town, 1, "acme").await;
+    spread(&cluster, 2).await;
+    let jobs = a_job_in_each_shard(&cluster, 1, "acme").await;
     // A third of the shards begin to move to it.
-    town.start(3).await;
+    cluster.start(3).await;
     for (node, paused) in [(1, true), (3, false), (2, true)] {
-        set(&town, node, Some("acme"), paused).await;
-        come_to_be(&town, node, &jobs, paused).await;
+        set(&cluster, node, Some("acme"), paused).await;
+        come_to_be(&cluster, node, &jobs, paused).await;
     }
-    spread(&town, 3).await;
-    assert_eq!(at_work(&town, 1, &jobs).await, [0; 0]);
-    town.stop(2).await;
-    set(&town, 1, Some("acme"), false).await;
-    come_to_be(&town, 3, &jobs, false).await;
-    town.start(2).await;
-    set(&town, 3, None, true).await;
-    come_to_be(&town, 1, &jobs, true).await;
-    stop(town, &[1, 2, 3]).await;
+    spread(&cluster, 3).await;
+    assert_eq!(at_work(&cluster, 1, &jobs).await, [0; 0]);
+    cluster.stop(2).await;
+    set(&cluster, 1, Some("acme"), false).await;
+    come_to_be(&cluster, 3, &jobs, false).await;
+    cluster.start(2).await;
+    set(&cluster, 3, None, true).await;
+    come_to_be(&cluster, 1, &jobs, true).await;
+    stop(cluster, &[1, 2, 3]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_outstanding_is_named_and_goes_on_by_itself_also_when_the_node_that_was_asked_dies() {
-    let mut town = Town::new();
+    let mut cluster = TestCluster::new();
     for node in [1, 2, 3] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
-    let tenant = at_home_at(&town, 1);
-    let jobs = a_job_in_each_shard(&town, 1, &tenant).await;
-    town.deafen(2);
-    let deaf: Vec<u16> = (0..SHARDS).filter(|shard| town.owner_of_shard(ShardId(*shard)) == Some(2)).collect();
-    let Spread { outstanding } = set(&town, 1, Some(&tenant), true).await;
+    spread(&cluster, 3).await;
+    let tenant = at_home_at(&cluster, 1);
+    let jobs = a_job_in_each_shard(&cluster, 1, &tenant).await;
+    cluster.deafen(2);
+    let deaf: Vec<u16> = (0..SHARDS).filter(|shard| cluster.owner_of_shard(ShardId(*shard)) == Some(2)).collect();
+    let Spread { outstanding } = set(&cluster, 1, Some(&tenant), true).await;
     assert_eq!(outstanding, deaf, "the shards of the node that cannot be asked");
-    assert_eq!(at_work(&town, 2, &jobs).await, deaf);
+    assert_eq!(at_work(&cluster, 2, &jobs).await, deaf);
     // Only its home shard knows what is to be done, and who served it is gone.
-    town.cut_off(1);
+    cluster.cut_off(1);
     eventually("two nodes own everything", || async {
-        let owned = town.owned();
+        let owned = cluster.owned();
         (!owned.contains_key(&1) && owned.values().sum::<usize>() == usize::from(SHARDS)).then_some(())
     })
     .await;
-    town.hear_again(2);
-    come_to_be(&town, 3, &jobs, true).await;
+    cluster.hear_again(2);
+    come_to_be(&cluster, 3, &jobs, true).await;
 
     // The same without a death, as callers of HTTP are told, and with a newer change in its place.
-    spread(&town, 2).await;
-    let tenant = at_home_at(&town, 3);
-    let jobs = a_job_in_each_shard(&town, 3, &tenant).await;
-    assert_eq!(set(&town, 2, Some(&tenant), true).await, Spread::default());
-    town.deafen(2);
-    let deaf: Vec<u16> = (0..SHARDS).filter(|shard| town.owner_of_shard(ShardId(*shard)) == Some(2)).collect();
+    spread(&cluster, 2).await;
+    let tenant = at_home_at(&cluster, 3);
+    let jobs = a_job_in_each_shard(&cluster, 3, &tenant).await;
+    assert_eq!(set(&cluster, 2, Some(&tenant), true).await, Spread::default());
+    cluster.deafen(2);
+    let deaf: Vec<u16> = (0..SHARDS).filter(|shard| cluster.owner_of_shard(ShardId(*shard)) == Some(2)).collect();
     let path = format!("/api/v1/tenants/{tenant}/resume");
-    assert_eq!(post(town.http(3), &path).await, (202, serde_json::json!({"outstanding": deaf}).to_string()));
-    assert_eq!(at_work(&town, 2, &jobs).await.len(), jobs.len() - deaf.len());
-    assert_eq!(set(&town, 3, Some(&tenant), true).await.outstanding, deaf);
-    town.hear_again(2);
-    come_to_be(&town, 2, &jobs, true).await;
-    assert_eq!(post(town.http(3), &path).await, (204, String::new()));
-    come_to_be(&town, 2, &jobs, false).await;
-    stop(town, &[2, 3]).await;
+    assert_eq!(post(cluster.http(3), &path).await, (202, serde_json::json!({"outstanding": deaf}).to_string()));
+    assert_eq!(at_work(&cluster, 2, &jobs).await.len(), jobs.len() - deaf.len());
+    assert_eq!(set(&cluster, 3, Some(&tenant), true).await.outstanding, deaf);
+    cluster.hear_again(2);
+    come_to_be(&cluster, 2, &jobs, true).await;
+    assert_eq!(post(cluster.http(3), &path).await, (204, String::new()));
+    come_to_be(&cluster, 2, &jobs, false).await;
+    stop(cluster, &[2, 3]).await;
 }

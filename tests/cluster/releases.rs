@@ -3,7 +3,7 @@
 use crate::{
     every_second, executor, is_ready, manual_jobs, nothing_missed_and_nothing_doubled, run_each, spread,
     support::eventually,
-    town::{SHARDS, Town},
+    test_cluster::{SHARDS, TestCluster},
 };
 use campanile_ports::Leases;
 use campanile_schema::format::Formats;
@@ -12,77 +12,77 @@ use std::time::Duration;
 /// Of the release after this one.
 const LATER: Formats = Formats { event: Formats::OURS.event + 1, wire: Formats::OURS.wire + 1 };
 
-async fn written(town: &Town) -> Formats {
-    town.end().formats().await.unwrap()
+async fn written(cluster: &TestCluster) -> Formats {
+    cluster.end().formats().await.unwrap()
 }
 
-async fn three_nodes() -> Town {
-    let mut town = Town::new();
+async fn three_nodes() -> TestCluster {
+    let mut cluster = TestCluster::new();
     for node in [1, 2, 3] {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
-    town
+    spread(&cluster, 3).await;
+    cluster
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_upgrade_misses_nothing_and_the_way_back_is_refused_in_words() {
-    let mut town = three_nodes().await;
-    let (executor, bodies) = executor(&town, &[1, 2, 3]);
-    let jobs = every_second(&town, 1, 12).await;
-    let manual = manual_jobs(&town, 1, 12).await;
+    let mut cluster = three_nodes().await;
+    let (executor, bodies) = executor(&cluster, &[1, 2, 3]);
+    let jobs = every_second(&cluster, 1, 12).await;
+    let manual = manual_jobs(&cluster, 1, 12).await;
     for node in [1, 2, 3] {
-        assert_eq!(written(&town).await, Formats::OURS, "a node of the earlier release lives");
-        town.replace(node, LATER).await.unwrap();
-        spread(&town, 3).await;
+        assert_eq!(written(&cluster).await, Formats::OURS, "a node of the earlier release lives");
+        cluster.replace(node, LATER).await.unwrap();
+        spread(&cluster, 3).await;
         // Asked here, owned there, both ways.
         for asked in [1, 2, 3] {
-            run_each(&town, asked, &manual, &format!("{node} is new, {asked} is asked")).await;
+            run_each(&cluster, asked, &manual, &format!("{node} is new, {asked} is asked")).await;
         }
     }
     eventually("all read the later formats, so they are written", || async {
-        (written(&town).await == LATER).then_some(())
+        (written(&cluster).await == LATER).then_some(())
     })
     .await;
-    nothing_missed_and_nothing_doubled(&town, 2, &jobs, &bodies, 5).await;
+    nothing_missed_and_nothing_doubled(&cluster, 2, &jobs, &bodies, 5).await;
     // What is written now is read by those that take it over.
-    run_each(&town, 1, &manual, "later").await;
-    town.replace(2, LATER).await.unwrap();
-    spread(&town, 3).await;
-    nothing_missed_and_nothing_doubled(&town, 2, &jobs, &bodies, 10).await;
+    run_each(&cluster, 1, &manual, "later").await;
+    cluster.replace(2, LATER).await.unwrap();
+    spread(&cluster, 3).await;
+    nothing_missed_and_nothing_doubled(&cluster, 2, &jobs, &bodies, 10).await;
 
-    let refused = town.replace(3, Formats::OURS).await.unwrap_err();
+    let refused = cluster.replace(3, Formats::OURS).await.unwrap_err();
     let why =
         "written in event format 2 / wire format 2; this release knows 1 / 1. Start a release that is at least as new";
     assert!(refused.contains(why), "{refused}");
-    spread(&town, 2).await;
+    spread(&cluster, 2).await;
     for node in [1, 2] {
-        is_ready(&town, node).await;
+        is_ready(&cluster, node).await;
     }
-    nothing_missed_and_nothing_doubled(&town, 1, &jobs, &bodies, 10).await;
+    nothing_missed_and_nothing_doubled(&cluster, 1, &jobs, &bodies, 10).await;
     executor.drain(Duration::from_secs(2)).await;
     for node in [1, 2] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_earlier_release_that_runs_while_formats_are_raised_says_so_and_leaves_its_shards() {
-    let mut town = Town::new();
-    town.start(1).await;
-    spread(&town, 1).await;
-    town.end().raise_formats(LATER).await.unwrap();
+    let mut cluster = TestCluster::new();
+    cluster.start(1).await;
+    spread(&cluster, 1).await;
+    cluster.end().raise_formats(LATER).await.unwrap();
     eventually("the node says why it has no session", || async {
-        let reasons = town.scheduler(1).not_ready_reasons();
+        let reasons = cluster.scheduler(1).not_ready_reasons();
         reasons.iter().any(|reason| reason.contains("written in event format 2")).then_some(())
     })
     .await;
-    town.start_later(2, LATER).await;
+    cluster.start_later(2, LATER).await;
     eventually("the later release has everything", || async {
-        (town.owned().get(&2) == Some(&usize::from(SHARDS))).then_some(())
+        (cluster.owned().get(&2) == Some(&usize::from(SHARDS))).then_some(())
     })
     .await;
     for node in [2, 1] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }

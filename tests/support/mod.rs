@@ -51,7 +51,7 @@ pub fn options(dir: &Path) -> NodeOptions {
     store.shards = 16;
     NodeOptions {
         name: "test".to_owned(),
-        home: store.into(),
+        store: store.into(),
         http: any,
         rpc: any,
         tls: Default::default(),

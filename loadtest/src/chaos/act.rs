@@ -1,4 +1,4 @@
-//! Something that is done to the cluster, as scenarios name it; `stage.rs` does it.
+//! Something that is done to the cluster, as scenarios name it; `fault_driver.rs` does it.
 
 /// A host of the network. Nodes and executors are counted from 0, nodes of the store from 1, as its script does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,7 +38,7 @@ impl Owners {
 
     /// Shards that one of the nodes owned at some time from `from_us` to `to_us`.
     fn of(&self, nodes: &[usize], from_us: i64, to_us: i64) -> Vec<u16> {
-        let named: Vec<String> = nodes.iter().map(|n| crate::town::Town::name(*n)).collect();
+        let named: Vec<String> = nodes.iter().map(|n| crate::test_cluster::TestCluster::name(*n)).collect();
         let time = from_us.saturating_sub(AROUND_US)..=to_us.saturating_add(AROUND_US);
         let hit = self.seen.iter().filter(|(t_us, _, node)| time.contains(t_us) && named.contains(node));
         hit.map(|(_, shard, _)| *shard).collect::<BTreeSet<u16>>().into_iter().collect()

@@ -2,24 +2,24 @@
 //! scenario has a cluster of its own (a keyspace of the same server), and a network of its own where that is allowed.
 
 mod act;
-mod crowd;
 mod disturb;
+mod fault_driver;
+mod load_shape;
 mod net;
 mod one;
 mod probe;
 pub mod relay;
+mod relay_process;
 pub mod results;
 pub mod scenario;
-mod stage;
-mod way;
 mod world;
 
 pub use act::When;
 
-use crate::{faults::mutation::expected_of, town::store::Store};
+use crate::{faults::mutation::expected_of, test_cluster::store::Store};
 use clap::Args;
 use net::Net;
-use one::{Ground, Shown};
+use one::{Env, Shown};
 use results::{Figures, Row, Word};
 use scenario::Scenario;
 use std::{collections::HashSet, error::Error, fs, io, path::PathBuf, time::Instant};
@@ -201,8 +201,8 @@ impl Run<'_> {
         let began = Instant::now();
         let dir = self.args.dir.join(scenario.name);
         let keyspace = format!("chaos{}", self.table.len());
-        let ground = Ground { args: self.args, net: self.net.as_ref(), dir: &dir, keyspace: &keyspace };
-        let shown = one::run(&ground, scenario, store).await;
+        let env = Env { args: self.args, net: self.net.as_ref(), dir: &dir, keyspace: &keyspace };
+        let shown = one::run(&env, scenario, store).await;
         // Whatever broke off, the next one finds the network whole and the store awake.
         let healed = self.net.as_ref().map_or(Ok(()), Net::heal_all);
         if let Err(error) = healed.and(block_in_place(|| store.wake())) {

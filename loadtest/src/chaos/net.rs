@@ -2,7 +2,7 @@
 //! between them. Faults are put into the bridge, so that a sender sees silence, as behind a real switch: no error, no carrier lost.
 
 use super::act::At;
-use crate::town::host::{Host, NAMESPACE, PREFIX, run};
+use crate::test_cluster::host::{Host, NAMESPACE, PREFIX, run};
 use std::io;
 
 /// The harness itself.

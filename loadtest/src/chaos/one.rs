@@ -3,13 +3,13 @@
 use super::{
     ChaosArgs,
     act::{Act, At},
-    crowd::{self, Limits},
     disturb::Disturbances,
+    fault_driver::FaultDriver,
+    load_shape::{self, Limits},
     net::Net,
     probe::{self, Availability},
-    scenario::{Crowd, Scenario},
-    stage::Stage,
-    way::Way,
+    relay_process::RelayProcess,
+    scenario::{LoadShape, Scenario},
 };
 use crate::{
     checker::{Verdict, check_dir},
@@ -20,7 +20,7 @@ use crate::{
         lines::now_us,
         record::Record,
     },
-    town::{Founding, Town, host::Host, ready, store::Store},
+    test_cluster::{Founding, TestCluster, host::Host, ready, store::Store},
     workload::{self, Plan, worked},
 };
 use campanile_client::Client;
@@ -62,7 +62,7 @@ const SESSION_LEFT: &str = "session left";
 const HANDED_OVER: &str = "shard handed over";
 
 /// Where a scenario runs, and what all of them share.
-pub struct Ground<'a> {
+pub struct Env<'a> {
     pub args: &'a ChaosArgs,
     pub net: Option<&'a Net>,
     pub dir: &'a Path,
@@ -88,22 +88,23 @@ pub struct Shown {
     pub calls_answered: Vec<u64>,
 }
 
-pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) -> Result<Shown, Box<dyn Error>> {
-    let Ground { args, dir, .. } = *ground;
+pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Result<Shown, Box<dyn Error>> {
+    let Env { args, dir, .. } = *env;
     fs::create_dir_all(dir)?;
     let faults = Arc::new(Record::open(&dir.join("faults.jsonl"), Duration::ZERO)?);
     let calls = Arc::new(Record::open(&dir.join("caller-1.jsonl"), Duration::from_millis(5))?);
-    let mut stage = set(ground, scenario, store, &faults).await?;
+    let mut driver = set(env, scenario, store, &faults).await?;
     for n in 0..scenario.nodes {
-        block_in_place(|| stage.town.start(n, ""))?;
+        block_in_place(|| driver.cluster.start(n, ""))?;
     }
-    block_in_place(|| stage.start_executors(args))?;
-    let nodes = stage.town.connect_each(CALL).await?;
+    block_in_place(|| driver.start_executors(args))?;
+    let nodes = driver.cluster.connect_each(CALL).await?;
     ready(&nodes, args.executors()).await?;
 
-    let caller = stage.town.caller(CALL, Arc::clone(&calls), args.seed).await?;
+    let caller = driver.cluster.caller(CALL, Arc::clone(&calls), args.seed).await?;
     let begin_ms = now_us() / 1000;
-    let herd_ms = if scenario.crowd == Some(Crowd::Herd) { args.herd * 1_000 / HERD_CREATES_PER_SEC } else { 0 };
+    let herd_ms =
+        if scenario.load_shape == Some(LoadShape::Herd) { args.herd * 1_000 / HERD_CREATES_PER_SEC } else { 0 };
     let start_ms = begin_ms + LEAD_MS + (args.jobs * CREATE_MS + herd_ms) as i64;
     let acts_ms = start_ms + QUIET_MS as i64;
     let plan = Plan {
@@ -129,8 +130,8 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     let extra = Arc::new(Mutex::new(Vec::new()));
     let mut load = start_calls(args, &plan, patience_sec, &caller, &specs[..first_worked], &ids, &extra);
     people::start(&mut load, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
-    if let Some(crowd) = scenario.crowd {
-        let gathered = crowd::gather(crowd, args, &plan, acts_ms, &caller).await?;
+    if let Some(load_shape) = scenario.load_shape {
+        let gathered = load_shape::gather(load_shape, args, &plan, acts_ms, &caller).await?;
         jobs.extend(gathered.jobs());
         gathered.start(&mut load, &caller, &extra);
     }
@@ -139,21 +140,21 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
     let acted_ms = now_us() / 1000;
     for act in scenario.acts {
         println!("    {:>6} ms: {act:?}", now_us() / 1000 - acted_ms);
-        stage.carry_out(*act, store).await?;
+        driver.carry_out(*act, store).await?;
     }
     sleep(Duration::from_millis(SETTLE_MS)).await;
     let settled_ms = now_us() / 1000;
     sleep(Duration::from_millis((plan.end_ms + 1_000 - now_us() / 1000).max(0).unsigned_abs())).await;
     while load.join_next().await.is_some() {}
     let (availability, owners) = probing.end().await;
-    stage.disturbances.write(&owners, &faults);
+    driver.disturbances.write(&owners, &faults);
     fs::write(dir.join("availability.txt"), availability.by_second())?;
 
-    let nodes = stage.town.connect_each(CALL).await?;
+    let nodes = driver.cluster.connect_each(CALL).await?;
     let open = drain_all(&nodes, DRAIN).await?;
     let restless = !settle(&nodes).await;
     jobs.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
-    let Limits { quotas, rates } = crowd::limits(scenario.crowd);
+    let Limits { quotas, rates } = load_shape::limits(scenario.load_shape);
     let scope = Scope {
         from_ms: begin_ms - 1_000,
         until_ms: plan.end_ms + 1_000,
@@ -165,10 +166,10 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
         ..Scope::default()
     };
     export(caller.client(), &jobs, scope, dir).await?;
-    let sessions_lost = stage.town.told(SESSION_LEFT)?;
-    let hand_overs = stage.town.told(HANDED_OVER)?;
+    let sessions_lost = driver.cluster.told(SESSION_LEFT)?;
+    let hand_overs = driver.cluster.told(HANDED_OVER)?;
     let calls_answered = answered(&caller, scenario.nodes)?;
-    block_in_place(|| stage.end())?;
+    block_in_place(|| driver.end())?;
     drop(caller);
     if let Some(calls) = Arc::into_inner(calls) {
         calls.close()?;
@@ -192,12 +193,12 @@ pub async fn run(ground: &Ground<'_>, scenario: &Scenario, store: &mut Store) ->
 
 /// Everything but the processes of the cluster.
 async fn set<'a>(
-    ground: &Ground<'a>,
+    env: &Env<'a>,
     scenario: &Scenario,
     store: &Store,
     faults: &Arc<Record>,
-) -> Result<Stage<'a>, Box<dyn Error>> {
-    let Ground { args, net, dir, keyspace } = *ground;
+) -> Result<FaultDriver<'a>, Box<dyn Error>> {
+    let Env { args, net, dir, keyspace } = *env;
     let with = |wanted: fn(&Act) -> Option<usize>| -> Vec<usize> {
         let mut nodes: Vec<usize> = scenario.acts.iter().filter_map(wanted).collect();
         nodes.sort_unstable();
@@ -220,7 +221,7 @@ async fn set<'a>(
         let port = free_port()?;
         for (server, address) in (1..).zip(&store.contact_points) {
             let host = net.map_or_else(Host::loopback, |net| net.host(At::Store(server)));
-            ways.push(block_in_place(|| Way::start(&host, address, port))?);
+            ways.push(block_in_place(|| RelayProcess::start(&host, address, port))?);
         }
         contact_points = ways.iter().map(|way| way.address.clone()).collect();
     }
@@ -237,13 +238,13 @@ async fn set<'a>(
         disks: with(|act| if let Act::FillDisk(n) = act { Some(*n) } else { None }),
         settings: Vec::new(),
     };
-    let town = block_in_place(|| Town::new(founding, Arc::clone(faults)))?;
+    let cluster = block_in_place(|| TestCluster::new(founding, Arc::clone(faults)))?;
     let recovers_ms = scenario.recovers.on(args.quiet_machine);
     let disturbances = Disturbances::new(scenario.nodes, scenario.stores, recovers_ms);
-    Ok(Stage::new(town, net, ways, disturbances, dir, faults))
+    Ok(FaultDriver::new(cluster, net, ways, disturbances, dir, faults))
 }
 
-/// Limits of tenants are a scenario of their own (`crowd.rs`). A shard that changes hands is nobody's for a moment, on a
+/// Limits of tenants are a scenario of their own (`load_shape.rs`). A shard that changes hands is nobody's for a moment, on a
 /// busy machine for some seconds: jobs wait longer than any start may be late, so that only what an act explains is missed.
 fn specs(plan: &Plan, patience_sec: u32) -> Vec<JobSpec> {
     let mut specs = workload::mixed(plan);
@@ -256,7 +257,7 @@ fn specs(plan: &Plan, patience_sec: u32) -> Vec<JobSpec> {
 fn answered(caller: &Caller, nodes: usize) -> Result<Vec<u64>, String> {
     let answered = caller.answered();
     match answered.iter().take(nodes).position(|calls| *calls == 0) {
-        Some(n) => Err(format!("no call went through {}: {answered:?}", Town::name(n))),
+        Some(n) => Err(format!("no call went through {}: {answered:?}", TestCluster::name(n))),
         None => Ok(answered),
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     },
     process::node::{ExecutorProcess, ExecutorSetup},
     run_dir::{lines::now_us, record::Record},
-    town::{Founding, Town, host::Host, ready, store::Store},
+    test_cluster::{Founding, TestCluster, host::Host, ready, store::Store},
 };
 use campanile_client::Client;
 use campanile_schema::{cluster::ShardFilter, view::TenantBody};
@@ -56,15 +56,15 @@ pub async fn measure(args: &ClusterBenchArgs, nodes: usize, dir: &Path) -> Resul
         disks: Vec::new(),
         settings: settings(args, nodes),
     };
-    let mut town = block_in_place(|| Town::new(founding, Arc::clone(&faults)))?;
+    let mut cluster = block_in_place(|| TestCluster::new(founding, Arc::clone(&faults)))?;
     for n in 0..nodes {
-        block_in_place(|| town.start(n, ""))?;
+        block_in_place(|| cluster.start(n, ""))?;
     }
-    let executors = block_in_place(|| start_executors(args, &town, dir, &faults))?;
-    let clients = town.connect_each(CALL).await?;
+    let executors = block_in_place(|| start_executors(args, &cluster, dir, &faults))?;
+    let clients = cluster.connect_each(CALL).await?;
     ready(&clients, executors.len()).await?;
     balanced(&clients).await?;
-    let mut site = Site { args, town, store, executors, clients, dir };
+    let mut site = Site { args, cluster, store, executors, clients, dir };
     let measured = site.measure(nodes).await;
     block_in_place(|| site.end())?;
     measured
@@ -79,13 +79,13 @@ fn settings(args: &ClusterBenchArgs, nodes: usize) -> Vec<(String, String)> {
 
 fn start_executors(
     args: &ClusterBenchArgs,
-    town: &Town,
+    cluster: &TestCluster,
     dir: &Path,
     faults: &Arc<Record>,
 ) -> std::io::Result<Vec<ExecutorProcess>> {
     let setup = ExecutorSetup {
-        rpc: town.rpc(),
-        token: town.token.clone(),
+        rpc: cluster.rpc(),
+        token: cluster.token.clone(),
         pool: "default".to_owned(),
         slots: args.slots,
         fail_percent: 0,
@@ -126,7 +126,7 @@ async fn until_s(second: i64) {
 /// All processes of one number of nodes.
 struct Site<'a> {
     args: &'a ClusterBenchArgs,
-    town: Town,
+    cluster: TestCluster,
     store: Store,
     executors: Vec<ExecutorProcess>,
     clients: Vec<Client>,
@@ -136,7 +136,7 @@ struct Site<'a> {
 impl Site<'_> {
     async fn measure(&mut self, nodes: usize) -> Result<Measured, Box<dyn Error>> {
         let version = self.clients.first().ok_or("there is no node")?.system_info().await?.version;
-        let caller = self.town.caller(CALL, Arc::new(Record::nowhere()?), SEED).await?;
+        let caller = self.cluster.caller(CALL, Arc::new(Record::nowhere()?), SEED).await?;
         let jobs = Jobs::new(&self.args.size(), now_us() / 1000)?;
         for tenant in jobs.tenants() {
             // No quota of theirs shall be what is measured.
@@ -147,7 +147,7 @@ impl Site<'_> {
         let begin_s = now_us() / 1_000_000 + 1 + self.args.warm_seconds() as i64;
         let window = begin_s..begin_s + self.args.seconds as i64;
         until_s(window.start).await;
-        let calls = caller.answered().into_iter().enumerate().map(|(n, calls)| (Town::name(n), calls)).collect();
+        let calls = caller.answered().into_iter().enumerate().map(|(n, calls)| (TestCluster::name(n), calls)).collect();
         let measured = Measured { nodes, version, jobs: ids.len() as u64, create_ms, calls, ..Measured::default() };
         let gone = if self.args.leaves() { Some(self.leave(caller.client()).await?) } else { None };
         let before = self.sample()?;
@@ -215,24 +215,24 @@ impl Site<'_> {
     }
 
     fn sample(&self) -> Result<Sample, Box<dyn Error>> {
-        block_in_place(|| Sample::take(&self.town, &self.store, &self.executors))
+        block_in_place(|| Sample::take(&self.cluster, &self.store, &self.executors))
     }
 
     /// kill -9 of the node that owns most shards, or its stop, as an operator stops it.
     async fn leave(&mut self, client: &Client) -> Result<take_over::Gone, Box<dyn Error>> {
         let shards = client.cluster_shards(ShardFilter::default()).await?;
         let of = |n: usize| -> Vec<u16> {
-            let name = Town::name(n);
+            let name = TestCluster::name(n);
             shards.iter().filter(|shard| shard.node.as_deref() == Some(&name)).map(|shard| shard.shard).collect()
         };
-        let victim = (0..self.town.len()).max_by_key(|n| of(*n).len()).ok_or("there is no node")?;
+        let victim = (0..self.cluster.len()).max_by_key(|n| of(*n).len()).ok_or("there is no node")?;
         let at_us = now_us();
-        let (node, shards, all) = (Town::name(victim), of(victim), shards.len());
+        let (node, shards, all) = (TestCluster::name(victim), of(victim), shards.len());
         let stopped_ms = if self.args.drain {
-            block_in_place(|| self.town.stop(&[victim]))?;
+            block_in_place(|| self.cluster.stop(&[victim]))?;
             Some((now_us() - at_us) / 1000)
         } else {
-            block_in_place(|| self.town.kill(victim))?;
+            block_in_place(|| self.cluster.kill(victim))?;
             None
         };
         let how = stopped_ms.map_or("killed".to_owned(), |ms| format!("stopped within {ms} ms"));
@@ -254,8 +254,8 @@ impl Site<'_> {
     }
 
     fn end(self) -> std::io::Result<()> {
-        let Self { mut town, executors, .. } = self;
-        (0..town.len()).try_for_each(|n| town.kill(n))?;
+        let Self { mut cluster, executors, .. } = self;
+        (0..cluster.len()).try_for_each(|n| cluster.kill(n))?;
         executors.into_iter().try_for_each(|executor| executor.stop(STOP))
     }
 }

@@ -6,7 +6,7 @@ use crate::{
         node::ExecutorProcess,
         proc_stat::{Usage, machine_cpu_us},
     },
-    town::{Town, store::Store},
+    test_cluster::{TestCluster, store::Store},
 };
 use std::{error::Error, time::Instant};
 
@@ -49,14 +49,14 @@ fn cpu(of: &[Usage]) -> u64 {
 
 impl Sample {
     /// Blocks.
-    pub fn take(town: &Town, store: &Store, executors: &[ExecutorProcess]) -> Result<Self, Box<dyn Error>> {
+    pub fn take(cluster: &TestCluster, store: &Store, executors: &[ExecutorProcess]) -> Result<Self, Box<dyn Error>> {
         let mut counters = Counters::default();
-        for n in (0..town.len()).filter(|n| town.is_up(*n)) {
-            counters.add(&Counters::read(&town.http_of(n), &town.token)?);
+        for n in (0..cluster.len()).filter(|n| cluster.is_up(*n)) {
+            counters.add(&Counters::read(&cluster.http_of(n), &cluster.token)?);
         }
         Ok(Self {
             at: Instant::now(),
-            nodes: usages((0..town.len()).filter_map(|n| town.pid(n)))?,
+            nodes: usages((0..cluster.len()).filter_map(|n| cluster.pid(n)))?,
             store: usages(store.pids.iter().copied())?,
             executors: usages(executors.iter().map(ExecutorProcess::pid))?,
             harness: Usage::of(std::process::id())?,

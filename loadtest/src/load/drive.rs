@@ -126,8 +126,13 @@ pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
         .filter(|(spec, _)| matches!(spec.trigger, Trigger::Manual {}))
         .filter_map(|(_, id)| *id)
         .collect();
-    let by_hand =
-        tokio::spawn(open_loop::triggers(caller.clone(), manual, args.manual_rate, plan.end_ms, begin_ms.unsigned_abs()));
+    let by_hand = tokio::spawn(open_loop::triggers(
+        caller.clone(),
+        manual,
+        args.manual_rate,
+        plan.end_ms,
+        begin_ms.unsigned_abs(),
+    ));
     sleep(Duration::from_millis((plan.end_ms + 100 - now_us() / 1000).max(0).unsigned_abs())).await;
     let told = by_hand.await?;
     let left = drain(caller.client(), Duration::from_secs(120)).await?;

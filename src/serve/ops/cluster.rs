@@ -1,7 +1,7 @@
 //! The cluster: its nodes, shards, moves and what happened; for operators, at any node.
 
 use super::{Answer, Operations, access, audit, check_reason};
-use campanile_cluster::desk::{Desk, alone};
+use campanile_cluster::admin::{ClusterAdmin, alone};
 use campanile_schema::{
     cluster::{ClusterEventView, MemberView, PlanView, ShardFilter, ShardView},
     limits::CLUSTER_EVENTS,
@@ -10,32 +10,32 @@ use campanile_schema::{
 use campanile_security::auth::Caller;
 
 impl Operations {
-    fn desk(&self, caller: &Caller) -> Answer<&Desk> {
+    fn admin(&self, caller: &Caller) -> Answer<&ClusterAdmin> {
         access::operator(caller)?;
         self.cluster.as_deref().ok_or_else(alone)
     }
 
     pub async fn cluster_members(&self, caller: &Caller) -> Answer<Vec<MemberView>> {
-        self.desk(caller)?.members(&self.scheduler)
+        self.admin(caller)?.members(&self.scheduler)
     }
 
     pub async fn cluster_shards(&self, caller: &Caller, filter: ShardFilter) -> Answer<Vec<ShardView>> {
-        self.desk(caller)?.shards(&self.scheduler, filter.node.as_deref())
+        self.admin(caller)?.shards(&self.scheduler, filter.node.as_deref())
     }
 
     pub async fn cluster_plan(&self, caller: &Caller) -> Answer<PlanView> {
-        self.desk(caller)?.plan(&self.scheduler)
+        self.admin(caller)?.plan(&self.scheduler)
     }
 
     pub async fn cluster_events(&self, caller: &Caller) -> Answer<Vec<ClusterEventView>> {
-        Ok(self.desk(caller)?.events(CLUSTER_EVENTS))
+        Ok(self.admin(caller)?.events(CLUSTER_EVENTS))
     }
 
     /// The node keeps its shards and gets nothing new, or does again.
     pub async fn cluster_cordon(&self, caller: &Caller, node: &str, cordoned: bool, body: ReasonBody) -> Answer<()> {
-        let desk = self.desk(caller)?;
+        let admin = self.admin(caller)?;
         check_reason(body.reason.as_deref())?;
-        let done = desk.cordon(node, cordoned).await;
+        let done = admin.cordon(node, cordoned).await;
         let operation = if cordoned { "cluster.cordon" } else { "cluster.uncordon" };
         audit(caller, operation, &node, body.reason.as_deref(), &done);
         done

@@ -27,7 +27,7 @@ pub use files::FilesState;
 
 use backup::Backups;
 use campanile_actors::scheduler::Scheduler;
-use campanile_cluster::desk::Desk;
+use campanile_cluster::admin::ClusterAdmin;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
@@ -44,7 +44,7 @@ type Answer<T> = Result<T, ApiError>;
 pub struct Operations {
     pub scheduler: Scheduler,
     /// None: the node is alone.
-    cluster: Option<Arc<Desk>>,
+    cluster: Option<Arc<ClusterAdmin>>,
     /// How the directory of files stands.
     pub files: FilesState,
     backups: Option<Backups>,
@@ -57,7 +57,7 @@ impl Operations {
     }
 
     /// Where operators ask about the cluster; None: the node is alone.
-    pub fn with_cluster(self, cluster: Option<Arc<Desk>>) -> Self {
+    pub fn with_cluster(self, cluster: Option<Arc<ClusterAdmin>>) -> Self {
         Self { cluster, ..self }
     }
 

@@ -1,7 +1,7 @@
 //! What goes wrong in each scenario, and when. All of it is read here; `one.rs` carries it out under load. Nodes are counted from 0.
 
-mod crowds;
 mod executors;
+mod load_shapes;
 mod network;
 mod nodes;
 mod store;
@@ -10,7 +10,7 @@ use super::act::Act;
 
 /// Load beside the usual one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Crowd {
+pub enum LoadShape {
     /// Many jobs, all due at one moment soon after the first act.
     Herd,
     /// Pauses, resumes and deletes of jobs that are due each second, all the time.
@@ -68,7 +68,7 @@ pub struct Scenario {
     pub nodes: usize,
     /// Servers of the store; three keep each row three times.
     pub stores: u16,
-    pub crowd: Option<Crowd>,
+    pub load_shape: Option<LoadShape>,
     /// No node may lose its session.
     pub keeps_sessions: bool,
     /// A node that is gone must have been taken over from within this time, and a store that stood still used again: until then the
@@ -87,7 +87,7 @@ const USUAL: Scenario = Scenario {
     short: false,
     nodes: 3,
     stores: 1,
-    crowd: None,
+    load_shape: None,
     keeps_sessions: false,
     recovers: Bound { quiet_ms: 8_000, busy_ms: 15_000 },
     latest: Bound { quiet_ms: 2_500, busy_ms: 10_000 },
@@ -103,7 +103,7 @@ impl Scenario {
     /// In the order in which they run: those with one server of the store first.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         let of = |stores: u16| {
-            [nodes::ALL, store::ALL, network::ALL, executors::ALL, crowds::ALL]
+            [nodes::ALL, store::ALL, network::ALL, executors::ALL, load_shapes::ALL]
                 .into_iter()
                 .flatten()
                 .filter(move |scenario| scenario.stores == stores)

@@ -1,6 +1,6 @@
 //! Load beside the usual one, for scenarios in which shards move under pressure.
 
-use super::{ChaosArgs, scenario::Crowd};
+use super::{ChaosArgs, scenario::LoadShape};
 use crate::{
     load::{caller::Caller, open_loop},
     workload::{self, Plan},
@@ -24,7 +24,7 @@ const RACING: (u64, usize) = (96, 12);
 /// What a tenant without restraint asks for: jobs without a schedule, triggers of them and creates a second, and its bodies, milliseconds.
 const HOSTILE: (u64, f64, f64, u64) = (20, 150.0, 10.0, 200);
 
-/// Limits of tenants that a crowd stands under.
+/// Limits of tenants that a load stands under.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// Bodies at once.
@@ -33,13 +33,13 @@ pub struct Limits {
     pub rates: BTreeMap<String, f64>,
 }
 
-pub fn limits(crowd: Option<Crowd>) -> Limits {
+pub fn limits(load_shape: Option<LoadShape>) -> Limits {
     let (tight, metered) = (workload::TIGHT, workload::METERED);
-    match crowd {
-        Some(Crowd::Limited) => {
+    match load_shape {
+        Some(LoadShape::Limited) => {
             Limits { quotas: [(tight.0.to_owned(), tight.1)].into(), rates: [(metered.0.to_owned(), metered.1)].into() }
         }
-        Some(Crowd::Herd | Crowd::Racing | Crowd::Hostile) | None => Limits::default(),
+        Some(LoadShape::Herd | LoadShape::Racing | LoadShape::Hostile) | None => Limits::default(),
     }
 }
 
@@ -61,7 +61,7 @@ async fn set(limits: Limits, caller: &Caller) -> Result<(), String> {
 
 /// Its jobs, once they are there.
 pub struct Gathered {
-    crowd: Crowd,
+    load_shape: LoadShape,
     plan: Plan,
     jobs: Vec<JobId>,
     patience_sec: u32,
@@ -69,32 +69,32 @@ pub struct Gathered {
 
 /// Creates the jobs.
 pub async fn gather(
-    crowd: Crowd,
+    load_shape: LoadShape,
     args: &ChaosArgs,
     usual: &Plan,
     acts_ms: i64,
     caller: &Caller,
 ) -> Result<Gathered, String> {
-    set(limits(Some(crowd)), caller).await?;
+    set(limits(Some(load_shape)), caller).await?;
     let named = |prefix: &str| Plan { prefix: prefix.to_owned(), ..usual.clone() };
-    let (plan, specs) = match crowd {
-        Crowd::Herd => {
+    let (plan, specs) = match load_shape {
+        LoadShape::Herd => {
             let due_ms = acts_ms + HERD_MS;
             let plan = Plan { jobs: args.herd, start_ms: due_ms, end_ms: due_ms, ..named("herd") };
             let specs = workload::even_once(&plan);
             (plan, specs)
         }
-        Crowd::Racing => {
+        LoadShape::Racing => {
             let plan = Plan { jobs: RACING.0, rate: RACING.0 as f64, ..named("racing") };
             let specs = workload::even(&plan);
             (plan, specs)
         }
-        Crowd::Hostile => {
+        LoadShape::Hostile => {
             let plan = Plan { jobs: HOSTILE.0, tenant: "hostile".to_owned(), ..named("hostile") };
             let specs = (0..plan.jobs).map(|n| by_hand(&plan, n)).collect();
             (plan, specs)
         }
-        Crowd::Limited => {
+        LoadShape::Limited => {
             let plan = named("limited");
             let mut specs = workload::limited(&plan);
             specs.iter_mut().for_each(|spec| workload::patient(spec, args.patience_sec()));
@@ -104,9 +104,9 @@ pub async fn gather(
     let wanted = specs.len();
     let jobs: Vec<JobId> = caller.create_many(&specs).await.into_iter().flatten().collect();
     if jobs.len() < wanted {
-        return Err(format!("only {} of {wanted} jobs of the crowd were created", jobs.len()));
+        return Err(format!("only {} of {wanted} jobs of the load_shape were created", jobs.len()));
     }
-    Ok(Gathered { crowd, plan, jobs, patience_sec: args.patience_sec() })
+    Ok(Gathered { load_shape, plan, jobs, patience_sec: args.patience_sec() })
 }
 
 fn by_hand(plan: &Plan, n: u64) -> JobSpec {
@@ -124,17 +124,17 @@ impl Gathered {
 
     /// Its calls, until the plan's end.
     pub fn start(self, calls: &mut JoinSet<()>, caller: &Caller, created: &Arc<Mutex<Vec<JobId>>>) {
-        let Self { crowd, plan, jobs, patience_sec } = self;
+        let Self { load_shape, plan, jobs, patience_sec } = self;
         let (end_ms, seed) = (plan.end_ms, plan.seed);
-        match crowd {
-            Crowd::Herd | Crowd::Limited => {}
-            Crowd::Racing => {
+        match load_shape {
+            LoadShape::Herd | LoadShape::Limited => {}
+            LoadShape::Racing => {
                 for (n, part) in jobs.chunks(jobs.len().div_ceil(RACING.1)).enumerate() {
                     let (caller, part, seed) = (caller.clone(), part.to_vec(), seed + n as u64);
                     calls.spawn(open_loop::pauses(caller, part, end_ms, seed));
                 }
             }
-            Crowd::Hostile => {
+            LoadShape::Hostile => {
                 let hands = caller.clone();
                 calls.spawn(async move {
                     let _ = open_loop::triggers(hands, jobs, HOSTILE.1, end_ms, seed ^ 0x686f_7374).await;

@@ -1,6 +1,6 @@
 //! Nodes of a later release, which knows formats that this one does not: `actors/ports/release.rs` lets a node say so.
 
-use super::Town;
+use super::TestCluster;
 use std::{
     io,
     time::{Duration, Instant},
@@ -10,7 +10,7 @@ use std::{
 const RAISED: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(500);
 
-impl Town {
+impl TestCluster {
     /// From its next start on a node is a release that knows so many formats more.
     pub fn set_release(&mut self, n: usize, later: u32) {
         self.nodes[n].later = later;

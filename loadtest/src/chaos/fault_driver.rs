@@ -5,12 +5,12 @@ use super::{
     act::{Act, At, When},
     disturb::Disturbances,
     net::Net,
-    way::Way,
+    relay_process::RelayProcess,
 };
 use crate::{
     process::node::{ExecutorProcess, ExecutorSetup},
     run_dir::{lines::now_us, record::Record},
-    town::{Town, host::Host, store::Store},
+    test_cluster::{TestCluster, host::Host, store::Store},
 };
 use std::{
     error::Error,
@@ -28,12 +28,12 @@ const SLOTS: u32 = 256;
 const FAIL_PERCENT: u32 = 2;
 
 /// See the module's text.
-pub struct Stage<'a> {
-    pub town: Town,
+pub struct FaultDriver<'a> {
+    pub cluster: TestCluster,
     pub executors: Vec<ExecutorProcess>,
     pub net: Option<&'a Net>,
     /// Before each server of the store, where something is done to what passes.
-    pub ways: Vec<Way>,
+    pub relays: Vec<RelayProcess>,
     /// What the acts so far explain.
     pub disturbances: Disturbances,
     started: usize,
@@ -41,17 +41,17 @@ pub struct Stage<'a> {
     faults: Arc<Record>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> FaultDriver<'a> {
     pub fn new(
-        town: Town,
+        cluster: TestCluster,
         net: Option<&'a Net>,
-        ways: Vec<Way>,
+        relays: Vec<RelayProcess>,
         disturbances: Disturbances,
         dir: &Path,
         faults: &Arc<Record>,
     ) -> Self {
         let (dir, faults) = (dir.to_owned(), Arc::clone(faults));
-        Self { town, executors: Vec::new(), net, ways, disturbances, started: 0, dir, faults }
+        Self { cluster, executors: Vec::new(), net, relays, disturbances, started: 0, dir, faults }
     }
 
     pub fn start_executors(&mut self, args: &ChaosArgs) -> io::Result<()> {
@@ -69,8 +69,8 @@ impl<'a> Stage<'a> {
             None => Host::loopback(),
         };
         let setup = ExecutorSetup {
-            rpc: self.town.rpc(),
-            token: self.town.token.clone(),
+            rpc: self.cluster.rpc(),
+            token: self.cluster.token.clone(),
             pool: "default".to_owned(),
             slots: SLOTS,
             fail_percent: FAIL_PERCENT,
@@ -112,24 +112,24 @@ impl<'a> Stage<'a> {
     }
 
     fn act(&mut self, act: Act, store: &mut Store) -> io::Result<()> {
-        let town = &mut self.town;
+        let cluster = &mut self.cluster;
         match act {
-            Act::Kill(n) => town.kill(n),
-            Act::Start(n) => town.start(n, ""),
+            Act::Kill(n) => cluster.kill(n),
+            Act::Start(n) => cluster.start(n, ""),
             Act::StartBoth(one, other) => {
-                town.launch(one, "")?;
-                town.launch(other, "")?;
-                town.listens(one)?;
-                town.listens(other)
+                cluster.launch(one, "")?;
+                cluster.launch(other, "")?;
+                cluster.listens(one)?;
+                cluster.listens(other)
             }
-            Act::Stop(n) => town.stop(&[n]),
-            Act::StopBoth(one, other) => town.stop(&[one, other]),
-            Act::Freeze(n) => town.freeze(n, true),
-            Act::Thaw(n) => town.freeze(n, false),
+            Act::Stop(n) => cluster.stop(&[n]),
+            Act::StopBoth(one, other) => cluster.stop(&[one, other]),
+            Act::Freeze(n) => cluster.freeze(n, true),
+            Act::Thaw(n) => cluster.freeze(n, false),
             Act::DieAt(n, point, times) => {
-                town.kill(n)?;
-                town.start(n, &format!("point:{point}=kill:{times}"))?;
-                town.ends(n, ENDS)
+                cluster.kill(n)?;
+                cluster.start(n, &format!("point:{point}=kill:{times}"))?;
+                cluster.ends(n, ENDS)
             }
             Act::Store(order) => store.order(order),
             Act::KillExecutor => {
@@ -146,18 +146,18 @@ impl<'a> Stage<'a> {
             Act::CutOneWay(from, to) => self.net()?.cut_one_way(from, to),
             Act::Heal => self.net()?.heal_all(),
             Act::Lose(percent) => self.net()?.lose(percent),
-            Act::Clock(n, ms) => town.set_clock(n, ms),
+            Act::Clock(n, ms) => cluster.set_clock(n, ms),
             Act::Slow(ms) => self.order_ways(&format!("slow {ms}")).map(drop),
             Act::LoseLwts(percent) => self.lose_lwts(percent),
-            Act::FillDisk(n) => town.fill_disk(n),
-            Act::FreeDisk(n) => town.free_disk(n),
-            Act::Refused(n, why) => town.refused(n, why),
+            Act::FillDisk(n) => cluster.fill_disk(n),
+            Act::FreeDisk(n) => cluster.free_disk(n),
+            Act::Refused(n, why) => cluster.refused(n, why),
             Act::Release(n, later) => {
-                town.set_release(n, later);
+                cluster.set_release(n, later);
                 Ok(())
             }
-            Act::Readable => town.is_readable(),
-            Act::Unreadable(why) => town.gets_unreadable(why),
+            Act::Readable => cluster.is_readable(),
+            Act::Unreadable(why) => cluster.gets_unreadable(why),
             // Those that wait are carried out above.
             Act::Wait(_) | Act::Flap(..) => Ok(()),
         }
@@ -196,10 +196,10 @@ impl<'a> Stage<'a> {
 
     /// LWTs that all relays have seen so far, and those whose answers they have lost.
     fn order_ways(&mut self, order: &str) -> io::Result<(u64, u64)> {
-        if self.ways.is_empty() {
+        if self.relays.is_empty() {
             return Err(io::Error::other("there is no relay before the store"));
         }
-        self.ways.iter_mut().try_fold((0, 0), |(seen, lost), way| {
+        self.relays.iter_mut().try_fold((0, 0), |(seen, lost), way| {
             let more = way.order(order)?;
             Ok((seen + more.0, lost + more.1))
         })
@@ -207,9 +207,9 @@ impl<'a> Stage<'a> {
 
     /// Everything ends.
     pub fn end(self) -> io::Result<()> {
-        let Self { mut town, executors, .. } = self;
-        (0..town.len()).try_for_each(|n| town.kill(n))?;
-        town.clear()?;
+        let Self { mut cluster, executors, .. } = self;
+        (0..cluster.len()).try_for_each(|n| cluster.kill(n))?;
+        cluster.clear()?;
         executors.into_iter().try_for_each(|executor| executor.stop(Duration::from_secs(10)))
     }
 }

@@ -43,13 +43,13 @@ pub trait Announce: Send + Sync + 'static {
 }
 
 /// See the module's text.
-pub struct Herald {
+pub struct SelfAnnouncer {
     dir: PathBuf,
     membership: Mutex<Option<Membership>>,
     _store: StoreRuntime,
 }
 
-impl Herald {
+impl SelfAnnouncer {
     /// `dir`: the node's own. `store` ends with it.
     pub fn new(dir: PathBuf, membership: Membership, store: StoreRuntime) -> Self {
         Self { dir, membership: Mutex::new(Some(membership)), _store: store }
@@ -80,7 +80,7 @@ pub fn is_cordoned(dir: &Path) -> bool {
     dir.join(CORDON_FILE).exists()
 }
 
-impl Announce for Herald {
+impl Announce for SelfAnnouncer {
     fn session(&self, session: SessionId) {
         self.tell(|membership| membership.set_session(session));
     }

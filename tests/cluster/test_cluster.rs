@@ -6,17 +6,17 @@ use super::{
 };
 use campanile::node::{
     Node, NodeOptions,
-    home::{ClusterOptions, HomeOptions},
+    node_store::{ClusterOptions, NodeStoreOptions},
 };
 use campanile_actors::{
     chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, scheduler::Scheduler, time::AgreedTime,
 };
 use campanile_client::Client;
 use campanile_cluster::{
-    desk::Desk,
-    herald::{Announce, Herald, StoreRuntime, is_cordoned},
+    admin::ClusterAdmin,
     membership::{self, Addresses, Membership},
     peers::GatewayPeers,
+    self_announcer::{Announce, SelfAnnouncer, StoreRuntime, is_cordoned},
 };
 use campanile_core::{
     ownership::Settings,
@@ -52,7 +52,7 @@ static GENERATION: AtomicU64 = AtomicU64::new(1);
 const GOSSIP_KEY: &str = "key-1 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// See the module's text.
-pub struct Town {
+pub struct TestCluster {
     store: Arc<SharedMemory>,
     members: watch::Sender<Arc<Vec<ClusterMember>>>,
     /// What executors are told.
@@ -146,7 +146,7 @@ impl Announce for Crier {
 /// Membership over UDP.
 struct Gossip {
     node: NodeId,
-    herald: Arc<Herald>,
+    announcer: Arc<SelfAnnouncer>,
     roads: Arc<Roads>,
 }
 
@@ -159,10 +159,10 @@ impl Gossip {
         agreed: AgreedTime,
         roads: Arc<Roads>,
         chronicle: Arc<Chronicle>,
-    ) -> (Self, watch::Receiver<Arc<Vec<ClusterMember>>>, Arc<Desk>) {
+    ) -> (Self, watch::Receiver<Arc<Vec<ClusterMember>>>, Arc<ClusterAdmin>) {
         let loopback: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let options = membership::Options {
-            cluster: "town".to_owned(),
+            cluster: "cluster".to_owned(),
             keys: KeyRing::parse(GOSSIP_KEY).unwrap(),
             listen: loopback,
             advertised: None,
@@ -190,26 +190,26 @@ impl Gossip {
         let (mirror, members) = watch::channel(Arc::default());
         tokio::spawn(campanile::node::keep_mirror(membership.members(), mirror, campanile_cluster::owning));
         let known = membership.members();
-        let herald = Arc::new(Herald::new(dir.to_owned(), membership, StoreRuntime::default()));
-        let desk = Desk::open(known.clone(), chronicle, herald.clone(), GatewayPeers::new(known));
-        (Self { node: NodeId(node), herald, roads }, members, desk)
+        let announcer = Arc::new(SelfAnnouncer::new(dir.to_owned(), membership, StoreRuntime::default()));
+        let admin = ClusterAdmin::open(known.clone(), chronicle, announcer.clone(), GatewayPeers::new(known));
+        (Self { node: NodeId(node), announcer, roads }, members, admin)
     }
 }
 
 impl Announce for Gossip {
     fn session(&self, session: SessionId) {
         self.roads.sessions.lock().insert(session, self.node);
-        self.herald.session(session);
+        self.announcer.session(session);
     }
     fn draining(&self) {
-        self.herald.draining();
+        self.announcer.draining();
     }
     fn leave(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.herald.leave()
+        self.announcer.leave()
     }
 }
 
-impl Town {
+impl TestCluster {
     pub fn new() -> Self {
         let (members, _) = watch::channel(Arc::default());
         let (addresses, _) = watch::channel(Arc::default());
@@ -260,7 +260,7 @@ impl Town {
         let agreed = AgreedTime::default();
         let chronicle = Arc::new(Chronicle::default());
         let announce: Arc<dyn Announce>;
-        let mut desk = None;
+        let mut admin = None;
         let members = match &mut self.gossip {
             None => {
                 let node = NodeId(node);
@@ -273,14 +273,14 @@ impl Town {
                 let (gossip, members, its_desk) =
                     Gossip::start(node, seeds, &kit, dir.path(), agreed.clone(), roads, chronicle);
                 announce = Arc::new(gossip);
-                desk = Some(its_desk);
+                admin = Some(its_desk);
                 members
             }
         };
         let port = Arc::new(end.clone());
-        let home = HomeOptions::Cluster(Box::new(ClusterOptions {
+        let home = NodeStoreOptions::Clustered(Box::new(ClusterOptions {
             dir: dir.path().to_owned(),
-            lock: campanile::node::home::lock(dir.path()).unwrap(),
+            lock: campanile::node::node_store::lock(dir.path()).unwrap(),
             format: FormatRow {
                 event_format: EVENT_FORMAT,
                 wire_format: WIRE_FORMAT,
@@ -303,7 +303,7 @@ impl Town {
             members,
             nodes: self.addresses.subscribe(),
             chronicle,
-            desk,
+            admin,
             announce,
             peers: Arc::new(Road { from: NodeId(node), roads: self.roads.clone() }),
             connect: Box::new(|_| Box::pin(async { Ok(()) })),
@@ -312,7 +312,7 @@ impl Town {
             agreed,
             reads: kit.reads,
         }));
-        let mut options = NodeOptions { name: format!("n{node}"), home, ..support::options(dir.path()) };
+        let mut options = NodeOptions { name: format!("n{node}"), store: home, ..support::options(dir.path()) };
         if let Some((http, rpc)) = addresses {
             (options.http, options.rpc) = (http, rpc);
         }

@@ -1,4 +1,4 @@
-//! Where processes of a town live.
+//! Where processes of a cluster live.
 
 use std::{
     io,

@@ -1,6 +1,6 @@
 //! What is hard for a node without being done to its process: a full disk, a wrong clock, a start that must be refused.
 
-use super::{Town, host};
+use super::{TestCluster, host};
 use std::{
     fs::{self, File},
     io::{self, Write},
@@ -13,7 +13,7 @@ const REFUSED: Duration = Duration::from_secs(30);
 /// Size of a disk that is to be filled.
 const DISK: &str = "size=256k";
 
-impl Town {
+impl TestCluster {
     /// Gives nodes a small disk of their own.
     pub(super) fn mount_disks(&self) -> io::Result<()> {
         for n in &self.disks {

@@ -1,6 +1,6 @@
 //! The relay before the store, as a process: see `relay.rs`. It ends with its handle.
 
-use crate::{limits::NODE_OUTPUT_LINES, process::children::OwnChild, town::host::Host};
+use crate::{limits::NODE_OUTPUT_LINES, process::children::OwnChild, test_cluster::host::Host};
 use std::{
     io::{self, BufRead, BufReader, Write},
     process::{ChildStdin, Stdio},
@@ -12,7 +12,7 @@ use std::{
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// See the module's text.
-pub struct Way {
+pub struct RelayProcess {
     _child: OwnChild,
     orders: ChildStdin,
     lines: mpsc::Receiver<String>,
@@ -20,7 +20,7 @@ pub struct Way {
     pub address: String,
 }
 
-impl Way {
+impl RelayProcess {
     /// On the store's host, in front of its address. Relays of several servers have one port, as the servers do.
     pub fn start(host: &Host, store: &str, port: u16) -> io::Result<Self> {
         let mut command = host.command(&std::env::current_exe()?);

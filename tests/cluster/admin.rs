@@ -3,7 +3,7 @@
 use crate::{
     is_ready, spread,
     support::eventually,
-    town::{SHARDS, Town},
+    test_cluster::{SHARDS, TestCluster},
 };
 use campanile_client::{Client, ClientError};
 use campanile_core::placement::cap;
@@ -39,14 +39,14 @@ async fn is_balanced(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operators_see_the_same_cluster_at_every_node() {
-    let mut town = Town::with_gossip();
+    let mut cluster = TestCluster::with_gossip();
     for node in NODES {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
+    spread(&cluster, 3).await;
     for node in NODES {
-        is_ready(&town, node).await;
-        let client = town.client(node).await;
+        is_ready(&cluster, node).await;
+        let client = cluster.client(node).await;
         is_balanced(&client).await;
         eventually("the rows are read", || async {
             let members = members(&client).await;
@@ -84,48 +84,48 @@ async fn operators_see_the_same_cluster_at_every_node() {
         assert!(matches!(&unknown, ClientError::Api(error) if error.known() == ErrorCode::NotFound), "{unknown}");
     }
     for node in [3, 2, 1] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cordoned_node_keeps_what_it_has_gets_nothing_new_and_is_ready_with_nothing_after_a_restart() {
-    let mut town = Town::with_gossip();
+    let mut cluster = TestCluster::with_gossip();
     for node in NODES {
-        town.start(node).await;
+        cluster.start(node).await;
     }
-    spread(&town, 3).await;
-    let first = town.client(1).await;
-    let had = town.owned()[&2];
-    town.client(2).await.cluster_cordon("n2", Some("its disk is old")).await.unwrap();
+    spread(&cluster, 3).await;
+    let first = cluster.client(1).await;
+    let had = cluster.owned()[&2];
+    cluster.client(2).await.cluster_cordon("n2", Some("its disk is old")).await.unwrap();
     sees(&first, "n2", MemberState::Cordoned).await;
     happened(&first, ClusterEventKind::NodeCordoned, Some("n2")).await;
-    town.stop(3).await;
+    cluster.stop(3).await;
     is_balanced(&first).await;
     eventually("the first has all the rest", || async {
-        let owned = town.owned();
+        let owned = cluster.owned();
         (owned == BTreeMap::from([(1, usize::from(SHARDS) - had), (2, had)])).then_some(())
     })
     .await;
     happened(&first, ClusterEventKind::NodeGone, Some("n3")).await;
-    is_ready(&town, 2).await;
+    is_ready(&cluster, 2).await;
 
     // It is still cordoned, and what it gave away does not come back: it knows, and keeps nobody waiting.
-    town.restart(2).await;
-    is_ready(&town, 2).await;
+    cluster.restart(2).await;
+    is_ready(&cluster, 2).await;
     sees(&first, "n2", MemberState::Cordoned).await;
     is_balanced(&first).await;
-    assert_eq!(town.owned(), BTreeMap::from([(1, usize::from(SHARDS))]));
-    assert!(town.scheduler(2).rows().unwrap().served.is_empty());
-    let second = town.client(2).await;
+    assert_eq!(cluster.owned(), BTreeMap::from([(1, usize::from(SHARDS))]));
+    assert!(cluster.scheduler(2).rows().unwrap().served.is_empty());
+    let second = cluster.client(2).await;
     second.cluster_uncordon("n2", None).await.unwrap();
-    spread(&town, 2).await;
+    spread(&cluster, 2).await;
     sees(&first, "n2", MemberState::Alive).await;
     happened(&first, ClusterEventKind::NodeUncordoned, Some("n2")).await;
     happened(&first, ClusterEventKind::ShardHandedOver, None).await;
     let unknown = first.cluster_cordon("n9", None).await.unwrap_err();
     assert!(unknown.to_string().contains("there are: n1, n2"), "{unknown}");
     for node in [2, 1] {
-        town.stop(node).await;
+        cluster.stop(node).await;
     }
 }

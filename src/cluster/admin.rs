@@ -2,9 +2,9 @@
 //! where they cordon a node.
 
 use super::{
-    herald::Herald,
     membership::{Member, Members},
     peers::GatewayPeers,
+    self_announcer::SelfAnnouncer,
 };
 use campanile_actors::{
     chronicle::Chronicle,
@@ -26,10 +26,10 @@ use std::{
 use tokio::sync::watch;
 
 /// See the module's text.
-pub struct Desk {
+pub struct ClusterAdmin {
     members: watch::Receiver<Arc<Members>>,
     chronicle: Arc<Chronicle>,
-    herald: Arc<Herald>,
+    announcer: Arc<SelfAnnouncer>,
     peers: GatewayPeers,
 }
 
@@ -84,16 +84,16 @@ pub fn alone() -> ApiError {
     )
 }
 
-impl Desk {
+impl ClusterAdmin {
     /// Notes from now on who comes and goes.
     pub fn open(
         members: watch::Receiver<Arc<Members>>,
         chronicle: Arc<Chronicle>,
-        herald: Arc<Herald>,
+        announcer: Arc<SelfAnnouncer>,
         peers: GatewayPeers,
     ) -> Arc<Self> {
         tokio::spawn(keep_chronicle(members.clone(), chronicle.clone()));
-        Arc::new(Self { members, chronicle, herald, peers })
+        Arc::new(Self { members, chronicle, announcer, peers })
     }
 
     pub fn members(&self, scheduler: &Scheduler) -> Answer<Vec<MemberView>> {
@@ -187,7 +187,7 @@ impl Desk {
     }
 
     pub(super) fn cordon_self(&self, cordoned: bool) -> Answer<()> {
-        self.herald.set_cordoned(cordoned).map_err(|error| {
+        self.announcer.set_cordoned(cordoned).map_err(|error| {
             ApiError::new(ErrorCode::NotReady, format!("the node cannot write that down in its directory: {error}"))
         })
     }

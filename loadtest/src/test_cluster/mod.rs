@@ -34,7 +34,7 @@ const READY: Duration = Duration::from_secs(90);
 const STOPPED: Duration = Duration::from_secs(60);
 const CLUSTER: &str = "chaos";
 
-/// What a town is founded with.
+/// What a cluster is founded with.
 pub struct Founding<'a> {
     pub binary: &'a Path,
     pub dir: &'a Path,
@@ -55,7 +55,7 @@ pub struct Founding<'a> {
 }
 
 /// See the module's text.
-pub struct Town {
+pub struct TestCluster {
     binary: PathBuf,
     dir: PathBuf,
     shards: u16,
@@ -93,7 +93,7 @@ impl Place {
     }
 }
 
-impl Town {
+impl TestCluster {
     /// Makes the keys and the schema; no node is started.
     pub fn new(founding: Founding<'_>, faults: Arc<Record>) -> io::Result<Self> {
         let place = |host| -> io::Result<Place> {
@@ -101,7 +101,7 @@ impl Town {
             Ok(Place { host, rpc, http, gossip, gateway, later: 0, child: None, lines: None })
         };
         let dir = founding.dir;
-        let mut town = Self {
+        let mut cluster = Self {
             binary: founding.binary.to_owned(),
             dir: dir.to_owned(),
             shards: founding.shards,
@@ -117,19 +117,24 @@ impl Town {
             nodes: founding.hosts.into_iter().map(place).collect::<io::Result<_>>()?,
             faults,
         };
-        for n in town.clocks.clone() {
-            town.set_clock(n, 0)?;
+        for n in cluster.clocks.clone() {
+            cluster.set_clock(n, 0)?;
         }
-        town.mount_disks()?;
+        cluster.mount_disks()?;
         let keys = dir.join("keys");
-        town.run(&["cluster", "new-keys", "--name", CLUSTER], Some(&keys))?;
-        let key = town.run(&["secrets", "new-key"], None)?;
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(town.secrets())?.write_all(key.as_bytes())?;
-        let made = town
+        cluster.run(&["cluster", "new-keys", "--name", CLUSTER], Some(&keys))?;
+        let key = cluster.run(&["secrets", "new-key"], None)?;
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(cluster.secrets())?
+            .write_all(key.as_bytes())?;
+        let made = cluster
             .run(&["token", "new", "--name", "chaos", "--role", "operator", "--append"], Some(&dir.join("tokens")))?;
-        town.token = made.lines().next().unwrap_or_default().trim().to_owned();
-        town.apply_schema()?;
-        Ok(town)
+        cluster.token = made.lines().next().unwrap_or_default().trim().to_owned();
+        cluster.apply_schema()?;
+        Ok(cluster)
     }
 
     /// A busy store may not answer in time; then nobody knows, and it is asked again.

@@ -1,6 +1,6 @@
-//! Clients of a town: one of each node, and callers that go through all of them.
+//! Clients of a cluster: one of each node, and callers that go through all of them.
 
-use super::Town;
+use super::TestCluster;
 use crate::{
     load::{caller::Caller, doors::Doors},
     run_dir::record::Record,
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 /// Until every node is ready and every executor known to it.
 const READY: Duration = Duration::from_secs(60);
 
-impl Town {
+impl TestCluster {
     /// A caller whose calls go through random nodes, those that start later too. What it does not write down goes through the first that is up.
     pub async fn caller(&self, call: Duration, record: Arc<Record>, seed: u64) -> Result<Caller, Box<dyn Error>> {
         let options = |n| ClientOptions::new(vec![self.rpc_of(n)], self.token.clone()).timeout(call);

@@ -11,7 +11,7 @@ use campanile_actors::{
     session::{self, Session, SessionParts},
     time::AgreedTime,
 };
-use campanile_cluster::{desk::Desk, herald::Announce};
+use campanile_cluster::{admin::ClusterAdmin, self_announcer::Announce};
 use campanile_core::{ownership::Settings, placement::Standing};
 use campanile_ports::{
     Clock, Opened, Secrets, StoreError,
@@ -42,14 +42,14 @@ const SESSION_FILE: &str = "SESSION";
 const LOCK_FILE: &str = "LOCK";
 
 /// What a node is to live in.
-pub enum HomeOptions {
-    Alone(EmbeddedOptions),
-    Cluster(Box<ClusterOptions>),
+pub enum NodeStoreOptions {
+    Standalone(EmbeddedOptions),
+    Clustered(Box<ClusterOptions>),
 }
 
-impl From<EmbeddedOptions> for HomeOptions {
+impl From<EmbeddedOptions> for NodeStoreOptions {
     fn from(options: EmbeddedOptions) -> Self {
-        Self::Alone(options)
+        Self::Standalone(options)
     }
 }
 
@@ -71,7 +71,7 @@ pub struct ClusterOptions {
     /// What happens is noted there.
     pub chronicle: Arc<Chronicle>,
     /// Where operators ask about the cluster.
-    pub desk: Option<Arc<Desk>>,
+    pub admin: Option<Arc<ClusterAdmin>>,
     pub peers: Arc<dyn Peers>,
     /// Lets other nodes ask this one's scheduler; called once, before the first session.
     pub connect: Connect,
@@ -88,7 +88,7 @@ pub struct ClusterOptions {
 pub type Connect = Box<dyn FnOnce(Scheduler) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send>;
 
 /// What every session of a node gets, wherever it lives.
-pub struct Furnishing {
+pub struct SessionDeps {
     pub name: String,
     pub secrets: Arc<dyn Secrets>,
     pub retention: Retention,
@@ -97,13 +97,13 @@ pub struct Furnishing {
 }
 
 /// See the module's text.
-pub enum Home {
-    Alone(Alone),
-    Cluster(Box<Member>),
+pub enum NodeStore {
+    Standalone(Standalone),
+    Clustered(Box<Clustered>),
 }
 
 /// A directory of its own, locked.
-pub struct Alone {
+pub struct Standalone {
     dir: PathBuf,
     store: Arc<EmbeddedStore>,
     /// What opening gave, for the first session.
@@ -111,7 +111,7 @@ pub struct Alone {
 }
 
 /// A node of a cluster. Its directory holds no jobs.
-pub struct Member {
+pub struct Clustered {
     dir: PathBuf,
     format: FormatRow,
     store: SharedStore,
@@ -120,7 +120,7 @@ pub struct Member {
     nodes: watch::Receiver<Arc<ClusterNodes>>,
     announce: Arc<dyn Announce>,
     chronicle: Arc<Chronicle>,
-    desk: Option<Arc<Desk>>,
+    admin: Option<Arc<ClusterAdmin>>,
     peers: Arc<dyn Peers>,
     drain: Duration,
     clock: Arc<dyn Clock>,
@@ -129,22 +129,22 @@ pub struct Member {
     _lock: File,
 }
 
-impl Home {
+impl NodeStore {
     /// Errors are sentences for the operator.
-    pub async fn open(options: HomeOptions, scheduler: &Scheduler) -> Result<Self, String> {
+    pub async fn open(options: NodeStoreOptions, scheduler: &Scheduler) -> Result<Self, String> {
         match options {
-            HomeOptions::Alone(options) => {
+            NodeStoreOptions::Standalone(options) => {
                 let dir = options.dir.clone();
                 let (store, opened) = tokio::task::spawn_blocking(move || EmbeddedStore::open(options))
                     .await
                     .map_err(|e| e.to_string())?
                     .map_err(|e| e.to_string())?;
-                Ok(Self::Alone(Alone { dir, store, opened: Mutex::new(Some(opened)) }))
+                Ok(Self::Standalone(Standalone { dir, store, opened: Mutex::new(Some(opened)) }))
             }
-            HomeOptions::Cluster(options) => {
+            NodeStoreOptions::Clustered(options) => {
                 let options = *options;
                 (options.connect)(scheduler.clone()).await?;
-                Ok(Self::Cluster(Box::new(Member {
+                Ok(Self::Clustered(Box::new(Clustered {
                     dir: options.dir,
                     format: options.format,
                     store: options.store,
@@ -153,7 +153,7 @@ impl Home {
                     nodes: options.nodes,
                     announce: options.announce,
                     chronicle: options.chronicle,
-                    desk: options.desk,
+                    admin: options.admin,
                     peers: options.peers,
                     drain: options.drain,
                     clock: options.clock,
@@ -167,71 +167,71 @@ impl Home {
 
     pub fn dir(&self) -> &Path {
         match self {
-            Self::Alone(alone) => &alone.dir,
-            Self::Cluster(member) => &member.dir,
+            Self::Standalone(alone) => &alone.dir,
+            Self::Clustered(member) => &member.dir,
         }
     }
 
     /// Where operators ask about the cluster; None: there is none.
-    pub fn desk(&self) -> Option<Arc<Desk>> {
+    pub fn admin(&self) -> Option<Arc<ClusterAdmin>> {
         match self {
-            Self::Alone(_) => None,
-            Self::Cluster(member) => member.desk.clone(),
+            Self::Standalone(_) => None,
+            Self::Clustered(member) => member.admin.clone(),
         }
     }
 
     /// The nodes that executors are told of; None: the node is alone.
     pub fn nodes(&self) -> Option<watch::Receiver<Arc<ClusterNodes>>> {
         match self {
-            Self::Alone(_) => None,
-            Self::Cluster(member) => Some(member.nodes.clone()),
+            Self::Standalone(_) => None,
+            Self::Clustered(member) => Some(member.nodes.clone()),
         }
     }
 
     /// The node's own store; a cluster's is not backed up by its nodes.
     pub fn backup_source(&self) -> Option<Weak<dyn BackupSource>> {
         match self {
-            Self::Alone(alone) => {
+            Self::Standalone(alone) => {
                 let store: Weak<EmbeddedStore> = Arc::downgrade(&alone.store);
                 Some(store)
             }
-            Self::Cluster(_) => None,
+            Self::Clustered(_) => None,
         }
     }
 
     pub fn is_member(&self) -> bool {
         match self {
-            Self::Alone(_) => false,
-            Self::Cluster(_) => true,
+            Self::Standalone(_) => false,
+            Self::Clustered(_) => true,
         }
     }
 
     /// What callers are told while there is no session.
     pub fn left(&self, error: &StoreError) -> String {
         match self {
-            Self::Alone(_) => format!("the store cannot be written ({error}); it is reopened as soon as it can"),
-            Self::Cluster(_) => format!("the node has no session ({error}); it begins a new one as soon as it can"),
+            Self::Standalone(_) => format!("the store cannot be written ({error}); it is reopened as soon as it can"),
+            Self::Clustered(_) => format!("the node has no session ({error}); it begins a new one as soon as it can"),
         }
     }
 
     pub fn cluster_id(&self) -> u64 {
         match self {
-            Self::Alone(alone) => alone.opened.lock().as_ref().map_or(0, |opened| opened.format.cluster_id.0),
-            Self::Cluster(member) => member.format.cluster_id.0,
+            Self::Standalone(alone) => alone.opened.lock().as_ref().map_or(0, |opened| opened.format.cluster_id.0),
+            Self::Clustered(member) => member.format.cluster_id.0,
         }
     }
 
     /// The first session, or the next one.
-    pub async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
+    pub async fn start(&self, with: &SessionDeps) -> Result<Session, StoreError> {
         match self {
-            Self::Alone(alone) => alone.start(with).await,
-            Self::Cluster(member) => member.start(with).await,
+            Self::Standalone(alone) => alone.start(with).await,
+            Self::Clustered(member) => member.start(with).await,
         }
     }
 
     /// Ends the last session in order.
     pub async fn leave(&self, session: Session) {
-        if let Self::Cluster(member) = self {
+        if let Self::Clustered(member) = self {
             // The last one has nobody to give them to: they wait for whoever comes.
             if member.has_successors(&session) {
                 member.announce.draining();
@@ -244,8 +244,8 @@ impl Home {
     /// Waits until actors and threads have let the store go, so that its lock is free when the node has stopped.
     pub async fn let_go(self) {
         let alone = match self {
-            Self::Alone(alone) => alone,
-            Self::Cluster(member) => return member.announce.leave().await,
+            Self::Standalone(alone) => alone,
+            Self::Clustered(member) => return member.announce.leave().await,
         };
         let deadline = tokio::time::Instant::now() + LET_GO;
         // One is ours.
@@ -255,8 +255,8 @@ impl Home {
     }
 }
 
-impl Alone {
-    async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
+impl Standalone {
+    async fn start(&self, with: &SessionDeps) -> Result<Session, StoreError> {
         let first = self.opened.lock().take();
         let opened = match first {
             Some(opened) => opened,
@@ -285,13 +285,13 @@ impl Alone {
     }
 }
 
-impl Member {
+impl Clustered {
     fn has_successors(&self, session: &Session) -> bool {
         let own = session.directory.session;
         self.members.borrow().iter().any(|m| m.session != own && m.standing == Standing::Open)
     }
 
-    async fn start(&self, with: &Furnishing) -> Result<Session, StoreError> {
+    async fn start(&self, with: &SessionDeps) -> Result<Session, StoreError> {
         // They may have been raised since the node was started.
         let formats = self.store.leases.formats().await?;
         self.reads.check(formats).map_err(|newer| StoreError::Refused(newer.to_string()))?;
