@@ -1,6 +1,6 @@
 //! The cluster: its nodes, shards, moves and what happened; for operators, at any node.
 
-use super::{Answer, Operations, access, audit, check_reason};
+use super::{Answer, Operations};
 use crate::{
     auth::Caller,
     cluster::desk::{Desk, alone},
@@ -8,38 +8,52 @@ use crate::{
 use campanile_schema::{
     cluster::{ClusterEventView, MemberView, PlanView, ShardFilter, ShardView},
     limits::CLUSTER_EVENTS,
+    operations::{ClusterCordon, ClusterEvents, ClusterMembers, ClusterPlan, ClusterShards, ClusterUncordon, Handle},
+    rpc::calls::{Listed, NoBody, NodeCall},
     view::ReasonBody,
 };
 
 impl Operations {
-    fn desk(&self, caller: &Caller) -> Answer<&Desk> {
-        access::operator(caller)?;
+    fn desk(&self) -> Answer<&Desk> {
         self.cluster.as_deref().ok_or_else(alone)
     }
+}
 
-    pub async fn cluster_members(&self, caller: &Caller) -> Answer<Vec<MemberView>> {
-        self.desk(caller)?.members(&self.scheduler)
+impl Handle<ClusterMembers> for Operations {
+    async fn handle(&self, _: &Caller, NoBody {}: NoBody) -> Answer<Listed<MemberView>> {
+        self.desk()?.members(&self.scheduler).map(|items| Listed { items })
     }
+}
 
-    pub async fn cluster_shards(&self, caller: &Caller, filter: ShardFilter) -> Answer<Vec<ShardView>> {
-        self.desk(caller)?.shards(&self.scheduler, filter.node.as_deref())
+impl Handle<ClusterShards> for Operations {
+    async fn handle(&self, _: &Caller, filter: ShardFilter) -> Answer<Listed<ShardView>> {
+        self.desk()?.shards(&self.scheduler, filter.node.as_deref()).map(|items| Listed { items })
     }
+}
 
-    pub async fn cluster_plan(&self, caller: &Caller) -> Answer<PlanView> {
-        self.desk(caller)?.plan(&self.scheduler)
+impl Handle<ClusterPlan> for Operations {
+    async fn handle(&self, _: &Caller, NoBody {}: NoBody) -> Answer<PlanView> {
+        self.desk()?.plan(&self.scheduler)
     }
+}
 
-    pub async fn cluster_events(&self, caller: &Caller) -> Answer<Vec<ClusterEventView>> {
-        Ok(self.desk(caller)?.events(CLUSTER_EVENTS))
+impl Handle<ClusterEvents> for Operations {
+    async fn handle(&self, _: &Caller, NoBody {}: NoBody) -> Answer<Listed<ClusterEventView>> {
+        Ok(Listed { items: self.desk()?.events(CLUSTER_EVENTS) })
     }
+}
 
-    /// The node keeps its shards and gets nothing new, or does again.
-    pub async fn cluster_cordon(&self, caller: &Caller, node: &str, cordoned: bool, body: ReasonBody) -> Answer<()> {
-        let desk = self.desk(caller)?;
-        check_reason(body.reason.as_deref())?;
-        let done = desk.cordon(node, cordoned).await;
-        let operation = if cordoned { "cluster.cordon" } else { "cluster.uncordon" };
-        audit(caller, operation, &node, body.reason.as_deref(), &done);
-        done
+/// The node keeps its shards and gets nothing new.
+impl Handle<ClusterCordon> for Operations {
+    async fn handle(&self, _: &Caller, request: NodeCall<ReasonBody>) -> Answer<NoBody> {
+        let (node, _) = request.parts()?;
+        self.desk()?.cordon(&node, true).await.map(|()| NoBody {})
+    }
+}
+
+impl Handle<ClusterUncordon> for Operations {
+    async fn handle(&self, _: &Caller, request: NodeCall<ReasonBody>) -> Answer<NoBody> {
+        let (node, _) = request.parts()?;
+        self.desk()?.cordon(&node, false).await.map(|()| NoBody {})
     }
 }

@@ -13,6 +13,7 @@ use super::{
 use crate::auth::{Caller, Role};
 use campanile_actors::scheduler::session_taken;
 use campanile_core::job::Claimant;
+use campanile_schema::operations::{Least, OWN};
 use campanile_schema::text::is_shown;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -33,16 +34,7 @@ use tokio::sync::mpsc;
 
 /// Whether a method is one of executors.
 pub(super) fn is_executors(method: &str) -> bool {
-    [
-        m::EXECUTOR_REGISTER,
-        m::EXECUTOR_CREDIT,
-        m::EXECUTOR_HEARTBEAT,
-        m::EXECUTOR_ANNOUNCE,
-        m::EXECUTOR_FINISH,
-        m::EXECUTOR_LOG,
-        m::EXECUTOR_DRAIN,
-    ]
-    .contains(&method)
+    OWN.iter().any(|row| row.least == Least::Executor && row.name == method)
 }
 
 /// The executor on one connection.

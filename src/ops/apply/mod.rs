@@ -14,11 +14,12 @@ mod plan;
 pub(crate) use gather::Wanted;
 pub(crate) use plan::{Gone, Planned, Set};
 
-use super::{Answer, Operations, access, invalid};
+use super::{Answer, Operations, invalid};
 use crate::auth::Caller;
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, PlanView},
     error::{ApiError, ErrorCode},
+    operations::{Handle, JobApply, JobPlan},
 };
 
 /// Label with the one whose jobs these are.
@@ -30,14 +31,16 @@ pub const LABEL_GONE: &str = "apply.gone";
 /// In front of the labels that apply sets itself.
 pub const LABELS: &str = "apply.";
 
-impl Operations {
-    /// What `job_apply` would do with the same body. Changes nothing.
-    pub async fn job_plan(&self, caller: &Caller, body: ApplyBody) -> Answer<PlanView> {
+/// What `job.apply` would do with the same body. Changes nothing.
+impl Handle<JobPlan> for Operations {
+    async fn handle(&self, caller: &Caller, body: ApplyBody) -> Answer<PlanView> {
         Ok(self.planned(caller, body).await?.view())
     }
+}
 
-    /// Brings the jobs to what their manifests say.
-    pub async fn job_apply(&self, caller: &Caller, body: ApplyBody) -> Answer<AppliedView> {
+/// Brings the jobs to what their manifests say.
+impl Handle<JobApply> for Operations {
+    async fn handle(&self, caller: &Caller, body: ApplyBody) -> Answer<AppliedView> {
         let plan_id = body.plan_id.clone();
         let planned = self.planned(caller, body).await?;
         if let Some(wanted) = plan_id
@@ -48,7 +51,9 @@ impl Operations {
         }
         self.carried_out(caller, planned).await
     }
+}
 
+impl Operations {
     /// Begun is carried on, whether or not the caller waits for the answer.
     pub(crate) async fn carried_out(&self, caller: &Caller, planned: Planned) -> Answer<AppliedView> {
         let (ops, caller) = (self.clone(), caller.clone());
@@ -57,7 +62,6 @@ impl Operations {
     }
 
     async fn planned(&self, caller: &Caller, body: ApplyBody) -> Answer<Planned> {
-        access::caller(caller)?;
         let who = caller.clone();
         let set = self.parsers.run(move |go_on| gather::gather(&who, body, &|| go_on.now())).await??;
         self.plan_of(caller, set).await
