@@ -14,7 +14,7 @@ use crate::store::{
     embedded::{EmbeddedOptions, EmbeddedStore},
 };
 use campanile_actors::ports::StoreError;
-use campanile_schema::{record::RunRecord, time::Timestamp};
+use campanile_schema::{operations::rows, record::RunRecord, time::Timestamp};
 use serde_json::{Value, json};
 use std::{
     fs::File,
@@ -128,7 +128,7 @@ fn from_directory(data: &Path, directory: ArchiveDirectory, args: &ArchiveArgs) 
 
 fn from_node(remote: &Remote, directory: ArchiveDirectory, args: &ArchiveArgs) -> Result<Archived, Failure> {
     let query = [("from", args.from.map(|day| day.to_string())), ("to", args.to.map(|day| day.to_string()))];
-    let (name, answer) = remote.stream("/api/v1/cluster/history", &query)?;
+    let (name, answer) = remote.stream(rows::STORE_HISTORY.path(), &query)?;
     let keep = || {
         let mut stream = DayStream::open(answer, name)?;
         let mut keeper = Keeper::new(directory, stream.head().store.clone(), stream.head().at_ms)?;

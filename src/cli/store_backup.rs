@@ -14,7 +14,7 @@ use crate::{
     store::archive::{ArchiveReader, Head, Totals, directory},
 };
 use campanile_actors::ports::StoreError;
-use campanile_schema::time::Timestamp;
+use campanile_schema::{operations::rows, time::Timestamp};
 use serde_json::json;
 use std::{
     fs,
@@ -117,7 +117,7 @@ fn write(args: &Args, remote: impl FnOnce() -> Result<Remote, Failure>, out: &mu
             directory::with_bytes(dir, now_ms(), read).map_err(|e| failure(&e))
         }
         None => {
-            let (name, answer) = remote()?.stream("/api/v1/cluster/backup", &[])?;
+            let (name, answer) = remote()?.stream(rows::STORE_BACKUP.path(), &[])?;
             copy(answer, name, out).map_err(|e| failure(&e))
         }
     }
