@@ -9,6 +9,7 @@ use campanile_client::{
         error::{ApiError, ErrorCode},
         ids::JobId,
         job::{JobSpec, JobStatus, Trigger},
+        operations::{JobCreate, SystemInfo, SystemPause},
         rpc::method,
         view::{Created, NodeView, Spread},
     },
@@ -50,7 +51,7 @@ async fn answers_find_their_calls_in_any_order() {
         .collect();
     let mut asked = Vec::new();
     for _ in 0..20 {
-        asked.push(link.expect::<JobSpec>(method::JOB_CREATE).await);
+        asked.push(link.expect::<JobSpec>(JobCreate::NAME).await);
     }
     for (id, spec) in asked.iter().rev() {
         let n: u64 = spec.name.parse().unwrap();
@@ -79,7 +80,7 @@ async fn a_pause_tells_which_shards_do_not_hold_it_yet() {
             let client = client.clone();
             async move { client.system_pause(None).await }
         });
-        let (id, _) = link.expect::<serde_json::Value>(method::SYSTEM_PAUSE).await;
+        let (id, _) = link.expect::<serde_json::Value>(SystemPause::NAME).await;
         link.answer(id, &Spread { outstanding: outstanding.clone() }).await;
         assert_eq!(within(asked).await.unwrap().unwrap().outstanding, outstanding);
     }
@@ -91,11 +92,11 @@ async fn a_call_without_an_answer_ends_at_its_deadline_and_hurts_no_other() {
     let (client, mut link) = connected(&node).await;
     let hasty = client.with_timeout(Duration::from_millis(50));
     let late = hasty.job_create(JobSpec::new("t", "a", Trigger::Manual {})).await;
-    assert!(matches!(late, Err(ClientError::Timeout { method: method::JOB_CREATE, .. })), "{late:?}");
-    let (id, _) = link.expect::<JobSpec>(method::JOB_CREATE).await;
+    assert!(matches!(late, Err(ClientError::Timeout { method: JobCreate::NAME, .. })), "{late:?}");
+    let (id, _) = link.expect::<JobSpec>(JobCreate::NAME).await;
     link.answer(id, &created(1)).await;
     let answering = async {
-        let (id, _) = link.expect::<JobSpec>(method::JOB_CREATE).await;
+        let (id, _) = link.expect::<JobSpec>(JobCreate::NAME).await;
         link.answer(id, &created(2)).await;
     };
     let (second, ()) = tokio::join!(client.job_create(JobSpec::new("t", "b", Trigger::Manual {})), answering);
@@ -110,21 +111,21 @@ async fn when_the_connection_breaks_reads_are_asked_again_and_writes_are_not() {
         let client = client.clone();
         async move { client.job_create(JobSpec::new("t", "a", Trigger::Manual {})).await }
     });
-    let _ = link.expect::<JobSpec>(method::JOB_CREATE).await;
+    let _ = link.expect::<JobSpec>(JobCreate::NAME).await;
     let read = tokio::spawn({
         let client = client.clone();
         async move { client.system_info().await }
     });
-    let _ = link.expect::<serde::de::IgnoredAny>(method::SYSTEM_INFO).await;
+    let _ = link.expect::<serde::de::IgnoredAny>(SystemInfo::NAME).await;
     drop(link);
     assert!(matches!(within(write).await.unwrap(), Err(ClientError::Io { .. })), "it may have been carried out");
     let mut link = node.accept().await;
-    let (id, _) = link.expect::<serde::de::IgnoredAny>(method::SYSTEM_INFO).await;
+    let (id, _) = link.expect::<serde::de::IgnoredAny>(SystemInfo::NAME).await;
     link.answer(id, &info()).await;
     assert_eq!(within(read).await.unwrap().unwrap().jobs, 3);
     // And the next write goes over the new connection.
     let answering = async {
-        let (id, _) = link.expect::<JobSpec>(method::JOB_CREATE).await;
+        let (id, _) = link.expect::<JobSpec>(JobCreate::NAME).await;
         link.answer(id, &created(9)).await;
     };
     let (written, ()) = tokio::join!(client.job_create(JobSpec::new("t", "b", Trigger::Manual {})), answering);
@@ -137,7 +138,7 @@ async fn a_node_that_ends_the_connection_has_not_refused_the_calls_that_wait() {
     let node = FakeNode::start().await;
     let (client, mut link) = connected(&node).await;
     let write = tokio::spawn(async move { client.job_create(JobSpec::new("t", "a", Trigger::Manual {})).await });
-    let _ = link.expect::<JobSpec>(method::JOB_CREATE).await;
+    let _ = link.expect::<JobSpec>(JobCreate::NAME).await;
     link.notify(method::SESSION_ERROR, &ApiError::new(ErrorCode::NotReady, "the node stops")).await;
     match within(write).await.unwrap() {
         Err(ClientError::Io { reason, .. }) => assert!(reason.contains("the node stops"), "{reason}"),

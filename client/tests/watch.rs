@@ -10,6 +10,7 @@ use campanile_client::{
         ids::{JobId, RunId},
         job::{Action, Gap, JobSpec, JobStatus, MisfirePolicy, Trigger},
         limits::CLIENT_CHANGES_WAITING,
+        operations::{JobCreate, JobTrigger},
         record::{RunState, Source},
         rpc::method,
         time::Timestamp,
@@ -160,16 +161,16 @@ async fn only_what_is_safe_is_asked_again() {
     // With a key: twice refused, then done.
     let (made, ()) = tokio::join!(client.job_create_once(Job::manual("a"), "key"), async {
         for _ in 0..2 {
-            let (id, _) = link.expect::<serde::de::IgnoredAny>(method::JOB_CREATE).await;
+            let (id, _) = link.expect::<serde::de::IgnoredAny>(JobCreate::NAME).await;
             link.fail(id, &busy).await;
         }
-        let (id, _) = link.expect::<serde::de::IgnoredAny>(method::JOB_CREATE).await;
+        let (id, _) = link.expect::<serde::de::IgnoredAny>(JobCreate::NAME).await;
         link.answer(id, &created(5)).await;
     });
     assert_eq!(made.unwrap().job_id, JobId(5));
     // Without one: once.
     let (refused, ()) = tokio::join!(client.job_create(Job::manual("a")), async {
-        let (id, _) = link.expect::<serde::de::IgnoredAny>(method::JOB_CREATE).await;
+        let (id, _) = link.expect::<serde::de::IgnoredAny>(JobCreate::NAME).await;
         link.fail(id, &busy).await;
     });
     assert_eq!(refused.unwrap_err().api().unwrap().known(), ErrorCode::Overloaded);
@@ -177,7 +178,7 @@ async fn only_what_is_safe_is_asked_again() {
     let keyed = TriggerBody { manual_run_id: Some("k".to_owned()), ..TriggerBody::default() };
     let (refused, ()) = tokio::join!(client.job_trigger(JobId(5), keyed), async {
         for _ in 0..3 {
-            let (id, _) = link.expect::<serde::de::IgnoredAny>(method::JOB_TRIGGER).await;
+            let (id, _) = link.expect::<serde::de::IgnoredAny>(JobTrigger::NAME).await;
             link.fail(id, &busy).await;
         }
     });
@@ -204,11 +205,11 @@ async fn connections_are_spread_and_a_lost_node_leaves_the_others() {
                 let heard = match &mut other {
                     None => tokio::select! {
                         link = two.accept() => { other = Some(link); continue }
-                        said = second.expect::<serde::de::IgnoredAny>(method::JOB_CREATE) => (said.0, true),
+                        said = second.expect::<serde::de::IgnoredAny>(JobCreate::NAME) => (said.0, true),
                     },
                     Some(link) => tokio::select! {
-                        said = link.expect::<serde::de::IgnoredAny>(method::JOB_CREATE) => (said.0, false),
-                        said = second.expect::<serde::de::IgnoredAny>(method::JOB_CREATE) => (said.0, true),
+                        said = link.expect::<serde::de::IgnoredAny>(JobCreate::NAME) => (said.0, false),
+                        said = second.expect::<serde::de::IgnoredAny>(JobCreate::NAME) => (said.0, true),
                     },
                 };
                 let link = if heard.1 { &mut second } else { other.as_mut().unwrap() };
@@ -227,7 +228,7 @@ fn a_blocking_client_calls_and_watches() {
     let address = node.address.to_string();
     let serving = runtime.spawn(async move {
         let mut link = node.accept().await;
-        let (id, spec) = link.expect::<JobSpec>(method::JOB_CREATE).await;
+        let (id, spec) = link.expect::<JobSpec>(JobCreate::NAME).await;
         assert_eq!(spec.name, "a");
         link.answer(id, &created(3)).await;
         open(&mut link, 1).await;

@@ -17,6 +17,7 @@ pub mod ids;
 pub mod job;
 pub mod limits;
 pub mod loan;
+pub mod operations;
 pub mod payload;
 pub mod record;
 pub mod redact;

@@ -13,6 +13,7 @@ use campanile_schema::{
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId, Token},
     job::{Action, HttpMethod, JobSpec, JobStatus, JobView, MisfirePolicy, OnLostContact, Trigger},
     limits::{CREDIT_MS, HEARTBEAT_MS, LEASE_MS, RPC_FRAME_BYTES},
+    operations::{JobCreate, JobCreateMany, JobGet, JobTrigger},
     payload::Payload,
     record::{AttemptState, RunState, Source},
     rpc::{
@@ -242,15 +243,15 @@ fn of_callers(golden: &mut Golden) {
         method::SESSION_ERROR,
         &ApiError::new(ErrorCode::BodyTooLarge, "a frame is larger than 4194304 bytes"),
     );
-    golden.request("job_create_request", 2, method::JOB_CREATE, &CreateCall::new("key-1".to_owned(), spec()));
+    golden.request("job_create_request", 2, JobCreate::NAME, &CreateCall::new("key-1".to_owned(), spec()));
     let created =
         Created { job_id: JobId(8_193), status: JobStatus::Enabled, next_fire_at: Some(Timestamp(1_772_000_000_000)) };
     golden.answer("job_create_answer", 2, &created);
-    golden.request("job_create_many_request", 3, method::JOB_CREATE_MANY, &Items { items: vec![spec()] });
+    golden.request("job_create_many_request", 3, JobCreateMany::NAME, &Items { items: vec![spec()] });
     let taken = ApiError::new(ErrorCode::DuplicateName, "the name is taken");
     let items = vec![ItemResult::from(Ok(created)), ItemResult::from(Err(taken))];
     golden.answer("job_create_many_answer", 3, &Listed { items });
-    golden.request("job_get_request", 4, method::JOB_GET, &JobCall::new(JobId(8_193), NoBody {}));
+    golden.request("job_get_request", 4, JobGet::NAME, &JobCall::new(JobId(8_193), NoBody {}));
     let view = JobView {
         job_id: JobId(8_193),
         status: JobStatus::Enabled,
@@ -270,7 +271,7 @@ fn of_callers(golden: &mut Golden) {
         params: Some(Payload(r#"{"customer":21}"#.to_owned())),
         reason: Some("test".to_owned()),
     };
-    golden.request("job_trigger_request", 5, method::JOB_TRIGGER, &JobCall::new(JobId(8_193), body));
+    golden.request("job_trigger_request", 5, JobTrigger::NAME, &JobCall::new(JobId(8_193), body));
     golden.answer("run_answer", 5, &run());
     golden.answer("done_answer", 6, &Nothing {});
 }

@@ -11,6 +11,7 @@ use campanile_jobfiles::manifest;
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, ApplyOutcome, FieldChange, ManifestFile, PlanAction, PlanItem, PlanView},
     error::ErrorCode,
+    operations::{JobApply, JobPlan},
     payload::Payload,
 };
 use campanile_security::text;
@@ -82,7 +83,7 @@ pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, 
     };
     let remote = remote()?;
     let planning = Progress::new("planning", Unit::Time, None);
-    let plan: PlanView = call(&remote, "/api/v1/plan", &body)?;
+    let plan: PlanView = call(&remote, JobPlan::PATH, &body)?;
     drop(planning);
     let nothing = plan.create + plan.change + plan.delete == 0;
     if args.dry_run || nothing {
@@ -107,7 +108,7 @@ pub(super) fn run(args: Args, remote: impl FnOnce() -> Result<Remote, Failure>, 
     body.plan_id = Some(plan.plan_id);
     let changes = plan.create + plan.change + plan.delete;
     let applying = Progress::new(format!("applying {changes} changes"), Unit::Time, None);
-    let applied = call(&remote, "/api/v1/apply", &body)?;
+    let applied = call(&remote, JobApply::PATH, &body)?;
     drop(applying);
     told(&applied, format)
 }

@@ -8,7 +8,7 @@ use super::{
     progress::{Progress, Unit},
     remote::Remote,
 };
-use campanile_schema::{error::ErrorCode, limits::BULK_LINE_BYTES};
+use campanile_schema::{error::ErrorCode, limits::BULK_LINE_BYTES, operations::rows};
 use campanile_serve::api::Problem;
 use serde_json::{Value, json};
 use std::{
@@ -147,7 +147,7 @@ impl Bulk<'_> {
         let mut progressed = Instant::now();
         loop {
             let text: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
-            let answers = self.remote.post_lines("/api/v1/jobs/bulk", text, key.as_deref())?;
+            let answers = self.remote.post_lines(rows::JOB_CREATE_LINES.path(), text, key.as_deref())?;
             let (mut left, mut pause) = (Lines::new(), AGAIN);
             for (mut answer, (number, line)) in answers.into_iter().zip(&lines) {
                 answer["line"] = json!(number);

@@ -4,6 +4,8 @@ use super::failure::Failure;
 use campanile_schema::{
     error::ErrorCode,
     job::{Action, Backoff, ConcurrencyPolicy, Dialect, JobSpec, RetryPolicy, Trigger},
+    operations::{JobCreate, JobPause},
+    rpc::calls::{CreateCall, JobCall},
     view::ReasonBody,
 };
 use campanile_security::auth::Caller;
@@ -74,11 +76,11 @@ pub(super) async fn create(operations: &Operations, caller: &Caller) -> Result<S
     let mut names = Vec::new();
     for spec in specs() {
         let name = spec.name.clone();
-        match operations.job_create(caller, spec, None).await {
+        match operations.call::<JobCreate>(caller, CreateCall { field: None, body: spec }).await {
             Ok(created) => {
                 if name == "demo/paused" {
                     let body = ReasonBody { reason: Some("to show a paused job".to_owned()) };
-                    operations.job_pause(caller, created.job_id, body).await?;
+                    operations.call::<JobPause>(caller, JobCall::new(created.job_id, body)).await?;
                 }
             }
             // Of an earlier start, and perhaps changed or resumed by its owner since.

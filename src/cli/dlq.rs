@@ -9,7 +9,10 @@ use super::{
     remote::Remote,
     repeat,
 };
-use campanile_schema::error::ErrorCode;
+use campanile_schema::{
+    error::ErrorCode,
+    operations::{DlqDiscard, DlqList, DlqRedrive, Operation, Row, RunGet},
+};
 use serde_json::{Value, json};
 
 #[derive(clap::Subcommand)]
@@ -52,15 +55,21 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
     match command {
         Command::List { tenant, page, watch } => {
             let query = [("tenantId", tenant)];
-            repeat::list(watch, format, LETTERS, || page.read(remote, "/api/v1/dead-letters", &query))
+            repeat::list(watch, format, LETTERS, || page.read(remote, DlqList::PATH, &query))
         }
-        Command::Redrive { runs, change } => each(remote, &runs, "redrive", &change, format),
-        Command::Discard { runs, change } => each(remote, &runs, "discard", &change, format),
+        Command::Redrive { runs, change } => each(remote, &runs, ("redrive", DlqRedrive::ROW), &change, format),
+        Command::Discard { runs, change } => each(remote, &runs, ("discard", DlqDiscard::ROW), &change, format),
     }
 }
 
 /// One after the other; goes on after a refusal, and ends with the last one's exit code.
-fn each(remote: &Remote, runs: &[u64], verb: &str, change: &Change, format: Format) -> Result<(), Failure> {
+fn each(
+    remote: &Remote,
+    runs: &[u64],
+    (verb, row): (&str, &Row),
+    change: &Change,
+    format: Format,
+) -> Result<(), Failure> {
     let (mut refused, mut items) = (None, Vec::new());
     let progress = Progress::new(verb, Unit::Things("runs"), Some(runs.len() as u64));
     for run in runs {
@@ -68,7 +77,7 @@ fn each(remote: &Remote, runs: &[u64], verb: &str, change: &Change, format: Form
             let would = would(remote, *run).map(|view| format!("{verb} {}", change::run(&view)));
             would.map(|would| (format!("would {would}"), json!({"runId": run, "dryRun": true, "would": would})))
         } else {
-            let done = remote.post(&format!("/api/v1/dead-letters/{run}/{verb}"), &change.body());
+            let done = remote.post(&row.path_of(run), &change.body());
             done.map(|_| (format!("{run} {verb}: done"), json!({"runId": run, "done": verb})))
         };
         match done {
@@ -99,7 +108,7 @@ fn each(remote: &Remote, runs: &[u64], verb: &str, change: &Change, format: Form
 
 /// The run, when it is a dead letter.
 fn would(remote: &Remote, run: u64) -> Result<Value, Failure> {
-    let view = remote.get(&format!("/api/v1/runs/{run}"), &[])?;
+    let view = remote.get(&RunGet::ROW.path_of(run), &[])?;
     if view["deadLetter"] == true {
         return Ok(view);
     }

@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{config::Config, zones};
 use campanile_actors::room::{FREE_LEAST_BYTES, Short};
-use campanile_schema::time::Timestamp;
+use campanile_schema::{
+    operations::{SystemInfo, rows},
+    time::Timestamp,
+};
 use campanile_security::{auth::Authenticator, secrets::KeyRing, tls::Age};
 use campanile_store::cql::schema;
 use serde::Serialize;
@@ -329,7 +332,7 @@ fn open_files(found: &mut Findings) {
 
 /// The node that commands talk to, when one answers.
 fn node(remote: Result<Remote, Failure>, found: &mut Findings) {
-    let ready = remote.and_then(|remote| remote.get("/readyz", &[]).map(|ready| (remote, ready)));
+    let ready = remote.and_then(|remote| remote.get(rows::PAGE_READYZ.path(), &[]).map(|ready| (remote, ready)));
     let (remote, ready) = match ready {
         Ok(ready) => ready,
         Err(failure) => {
@@ -347,7 +350,7 @@ fn node(remote: Result<Remote, Failure>, found: &mut Findings) {
     }
     disk(&ready, found);
     let before = Timestamp(jiff::Timestamp::now().as_millisecond());
-    match remote.get("/api/v1/cluster/node", &[]) {
+    match remote.get(SystemInfo::PATH, &[]) {
         Err(failure) => found.warn("node's facts", failure.message, "give an operator's token: --token"),
         Ok(facts) => {
             let after = Timestamp(jiff::Timestamp::now().as_millisecond());

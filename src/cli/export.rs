@@ -6,7 +6,10 @@ use super::{
     remote::Remote,
 };
 use campanile_jobfiles::manifest::{self, JobManifest};
-use campanile_schema::job::{JobStatus, JobView};
+use campanile_schema::{
+    job::{JobStatus, JobView},
+    operations::{JobFind, JobList},
+};
 use campanile_serve::ops::apply::{LABEL_OWNER, LABELS};
 use serde_json::{Value, json};
 
@@ -36,11 +39,9 @@ pub(super) fn run(args: Args, remote: &Remote, format: Format) -> Result<(), Fai
         ("text", args.text),
     ];
     let found = if args.names.is_empty() {
-        remote.all("/api/v1/jobs", &query)?
+        remote.all(JobList::PATH, &query)?
     } else {
-        let one = |name: String| {
-            remote.get("/api/v1/jobs/by-name", &[("name", Some(name)), ("tenantId", args.tenant.clone())])
-        };
+        let one = |name: String| remote.get(JobFind::PATH, &[("name", Some(name)), ("tenantId", args.tenant.clone())]);
         args.names.into_iter().map(one).collect::<Result<_, _>>()?
     };
     let jobs = found.into_iter().map(of_view).collect::<Result<Vec<Option<JobManifest>>, _>>()?;

@@ -5,7 +5,9 @@ use super::output::{self, machine_zone};
 use campanile_schema::{
     ids::{JobId, RunId},
     job::JobView,
+    operations::{JobList, JobRuns},
     record::RunState,
+    rpc::calls::JobCall,
     time::Timestamp,
     view::{JobFilter, PageBody, RunView},
 };
@@ -31,13 +33,13 @@ pub(super) async fn show(operations: &Operations, caller: &Caller) {
     loop {
         let filter = JobFilter { page_size: Some(JOBS), ..JobFilter::default() };
         // A node that is not ready for a moment has nothing to show for that moment.
-        if let Ok(page) = operations.job_list(caller, filter).await {
+        if let Ok(page) = operations.call::<JobList>(caller, filter).await {
             for job in &page.items {
                 if !shown.wants(job) {
                     continue;
                 }
                 let body = PageBody { page_size: Some(RUNS), ..PageBody::default() };
-                if let Ok(runs) = operations.job_runs(caller, job.job_id, body).await {
+                if let Ok(runs) = operations.call::<JobRuns>(caller, JobCall::new(job.job_id, body)).await {
                     let lines: String =
                         runs.items.iter().rev().filter(|run| shown.is_new(run)).map(|run| line(job, run)).collect();
                     output::text(&lines);

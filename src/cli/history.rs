@@ -8,7 +8,7 @@ use super::{
 };
 use campanile_archive::days::{self, ArchiveDirectory, Day, DayFile, DayPart, DaySink, DayStream, Keeper, Kept};
 use campanile_ports::StoreError;
-use campanile_schema::{record::RunRecord, time::Timestamp};
+use campanile_schema::{operations::rows, record::RunRecord, time::Timestamp};
 use campanile_store::{
     archive::LogOf,
     embedded::{EmbeddedOptions, EmbeddedStore},
@@ -126,7 +126,7 @@ fn from_directory(data: &Path, directory: ArchiveDirectory, args: &ArchiveArgs) 
 
 fn from_node(remote: &Remote, directory: ArchiveDirectory, args: &ArchiveArgs) -> Result<Archived, Failure> {
     let query = [("from", args.from.map(|day| day.to_string())), ("to", args.to.map(|day| day.to_string()))];
-    let (name, answer) = remote.stream("/api/v1/cluster/history", &query)?;
+    let (name, answer) = remote.stream(rows::STORE_HISTORY.path(), &query)?;
     let keep = || {
         let mut stream = DayStream::open(answer, name)?;
         let mut keeper = Keeper::new(directory, stream.head().store.clone(), stream.head().at_ms)?;

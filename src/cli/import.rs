@@ -8,7 +8,10 @@ use super::{
     remote::Remote,
 };
 use campanile_jobfiles::crontab::{self, Format, ImportOptions, LABEL_FILE, Plan, machine};
-use campanile_schema::job::JobView;
+use campanile_schema::{
+    job::JobView,
+    operations::{JobCreate, JobList, JobReplace, Operation},
+};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -63,7 +66,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: output::Format) -> 
     let import = crontab::import(&paths, &options).map_err(|error| Failure::usage(error.to_string()))?;
     let query = [("tenantId", Some(tenant)), ("labels", Some(LABEL_FILE.to_owned()))];
     let existing: Result<Vec<JobView>, _> =
-        remote.all("/api/v1/jobs", &query)?.into_iter().map(serde_json::from_value).collect();
+        remote.all(JobList::PATH, &query)?.into_iter().map(serde_json::from_value).collect();
     let existing = existing.map_err(|error| Failure::here(format!("the node's jobs cannot be read: {error}")))?;
     let plan = crontab::plan(&import, &existing);
     if format == output::Format::Table {
@@ -137,11 +140,11 @@ fn carry_out(plan: Plan, remote: &Remote) -> Result<Done, Failure> {
         let body = serde_json::to_value(&spec).map_err(unwritable)?;
         // No key: names decide what is there, so an import that broke off can be done again, and a job that was deleted
         // comes back.
-        count(remote.post("/api/v1/jobs", &body), &spec.name, true);
+        count(remote.post(JobCreate::PATH, &body), &spec.name, true);
     }
     for change in plan.change {
         let body = json!({"version": change.version, "spec": serde_json::to_value(&change.spec).map_err(unwritable)?});
-        count(remote.put(&format!("/api/v1/jobs/{}", change.job_id), &body), &change.spec.name, false);
+        count(remote.put(&JobReplace::ROW.path_of(change.job_id), &body), &change.spec.name, false);
     }
     Ok(done)
 }

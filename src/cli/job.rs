@@ -14,7 +14,10 @@ use super::{
     repeat, run as runs,
     watch::{self, UntilFlags},
 };
-use campanile_schema::error::ErrorCode;
+use campanile_schema::{
+    error::ErrorCode,
+    operations::{JobList, rows},
+};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -220,7 +223,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         }
         Command::List { tenant, status, labels, text, page, watch } => {
             let query = [("tenantId", tenant), ("status", status), ("labels", labels), ("text", text)];
-            repeat::list(watch, format, JOBS, || page.read(remote, "/api/v1/jobs", &query))
+            repeat::list(watch, format, JOBS, || page.read(remote, JobList::PATH, &query))
         }
         Command::Replace { job, file, version, dry } => {
             let path = job.path(remote)?;
@@ -272,7 +275,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         Command::Watch { job, tenant, labels, until } => {
             let job = job.map(|job| JobRef::new(job, tenant.clone()).id(remote)).transpose()?;
             let query = vec![("jobId", job), ("tenantId", tenant), ("labels", labels)];
-            watch::show(remote, format, "/api/v1/jobs/watch", query, &until)
+            watch::show(remote, format, rows::JOB_WATCH.path(), query, &until)
         }
         Command::Ledger { job, from, to, page_size } => {
             let query = [("from", from), ("to", to), ("pageSize", page_size.map(|size| size.to_string()))];

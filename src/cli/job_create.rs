@@ -7,6 +7,7 @@ use super::{
     progress::{Progress, Unit},
     remote::Remote,
 };
+use campanile_schema::operations::JobCreate;
 use campanile_security::text;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub(super) fn create(specs: Vec<Value>, key: Option<String>, remote: &Remote, fo
     let mut made = Vec::new();
     let creating = Progress::new("creating", Unit::Things("jobs"), Some(specs.len() as u64));
     for spec in specs {
-        let mut created = remote.post_once("/api/v1/jobs", &spec, key.as_deref()).map_err(|failure| {
+        let mut created = remote.post_once(JobCreate::PATH, &spec, key.as_deref()).map_err(|failure| {
             let name = spec["name"].as_str().map(|name| format!("{name}: ")).unwrap_or_default();
             let before = if several { format!(" ({} jobs before it were created)", made.len()) } else { String::new() };
             Failure { message: format!("{name}{}{before}", failure.message), ..failure }

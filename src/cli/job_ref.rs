@@ -1,6 +1,7 @@
 //! A job on the command line: its id, or its name.
 
 use super::{failure::Failure, remote::Remote};
+use campanile_schema::operations::{JobFind, JobGet, Operation};
 
 #[derive(clap::Args)]
 pub(super) struct JobRef {
@@ -16,9 +17,9 @@ impl JobRef {
         Self { job, tenant }
     }
 
-    /// `/api/v1/jobs/ID`.
+    /// The path of `job.get`.
     pub fn path(&self, remote: &Remote) -> Result<String, Failure> {
-        Ok(format!("/api/v1/jobs/{}", self.id(remote)?))
+        Ok(JobGet::ROW.path_of(self.id(remote)?))
     }
 
     /// Its number; a name is looked up.
@@ -28,7 +29,7 @@ impl JobRef {
             return Ok(self.job.clone());
         }
         let name = self.job.strip_prefix("name:").unwrap_or(&self.job).to_owned();
-        let found = remote.get("/api/v1/jobs/by-name", &[("name", Some(name)), ("tenantId", self.tenant.clone())])?;
+        let found = remote.get(JobFind::PATH, &[("name", Some(name)), ("tenantId", self.tenant.clone())])?;
         let id = found["jobId"].as_u64().ok_or_else(|| Failure::here("the node's answer has no jobId"))?;
         Ok(id.to_string())
     }

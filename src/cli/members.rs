@@ -8,7 +8,12 @@ use super::{
     repeat,
 };
 use campanile_jobfiles::suggest::closest;
-use campanile_schema::error::ErrorCode;
+use campanile_schema::{
+    error::ErrorCode,
+    operations::{
+        ClusterCordon, ClusterEvents, ClusterMembers, ClusterPlan, ClusterShards, ClusterUncordon, Operation, Row,
+    },
+};
 use serde_json::{Value, json};
 
 #[derive(clap::Subcommand)]
@@ -86,19 +91,17 @@ const EVENTS: &[Column] = &[
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::Members { watch } => {
-            repeat::list(watch, format, MEMBERS, || remote.get("/api/v1/cluster/members", &[]))
-        }
+        Command::Members { watch } => repeat::list(watch, format, MEMBERS, || remote.get(ClusterMembers::PATH, &[])),
         Command::Shards { node, watch } => {
             let query = [("node", node)];
-            repeat::list(watch, format, SHARDS, || remote.get("/api/v1/cluster/shards", &query))
+            repeat::list(watch, format, SHARDS, || remote.get(ClusterShards::PATH, &query))
         }
         Command::Plan { watch } => {
-            repeat::drawn(watch, format, || remote.get("/api/v1/cluster/plan", &[]), |plan| plan_text(plan, format))
+            repeat::drawn(watch, format, || remote.get(ClusterPlan::PATH, &[]), |plan| plan_text(plan, format))
         }
-        Command::Events { watch } => repeat::list(watch, format, EVENTS, || remote.get("/api/v1/cluster/events", &[])),
-        Command::Cordon { node, change } => mark(remote, &node, "cordon", &change),
-        Command::Uncordon { node, change } => mark(remote, &node, "uncordon", &change),
+        Command::Events { watch } => repeat::list(watch, format, EVENTS, || remote.get(ClusterEvents::PATH, &[])),
+        Command::Cordon { node, change } => mark(remote, &node, ("cordon", ClusterCordon::ROW), &change),
+        Command::Uncordon { node, change } => mark(remote, &node, ("uncordon", ClusterUncordon::ROW), &change),
     }
 }
 
@@ -113,11 +116,11 @@ fn plan_text(plan: &Value, format: Format) -> Result<(String, String), Failure> 
     output::list_text(format, &json!({"items": plan["moves"]}), MOVES, None)
 }
 
-fn mark(remote: &Remote, node: &str, verb: &str, change: &Change) -> Result<(), Failure> {
+fn mark(remote: &Remote, node: &str, (verb, row): (&str, &Row), change: &Change) -> Result<(), Failure> {
     if change.dry.dry_run {
-        return would_mark(&remote.get("/api/v1/cluster/members", &[])?, node, verb);
+        return would_mark(&remote.get(ClusterMembers::PATH, &[])?, node, verb);
     }
-    remote.post(&format!("/api/v1/cluster/members/{}/{verb}", encoded(node)), &change.body())?;
+    remote.post(&row.path_of(encoded(node)), &change.body())?;
     output::said(&format!("{node}: {verb}ed"), &json!({"name": node, "done": verb}))
 }
 

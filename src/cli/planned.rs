@@ -12,6 +12,7 @@ use campanile_schema::{
     apply::{ApplyBody, PlanAction, PlanView},
     error::ErrorCode,
     job::{JobSpec, JobView},
+    operations::JobPlan,
     payload::Payload,
     replace::ReplacedSpec,
 };
@@ -82,7 +83,7 @@ fn of_spec(spec: &JobSpec) -> Result<Payload, Failure> {
 }
 
 fn ask(remote: &Remote, body: &ApplyBody) -> Result<PlanView, Failure> {
-    apply::call(remote, "/api/v1/plan", body)
+    apply::call(remote, JobPlan::PATH, body)
 }
 
 fn told(plan: &PlanView, format: Format) -> Result<(), Failure> {

@@ -13,7 +13,12 @@ use super::{
     repeat, run_archive,
     watch::{self, UntilFlags},
 };
-use campanile_schema::{error::ErrorCode, limits::HTTP_WAIT_MS, record::RunState};
+use campanile_schema::{
+    error::ErrorCode,
+    limits::HTTP_WAIT_MS,
+    operations::{JobGet, Operation, RunFailed, RunGet, rows},
+    record::RunState,
+};
 use serde_json::{Value, json};
 use std::{
     path::PathBuf,
@@ -130,7 +135,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         Command::Watch { run: None, job, tenant, labels, state, until } => {
             let job = job.map(|job| JobRef::new(job, tenant.clone()).id(remote)).transpose()?;
             let query = vec![("jobId", job), ("tenantId", tenant), ("labels", labels), ("state", state)];
-            watch::show(remote, format, "/api/v1/runs/watch", query, &until)
+            watch::show(remote, format, rows::RUN_WATCH.path(), query, &until)
         }
         Command::Log { run, attempt, follow, archive: None } => log(remote, format, run, attempt, follow),
         Command::Cancel { run, change } => {
@@ -155,13 +160,13 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         }
         Command::Failed { tenant, page, watch } => {
             let query = [("state", Some("FAILED".to_owned())), ("tenantId", tenant)];
-            repeat::list(watch, format, RUNS, || page.read(remote, "/api/v1/runs", &query))
+            repeat::list(watch, format, RUNS, || page.read(remote, RunFailed::PATH, &query))
         }
     }
 }
 
 fn path(run: u64) -> String {
-    format!("/api/v1/runs/{run}")
+    RunGet::ROW.path_of(run)
 }
 
 /// Zone of the run's job, where instants are told by it.
@@ -171,7 +176,7 @@ fn zone_of(remote: &Remote, run: u64, format: Format) -> Result<Option<String>, 
     }
     let view = remote.get(&path(run), &[])?;
     // The run is what was asked for: it is shown, whatever became of its job.
-    Ok(job::zone_of(remote, &format!("/api/v1/jobs/{}", view["jobId"]), format).unwrap_or_default())
+    Ok(job::zone_of(remote, &JobGet::ROW.path_of(&view["jobId"]), format).unwrap_or_default())
 }
 
 /// `wrong`: why a run of this state is refused, which a dry run says too.
@@ -200,7 +205,7 @@ pub(super) fn wait(remote: &Remote, format: Format, run: u64, timeout: Option<u6
     let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let view = until_final(remote, run, deadline)?;
     let state: Option<RunState> = view["state"].as_str().and_then(|state| state.parse().ok());
-    let zone = job::zone_of(remote, &format!("/api/v1/jobs/{}", view["jobId"]), format).unwrap_or_default();
+    let zone = job::zone_of(remote, &JobGet::ROW.path_of(&view["jobId"]), format).unwrap_or_default();
     output::one_of(format, &view, zone.as_deref())?;
     match state {
         Some(RunState::Success) => Ok(()),

@@ -11,7 +11,7 @@ use super::{
 };
 use campanile_archive::directory;
 use campanile_ports::{StoreError, private};
-use campanile_schema::time::Timestamp;
+use campanile_schema::{operations::rows, time::Timestamp};
 use campanile_store::archive::{ArchiveReader, Head, Totals};
 use serde_json::json;
 use std::{
@@ -115,7 +115,7 @@ fn write(args: &Args, remote: impl FnOnce() -> Result<Remote, Failure>, out: &mu
             directory::with_bytes(dir, now_ms(), read).map_err(|e| failure(&e))
         }
         None => {
-            let (name, answer) = remote()?.stream("/api/v1/cluster/backup", &[])?;
+            let (name, answer) = remote()?.stream(rows::STORE_BACKUP.path(), &[])?;
             copy(answer, name, out).map_err(|e| failure(&e))
         }
     }

@@ -7,6 +7,7 @@ use super::{
     remote::Remote,
     repeat,
 };
+use campanile_schema::operations::{API, ClockAccept, ExecutorList, PoolList, SystemInfo, SystemPause, SystemResume};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
@@ -61,22 +62,22 @@ const POOLS: &[Column] = &[
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::Info { watch } => repeat::one(watch, format, None, || remote.get("/api/v1/cluster/node", &[])),
-        Command::Executors { watch } => repeat::list(watch, format, EXECUTORS, || remote.get("/api/v1/executors", &[])),
-        Command::Pools { watch } => repeat::list(watch, format, POOLS, || remote.get("/api/v1/pools", &[])),
-        Command::Pause { change } => done(remote, "system/pause", "stop firing and starting everywhere", &change),
-        Command::Resume { change } => done(remote, "system/resume", "undo the system's pause", &change),
+        Command::Info { watch } => repeat::one(watch, format, None, || remote.get(SystemInfo::PATH, &[])),
+        Command::Executors { watch } => repeat::list(watch, format, EXECUTORS, || remote.get(ExecutorList::PATH, &[])),
+        Command::Pools { watch } => repeat::list(watch, format, POOLS, || remote.get(PoolList::PATH, &[])),
+        Command::Pause { change } => done(remote, SystemPause::PATH, "stop firing and starting everywhere", &change),
+        Command::Resume { change } => done(remote, SystemResume::PATH, "undo the system's pause", &change),
         Command::AcceptClock { change } => {
-            done(remote, "cluster/clock/accept", "take the clock as right and fire again", &change)
+            done(remote, ClockAccept::PATH, "take the clock as right and fire again", &change)
         }
     }
 }
 
-fn done(remote: &Remote, verb: &str, meaning: &str, change: &Change) -> Result<(), Failure> {
+fn done(remote: &Remote, path: &str, meaning: &str, change: &Change) -> Result<(), Failure> {
     if change.dry.dry_run {
-        let node = remote.get("/api/v1/cluster/node", &[])?;
+        let node = remote.get(SystemInfo::PATH, &[])?;
         return DryRun::told(&format!("{meaning}; asked: {}", node["name"].as_str().unwrap_or("the node")));
     }
-    let answer = remote.post(&format!("/api/v1/{verb}"), &change.body())?;
-    spread_said("", verb, answer)
+    let answer = remote.post(path, &change.body())?;
+    spread_said("", path.trim_start_matches(API).trim_start_matches('/'), answer)
 }

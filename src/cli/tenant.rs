@@ -7,7 +7,10 @@ use super::{
     remote::{Remote, encoded},
     repeat,
 };
-use campanile_schema::error::ErrorCode;
+use campanile_schema::{
+    error::ErrorCode,
+    operations::{Operation, TenantGet, TenantList},
+};
 use serde_json::{Value, json};
 
 #[derive(clap::Subcommand)]
@@ -74,12 +77,12 @@ const TENANTS: &[Column] = &[
 ];
 
 fn path(tenant: &str) -> String {
-    format!("/api/v1/tenants/{}", encoded(tenant))
+    TenantGet::ROW.path_of(encoded(tenant))
 }
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::List { watch } => repeat::list(watch, format, TENANTS, || remote.get("/api/v1/tenants", &[])),
+        Command::List { watch } => repeat::list(watch, format, TENANTS, || remote.get(TenantList::PATH, &[])),
         Command::Get { tenant, watch } => repeat::one(watch, format, None, || remote.get(&path(&tenant), &[])),
         Command::Set { tenant, max_concurrent_runs, max_triggers_per_sec, max_jobs, max_queued_runs, dry } => {
             let mut quota = match remote.get(&path(&tenant), &[]) {

@@ -7,6 +7,7 @@ use campanile_schema::{
     apply::{ApplyBody, ManifestFile},
     error::ErrorCode,
     job::{JobSpec, Trigger},
+    operations::SystemInfo,
     payload::Payload,
     record::RunState,
     rpc::{codec::from_map, hello::ConnectionRole, hello::Welcome, method},
@@ -240,7 +241,7 @@ async fn a_stopping_node_answers_what_is_under_way_and_says_so() {
     let mut raw = node.raw().await;
     raw.hello(OPERATOR, ConnectionRole::Caller).await.unwrap();
     for id in 1..=50 {
-        raw.request(id, method::SYSTEM_INFO, &serde_json::json!({})).await;
+        raw.request(id, SystemInfo::NAME, &serde_json::json!({})).await;
     }
     // Answers to some at least: then the others were read too, or never will be.
     assert!(raw.answer().await.1.is_ok());

@@ -7,6 +7,7 @@ use campanile_schema::{
     error::ErrorCode,
     ids::RunId,
     limits::{WATCHES, WATCHES_PER_CONNECTION},
+    operations::RunGet,
     record::RunState,
     rpc::{codec::from_map, hello::ConnectionRole, method},
     view::TriggerBody,
@@ -261,7 +262,7 @@ async fn a_read_can_wait_for_the_end() {
     assert_eq!(within(waiting).await.unwrap().unwrap().state, RunState::Success);
     let mut raw = hello(&node).await;
     let long = serde_json::json!({"runId": run, "waitMs": 60_001});
-    raw.request(2, method::RUN_GET, &long).await;
+    raw.request(2, RunGet::NAME, &long).await;
     assert_eq!(answer(&mut raw, 2).await.unwrap_err().known(), ErrorCode::InvalidArgument);
 }
 

@@ -5,6 +5,7 @@ use crate::support as rpc_support;
 use campanile_schema::{
     error::ErrorCode,
     limits::{RPC_HELLO_MS, RPC_REQUESTS_IN_FLIGHT},
+    operations::SystemInfo,
     rpc::{encode, executor::Register, hello::ConnectionRole, method},
 };
 use rpc_support::{EXECUTOR, Heard, Node, OPERATOR, register, within};
@@ -85,7 +86,7 @@ async fn thousands_of_calls_in_one_write_are_all_answered() {
     let mut calls = Vec::new();
     let many = 3 * RPC_REQUESTS_IN_FLIGHT as u32;
     for id in 1..=many {
-        encode::request(&mut calls, id, method::SYSTEM_INFO, &json!({})).unwrap();
+        encode::request(&mut calls, id, SystemInfo::NAME, &json!({})).unwrap();
     }
     raw.send(&calls).await;
     let mut open: BTreeSet<u32> = (1..=many).collect();
@@ -102,7 +103,7 @@ async fn a_peer_that_does_not_read_is_not_read_and_others_are() {
     let mut greedy = node.raw().await;
     greedy.hello(OPERATOR, ConnectionRole::Caller).await.unwrap();
     let mut call = Vec::new();
-    encode::request(&mut call, 9, method::SYSTEM_INFO, &json!({})).unwrap();
+    encode::request(&mut call, 9, SystemInfo::NAME, &json!({})).unwrap();
     let burst = call.repeat(1_000);
     // It writes until nothing more is taken: then all buffers on the way are full and the node has stopped reading.
     let mut written = 0usize;
@@ -136,7 +137,7 @@ async fn a_peer_that_said_all_gets_its_answers_and_one_that_vanishes_leaves_noth
     let mut raw = node.raw().await;
     raw.hello(OPERATOR, ConnectionRole::Caller).await.unwrap();
     for id in 1..=20 {
-        raw.request(id, method::SYSTEM_INFO, &json!({})).await;
+        raw.request(id, SystemInfo::NAME, &json!({})).await;
     }
     raw.stream.shutdown().await.unwrap();
     for _ in 0..20 {

@@ -12,6 +12,7 @@ use support::{
         alerts_ask_for_what_is_measured, faults_are_gated, files_are_short, limits_have_units, metrics_are_described,
         no_markers, no_unsafe, tests_do_not_sleep, the_core_is_pure,
     },
+    table::routes_stand_in_the_table,
 };
 
 /// Fails with all that is wrong.
@@ -143,6 +144,25 @@ fn the_core_does_no_io_and_reads_no_clock() {
         &[("schema/src/a.rs", "x.await")],
         &[("schema/src/a.rs", "// never std::fs\nfn instant() {}")],
     );
+}
+
+#[test]
+fn one_table_names_routes_and_methods() {
+    holds(routes_stand_in_the_table);
+    let table = (
+        "schema/src/operations/table.rs",
+        "JobPause = \"job.pause\": A => B {\n cli: Ok(\"job pause\"), http: Ok(Http::get(\"/readyz\")),\n}\n",
+    );
+    let sound = "// GET /api/v1/jobs\nlet told = \"see GET /api/v1/jobs\";\nask(JobPause::NAME, \"cluster.name\");\n";
+    for defect in [
+        "remote.get(\"/api/v1/jobs\")",
+        "let url = format!(\"{base}/api/v1/jobs\");",
+        "match method { \"job.pause\" => {} }",
+        "get(\"/readyz\")",
+    ] {
+        sees(routes_stand_in_the_table, &[table, ("src/a.rs", defect)], &[table, ("src/a.rs", sound)]);
+    }
+    sees(routes_stand_in_the_table, &[("src/api/examples.rs", "")], &[table, ("tests/a.rs", "get(\"/api/v1/jobs\")")]);
 }
 
 #[test]

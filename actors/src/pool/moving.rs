@@ -3,7 +3,7 @@
 use super::PoolState;
 use crate::{directory::Directory, scheduler::ToExecutor};
 use campanile_schema::{
-    ids::{Epoch, RunId, ShardId, Token},
+    ids::{Epoch, RunId, ShardId},
     limits,
     rpc::executor::Registered,
 };
@@ -112,7 +112,7 @@ mod tests {
         quota::Quotas,
     };
     use campanile_schema::{
-        ids::{ExecutorSession, JobId},
+        ids::{ExecutorSession, JobId, Token},
         rpc::executor::Held,
     };
     use hashbrown::HashMap;

@@ -1,7 +1,10 @@
 //! What is asked again by itself: calls that have the same effect however often they arrive, and only for reasons that pass.
 
 use crate::{clock::random, error::ClientError};
-use campanile_schema::{error::ErrorCode, rpc::method};
+use campanile_schema::{
+    error::ErrorCode,
+    operations::{self, Row},
+};
 use std::time::Duration;
 
 /// How often, and after which pauses.
@@ -65,31 +68,17 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    /// Of a method that is called without a key.
+    /// Of a method that is called without a key. One that this client does not know may change something.
     pub(super) fn of(name: &str) -> Self {
-        let reads = [
-            method::JOB_GET,
-            method::JOB_FIND,
-            method::JOB_LIST,
-            method::JOB_RUNS,
-            method::JOB_LEDGER,
-            method::RUN_GET,
-            method::RUN_FAILED,
-            method::RUN_LOG,
-            method::DLQ_LIST,
-            method::SCHEDULE_PREVIEW,
-            method::TENANT_GET,
-            method::TENANT_LIST,
-            method::SYSTEM_INFO,
-            method::EXECUTOR_LIST,
-            method::POOL_LIST,
-            method::JOB_PLAN,
-            method::CLUSTER_MEMBERS,
-            method::CLUSTER_SHARDS,
-            method::CLUSTER_PLAN,
-            method::CLUSTER_EVENTS,
-        ];
-        if reads.contains(&name) { Self::Safe } else { Self::Once }
+        operations::named(name).map_or(Self::Once, Self::of_row)
+    }
+
+    /// Of an operation that is called without a key.
+    pub(super) fn of_row(row: &Row) -> Self {
+        match row.effect {
+            operations::Effect::Read => Self::Safe,
+            operations::Effect::Once => Self::Once,
+        }
     }
 
     /// Of a call that may carry a key.

@@ -1,7 +1,7 @@
 //! Creates jobs through HTTP, `POST /api/v1/jobs/bulk`: a line for each, and an answer a line.
 
 use campanile_client::ClientError;
-use campanile_schema::{error::ApiError, job::JobSpec, view::Created};
+use campanile_schema::{error::ApiError, job::JobSpec, operations::rows, view::Created};
 use serde::Deserialize;
 use std::{sync::Arc, time::Duration};
 use tokio::task::spawn_blocking;
@@ -48,7 +48,7 @@ impl Bulk {
         let config = ureq::Agent::config_builder().timeout_global(Some(ANSWER)).http_status_as_error(false);
         Self {
             agent: config.build().into(),
-            url: format!("{base}/api/v1/jobs/bulk").into(),
+            url: format!("{base}{}", rows::JOB_CREATE_LINES.path()).into(),
             authorization: format!("Bearer {token}").into(),
         }
     }

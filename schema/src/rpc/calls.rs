@@ -5,6 +5,7 @@ use crate::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
     job::JobSpec,
+    operations::{About, Parts, Subject},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{
@@ -17,7 +18,11 @@ use std::{borrow::Cow, fmt, marker::PhantomData};
 pub trait CallField {
     const NAME: &'static str;
     const REQUIRED: bool;
-    type Value: for<'de> Deserialize<'de> + Serialize + JsonSchema + Clone + fmt::Debug + PartialEq;
+    type Value: for<'de> Deserialize<'de> + Serialize + JsonSchema + Clone + fmt::Debug + PartialEq + Send + 'static;
+    /// As HTTP has it in the path; None: it does not stand there.
+    fn of_path<P: Parts>(parts: &P) -> Result<Option<Self::Value>, ApiError>;
+    const SUBJECT: Subject;
+    fn about(value: &Self::Value) -> About<'_>;
 }
 
 /// `{<field>, ...fields of the body}`.
@@ -28,7 +33,10 @@ pub struct Call<F: CallField, B> {
 }
 
 macro_rules! field {
-    ($(#[$doc:meta])* $name:ident = $text:literal: $type:ty, required $required:literal) => {
+    (
+        $(#[$doc:meta])* $name:ident = $text:literal: $type:ty, required $required:literal,
+        of $parts:ident $of_path:expr, about $subject:ident $value:ident $about:expr
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name;
@@ -36,15 +44,22 @@ macro_rules! field {
             const NAME: &'static str = $text;
             const REQUIRED: bool = $required;
             type Value = $type;
+            const SUBJECT: Subject = Subject::$subject;
+            fn of_path<P: Parts>($parts: &P) -> Result<Option<$type>, ApiError> {
+                $of_path
+            }
+            fn about($value: &$type) -> About<'_> {
+                $about
+            }
         }
     };
 }
-field!(OfJob = "jobId": JobId, required true);
-field!(OfRun = "runId": RunId, required true);
-field!(OfTenant = "tenantId": String, required true);
-field!(OfNode = "node": String, required true);
+field!(OfJob = "jobId": JobId, required true, of parts parts.job().map(Some), about Job id About::Job(*id));
+field!(OfRun = "runId": RunId, required true, of parts parts.run().map(Some), about Run id About::Run(*id));
+field!(OfTenant = "tenantId": String, required true, of parts Ok(Some(parts.tenant())), about Tenant name About::Tenant(name));
+field!(OfNode = "node": String, required true, of parts Ok(Some(parts.node())), about Node name About::Node(name));
 field!(/// HTTP's `Idempotency-Key`.
-    OnceOnly = "idempotencyKey": String, required false);
+    OnceOnly = "idempotencyKey": String, required false, of _parts Ok(None), about Nothing _key About::Nothing);
 
 /// A call about one job.
 pub type JobCall<B> = Call<OfJob, B>;
@@ -70,7 +85,8 @@ pub struct Items<T> {
 }
 
 /// A list that a node answers with, such as that of `tenant.list`. A newer node may say more beside it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Items", description = "A list that has one page.")]
 pub struct Listed<T> {
     pub items: Vec<T>,
 }

@@ -1,7 +1,9 @@
 //! The first call of every connection.
 
 use crate::error::ApiError;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// `session.hello`.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,17 @@ impl<T> From<Result<T, ApiError>> for ItemResult<T> {
             Ok(ok) => Self { ok: Some(ok), error: None },
             Err(error) => Self { ok: None, error: Some(error) },
         }
+    }
+}
+
+/// Only in RPC, whose schemas serve to name a wrong field of a request: of an answer, the outline is enough.
+impl<T: JsonSchema> JsonSchema for ItemResult<T> {
+    fn schema_name() -> Cow<'static, str> {
+        "ItemResult".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let ok = generator.subschema_for::<T>();
+        schemars::json_schema!({"type": "object", "properties": {"ok": ok, "error": {"type": "object"}}})
     }
 }
 

@@ -12,6 +12,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
     job::JobStatus,
+    operations,
     payload::Payload,
     record::RunState,
     rpc::{
@@ -37,8 +38,13 @@ pub fn of_definitions(golden: &mut Golden) {
         plan_id: None,
         strict: false,
     };
-    golden.request("job_plan_request", 7, method::JOB_PLAN, &body);
-    golden.request("job_plan_strict_request", 7, method::JOB_PLAN, &ApplyBody { strict: true, ..body.clone() });
+    golden.request("job_plan_request", 7, operations::JobPlan::NAME, &body);
+    golden.request(
+        "job_plan_strict_request",
+        7,
+        operations::JobPlan::NAME,
+        &ApplyBody { strict: true, ..body.clone() },
+    );
     let item = PlanItem {
         action: PlanAction::Change,
         tenant_id: "finance".to_owned(),
@@ -74,7 +80,12 @@ pub fn of_definitions(golden: &mut Golden) {
         message: "the ServiceAccount 'billing' is passed over: it is no job".to_owned(),
     };
     golden.answer("job_plan_passed_over_answer", 7, &PlanView { passed_over: vec![other], ..plan });
-    golden.request("job_apply_request", 8, method::JOB_APPLY, &ApplyBody { plan_id: Some("5f3a".to_owned()), ..body });
+    golden.request(
+        "job_apply_request",
+        8,
+        operations::JobApply::NAME,
+        &ApplyBody { plan_id: Some("5f3a".to_owned()), ..body },
+    );
     let done = PlanItem { outcome: Some(ApplyOutcome::Done), ..item.clone() };
     let failed = PlanItem {
         outcome: Some(ApplyOutcome::Failed),
@@ -137,7 +148,7 @@ pub fn of_watches(golden: &mut Golden) {
 }
 
 pub fn of_clusters(golden: &mut Golden) {
-    golden.request("cluster_members_request", 12, method::CLUSTER_MEMBERS, &NoBody {});
+    golden.request("cluster_members_request", 12, operations::ClusterMembers::NAME, &NoBody {});
     let member = MemberView {
         name: "node-1".to_owned(),
         state: MemberState::Alive,
@@ -160,7 +171,7 @@ pub fn of_clusters(golden: &mut Golden) {
     };
     golden.answer("cluster_members_answer", 12, &Listed { items: vec![member, other] });
     let filter = ShardFilter { node: Some("node-1".to_owned()) };
-    golden.request("cluster_shards_request", 13, method::CLUSTER_SHARDS, &filter);
+    golden.request("cluster_shards_request", 13, operations::ClusterShards::NAME, &filter);
     let shard = ShardView {
         shard: 1,
         node: Some("node-1".to_owned()),
@@ -173,7 +184,7 @@ pub fn of_clusters(golden: &mut Golden) {
     let orphan =
         ShardView { shard: 2, node: None, session: None, served_here: false, snapshot_seq: None, ..shard.clone() };
     golden.answer("cluster_shards_answer", 13, &Listed { items: vec![shard, orphan] });
-    golden.request("cluster_plan_request", 14, method::CLUSTER_PLAN, &NoBody {});
+    golden.request("cluster_plan_request", 14, operations::ClusterPlan::NAME, &NoBody {});
     let moved = |from: Option<&str>, reason| MoveView {
         shard: 2,
         from: from.map(str::to_owned),
@@ -182,7 +193,7 @@ pub fn of_clusters(golden: &mut Golden) {
     };
     let moves = vec![moved(None, MoveReason::NoOwner), moved(Some("node-2"), MoveReason::OwnerLeaves)];
     golden.answer("cluster_plan_answer", 14, &cluster::PlanView { balanced: false, cap: 128, moves });
-    golden.request("cluster_events_request", 15, method::CLUSTER_EVENTS, &NoBody {});
+    golden.request("cluster_events_request", 15, operations::ClusterEvents::NAME, &NoBody {});
     let event = ClusterEventView {
         at: AT,
         kind: ClusterEventKind::ShardServed,
@@ -193,8 +204,13 @@ pub fn of_clusters(golden: &mut Golden) {
     golden.answer("cluster_events_answer", 15, &Listed { items: vec![event] });
     let reason = || ReasonBody { reason: Some("new disk".to_owned()) };
     let node = "node-2".to_owned();
-    golden.request("cluster_cordon_request", 16, method::CLUSTER_CORDON, &NodeCall::new(node.clone(), reason()));
-    golden.request("cluster_uncordon_request", 17, method::CLUSTER_UNCORDON, &NodeCall::new(node, reason()));
+    golden.request(
+        "cluster_cordon_request",
+        16,
+        operations::ClusterCordon::NAME,
+        &NodeCall::new(node.clone(), reason()),
+    );
+    golden.request("cluster_uncordon_request", 17, operations::ClusterUncordon::NAME, &NodeCall::new(node, reason()));
 }
 
 pub fn of_errors(golden: &mut Golden) {

@@ -1,12 +1,13 @@
 //! JSON Schema of manifests, from the types that read them: for editors and for checks before anything is sent.
 
 use super::job::{JobManifest, camel};
+use campanile_schema::operations::rows;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
 /// Where a node serves it.
-pub const PATH: &str = "/schemas/job.json";
+pub const PATH: &str = rows::PAGE_JOB_SCHEMA.path();
 
 /// The document, as text.
 pub fn text() -> &'static str {

@@ -8,7 +8,7 @@ use super::{
     lines::Lines,
     problem::Problem,
     route::{Answered, Call},
-    routes_jobs::check_written_tenant,
+    routes::check_written_tenant,
     stream,
 };
 use crate::ops::Operations;

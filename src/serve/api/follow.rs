@@ -15,7 +15,9 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::RunId,
     limits::{FOLLOW_BEAT_MS, FOLLOW_LOOK_MS, FOLLOW_MS, FOLLOW_PIECE_BYTES},
-    view::{LogBody, LogView},
+    operations::RunGet,
+    rpc::calls::RunCall,
+    view::{LogBody, LogView, RunGetBody},
 };
 use campanile_security::auth::Caller;
 use serde_json::json;
@@ -124,7 +126,7 @@ impl Follow {
 
     /// The attempt has ended and was sent. Goes on to the next one, if there is to be one.
     async fn at_the_end(&mut self, view: &LogView) -> Result<bool, Over> {
-        let run = self.ops.run_get(&self.caller, self.run).await?;
+        let run = self.ops.call::<RunGet>(&self.caller, RunCall::new(self.run, RunGetBody::default())).await?;
         let next = run.attempts.iter().find(|attempt| attempt.attempt > view.attempt);
         match (self.only, next) {
             (None, Some(next)) => (self.attempt, self.offset) = (Some(next.attempt), 0),

@@ -1,8 +1,8 @@
 //! HTTP/JSON for callers, under `/api/v1`, and the plain pages beside it (`/healthz`, `/readyz`, `/metrics`,
 //! `/openapi.json`, `/errors`, `/`).
 //!
-//! One table ([`routes::table`]) holds every route with its types; the router and the OpenAPI document are both built
-//! from it, so that they cannot differ. A request goes: request id, token, path and query, body, operation
+//! The routes come from the table of operations ([`campanile_schema::operations`]); the router and the OpenAPI document are
+//! both built from [`routes::table`], so that they cannot differ. A request goes: request id, token, path and query, body, operation
 //! ([`crate::ops`]), answer. Every refusal is `application/problem+json` with a stable code.
 //!
 //! Never here: permissions or rules about jobs (they are in `ops` and in the core), and nothing is answered that does
@@ -19,6 +19,7 @@ mod follow;
 mod lines;
 mod link;
 mod listener;
+mod log;
 mod markdown;
 mod openapi;
 mod openapi_shapes;
@@ -28,10 +29,6 @@ mod problem;
 mod request;
 mod route;
 mod routes;
-mod routes_cluster;
-mod routes_jobs;
-mod routes_runs;
-mod routes_system;
 mod stream;
 mod watching;
 
@@ -48,7 +45,10 @@ use axum::{
     Router, middleware,
     routing::{MethodFilter, MethodRouter, on},
 };
-use campanile_schema::limits::{BULK_CALLS, COMPRESS_FROM_BYTES, HTTP_FOLLOWERS, HTTP_STOP_MS};
+use campanile_schema::{
+    limits::{BULK_CALLS, COMPRESS_FROM_BYTES, HTTP_FOLLOWERS, HTTP_STOP_MS},
+    operations::Verb,
+};
 use campanile_security::{
     auth::{Authenticator, Caller},
     tls::ServingCertificate,
@@ -107,10 +107,10 @@ fn router(api: Api, stopping: watch::Receiver<bool>) -> Router {
         let mut methods = MethodRouter::new();
         for route in routes {
             let filter = match route.method {
-                route::Verb::Get => MethodFilter::GET,
-                route::Verb::Post => MethodFilter::POST,
-                route::Verb::Put => MethodFilter::PUT,
-                route::Verb::Delete => MethodFilter::DELETE,
+                Verb::Get => MethodFilter::GET,
+                Verb::Post => MethodFilter::POST,
+                Verb::Put => MethodFilter::PUT,
+                Verb::Delete => MethodFilter::DELETE,
             };
             let shared = shared.clone();
             let answer = move |request| request::answer(shared.clone(), route.clone(), request);

@@ -6,7 +6,7 @@ use super::{
     listener::{Came, Peer},
     places::PlaceKind,
     problem,
-    route::{Answered, Call, Handler, Route, Verb},
+    route::{Answered, Call, Handler, Route},
     routes,
 };
 use axum::{
@@ -20,6 +20,7 @@ use campanile_jobfiles::suggest::closest;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{HTTP_CALL_MS, HTTP_PARSE_APART_BYTES, REQUEST_ID_BYTES},
+    operations::{API, Verb, rows},
 };
 use campanile_security::auth::Role;
 use std::{
@@ -93,7 +94,7 @@ pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Resp
 
 /// All that is answered when callers have taken every place.
 fn health_only(uri: &Uri) -> Result<(), ApiError> {
-    if matches!(uri.path(), "/healthz" | "/readyz") {
+    if [rows::PAGE_HEALTHZ.path(), rows::PAGE_READYZ.path()].contains(&uri.path()) {
         return Ok(());
     }
     let message = "the node has as many connections as it takes: connect again later";
@@ -258,7 +259,7 @@ async fn whole<F: Future>(future: F) -> Result<F::Output, String> {
 
 /// Paths of what a later release brings, and what to say of them until then.
 fn comes_later(path: &str) -> Option<&'static str> {
-    let rest = path.strip_prefix("/api/v1/").unwrap_or(path).trim_start_matches('/');
+    let rest = path.strip_prefix(API).unwrap_or(path).trim_start_matches('/');
     let is = |what: &str| rest == what || rest.strip_prefix(what).is_some_and(|rest| rest.starts_with('/'));
     ["jobs/dag", "jobs/dags", "dag", "dags", "workflows"].iter().any(|what| is(what)).then_some(
         "workflows (DAGs) come with a later release; this one runs jobs one by one: 'campanile system info' tells its version",
@@ -295,8 +296,8 @@ fn unknown(uri: &Uri) -> String {
     let there_is = |path: &str| PATHS.iter().any(|known| fits(known, path));
     let meant = if there_is(path.trim_end_matches('/')) {
         Some(path.trim_end_matches('/').to_owned())
-    } else if there_is(&format!("/api/v1{path}")) {
-        Some(format!("/api/v1{path}"))
+    } else if there_is(&format!("{API}{path}")) {
+        Some(format!("{API}{path}"))
     } else {
         // Ids are taken out, so that /api/v1/job/17 is compared as /api/v1/job/0.
         let plain = |path: &str| {

@@ -1,7 +1,7 @@
-//! A route: method, path, operation, types and handler in one value. The router calls the handler, the OpenAPI document
-//! reads the rest; the types of both come from the same function, so that they cannot differ.
+//! A route: its row of the table of operations, types and handler in one value. The router calls the handler, the OpenAPI
+//! document reads the rest; the types of both come from the same function, so that they cannot differ.
 
-use super::{Api, Shared, body::parse_json, follow};
+use super::{Api, Shared, body::parse_json, follow, routes::check_written_tenant};
 use crate::ops::Operations;
 use axum::{
     body::{Body, Bytes},
@@ -11,7 +11,7 @@ use axum::{
 use campanile_jobfiles::suggest::explained;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    view::Spread,
+    operations::{Answer as _, Form, Gives, Handle, Http, Operation, Request, Row, Takes, Verb},
 };
 use campanile_security::auth::Caller;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -22,26 +22,6 @@ pub(super) type Answered = Result<Response<Body>, ApiError>;
 type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
 const JSON: &str = "application/json";
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
-
-/// Methods in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Verb {
-    Get,
-    Post,
-    Put,
-    Delete,
-}
-
-impl Verb {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
-    }
-}
 
 /// A request of a known caller, ready to be handled.
 pub(super) struct Call {
@@ -117,122 +97,50 @@ pub(super) enum Reply<A> {
 }
 
 impl Route {
-    fn new(method: Verb, path: &'static str, operation: &'static str, summary: &'static str) -> Self {
+    /// What a row says, without types and handler.
+    pub fn new(row: &'static Row, http: Http) -> Self {
         Self {
-            method,
-            path,
-            operation,
-            summary,
-            status: 200,
+            method: http.verb,
+            path: http.path,
+            operation: row.name,
+            summary: row.summary(),
+            status: http.status,
             query: None,
             body: None,
             answer: None,
             accepted: None,
             media: JSON,
             also: &[],
-            idempotent_by_key: false,
-            errors: &[],
+            idempotent_by_key: row.keyed,
+            errors: row.errors,
             handler: Handler::Page(|_, _| Err(ApiError::new(ErrorCode::Internal, "the route has no handler"))),
         }
     }
-    pub fn get(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
-        Self::new(Verb::Get, path, operation, summary)
-    }
-    pub fn post(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
-        Self::new(Verb::Post, path, operation, summary)
-    }
-    pub fn put(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
-        Self::new(Verb::Put, path, operation, summary)
-    }
-    pub fn delete(path: &'static str, operation: &'static str, summary: &'static str) -> Self {
-        Self::new(Verb::Delete, path, operation, summary)
-    }
-    pub fn errors(mut self, errors: &'static [ErrorCode]) -> Self {
-        self.errors = errors;
-        self
-    }
-    /// Takes `Idempotency-Key`.
-    pub fn idempotent_by_key(mut self) -> Self {
-        self.idempotent_by_key = true;
-        self
-    }
-    /// The status of a good answer. 204 leaves the body out.
-    pub fn status(mut self, status: u16) -> Self {
-        self.status = status;
-        if status == 204 {
-            self.answer = None;
+
+    /// An operation, carried out by the handler that RPC has too.
+    pub fn of<O: Operation>(http: Http) -> Self
+    where
+        Operations: Handle<O>,
+    {
+        let mut route = Self::new(O::ROW, http);
+        let check = |body: &[u8]| parse_json::<O::Form>(body).map(drop);
+        let body =
+            |optional| BodyForm { schema: SchemaGenerator::subschema_for::<O::Form>, optional, media: JSON, check };
+        match http.takes {
+            Takes::Query => route.query = Some(O::Form::json_schema),
+            Takes::OptionalBody => route.body = Some(body(true)),
+            Takes::Body | Takes::Definition => route.body = Some(body(false)),
         }
-        self
-    }
-
-    /// Neither query nor body.
-    pub fn plain<A, F>(mut self, handle: fn(Call) -> F) -> Self
-    where
-        A: Serialize + JsonSchema + 'static,
-        F: Future<Output = Result<A, ApiError>> + Send + 'static,
-    {
-        self.answer = Some(SchemaGenerator::subschema_for::<A>);
-        self.handled(move |call| {
-            no_query(&call)?;
-            Ok(handle(call))
-        })
-    }
-
-    /// A JSON body.
-    pub fn body<B, A, F>(self, handle: fn(Call, B) -> F) -> Self
-    where
-        B: DeserializeOwned + JsonSchema + 'static,
-        A: Serialize + JsonSchema + 'static,
-        F: Future<Output = Result<A, ApiError>> + Send + 'static,
-    {
-        self.any_body(handle, false)
-    }
-
-    /// A JSON body that may be left out.
-    pub fn optional_body<B, A, F>(self, handle: fn(Call, B) -> F) -> Self
-    where
-        B: DeserializeOwned + JsonSchema + 'static,
-        A: Serialize + JsonSchema + 'static,
-        F: Future<Output = Result<A, ApiError>> + Send + 'static,
-    {
-        self.any_body(handle, true)
-    }
-
-    fn any_body<B, A, F>(mut self, handle: fn(Call, B) -> F, optional: bool) -> Self
-    where
-        B: DeserializeOwned + JsonSchema + 'static,
-        A: Serialize + JsonSchema + 'static,
-        F: Future<Output = Result<A, ApiError>> + Send + 'static,
-    {
-        let check = |body: &[u8]| parse_json::<B>(body).map(drop);
-        self.body = Some(BodyForm { schema: SchemaGenerator::subschema_for::<B>, optional, media: JSON, check });
-        self.answer = Some(SchemaGenerator::subschema_for::<A>);
-        self.handled(move |call| {
-            let body = body_of(&call, optional)?;
-            Ok(handle(call, body))
-        })
-    }
-
-    /// A JSON body that may be left out, and a change of every shard: 204 when all hold it, 202 with those that do not yet.
-    pub fn spread<B, F>(mut self, handle: fn(Call, B) -> F) -> Self
-    where
-        B: DeserializeOwned + JsonSchema + 'static,
-        F: Future<Output = Result<Spread, ApiError>> + Send + 'static,
-    {
-        self = self.any_body(handle, true).status(204);
-        self.accepted = Some(SchemaGenerator::subschema_for::<Spread>);
-        self.handler = Handler::Operation(Box::new(move |call| {
-            let answering = body_of(&call, true).map(|body| handle(call, body));
-            Box::pin(async move {
-                let spread = answering?.await?;
-                let mut response = json(&spread)?;
-                if !spread.outstanding.is_empty() {
-                    *response.status_mut() = StatusCode::ACCEPTED;
-                }
-                Ok(response)
-            })
+        match http.gives {
+            Gives::Json => route.answer = Some(SchemaGenerator::subschema_for::<O::Answer>),
+            Gives::Nothing => {}
+            Gives::Spread => route.accepted = Some(SchemaGenerator::subschema_for::<O::Answer>),
+        }
+        route.handler = Handler::Operation(Box::new(move |call| {
+            let form = form_of::<O::Form>(&call, http.takes);
+            Box::pin(async move { carried_out::<O>(call, form?, http).await })
         }));
-        self
+        route
     }
 
     /// Lines in, lines out.
@@ -256,21 +164,6 @@ impl Route {
             })
         }));
         self
-    }
-
-    /// Parameters in the query.
-    pub fn query<Q, A, F>(mut self, handle: fn(Call, Q) -> F) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + 'static,
-        A: Serialize + JsonSchema + 'static,
-        F: Future<Output = Result<A, ApiError>> + Send + 'static,
-    {
-        self.query = Some(Q::json_schema);
-        self.answer = Some(SchemaGenerator::subschema_for::<A>);
-        self.handled(move |call| {
-            let query = parse_query(&call.uri)?;
-            Ok(handle(call, query))
-        })
     }
 
     /// Parameters in the query, and an answer that can be text.
@@ -357,18 +250,35 @@ impl Route {
         self.handler = Handler::Metrics(page);
         self
     }
+}
 
-    fn handled<A, F>(mut self, begin: impl Fn(Call) -> Result<F, ApiError> + Send + Sync + 'static) -> Self
-    where
-        A: Serialize + 'static,
-        F: Future<Output = Result<A, ApiError>> + Send + 'static,
-    {
-        self.handler = Handler::Operation(Box::new(move |call| {
-            let answering = begin(call);
-            Box::pin(async move { json(&answering?.await?) })
-        }));
-        self
+/// What of a request does not stand in its path and headers.
+fn form_of<F: DeserializeOwned + JsonSchema + 'static>(call: &Call, takes: Takes) -> Result<F, ApiError> {
+    match takes {
+        Takes::Query => parse_query(&call.uri),
+        Takes::OptionalBody => body_of(call, true),
+        Takes::Body | Takes::Definition => body_of(call, false),
     }
+}
+
+/// Puts a request together, has it carried out, and writes the answer.
+async fn carried_out<O: Operation>(call: Call, form: O::Form, http: Http) -> Answered
+where
+    Operations: Handle<O>,
+{
+    if http.takes == Takes::Definition {
+        check_written_tenant(&call.caller, &call.body)?;
+    }
+    let mut request = <O::Request as Request>::of(&call, form.body()?)?;
+    if let Some(key) = call.idempotency_key {
+        O::keyed(&mut request, key);
+    }
+    let answer = call.ops.call::<O>(&call.caller, request).await?;
+    let mut response = json(&answer)?;
+    if http.gives == Gives::Spread && answer.is_outstanding() {
+        *response.status_mut() = StatusCode::ACCEPTED;
+    }
+    Ok(response)
 }
 
 /// `optional`: an empty one counts as `{}`.

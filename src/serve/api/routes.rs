@@ -1,70 +1,114 @@
-//! The table of all routes.
+//! The routes: every row of the table of operations that HTTP has, with its types and its handler.
 
 use super::{
-    pages,
+    archive, bulk, follow, log, pages,
     route::{Call, Route},
-    routes_cluster, routes_jobs, routes_runs, routes_system, watching,
+    watching,
 };
-use campanile_jobfiles::manifest;
+use crate::ops::Operations;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
+    job::JobSpec,
+    operations::{Handle, JobFind, JobRuns, Operation, OwnRoute, Parts, Visit, all, visit_all},
 };
+use campanile_security::auth::Caller;
+use serde::Deserialize;
 
 /// Every route there is.
 pub(super) fn table() -> Vec<Route> {
-    let mut table = routes_jobs::routes();
-    table.extend(routes_runs::routes());
-    table.extend(watching::routes());
-    table.extend(routes_system::routes());
-    table.extend(routes_cluster::routes());
-    table.extend(plain_pages());
-    table
+    let mut table = Table(Vec::new());
+    visit_all::<Operations, _>(&mut table);
+    let own = all().filter_map(|row| {
+        let http = row.http.ok()?;
+        http.own.map(|kind| own(Route::new(row, http), kind))
+    });
+    table.0.extend(own);
+    table.0
 }
 
-fn plain_pages() -> Vec<Route> {
-    vec![
-        Route::get("/", "page.root", "What this is, with links").page("text/html; charset=utf-8", pages::root),
-        Route::get("/errors", "page.errors", "Every error code and what it means")
-            .page("text/html; charset=utf-8", pages::errors),
-        Route::get("/healthz", "page.healthz", "The process answers").page("text/plain", pages::healthz),
-        Route::get("/readyz", "page.readyz", "The node can take calls; 503 with the reasons when not")
-            .page("application/json", pages::readyz)
-            .errors(&[ErrorCode::NotReady]),
-        Route::get("/metrics", "page.metrics", "Metrics in Prometheus' text form").metrics(pages::metrics).errors(&[
-            ErrorCode::Unauthenticated,
+struct Table(Vec<Route>);
+
+impl Visit<Operations> for Table {
+    fn visit<O: Operation>(&mut self)
+    where
+        Operations: Handle<O>,
+    {
+        if let Ok(http) = O::ROW.http
+            && http.own.is_none()
+        {
+            self.0.push(Route::of::<O>(http));
+        }
+    }
+}
+
+/// The routes that are answered in their own way.
+fn own(route: Route, kind: OwnRoute) -> Route {
+    const HTML: &str = "text/html; charset=utf-8";
+    match kind {
+        OwnRoute::JobCreateLines => route.lines::<JobSpec, bulk::BulkLine, _>(bulk::MEDIA, bulk::create),
+        OwnRoute::JobWatch => route.events(watching::jobs),
+        OwnRoute::JobWatchOne => route.events(watching::job),
+        OwnRoute::RunLog => route.query_or_text(&["text/plain", follow::MEDIA], log::log),
+        OwnRoute::RunWatch => route.events(watching::runs),
+        OwnRoute::RunWatchOne => route.events(watching::run),
+        OwnRoute::StoreBackup => route.bytes(archive::MEDIA, archive::backup),
+        OwnRoute::StoreHistory => route.bytes_of(archive::MEDIA, archive::history),
+        OwnRoute::Root => route.page(HTML, pages::root),
+        OwnRoute::Errors => route.page(HTML, pages::errors),
+        OwnRoute::Healthz => route.page("text/plain", pages::healthz),
+        OwnRoute::Readyz => route.page("application/json", pages::readyz),
+        OwnRoute::Metrics => route.metrics(pages::metrics),
+        OwnRoute::Openapi => route.page("application/json", pages::openapi),
+        OwnRoute::JobSchema => route.page("application/schema+json", pages::job_schema),
+    }
+}
+
+/// A tenant's caller who wrote another tenant's name, the form's default too, is refused. The typed spec cannot tell the
+/// default from what was written, so the text is asked.
+pub(super) fn check_written_tenant(caller: &Caller, body: &[u8]) -> Result<(), ApiError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Written {
+        tenant_id: Option<String>,
+        spec: Option<Box<Written>>,
+    }
+    let Some(own) = &caller.tenant else {
+        return Ok(());
+    };
+    let written = serde_json::from_slice::<Written>(body).ok();
+    let written = written.and_then(|w| w.tenant_id.or_else(|| w.spec.and_then(|spec| spec.tenant_id)));
+    match written {
+        Some(written) if written != *own => Err(ApiError::new(
             ErrorCode::Forbidden,
-            ErrorCode::NotFound,
-        ]),
-        Route::get("/openapi.json", "page.openapi", "This document").page("application/json", pages::openapi),
-        Route::get(manifest::SCHEMA_PATH, "page.jobSchema", "JSON Schema of manifests (kind: Job), for editors")
-            .page("application/schema+json", pages::job_schema),
-    ]
+            format!("tenantId: this credential is for tenant '{own}', not '{}'", written.escape_debug()),
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 impl Call {
     fn param(&self, name: &str) -> &str {
         self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
+}
 
-    /// The job of the path.
-    pub fn job(&self) -> Result<JobId, ApiError> {
-        number(self.param("jobId"), "job", "find one by name with /api/v1/jobs/by-name?name=").map(JobId)
+impl Parts for Call {
+    fn job(&self) -> Result<JobId, ApiError> {
+        let hint = format!("find one by name with {}?name=", JobFind::ROW.path());
+        number(self.param("jobId"), "job", &hint).map(JobId)
     }
 
-    /// The run of the path.
-    pub fn run(&self) -> Result<RunId, ApiError> {
-        number(self.param("runId"), "run", "list a job's with /api/v1/jobs/{jobId}/runs").map(RunId)
+    fn run(&self) -> Result<RunId, ApiError> {
+        number(self.param("runId"), "run", &format!("list a job's with {}", JobRuns::ROW.path())).map(RunId)
     }
 
-    /// The node of the path.
-    pub fn node(&self) -> &str {
-        self.param("node")
-    }
-
-    /// The tenant of the path.
-    pub fn tenant(&self) -> String {
+    fn tenant(&self) -> String {
         self.param("tenantId").to_owned()
+    }
+
+    fn node(&self) -> String {
+        self.param("node").to_owned()
     }
 }
 

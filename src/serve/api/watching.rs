@@ -9,7 +9,7 @@ use super::{
     events::{Events, Over, revoked, stopped},
     follow,
     problem::Problem,
-    route::{Answered, Call, Route},
+    route::{Answered, Call},
     stream,
 };
 use campanile_actors::changes::{
@@ -20,6 +20,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
     limits::FOLLOW_MS,
+    operations::Parts,
     record::RunState,
     watch::{WatchJobs, WatchRuns},
 };
@@ -32,7 +33,7 @@ use tokio::time::timeout;
 /// One run or job of the path.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct OneQuery {
+pub(super) struct OneQuery {
     /// Go on behind this place: the id of an event.
     #[serde(default)]
     after: Option<String>,
@@ -44,7 +45,7 @@ struct OneQuery {
 /// Whose runs. What is left out does not narrow.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct RunsQuery {
+pub(super) struct RunsQuery {
     #[serde(default)]
     run_id: Option<RunId>,
     #[serde(default)]
@@ -68,7 +69,7 @@ struct RunsQuery {
 /// Whose definitions. What is left out does not narrow.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct JobsQuery {
+pub(super) struct JobsQuery {
     #[serde(default)]
     job_id: Option<JobId>,
     #[serde(default)]
@@ -84,26 +85,7 @@ struct JobsQuery {
     wait_sec: Option<u64>,
 }
 
-const BAD_WATCH: &[ErrorCode] = &[ErrorCode::InvalidArgument, ErrorCode::NotFound];
-
-pub(super) fn routes() -> Vec<Route> {
-    vec![
-        Route::get("/api/v1/runs/watch", "run.watch", "Runs as they change, as server-sent events")
-            .events(runs)
-            .errors(BAD_WATCH),
-        Route::get("/api/v1/runs/{runId}/watch", "run.watchOne", "A run as it changes, until its end")
-            .events(run)
-            .errors(BAD_WATCH),
-        Route::get("/api/v1/jobs/watch", "job.watch", "Definitions of jobs as they change, as server-sent events")
-            .events(jobs)
-            .errors(BAD_WATCH),
-        Route::get("/api/v1/jobs/{jobId}/watch", "job.watchOne", "A job's definition as it changes")
-            .events(job)
-            .errors(BAD_WATCH),
-    ]
-}
-
-async fn runs(call: Call, query: RunsQuery) -> Answered {
+pub(super) async fn runs(call: Call, query: RunsQuery) -> Answered {
     let RunsQuery { run_id, job_id, tenant_id, labels, state, after, wait_sec } = query;
     let after = place(&call, after)?;
     let body = WatchRuns { run_id, job_id, tenant_id, labels, state, after };
@@ -111,20 +93,20 @@ async fn runs(call: Call, query: RunsQuery) -> Answered {
     send(call, watch, wait_sec)
 }
 
-async fn run(call: Call, query: OneQuery) -> Answered {
+pub(super) async fn run(call: Call, query: OneQuery) -> Answered {
     let (run_id, after) = (Some(call.run()?), place(&call, query.after)?);
     let watch = call.ops.run_watch(&call.caller, WatchRuns { run_id, after, ..WatchRuns::default() }).await?;
     send(call, watch, query.wait_sec)
 }
 
-async fn jobs(call: Call, query: JobsQuery) -> Answered {
+pub(super) async fn jobs(call: Call, query: JobsQuery) -> Answered {
     let JobsQuery { job_id, tenant_id, labels, after, wait_sec } = query;
     let after = place(&call, after)?;
     let watch = call.ops.job_watch(&call.caller, WatchJobs { job_id, tenant_id, labels, after }).await?;
     send(call, watch, wait_sec)
 }
 
-async fn job(call: Call, query: OneQuery) -> Answered {
+pub(super) async fn job(call: Call, query: OneQuery) -> Answered {
     let (job_id, after) = (Some(call.job()?), place(&call, query.after)?);
     let watch = call.ops.job_watch(&call.caller, WatchJobs { job_id, after, ..WatchJobs::default() }).await?;
     send(call, watch, query.wait_sec)

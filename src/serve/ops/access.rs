@@ -5,6 +5,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     job::JobSpec,
     limits::TENANT_CHARS,
+    operations::Least,
 };
 use campanile_security::auth::{Caller, Role};
 use std::fmt::Display;
@@ -28,6 +29,15 @@ pub(super) fn operator(who: &Caller) -> Answer<()> {
     match who.role {
         Role::Operator => Ok(()),
         Role::Tenant | Role::Executor | Role::Metrics => Err(forbidden("only an operator's credential may do this")),
+    }
+}
+
+/// Whether a credential is at least what the table asks for. Pages and executors have doors of their own, where this is not asked.
+pub(super) fn least(who: &Caller, least: Least) -> Answer<()> {
+    match least {
+        Least::Public => Ok(()),
+        Least::Tenant => caller(who),
+        Least::Operator | Least::Metrics | Least::Executor => operator(who),
     }
 }
 

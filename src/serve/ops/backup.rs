@@ -1,9 +1,12 @@
 //! A backup of the store of this node, while it runs.
 
-use super::{Answer, Operations, access, audit, invalid};
+use super::{Answer, Operations, access, dispatch::audit, invalid};
 use campanile_archive::days::{self, Day};
 use campanile_ports::StoreError;
-use campanile_schema::error::{ApiError, ErrorCode};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    operations::{Row, rows},
+};
 use campanile_security::auth::Caller;
 use campanile_store::embedded::EmbeddedStore;
 use std::{
@@ -64,22 +67,22 @@ enum What {
 impl Backup {
     /// Writes it; blocks for as long as it takes.
     pub fn write(self, out: &mut dyn Write) {
-        let (operation, written) = match self.what {
-            What::Everything => ("store.backup", self.source.backup(out, self.at_ms)),
-            What::History(time) => ("store.history", self.source.history(out, self.at_ms, time)),
+        let (row, written) = match self.what {
+            What::Everything => (rows::STORE_BACKUP, self.source.backup(out, self.at_ms)),
+            What::History(time) => (rows::STORE_HISTORY, self.source.history(out, self.at_ms, time)),
         };
         let done = written.map_err(|error| {
-            tracing::warn!(%error, operation, "it did not come to its end");
+            tracing::warn!(%error, operation = row.name, "it did not come to its end");
             ApiError::new(ErrorCode::NotReady, error.to_string())
         });
-        audit(&self.caller, operation, &"store", None, &done);
+        audit(&self.caller, row, row.noun(), None, &done);
     }
 }
 
 impl Operations {
     /// An archive of everything on this node, for operators.
     pub fn store_backup(&self, caller: &Caller) -> Answer<Backup> {
-        self.source(caller, |_| What::Everything)
+        self.source(caller, rows::STORE_BACKUP, |_| What::Everything)
     }
 
     /// Runs that ended on closed days, for operators. `from` and `to` are days such as 2026-02-01, both included.
@@ -88,14 +91,15 @@ impl Operations {
             text.map(|text| text.parse::<Day>().map_err(|why| invalid(format!("{field}: {why}")))).transpose()
         };
         let (from, to) = (day("from", from)?, day("to", to)?);
-        let history = self.source(caller, |now_ms| What::History(days::closed(from, to, now_ms)))?;
+        let of_days = |now_ms| What::History(days::closed(from, to, now_ms));
+        let history = self.source(caller, rows::STORE_HISTORY, of_days)?;
         // A run that was started again has left its day.
         self.scheduler.shown().await?;
         Ok(history)
     }
 
-    fn source(&self, caller: &Caller, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
-        access::operator(caller)?;
+    fn source(&self, caller: &Caller, row: &Row, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
+        access::least(caller, row.least)?;
         // Also says whether the node is ready.
         let at_ms = self.scheduler.now_ms()?;
         let Some(backups) = &self.backups else {

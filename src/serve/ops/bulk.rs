@@ -1,7 +1,14 @@
 //! Many jobs in one call, a line each: what one line gets does not depend on the others.
 
 use super::{Answer, Operations, access, invalid};
-use campanile_schema::{error::ApiError, error::ErrorCode, job::JobSpec, limits::KEY_BYTES, view::Created};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    job::JobSpec,
+    limits::KEY_BYTES,
+    operations::{JobCreate, rows},
+    rpc::calls::CreateCall,
+    view::Created,
+};
 use campanile_security::auth::Caller;
 use tokio::task::JoinSet;
 
@@ -11,7 +18,7 @@ const NUMBER_BYTES: usize = 8;
 impl Operations {
     /// Whether this caller may create in bulk, with this key.
     pub fn check_bulk(&self, caller: &Caller, key: Option<&str>) -> Answer<()> {
-        access::caller(caller)?;
+        access::least(caller, rows::JOB_CREATE_LINES.least)?;
         // A node that is not ready refuses the call and not each line.
         self.scheduler.now_ms()?;
         match key {
@@ -34,7 +41,7 @@ impl Operations {
     ) -> Vec<(u64, Answer<Created>)> {
         let (numbers, specs): (Vec<u64>, Vec<JobSpec>) = lines.into_iter().unzip();
         let answers = match key {
-            None => self.job_create_many(caller, specs).await.unwrap_or_else(|error| vec![Err(error); numbers.len()]),
+            None => self.create_many(caller, specs).await.unwrap_or_else(|error| vec![Err(error); numbers.len()]),
             Some(key) => self.create_keyed(caller, &numbers, specs, key).await,
         };
         numbers.into_iter().zip(answers).collect()
@@ -51,8 +58,9 @@ impl Operations {
         let mut answers: Vec<Answer<Created>> = numbers.iter().map(|_| gone()).collect();
         let mut creating = JoinSet::new();
         for (index, (number, spec)) in numbers.iter().zip(specs).enumerate() {
-            let (ops, caller, key) = (self.clone(), caller.clone(), format!("{key}/{number}"));
-            creating.spawn(async move { (index, ops.job_create(&caller, spec, Some(key)).await) });
+            let (ops, caller) = (self.clone(), caller.clone());
+            let call = CreateCall::new(format!("{key}/{number}"), spec);
+            creating.spawn(async move { (index, ops.call::<JobCreate>(&caller, call).await) });
         }
         while let Some(created) = creating.join_next().await {
             if let Ok((index, answer)) = created {

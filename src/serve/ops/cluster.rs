@@ -1,43 +1,57 @@
 //! The cluster: its nodes, shards, moves and what happened; for operators, at any node.
 
-use super::{Answer, Operations, access, audit, check_reason};
+use super::{Answer, Operations};
 use campanile_cluster::admin::{ClusterAdmin, alone};
 use campanile_schema::{
     cluster::{ClusterEventView, MemberView, PlanView, ShardFilter, ShardView},
     limits::CLUSTER_EVENTS,
+    operations::{ClusterCordon, ClusterEvents, ClusterMembers, ClusterPlan, ClusterShards, ClusterUncordon, Handle},
+    rpc::calls::{Listed, NoBody, NodeCall},
     view::ReasonBody,
 };
 use campanile_security::auth::Caller;
 
 impl Operations {
-    fn admin(&self, caller: &Caller) -> Answer<&ClusterAdmin> {
-        access::operator(caller)?;
+    fn admin(&self) -> Answer<&ClusterAdmin> {
         self.cluster.as_deref().ok_or_else(alone)
     }
+}
 
-    pub async fn cluster_members(&self, caller: &Caller) -> Answer<Vec<MemberView>> {
-        self.admin(caller)?.members(&self.scheduler)
+impl Handle<ClusterMembers> for Operations {
+    async fn handle(&self, _: &Caller, NoBody {}: NoBody) -> Answer<Listed<MemberView>> {
+        self.admin()?.members(&self.scheduler).map(|items| Listed { items })
     }
+}
 
-    pub async fn cluster_shards(&self, caller: &Caller, filter: ShardFilter) -> Answer<Vec<ShardView>> {
-        self.admin(caller)?.shards(&self.scheduler, filter.node.as_deref())
+impl Handle<ClusterShards> for Operations {
+    async fn handle(&self, _: &Caller, filter: ShardFilter) -> Answer<Listed<ShardView>> {
+        self.admin()?.shards(&self.scheduler, filter.node.as_deref()).map(|items| Listed { items })
     }
+}
 
-    pub async fn cluster_plan(&self, caller: &Caller) -> Answer<PlanView> {
-        self.admin(caller)?.plan(&self.scheduler)
+impl Handle<ClusterPlan> for Operations {
+    async fn handle(&self, _: &Caller, NoBody {}: NoBody) -> Answer<PlanView> {
+        self.admin()?.plan(&self.scheduler)
     }
+}
 
-    pub async fn cluster_events(&self, caller: &Caller) -> Answer<Vec<ClusterEventView>> {
-        Ok(self.admin(caller)?.events(CLUSTER_EVENTS))
+impl Handle<ClusterEvents> for Operations {
+    async fn handle(&self, _: &Caller, NoBody {}: NoBody) -> Answer<Listed<ClusterEventView>> {
+        Ok(Listed { items: self.admin()?.events(CLUSTER_EVENTS) })
     }
+}
 
-    /// The node keeps its shards and gets nothing new, or does again.
-    pub async fn cluster_cordon(&self, caller: &Caller, node: &str, cordoned: bool, body: ReasonBody) -> Answer<()> {
-        let admin = self.admin(caller)?;
-        check_reason(body.reason.as_deref())?;
-        let done = admin.cordon(node, cordoned).await;
-        let operation = if cordoned { "cluster.cordon" } else { "cluster.uncordon" };
-        audit(caller, operation, &node, body.reason.as_deref(), &done);
-        done
+/// The node keeps its shards and gets nothing new.
+impl Handle<ClusterCordon> for Operations {
+    async fn handle(&self, _: &Caller, request: NodeCall<ReasonBody>) -> Answer<NoBody> {
+        let (node, _) = request.parts()?;
+        self.admin()?.cordon(&node, true).await.map(|()| NoBody {})
+    }
+}
+
+impl Handle<ClusterUncordon> for Operations {
+    async fn handle(&self, _: &Caller, request: NodeCall<ReasonBody>) -> Answer<NoBody> {
+        let (node, _) = request.parts()?;
+        self.admin()?.cordon(&node, false).await.map(|()| NoBody {})
     }
 }

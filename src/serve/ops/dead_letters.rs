@@ -1,20 +1,20 @@
 //! Dead letters and failed runs of a tenant, and for operators of all tenants, one tenant after the other.
 
-use super::{Answer, Operations, access, audit, check_reason, invalid, paging};
+use super::{Answer, Operations, invalid, paging};
 use campanile_schema::{
-    ids::RunId,
+    operations::{DlqDiscard, DlqList, DlqRedrive, Handle, RunFailed},
+    rpc::calls::{NoBody, RunCall},
     view::{DeadLetterView, Page, ReasonBody, RunView, TenantPageBody},
 };
 use campanile_security::auth::Caller;
 use std::future::Future;
 
-impl Operations {
-    /// Newest first within a tenant.
-    pub async fn dlq_list(&self, caller: &Caller, body: TenantPageBody) -> Answer<Page<DeadLetterView>> {
-        let scope = access::scope(caller, body.tenant_id)?;
+/// Newest first within a tenant.
+impl Handle<DlqList> for Operations {
+    async fn handle(&self, _: &Caller, body: TenantPageBody) -> Answer<Page<DeadLetterView>> {
         let wanted = paging::wanted(body.page_token, body.page, body.page_size)?;
         let of_tenant = async |tenant: String, token, size| self.scheduler.dead_letters(&tenant, token, size).await;
-        match scope {
+        match body.tenant_id {
             Some(tenant) => paging::read(wanted, |token, size| of_tenant(tenant.clone(), token, size)).await,
             None => {
                 let tenants = self.tenant_names().await?;
@@ -22,13 +22,14 @@ impl Operations {
             }
         }
     }
+}
 
-    /// FAILED and TIMEOUT runs, newest first within a tenant.
-    pub async fn run_failed(&self, caller: &Caller, body: TenantPageBody) -> Answer<Page<RunView>> {
-        let scope = access::scope(caller, body.tenant_id)?;
+/// FAILED and TIMEOUT runs, newest first within a tenant.
+impl Handle<RunFailed> for Operations {
+    async fn handle(&self, _: &Caller, body: TenantPageBody) -> Answer<Page<RunView>> {
         let wanted = paging::wanted(body.page_token, body.page, body.page_size)?;
         let of_tenant = async |tenant: String, token, size| self.scheduler.failed_runs(&tenant, token, size).await;
-        match scope {
+        match body.tenant_id {
             Some(tenant) => paging::read(wanted, |token, size| of_tenant(tenant.clone(), token, size)).await,
             None => {
                 let tenants = self.tenant_names().await?;
@@ -36,20 +37,25 @@ impl Operations {
             }
         }
     }
+}
 
-    pub async fn dlq_redrive(&self, caller: &Caller, run: RunId, body: ReasonBody) -> Answer<RunView> {
-        self.run_again(caller, run, body, true).await
+/// As a retry, but it takes only dead letters.
+impl Handle<DlqRedrive> for Operations {
+    async fn handle(&self, _: &Caller, request: RunCall<ReasonBody>) -> Answer<RunView> {
+        let (run, body) = request.parts()?;
+        self.scheduler.retry_run(run, true, body.reason).await
     }
+}
 
-    /// Puts a dead letter away; the run stays in the history.
-    pub async fn dlq_discard(&self, caller: &Caller, run: RunId, body: ReasonBody) -> Answer<()> {
-        check_reason(body.reason.as_deref())?;
-        self.own_run(caller, run).await?;
-        let discarded = self.scheduler.discard_dead_letter(run, body.reason.clone()).await;
-        audit(caller, "dlq.discard", &run, body.reason.as_deref(), &discarded);
-        discarded
+/// Puts a dead letter away; the run stays in the history.
+impl Handle<DlqDiscard> for Operations {
+    async fn handle(&self, _: &Caller, request: RunCall<ReasonBody>) -> Answer<NoBody> {
+        let (run, body) = request.parts()?;
+        self.scheduler.discard_dead_letter(run, body.reason).await.map(|()| NoBody {})
     }
+}
 
+impl Operations {
     async fn tenant_names(&self) -> Answer<Vec<String>> {
         let mut names: Vec<String> =
             self.scheduler.tenants().await?.into_iter().map(|tenant| tenant.tenant_id).collect();

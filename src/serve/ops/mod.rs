@@ -1,9 +1,9 @@
-//! Every operation of callers, once: HTTP and RPC both end here, so that one place says who may do what and which
-//! bodies are refused before the actors see them.
+//! Every operation of callers, once: HTTP and RPC both call [`Operations::call`], which reads the table of operations
+//! ([`campanile_schema::operations`]), lets the caller in or not, and calls the operation's handler. Each handler is an
+//! implementation of `Handle` in one of the files here.
 //!
-//! The order is always the same: is it a caller's credential, does the thing belong to its tenant, is the body within
-//! the limits; then the scheduler is asked. A tenant's credential sees and touches only its tenant: a thing of another
-//! tenant that is named by its id does not exist for it (404), a body that names another tenant is refused (403).
+//! A tenant's credential sees and touches only its tenant: a thing of another tenant that is named by its id does not exist
+//! for it (404), a body that names another tenant is refused (403).
 //!
 //! Never here: decisions about jobs and runs (the core), names and defaults of a spec (the core), or transport.
 
@@ -13,6 +13,7 @@ mod backup;
 mod bulk;
 mod cluster;
 mod dead_letters;
+mod dispatch;
 mod files;
 mod jobs;
 mod labels;
@@ -33,7 +34,6 @@ use campanile_schema::{
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
     payload::Payload,
 };
-use campanile_security::auth::Caller;
 use parsing::Parsers;
 use std::sync::{Arc, Weak};
 
@@ -69,12 +69,6 @@ impl Operations {
 
 fn invalid(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::InvalidArgument, message)
-}
-
-/// One line of the audit log: who did what to what, why, and whether it was done.
-fn audit<T>(caller: &Caller, operation: &str, subject: &dyn std::fmt::Display, reason: Option<&str>, done: &Answer<T>) {
-    let outcome = done.as_ref().err().map_or("done", |error| error.code.as_str());
-    tracing::info!(target: "audit", caller = %caller.name, operation, %subject, reason, outcome);
 }
 
 fn check_reason(reason: Option<&str>) -> Answer<()> {

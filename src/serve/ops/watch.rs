@@ -2,7 +2,12 @@
 
 use super::{Answer, Operations, access, invalid, labels};
 use campanile_actors::changes::watch::Watch;
-use campanile_schema::watch::{WatchJobs, WatchRuns};
+use campanile_schema::{
+    operations::RunGet,
+    rpc::calls::RunCall,
+    view::RunGetBody,
+    watch::{WatchJobs, WatchRuns},
+};
 use campanile_security::auth::Caller;
 
 impl Operations {
@@ -23,7 +28,7 @@ impl Operations {
         let watch = self.scheduler.watch((&body).into(), body.after.as_deref()).await?;
         // A run that is not there would be waited for without end.
         if let Some(run) = body.run_id {
-            self.run_get(caller, run).await?;
+            self.call::<RunGet>(caller, RunCall::new(run, RunGetBody::default())).await?;
         }
         Ok(watch)
     }

@@ -19,6 +19,7 @@ use campanile_schema::{
         ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, EXECUTOR_ANNOUNCED, EXECUTOR_BATCH, EXECUTOR_NAMES, EXECUTOR_SLOTS_MAX,
         LABEL_BYTES, LEASE_MS, LOG_CHUNK_BYTES, NAME_CHARS, RPC_OUTBOX_FRAMES, STOP_GRACE_MAX_SEC, TENANT_CHARS,
     },
+    operations::{Least, OWN},
     rpc::{
         calls::NoBody,
         codec::Params,
@@ -33,16 +34,7 @@ use tokio::sync::mpsc;
 
 /// Whether a method is one of executors.
 pub(super) fn is_executors(method: &str) -> bool {
-    [
-        m::EXECUTOR_REGISTER,
-        m::EXECUTOR_CREDIT,
-        m::EXECUTOR_HEARTBEAT,
-        m::EXECUTOR_ANNOUNCE,
-        m::EXECUTOR_FINISH,
-        m::EXECUTOR_LOG,
-        m::EXECUTOR_DRAIN,
-    ]
-    .contains(&method)
+    OWN.iter().any(|row| row.least == Least::Executor && row.name == method)
 }
 
 /// The executor on one connection.

@@ -1,6 +1,7 @@
 //! The HTTP side of a real node in this process: every refusal, jobs and runs from birth to end, tenants apart, and the
 //! document against what is served.
 
+mod access;
 mod apply;
 mod bulk;
 mod connections;

@@ -1,6 +1,7 @@
 //! `docs/reference/operations.md`: every operation and its name in each interface. `UPDATE_GOLDEN=1` writes it.
 
-use super::table::{OPERATIONS, Operation, There};
+use super::table::{self, There, operations};
+use campanile_schema::operations::Row;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -79,20 +80,19 @@ fn name(there: There, before: &str) -> String {
     there.map_or_else(|why| format!("- ({why})"), |name| format!("`{before}{name}`"))
 }
 
-fn section(operation: &Operation, described: &BTreeMap<&str, Described<'_>>, text: &mut String) {
-    let of_http = operation.http.ok().map(|id| described.get(id).unwrap_or_else(|| panic!("HTTP has no {id}")));
-    let title = operation.http.or(operation.rpc).unwrap();
-    let summary = of_http.and_then(|of| of.value["summary"].as_str()).map(|summary| format!("{summary}.\n\n"));
-    write!(text, "\n### {title}\n\n{}| | |\n|---|---|\n", summary.unwrap_or_default()).unwrap();
+fn section(row: &Row, described: &BTreeMap<&str, Described<'_>>, text: &mut String) {
+    let of_http =
+        table::http(row).ok().map(|id| described.get(id.as_str()).unwrap_or_else(|| panic!("HTTP has no {id}")));
+    write!(text, "\n### {}\n\n{}.\n\n| | |\n|---|---|\n", row.name, row.summary()).unwrap();
     let http = match of_http {
         Some(of) => format!("`{} {}`", of.verb, of.path),
-        None => name(operation.http, ""),
+        None => name(table::http(row), ""),
     };
     let mut rows = vec![
         ("HTTP", http),
-        ("RPC", name(operation.rpc, "")),
-        ("command", name(operation.cli, "campanile ")),
-        ("Python", name(operation.python, "")),
+        ("RPC", name(table::rpc(row), "")),
+        ("command", name(table::cli(row), "campanile ")),
+        ("Python", name(table::python(row), "")),
     ];
     if let Some(of) = of_http {
         rows.push(("takes", takes(of.value).join("; ")));
@@ -109,17 +109,16 @@ fn every_operation_is_in_the_reference_with_its_names() {
     let document = campanile_serve::api::openapi_document();
     let described = described(&document);
     let mut text = HEAD.to_owned();
-    let noun = |operation: &Operation| operation.http.or(operation.rpc).unwrap().split('.').next().unwrap();
     let mut nouns: Vec<&str> = Vec::new();
-    for operation in OPERATIONS {
-        if !nouns.contains(&noun(operation)) {
-            nouns.push(noun(operation));
+    for row in operations() {
+        if !nouns.contains(&row.noun()) {
+            nouns.push(row.noun());
         }
     }
     for of in nouns {
         write!(text, "\n## {of}\n").unwrap();
-        for operation in OPERATIONS.iter().filter(|operation| noun(operation) == of) {
-            section(operation, &described, &mut text);
+        for row in operations().filter(|row| row.noun() == of) {
+            section(row, &described, &mut text);
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/operations.md");

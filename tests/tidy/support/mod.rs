@@ -6,6 +6,7 @@
 pub mod docs;
 pub mod manifests;
 pub mod sources;
+pub mod table;
 
 use std::{
     collections::BTreeMap,

@@ -87,7 +87,7 @@ fn is_test_file(path: &str) -> bool {
 }
 
 /// The lines of a file that only tests compile: all of a test file, otherwise what follows `#[cfg(test)] mod NAME {`.
-fn test_lines<'t>(path: &str, text: &'t str) -> Vec<(usize, &'t str)> {
+pub fn test_lines<'t>(path: &str, text: &'t str) -> Vec<(usize, &'t str)> {
     if is_test_file(path) {
         return numbered(text).collect();
     }

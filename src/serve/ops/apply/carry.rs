@@ -10,6 +10,8 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::JobId,
     limits::APPLY_IN_FLIGHT,
+    operations::{JobCreate, JobDelete, JobGet, JobPause, JobReplace, JobResume},
+    rpc::calls::{CreateCall, JobCall, NoBody},
     view::{ReasonBody, ReplaceBody},
 };
 use campanile_security::auth::Caller;
@@ -81,20 +83,21 @@ async fn job(ops: &Operations, caller: &Caller, item: &mut PlanItem, steps: Vec<
         };
         match step {
             Step::Create(spec) => {
-                let created = ops.job_create(caller, spec, None).await?;
+                let created = ops.call::<JobCreate>(caller, CreateCall { field: None, body: spec }).await?;
                 item.job_id = Some(created.job_id);
             }
             Step::Replace { version, spec } => {
                 let job = known(item)?;
                 let version = match version {
                     Some(version) => version,
-                    None => ops.job_get(caller, job).await?.version,
+                    None => ops.call::<JobGet>(caller, JobCall::new(job, NoBody {})).await?.version,
                 };
-                item.version = Some(ops.job_replace(caller, job, ReplaceBody::new(version, spec)).await?.version);
+                let call = JobCall::new(job, ReplaceBody::new(version, spec));
+                item.version = Some(ops.call::<JobReplace>(caller, call).await?.version);
             }
-            Step::Pause => drop(ops.job_pause(caller, known(item)?, reason()).await?),
-            Step::Resume => drop(ops.job_resume(caller, known(item)?, reason()).await?),
-            Step::Delete => ops.job_delete(caller, known(item)?, reason()).await?,
+            Step::Pause => drop(ops.call::<JobPause>(caller, JobCall::new(known(item)?, reason())).await?),
+            Step::Resume => drop(ops.call::<JobResume>(caller, JobCall::new(known(item)?, reason())).await?),
+            Step::Delete => drop(ops.call::<JobDelete>(caller, JobCall::new(known(item)?, reason())).await?),
         }
     }
     Ok(())

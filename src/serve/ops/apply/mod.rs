@@ -14,10 +14,11 @@ mod plan;
 pub use gather::Wanted;
 pub use plan::{Gone, Planned, Set};
 
-use super::{Answer, Operations, access, invalid};
+use super::{Answer, Operations, invalid};
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, PlanView},
     error::{ApiError, ErrorCode},
+    operations::{Handle, JobApply, JobPlan},
 };
 use campanile_security::auth::Caller;
 
@@ -29,14 +30,16 @@ pub const LABEL_FILE: &str = "apply.file";
 pub const LABEL_GONE: &str = "apply.gone";
 pub use campanile_jobfiles::LABELS;
 
-impl Operations {
-    /// What `job_apply` would do with the same body. Changes nothing.
-    pub async fn job_plan(&self, caller: &Caller, body: ApplyBody) -> Answer<PlanView> {
+/// What `job.apply` would do with the same body. Changes nothing.
+impl Handle<JobPlan> for Operations {
+    async fn handle(&self, caller: &Caller, body: ApplyBody) -> Answer<PlanView> {
         Ok(self.planned(caller, body).await?.view())
     }
+}
 
-    /// Brings the jobs to what their manifests say.
-    pub async fn job_apply(&self, caller: &Caller, body: ApplyBody) -> Answer<AppliedView> {
+/// Brings the jobs to what their manifests say.
+impl Handle<JobApply> for Operations {
+    async fn handle(&self, caller: &Caller, body: ApplyBody) -> Answer<AppliedView> {
         let plan_id = body.plan_id.clone();
         let planned = self.planned(caller, body).await?;
         if let Some(wanted) = plan_id
@@ -47,7 +50,9 @@ impl Operations {
         }
         self.carried_out(caller, planned).await
     }
+}
 
+impl Operations {
     /// Begun is carried on, whether or not the caller waits for the answer.
     pub async fn carried_out(&self, caller: &Caller, planned: Planned) -> Answer<AppliedView> {
         let (ops, caller) = (self.clone(), caller.clone());
@@ -56,7 +61,6 @@ impl Operations {
     }
 
     async fn planned(&self, caller: &Caller, body: ApplyBody) -> Answer<Planned> {
-        access::caller(caller)?;
         let who = caller.clone();
         let set = self.parsers.run(move |go_on| gather::gather(&who, body, &|| go_on.now())).await??;
         self.plan_of(caller, set).await

@@ -11,6 +11,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     job::{JobSpec, JobStatus, JobView, Trigger},
     limits::{APPLY_IN_FLIGHT, PAGE_SIZE_MAX},
+    operations::JobList,
     payload::Payload,
     stored::MASK,
     time::Timestamp,
@@ -136,7 +137,7 @@ async fn left_over(ops: &Operations, caller: &Caller, set: &Set) -> Answer<Vec<J
             page_size: Some(PAGE_SIZE_MAX),
             ..JobFilter::default()
         };
-        let page = ops.job_list(caller, filter).await?;
+        let page = ops.call::<JobList>(caller, filter).await?;
         found.extend(page.items.into_iter().filter(|view| view.status != JobStatus::Deleted));
         page_token = page.next_page_token;
         if page_token.is_none() {

@@ -1,0 +1,205 @@
+//! What operations take and give, in the forms that RPC has. HTTP has the same fields in path, headers, query and body, and
+//! puts them together here.
+
+use super::{Subject, forms};
+use crate::{
+    apply::{AppliedView, ApplyBody, PlanView},
+    cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
+    error::ApiError,
+    ids::{JobId, RunId},
+    job::{JobSpec, JobView},
+    rpc::{
+        calls::{Call, CallField, Items, Listed, NoBody},
+        hello::ItemResult,
+    },
+    view::{
+        ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
+        LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
+        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+    },
+};
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// What of a request stands in the path in HTTP.
+pub trait Parts {
+    fn job(&self) -> Result<JobId, ApiError>;
+    fn run(&self) -> Result<RunId, ApiError>;
+    fn tenant(&self) -> String;
+    fn node(&self) -> String;
+}
+
+/// What one request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About<'a> {
+    Job(JobId),
+    Run(RunId),
+    Tenant(&'a str),
+    Node(&'a str),
+    /// The things of a tenant that it may name.
+    Named,
+    Nothing,
+}
+
+/// What an operation takes.
+pub trait Request: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
+    /// What HTTP has in its query or body.
+    type Body: Body;
+    /// What every request of this kind is about.
+    const SUBJECT: Subject;
+    fn of<P: Parts>(parts: &P, body: Self::Body) -> Result<Self, ApiError>;
+    fn about(&self) -> About<'_>;
+    /// Why the caller does it.
+    fn reason(&self) -> Option<&str>;
+    /// The tenant that a list or a search is narrowed to.
+    fn named_tenant(&mut self) -> Option<&mut Option<String>>;
+}
+
+/// A request, or what of it does not stand in a path.
+pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
+    /// Whether it may name a tenant to narrow to.
+    const NAMED: bool = false;
+    fn reason(&self) -> Option<&str> {
+        None
+    }
+    fn named_tenant(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
+}
+
+impl<B: Body> Request for B {
+    type Body = B;
+    const SUBJECT: Subject = if B::NAMED { Subject::Named } else { Subject::Nothing };
+    fn of<P: Parts>(_: &P, body: B) -> Result<Self, ApiError> {
+        Ok(body)
+    }
+    fn about(&self) -> About<'_> {
+        if B::NAMED { About::Named } else { About::Nothing }
+    }
+    fn reason(&self) -> Option<&str> {
+        Body::reason(self)
+    }
+    fn named_tenant(&mut self) -> Option<&mut Option<String>> {
+        Body::named_tenant(self)
+    }
+}
+
+impl<F: CallField + 'static, B: Body> Request for Call<F, B> {
+    type Body = B;
+    const SUBJECT: Subject = F::SUBJECT;
+    fn of<P: Parts>(parts: &P, body: B) -> Result<Self, ApiError> {
+        Ok(Self { field: F::of_path(parts)?, body })
+    }
+    fn about(&self) -> About<'_> {
+        self.field.as_ref().map_or(About::Nothing, F::about)
+    }
+    fn reason(&self) -> Option<&str> {
+        self.body.reason()
+    }
+    fn named_tenant(&mut self) -> Option<&mut Option<String>> {
+        self.body.named_tenant()
+    }
+}
+
+macro_rules! bodies {
+    ($($plain:ty),+; reason $($reasoned:ty),+; narrowed $($narrowed:ty),+ $(,)?) => {
+        $(impl Body for $plain {})+
+        $(impl Body for $reasoned {
+            fn reason(&self) -> Option<&str> {
+                self.reason.as_deref()
+            }
+        })+
+        $(impl Body for $narrowed {
+            const NAMED: bool = true;
+            fn named_tenant(&mut self) -> Option<&mut Option<String>> {
+                Some(&mut self.tenant_id)
+            }
+        })+
+    };
+}
+bodies!(
+    NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
+    ShardFilter, TenantBody;
+    reason ReasonBody, TriggerBody, ConfirmBody;
+    narrowed FindBody, JobFilter, TenantPageBody,
+);
+
+/// What HTTP has in the query or the body of an operation. Nearly always the body itself; where HTTP differs on purpose, the
+/// type is in [`forms`].
+pub trait Form<B>: DeserializeOwned + JsonSchema + Send + 'static {
+    fn body(self) -> Result<B, ApiError>;
+}
+
+impl<B: Body> Form<B> for B {
+    fn body(self) -> Result<B, ApiError> {
+        Ok(self)
+    }
+}
+impl Form<FindBody> for forms::JobFindQuery {
+    fn body(self) -> Result<FindBody, ApiError> {
+        Ok(FindBody { name: self.name, tenant_id: self.tenant_id })
+    }
+}
+impl Form<TenantPageBody> for forms::RunFailedQuery {
+    fn body(self) -> Result<TenantPageBody, ApiError> {
+        self.checked()
+    }
+}
+impl Form<RunGetBody> for forms::RunGetQuery {
+    fn body(self) -> Result<RunGetBody, ApiError> {
+        Ok(RunGetBody { wait_ms: self.wait_sec.map(|seconds| seconds.saturating_mul(1000)) })
+    }
+}
+
+/// What an operation gives.
+pub trait Answer: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
+    /// Whose it is.
+    fn tenant(&self) -> Option<&str> {
+        None
+    }
+    /// Whether the change is kept, and some shards do not hold it yet.
+    fn is_outstanding(&self) -> bool {
+        false
+    }
+}
+
+macro_rules! answers {
+    ($($answer:ty),+ $(,)?) => { $(impl Answer for $answer {})+ };
+}
+answers!(
+    NoBody,
+    Created,
+    Listed<ItemResult<Created>>,
+    PlanView,
+    AppliedView,
+    Page<JobView>,
+    Page<RunView>,
+    LedgerView,
+    LogView,
+    Page<DeadLetterView>,
+    Preview,
+    TenantView,
+    Listed<TenantView>,
+    NodeView,
+    Gathered<ExecutorView>,
+    Gathered<PoolView>,
+    Listed<MemberView>,
+    Listed<ShardView>,
+    ClusterPlan,
+    Listed<ClusterEventView>,
+);
+impl Answer for JobView {
+    fn tenant(&self) -> Option<&str> {
+        Some(&self.spec.tenant_id)
+    }
+}
+impl Answer for RunView {
+    fn tenant(&self) -> Option<&str> {
+        Some(&self.tenant_id)
+    }
+}
+impl Answer for Spread {
+    fn is_outstanding(&self) -> bool {
+        !self.outstanding.is_empty()
+    }
+}

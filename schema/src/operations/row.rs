@@ -1,0 +1,256 @@
+//! What the table says of one operation.
+
+use crate::error::ErrorCode;
+
+/// Why an interface does not have an operation.
+pub type Reason = &'static str;
+
+/// One operation, or one message of a connection, in every interface.
+#[derive(Debug)]
+pub struct Row {
+    /// Its method in RPC, and its `operationId` in HTTP.
+    pub name: &'static str,
+    /// Its comment in the table.
+    pub doc: &'static str,
+    pub http: Result<Http, Reason>,
+    pub rpc: Result<(), Reason>,
+    /// Command and subcommand.
+    pub cli: Result<&'static str, Reason>,
+    pub python: Result<(), Reason>,
+    /// The least that a credential must be.
+    pub least: Least,
+    /// What its requests are about. Nothing in rows that are served in their own way.
+    pub subject: Subject,
+    pub tenant: Tenant,
+    pub audit: Audit,
+    pub effect: Effect,
+    /// Whether a key of the caller makes it safe to repeat: `Idempotency-Key` in HTTP, a field in RPC.
+    pub keyed: bool,
+    pub weight: Weight,
+    /// The codes that it refuses with, besides those that every operation can refuse with.
+    pub errors: &'static [ErrorCode],
+}
+
+impl Row {
+    /// What it does, in one line without a full stop.
+    pub fn summary(&self) -> &'static str {
+        self.doc.trim().trim_end_matches('.')
+    }
+
+    /// Its method of the Python client: `job_create_many` for `job.createMany`.
+    pub fn python_name(&self) -> Result<String, Reason> {
+        let lower = |c: char| match c {
+            '.' => "_".to_owned(),
+            c if c.is_ascii_uppercase() => format!("_{}", c.to_ascii_lowercase()),
+            c => c.to_string(),
+        };
+        self.python.map(|()| self.name.chars().map(lower).collect())
+    }
+
+    /// What it is about, for a line of the audit log of an operation about no single job, run, tenant or node.
+    pub fn noun(&self) -> &'static str {
+        self.name.split('.').next().unwrap_or_default()
+    }
+
+    /// Whether callers use it: operators and tenants.
+    pub fn is_of_callers(&self) -> bool {
+        match self.least {
+            Least::Tenant | Least::Operator => true,
+            Least::Public | Least::Metrics | Least::Executor => false,
+        }
+    }
+
+    /// Its path in HTTP about one job, run, tenant or node.
+    pub fn path_of(&self, named: impl std::fmt::Display) -> String {
+        let path = self.path();
+        match (path.split_once('{'), path.split_once('}')) {
+            (Some((before, _)), Some((_, after))) => format!("{before}{named}{after}"),
+            (None, _) | (_, None) => path.to_owned(),
+        }
+    }
+
+    /// Its path in HTTP; empty where HTTP does not have it.
+    pub const fn path(&self) -> &'static str {
+        match self.http {
+            Ok(http) => http.path,
+            Err(_) => "",
+        }
+    }
+}
+
+/// Who may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Least {
+    /// Everybody who reaches the port, without a credential.
+    Public,
+    /// Credentials for metrics, and operators; everybody if the configuration says so.
+    Metrics,
+    /// Executors, on a connection of their own.
+    Executor,
+    /// Tenants, and operators.
+    Tenant,
+    Operator,
+}
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Job,
+    Run,
+    Tenant,
+    Node,
+    /// The things of a tenant that it may name.
+    Named,
+    Nothing,
+}
+
+/// Where the tenant is compared with the caller's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tenant {
+    /// The dispatcher looks up the tenant of the job, run or tenant that the request is about, or narrows a list to the
+    /// caller's own, before the handler begins.
+    Before,
+    /// The dispatcher compares the tenant that the answer names. For reads, which so need no look-up of their own.
+    InAnswer,
+    /// The request has many subjects, or a definition that names its tenant: the handler checks each.
+    Each,
+    /// It is about no tenant.
+    Nothing,
+}
+
+/// Whether a call leaves a line in the audit log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audit {
+    /// The dispatcher writes it, when the handler has ended.
+    Line,
+    /// The handler writes it, because the work goes on behind the answer.
+    Own,
+    No,
+}
+
+/// Whether a call may arrive twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It changes nothing.
+    Read,
+    /// A change that is safe to repeat only if it is keyed and carries its key.
+    Once,
+}
+
+/// How much of a connection's room a call takes besides its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    One,
+    /// Its answer can be large.
+    List,
+}
+
+/// Methods of HTTP that are in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+impl Verb {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Where HTTP has what path and headers do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    Query,
+    Body,
+    /// An empty body counts as `{}`.
+    OptionalBody,
+    /// A body with a job's definition. A tenant's caller who wrote another tenant's name is refused, the form's default too.
+    Definition,
+}
+
+/// A good answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    Json,
+    /// No body.
+    Nothing,
+    /// A change of every shard: no body when all hold it, 202 with those that do not yet.
+    Spread,
+}
+
+/// Routes that the HTTP side answers by itself, each in its own way. It matches over them, so that none can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnRoute {
+    JobCreateLines,
+    JobWatch,
+    JobWatchOne,
+    RunLog,
+    RunWatch,
+    RunWatchOne,
+    StoreBackup,
+    StoreHistory,
+    Root,
+    Errors,
+    Healthz,
+    Readyz,
+    Metrics,
+    Openapi,
+    JobSchema,
+}
+
+/// An operation in HTTP.
+#[derive(Clone, Copy, Debug)]
+pub struct Http {
+    pub verb: Verb,
+    pub path: &'static str,
+    /// Of a good answer.
+    pub status: u16,
+    pub takes: Takes,
+    pub gives: Gives,
+    /// None: answered by the handler that RPC has too.
+    pub own: Option<OwnRoute>,
+}
+
+impl Http {
+    const fn new(verb: Verb, path: &'static str, takes: Takes) -> Self {
+        Self { verb, path, status: 200, takes, gives: Gives::Json, own: None }
+    }
+    pub const fn get(path: &'static str) -> Self {
+        Self::new(Verb::Get, path, Takes::Query)
+    }
+    pub const fn post(path: &'static str) -> Self {
+        Self::new(Verb::Post, path, Takes::Body)
+    }
+    pub const fn put(path: &'static str) -> Self {
+        Self::new(Verb::Put, path, Takes::Body)
+    }
+    pub const fn delete(path: &'static str) -> Self {
+        Self::new(Verb::Delete, path, Takes::Query)
+    }
+    pub const fn takes(self, takes: Takes) -> Self {
+        Self { takes, ..self }
+    }
+    pub const fn optional_body(self) -> Self {
+        self.takes(Takes::OptionalBody)
+    }
+    pub const fn created(self) -> Self {
+        Self { status: 201, ..self }
+    }
+    pub const fn nothing(self) -> Self {
+        Self { status: 204, gives: Gives::Nothing, ..self }
+    }
+    pub const fn spread(self) -> Self {
+        Self { status: 204, gives: Gives::Spread, ..self }
+    }
+    pub const fn own(self, route: OwnRoute) -> Self {
+        Self { own: Some(route), ..self }
+    }
+}
