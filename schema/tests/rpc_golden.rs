@@ -1,5 +1,5 @@
 //! What goes over the wire, byte for byte. A change of a message shows as a diff in `golden/rpc`, and the examples of
-//! `docs/rpc.md` are those files. After a wanted change: `CAMPANILE_GOLDEN=write cargo test -p campanile-schema --test rpc_golden`.
+//! `docs/rpc.md` are those files. After a wanted change: `UPDATE_GOLDEN=1 cargo test -p campanile-schema --test rpc_golden`.
 #![allow(clippy::unwrap_used)]
 
 mod diagnostic;
@@ -401,7 +401,7 @@ fn messages_are_as_they_were() {
     operators::of_watches(&mut golden);
     operators::of_clusters(&mut golden);
     operators::of_errors(&mut golden);
-    let write = std::env::var("CAMPANILE_GOLDEN").is_ok_and(|v| v == "write");
+    let write = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut files: Vec<String> = Vec::new();
     for (name, bytes) in &golden.0 {
         let path = folder().join(format!("{name}.txt"));

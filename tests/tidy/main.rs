@@ -162,7 +162,11 @@ fn one_table_names_routes_and_methods() {
     ] {
         sees(routes_stand_in_the_table, &[table, ("src/a.rs", defect)], &[table, ("src/a.rs", sound)]);
     }
-    sees(routes_stand_in_the_table, &[("src/api/examples.rs", "")], &[table, ("tests/a.rs", "get(\"/api/v1/jobs\")")]);
+    sees(
+        routes_stand_in_the_table,
+        &[("src/serve/api/examples.rs", "")],
+        &[table, ("tests/a.rs", "get(\"/api/v1/jobs\")")],
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! that serves them answers each in its own way (streams, pages, and the messages of executors).
 //!
 //! Files: `row` the columns; `request` what operations take and give; `forms` queries of HTTP that differ; `table` the
-//! operations; `own` the rest. To add an operation: its row, its `Handle`, and its example in `src/api/examples.rs`.
+//! operations; `own` the rest. To add an operation: its row, its `Handle`, and its example in `src/serve/api/examples.rs`.
 //!
 //! Never here: how anything is done, and nothing of a server.
 
