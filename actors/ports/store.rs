@@ -206,7 +206,8 @@ pub trait Views: Send + Sync + 'static {
     fn job_runs(&self, job: JobId, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
     /// The run of a caller's key.
     fn find_key(&self, job: JobId, key: &str) -> PortFuture<'_, Option<RunId>>;
-    /// Intervals that touch `(from, to]`, oldest first.
+    /// Intervals that touch `(from, to]`, oldest first, `limit` at most. A caller that wants to know whether there are more asks for one
+    /// more than it needs.
     fn ledger(&self, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> PortFuture<'_, Vec<LedgerRow>>;
     /// Dead letters of a tenant, newest first.
     fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;

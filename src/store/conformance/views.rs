@@ -121,6 +121,16 @@ every_store! {
         assert_eq!(wait(store.ledger(JOB, 150, 160, 9)).unwrap(), [ledger(4, 100, 200)], "{on}");
     }
 
+    fn the_ledger_gives_one_interval_more_than_the_largest_page(store: &dyn Views, on: &str) {
+        // By the one more that it asks for, the caller knows that there is another page.
+        let asked = limits::PAGE_SIZE_MAX + 1;
+        let rows = (0..asked as i64 + 1).map(|n| Row::Ledger(ledger(4, n, n + 1))).collect();
+        apply(store, 1, rows);
+        let told = wait(store.ledger(JOB, 0, i64::MAX, asked)).unwrap();
+        assert_eq!(told.len(), asked, "{on}");
+        assert_eq!(told.last().map(|row| row.to_ms), Some(asked as i64), "{on}");
+    }
+
     fn what_a_schedule_fired_and_what_else_ran_stand_in_one_list_and_one_ledger(store: &dyn Views, on: &str) {
         const DAY: i64 = 86_400_000;
         let skipped = |from, to| Row::Ledger(ledger(4, from, to));

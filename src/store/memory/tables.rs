@@ -163,7 +163,7 @@ impl Tables for MemoryTables {
         let first = (job, from_ms.saturating_add(1), i64::MIN);
         let rows = maps.ledger.range(first..=(job, i64::MAX, i64::MAX)).map(|(_, row)| row);
         let touching = rows.take_while(|row| row.from_ms < to_ms);
-        Ok(touching.take(limit.min(limits::PAGE_SIZE_MAX)).cloned().collect())
+        Ok(touching.take(limit).cloned().collect())
     }
 
     fn tenant_runs(

@@ -10,10 +10,7 @@ use super::{
 };
 use crate::tables::fired;
 use campanile_ports::{LedgerRow, RunPage, StoreError};
-use campanile_schema::{
-    ids::{JobId, RunId},
-    limits,
-};
+use campanile_schema::ids::{JobId, RunId};
 use futures_util::future::try_join_all;
 use std::collections::VecDeque;
 
@@ -202,7 +199,6 @@ pub async fn ledger(
     to_ms: i64,
     limit: usize,
 ) -> Result<Vec<LedgerRow>, StoreError> {
-    let limit = limit.min(limits::PAGE_SIZE_MAX);
     let part = |table| intervals(core, job, table, (from_ms, to_ms), limit);
     let (fires, others) = tokio::try_join!(part(Table::Fires), part(Table::Others))?;
     let mut all = [fires, others].concat();

@@ -95,7 +95,7 @@ pub fn ledger(db: &Db, job: JobId, from_ms: i64, to_ms: i64, limit: usize) -> Re
     // In the order of keys: of those with one end the shortest first.
     let order = |a: &LedgerRow, b: &LedgerRow| a.to_ms.cmp(&b.to_ms).then(b.from_ms.cmp(&a.from_ms));
     Merged::new(fires, others, order)
-        .take(limit.min(limits::PAGE_SIZE_MAX))
+        .take(limit)
         .take_while(|row| row.as_ref().map_or(true, |row| row.from_ms < to_ms))
         .collect()
 }
