@@ -315,8 +315,9 @@ async def test_a_killed_node_comes_back_and_the_run_ends_once(own_node: Node) ->
         running_over = await trigger(client, pool)
         await handle.wait_until(lambda status: status.running == 1)
         own_node.kill()
-        own_node.start()
+        # Before the start, which blocks this loop: the executor may be registered again by its end.
         await handle.wait_until(lambda status: status.registered == 0)
+        own_node.start()
         await handle.ready()
         # What an announcement leaves out is lost some 2 s after the restart: it must not be.
         until = time.monotonic() + 4
