@@ -112,7 +112,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test foreign-schedules test-shipped test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test foreign-schedules shipped test-shipped test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
@@ -138,20 +138,25 @@ test: ## Format, clippy and every test, with short forms of powercut, kill9, cha
 	export CARGO="$(CARGO)" TESTED="$(TESTED)" NODE="$(NODE)" POWERCUT_SEEDS=$(SHORT_SEEDS) SHORT_FOREIGN_CASES=$(SHORT_FOREIGN_CASES) SHORT_KILLS=$(SHORT_KILLS)
 	exec python3 tests/run_all.py
 
-# What is compiled beside the tests has a directory of its own, so that neither waits for the other.
-SIDE := target/side
-# As a release has it: without the feature `faults`, without the assertions and overflow checks of the dev profile. It is not optimised:
-# a release build takes 19 minutes of CPU.
-AS_SHIPPED := $(foreach set,opt-level=0 debug=false debug-assertions=false overflow-checks=false,--config profile.dev.$(set))
+# Our crates as a release has them: without the feature `faults`, without the assertions and overflow checks of the dev profile. What
+# they depend on is taken from the tests' build. They are not optimised: a release build takes 19 minutes of CPU.
+OURS := $(foreach crate,schema core ports actors client security store archive cluster actions jobfiles serve,campanile-$(crate)) campanile
+AS_SHIPPED := $(foreach crate,$(OURS),$(foreach set,opt-level=0 debug-assertions=false overflow-checks=false,--config profile.dev.package.$(crate).$(set)))
+SHIPPED := target/shipped/campanile
+
+shipped: ## Builds target/shipped/campanile, a program without fault hooks; the next build for tests puts theirs in target/debug again
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	$(CARGO) build --workspace --bin campanile $(AS_SHIPPED)
+	mkdir -p $(dir $(SHIPPED)); cp -f $(NODE) $(SHIPPED)
 
 test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tokens, a real executor, kill -9, checks (CAMPANILE_BIN: any program)
 	@$(need)
 	need $(PYTHON_NEEDS) $(SHIPPED_NEEDS)
 	if [ -z "$${CAMPANILE_BIN:-}" ]; then
-		need $(BUILD_NEEDS)
-		$(rust)
-		$(CARGO) build --workspace --bin campanile --target-dir $(SIDE) $(AS_SHIPPED)
-		export CAMPANILE_BIN=$(SIDE)/debug/campanile
+		make shipped
+		export CAMPANILE_BIN=$(SHIPPED)
 	fi
 	python3 tests/shipped/shipped.py "$$CAMPANILE_BIN"
 

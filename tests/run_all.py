@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs every part of `make test` and prints one summary.
 
-Most parts wait more than they compute, so each phase below runs several lanes side by side, and the parts of a lane one after the other.
-What is only compiled and checked (SIDE) goes on beside all phases, with processor time that nothing else wants. Each part writes
+What compiles comes first, one part after the other in one directory, so that nothing is compiled twice. Most of the other parts wait more
+than they compute, so each phase below runs several lanes side by side, and the parts of a lane one after the other. Each part writes
 `target/test/NAME.log` and prints it when it has ended. The exit code is 1 when a part failed.
 
 The Makefile sets CARGO, TESTED (arguments of cargo), NODE (the program with fault hooks) and the sizes of the short forms.
@@ -16,12 +16,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 LOGS = Path("target/test")
 CHAOS_NODE = Path("target/chaos-node/campanile")
+# As the Makefile names it.
+SHIPPED = "target/shipped/campanile"
 # Closing lines of test runners and verdicts of the checkers.
 CLOSING = re.compile(
     r"^(test result: |error: test failed|test .* \.\.\. FAILED$|VERDICT: |(GREEN|RED|SKIPPED) |(FAILED|ERROR) .*\.py"
@@ -38,11 +39,6 @@ class Part(NamedTuple):
 
 
 Lane = list[Part]
-# Both compile in a directory of their own, so that nobody waits for them.
-SIDE: Lane = [
-    Part("format and clippy", "CARGO_TARGET_DIR=target/side make lint"),
-    Part("a program without fault hooks", "make test-shipped"),
-]
 
 
 def setting(name: str) -> str:
@@ -55,7 +51,10 @@ def phases() -> list[list[Lane]]:
     schedules = Part("schedules of other systems", f"make foreign-schedules FOREIGN_CASES={setting('SHORT_FOREIGN_CASES')}")
     kills = f"make kill9 KILLS={setting('SHORT_KILLS')} KILL_JOBS=4000 KILL_RATE=400"
     return [
-        [[Part("tests", f"python3 tests/side_by_side.py 2 {cargo} {tested}")]],
+        [
+            [Part("tests", f"python3 tests/side_by_side.py 2 {cargo} {tested}")],
+            [Part("a program without fault hooks", f"CAMPANILE_BIN={SHIPPED} make test-shipped")],
+        ],
         [
             # It has a copy of the program, because others build theirs meanwhile.
             [Part("chaos (short form)", f"make chaos-short NODE={CHAOS_NODE}")],
@@ -81,13 +80,6 @@ def phases() -> list[list[Lane]]:
     ]
 
 
-def idle() -> list[str]:
-    """In front of a command that gets only what nothing else wants; where that is not allowed, the lowest priority must do."""
-    if shutil.which("chrt") and subprocess.run(["chrt", "--idle", "0", "true"], stderr=subprocess.DEVNULL).returncode == 0:
-        return ["chrt", "--idle", "0"]
-    return ["nice", "-n", "19"]
-
-
 class Runner:
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -96,7 +88,7 @@ class Runner:
         self.running: set[subprocess.Popen[bytes]] = set()
         self.stopped = False
 
-    def part(self, part: Part, before: Sequence[str] = ()) -> bool:
+    def part(self, part: Part) -> bool:
         with self.lock:
             if self.stopped:
                 return False
@@ -104,7 +96,7 @@ class Runner:
         log = LOGS / (re.sub(r"[^a-z0-9]+", "-", part.name.lower()).strip("-") + ".log")
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [*before, "bash", "-c", part.command], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                ["bash", "-c", part.command], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
             with self.lock:
@@ -121,12 +113,12 @@ class Runner:
             sys.stdout.flush()
         return code == 0
 
-    def lane(self, lane: Lane, before: Sequence[str] = ()) -> None:
+    def lane(self, lane: Lane) -> None:
         for part in lane:
-            self.part(part, before)
+            self.part(part)
 
-    def start(self, lane: Lane, before: Sequence[str] = ()) -> threading.Thread:
-        thread = threading.Thread(target=self.lane, args=(lane, before))
+    def start(self, lane: Lane) -> threading.Thread:
+        thread = threading.Thread(target=self.lane, args=(lane,))
         thread.start()
         return thread
 
@@ -164,9 +156,14 @@ def main() -> int:
     runner = Runner()
     signal.signal(signal.SIGTERM, runner.stop)
     signal.signal(signal.SIGINT, runner.stop)
-    side = runner.start(SIDE, idle())
     try:
-        if not runner.part(Part("build", f"{setting('CARGO')} build {setting('TESTED')} --bins --tests")):
+        build = Part("build", f"{setting('CARGO')} build {setting('TESTED')} --bins --tests")
+        if not runner.part(build):
+            return 1
+        runner.part(Part("format and clippy", "make lint"))
+        runner.part(Part("build without fault hooks", "make shipped"))
+        # The program with fault hooks again, which the build before has replaced.
+        if not runner.part(build._replace(name="build again")):
             return 1
         # Two parts need the server; it is fetched once.
         if not runner.part(Part("Apache Cassandra", "deploy/cassandra/cassandra.sh prepare")):
@@ -177,7 +174,6 @@ def main() -> int:
             for thread in [runner.start(lane) for lane in lanes]:
                 thread.join()
     finally:
-        side.join()
         summary(runner)
     return 1 if runner.failed else 0
 
