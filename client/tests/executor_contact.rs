@@ -9,7 +9,7 @@ use campanile_client::{
     schema::{
         ids::{RunId, Token},
         job::OnLostContact,
-        limits::{CREDIT_MS, FINISH_GATHER_MS, LEASE_MS, LOG_UNSENT_BYTES, lost_contact_ms},
+        limits::{FINISH_GATHER_MS, LOG_UNSENT_BYTES},
         record::AttemptState,
         rpc::{
             executor::{Announced, FinishOutcome, Held, LogChunk},
@@ -46,14 +46,15 @@ fn start(node: &FakeNode, gate: &Arc<Semaphore>) -> ExecutorHandle {
 }
 
 #[tokio::test]
-async fn credit_comes_again_well_before_it_is_void() {
+async fn credit_comes_again_unasked() {
     let node = FakeNode::start().await;
     let _executor = start(&node, &Arc::new(Semaphore::new(0)));
     let mut link = node.executor(3).await;
     let mut last = link.credit.clone().unwrap().stamp_ms;
+    // How soon is tested with given times in `upstream.rs`: here a busy machine may be late.
     for _ in 0..3 {
         let credit = link.credit().await;
-        assert!(credit.stamp_ms - last <= CREDIT_MS as u64 / 2, "{} ms", credit.stamp_ms - last);
+        assert!(credit.stamp_ms > last, "a new one, and not the old one again");
         assert_eq!(credit.slots, 4);
         last = credit.stamp_ms;
     }
@@ -134,7 +135,7 @@ async fn a_new_epoch_is_told_what_is_held() {
 }
 
 #[tokio::test]
-async fn bodies_that_must_not_outlive_their_lease_stop_in_time() {
+async fn bodies_that_must_not_outlive_their_lease_stop_while_the_node_is_silent() {
     let node = FakeNode::start().await;
     let executor = start(&node, &Arc::new(Semaphore::new(0)));
     let mut link = node.executor(3).await;
@@ -142,12 +143,9 @@ async fn bodies_that_must_not_outlive_their_lease_stop_in_time() {
     must_stop.on_lost_contact = OnLostContact::Stop;
     link.assign(vec![must_stop, assignment(2, 1, "wait")]).await;
     within(executor.wait_until(|status| status.running == 2)).await.unwrap();
-    // From now on the node hears nothing and says nothing, and refuses no connection either.
-    let silent = Instant::now();
+    // From now on the node hears nothing and says nothing, and refuses no connection either. After how long it must be is tested with given
+    // times in `upstream.rs`: here a busy machine may be late.
     within(executor.wait_until(|status| status.running == 1)).await.unwrap();
-    let took = silent.elapsed().as_millis() as u64;
-    assert!(took >= lost_contact_ms(50) - 2_500, "stopped after {took} ms");
-    assert!(took < LEASE_MS as u64, "stopped after {took} ms, later than the lease");
     drop(link);
     let mut link = loop {
         // Connections that were begun while it was silent are given up by now.

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fake_node import CLUSTER, FakeNode, assignment
+from nodes import PATIENCE_SEC
 
 from campanile import Context, Executor, ExecutorHandle, JobError, Json, StopReason
 from campanile.clock import boot_ms
@@ -51,7 +52,7 @@ class Bodies:
 
 
 async def running(handle: ExecutorHandle, count: int) -> None:
-    status = await asyncio.wait_for(handle.wait_until(lambda s: s.running == count), 20)
+    status = await asyncio.wait_for(handle.wait_until(lambda s: s.running == count), PATIENCE_SEC)
     assert status.running == count
 
 
@@ -61,8 +62,9 @@ async def refused(link: Any, outcome: str = "d") -> Any:
     return ended["c"]
 
 
-async def test_it_registers_and_gives_credit_well_before_it_is_void(fake: FakeNode) -> None:
+async def test_it_registers_and_gives_credit_again_and_again(fake: FakeNode) -> None:
     bodies = Bodies(fake)
+    began_ms = boot_ms()
     handle = bodies.executor.start()
     link = await fake.accept()
     ident, register = await link.request("executor.register")
@@ -84,9 +86,9 @@ async def test_it_registers_and_gives_credit_well_before_it_is_void(fake: FakeNo
     link.answer(ident, {"clusterId": CLUSTER, "epochs": []})
     stamps = [(await link.next("executor.credit")).params["stampMs"] for _ in range(4)]
     assert link.credit == {"stampMs": stamps[-1], "slots": 4, "received": 0, "load": 0.0}
-    for earlier, later in itertools.pairwise(stamps):
-        assert later - earlier <= 1000
-    assert abs(boot_ms() - stamps[-1]) < 1000
+    # How soon is tested with given times, in `test_executor_upstream.py`: here a busy machine may be late.
+    for earlier, later in itertools.pairwise([began_ms, *stamps, boot_ms()]):
+        assert earlier <= later
     await handle.kill()
 
 
@@ -277,7 +279,7 @@ async def test_a_thread_keeps_its_slot_until_it_returns(fake: FakeNode) -> None:
     handle = executor.start()
     link = await fake.executor()
     link.assign(assignment(1, 1, "deaf", to=0))
-    assert await asyncio.to_thread(told.wait, 20)
+    assert await asyncio.to_thread(told.wait, PATIENCE_SEC)
     link.assign(assignment(2, 1, "deaf"))
     assert await refused(link) == failure.NO_SLOT
     await running(handle, 1)
@@ -291,7 +293,9 @@ async def test_a_thread_keeps_its_slot_until_it_returns(fake: FakeNode) -> None:
     await handle.kill()
 
 
-async def test_bodies_that_must_not_outlive_their_lease_stop_in_time(fake: FakeNode, limit: SetLimit) -> None:
+async def test_bodies_that_must_not_outlive_their_lease_stop_while_the_node_is_silent(
+    fake: FakeNode, limit: SetLimit
+) -> None:
     """The real limits, five times faster."""
     limit("LEASE_MS", 2_000)
     limit("STOP_MARGIN_MS", 100)
@@ -300,12 +304,9 @@ async def test_bodies_that_must_not_outlive_their_lease_stop_in_time(fake: FakeN
     link = await fake.executor()
     link.assign(assignment(1, 1, "wait", lc=1), assignment(2, 1, "wait"))
     await running(handle, 2)
-    # From now on the node hears nothing and says nothing.
-    begun = asyncio.get_running_loop().time()
+    # From now on the node hears nothing and says nothing. After how long it must be is tested with given times, in
+    # `test_executor_upstream.py`: here a busy machine may be late.
     await running(handle, 1)
-    took = asyncio.get_running_loop().time() - begun
-    # Not below 2 s, the lease of this scale: a machine under load is late, and a body that is not stopped runs for ever.
-    assert 1.0 <= took < 5.0, "after the last sign of contact"
     link.close()
     link = await fake.executor()
     [ended] = await _finish_after_logs(link)
@@ -325,7 +326,6 @@ async def test_a_node_that_leaves_heartbeats_unanswered_is_connected_anew(fake: 
 
 
 async def test_an_answered_heartbeat_keeps_the_connection(fake: FakeNode, limit: SetLimit) -> None:
-    limit("HEARTBEAT_ANSWER_MS", 1_000)
     limit("HEARTBEAT_MS", 50)
     handle = Bodies(fake).executor.start()
     link = await fake.executor()

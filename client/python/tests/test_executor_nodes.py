@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from fake_node import FakeNode, assignment
+from nodes import PATIENCE_SEC
 
 from campanile import Context, Executor, ExecutorHandle, Json
 from campanile.executor.assignment import SUCCESS
@@ -34,7 +35,7 @@ def start(address: str, gate: asyncio.Semaphore, slots: int = 4) -> ExecutorHand
 
 
 async def registered(handle: ExecutorHandle, count: int) -> None:
-    status = await asyncio.wait_for(handle.wait_until(lambda s: s.registered == count), 20)
+    status = await asyncio.wait_for(handle.wait_until(lambda s: s.registered == count), PATIENCE_SEC)
     assert status.registered == count
 
 
@@ -49,14 +50,14 @@ async def test_it_connects_to_nodes_that_it_is_told_of_and_lets_go_of_those_that
     await registered(handle, 2)
     assert handle.status.last_error is None, "nobody was connected to twice"
     second.assign(assignment(1, 1, "wait", e=4))
-    await asyncio.wait_for(handle.wait_until(lambda s: s.running == 1), 20)
+    await asyncio.wait_for(handle.wait_until(lambda s: s.running == 1), PATIENCE_SEC)
 
     # It leaves, and what came over its connection is told to the other one.
     first.tell_of(n1=one.address)
     await two.stop()
     gate.release()
     await registered(handle, 1)
-    [ended] = await asyncio.wait_for(first.finish("d"), 20)
+    [ended] = await asyncio.wait_for(first.finish("d"), PATIENCE_SEC)
     assert (ended["r"], ended["s"]) == (1, SUCCESS)
 
     # The next one takes its place.

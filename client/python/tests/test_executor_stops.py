@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from fake_node import FakeNode, assignment
+from nodes import PATIENCE_SEC
 
 from campanile import Context, Executor, ExecutorHandle, Json, StopReason, limits
 from campanile.executor.assignment import Assignment
@@ -14,7 +15,7 @@ from campanile.executor.log import AttemptLog, LogBudget
 
 
 async def running(handle: ExecutorHandle, count: int) -> None:
-    await asyncio.wait_for(handle.wait_until(lambda s: s.running == count), 20)
+    await asyncio.wait_for(handle.wait_until(lambda s: s.running == count), PATIENCE_SEC)
 
 
 def test_deadlines_of_bodies_that_have_ended_are_not_kept() -> None:

@@ -20,7 +20,7 @@ use crate::clock::boot_ms;
 use campanile_schema::{
     error::ApiError,
     job::Action,
-    limits::{DRAIN_FLUSH_MS, EXECUTOR_BATCH, EXECUTOR_EVENTS, lost_contact_ms},
+    limits::{DRAIN_FLUSH_MS, EXECUTOR_BATCH, EXECUTOR_EVENTS},
     record::AttemptState,
     rpc::{
         codec::from_map,
@@ -329,12 +329,12 @@ impl Session {
         let now_ms = boot_ms();
         self.attempts.expire(now_ms);
         let running = self.attempts.running() as u32;
-        let lost_contact_ms = lost_contact_ms(self.config.grace.as_millis() as u64);
+        let grace_ms = self.config.grace.as_millis() as u64;
         self.rehome(now_ms);
         self.follow(now_ms);
         for link in 0..self.upstreams.len() {
             self.upstreams[link].tick(running, now_ms);
-            if self.upstreams[link].out_of_contact_ms(now_ms).is_some_and(|silent| silent > lost_contact_ms) {
+            if self.upstreams[link].is_out_of_contact(grace_ms, now_ms) {
                 self.attempts.stop_out_of_contact(link, now_ms);
             }
             if self.upstreams[link].credit_is_due(now_ms) {
@@ -347,7 +347,7 @@ impl Session {
         {
             self.forced = true;
             self.attempts.stop_all(StopReason::Shutdown, now_ms);
-            self.draining_until_ms = Some(now_ms + self.config.grace.as_millis() as u64 + DRAIN_FLUSH_MS);
+            self.draining_until_ms = Some(now_ms + grace_ms + DRAIN_FLUSH_MS);
         }
     }
 

@@ -4,6 +4,7 @@ use super::{attempts::Key, link::Outlet};
 use campanile_schema::{
     limits::{
         CREDIT_AGAIN_MS, EXECUTOR_FINISHES_IN_FLIGHT, EXECUTOR_LOGS_IN_FLIGHT, HEARTBEAT_ANSWER_MS, HEARTBEAT_MS,
+        lost_contact_ms,
     },
     rpc::{
         encode,
@@ -241,15 +242,17 @@ impl Upstream {
         }
     }
 
-    /// How long the node cannot be shown to have heard us; None when it never did.
-    pub(super) fn out_of_contact_ms(&self, now_ms: u64) -> Option<u64> {
-        self.contact_ms.map(|contact| now_ms.saturating_sub(contact))
+    /// For so long the node cannot be shown to have heard us that bodies which must not outlive their lease must be told to stop, so that they
+    /// have ended by then; they have so long to end.
+    pub(super) fn is_out_of_contact(&self, grace_ms: u64, now_ms: u64) -> bool {
+        self.contact_ms.is_some_and(|contact| now_ms.saturating_sub(contact) > lost_contact_ms(grace_ms))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use campanile_schema::limits::{CREDIT_MS, LEASE_MS, STOP_GRACE_MAX_SEC, STOP_GRACE_SEC, STOP_MARGIN_MS};
 
     #[test]
     fn what_a_node_said_of_its_runs_ends_with_its_connection() {
@@ -266,5 +269,48 @@ mod tests {
         assert_eq!(stands(&upstream), (true, true));
         upstream.up(3, 9);
         assert_eq!(stands(&upstream), (false, true));
+    }
+
+    /// The connection of a new [`Outlet`].
+    const FIRST: u64 = 0;
+
+    fn registered(now_ms: u64) -> Upstream {
+        let mut upstream = Upstream::new(Arc::default());
+        upstream.up(FIRST, now_ms);
+        upstream.request("m", &(), Asked::Register);
+        assert!(matches!(upstream.answered(1), Some(Asked::Register)));
+        upstream.set_stage(Stage::Ready);
+        upstream
+    }
+
+    #[test]
+    fn bodies_are_told_to_stop_when_their_grace_still_fits_into_the_lease() {
+        let lease_ms = LEASE_MS as u64;
+        for grace_ms in [0, 50, 1_000 * STOP_GRACE_SEC, 1_000 * STOP_GRACE_MAX_SEC] {
+            let mut upstream = registered(1_000);
+            let last_ms = 1_000 + lease_ms - STOP_MARGIN_MS - grace_ms;
+            assert!(!upstream.is_out_of_contact(grace_ms, last_ms), "not before it must be: {grace_ms}");
+            assert!(upstream.is_out_of_contact(grace_ms, last_ms + 1), "{grace_ms}");
+            assert!(last_ms + 1 + grace_ms < 1_000 + lease_ms, "a body has ended before its lease has: {grace_ms}");
+            // A heartbeat proves contact when it is answered, and from when it was sent: nobody knows when it arrived.
+            upstream.tick(1, 5_000);
+            assert!(upstream.is_out_of_contact(grace_ms, last_ms + 1), "it was not answered: {grace_ms}");
+            assert!(matches!(upstream.answered(2), Some(Asked::Heartbeat { sent_ms: 5_000 })));
+            assert!(!upstream.is_out_of_contact(grace_ms, last_ms + 4_000), "{grace_ms}");
+            assert!(upstream.is_out_of_contact(grace_ms, last_ms + 4_001), "{grace_ms}");
+            upstream.down();
+            assert!(upstream.is_out_of_contact(grace_ms, last_ms + 4_001), "also without a connection: {grace_ms}");
+        }
+        assert!(!Upstream::new(Arc::default()).is_out_of_contact(0, 1 << 40), "no lease has begun");
+    }
+
+    #[test]
+    fn credit_is_given_again_well_before_it_is_void() {
+        let mut upstream = registered(1_000);
+        upstream.credit(4, 0.0, 2_000);
+        assert!(!upstream.credit_is_due(2_000));
+        assert!(upstream.credit_is_due(2_000 + CREDIT_MS as u64 / 2));
+        upstream.down();
+        assert!(!upstream.credit_is_due(1 << 40), "nobody is there to take it");
     }
 }

@@ -398,8 +398,7 @@ class Session:
         self._follow(now_ms)
         for link, upstream in self._upstreams.items():
             upstream.tick(self._attempts.running, now_ms)
-            silent = upstream.out_of_contact_ms(now_ms)
-            if silent is not None and silent > limits.lost_contact_ms(self._config.grace_ms):
+            if upstream.is_out_of_contact(self._config.grace_ms, now_ms):
                 self._attempts.stop_out_of_contact(link, now_ms)
             if upstream.credit_is_due(now_ms):
                 self._give_credit(link, now_ms)

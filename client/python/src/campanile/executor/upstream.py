@@ -167,6 +167,7 @@ class Upstream:
                 self._unanswered_ms = now_ms
             self.request("executor.heartbeat", {"running": running}, Asked(What.HEARTBEAT, sent_ms=now_ms))
 
-    def out_of_contact_ms(self, now_ms: int) -> int | None:
-        """How long the node cannot be shown to have heard us; None when it never did."""
-        return None if self._contact_ms is None else now_ms - self._contact_ms
+    def is_out_of_contact(self, grace_ms: int, now_ms: int) -> bool:
+        """For so long the node cannot be shown to have heard us that bodies which must not outlive their lease must be told to
+        stop, so that they have ended by then; they have so long to end."""
+        return self._contact_ms is not None and now_ms - self._contact_ms > limits.lost_contact_ms(grace_ms)
