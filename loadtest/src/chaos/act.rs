@@ -128,6 +128,11 @@ impl Act {
         }
     }
 
+    /// Attempts lose the executor that has them, so that some of their runs wait for a person.
+    pub fn loses_executor(&self) -> bool {
+        matches!(self, Self::KillExecutor | Self::FreezeExecutor | Self::ExecutorEnds(..))
+    }
+
     /// It can only be done in namespaces.
     pub fn needs_world(self) -> bool {
         match self {

@@ -16,7 +16,13 @@ mod world;
 
 pub use act::When;
 
-use crate::{faults::mutation::expected_of, test_cluster::store::Store};
+use crate::{
+    checker::{LONG_ENOUGH_MS, Usage},
+    faults::mutation::expected_of,
+    run_dir::lines::Verb,
+    test_cluster::store::Store,
+};
+use act::Act;
 use clap::Args;
 use net::Net;
 use one::{Env, Shown};
@@ -111,8 +117,9 @@ pub async fn run(mut args: ChaosArgs) -> Result<bool, Box<dyn Error>> {
     args.dir = args.dir.canonicalize()?;
     args.server_bin = args.server_bin.canonicalize()?;
     let net = if args.inside { Some(block_in_place(Net::new)?) } else { None };
-    let mut run = Run { args: &args, net, table: Vec::new() };
-    let proven = run.proven()?;
+    let mut run = Run { args: &args, net, table: Vec::new(), before: Vec::new() };
+    run.before = run.proven()?;
+    let proven: HashSet<String> = run.before.iter().map(|row| row.scenario.clone()).collect();
     let possible = |scenario: &&&Scenario| run_is_possible(scenario, why_not.is_none());
     for scenario in scenarios.iter().filter(|scenario| !possible(scenario)) {
         let why = why_not.as_deref().unwrap_or_default();
@@ -157,19 +164,20 @@ struct Run<'a> {
     args: &'a ChaosArgs,
     net: Option<Net>,
     table: Vec<Row>,
+    /// Shown on this commit before.
+    before: Vec<Row>,
 }
 
 impl Run<'_> {
-    /// Names of scenarios that were shown on this commit, in this form.
-    fn proven(&self) -> io::Result<HashSet<String>> {
+    /// Scenarios that were shown on this commit, in this form.
+    fn proven(&self) -> io::Result<Vec<Row>> {
         let Some(path) = self.args.results.as_ref().filter(|_| !self.args.commit.is_empty()) else {
-            return Ok(HashSet::new());
+            return Ok(Vec::new());
         };
         let is_shown = |row: &Row| row.commit == self.args.commit && row.word == Word::Green;
         Ok(results::read(path)?
             .into_iter()
             .filter(|row| is_shown(row) && row.defect.is_some() == self.args.broken)
-            .map(|row| row.scenario)
             .collect())
     }
 
@@ -183,6 +191,8 @@ impl Run<'_> {
             defect: self.args.broken.then(|| scenario.defect.to_owned()),
             found: Vec::new(),
             figures: None,
+            used: Usage::default(),
+            load_ms: 0,
             took_s: 0,
         }
     }
@@ -216,7 +226,9 @@ impl Run<'_> {
                 let (word, why) = judge(scenario, &shown, self.args.broken);
                 let found = shown.verdict.found.iter().map(|found| format!("{:?} x {}", found.kind, found.count));
                 let figures = Some(Figures::of(scenario, &shown, self.args.quiet_machine));
-                Row { why, found: found.collect(), figures, ..self.empty(scenario, word) }
+                let used = shown.verdict.counts.used.clone();
+                let load_ms = shown.load_ms;
+                Row { why, found: found.collect(), figures, used, load_ms, ..self.empty(scenario, word) }
             }
             Err(error) => Row { why: format!("it broke off: {error}"), ..self.empty(scenario, Word::Red) },
         };
@@ -230,18 +242,45 @@ impl Run<'_> {
         fs::write(self.args.dir.join("chaos.txt"), format!("{whole}\n"))?;
         let of = |word: Word| self.table.iter().filter(|row| row.word == word).count();
         let (red, skipped) = (of(Word::Red), of(Word::Skipped));
-        let may_be = skipped == 0 || self.args.may_skip;
-        let word = match (red, skipped) {
-            (0, 0) => "GREEN",
-            (0, _) if self.args.may_skip => "SKIPPED",
-            (_, _) => "RED",
-        };
+        let unused = if self.args.broken { Vec::new() } else { unused(self.before.iter().chain(&self.table)) };
+        let word = closing(red, skipped, self.args.may_skip, &unused);
         let broken = if self.args.broken { " with their defects switched on" } else { "" };
         let ran = self.table.len() - skipped;
         println!(
-            "\n{whole}\n{word} chaos: {ran} scenarios{broken}, {red} failed, {skipped} SKIPPED (a skipped scenario proves nothing)"
+            "\n{whole}\n{}{word} chaos: {ran} scenarios{broken}, {red} failed, {skipped} SKIPPED (a skipped scenario proves nothing)",
+            unused
+                .iter()
+                .map(|what| format!("RED: {what} in all of these scenarios: nothing is shown of it\n"))
+                .collect::<String>()
         );
-        Ok(red == 0 && may_be)
+        Ok(word != "RED")
+    }
+}
+
+/// A single scenario, or few, may leave something out: while nodes or the store are away callers wait.
+const ALL_LONG_ENOUGH_MS: i64 = 4 * LONG_ENOUGH_MS;
+
+/// What no caller of these scenarios ever used. A run waits for a person only after its executor was lost.
+fn unused<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
+    let (mut used, mut load_ms, mut loses_executor) = (Usage::default(), 0, false);
+    for row in rows {
+        used.add(&row.used);
+        load_ms += row.load_ms;
+        loses_executor |= Scenario::find(&row.scenario).is_some_and(|scenario| scenario.has(Act::loses_executor));
+    }
+    if load_ms < ALL_LONG_ENOUGH_MS {
+        return Vec::new();
+    }
+    used.missing(if loses_executor { &[] } else { &[Verb::Confirm] })
+}
+
+/// The closing word of all scenarios. What was not run shows nothing, so it is not green.
+fn closing(red: usize, skipped: usize, may_skip: bool, unused: &[String]) -> &'static str {
+    match (red, skipped) {
+        _ if !unused.is_empty() => "RED",
+        (0, 0) => "GREEN",
+        (0, _) if may_skip => "SKIPPED",
+        (_, _) => "RED",
     }
 }
 
@@ -273,4 +312,96 @@ fn judge(scenario: &Scenario, shown: &Shown, broken: bool) -> (Word, String) {
     }
     let word = if shown.verdict.green && wrong.is_empty() { Word::Green } else { Word::Red };
     (word, wrong.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::checker::{Feature, Findings, History, Kind};
+    use clap::ValueEnum;
+
+    fn shown(found: &[Kind], sessions_lost: usize, restless: bool) -> Shown {
+        let history = History::default();
+        let mut findings = Findings::new(&history);
+        found.iter().for_each(|kind| findings.of_all(*kind, "x"));
+        Shown {
+            verdict: findings.into_verdict(),
+            lateness_ms: Vec::new(),
+            latest_ms: 0,
+            availability: Default::default(),
+            open: 0,
+            sessions_lost,
+            hand_overs: 0,
+            restless,
+            calls_answered: Vec::new(),
+            load_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_defect_is_found_only_by_what_it_must_be_found_as() {
+        for scenario in Scenario::all() {
+            let word = |shown: Shown| judge(scenario, &shown, true).0;
+            let expected = expected_of(scenario.defect);
+            for kind in Kind::ALL {
+                let wanted = if expected.contains(kind) { Word::Green } else { Word::Red };
+                assert_eq!(word(shown(&[*kind], 0, false)), wanted, "{} {kind:?}", scenario.name);
+            }
+            assert_eq!(word(shown(&[], 0, false)), Word::Red, "nothing was found in {}", scenario.name);
+            assert_eq!(word(shown(&[], 0, true)), Word::Red, "{} is red for another reason", scenario.name);
+            let by_sessions = if expected.is_empty() { Word::Green } else { Word::Red };
+            assert_eq!(word(shown(&[], 1, false)), by_sessions, "{}", scenario.name);
+        }
+    }
+
+    #[test]
+    fn without_a_defect_only_what_kept_everything_is_green() {
+        let stall = Scenario::find("store-stall").unwrap();
+        let word = |shown: Shown| judge(stall, &shown, false).0;
+        assert_eq!(word(shown(&[], 0, false)), Word::Green);
+        assert_eq!(word(shown(&[], 1, false)), Word::Red);
+        assert_eq!(word(shown(&[], 0, true)), Word::Red);
+        assert_eq!(word(shown(&[Kind::OutcomeMissing], 0, false)), Word::Red);
+    }
+
+    #[test]
+    fn what_was_skipped_or_never_used_is_not_green() {
+        let unused = ["x".to_owned()];
+        let words = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(red, skipped)| closing(red, skipped, false, &[]));
+        assert_eq!(words, ["GREEN", "RED", "RED", "RED"]);
+        let words = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(red, skipped)| closing(red, skipped, true, &[]));
+        assert_eq!(words, ["GREEN", "SKIPPED", "RED", "RED"]);
+        let words = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(red, skipped)| closing(red, skipped, true, &unused));
+        assert_eq!(words, ["RED"; 4]);
+    }
+
+    #[test]
+    fn a_verb_must_be_used_in_all_scenarios_together() {
+        let row = |scenario: &str, load_ms: i64, without: &[Verb]| Row {
+            commit: String::new(),
+            scenario: scenario.to_owned(),
+            what: String::new(),
+            word: Word::Green,
+            why: String::new(),
+            defect: None,
+            found: Vec::new(),
+            figures: None,
+            used: Usage {
+                calls: Verb::value_variants().iter().filter(|v| !without.contains(v)).map(|v| (*v, 1)).collect(),
+                features: Feature::value_variants().iter().map(|feature| (*feature, 1)).collect(),
+            },
+            load_ms,
+            took_s: 1,
+        };
+        let of = |rows: &[Row]| unused(rows.iter());
+        let (long_ms, short_ms) = (ALL_LONG_ENOUGH_MS, ALL_LONG_ENOUGH_MS / 4);
+        assert_eq!(of(&[row("split", long_ms, &[Verb::Edit])]), ["no call Edit was accepted"]);
+        assert_eq!(of(&[row("split", short_ms, &[Verb::Edit])]), [""; 0], "it is too short");
+        let others = [row("split", short_ms, &[Verb::Edit]), row("loss", long_ms, &[])];
+        assert_eq!(of(&others), [""; 0], "another scenario shows it");
+        // Nobody waits for a person where no executor is lost.
+        assert_eq!(of(&[row("split", long_ms, &[Verb::Confirm])]), [""; 0]);
+        assert_eq!(of(&[row("kill-executor", long_ms, &[Verb::Confirm])]), ["no call Confirm was accepted"]);
+    }
 }

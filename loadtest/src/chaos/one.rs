@@ -86,6 +86,8 @@ pub struct Shown {
     pub restless: bool,
     /// Calls that each node answered.
     pub calls_answered: Vec<u64>,
+    /// From the first instant to the last one, milliseconds.
+    pub load_ms: i64,
 }
 
 pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Result<Shown, Box<dyn Error>> {
@@ -188,6 +190,7 @@ pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Resul
         hand_overs,
         restless,
         calls_answered,
+        load_ms: plan.end_ms - plan.start_ms,
     })
 }
 

@@ -5,6 +5,7 @@ use super::{
     one::Shown,
     scenario::{Bound, Scenario},
 };
+use crate::checker::Usage;
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, OpenOptions},
@@ -43,6 +44,11 @@ pub struct Row {
     pub found: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures: Option<Figures>,
+    /// What its callers used, in so long a time of load, milliseconds.
+    #[serde(default)]
+    pub used: Usage,
+    #[serde(default)]
+    pub load_ms: i64,
     /// How long it took, seconds.
     pub took_s: u64,
 }
@@ -153,6 +159,7 @@ pub fn append(path: &Path, row: &Row) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_dir::lines::Verb;
 
     #[test]
     fn rows_read_back_and_a_torn_one_is_left_out() {
@@ -168,6 +175,8 @@ mod tests {
             defect: None,
             found: vec!["OutcomeMissing x 3".to_owned()],
             figures: None,
+            used: Usage { calls: [(Verb::Edit, 3)].into(), ..Usage::default() },
+            load_ms: 20_000,
             took_s: 7,
         };
         append(&path, &row).unwrap();

@@ -68,6 +68,9 @@ impl History {
         if call.unknown && call.ack_us.is_none() {
             self.calls_unknown += 1;
         }
+        if call.ack_us.is_some() {
+            *self.calls_acknowledged.entry(verb).or_default() += 1;
+        }
         let refused = call.refused.is_some() && !call.unknown && call.ack_us.is_none();
         match verb {
             Verb::Create => self.add_create(call, sent_us, refused),

@@ -1,7 +1,7 @@
 //! A run directory in memory, indexed by job and run. Files are read in `load`, callers' lines joined in `calls`.
 
-use super::verdict::Counts;
-use crate::run_dir::lines::{ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta};
+use super::{usage::Usage, verdict::Counts};
+use crate::run_dir::lines::{ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta, Verb};
 use campanile_schema::{
     event::SkipReason,
     job::JobSpec,
@@ -255,6 +255,7 @@ pub struct History {
     /// Creates that were acknowledged without a job id, and lines that cannot be read: file, line, why.
     pub damaged: Vec<String>,
     pub calls_unknown: u64,
+    pub calls_acknowledged: BTreeMap<Verb, u64>,
     /// When creates were sent of which nobody knows whether they were done.
     pub open_creates: Vec<i64>,
     pub tenant_pauses: HashMap<String, Vec<Pause>>,
@@ -391,6 +392,7 @@ impl History {
             executor_kills: kills(FaultEvent::ExecutorKilled),
             longest_outage_ms: self.outages.iter().map(|o| o.to_us.saturating_sub(o.from_us) / 1000).max().unwrap_or(0),
             torn_lines: self.torn_lines,
+            used: Usage::of(self),
             ..Counts::default()
         };
         for run in self.runs.values() {

@@ -14,6 +14,7 @@ mod rules;
 mod story;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod verdict;
 
 pub use history::{
@@ -22,6 +23,7 @@ pub use history::{
 };
 pub use load::LoadError;
 pub use oracle::{Oracle, OracleError};
+pub use usage::{Feature, LONG_ENOUGH_MS, Usage};
 pub use verdict::{Counts, Findings, Kind, Verdict, Violation};
 
 use std::path::Path;
@@ -51,5 +53,6 @@ pub fn check(history: &History) -> Verdict {
     rules::payloads::check(history, &mut findings);
     rules::queues::check(history, &mut findings);
     rules::silence::check(history, &mut findings);
+    rules::used::check(history, &mut findings);
     findings.into_verdict()
 }

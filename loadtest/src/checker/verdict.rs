@@ -1,6 +1,6 @@
 //! What the rules found, and the verdict: green only when nothing was found.
 
-use super::{History, story};
+use super::{History, Usage, story};
 use crate::limits::VIOLATIONS_KEPT;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
@@ -72,6 +72,7 @@ kinds! {
     StartedAfterCancel = "a body started after an acknowledged cancel of its run",
     ReopenLost = "an acknowledged retry or redrive is not there",
     ReopenUnasked = "a generation of a run that nobody asked for",
+    NeverUsed = "callers never did something that they are there for, so nothing is shown of it",
 }
 
 impl fmt::Display for Kind {
@@ -116,6 +117,7 @@ pub struct Counts {
     /// Longest time from a kill to the node's being ready again, milliseconds.
     pub longest_outage_ms: i64,
     pub torn_lines: u64,
+    pub used: Usage,
 }
 
 /// Collects violations; bounded per kind.
@@ -233,6 +235,7 @@ impl fmt::Display for Verdict {
             "kills: node {} (longest outage {} ms), executors {}; torn lines {}",
             c.node_kills, c.longest_outage_ms, c.executor_kills, c.torn_lines
         )?;
+        writeln!(f, "{}", c.used)?;
         for found in &self.found {
             writeln!(f, "\nRED {} x {}", found.count, found.kind)?;
             writeln!(f, "  {}", found.example.text)?;

@@ -1,7 +1,7 @@
 //! `kill9`: the real node under load, killed again and again, and the checker's verdict over what everybody wrote.
 
 use crate::{
-    checker::{Verdict, check_dir},
+    checker::{LONG_ENOUGH_MS, Verdict, check_dir},
     faults::{
         kills::{self, Round},
         mutation::Mutation,
@@ -165,6 +165,8 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
         quotas,
         rates,
         latest_ms: Some(LATEST_MS),
+        // With a defect it need not come so far.
+        uses_all: args.mutation.is_none() && plan.end_ms - plan.start_ms >= LONG_ENOUGH_MS,
         ..Scope::default()
     };
     let complete = export(caller.client(), &all, scope, &fleet.dir).await?;
@@ -227,4 +229,49 @@ fn start_calls(
     let more = Plan { prefix: "extra".to_owned(), ..plan.clone() };
     calls.spawn(open_loop::creates(caller.clone(), more, 20.0, Arc::clone(extra), |_| ()));
     calls
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::checker::{Findings, History, Kind};
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Kill9Args,
+    }
+
+    fn args(more: &[&str]) -> Kill9Args {
+        let line = ["kill9", "--server-bin", "x", "--dir", "y", "--kills", "2"].iter().chain(more);
+        Line::try_parse_from(line).unwrap().args
+    }
+
+    fn verdict(found: &[Kind], node_kills: u64) -> Verdict {
+        let history = History::default();
+        let mut findings = Findings::new(&history);
+        found.iter().for_each(|kind| findings.of_all(*kind, "x"));
+        let mut verdict = findings.into_verdict();
+        verdict.counts.node_kills = node_kills;
+        verdict
+    }
+
+    #[test]
+    fn a_run_is_green_only_with_all_its_kills_at_all_its_fail_points() {
+        let args = args(&[]);
+        assert!(judge(&args, &verdict(&[], 2), &[]));
+        assert!(!judge(&args, &verdict(&[], 1), &[]), "a kill is missing");
+        assert!(!judge(&args, &verdict(&[], 2), &["snapshot"]), "no node came to a fail point");
+        assert!(!judge(&args, &verdict(&[Kind::NeverUsed], 2), &[]));
+    }
+
+    #[test]
+    fn a_defect_must_be_found_for_its_own_reason() {
+        let args = args(&["--mutation", "lost_ack"]);
+        assert!(judge(&args, &verdict(&[Kind::TriggerLost], 2), &[]));
+        assert!(!judge(&args, &verdict(&[Kind::OutcomeMissing], 2), &[]));
+        assert!(!judge(&args, &verdict(&[], 2), &[]));
+    }
 }

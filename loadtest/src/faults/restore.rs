@@ -4,7 +4,7 @@
 //! ([`crate::run_dir::forget`]); but no body of a job that is not idempotent may run again because of it.
 
 use crate::{
-    checker::check_dir,
+    checker::{LONG_ENOUGH_MS, check_dir},
     faults::kill9::LATEST_MS,
     load::{caller::Caller, open_loop, people},
     process::{fleet::Fleet, node::Node},
@@ -142,6 +142,7 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
         drained: true,
         quotas,
         latest_ms: Some(LATEST_MS),
+        uses_all: !args.early_cut && plan.end_ms - plan.start_ms >= LONG_ENOUGH_MS,
         ..Scope::default()
     };
     let complete = export(caller.client(), &jobs, scope, &fleet.dir).await?;

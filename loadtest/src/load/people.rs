@@ -1,5 +1,5 @@
 //! People at work while a run is on: they cancel runs, repeat those that failed, empty dead letters, decide about runs that wait for them,
-//! replace specifications, and pause a tenant and the whole system for a moment. Each job has one person, who asks one thing at a
+//! replace specifications, delete jobs, and pause a job, a tenant and the whole system for a moment. Each job has one person, who asks one thing at a
 //! time of it; what is asked is written down by the caller.
 
 use crate::{
@@ -22,13 +22,16 @@ use tokio::{
 };
 
 /// A run must show what its person waits for within this time; longer it is left as it is.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(200);
 /// Between two things that a person does with a job, milliseconds.
 const PAUSE_MS: (u64, u64) = (300, 2_500);
 /// The tenant works so long, and is paused so long, milliseconds; the same for the system.
 const TENANT_MS: ((u64, u64), (u64, u64)) = ((2_000, 6_000), (300, 2_500));
 const SYSTEM_MS: ((u64, u64), (u64, u64)) = ((8_000, 16_000), (300, 1_200));
+/// A job is paused so long, and one that is deleted has lived so long, milliseconds.
+const PAUSED_MS: (u64, u64) = (200, 3_000);
+const LIFE_MS: (u64, u64) = (2_000, 20_000);
 /// Whoever pauses must get it resumed, or nothing runs any more: tries, each of a caller's whole patience.
 const RESUMES: u32 = 5;
 
@@ -75,6 +78,12 @@ impl Person {
                     self.triggers(turn, params).await;
                 }
                 Role::Edited => self.edits().await,
+                Role::Paused => self.pauses().await,
+                Role::Deleted => {
+                    rest(&mut self.random, LIFE_MS).await;
+                    self.caller.delete(self.job).await;
+                    return;
+                }
                 // Their schedules say it all.
                 Role::Jittered | Role::Delayed | Role::Paced => return,
             }
@@ -149,6 +158,18 @@ impl Person {
                 ConfirmDecision::Failed,
             ]);
             self.caller.confirm(self.job, run, decision).await;
+        }
+    }
+
+    async fn pauses(&mut self) {
+        // Also resumed when nobody knows whether it was paused: its runs would wait for ever.
+        if matches!(self.caller.pause(self.job).await, Known::Done(()) | Known::Open) {
+            rest(&mut self.random, PAUSED_MS).await;
+            for _ in 0..RESUMES {
+                if self.caller.resume(self.job).await == Known::Done(()) {
+                    break;
+                }
+            }
         }
     }
 

@@ -297,6 +297,8 @@ mod tests {
             defect: None,
             found: Vec::new(),
             figures: None,
+            used: Default::default(),
+            load_ms: 0,
             took_s: 1,
         }
     }

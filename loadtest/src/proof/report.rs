@@ -172,6 +172,8 @@ mod tests {
             defect: None,
             found: Vec::new(),
             figures: Some(figures),
+            used: Default::default(),
+            load_ms: 0,
             took_s: 60,
         };
         let defect = Row {

@@ -83,6 +83,7 @@ pub struct Scope {
     pub queued: BTreeMap<String, u32>,
     pub latest_ms: Option<i64>,
     pub shards: Option<u16>,
+    pub uses_all: bool,
 }
 
 /// Writes `ledger.jsonl`, `runs.jsonl` and, last, `meta.json`. False: some read failed, and the history is not complete.
@@ -113,9 +114,9 @@ pub async fn export(client: &Client, jobs: &[JobId], scope: Scope, dir: &Path) -
     for record in [ledger, runs] {
         Arc::into_inner(record).map_or(Ok(()), Record::close)?;
     }
-    let Scope { until_ms, drained, quotas, rates, queued, latest_ms, shards, .. } = scope;
+    let Scope { until_ms, drained, quotas, rates, queued, latest_ms, shards, uses_all, .. } = scope;
     let lease_ms = LEASE_MS;
-    let meta = Meta { until_ms, complete, drained, lease_ms, latest_ms, queued, shards, quotas, rates };
+    let meta = Meta { until_ms, complete, drained, lease_ms, latest_ms, queued, shards, quotas, rates, uses_all };
     fs::write(dir.join("meta.json"), serde_json::to_vec_pretty(&meta)?)?;
     Ok(complete)
 }

@@ -108,7 +108,7 @@ impl ExecutorLine {
 }
 
 /// What a caller asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verb {
     Create,
@@ -299,4 +299,7 @@ pub struct Meta {
     /// Runs that may wait for an executor, by tenant, as the harness was told it is done; 100,000 where nothing was set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queued: BTreeMap<String, u32>,
+    /// The callers of this run are there to use every verb and feature, and had the time to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uses_all: bool,
 }

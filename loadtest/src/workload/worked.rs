@@ -29,19 +29,26 @@ pub enum Role {
     Delayed,
     /// Of a tenant that is paused and resumed.
     Paced,
+    /// It is paused and resumed itself.
+    Paused,
+    /// It is deleted in the middle of its schedule.
+    Deleted,
 }
 
 /// Each role, and how many jobs have it.
-const ROLES: [(Role, u64); 9] = [
+const ROLES: [(Role, u64); 11] = [
     (Role::Canceled, 6),
     (Role::Fails, 6),
     (Role::TimesOut, 3),
-    (Role::NotIdempotent, 4),
+    // Many and long, so that whichever executor dies holds one.
+    (Role::NotIdempotent, 24),
     (Role::Secret, 4),
     (Role::Edited, 8),
     (Role::Jittered, 6),
     (Role::Delayed, 6),
     (Role::Paced, 10),
+    (Role::Paused, 6),
+    (Role::Deleted, 6),
 ];
 
 /// Tenant of the jobs of [`Role::Paced`].
@@ -56,7 +63,7 @@ const DELAY_SEC: (u64, u64) = (5, 25);
 /// Bodies, milliseconds.
 const CANCELED_MS: u64 = 1_200;
 const TOO_LONG_MS: u64 = 4_000;
-const NOT_IDEMPOTENT_MS: u64 = 1_000;
+const NOT_IDEMPOTENT_MS: u64 = 5_000;
 
 pub fn worked(plan: &Plan) -> Vec<(Role, JobSpec)> {
     let mut random = Random::new(plan.seed ^ 0x776f_726b);
@@ -94,7 +101,7 @@ fn of_role(plan: &Plan, n: u64, role: Role, random: &mut Random) -> JobSpec {
             job.secret_params.insert(SECRET.to_owned(), value);
             job
         }
-        Role::Edited => scheduled(plan, n, 0, random),
+        Role::Edited | Role::Paused | Role::Deleted => scheduled(plan, n, 0, random),
         Role::Jittered => scheduled(plan, n, JITTER_SEC, random),
         Role::Delayed => {
             let trigger = Trigger::Once {

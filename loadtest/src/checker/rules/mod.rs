@@ -17,4 +17,5 @@ pub mod retries;
 pub mod runs;
 pub mod silence;
 pub mod starts;
+pub mod used;
 mod windows;

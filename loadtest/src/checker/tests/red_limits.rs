@@ -158,3 +158,16 @@ fn an_instant_that_was_skipped_and_ran_is_found() {
     s.world.lines_of(by_hand).for_each(|l| l.logical = Some(entry.logical_time.0));
     green(&s.world.verdict());
 }
+
+#[test]
+fn what_callers_of_a_whole_run_never_did_is_named() {
+    let mut w = story().world;
+    green(&w.verdict());
+    w.meta.as_mut().unwrap().uses_all = true;
+    let verdict = w.verdict();
+    only(&verdict, Kind::NeverUsed);
+    let named: Vec<&str> = verdict.found[0].kept.iter().map(|v| v.text.as_str()).collect();
+    let is_named = |text: &str| named.contains(&text);
+    assert!(is_named("no call ResumeSystem was accepted") && is_named("Secret was never met"), "{named:?}");
+    assert!(!is_named("no call Create was accepted") && !is_named("no call Trigger was accepted"), "{named:?}");
+}

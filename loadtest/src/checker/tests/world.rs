@@ -67,6 +67,7 @@ impl World {
                 lease_ms: 10_000,
                 quotas: [("tight".to_owned(), 2)].into(),
                 rates: Default::default(),
+                uses_all: false,
             }),
             next_run: 1000,
             ..Self::default()

@@ -1,0 +1,11 @@
+//! A run whose callers are there to use everything must have used everything.
+
+use crate::checker::{Findings, History, Kind};
+
+pub fn check(history: &History, found: &mut Findings<'_>) {
+    if history.meta.as_ref().is_some_and(|meta| meta.uses_all) {
+        for text in found.counts.used.missing(&[]) {
+            found.of_all(Kind::NeverUsed, text);
+        }
+    }
+}
