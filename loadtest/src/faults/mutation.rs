@@ -148,10 +148,17 @@ const OF_CLUSTERS: [(&str, &[Kind]); 6] = [
         "mutation:ignore_deadline",
         &[Kind::OutcomeDoubled, Kind::RunWithoutInstant, Kind::RunMissing, Kind::RunDoubled, Kind::StartUnknown],
     ),
-    // Whoever takes a shard does not know what its last owner did.
+    // Whoever takes a shard does not know what its last owner did: it is gone, or decided a second time.
     (
         "mutation:forget_tail",
-        &[Kind::OutcomeMissing, Kind::StartUnknown, Kind::TriggerLost, Kind::CreateLost, Kind::TokenReused],
+        &[
+            Kind::OutcomeMissing,
+            Kind::OutcomeDoubled,
+            Kind::StartUnknown,
+            Kind::TriggerLost,
+            Kind::CreateLost,
+            Kind::TokenReused,
+        ],
     ),
     ("mutation:limits_alone", &[Kind::QuotaExceeded]),
     ("mutation:leave_at_deadline", &[]),

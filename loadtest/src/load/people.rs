@@ -15,7 +15,7 @@ use campanile_schema::{
     record::RunState,
     view::{ConfirmDecision, RunView},
 };
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
@@ -24,6 +24,8 @@ use tokio::{
 /// A run must show what its person waits for within this time; longer it is left as it is.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(200);
+/// Of its latest runs a person looks at so many again.
+const LOOKED_AT: usize = 3;
 /// Between two things that a person does with a job, milliseconds.
 const PAUSE_MS: (u64, u64) = (300, 2_500);
 /// The tenant works so long, and is paused so long, milliseconds; the same for the system.
@@ -46,7 +48,8 @@ async fn rest(random: &mut Random, (from, to): (u64, u64)) {
 /// Starts all of them; they end by themselves at `until_ms`.
 pub fn start(work: &mut JoinSet<()>, caller: &Caller, jobs: Vec<(Role, JobId, JobSpec)>, until_ms: i64, seed: u64) {
     for (n, (role, job, spec)) in (1..).zip(jobs) {
-        let person = Person { caller: caller.clone(), job, spec, random: Random::new(seed ^ (n << 20)), until_ms };
+        let random = Random::new(seed ^ (n << 20));
+        let person = Person { caller: caller.clone(), job, spec, random, until_ms, latest: VecDeque::new() };
         work.spawn(person.work(role));
     }
     work.spawn(pauses_of_tenant(caller.clone(), until_ms, Random::new(seed ^ 0x7465_6e61)));
@@ -59,6 +62,8 @@ struct Person {
     spec: JobSpec,
     random: Random,
     until_ms: i64,
+    /// Its latest runs: one that ended may wait for a decision on a restored node, where it has not ended.
+    latest: VecDeque<RunId>,
 }
 
 impl Person {
@@ -145,19 +150,34 @@ impl Person {
         }
     }
 
-    /// Most runs end by themselves; one whose executor was lost waits for a decision.
+    /// Most runs end by themselves; one whose executor was lost waits for a decision, and one whose end a restored node has forgotten.
     async fn decides(&mut self, turn: u32) {
+        for run in self.latest.clone() {
+            if let Ok(view) = self.caller.client().run_get(run).await
+                && view.job_id == self.job
+            {
+                self.decide(&view).await;
+            }
+        }
         let Some(run) = self.triggers(turn, None).await else { return };
+        self.latest.push_back(run);
+        if self.latest.len() > LOOKED_AT {
+            self.latest.pop_front();
+        }
         let ended = |run: &RunView| run.ended_at.is_some() || run.state == RunState::NeedsConfirmation;
         let Some(view) = self.until(run, ended).await else { return };
-        if view.state == RunState::NeedsConfirmation {
+        self.decide(&view).await;
+    }
+
+    async fn decide(&mut self, run: &RunView) {
+        if run.state == RunState::NeedsConfirmation {
             let decision = *self.random.one_of(&[
                 ConfirmDecision::Rerun,
                 ConfirmDecision::Rerun,
                 ConfirmDecision::Succeeded,
                 ConfirmDecision::Failed,
             ]);
-            self.caller.confirm(self.job, run, decision).await;
+            self.caller.confirm(self.job, run.run_id, decision).await;
         }
     }
 
