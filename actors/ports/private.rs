@@ -82,6 +82,15 @@ pub fn put_file(dir: &Path, name: &str, text: &[u8]) -> io::Result<()> {
     sync_dir(dir)
 }
 
+/// Removes a file, durably: it is not there again after a power cut. One that is not there is no error.
+pub fn remove_file(dir: &Path, name: &str) -> io::Result<()> {
+    match fs::remove_file(dir.join(name)) {
+        Ok(()) => sync_dir(dir),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Makes the names in a directory durable.
 pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
@@ -95,6 +104,10 @@ pub fn sync_name(path: &Path) -> io::Result<()> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+#[path = "private_traced.rs"]
+mod traced;
 
 #[cfg(test)]
 mod tests {

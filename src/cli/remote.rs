@@ -4,6 +4,7 @@ use super::{
     failure::Failure,
     progress::{Progress, Unit},
 };
+use campanile_ports::private;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::HTTP_WAIT_MS,
@@ -94,10 +95,8 @@ impl DevFile {
     }
     /// For its owner only.
     pub fn write(&self, dir: &Path) -> std::io::Result<()> {
-        let partial = dir.join("dev.json.new");
         let text = serde_json::to_string_pretty(self)? + "\n";
-        super::credentials::create_private(&partial, &text)?;
-        std::fs::rename(partial, dir.join(DEV_FILE))
+        private::put_file(dir, DEV_FILE, text.as_bytes())
     }
     /// The token stays, so that executors and shells of an earlier start still fit.
     pub fn forget(dir: &Path) {

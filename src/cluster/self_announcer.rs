@@ -5,7 +5,7 @@ use campanile_ports::private;
 use campanile_schema::ids::SessionId;
 use parking_lot::Mutex;
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     pin::Pin,
 };
@@ -65,10 +65,8 @@ impl SelfAnnouncer {
     pub fn set_cordoned(&self, cordoned: bool) -> io::Result<()> {
         if cordoned {
             private::put_file(&self.dir, CORDON_FILE, b"")?;
-        } else if let Err(error) = fs::remove_file(self.dir.join(CORDON_FILE))
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error);
+        } else {
+            private::remove_file(&self.dir, CORDON_FILE)?;
         }
         self.tell(|membership| membership.set_cordoned(cordoned));
         Ok(())

@@ -10,7 +10,7 @@ use support::{
     manifests::{arrows, faults_are_asked_for, members},
     sources::{
         alerts_ask_for_what_is_measured, faults_are_gated, files_are_short, limits_have_units, metrics_are_described,
-        no_markers, no_unsafe, tests_do_not_sleep, the_core_is_pure,
+        no_markers, no_unsafe, renames_are_durable, tests_do_not_sleep, the_core_is_pure,
     },
     table::routes_stand_in_the_table,
 };
@@ -131,6 +131,19 @@ fn tests_poll_instead_of_sleeping() {
     let inline = format!("#[cfg(test)]\nmod tests {{\n{hopes}}}\n");
     let before = format!("{hopes}#[cfg(test)]\nmod tests {{\n}}\n");
     sees(tests_do_not_sleep, &[("src/a.rs", &inline)], &[("src/a.rs", &before)]);
+}
+
+#[test]
+fn files_are_put_in_place_durably() {
+    holds(renames_are_durable);
+    let renames = "fn put() { fs::rename(new, old) }\n";
+    let in_a_test = format!("#[cfg(test)]\nmod tests {{\n{renames}}}\n");
+    for sound in
+        [("src/cli/a.rs", in_a_test.as_str()), ("tests/cli/a.rs", renames), ("src/store/file/real.rs", renames)]
+    {
+        sees(renames_are_durable, &[("src/cli/a.rs", renames)], &[sound]);
+    }
+    sees(renames_are_durable, &[("src/store/file/real.rs", "fn put() {}\n")], &[("src/store/file/real.rs", renames)]);
 }
 
 #[test]

@@ -15,10 +15,19 @@ const ABOVE: usize = 12;
 
 /// Polls of tests that have no runtime: the only places that may block a thread, each with its reason. An entry that sleeps
 /// no more is an error too.
-const THREADS_SLEEP: [(&str, &str); 3] = [
+const THREADS_SLEEP: [(&str, &str); 4] = [
     ("src/store/embedded/tests/bench.rs", "a benchmark that paces flushes as a node does; it synchronises nothing"),
     ("tests/support/poll.rs", "`eventually` polls with a deadline"),
     ("tests/rpc/foreign.rs", "polls a process that ends, with a deadline"),
+    ("tests/node/frozen.rs", "a node is stopped for longer than a lease, and holds back what its executor sends"),
+];
+
+/// The only places where a file gets its name by a rename, each with what makes that durable. An entry that renames no more is an
+/// error too.
+const RENAMES: [(&str, &str); 3] = [
+    ("actors/ports/private.rs", "put_file syncs the file, and then its directory"),
+    ("src/store/file/real.rs", "stores sync the directory, and the crash disk forgets the names of those that do not"),
+    ("src/store/embedded/views/open.rs", "puts damaged logs aside; after a power cut it is done again"),
 ];
 
 /// What the pure crates never touch, with the reason.
@@ -95,6 +104,27 @@ pub fn test_lines<'t>(path: &str, text: &'t str) -> Vec<(usize, &'t str)> {
     let lines: Vec<_> = numbered(text).collect();
     let begin = lines.windows(2).position(|pair| pair[0].1 == "#[cfg(test)]" && opens(pair[1].1));
     begin.map_or_else(Vec::new, |at| lines[at..].to_vec())
+}
+
+/// A file that is put in place by a rename is durable only when its directory is synced too: one function does it for everybody.
+pub fn renames_are_durable(tree: &Tree) -> Found {
+    let of_node = |path: &str| path.starts_with("src/") || path.starts_with("actors/") || path.starts_with("client/");
+    let mut found = Found::new();
+    let mut renaming = Vec::new();
+    for (path, text) in tree.ending(".rs").filter(|(path, _)| of_node(path)) {
+        let tests: Vec<usize> = test_lines(path, text).iter().map(|(number, _)| *number).collect();
+        for (number, _) in numbered(text).filter(|(_, line)| code_of(line).contains("fs::rename(")) {
+            let listed = RENAMES.iter().any(|(listed, reason)| *listed == path && !reason.is_empty());
+            if listed {
+                renaming.push(path);
+            } else if !tests.contains(&number) {
+                found.push(format!("{path}:{number}: put the file in place with campanile_ports::private::put_file"));
+            }
+        }
+    }
+    let idle = RENAMES.iter().filter(|(listed, _)| tree.exists(listed) && !renaming.contains(listed));
+    found.extend(idle.map(|(listed, _)| format!("{listed}: renames nothing; take its entry out of RENAMES")));
+    found
 }
 
 /// Files that a person reads in one sitting.
