@@ -17,6 +17,7 @@ mod on_terminals;
 mod program;
 mod quickstart;
 mod snapshots;
+mod taken_back;
 mod terminal;
 mod tokens;
 mod watch;

@@ -11,14 +11,14 @@ use std::{
 };
 
 /// A node with a token file; ended with the test.
-struct Node {
+pub(crate) struct Node {
     child: Child,
-    http: String,
-    rpc: String,
+    pub http: String,
+    pub rpc: String,
 }
 
 impl Node {
-    fn start(home: &Path) -> Self {
+    pub fn start(home: &Path) -> Self {
         let mut command = campanile();
         command.args([
             "server",
@@ -62,12 +62,12 @@ fn new_token(home: &Path, args: &str) -> Done {
     Done::new(&command.output().unwrap())
 }
 
-fn token(home: &Path, args: &str) -> String {
+pub(crate) fn token(home: &Path, args: &str) -> String {
     new_token(home, args).ok().trim().to_owned()
 }
 
 /// The file without the first line that begins like this.
-fn without(home: &Path, start: &str) {
+pub(crate) fn without(home: &Path, start: &str) {
     let path = home.join("tokens");
     let text = fs::read_to_string(&path).unwrap();
     let at = text.find(start).unwrap();

@@ -4,6 +4,7 @@ use super::{Api, listener::Peer};
 use axum::http::{HeaderMap, HeaderValue, Request, Version, header};
 use campanile_schema::error::{ApiError, ErrorCode};
 use campanile_security::auth::Caller;
+use std::future::Future;
 
 /// The caller of a request, or 401 with what to do.
 pub(super) fn caller(api: &Api, headers: &HeaderMap, peer: Option<Peer>) -> Result<Caller, ApiError> {
@@ -30,9 +31,37 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// The token of a request that was let in; None: it came without one, in dev mode.
-pub(super) fn token(headers: &HeaderMap) -> Option<String> {
-    headers.get(header::AUTHORIZATION).and_then(bearer).map(str::to_owned)
+/// Waits until the token of a request that was let in stands for its caller no more. Without a token, in dev mode, that never comes.
+pub(super) fn revoked(api: &Api, headers: &HeaderMap, caller: &Caller) -> impl Future<Output = ()> + Send + use<> {
+    let token = headers.get(header::AUTHORIZATION).and_then(bearer).map(str::to_owned);
+    let (authenticator, caller) = (api.authenticator.clone(), caller.clone());
+    async move {
+        let watched = token.and_then(|token| Some((token, authenticator.changes()?)));
+        let Some((token, mut changes)) = watched else { return std::future::pending().await };
+        // Looked at first: it may have been taken back since the request was let in.
+        while authenticator.check(&token).as_ref() == Some(&caller) {
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+/// What is told when [`revoked`] comes.
+pub(super) fn no_longer_valid() -> ApiError {
+    ApiError::new(ErrorCode::Unauthenticated, "this token is not valid any more")
+}
+
+/// Waits for something that changes nothing, and so may be left halfway, unless the token is taken back before.
+pub(super) async fn while_valid<T>(
+    revoked: impl Future<Output = ()>,
+    answering: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
+    tokio::select! {
+        biased;
+        answered = answering => answered,
+        () = revoked => Err(no_longer_valid()),
+    }
 }
 
 /// A program on this machine, and not a page of another site that a browser on this machine was made to show: such a

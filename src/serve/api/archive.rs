@@ -4,6 +4,7 @@
 //! meanwhile. An archive that was cut off has no end, and is refused by whoever reads it.
 
 use super::{
+    access,
     route::{Answered, Call},
     stream,
 };
@@ -16,7 +17,9 @@ use campanile_schema::limits::{BACKUP_PIECE_BYTES, BACKUP_STALL_MS};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::{
+    future::Future,
     io::{self, Write},
+    pin::Pin,
     time::Duration,
 };
 use tokio::{
@@ -51,9 +54,14 @@ pub(super) async fn history(call: Call, days: Days) -> Answered {
 
 fn send(call: &Call, backup: Backup) -> Response<Body> {
     let (pieces, response) = stream::answer(MEDIA, PIECES);
-    let mut out =
-        Pieces { pieces, buffer: Vec::new(), stopping: call.shared.stopping.clone(), runtime: Handle::current() };
-    // It ends by itself when the caller is gone, reads nothing, or the node stops.
+    let mut out = Pieces {
+        pieces,
+        buffer: Vec::new(),
+        stopping: call.shared.stopping.clone(),
+        revoked: Box::pin(call.revoked()),
+        runtime: Handle::current(),
+    };
+    // It ends by itself when the caller is gone, reads nothing, or has no right to it any more, or the node stops.
     tokio::task::spawn_blocking(move || backup.write(&mut out));
     response
 }
@@ -63,6 +71,7 @@ struct Pieces {
     pieces: mpsc::Sender<Bytes>,
     buffer: Vec<u8>,
     stopping: watch::Receiver<bool>,
+    revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
     runtime: Handle,
 }
 
@@ -73,7 +82,15 @@ impl Pieces {
         }
         let piece = Bytes::from(std::mem::take(&mut self.buffer));
         let sending = timeout(Duration::from_millis(BACKUP_STALL_MS), self.pieces.send(piece));
-        match self.runtime.block_on(sending) {
+        let revoked = self.revoked.as_mut();
+        let sent = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = revoked => Err(access::no_longer_valid()),
+                sent = sending => Ok(sent),
+            }
+        });
+        match sent.map_err(io::Error::other)? {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the caller is gone")),
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the caller reads nothing")),

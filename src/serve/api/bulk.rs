@@ -4,6 +4,7 @@
 //! answers of one call may wait, so that a caller who writes everything before it reads anything gets through.
 
 use super::{
+    access,
     body::parse_json,
     lines::Lines,
     problem::Problem,
@@ -25,6 +26,7 @@ use campanile_schema::{
 use campanile_security::auth::Caller;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::{future::Future, pin::pin};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tracing::Instrument;
 
@@ -57,9 +59,10 @@ pub(super) async fn create(call: Call, body: Body) -> Answered {
     // Of a batch for each line, in the worst case.
     let (answers, response) = stream::answer(MEDIA, CREATE_MANY_JOBS + 1);
     let (making, made) = mpsc::channel(BULK_BATCHES_IN_FLIGHT);
+    let revoked = call.revoked();
     tokio::spawn(
         async move {
-            tokio::join!(read(call.ops, call.caller, key, Lines::new(body), making), write(made, answers));
+            tokio::join!(read(call.ops, call.caller, key, Lines::new(body), revoked, making), write(made, answers));
             drop(place);
         }
         .in_current_span(),
@@ -80,9 +83,30 @@ fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Starts batch after batch; waits while enough of them are under way. Ends when nobody wants the answers any more.
-async fn read(ops: Operations, caller: Caller, key: Option<String>, mut lines: Lines, making: mpsc::Sender<Making>) {
-    while let Some(came) = lines.next().await {
+/// Starts batch after batch; waits while enough of them are under way. Ends when nobody wants the answers any more, and when the
+/// token is taken back: the line that comes next is told so.
+async fn read(
+    ops: Operations,
+    caller: Caller,
+    key: Option<String>,
+    mut lines: Lines,
+    revoked: impl Future<Output = ()>,
+    making: mpsc::Sender<Making>,
+) {
+    let mut revoked = pin!(revoked);
+    let mut is_valid = true;
+    while is_valid {
+        let came = tokio::select! {
+            biased;
+            () = &mut revoked => {
+                is_valid = false;
+                vec![lines.ends_with(access::no_longer_valid())]
+            }
+            came = lines.next() => match came {
+                Some(came) => came,
+                None => return,
+            },
+        };
         let mut came = came.into_iter().peekable();
         while came.peek().is_some() {
             let batch: Vec<_> = came.by_ref().take(BULK_BATCH_LINES).collect();

@@ -1,13 +1,19 @@
 //! Server-sent events, written one after the other to a caller who may be slow or gone.
 
+use super::problem::Problem;
 use axum::body::Bytes;
 use campanile_schema::error::ApiError;
-use campanile_security::auth::Authenticator;
 use serde::Serialize;
-use tokio::sync::{mpsc, watch};
+use std::time::Duration;
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
 
 /// A caller that lost the connection waits this long, milliseconds.
 const AGAIN_MS: u64 = 1_000;
+/// So long may a caller take to read why the events end before their end.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Why the events end before their end.
 pub(super) enum Over {
@@ -50,6 +56,11 @@ impl Events {
         self.text(format!(": nothing new\n{id}\n")).await
     }
 
+    /// Why they end before their end. Who reads nothing does not hear it, and holds up nothing by that.
+    pub async fn problem(&self, error: ApiError) {
+        let _ = timeout(FAREWELL, self.event("problem", None, &Problem::new(error, None))).await;
+    }
+
     /// Waits until the caller is gone.
     pub async fn gone(&self) {
         self.pieces.closed().await;
@@ -57,17 +68,6 @@ impl Events {
 
     async fn text(&self, text: String) -> Result<(), Over> {
         self.pieces.send(text.into()).await.map_err(|_| Over::Silent)
-    }
-}
-
-/// Waits until the token of a call is taken back. Without a token, in dev mode, that never comes.
-pub(super) async fn revoked(authenticator: Authenticator, token: Option<String>) {
-    let watched = token.and_then(|token| Some((authenticator.credential(&token)?, authenticator.changes()?)));
-    let Some((credential, mut changes)) = watched else { return std::future::pending().await };
-    while authenticator.still_knows(&credential) {
-        if changes.changed().await.is_err() {
-            return std::future::pending().await;
-        }
     }
 }
 

@@ -5,8 +5,7 @@
 
 use super::{
     access,
-    events::{Events, Over, revoked, stopped},
-    problem::Problem,
+    events::{Events, Over, stopped},
     route::{Answered, Call},
     stream,
 };
@@ -52,7 +51,7 @@ pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
     };
     let (pieces, response) = stream::answer(MEDIA, 1);
     let mut stopping = call.shared.stopping.clone();
-    let revoked = revoked(call.shared.api.authenticator.clone(), access::token(&call.headers));
+    let revoked = call.revoked();
     let mut follow = Follow {
         ops: call.ops,
         caller: call.caller,
@@ -69,13 +68,10 @@ pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
         let sent = tokio::select! {
             sent = timeout(limit, follow.send()) => sent.unwrap_or(Err(Over::Silent)),
             () = stopped(&mut stopping) => Err(Over::Silent),
-            () = revoked => {
-                Err(Over::Failed(ApiError::new(ErrorCode::Unauthenticated, "this token is not valid any more")))
-            }
+            () = revoked => Err(Over::Failed(access::no_longer_valid())),
         };
         if let Err(Over::Failed(error)) = sent {
-            // Gone callers hear nothing.
-            let _ = follow.events.event("problem", None, &Problem::new(error, None)).await;
+            follow.events.problem(error).await;
         }
     });
     Ok(response)

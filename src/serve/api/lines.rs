@@ -66,9 +66,14 @@ impl Lines {
         (!lines.is_empty()).then_some(lines)
     }
 
-    fn give_up(&mut self, lines: &mut Vec<Line>, why: ApiError) {
+    /// No more is read of it, for this reason.
+    pub fn ends_with(&mut self, why: ApiError) -> Line {
         self.body = None;
-        lines.push((self.number + 1, Err(why)));
+        (self.number + 1, Err(why))
+    }
+
+    fn give_up(&mut self, lines: &mut Vec<Line>, why: ApiError) {
+        lines.push(self.ends_with(why));
     }
 
     fn feed(&mut self, data: &[u8], lines: &mut Vec<Line>) {

@@ -176,9 +176,13 @@ async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) 
             let (mut call, body) = call_of(shared, route, &mut request, peer).await?;
             call.body = match route.method {
                 Verb::Get | Verb::Delete => Bytes::new(),
-                Verb::Post | Verb::Put => body::read(body).await?,
+                Verb::Post | Verb::Put => access::while_valid(call.revoked(), body::read(body)).await?,
             };
             body::check_type(&call.headers, &call.body)?;
+            if route.method == Verb::Get {
+                // It may wait long for what it reads.
+                return access::while_valid(call.revoked(), within_time(operation(call))).await;
+            }
             if call.body.len() <= HTTP_PARSE_APART_BYTES {
                 return within_time(operation(call)).await;
             }

@@ -1,7 +1,7 @@
 //! The routes: every row of the table of operations that HTTP has, with its types and its handler.
 
 use super::{
-    archive, bulk, follow, log, pages,
+    access, archive, bulk, follow, log, pages,
     route::{Call, Route},
     watching,
 };
@@ -14,6 +14,7 @@ use campanile_schema::{
 };
 use campanile_security::auth::Caller;
 use serde::Deserialize;
+use std::future::Future;
 
 /// Every route there is.
 pub(super) fn table() -> Vec<Route> {
@@ -90,6 +91,11 @@ pub(super) fn check_written_tenant(caller: &Caller, body: &[u8]) -> Result<(), A
 impl Call {
     fn param(&self, name: &str) -> &str {
         self.path.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Waits until the caller's token is taken back: what goes on for long ends then.
+    pub(super) fn revoked(&self) -> impl Future<Output = ()> + Send + use<> {
+        access::revoked(&self.shared.api, &self.headers, &self.caller)
     }
 }
 

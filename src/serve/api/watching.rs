@@ -6,9 +6,8 @@
 
 use super::{
     access,
-    events::{Events, Over, revoked, stopped},
+    events::{Events, Over, stopped},
     follow,
-    problem::Problem,
     route::{Answered, Call},
     stream,
 };
@@ -134,19 +133,16 @@ fn send(call: Call, mut watch: Watch, wait_sec: Option<u64>) -> Answered {
     let (pieces, response) = stream::answer(follow::MEDIA, 1);
     let events = Events::new(pieces);
     let mut stopping = call.shared.stopping.clone();
-    let revoked = revoked(call.shared.api.authenticator.clone(), access::token(&call.headers));
+    let revoked = call.revoked();
     tokio::spawn(async move {
         let sent = tokio::select! {
             sent = timeout(limit, tell(&mut watch, &events)) => sent.unwrap_or(Err(Over::Silent)),
             () = stopped(&mut stopping) => Err(Over::Silent),
-            () = revoked => {
-                Err(Over::Failed(ApiError::new(ErrorCode::Unauthenticated, "this token is not valid any more")))
-            }
+            () = revoked => Err(Over::Failed(access::no_longer_valid())),
             () = events.gone() => Err(Over::Silent),
         };
         if let Err(Over::Failed(error)) = sent {
-            // Gone callers hear nothing.
-            let _ = events.event("problem", None, &Problem::new(error, None)).await;
+            events.problem(error).await;
         }
     });
     Ok(response)

@@ -134,6 +134,8 @@ async fn serve<R, W>(
             }
             End::Fault(error) => {
                 tracing::info!(connection = number, %error, "an RPC connection is closed");
+                // A peer that does not read takes its time over the farewell: nothing more comes before it.
+                connection.watches = Watches::new();
                 connection.say(&error).await;
             }
         }
