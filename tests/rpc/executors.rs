@@ -346,7 +346,7 @@ async fn an_executor_is_told_when_runs_wait_for_its_credit_and_when_none_does_an
 }
 
 /// An executor that has said hello and registered.
-async fn executor(node: &Node, token: &str, session: u64) -> Raw {
+pub(crate) async fn executor(node: &Node, token: &str, session: u64) -> Raw {
     let mut raw = node.raw().await;
     raw.hello(token, ConnectionRole::Executor).await.unwrap();
     registered(&mut raw, 1, session).await;
@@ -439,22 +439,6 @@ async fn an_executor_that_guesses_fences_is_closed_and_one_that_repeats_itself_i
     assert_eq!(foreign.farewell().await.known(), ErrorCode::Forbidden);
     assert_eq!(client.run_get(a.run).await.unwrap().state, RunState::Running);
     assert_eq!(finish(&mut own, 20, vec![success(&a, a.token)]).await, [FinishOutcome::Durable]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_announcement_in_parts_is_bounded_and_ends_with_its_connection() {
-    let node = Node::start().await;
-    let mut raw = executor(&node, EXECUTOR, 1).await;
-    let nothing = |n: u64| Held { run: campanile_schema::ids::RunId(n), job: JobId(n), token: Token(n) };
-    let part = Announce { held: (1..=4_000).map(nothing).collect(), more: true };
-    raw.request(10, method::EXECUTOR_ANNOUNCE, &part).await;
-    raw.answer().await.1.unwrap();
-    raw.request(11, method::EXECUTOR_ANNOUNCE, &part).await;
-    assert_eq!(raw.answer().await.1.unwrap_err().known(), ErrorCode::InvalidArgument, "more than four slots explain");
-    // What came of it is forgotten: the next one is whole by itself.
-    raw.request(12, method::EXECUTOR_ANNOUNCE, &Announce { held: vec![nothing(1)], more: false }).await;
-    let stop = from_map::<Announced>(&raw.answer().await.1.unwrap()).unwrap().stop;
-    assert_eq!(stop, [nothing(1)]);
 }
 
 /// A paused machine, a laptop that slept, a process that was stopped: the node's own silence is not its executors'.

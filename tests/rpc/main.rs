@@ -1,9 +1,11 @@
 //! MessagePack RPC against a node in this process, with our clients and with programs that share no code with us.
 #![allow(clippy::unwrap_used)]
 
+mod announcements;
 mod calls;
 mod executors;
 mod foreign;
+mod registrations;
 mod snapshots_owed;
 mod support;
 mod watch;

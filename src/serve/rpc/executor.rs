@@ -198,22 +198,26 @@ impl ExecutorEnd {
     }
 
     /// Takes a part of an announcement; Some: it is whole. Parts are the connection's, and go with it.
+    /// When a part is refused, whatever the reason, nothing stays of those before it.
     fn gather(&mut self, params: Params<'_>) -> Result<Option<(ExecutorSession, Vec<Held>)>, ApiError> {
-        self.session()?;
+        let mut held = self.registered.as_mut().map(|known| std::mem::take(&mut known.announcing)).unwrap_or_default();
+        let registration = self.session()?;
         let announce: Announce = params.read()?;
-        let Some(registration) = &mut self.registered else { return Ok(None) };
-        let most = (8 * registration.slots as usize + EXECUTOR_ANNOUNCED).min(2 * EXECUTOR_SLOTS_MAX as usize);
-        if announce.held.len() > EXECUTOR_BATCH || registration.announcing.len() + announce.held.len() > most {
-            registration.announcing = Vec::new();
-            return Err(if announce.held.len() > EXECUTOR_BATCH {
-                too_many("held")
-            } else {
-                invalid(format!("held: at most {most} attempts together for {} slots", registration.slots))
-            });
+        if announce.held.len() > EXECUTOR_BATCH {
+            return Err(too_many("held"));
         }
-        registration.announcing.extend(announce.held);
-        let whole = (!announce.more).then(|| std::mem::take(&mut registration.announcing));
-        Ok(whole.map(|held| (registration.session, held)))
+        let most = (8 * registration.slots as usize + EXECUTOR_ANNOUNCED).min(2 * EXECUTOR_SLOTS_MAX as usize);
+        if held.len() + announce.held.len() > most {
+            return Err(invalid(format!("held: at most {most} attempts together for {} slots", registration.slots)));
+        }
+        held.extend(announce.held);
+        if !announce.more {
+            return Ok(Some((registration.session, held)));
+        }
+        if let Some(registration) = &mut self.registered {
+            registration.announcing = held;
+        }
+        Ok(None)
     }
 
     /// Starts handing in results; the answer comes when they are durable.
