@@ -20,5 +20,6 @@ mod snapshots;
 mod taken_back;
 mod terminal;
 mod tokens;
+mod unkillable;
 mod watch;
 mod zones;
