@@ -7,6 +7,7 @@ mod parity;
 #[path = "../cli/program.rs"]
 mod program;
 mod reference;
+mod roles;
 #[path = "../support/mod.rs"]
 mod support;
 mod three_ways;

@@ -81,7 +81,7 @@ impl Context {
     pub fn secrets(&self) -> &BTreeMap<String, String> {
         &self.0.assignment.secrets
     }
-    /// W3C trace context of the run.
+    /// W3C trace context of the run. Reserved: None, since no node sends one so far.
     pub fn traceparent(&self) -> Option<&str> {
         self.0.assignment.traceparent.as_deref()
     }

@@ -94,7 +94,7 @@ class Context:
 
     @property
     def traceparent(self) -> str | None:
-        """W3C trace context of the run."""
+        """W3C trace context of the run. Reserved: None, since no node sends one so far."""
         return self.assignment.traceparent
 
     def remaining_sec(self) -> float:
