@@ -6,6 +6,7 @@ mod http_api;
 mod parity;
 #[path = "../cli/program.rs"]
 mod program;
+mod python_methods;
 mod reference;
 mod roles;
 #[path = "../support/mod.rs"]

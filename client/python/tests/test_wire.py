@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import random
-import re
 import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -11,11 +10,12 @@ from typing import Any
 import msgpack
 import pytest
 from fake_node import WELCOME, FakeLink, FakeNode
-from nodes import ROOT, Node, eventually, unique
+from nodes import Node, eventually, unique
 
 import campanile
 from campanile import Client, JobSpec, Manual, RunState
-from campanile.client.calls import KEYS, READS
+from campanile.client.calls import Calls
+from campanile.methods import METHODS
 
 SetLimit = Callable[[str, int], None]
 JOB = {"jobId": 7, "status": "ENABLED", "nextFireAt": None}
@@ -122,12 +122,12 @@ async def test_a_pause_tells_which_shards_do_not_hold_it_yet(fake: FakeNode) -> 
                 await asked
 
 
-def test_only_reads_and_keyed_calls_are_repeated() -> None:
-    """Whatever is added to the protocol must be looked at before it is repeated."""
-    table = (ROOT / "schema/src/operations/table.rs").read_text()
-    rows = re.findall(r'^    \w+ = "([a-z]+\.\w+)":(.*?)^    \}', table, re.MULTILINE | re.DOTALL)
-    assert set(READS) == {name for name, row in rows if "Effect::Read" in row}
-    assert KEYS == {"job.create": "idempotencyKey", "job.trigger": "manualRunId"}
+def test_every_method_of_the_table_has_a_call() -> None:
+    """The name of a call follows from the method's."""
+    named = {"".join(f"_{c.lower()}" if c.isupper() else c for c in name.replace(".", "_")) for name in METHODS}
+    calls = {name for name, member in vars(Calls).items() if not name.startswith("_") and callable(member)}
+    assert named - calls == set()
+    assert [name for name, method in METHODS.items() if method.key is not None] == ["job.create", "job.trigger"]
 
 
 async def test_a_node_that_is_not_ready_is_asked_again_when_it_said(fake: FakeNode) -> None:

@@ -104,6 +104,27 @@ mod tests {
         }
     }
 
+    /// Fills in the key of each keyed operation, and finds it in the field that the row names.
+    #[test]
+    fn a_key_goes_into_the_field_that_the_row_names() {
+        fn field_of_the_key<O: Operation>(request: serde_json::Value) -> Option<String> {
+            let mut request: O::Request = serde_json::from_value(request).unwrap();
+            O::keyed(&mut request, "caller's key".to_owned());
+            let sent = serde_json::to_value(&request).unwrap();
+            sent.as_object().unwrap().iter().find(|(_, value)| *value == "caller's key").map(|(name, _)| name.clone())
+        }
+        let create = serde_json::json!({"name": "a", "trigger": {"type": "MANUAL"}, "action": {"kind": "EXECUTOR", "handler": "h"}});
+        let seen = [
+            (JobCreate::ROW, field_of_the_key::<JobCreate>(create)),
+            (JobTrigger::ROW, field_of_the_key::<JobTrigger>(serde_json::json!({"jobId": "7"}))),
+        ];
+        for (row, field) in &seen {
+            assert_eq!(row.key, field.as_deref(), "{}", row.name);
+        }
+        assert_eq!(OPERATIONS.iter().filter(|row| row.key.is_some()).count(), seen.len());
+        assert_eq!(field_of_the_key::<JobPause>(serde_json::json!({"jobId": "7"})), None);
+    }
+
     /// An operation whose row says that nothing is to be compared is for operators, or has nothing of a tenant.
     #[test]
     fn what_is_a_tenants_is_compared() {

@@ -24,8 +24,8 @@ pub struct Row {
     pub tenant: Tenant,
     pub audit: Audit,
     pub effect: Effect,
-    /// Whether a key of the caller makes it safe to repeat: `Idempotency-Key` in HTTP, a field in RPC.
-    pub keyed: bool,
+    /// The field in RPC with a key of the caller, which makes the call safe to repeat. HTTP has `Idempotency-Key` for each of them.
+    pub key: Option<&'static str>,
     pub weight: Weight,
     /// The codes that it refuses with, besides those that every operation can refuse with.
     pub errors: &'static [ErrorCode],

@@ -30,19 +30,20 @@ macro_rules! form {
     };
 }
 
-macro_rules! is_keyed {
+/// The name of the field in RPC that has the caller's key.
+macro_rules! key_field {
     () => {
-        false
+        None
     };
-    ($($key:ident)+) => {
-        true
+    ($field:literal) => {
+        Some($field)
     };
 }
 
 macro_rules! operations {
     ($(
         $(#[doc = $doc:literal])+
-        $name:ident = $text:literal: $request:ty => $answer:ty $(, form $form:ty)? $(, key $($key:ident).+)? {
+        $name:ident = $text:literal: $request:ty => $answer:ty $(, form $form:ty)? $(, key $($key:ident).+ as $field:literal)? {
             $($column:ident: $value:expr),+ $(,)?
         }
     )+) => {
@@ -67,7 +68,7 @@ macro_rules! operations {
                     rpc: Ok(()),
                     python: Ok(()),
                     subject: <$request as Request>::SUBJECT,
-                    keyed: is_keyed!($($($key)+)?),
+                    key: key_field!($($field)?),
                     $($column: $value),+
                 };
                 $(fn keyed(request: &mut $request, key: String) {
@@ -165,7 +166,7 @@ const BAD_CORDON: &[E] =
 
 operations! {
     /// Create a job.
-    JobCreate = "job.create": CreateCall => Created, key field {
+    JobCreate = "job.create": CreateCall => Created, key field as "idempotencyKey" {
         cli: Ok("job create"), http: Ok(Http::post("/api/v1/jobs").takes(Takes::Definition).created()),
         least: Least::Tenant, tenant: Tenant::Each, audit: Audit::No, effect: Effect::Once, weight: Weight::One,
         errors: BAD_SPEC,
@@ -242,7 +243,7 @@ operations! {
     }
 
     /// Run now; the same manualRunId makes one run.
-    JobTrigger = "job.trigger": JobCall<TriggerBody> => RunView, key body.manual_run_id {
+    JobTrigger = "job.trigger": JobCall<TriggerBody> => RunView, key body.manual_run_id as "manualRunId" {
         cli: Ok("job trigger"), http: Ok(Http::post("/api/v1/jobs/{jobId}/trigger").optional_body()),
         least: Least::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: Effect::Once, weight: Weight::One,
         errors: BAD_TRIGGER,

@@ -111,7 +111,7 @@ impl Route {
             accepted: None,
             media: JSON,
             also: &[],
-            idempotent_by_key: row.keyed,
+            idempotent_by_key: row.key.is_some(),
             errors: row.errors,
             handler: Handler::Page(|_, _| Err(ApiError::new(ErrorCode::Internal, "the route has no handler"))),
         }

@@ -6,12 +6,13 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from campanile import limits
-from campanile.client.calls import KEYS, READS, Calls, every_page
+from campanile.client.calls import Calls, every_page
 from campanile.client.changes import Changes, Inbox
 from campanile.client.link import Link
 from campanile.clock import jittered_sec
 from campanile.enums import JobStatus, RunState
 from campanile.errors import ConnectionLostError, DeadlineError, FailedError
+from campanile.methods import METHODS
 from campanile.tls import Tls, context_for
 from campanile.views import DeadLetter, Job, JobChange, Run, RunChange, Welcome
 
@@ -67,8 +68,9 @@ class Client(Calls):
         is not ready; all others are sent once.
         """
         given = params or {}
-        key = KEYS.get(method)
-        repeatable = method in READS or (key is not None and given.get(key) is not None)
+        known = METHODS.get(method)
+        has_key = known is not None and known.key is not None and given.get(known.key) is not None
+        repeatable = has_key or (known is not None and not known.changes)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self._timeout_sec if timeout_sec is None else timeout_sec)
         wait_ms: float = limits.REPEAT_MIN_MS

@@ -3,8 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
+from campanile import methods
 from campanile.enums import Decision, JobStatus
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
@@ -35,34 +36,6 @@ from campanile.views import (
 
 T = TypeVar("T")
 
-READS: Final = frozenset(
-    {
-        "job.plan",
-        "job.get",
-        "job.find",
-        "job.list",
-        "job.runs",
-        "job.ledger",
-        "run.get",
-        "run.failed",
-        "run.log",
-        "dlq.list",
-        "schedule.preview",
-        "tenant.get",
-        "tenant.list",
-        "system.info",
-        "executor.list",
-        "pool.list",
-        "cluster.members",
-        "cluster.shards",
-        "cluster.plan",
-        "cluster.events",
-    }
-)
-"""Methods that change nothing: sent again when their answer was lost."""
-KEYS: Final = {"job.create": "idempotencyKey", "job.trigger": "manualRunId"}
-"""Methods that are safe to repeat with this field set."""
-
 
 class Calls(ABC):
     """Every call of the protocol. Each raises a CampanileError; `reason` is kept with the change, for people."""
@@ -79,11 +52,11 @@ class Calls(ABC):
         IdempotencyKeyReusedError.
         """
         key = {} if idempotency_key is None else {"idempotencyKey": idempotency_key}
-        return read(Created, await self.call("job.create", {**key, **write(spec)}))
+        return read(Created, await self.call(methods.JOB_CREATE.name, {**key, **write(spec)}))
 
     async def job_create_many(self, specs: Iterable[JobSpec]) -> list[Created | ApiError]:
         """Creates up to 10,000 jobs in one message, durable together; an answer per job, in order. It raises none of those."""
-        answer = await self.call("job.createMany", {"items": [write(spec) for spec in specs]})
+        answer = await self.call(methods.JOB_CREATE_MANY.name, {"items": [write(spec) for spec in specs]})
         return [_item(item) for item in _items(answer)]
 
     async def job_plan(
@@ -97,7 +70,7 @@ class Calls(ABC):
     ) -> Plan:
         """What an apply of these manifests would do; it changes nothing. `files`: texts (YAML or JSON) by name."""
         given = _manifests(files, tenantId=tenant_id, owner=owner, prune=prune, takeOver=take_over)
-        return read(Plan, await self.call("job.plan", given))
+        return read(Plan, await self.call(methods.JOB_PLAN.name, given))
 
     async def job_apply(
         self,
@@ -114,15 +87,15 @@ class Calls(ABC):
         With the `plan_id` of a plan only exactly that is done: StaleVersionError when something else would be by now.
         """
         given = _manifests(files, tenantId=tenant_id, owner=owner, prune=prune, takeOver=take_over, planId=plan_id)
-        return read(Applied, await self.call("job.apply", given))
+        return read(Applied, await self.call(methods.JOB_APPLY.name, given))
 
     async def job_get(self, job_id: int) -> Job:
         """The job. NotFoundError."""
-        return read(Job, await self.call("job.get", {"jobId": job_id}))
+        return read(Job, await self.call(methods.JOB_GET.name, {"jobId": job_id}))
 
     async def job_find(self, name: str, *, tenant_id: str | None = None) -> Job:
         """The job of a name; the tenant is the token's own, for operators `default`, unless named. NotFoundError."""
-        return read(Job, await self.call("job.find", {"name": name, **_given(tenantId=tenant_id)}))
+        return read(Job, await self.call(methods.JOB_FIND.name, {"name": name, **_given(tenantId=tenant_id)}))
 
     async def job_list(
         self,
@@ -137,24 +110,24 @@ class Calls(ABC):
     ) -> Page[Job]:
         """A page of jobs. `labels`: `key=value,key2!=value2,key3`; `text`: part of the name; `page_size` at most 1000."""
         params = _given(tenantId=tenant_id, status=status, labels=labels, text=text)
-        return _page(Job, await self.call("job.list", {**params, **_paging(page_token, page, page_size)}))
+        return _page(Job, await self.call(methods.JOB_LIST.name, {**params, **_paging(page_token, page, page_size)}))
 
     async def job_replace(self, job_id: int, version: int, spec: JobSpec) -> Job:
         """Replaces the definition that has `version`. StaleVersionError when that is not the current one."""
         params = {"jobId": job_id, "version": version, "spec": write(spec)}
-        return read(Job, await self.call("job.replace", params))
+        return read(Job, await self.call(methods.JOB_REPLACE.name, params))
 
     async def job_delete(self, job_id: int, *, reason: str | None = None) -> None:
         """Deletes the job; its history stays."""
-        await self.call("job.delete", {"jobId": job_id, **_given(reason=reason)})
+        await self.call(methods.JOB_DELETE.name, {"jobId": job_id, **_given(reason=reason)})
 
     async def job_pause(self, job_id: int, *, reason: str | None = None) -> Job:
         """No due instant fires until it is resumed; the ledger records them as skipped."""
-        return read(Job, await self.call("job.pause", {"jobId": job_id, **_given(reason=reason)}))
+        return read(Job, await self.call(methods.JOB_PAUSE.name, {"jobId": job_id, **_given(reason=reason)}))
 
     async def job_resume(self, job_id: int, *, reason: str | None = None) -> Job:
         """Ends a pause, or a quarantine."""
-        return read(Job, await self.call("job.resume", {"jobId": job_id, **_given(reason=reason)}))
+        return read(Job, await self.call(methods.JOB_RESUME.name, {"jobId": job_id, **_given(reason=reason)}))
 
     async def job_trigger(
         self, job_id: int, *, params: Json = None, manual_run_id: str | None = None, reason: str | None = None
@@ -165,13 +138,15 @@ class Calls(ABC):
         RunActiveError, JobPausedError, QuotaError.
         """
         given = _given(manualRunId=manual_run_id, reason=reason, params=None if params is None else to_payload(params))
-        return read(Run, await self.call("job.trigger", {"jobId": job_id, **given}))
+        return read(Run, await self.call(methods.JOB_TRIGGER.name, {"jobId": job_id, **given}))
 
     async def job_runs(
         self, job_id: int, *, page_token: str | None = None, page: int | None = None, page_size: int | None = None
     ) -> Page[Run]:
         """A page of the job's runs, newest first."""
-        return _page(Run, await self.call("job.runs", {"jobId": job_id, **_paging(page_token, page, page_size)}))
+        return _page(
+            Run, await self.call(methods.JOB_RUNS.name, {"jobId": job_id, **_paging(page_token, page, page_size)})
+        )
 
     async def job_ledger(
         self, job_id: int, *, start: datetime | None = None, to: datetime | None = None, page_size: int | None = None
@@ -181,14 +156,14 @@ class Calls(ABC):
         times = {
             "from" if name == "start" else name: to_ms(v) if isinstance(v, datetime) else v for name, v in given.items()
         }
-        return read(Ledger, await self.call("job.ledger", {"jobId": job_id, **times}))
+        return read(Ledger, await self.call(methods.JOB_LEDGER.name, {"jobId": job_id, **times}))
 
     async def run_get(self, run_id: int, *, wait_ms: int | None = None) -> Run:
         """The run with its attempts. NotFoundError.
 
         `wait_ms`: it answers when the run is final, at the latest after so many milliseconds (60,000 at most).
         """
-        return read(Run, await self.call("run.get", {"runId": run_id, **_given(waitMs=wait_ms)}))
+        return read(Run, await self.call(methods.RUN_GET.name, {"runId": run_id, **_given(waitMs=wait_ms)}))
 
     async def run_failed(
         self,
@@ -200,24 +175,26 @@ class Calls(ABC):
     ) -> Page[Run]:
         """A page of FAILED and TIMEOUT runs across jobs, newest first."""
         params = {**_given(tenantId=tenant_id), **_paging(page_token, page, page_size)}
-        return _page(Run, await self.call("run.failed", params))
+        return _page(Run, await self.call(methods.RUN_FAILED.name, params))
 
     async def run_cancel(self, run_id: int, *, reason: str | None = None) -> Run:
         """Cancels the run; a body that runs is told to stop. IllegalStateError when the run is final."""
-        return read(Run, await self.call("run.cancel", {"runId": run_id, **_given(reason=reason)}))
+        return read(Run, await self.call(methods.RUN_CANCEL.name, {"runId": run_id, **_given(reason=reason)}))
 
     async def run_retry(self, run_id: int, *, reason: str | None = None) -> Run:
         """Runs a final run again, with a fresh budget of attempts and the next generation."""
-        return read(Run, await self.call("run.retry", {"runId": run_id, **_given(reason=reason)}))
+        return read(Run, await self.call(methods.RUN_RETRY.name, {"runId": run_id, **_given(reason=reason)}))
 
     async def run_confirm(self, run_id: int, decision: Decision, *, reason: str | None = None) -> Run:
         """Decides about a run in NEEDS_CONFIRMATION; ENDED says that the body of a run that is STOPPING has ended."""
         params = {"runId": run_id, "decision": Decision(decision).value, **_given(reason=reason)}
-        return read(Run, await self.call("run.confirm", params))
+        return read(Run, await self.call(methods.RUN_CONFIRM.name, params))
 
     async def run_log(self, run_id: int, *, attempt: int | None = None, offset: int | None = None) -> RunLog:
         """A piece of an attempt's log (by default the newest attempt's) from a byte offset."""
-        return read(RunLog, await self.call("run.log", {"runId": run_id, **_given(attempt=attempt, offset=offset)}))
+        return read(
+            RunLog, await self.call(methods.RUN_LOG.name, {"runId": run_id, **_given(attempt=attempt, offset=offset)})
+        )
 
     async def dlq_list(
         self,
@@ -229,15 +206,15 @@ class Calls(ABC):
     ) -> Page[DeadLetter]:
         """A page of dead letters."""
         params = {**_given(tenantId=tenant_id), **_paging(page_token, page, page_size)}
-        return _page(DeadLetter, await self.call("dlq.list", params))
+        return _page(DeadLetter, await self.call(methods.DLQ_LIST.name, params))
 
     async def dlq_redrive(self, run_id: int, *, reason: str | None = None) -> Run:
         """Runs a dead letter again."""
-        return read(Run, await self.call("dlq.redrive", {"runId": run_id, **_given(reason=reason)}))
+        return read(Run, await self.call(methods.DLQ_REDRIVE.name, {"runId": run_id, **_given(reason=reason)}))
 
     async def dlq_discard(self, run_id: int, *, reason: str | None = None) -> None:
         """Takes a dead letter off the list; the run stays in the history."""
-        await self.call("dlq.discard", {"runId": run_id, **_given(reason=reason)})
+        await self.call(methods.DLQ_DISCARD.name, {"runId": run_id, **_given(reason=reason)})
 
     async def schedule_preview(
         self, trigger: Trigger, *, after: datetime | None = None, count: int | None = None
@@ -245,82 +222,86 @@ class Calls(ABC):
         """The next instants of a schedule (5, at most 100) and what may surprise. InvalidScheduleError."""
         given = _given(after=None if after is None else to_ms(after), count=count)
         wire = trigger.fields if not hasattr(trigger, "KIND") else write(trigger)
-        return read(Preview, await self.call("schedule.preview", {"trigger": wire, **given}))
+        return read(Preview, await self.call(methods.SCHEDULE_PREVIEW.name, {"trigger": wire, **given}))
 
     async def tenant_get(self, tenant_id: str) -> Tenant:
         """The tenant's limits and use."""
-        return read(Tenant, await self.call("tenant.get", {"tenantId": tenant_id}))
+        return read(Tenant, await self.call(methods.TENANT_GET.name, {"tenantId": tenant_id}))
 
     async def tenant_list(self) -> list[Tenant]:
         """All tenants that the token may see."""
-        return [read(Tenant, item) for item in _items(await self.call("tenant.list"))]
+        return [read(Tenant, item) for item in _items(await self.call(methods.TENANT_LIST.name))]
 
     async def tenant_set(self, tenant_id: str, quota: Quota) -> Tenant:
         """Sets all of a tenant's limits (operators)."""
-        return read(Tenant, await self.call("tenant.set", {"tenantId": tenant_id, **write(quota)}))
+        return read(Tenant, await self.call(methods.TENANT_SET.name, {"tenantId": tenant_id, **write(quota)}))
 
     async def tenant_delete(self, tenant_id: str, *, reason: str | None = None) -> None:
         """Forgets the limits and the pause of a tenant without jobs and open runs (operators). NotFoundError, ConflictError."""
-        await self.call("tenant.delete", {"tenantId": tenant_id, **_given(reason=reason)})
+        await self.call(methods.TENANT_DELETE.name, {"tenantId": tenant_id, **_given(reason=reason)})
 
     async def tenant_pause(self, tenant_id: str, *, reason: str | None = None) -> list[int]:
         """No job of the tenant fires until it is resumed (operators).
 
         Returns the shards that are not known to hold it yet: it goes on there by itself, and saying it again is harmless.
         """
-        return _outstanding(await self.call("tenant.pause", {"tenantId": tenant_id, **_given(reason=reason)}))
+        return _outstanding(
+            await self.call(methods.TENANT_PAUSE.name, {"tenantId": tenant_id, **_given(reason=reason)})
+        )
 
     async def tenant_resume(self, tenant_id: str, *, reason: str | None = None) -> list[int]:
         """Ends a tenant's pause (operators). Returns what tenant_pause returns."""
-        return _outstanding(await self.call("tenant.resume", {"tenantId": tenant_id, **_given(reason=reason)}))
+        return _outstanding(
+            await self.call(methods.TENANT_RESUME.name, {"tenantId": tenant_id, **_given(reason=reason)})
+        )
 
     async def system_pause(self, *, reason: str | None = None) -> list[int]:
         """No job at all fires until the system is resumed (operators). Returns what tenant_pause returns."""
-        return _outstanding(await self.call("system.pause", _given(reason=reason)))
+        return _outstanding(await self.call(methods.SYSTEM_PAUSE.name, _given(reason=reason)))
 
     async def system_resume(self, *, reason: str | None = None) -> list[int]:
         """Ends the system's pause (operators). Returns what tenant_pause returns."""
-        return _outstanding(await self.call("system.resume", _given(reason=reason)))
+        return _outstanding(await self.call(methods.SYSTEM_RESUME.name, _given(reason=reason)))
 
     async def clock_accept(self, *, reason: str | None = None) -> None:
         """After a jump of the node's clock that halted its firing: the clock is right (operators)."""
-        await self.call("clock.accept", _given(reason=reason))
+        await self.call(methods.CLOCK_ACCEPT.name, _given(reason=reason))
 
     async def system_info(self) -> NodeInfo:
         """Facts of the node; the numbers of jobs, runs and executors are of all nodes of its cluster."""
-        return read(NodeInfo, await self.call("system.info"))
+        return read(NodeInfo, await self.call(methods.SYSTEM_INFO.name))
 
     async def executor_list(self) -> Gathered[ExecutorInfo]:
         """Executors of all nodes."""
-        return _gathered(ExecutorInfo, await self.call("executor.list"))
+        return _gathered(ExecutorInfo, await self.call(methods.EXECUTOR_LIST.name))
 
     async def pool_list(self) -> Gathered[Pool]:
         """Pools of all nodes."""
-        return _gathered(Pool, await self.call("pool.list"))
+        return _gathered(Pool, await self.call(methods.POOL_LIST.name))
 
     async def cluster_members(self) -> list[Member]:
         """Living nodes of the cluster, as the asked one sees them (operators)."""
-        return [read(Member, item) for item in _items(await self.call("cluster.members"))]
+        return [read(Member, item) for item in _items(await self.call(methods.CLUSTER_MEMBERS.name))]
 
     async def cluster_shards(self, *, node: str | None = None) -> list[Shard]:
         """Who owns each shard; narrowed to those of a node (operators)."""
-        return [read(Shard, item) for item in _items(await self.call("cluster.shards", _given(node=node)))]
+        return [read(Shard, item) for item in _items(await self.call(methods.CLUSTER_SHARDS.name, _given(node=node)))]
 
     async def cluster_plan(self) -> ShardPlan:
         """Shards that are to move, and why (operators)."""
-        return read(ShardPlan, await self.call("cluster.plan"))
+        return read(ShardPlan, await self.call(methods.CLUSTER_PLAN.name))
 
     async def cluster_events(self) -> list[ClusterEvent]:
         """What the asked node saw happen since its start, the newest first (operators)."""
-        return [read(ClusterEvent, item) for item in _items(await self.call("cluster.events"))]
+        return [read(ClusterEvent, item) for item in _items(await self.call(methods.CLUSTER_EVENTS.name))]
 
     async def cluster_cordon(self, node: str, *, reason: str | None = None) -> None:
         """The node keeps its shards and gets nothing new (operators)."""
-        await self.call("cluster.cordon", {"node": node, **_given(reason=reason)})
+        await self.call(methods.CLUSTER_CORDON.name, {"node": node, **_given(reason=reason)})
 
     async def cluster_uncordon(self, node: str, *, reason: str | None = None) -> None:
         """Undoes a node's cordon (operators)."""
-        await self.call("cluster.uncordon", {"node": node, **_given(reason=reason)})
+        await self.call(methods.CLUSTER_UNCORDON.name, {"node": node, **_given(reason=reason)})
 
 
 async def every_page(fetch: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[T]:

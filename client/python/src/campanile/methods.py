@@ -1,0 +1,194 @@
+"""The protocol's methods and what makes each safe to repeat.
+
+Generated from the table of operations (`schema/src/operations/table.rs`) by `tests/interfaces/python_methods.rs`: change
+the table, then write this file with `UPDATE_GOLDEN=1 cargo test --workspace --features campanile/faults --test interfaces`.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Method(NamedTuple):
+    """A method of callers."""
+
+    name: str
+    """As RPC has it."""
+    changes: bool = True
+    """False: it only reads, so it is sent again when its answer was lost."""
+    key: str | None = None
+    """The field with the caller's key. A change that carries one is safe to repeat."""
+
+
+JOB_CREATE: Final = Method("job.create", key="idempotencyKey")
+"""Create a job."""
+
+JOB_CREATE_MANY: Final = Method("job.createMany")
+"""Create many jobs in one message, durable together, an answer for each."""
+
+JOB_LIST: Final = Method("job.list", changes=False)
+"""Jobs, in order of their id."""
+
+JOB_FIND: Final = Method("job.find", changes=False)
+"""The job of a name."""
+
+JOB_PLAN: Final = Method("job.plan", changes=False)
+"""What an apply of these manifests would do; changes nothing."""
+
+JOB_APPLY: Final = Method("job.apply")
+"""Bring jobs to what their manifests say, an answer for each."""
+
+JOB_GET: Final = Method("job.get", changes=False)
+"""A job."""
+
+JOB_REPLACE: Final = Method("job.replace")
+"""Replace a job's definition, given the version it replaces."""
+
+JOB_DELETE: Final = Method("job.delete")
+"""Delete a job; its history stays."""
+
+JOB_PAUSE: Final = Method("job.pause")
+"""Start nothing more; bodies that run go on."""
+
+JOB_RESUME: Final = Method("job.resume")
+"""Fire again, from the next due instant on."""
+
+JOB_TRIGGER: Final = Method("job.trigger", key="manualRunId")
+"""Run now; the same manualRunId makes one run."""
+
+JOB_RUNS: Final = Method("job.runs", changes=False)
+"""A job's runs, newest first."""
+
+JOB_LEDGER: Final = Method("job.ledger", changes=False)
+"""What became of every due instant."""
+
+SCHEDULE_PREVIEW: Final = Method("schedule.preview", changes=False)
+"""When a trigger would fire; creates nothing."""
+
+RUN_FAILED: Final = Method("run.failed", changes=False)
+"""FAILED and TIMEOUT runs, newest first."""
+
+RUN_GET: Final = Method("run.get", changes=False)
+"""A run with its attempts; can wait for its end."""
+
+RUN_CANCEL: Final = Method("run.cancel")
+"""Cancel a run that is not final."""
+
+RUN_RETRY: Final = Method("run.retry")
+"""Run a final run again, as its next generation."""
+
+RUN_CONFIRM: Final = Method("run.confirm")
+"""Decide about a run in NEEDS_CONFIRMATION."""
+
+RUN_LOG: Final = Method("run.log", changes=False)
+"""The output of an attempt."""
+
+DLQ_LIST: Final = Method("dlq.list", changes=False)
+"""Dead letters, newest first."""
+
+DLQ_REDRIVE: Final = Method("dlq.redrive")
+"""Run a dead letter again."""
+
+DLQ_DISCARD: Final = Method("dlq.discard")
+"""Put a dead letter away; the run stays."""
+
+TENANT_LIST: Final = Method("tenant.list", changes=False)
+"""Tenants with their limits and use."""
+
+TENANT_GET: Final = Method("tenant.get", changes=False)
+"""A tenant."""
+
+TENANT_SET: Final = Method("tenant.set")
+"""Set a tenant's limits (0 = none)."""
+
+TENANT_DELETE: Final = Method("tenant.delete")
+"""Forget the limits and the pause of a tenant without jobs and open runs; its history stays."""
+
+TENANT_PAUSE: Final = Method("tenant.pause")
+"""Stop firing and starting for a tenant."""
+
+TENANT_RESUME: Final = Method("tenant.resume")
+"""Undo a tenant's pause."""
+
+SYSTEM_PAUSE: Final = Method("system.pause")
+"""Stop firing and starting everywhere."""
+
+SYSTEM_RESUME: Final = Method("system.resume")
+"""Undo the system's pause."""
+
+CLOCK_ACCEPT: Final = Method("clock.accept")
+"""Fire again after a jump of the clock: it is right."""
+
+EXECUTOR_LIST: Final = Method("executor.list", changes=False)
+"""Executors that are connected, of all nodes."""
+
+POOL_LIST: Final = Method("pool.list", changes=False)
+"""Pools with their executors and waiting runs, of all nodes."""
+
+SYSTEM_INFO: Final = Method("system.info", changes=False)
+"""Facts of this node, with numbers of all nodes."""
+
+CLUSTER_MEMBERS: Final = Method("cluster.members", changes=False)
+"""Living nodes of the cluster, as this one sees them."""
+
+CLUSTER_SHARDS: Final = Method("cluster.shards", changes=False)
+"""Who owns each shard."""
+
+CLUSTER_PLAN: Final = Method("cluster.plan", changes=False)
+"""Shards that are to move, and why."""
+
+CLUSTER_EVENTS: Final = Method("cluster.events", changes=False)
+"""What this node saw happen, the newest first."""
+
+CLUSTER_CORDON: Final = Method("cluster.cordon")
+"""Give a node nothing new; it keeps what it has."""
+
+CLUSTER_UNCORDON: Final = Method("cluster.uncordon")
+"""Undo a node's cordon."""
+
+METHODS: Final = {
+    method.name: method
+    for method in (
+        JOB_CREATE,
+        JOB_CREATE_MANY,
+        JOB_LIST,
+        JOB_FIND,
+        JOB_PLAN,
+        JOB_APPLY,
+        JOB_GET,
+        JOB_REPLACE,
+        JOB_DELETE,
+        JOB_PAUSE,
+        JOB_RESUME,
+        JOB_TRIGGER,
+        JOB_RUNS,
+        JOB_LEDGER,
+        SCHEDULE_PREVIEW,
+        RUN_FAILED,
+        RUN_GET,
+        RUN_CANCEL,
+        RUN_RETRY,
+        RUN_CONFIRM,
+        RUN_LOG,
+        DLQ_LIST,
+        DLQ_REDRIVE,
+        DLQ_DISCARD,
+        TENANT_LIST,
+        TENANT_GET,
+        TENANT_SET,
+        TENANT_DELETE,
+        TENANT_PAUSE,
+        TENANT_RESUME,
+        SYSTEM_PAUSE,
+        SYSTEM_RESUME,
+        CLOCK_ACCEPT,
+        EXECUTOR_LIST,
+        POOL_LIST,
+        SYSTEM_INFO,
+        CLUSTER_MEMBERS,
+        CLUSTER_SHARDS,
+        CLUSTER_PLAN,
+        CLUSTER_EVENTS,
+        CLUSTER_CORDON,
+        CLUSTER_UNCORDON,
+    )
+}
+"""Every method of callers, by its name."""
