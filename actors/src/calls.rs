@@ -4,13 +4,13 @@ use crate::{
     changes::mirror,
     directory::{Directory, Place},
     lending::{Counts, Report, Terms},
-    messages::{Answer, ShardMsg},
+    messages::ShardMsg,
     pauses::Pause,
     survey::{Answers, Survey},
 };
 use campanile_core::job::{Claimant, Command, Reply};
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
     ids::{Digest, JobId, RunId, SessionId, ShardId, Token},
     job::JobView,

@@ -3,9 +3,11 @@
 use crate::{
     calls::{ShardAnswer, ShardCall, ask, unknown},
     directory::Directory,
-    messages::Answer,
 };
-use campanile_schema::{error::ApiError, ids::ShardId};
+use campanile_schema::{
+    error::{Answer, ApiError},
+    ids::ShardId,
+};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{
     task::JoinSet,

@@ -8,7 +8,7 @@ use crate::{
 use campanile_core::job::{Claimant, Command, Effect, Reply};
 use campanile_ports::Position;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ErrorCode},
     frame::Frame,
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId},
     record::RunRecord,
@@ -23,9 +23,6 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 use tokio::sync::{mpsc, oneshot};
-
-/// Answer of a call into the actors.
-pub type Answer<T> = Result<T, ApiError>;
 
 /// One command on its way to a job.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
 //! Lists of the whole cluster: what is asked of each node, and how the answers become one list.
 
-use crate::messages::Answer;
-use campanile_schema::view::{ExecutorAtNode, ExecutorView, Gathered, MissingNode, NodeFacts, NodeView, PoolView};
+use campanile_schema::{
+    error::Answer,
+    view::{ExecutorAtNode, ExecutorView, Gathered, MissingNode, NodeFacts, NodeView, PoolView},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},

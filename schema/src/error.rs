@@ -149,6 +149,9 @@ pub struct ApiError {
     pub retry_after_sec: Option<f64>,
 }
 
+/// Answer of a call, or the error that its caller gets.
+pub type Answer<T> = Result<T, ApiError>;
+
 impl ApiError {
     /// What callers wrote may be in the message, so a line of it that is longer than any of ours is cut.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {

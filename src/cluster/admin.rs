@@ -8,14 +8,13 @@ use super::{
 };
 use campanile_actors::{
     chronicle::Chronicle,
-    messages::Answer,
     owner::{ClusterMember, Seen},
     scheduler::{Rows, Scheduler},
 };
 use campanile_core::placement::{self, NodeId, Reason, Standing};
 use campanile_schema::{
     cluster::{ClusterEventKind, ClusterEventView, MemberState, MemberView, MoveReason, MoveView, PlanView, ShardView},
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     format::Formats,
     ids::SessionId,
 };

@@ -9,13 +9,12 @@ use super::{
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere, older},
     changes::mirror::{Copied, Place},
-    messages::Answer,
     scheduler::Scheduler,
     survey::{self, Answers, Survey, Surveyed},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::{SessionId, ShardId},
     limits::GATEWAY_MESSAGE_BYTES,
 };

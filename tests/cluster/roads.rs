@@ -3,13 +3,12 @@
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
     changes::mirror::{Copied, Place},
-    messages::Answer,
     scheduler::Scheduler,
     survey::{Answers, Survey, Surveyed},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::{SessionId, ShardId},
     limits::GATEWAY_MESSAGE_BYTES,
 };

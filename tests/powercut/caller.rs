@@ -7,9 +7,9 @@ use crate::{
     random::Random,
     story::Story,
 };
-use campanile_actors::{messages::Answer, scheduler::Scheduler};
+use campanile_actors::scheduler::Scheduler;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::RunId,
     job::JobStatus,
     view::{ConfirmDecision, TenantBody, TriggerBody},

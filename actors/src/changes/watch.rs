@@ -1,9 +1,9 @@
 //! One watch: its place in the log, what it wants, and what it is told.
 
 use super::{Change, Changes, Part, Seat, What, filter::Wanted, mirror};
-use crate::{calls::gone, directory::Directory, messages::Answer, scheduler::Scheduler};
+use crate::{calls::gone, directory::Directory, scheduler::Scheduler};
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::RunId,
     limits::{WATCH_BATCH, WATCH_BEAT_MS, WATCH_GATHER_MS, WATCH_SCAN},
     time::Timestamp,

@@ -5,9 +5,9 @@ use crate::{
     calls::{ShardCall, ask},
     directory::Directory,
     lending::{REPORT_MS, Terms},
-    messages::{Answer, PoolMsg},
+    messages::PoolMsg,
 };
-use campanile_schema::ids::ShardId;
+use campanile_schema::{error::Answer, ids::ShardId};
 use hashbrown::HashSet;
 use ractor::ActorRef;
 use std::sync::Arc;

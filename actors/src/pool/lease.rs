@@ -3,12 +3,12 @@
 use super::{PoolState, session::Session};
 use crate::{
     directory::Directory,
-    messages::{Answer, PoolMsg, ShardMsg},
+    messages::{PoolMsg, ShardMsg},
     scheduler::ToExecutor,
 };
 use campanile_core::job::Claimant;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::{ExecutorSession, ShardId, Token},
     limits,
     rpc::executor::{Held, Register},

@@ -1,8 +1,7 @@
 //! The answer of a change is what it left, and that is read after the change is durable. A read that fails then must not look like a
 //! refusal of the change: its caller would ask again for what has been done.
 
-use crate::messages::Answer;
-use campanile_schema::error::{ApiError, ErrorCode};
+use campanile_schema::error::{Answer, ApiError, ErrorCode};
 use std::{future::Future, time::Duration};
 use tokio::time::{Instant, sleep};
 

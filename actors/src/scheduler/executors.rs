@@ -4,12 +4,12 @@ use super::{Scheduler, ToExecutor};
 use crate::{
     calls::{ShardCall, ask, gone, is_older},
     directory::Directory,
-    messages::{Answer, End, FinishBatch, PoolMsg},
+    messages::{End, FinishBatch, PoolMsg},
     parts::parts,
 };
 use campanile_core::job::Claimant;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::{ExecutorSession, RunId, ShardId, Token},
     limits,
     rpc::executor::{Announced, Credit, Ended, Finish, FinishOutcome, Finished, Held, LogChunk, Register, Registered},

@@ -4,7 +4,6 @@ use super::{Scheduler, changed::read_changed, no_such};
 use crate::{
     calls::{Once, ShardCall, ask, gone},
     directory::Directory,
-    messages::Answer,
     parts::parts,
 };
 use campanile_core::{
@@ -15,7 +14,7 @@ use campanile_core::{
 };
 use campanile_ports::SecretOwner;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     frame,
     ids::{Digest, JobId, ShardId, shard_of_slot, slot_of},
     job::{JobSpec, JobView},

@@ -9,10 +9,9 @@ use super::{
 use crate::{
     calls::{ShardCall, ask, gone},
     directory::Directory,
-    messages::Answer,
 };
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::{JobId, ShardId},
     job::JobView,
     record::RunRecord,

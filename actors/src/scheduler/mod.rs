@@ -18,10 +18,9 @@ use crate::{
     calls::{ShardAnswer, ShardCall, ask_here, nowhere},
     changes::mirror,
     directory::{Directory, Place},
-    messages::Answer,
 };
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::{SessionId, ShardId},
     rpc::executor::{Assignment, Held, Hint, Registered},
 };

@@ -8,11 +8,11 @@ use super::{
 use crate::{
     calls::{FinalAction, ShardCall, ask},
     directory::Place,
-    messages::{Answer, ShardMsg},
+    messages::ShardMsg,
 };
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::{JobId, RunId},
     limits,
     record::RunState,

@@ -1,11 +1,11 @@
 //! Calls about all nodes of the cluster at once.
 
 use super::Scheduler;
-use crate::{
-    messages::Answer,
-    survey::{self, Answers, Survey, Surveyed},
+use crate::survey::{self, Answers, Survey, Surveyed};
+use campanile_schema::{
+    error::Answer,
+    view::{ExecutorView, Gathered, NodeView, PoolView},
 };
-use campanile_schema::view::{ExecutorView, Gathered, NodeView, PoolView};
 
 impl Scheduler {
     /// What this node has to say to others.

@@ -7,13 +7,13 @@ use crate::{
     everywhere::{ask_all, ask_each},
     lending::Counts,
     maintenance,
-    messages::{Answer, PoolMsg},
+    messages::PoolMsg,
     pauses::pause_home,
     quota::home_of,
 };
 use campanile_core::{ownership::rows::ShardRow, spec};
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
     ids::{SessionId, ShardId},
     stored::TenantRecord,

@@ -3,12 +3,12 @@
 use super::{Shard, Slot, append::not_found};
 use crate::{
     calls::{FinalAction, Port, ShardAnswer, ShardCall, gone, nowhere},
-    messages::{Answer, Bind, End, Envelope, FinishBatch, ReplyTo, ShardMsg},
+    messages::{Bind, End, Envelope, FinishBatch, ReplyTo, ShardMsg},
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply, claim};
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     ids::{JobId, RunId, Token},
     record::AttemptState,
     rpc::executor::{Ended, FinishOutcome, Held},

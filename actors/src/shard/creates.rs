@@ -7,14 +7,14 @@
 use super::{Shard, Slot};
 use crate::{
     calls::{Once, Port},
-    messages::{Answer, ReplyTo, ShardMsg},
+    messages::{ReplyTo, ShardMsg},
 };
 use campanile_core::{
     job::{Context, Ids, Reply, decide_create},
     shard::KeptCreate,
 };
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     event::Event,
     frame::encode,
     ids::{JobId, make_id, slot_of},

@@ -3,11 +3,11 @@
 //! acknowledged.
 
 use super::Shard;
-use crate::messages::{Answer, ShardMsg};
+use crate::messages::ShardMsg;
 use campanile_core::mix::mix;
 use campanile_ports::{Manifest, Part, PartRef, Position};
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     frame::{encode, encode_into},
     ids::{JobId, ShardId},
     limits,
