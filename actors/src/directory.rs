@@ -1,117 +1,30 @@
-//! Where everybody is: the shards that are served here, the pool, the journal, the projector, and the shared gauges of tenants
-//! that let a shard see a full queue without asking.
+//! Where everybody is: the shards that are served here, the pool, the journal and the projector.
 
 use crate::{
     calls::Peers,
     changes::Changes,
     ending::Ending,
     journal::JournalHandle,
-    lending::Counts,
     messages::{End, PoolMsg, ShardMsg},
     owner::{InUse, OwnerHandle, Settling},
     pauses::Pauses,
     projector::ProjectorHandle,
     room::Short,
+    tenants::{TenantGauge, Tenants},
     time::NodeTime,
 };
 use campanile_ports::{Secrets, Snapshots, Views, trouble::Trouble};
 use campanile_schema::{
     ids::{ClusterId, Epoch, SessionId, ShardId},
     limits,
-    stored::TenantRecord,
 };
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use ractor::ActorRef;
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicI64, Ordering},
 };
-
-/// Live counts and limits of a tenant, shared by shards (admission), its quota actor and the pool.
-#[derive(Debug, Default)]
-pub struct TenantGauge {
-    pub jobs: AtomicI64,
-    /// On other nodes, as far as is known.
-    pub jobs_elsewhere: AtomicI64,
-    /// Runs that wait for a permit or an executor.
-    pub waiting: AtomicI64,
-    /// On other nodes, as far as is known.
-    pub waiting_elsewhere: AtomicI64,
-    /// Runs that hold a permit.
-    pub running: AtomicI64,
-    pub max_jobs: AtomicU64,
-    pub max_waiting: AtomicU64,
-    pub paused: AtomicBool,
-}
-
-impl TenantGauge {
-    pub fn queue_full(&self) -> bool {
-        let max = match self.max_waiting.load(Ordering::Relaxed) {
-            0 => u64::from(limits::QUEUED_RUNS_PER_TENANT),
-            n => n,
-        };
-        self.waiting.load(Ordering::Relaxed) + self.waiting_elsewhere.load(Ordering::Relaxed) >= max as i64
-    }
-    /// Counts one more job, unless there are as many as there may be: shards make jobs side by side, so looking first and counting later
-    /// would let too many through.
-    pub fn count_job(&self) -> bool {
-        let max = match self.max_jobs.load(Ordering::Relaxed) {
-            0 => limits::JOBS_PER_TENANT,
-            n => n,
-        };
-        let elsewhere = self.jobs_elsewhere.load(Ordering::Relaxed);
-        let more = |jobs: i64| (jobs + elsewhere < max as i64).then_some(jobs + 1);
-        self.jobs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-    }
-    pub fn set_elsewhere(&self, counts: Counts) {
-        self.jobs_elsewhere.store(counts.jobs as i64, Ordering::Relaxed);
-        self.waiting_elsewhere.store(counts.waiting as i64, Ordering::Relaxed);
-    }
-    pub fn set_limits(&self, tenant: &TenantRecord) {
-        self.max_jobs.store(tenant.max_jobs, Ordering::Relaxed);
-        self.max_waiting.store(u64::from(tenant.max_queued_runs), Ordering::Relaxed);
-    }
-}
-
-/// What is known of tenants without asking.
-#[derive(Debug, Default)]
-pub struct Tenants {
-    gauges: RwLock<HashMap<String, Arc<TenantGauge>>>,
-    pub system_paused: AtomicBool,
-}
-
-impl Tenants {
-    /// Counts and limits of a tenant; made when first seen.
-    pub fn gauge(&self, tenant: &str) -> Arc<TenantGauge> {
-        if let Some(known) = self.gauges.read().get(tenant) {
-            return known.clone();
-        }
-        self.gauges.write().entry_ref(tenant).or_default().clone()
-    }
-
-    /// Those of a tenant that was seen before.
-    pub fn known(&self, tenant: &str) -> Option<Arc<TenantGauge>> {
-        self.gauges.read().get(tenant).cloned()
-    }
-
-    /// What this node has of a tenant.
-    pub fn counts(&self, tenant: &str) -> Counts {
-        let count = |n: &AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
-        self.known(tenant).map_or_else(Counts::default, |gauge| Counts {
-            jobs: count(&gauge.jobs),
-            running: count(&gauge.running),
-            waiting: count(&gauge.waiting),
-            wanted: 0,
-        })
-    }
-
-    pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.gauges.read().keys().cloned().collect();
-        names.sort_unstable();
-        names
-    }
-}
 
 /// A shard that is served here.
 struct Served {
@@ -375,36 +288,5 @@ impl Directory {
         if let Some(pool) = self.pool.get() {
             pool.stop(None);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_a_limit_of_its_own_a_tenant_may_queue_what_the_node_allows() {
-        let gauge = TenantGauge::default();
-        let full = |waiting: i64| {
-            gauge.waiting.store(waiting, Ordering::Relaxed);
-            gauge.queue_full()
-        };
-        let most = i64::from(limits::QUEUED_RUNS_PER_TENANT);
-        assert_eq!([full(most - 1), full(most)], [false, true]);
-        gauge.max_waiting.store(3, Ordering::Relaxed);
-        assert_eq!([full(2), full(3)], [false, true]);
-    }
-
-    #[test]
-    fn not_one_job_too_many_is_counted_although_many_count() {
-        let gauge = TenantGauge::default();
-        gauge.max_jobs.store(1_000, Ordering::Relaxed);
-        gauge.jobs_elsewhere.store(10, Ordering::Relaxed);
-        let counted = || (0..500).filter(|_| gauge.count_job()).count();
-        let all: usize = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(counted)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-        });
-        assert_eq!((all, gauge.jobs.load(Ordering::Relaxed)), (990, 990));
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Never here: I/O, time (the context brings it), sending anything to executors.
 
-use crate::directory::TenantGauge;
+use crate::tenants::TenantGauge;
 use campanile_core::{
     job::{Command, Context, Decision, Job, decide_next},
     reject::Rejection,

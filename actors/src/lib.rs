@@ -29,6 +29,7 @@ pub mod scheduler;
 pub mod session;
 mod shard;
 pub mod survey;
+mod tenants;
 pub mod time;
 
 /// Shards that nobody serves, for backups and restores.

@@ -2,7 +2,7 @@
 //! that all others come to hold it: after a change, and from the beginning whenever the shard was loaded, since nobody knows how far
 //! it had come. So a change that one shard holds is held by all in the end, whichever nodes die. Why it is so: ADR 0025.
 
-use crate::{calls::ShardCall, directory::Directory, everywhere::ask_each, quota::home_of};
+use crate::{calls::ShardCall, directory::Directory, everywhere::ask_each, tenants::home_of};
 use campanile_schema::{event::PauseScope, ids::ShardId};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

@@ -4,10 +4,13 @@ use super::{
     Quotas,
     tenant::{Loan, Quota},
 };
-use crate::lending::{Counts, Report, Terms};
+use crate::{
+    lending::{Counts, Report, Terms},
+    tenants::home_of,
+};
 use campanile_core::ownership::borrowed::Borrowed;
 use campanile_schema::{
-    ids::{Epoch, RunId, SessionId, ShardId, shard_of_slot, slot_of},
+    ids::{Epoch, RunId, SessionId, ShardId},
     stored::TenantRecord,
 };
 use hashbrown::HashMap;
@@ -49,11 +52,6 @@ impl Borrower {
         }
         quota.loan = Some(Loan { borrowed, share: quota.limit.max_concurrent_runs });
     }
-}
-
-/// Where the quota of a tenant is kept.
-pub(crate) fn home_of(tenant: &str, shards: u16) -> ShardId {
-    shard_of_slot(slot_of(tenant, ""), shards)
 }
 
 impl Quota {

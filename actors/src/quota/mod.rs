@@ -14,10 +14,9 @@ mod borrow;
 mod tenant;
 
 pub use borrow::Borrower;
-pub(crate) use borrow::home_of;
 pub(crate) use tenant::PAUSED;
 
-use crate::directory::Tenants;
+use crate::tenants::Tenants;
 use campanile_core::job::Waiting;
 use campanile_schema::{ids::RunId, stored::TenantRecord};
 use hashbrown::{HashMap, HashSet};

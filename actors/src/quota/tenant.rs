@@ -1,6 +1,6 @@
 //! The quota actor of a tenant: who waits, who holds a permit, and whether there is one more.
 
-use crate::directory::TenantGauge;
+use crate::tenants::TenantGauge;
 use campanile_core::{job::Waiting, ownership::borrowed::Borrowed};
 use campanile_schema::{
     ids::{RunId, ShardId},

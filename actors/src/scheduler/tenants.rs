@@ -9,7 +9,7 @@ use crate::{
     maintenance,
     messages::PoolMsg,
     pauses::pause_home,
-    quota::home_of,
+    tenants::home_of,
 };
 use campanile_core::{ownership::rows::ShardRow, spec};
 use campanile_schema::{
