@@ -3,7 +3,6 @@
 use crate::{
     calls::{Port, ShardAnswer, ShardCall},
     lending::Terms,
-    scheduler::ToExecutor,
 };
 use campanile_core::job::{Claimant, Command, Effect, Reply};
 use campanile_ports::Position;
@@ -12,7 +11,7 @@ use campanile_schema::{
     frame::Frame,
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId},
     record::RunRecord,
-    rpc::executor::{Credit, Ended, FinishOutcome, Held, Register},
+    rpc::executor::{Assignment, Credit, Ended, FinishOutcome, Held, Hint, Register, Registered},
     stored::TenantRecord,
     text::Text,
     view::{ExecutorView, PoolView},
@@ -225,6 +224,19 @@ pub enum PoolMsg {
     },
     Executors(oneshot::Sender<Vec<ExecutorView>>),
     Pools(oneshot::Sender<Vec<PoolView>>),
+}
+
+/// What a node pushes to an executor's connection.
+#[derive(Debug)]
+pub enum ToExecutor {
+    Assign(Vec<Box<Assignment>>),
+    Stop(Vec<Held>),
+    /// An operator said that these bodies have ended.
+    Forget(Vec<Held>),
+    /// Shards that the node has taken over.
+    Epochs(Registered),
+    /// Runs wait here that it could take; or none does.
+    Hint(Hint),
 }
 
 /// To the projector: a durable batch of the journal, whole, and its place. Batches come in the order of the log.

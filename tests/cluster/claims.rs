@@ -2,7 +2,7 @@
 //! the owner of the shard, through another node, after a take-over, and on a node that has just been started again.
 
 use crate::{SHARDS, spread, support::eventually, test_cluster::TestCluster};
-use campanile_actors::scheduler::{Scheduler, ToExecutor};
+use campanile_actors::{messages::ToExecutor, scheduler::Scheduler};
 use campanile_core::job::Claimant;
 use campanile_schema::{
     error::ErrorCode,

@@ -2,7 +2,7 @@
 //! registration and sends results again until they are durable or refused. What it saw is held against the promises.
 
 use crate::{clock::TestClock, random::Random, story::Story};
-use campanile_actors::scheduler::{Scheduler, ToExecutor};
+use campanile_actors::{messages::ToExecutor, scheduler::Scheduler};
 use campanile_core::job::Claimant;
 use campanile_schema::{
     ids::{Epoch, ExecutorSession, JobId, RunId, Token},

@@ -4,7 +4,7 @@
 //! to and fro with each of them.
 
 use super::{PoolState, session::Session};
-use crate::scheduler::ToExecutor;
+use crate::messages::ToExecutor;
 use campanile_schema::rpc::executor::Hint;
 
 impl PoolState {

@@ -3,8 +3,7 @@
 use super::{PoolState, session::Session};
 use crate::{
     directory::Directory,
-    messages::{PoolMsg, ShardMsg},
-    scheduler::ToExecutor,
+    messages::{PoolMsg, ShardMsg, ToExecutor},
 };
 use campanile_core::job::Claimant;
 use campanile_schema::{

@@ -17,9 +17,8 @@ mod session;
 
 use crate::{
     directory::Directory,
-    messages::{Bind, PoolMsg, ShardMsg},
+    messages::{Bind, PoolMsg, ShardMsg, ToExecutor},
     quota::{Borrower, Quotas},
-    scheduler::ToExecutor,
 };
 use borrowing::Borrowing;
 use campanile_core::job::{Assign, Effect, Waiting};

@@ -1,7 +1,7 @@
 //! Shards that come to a node of a cluster and leave it, and a node that may decide nothing for a while.
 
 use super::PoolState;
-use crate::{directory::Directory, scheduler::ToExecutor};
+use crate::{directory::Directory, messages::ToExecutor};
 use campanile_schema::{
     ids::{Epoch, RunId, ShardId},
     limits,

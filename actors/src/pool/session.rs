@@ -1,7 +1,7 @@
 //! An executor as the pool sees it: what it can do, its credit, what it holds, when it was last heard.
 
 use super::class::Kind;
-use crate::scheduler::ToExecutor;
+use crate::messages::ToExecutor;
 use campanile_core::job::{Claimant, Need, Waiting};
 use campanile_schema::{
     ids::{Epoch, RunId, ShardId, Token},

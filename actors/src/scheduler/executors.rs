@@ -1,10 +1,10 @@
 //! What executors say. The connection is the RPC server's; here it is only a bounded outbox.
 
-use super::{Scheduler, ToExecutor};
+use super::Scheduler;
 use crate::{
     calls::{ShardCall, ask, gone, is_older},
     directory::Directory,
-    messages::{End, FinishBatch, PoolMsg},
+    messages::{End, FinishBatch, PoolMsg, ToExecutor},
     parts::parts,
 };
 use campanile_core::job::Claimant;

@@ -22,23 +22,9 @@ use crate::{
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::{SessionId, ShardId},
-    rpc::executor::{Assignment, Held, Hint, Registered},
 };
 use parking_lot::RwLock;
 use std::sync::{Arc, atomic::Ordering};
-
-/// What a node pushes to an executor's connection.
-#[derive(Debug)]
-pub enum ToExecutor {
-    Assign(Vec<Box<Assignment>>),
-    Stop(Vec<Held>),
-    /// An operator said that these bodies have ended.
-    Forget(Vec<Held>),
-    /// Shards that the node has taken over.
-    Epochs(Registered),
-    /// Runs wait here that it could take; or none does.
-    Hint(Hint),
-}
 
 /// See the module's text.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Writes to one connection: answers in the order in which they are ready, and what the pool sends an executor. All that is
 //! ready goes out in one write. What is not written yet is bounded by the permits that answers carry.
 
-use campanile_actors::scheduler::ToExecutor;
+use campanile_actors::messages::ToExecutor;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{EXECUTOR_BATCH, RPC_OUTBOX_FRAMES, RPC_UNSENT_BYTES, RPC_WRITE_STALL_MS},
