@@ -1,7 +1,7 @@
 //! What is asked of a shard, and what it answers: the same whether who asks is on this node or on another one.
 
 use crate::{
-    changes::mirror,
+    changes::{Copied, LogPlace},
     directory::{Directory, Place},
     lending::{Counts, Report, Terms},
     messages::ShardMsg,
@@ -302,8 +302,8 @@ pub trait Peers: Send + Sync + 'static {
     fn changes(
         &self,
         of: SessionId,
-        since: Option<mirror::Place>,
-    ) -> Pin<Box<dyn Future<Output = Answer<mirror::Copied>> + Send + '_>>;
+        since: Option<LogPlace>,
+    ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>>;
     /// What all other nodes say, side by side; none takes longer than [`crate::survey::ANSWER`]. Each with its name.
     fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>>;
     /// A shard was given to this session.

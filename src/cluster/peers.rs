@@ -8,7 +8,7 @@ use super::{
 };
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere, older},
-    changes::mirror::{Copied, Place},
+    changes::{Copied, LogPlace},
     scheduler::Scheduler,
     survey::{self, Answers, Survey, Surveyed},
 };
@@ -46,7 +46,7 @@ enum Question {
     /// What the node has to say for a list of all nodes.
     Survey(Survey),
     /// What changed at the node since a place in its log.
-    Changes(Option<Place>),
+    Changes(Option<LogPlace>),
     /// The shard was released to this session.
     Released {
         session: SessionId,
@@ -173,7 +173,7 @@ impl Peers for GatewayPeers {
     fn changes(
         &self,
         of: SessionId,
-        since: Option<Place>,
+        since: Option<LogPlace>,
     ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
         Box::pin(async move {
             match self.inner.send(of, &Question::Changes(since), CHANGES).await? {

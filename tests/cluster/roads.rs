@@ -2,7 +2,7 @@
 
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
-    changes::mirror::{Copied, Place},
+    changes::{Copied, LogPlace},
     scheduler::Scheduler,
     survey::{Answers, Survey, Surveyed},
 };
@@ -91,7 +91,7 @@ impl Peers for Road {
     fn changes(
         &self,
         of: SessionId,
-        since: Option<Place>,
+        since: Option<LogPlace>,
     ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
         let node = self.roads.sessions.lock().get(&of).copied();
         let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());

@@ -2,13 +2,12 @@
 //! came since the last time, one question after the other. Nothing is pushed, so nothing piles up anywhere: a node that asks too
 //! late is told that it lost something, and tells it to those who watch.
 
-use super::{Change, Part};
+use super::{Change, Copied, LogPlace, Part};
 use crate::directory::Directory;
 use campanile_schema::{
     ids::SessionId,
     limits::{WATCH_MIRROR_BYTES, WATCH_MIRROR_ITEMS, WATCH_MIRROR_MS},
 };
-use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Weak, atomic::Ordering},
@@ -20,27 +19,11 @@ const PAUSE: Duration = Duration::from_millis(WATCH_MIRROR_MS);
 /// Longest wait of a new watch until every other node was asked once.
 const READY: Duration = Duration::from_secs(2);
 
-/// A place in another node's log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    pub log: u64,
-    pub after: u64,
-}
-
-/// What a node answers another that asks for its changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Copied {
-    pub next: Place,
-    pub items: Vec<Change>,
-    pub dropped: bool,
-    pub more: bool,
-}
-
 /// This node's own changes since a place; None = from now on.
-pub fn since(directory: &Directory, place: Option<Place>) -> Copied {
+pub fn since(directory: &Directory, place: Option<LogPlace>) -> Copied {
     let changes = &directory.changes;
     changes.asked(directory.time.boot_ms());
-    let here = |after| Place { log: changes.id(), after };
+    let here = |after| LogPlace { log: changes.id(), after };
     let Some(place) = place.filter(|place| place.log == changes.id()) else {
         return Copied { next: here(changes.end()), items: Vec::new(), dropped: place.is_some(), more: false };
     };

@@ -98,6 +98,22 @@ impl Log {
     }
 }
 
+/// A place in a node's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogPlace {
+    pub log: u64,
+    pub after: u64,
+}
+
+/// What a node answers another that asks for its changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Copied {
+    pub next: LogPlace,
+    pub items: Vec<Change>,
+    pub dropped: bool,
+    pub more: bool,
+}
+
 /// What a reader gets.
 #[derive(Debug, Default, PartialEq)]
 pub struct Page {

@@ -16,7 +16,7 @@ pub use tenants::Rows;
 
 use crate::{
     calls::{ShardAnswer, ShardCall, ask_here, nowhere},
-    changes::mirror,
+    changes::{Copied, LogPlace, mirror},
     directory::{Directory, Place},
 };
 use campanile_schema::{
@@ -106,7 +106,7 @@ impl Scheduler {
     }
 
     /// What became durable here, for another node where somebody watches.
-    pub fn changes_for_peer(&self, since: Option<mirror::Place>) -> Answer<mirror::Copied> {
+    pub fn changes_for_peer(&self, since: Option<LogPlace>) -> Answer<Copied> {
         Ok(mirror::since(&*self.directory()?, since))
     }
 
