@@ -8,10 +8,8 @@ pub mod filter;
 pub mod mirror;
 pub mod watch;
 
-use crate::directory::Directory;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
-    limits::{WATCH_KEEP_MS, WATCH_KEPT, WATCH_KEPT_BYTES, WATCHES},
+    limits::{WATCH_KEEP_MS, WATCH_KEPT, WATCH_KEPT_BYTES},
     watch::{JobChange, RunChange},
 };
 use parking_lot::RwLock;
@@ -265,35 +263,6 @@ impl Changes {
 
 fn lately(at_ms: &AtomicI64, boot_ms: i64) -> bool {
     boot_ms.saturating_sub(at_ms.load(Ordering::Relaxed)) <= WATCH_KEEP_MS
-}
-
-/// A place among those who watch; given back when it is dropped.
-struct Seat {
-    directory: Arc<Directory>,
-}
-
-impl Seat {
-    fn take(directory: &Arc<Directory>) -> Result<Self, ApiError> {
-        let changes = &directory.changes;
-        if changes.watchers.fetch_add(1, Ordering::AcqRel) >= WATCHES {
-            changes.watchers.fetch_sub(1, Ordering::AcqRel);
-            let message = format!("the node has {WATCHES} watches; end one, or watch more with one of them");
-            return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(5.0));
-        }
-        changes.watched_ms.store(directory.time.boot_ms(), Ordering::Relaxed);
-        changes.begin();
-        metrics::gauge!("campanile_watches").increment(1.0);
-        Ok(Self { directory: directory.clone() })
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let changes = &self.directory.changes;
-        changes.watched_ms.store(self.directory.time.boot_ms(), Ordering::Relaxed);
-        changes.watchers.fetch_sub(1, Ordering::AcqRel);
-        metrics::gauge!("campanile_watches").decrement(1.0);
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,18 @@
 //! One watch: its place in the log, what it wants, and what it is told.
 
-use super::{Change, Changes, Part, Seat, What, filter::Wanted, mirror};
+use super::{Change, Changes, Part, What, filter::Wanted, mirror};
 use crate::{calls::gone, directory::Directory, scheduler::Scheduler};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::RunId,
-    limits::{WATCH_BATCH, WATCH_BEAT_MS, WATCH_GATHER_MS, WATCH_SCAN},
+    limits::{WATCH_BATCH, WATCH_BEAT_MS, WATCH_GATHER_MS, WATCH_SCAN, WATCHES},
     time::Timestamp,
     watch::RunChange,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 use tokio::{sync::watch as signal, time::Instant};
 
 /// Between two looks whether the session of the node goes on.
@@ -22,6 +25,35 @@ pub struct Batch {
     pub cursor: String,
     /// Lost before these, at least, count.
     pub dropped: u64,
+}
+
+/// A place among those who watch; given back when it is dropped.
+struct Seat {
+    directory: Arc<Directory>,
+}
+
+impl Seat {
+    fn take(directory: &Arc<Directory>) -> Result<Self, ApiError> {
+        let changes = &directory.changes;
+        if changes.watchers.fetch_add(1, Ordering::AcqRel) >= WATCHES {
+            changes.watchers.fetch_sub(1, Ordering::AcqRel);
+            let message = format!("the node has {WATCHES} watches; end one, or watch more with one of them");
+            return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(5.0));
+        }
+        changes.watched_ms.store(directory.time.boot_ms(), Ordering::Relaxed);
+        changes.begin();
+        metrics::gauge!("campanile_watches").increment(1.0);
+        Ok(Self { directory: directory.clone() })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let changes = &self.directory.changes;
+        changes.watched_ms.store(self.directory.time.boot_ms(), Ordering::Relaxed);
+        changes.watchers.fetch_sub(1, Ordering::AcqRel);
+        metrics::gauge!("campanile_watches").decrement(1.0);
+    }
 }
 
 /// See the module's text. Its place is given back when it is dropped.
