@@ -11,7 +11,7 @@ use crate::{
         ClusterMember, InUse, Keeper, KeeperParts, OwnerHandle, OwnerParts,
         lanes::{self, LaneOptions},
     },
-    pauses,
+    pauses::carry,
     pool::PoolActor,
     projector::{OnFailure, ProjectorHandle},
     session::{self, Session},
@@ -118,7 +118,7 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     let tasks = vec![
         tokio::spawn(session::tick(directory.clone())),
         tokio::spawn(maintenance::gauges(directory.clone())),
-        tokio::spawn(pauses::carry(directory.clone())),
+        tokio::spawn(carry::run(directory.clone())),
         tokio::spawn(keeper.run()),
     ];
     Ok(Session::of_cluster(directory, tasks))

@@ -7,7 +7,7 @@ use crate::{
     maintenance::{self, LocalStore},
     messages::{PoolMsg, ShardMsg},
     owner::InUse,
-    pauses,
+    pauses::carry,
     pool::PoolActor,
     projector::{OnFailure, ProjectorHandle, project_now},
     room,
@@ -128,7 +128,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     let tasks = vec![
         tokio::spawn(tick(directory.clone())),
         tokio::spawn(maintenance::gauges(directory.clone())),
-        tokio::spawn(pauses::carry(directory.clone())),
+        tokio::spawn(carry::run(directory.clone())),
         tokio::spawn(maintenance::run(directory.clone(), store.clone(), parts.retention)),
         tokio::spawn(room::watch(directory.clone(), store.views.clone(), parts.retention)),
     ];

@@ -2,18 +2,17 @@
 //! that all others come to hold it: after a change, and from the beginning whenever the shard was loaded, since nobody knows how far
 //! it had come. So a change that one shard holds is held by all in the end, whichever nodes die. Why it is so: ADR 0025.
 
-use crate::{calls::ShardCall, directory::Directory, everywhere::ask_each, tenants::home_of};
+pub(crate) mod carry;
+
+use crate::tenants::home_of;
 use campanile_schema::{event::PauseScope, ids::ShardId};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-/// Between two looks at what is on its way.
-const ROUND: Duration = Duration::from_secs(1);
 /// Whoever made a change asks all shards itself; only after this long they are asked again.
 pub(crate) const CALLERS_TURN: Duration = Duration::from_secs(2);
 /// Pauses in one message to a shard: with names as long as they may be it has some 50 KiB.
@@ -103,30 +102,9 @@ impl Pauses {
     }
 }
 
-/// Carries them, until the session is over.
-pub(crate) async fn carry(directory: Arc<Directory>) {
-    loop {
-        if directory.ended.comes_within(ROUND).await {
-            return;
-        }
-        if !directory.may_act() {
-            continue;
-        }
-        let due = directory.pauses.due(Instant::now());
-        let asked = due.iter().map(|(shard, pauses)| (*shard, ShardCall::HoldPauses(pauses.clone())));
-        for (shard, answer) in ask_each::<()>(&directory, asked.collect::<Vec<_>>()).await {
-            match answer {
-                Ok(()) => directory.pauses.held(shard, &due[&shard]),
-                // It is on its way from one node to another, or its node is cut off: again with the next round.
-                Err(error) => tracing::debug!(%shard, %error, "a shard does not hold a pause yet"),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{carry::ROUND, *};
 
     fn pause(tenant: &str, paused: bool, version: u64) -> Pause {
         Pause { scope: PauseScope::Tenant(tenant.to_owned()), paused, version }
