@@ -3,13 +3,13 @@
 use crate::{
     calls::Peers,
     changes::Changes,
+    disk_pressure::DiskPressure,
     ending::Ending,
     journal::JournalHandle,
     messages::{End, PoolMsg, ShardMsg},
     owner::{InUse, OwnerHandle, Settling},
     pauses::Pauses,
     projector::ProjectorHandle,
-    room::Short,
     tenants::{TenantGauge, Tenants},
     time::NodeTime,
 };
@@ -112,7 +112,7 @@ pub struct Directory {
     pub ended: Ending,
     pub snapshot_failures: Trouble,
     /// What the node's disk was short of at the last look.
-    pub short_of: RwLock<Vec<Short>>,
+    pub short_of: RwLock<Vec<DiskPressure>>,
     /// Shards of the start that have not yet told quotas and pool all that they bring with them.
     starting: AtomicI64,
 }

@@ -9,6 +9,7 @@ pub mod changes;
 pub mod chronicle;
 pub mod cluster;
 pub mod directory;
+pub mod disk_pressure;
 pub mod ending;
 mod everywhere;
 pub mod filter;

@@ -3,13 +3,15 @@
 //!
 //! What it never does: delete anything, or refuse anything. That is for retention and for whoever reads it.
 
-use crate::{directory::Directory, maintenance::Retention};
+use crate::{
+    directory::Directory,
+    disk_pressure::{DiskPressure, FREE_LEAST_BYTES},
+    maintenance::Retention,
+};
 use campanile_ports::{DiskRoom, LocalViews, trouble::Trouble};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 use tokio::time::{Instant, MissedTickBehavior};
 
-/// Free room that a node should have, bytes: a journal and snapshots of some million jobs, and a merge of tables.
-pub const FREE_LEAST_BYTES: u64 = 2 << 30;
 /// History that is kept for ever is looked at so far ahead, days.
 const FOR_EVER_DAYS: u32 = 30;
 /// From one look to the next.
@@ -19,35 +21,15 @@ const PACE_OVER: Duration = Duration::from_secs(3_600);
 /// Between two lines about a disk that is short of room: it may be so for days.
 const TELL_EVERY: Duration = Duration::from_secs(600);
 
-/// Why a disk will not do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Short {
-    /// Less is free than [`FREE_LEAST_BYTES`].
-    FreeRoomLow,
-    /// History will need more than is free.
-    HistoryOutgrowsDisk,
-}
-
-impl Short {
-    pub const ALL: [Self; 2] = [Self::FreeRoomLow, Self::HistoryOutgrowsDisk];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FreeRoomLow => "FREE_ROOM_LOW",
-            Self::HistoryOutgrowsDisk => "HISTORY_OUTGROWS_DISK",
+/// What the log says of it.
+fn trouble(why: DiskPressure) -> Trouble {
+    let what = match why {
+        DiskPressure::FreeRoomLow => "FREE_ROOM_LOW: little room is left on the disk of the data directory",
+        DiskPressure::HistoryOutgrowsDisk => {
+            "HISTORY_OUTGROWS_DISK: history will need more room until its retention than is free"
         }
-    }
-
-    /// What the log says.
-    fn trouble(self) -> Trouble {
-        let what = match self {
-            Self::FreeRoomLow => "FREE_ROOM_LOW: little room is left on the disk of the data directory",
-            Self::HistoryOutgrowsDisk => {
-                "HISTORY_OUTGROWS_DISK: history will need more room until its retention than is free"
-            }
-        };
-        Trouble::new(what).each(TELL_EVERY)
-    }
+    };
+    Trouble::new(what).each(TELL_EVERY)
 }
 
 /// How fast history grows.
@@ -97,10 +79,10 @@ struct Look {
 }
 
 impl Look {
-    fn is_short(&self, why: Short) -> bool {
+    fn is_short(&self, why: DiskPressure) -> bool {
         match why {
-            Short::FreeRoomLow => self.room.free < FREE_LEAST_BYTES,
-            Short::HistoryOutgrowsDisk => self.needs.is_some_and(|needs| needs > self.room.free),
+            DiskPressure::FreeRoomLow => self.room.free < FREE_LEAST_BYTES,
+            DiskPressure::HistoryOutgrowsDisk => self.needs.is_some_and(|needs| needs > self.room.free),
         }
     }
 
@@ -114,7 +96,7 @@ impl Look {
         if let Some(needs) = self.needs {
             metrics::gauge!("campanile_history_needs_bytes").set(needs as f64);
         }
-        for why in Short::ALL {
+        for why in DiskPressure::ALL {
             let short = if self.is_short(why) { 1.0 } else { 0.0 };
             metrics::gauge!("campanile_disk_short", "reason" => why.as_str()).set(short);
         }
@@ -138,7 +120,7 @@ impl fmt::Display for Look {
 pub async fn watch(directory: Arc<Directory>, views: Arc<dyn LocalViews>, retention: Retention) {
     let mut looks = tokio::time::interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let troubles = Short::ALL.map(|why| (why, why.trouble()));
+    let troubles = DiskPressure::ALL.map(|why| (why, trouble(why)));
     let unseen = Trouble::new("the room on the disk of the data directory cannot be read").each(TELL_EVERY);
     let mut pace = Pace::default();
     loop {
@@ -213,7 +195,11 @@ mod tests {
     fn a_disk_is_short_of_what_is_free_or_of_what_history_will_need() {
         let short = |free: u64, needs: Option<u64>| {
             let look = Look { room: DiskRoom { free, size: 500 * GIB, ..DiskRoom::default() }, needs };
-            Short::ALL.into_iter().filter(|why| look.is_short(*why)).map(Short::as_str).collect::<Vec<_>>()
+            DiskPressure::ALL
+                .into_iter()
+                .filter(|why| look.is_short(*why))
+                .map(DiskPressure::as_str)
+                .collect::<Vec<_>>()
         };
         assert_eq!(short(FREE_LEAST_BYTES, None), [""; 0]);
         assert_eq!(short(FREE_LEAST_BYTES - 1, None), ["FREE_ROOM_LOW"]);

@@ -8,7 +8,7 @@ use super::{
     server::{environment, on_runtime},
 };
 use crate::{config::Config, zones};
-use campanile_actors::room::{FREE_LEAST_BYTES, Short};
+use campanile_actors::disk_pressure::{DiskPressure, FREE_LEAST_BYTES};
 use campanile_schema::{
     operations::{SystemInfo, rows},
     time::Timestamp,
@@ -186,7 +186,7 @@ fn room(dir: &Path, found: &mut Findings) {
         Ok(room) => {
             let free = room.f_bavail.saturating_mul(room.f_frsize) >> 20;
             let told = format!("{free} MiB");
-            let low = || format!("{}: {told} are free, {ROOM_WARN_MB} should be", Short::FreeRoomLow.as_str());
+            let low = || format!("{}: {told} are free, {ROOM_WARN_MB} should be", DiskPressure::FreeRoomLow.as_str());
             match free {
                 ..ROOM_FAIL_MB => found.fail(about, low(), LESS_HISTORY),
                 ROOM_FAIL_MB..ROOM_WARN_MB => found.warn(about, low(), LESS_HISTORY),
@@ -374,9 +374,9 @@ fn node(remote: Result<Remote, Failure>, found: &mut Findings) {
 /// What the node's own disk will not do for. Silent otherwise: a node of a cluster does not look at it.
 fn disk(ready: &Value, found: &mut Findings) {
     for name in ready["diskShort"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        let why = match Short::ALL.into_iter().find(|why| why.as_str() == name) {
-            Some(Short::FreeRoomLow) => format!("less than {ROOM_WARN_MB} MiB are free"),
-            Some(Short::HistoryOutgrowsDisk) => {
+        let why = match DiskPressure::ALL.into_iter().find(|why| why.as_str() == name) {
+            Some(DiskPressure::FreeRoomLow) => format!("less than {ROOM_WARN_MB} MiB are free"),
+            Some(DiskPressure::HistoryOutgrowsDisk) => {
                 "at the pace of the last hour history needs more until its retention than is free; the node's log and its metric \
                  campanile_history_needs_bytes say how much"
                     .to_owned()

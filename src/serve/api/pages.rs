@@ -111,7 +111,7 @@ fn errors_text() -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use campanile_actors::{maintenance::Retention, room::FREE_LEAST_BYTES, scheduler::Scheduler};
+    use campanile_actors::{disk_pressure::FREE_LEAST_BYTES, maintenance::Retention, scheduler::Scheduler};
     use campanile_ports::DiskRoom;
     use campanile_schema::ids::ClusterId;
     use campanile_store::{memory::MemoryStore, samples};
