@@ -3,6 +3,7 @@
 
 use crate::{
     directory::{Directory, DirectoryParts},
+    disk_space,
     journal::{JournalHandle, JournalOptions},
     maintenance::{self, LocalStore},
     messages::{PoolMsg, ShardMsg},
@@ -10,7 +11,6 @@ use crate::{
     pauses::carry,
     pool::PoolActor,
     projector::{OnFailure, ProjectorHandle, project_now},
-    room,
     shard::{ShardActor, ShardStart, load::Loaded},
     time::{AgreedTime, NodeTime},
 };
@@ -130,7 +130,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         tokio::spawn(maintenance::gauges(directory.clone())),
         tokio::spawn(carry::run(directory.clone())),
         tokio::spawn(maintenance::run(directory.clone(), store.clone(), parts.retention)),
-        tokio::spawn(room::watch(directory.clone(), store.views.clone(), parts.retention)),
+        tokio::spawn(disk_space::watch(directory.clone(), store.views.clone(), parts.retention)),
     ];
     Ok(Session {
         directory,

@@ -1,7 +1,8 @@
-//! Room on disk: what a node's directory takes, what is left, and whether that will do. When the disk is full the node cannot write and
-//! leaves its session; what is told here is told before, in the log, in metrics and by name in `/readyz`.
+//! Watches the disk of the node's data directory: what the directory takes, what is free, and whether that will do. A node whose
+//! disk is full cannot write and leaves its session; this task warns before that happens, in the log, in metrics and by name in
+//! `/readyz`.
 //!
-//! What it never does: delete anything, or refuse anything. That is for retention and for whoever reads it.
+//! It deletes nothing and refuses nothing. That is for retention, and for the operator who reads the warning.
 
 use crate::{
     directory::Directory,
