@@ -5,10 +5,10 @@
 pub mod clock;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod log_once;
 pub mod private;
 pub mod release;
 pub mod rows;
 mod store;
-pub mod trouble;
 
 pub use store::*;

@@ -13,7 +13,7 @@ use crate::{
     tenants::{TenantGauge, Tenants},
     time::NodeTime,
 };
-use campanile_ports::{Secrets, Snapshots, Views, trouble::Trouble};
+use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
 use campanile_schema::{
     ids::{ClusterId, Epoch, SessionId, ShardId},
     limits,
@@ -110,7 +110,7 @@ pub struct Directory {
     pub refused: RwLock<Option<Arc<str>>>,
     /// Nothing of this session counts any more.
     pub ended: Ending,
-    pub snapshot_failures: Trouble,
+    pub snapshot_failures: LogOnce,
     /// What the node's disk was short of at the last look.
     pub short_of: RwLock<Vec<DiskPressure>>,
     /// Shards of the start that have not yet told quotas and pool all that they bring with them.
@@ -153,7 +153,7 @@ impl Directory {
             settling,
             refused: RwLock::new(None),
             ended: Ending::default(),
-            snapshot_failures: Trouble::new("snapshots cannot be written; it is tried again"),
+            snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
             short_of: RwLock::default(),
             starting: AtomicI64::new(0),
         })

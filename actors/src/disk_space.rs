@@ -9,7 +9,7 @@ use crate::{
     disk_pressure::{DiskPressure, FREE_LEAST_BYTES},
     maintenance::Retention,
 };
-use campanile_ports::{DiskRoom, LocalViews, trouble::Trouble};
+use campanile_ports::{DiskRoom, LocalViews, log_once::LogOnce};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -23,14 +23,14 @@ const PACE_OVER: Duration = Duration::from_secs(3_600);
 const TELL_EVERY: Duration = Duration::from_secs(600);
 
 /// What the log says of it.
-fn trouble(why: DiskPressure) -> Trouble {
+fn log_of(why: DiskPressure) -> LogOnce {
     let what = match why {
         DiskPressure::FreeRoomLow => "FREE_ROOM_LOW: little room is left on the disk of the data directory",
         DiskPressure::HistoryOutgrowsDisk => {
             "HISTORY_OUTGROWS_DISK: history will need more room until its retention than is free"
         }
     };
-    Trouble::new(what).each(TELL_EVERY)
+    LogOnce::new(what).every(TELL_EVERY)
 }
 
 /// How fast history grows.
@@ -121,8 +121,8 @@ impl fmt::Display for Look {
 pub async fn watch(directory: Arc<Directory>, views: Arc<dyn LocalViews>, retention: Retention) {
     let mut looks = tokio::time::interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let troubles = DiskPressure::ALL.map(|why| (why, trouble(why)));
-    let unseen = Trouble::new("the room on the disk of the data directory cannot be read").each(TELL_EVERY);
+    let logs = DiskPressure::ALL.map(|why| (why, log_of(why)));
+    let unseen = LogOnce::new("the room on the disk of the data directory cannot be read").every(TELL_EVERY);
     let mut pace = Pace::default();
     loop {
         looks.tick().await;
@@ -130,21 +130,21 @@ pub async fn watch(directory: Arc<Directory>, views: Arc<dyn LocalViews>, retent
             Ok(Some(room)) => room,
             Ok(None) => return,
             Err(error) => {
-                unseen.met(&error);
+                unseen.failed(&error);
                 continue;
             }
         };
-        unseen.well();
+        unseen.recovered();
         let an_hour = pace.look(Instant::now(), room.history);
         let look = Look { room, needs: an_hour.map(|an_hour| history_needs(retention, an_hour, room.history)) };
         look.measure();
         let mut short_of = Vec::new();
-        for (why, trouble) in &troubles {
+        for (why, log) in &logs {
             if look.is_short(*why) {
-                trouble.met(&look);
+                log.failed(&look);
                 short_of.push(*why);
             } else {
-                trouble.well();
+                log.recovered();
             }
         }
         *directory.short_of.write() = short_of;

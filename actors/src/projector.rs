@@ -7,7 +7,7 @@ use crate::{
     ending,
     messages::{ShardMsg, ToProject},
 };
-use campanile_ports::{Position, StoreError, ViewBatch, Views, rows::add_rows, trouble::Trouble};
+use campanile_ports::{Position, StoreError, ViewBatch, Views, log_once::LogOnce, rows::add_rows};
 use campanile_schema::{frame::Frame, ids::ShardId, limits};
 use hashbrown::HashMap;
 use ractor::ActorRef;
@@ -178,7 +178,7 @@ fn run(
 ) -> Result<(), StoreError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StoreError::Unavailable(error.to_string()))?;
-    let trouble = Trouble::new("the read model cannot be written; it is tried again");
+    let log = LogOnce::new("the read model cannot be written; it is tried again");
     while let Ok((handed, first)) = receiver.recv() {
         oldest.set(Some(handed));
         // Nobody waits for the read model, and a batch costs as much as many rows. With a batch full already there is nothing to wait for.
@@ -219,11 +219,11 @@ fn run(
                 return Err(error);
             };
             metrics::counter!("campanile_projection_failures_total").increment(1);
-            trouble.met(&error);
+            log.failed(&error);
             std::thread::sleep(AGAIN);
             written = runtime.block_on(views.apply(batch));
         }
-        trouble.well();
+        log.recovered();
         metrics::counter!("campanile_projected_rows_total").increment(rows);
         waiting.fetch_sub(taken as i64, Ordering::Relaxed);
         // What waits behind it is taken at once, with its own time.

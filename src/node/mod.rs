@@ -12,7 +12,7 @@ use crate::{
     node::node_store::{NodeStore, NodeStoreOptions, SessionDeps},
 };
 use campanile_actors::{maintenance::Retention, scheduler::Scheduler, session::Session};
-use campanile_ports::{Secrets, StoreError, clock, trouble::Trouble};
+use campanile_ports::{Secrets, StoreError, clock, log_once::LogOnce};
 use campanile_security::{
     auth::{Authenticator, Caller},
     tls::Ports,
@@ -263,16 +263,16 @@ impl Sessions {
     }
 
     async fn reopen(&self) -> Session {
-        let trouble = Trouble::new("no new session yet");
+        let log = LogOnce::new("no new session yet");
         loop {
             tokio::time::sleep(REOPEN_PAUSE).await;
             match self.start().await {
                 Ok(session) => {
-                    trouble.end();
+                    log.end();
                     return session;
                 }
                 Err(error) => {
-                    trouble.met(&error);
+                    log.failed(&error);
                     self.scheduler.set_session(Err(self.store.left(&error)));
                 }
             }

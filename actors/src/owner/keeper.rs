@@ -16,7 +16,7 @@ use crate::{
     shard::{ShardActor, ShardStart},
 };
 use campanile_core::ownership::Output;
-use campanile_ports::{StoreError, trouble::Trouble};
+use campanile_ports::{StoreError, log_once::LogOnce};
 use campanile_schema::{
     cluster::ClusterEventKind,
     format::Formats,
@@ -66,8 +66,8 @@ pub struct Keeper {
     failures: mpsc::UnboundedSender<StoreError>,
     planner: Planner,
     raising: Raising,
-    losses: Trouble,
-    load_failures: Trouble,
+    losses: LogOnce,
+    load_failures: LogOnce,
     /// To be loaded as soon as no more come.
     wanted: Vec<Wanted>,
     /// Since when there are some.
@@ -97,8 +97,8 @@ impl Keeper {
             failures,
             raising,
             planner: Planner::default(),
-            losses: Trouble::new("shards are lost: other sessions own them"),
-            load_failures: Trouble::new("shards cannot be loaded; it is tried again"),
+            losses: LogOnce::new("shards are lost: other sessions own them"),
+            load_failures: LogOnce::new("shards cannot be loaded; it is tried again"),
             wanted: Vec::new(),
             wanted_since: Instant::now(),
             found: HashMap::new(),
@@ -152,7 +152,7 @@ impl Keeper {
             }
             Output::Lost { shard } => {
                 tracing::info!(%shard, "shard lost: another session owns it");
-                self.losses.met(&format_args!("shard {shard}"));
+                self.losses.failed(&format_args!("shard {shard}"));
                 self.note(ClusterEventKind::ShardLost, shard, None);
                 self.forget(shard);
             }
@@ -181,7 +181,7 @@ impl Keeper {
         }
         match found {
             Ok(mut found) => {
-                self.load_failures.well();
+                self.load_failures.recovered();
                 let (last, ends) = (found.last, std::mem::take(&mut found.ends));
                 self.found.insert(wanted.shard, found);
                 self.owner.loaded(wanted.shard, wanted.epoch, last, ends);
@@ -189,7 +189,7 @@ impl Keeper {
             Err(error) => {
                 metrics::counter!("campanile_shard_load_failures_total").increment(1);
                 let error = format_args!("shard {}: {error}", wanted.shard);
-                self.load_failures.met(&error);
+                self.load_failures.failed(&error);
                 self.load(vec![wanted], LOAD_AGAIN);
             }
         }
@@ -208,7 +208,7 @@ impl Keeper {
         self.directory.expect_shards(1);
         match Actor::spawn(None, ShardActor, start).await {
             Ok(_) => {
-                self.losses.well();
+                self.losses.recovered();
                 metrics::counter!("campanile_shards_taken_total").increment(1);
                 metrics::counter!("campanile_replayed_frames_total").increment(frames);
                 tracing::info!(%shard, epoch = epoch.0, frames, "shard served");

@@ -224,11 +224,11 @@ impl Shard {
             });
             let (definitions, ok) = match written {
                 Ok(definitions) => {
-                    directory.snapshot_failures.well();
+                    directory.snapshot_failures.recovered();
                     (definitions, true)
                 }
                 Err(error) => {
-                    directory.snapshot_failures.met(&format_args!("shard {shard}: {error}"));
+                    directory.snapshot_failures.failed(&format_args!("shard {shard}: {error}"));
                     metrics::counter!("campanile_snapshot_failures_total").increment(1);
                     (Vec::new(), false)
                 }

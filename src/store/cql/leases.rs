@@ -32,9 +32,9 @@ impl Leases for CqlStore {
         let done = self.spawn(|core| async move {
             let answer = core.answer(own, statement).await;
             match &answer {
-                Err(error) => core.unanswered.met(error),
-                Ok(Answer::Unknown) => core.unanswered.met(&"nobody knows whether it was applied"),
-                Ok(_) => core.unanswered.well(),
+                Err(error) => core.unanswered.failed(error),
+                Ok(Answer::Unknown) => core.unanswered.failed(&"nobody knows whether it was applied"),
+                Ok(_) => core.unanswered.recovered(),
             }
             Ok(answer.unwrap_or(Answer::Unknown))
         });

@@ -37,7 +37,7 @@ pub mod tests;
 
 pub use options::{CqlOptions, CqlTls};
 
-use campanile_ports::{PortFuture, StoreError, trouble::Trouble};
+use campanile_ports::{PortFuture, StoreError, log_once::LogOnce};
 use campanile_schema::format::FormatRow;
 use connection::Connection;
 use std::{future::Future, sync::Arc};
@@ -62,7 +62,7 @@ struct Core {
     deleted: lanes::Deleted,
     known: views::Known,
     logs: views::Logs,
-    unanswered: Trouble,
+    unanswered: LogOnce,
 }
 
 impl CqlStore {
@@ -85,7 +85,7 @@ impl CqlStore {
             deleted: lanes::Deleted::default(),
             known: views::Known::default(),
             logs: views::Logs::default(),
-            unanswered: Trouble::new("statements of the ownership protocol have no answer"),
+            unanswered: LogOnce::new("statements of the ownership protocol have no answer"),
         };
         Ok((Arc::new(Self { core: Arc::new(core), runtime: Handle::current() }), format))
     }

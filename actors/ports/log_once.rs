@@ -1,5 +1,5 @@
-//! Trouble that lasts is told when it begins, now and then while it lasts, and when it is over; not each time that it is met. A node
-//! that is cut off from its store meets it thousands of times a minute.
+//! Logs a failure that lasts when it begins, now and then while it lasts, and when it is over, instead of each time that it
+//! happens. A node that is cut off from its store sees the same failure thousands of times a minute.
 
 use parking_lot::Mutex;
 use std::{
@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between two lines about the same trouble.
+/// Between two lines about the same failure.
 pub const TELL_EVERY: Duration = Duration::from_secs(10);
-/// It is over when something succeeds and it was not met for so long: while some statements fail and others do not, it lasts.
+/// The failure is over when something succeeds and it was not seen for so long: while some statements fail and others do not, it lasts.
 pub const QUIET: Duration = Duration::from_secs(3);
 
-/// One kind of trouble. Shared by all who may meet it.
+/// One kind of failure. Shared by all who may see it.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct LogOnce {
     /// What goes wrong: the line's text.
     what: &'static str,
     every: Duration,
@@ -34,7 +34,7 @@ enum Line {
         times: u64,
         since: Duration,
     },
-    /// It was met first and last so far apart.
+    /// It was seen first and last so far apart.
     Over {
         times: u64,
         lasted: Duration,
@@ -44,8 +44,8 @@ enum Line {
 /// How it went so far. Pure: the time is an argument.
 #[derive(Debug, Default)]
 struct Course {
-    /// First and last time that it was met; None = all is well.
-    met: Option<(Instant, Instant)>,
+    /// First and last time that it was seen; None = all is well.
+    failed: Option<(Instant, Instant)>,
     told: Option<Instant>,
     untold: u64,
     times: u64,
@@ -53,9 +53,9 @@ struct Course {
 
 impl Course {
     /// Told again after `every`.
-    fn met(&mut self, now: Instant, every: Duration) -> Option<Line> {
-        let Some((first, last)) = &mut self.met else {
-            *self = Self { met: Some((now, now)), told: Some(now), untold: 0, times: 1 };
+    fn failed(&mut self, now: Instant, every: Duration) -> Option<Line> {
+        let Some((first, last)) = &mut self.failed else {
+            *self = Self { failed: Some((now, now)), told: Some(now), untold: 0, times: 1 };
             return Some(Line::Begun);
         };
         *last = now.max(*last);
@@ -68,32 +68,32 @@ impl Course {
         Some(Line::Lasting { times: std::mem::take(&mut self.untold), since: now.saturating_duration_since(*first) })
     }
 
-    /// `quiet`: not before it was not met for so long.
-    fn well(&mut self, now: Instant, quiet: Duration) -> Option<Line> {
-        let (first, last) = self.met.filter(|(_, last)| now.saturating_duration_since(*last) >= quiet)?;
+    /// `quiet`: not before it was not seen for so long.
+    fn recovered(&mut self, now: Instant, quiet: Duration) -> Option<Line> {
+        let (first, last) = self.failed.filter(|(_, last)| now.saturating_duration_since(*last) >= quiet)?;
         let over = Line::Over { times: self.times, lasted: last.saturating_duration_since(first) };
         *self = Self::default();
         Some(over)
     }
 }
 
-impl Trouble {
+impl LogOnce {
     /// `what` as a sentence without its end, such as "the read model cannot be written".
     #[must_use]
     pub fn new(what: &'static str) -> Self {
         Self { what, every: TELL_EVERY, quiet: QUIET, lasting: AtomicBool::new(false), course: Mutex::default() }
     }
 
-    /// Trouble that is looked for seldom and lasts for days: told so often, and over when it was not met for as long.
+    /// For a failure that is looked for seldom and lasts for days: logged so often, and over when it was not seen for as long.
     #[must_use]
-    pub fn each(self, every: Duration) -> Self {
+    pub fn every(self, every: Duration) -> Self {
         Self { every, quiet: every, ..self }
     }
 
-    /// It was met.
-    pub fn met(&self, error: &dyn Display) {
+    /// It failed.
+    pub fn failed(&self, error: &dyn Display) {
         let mut course = self.course.lock();
-        let line = course.met(Instant::now(), self.every);
+        let line = course.failed(Instant::now(), self.every);
         // Under the lock, as its opposite: they must not overtake each other.
         self.lasting.store(true, Ordering::Release);
         drop(course);
@@ -106,8 +106,8 @@ impl Trouble {
         }
     }
 
-    /// What could have met it did not.
-    pub fn well(&self) {
+    /// What could have failed did not.
+    pub fn recovered(&self) {
         self.end_after(self.quiet);
     }
 
@@ -121,7 +121,7 @@ impl Trouble {
             return;
         }
         let mut course = self.course.lock();
-        let line = course.well(Instant::now(), quiet);
+        let line = course.recovered(Instant::now(), quiet);
         if line.is_some() {
             self.lasting.store(false, Ordering::Release);
         }
@@ -165,35 +165,35 @@ mod tests {
     fn thousands_of_failures_are_one_line_and_their_end_another() {
         let lines = Lines::default();
         tracing::subscriber::with_default(lines.clone(), || {
-            let trouble = Trouble::new("nothing answers");
-            trouble.well();
-            trouble.end();
+            let log = LogOnce::new("nothing answers");
+            log.recovered();
+            log.end();
             assert!(lines.0.lock().is_empty());
             for n in 0..10_000 {
-                trouble.met(&"no answer");
+                log.failed(&"no answer");
                 // Not over yet: the next one fails again.
                 if n % 3 == 0 {
-                    trouble.well();
+                    log.recovered();
                 }
             }
             assert_eq!(*lines.0.lock(), BTreeMap::from([(Level::WARN, 1)]));
-            trouble.end();
-            trouble.end();
+            log.end();
+            log.end();
             assert_eq!(*lines.0.lock(), BTreeMap::from([(Level::WARN, 1), (Level::INFO, 1)]));
         });
     }
 
     #[test]
-    fn a_minute_of_trouble_is_a_few_lines_and_its_end_is_told_once() {
+    fn a_minute_of_failures_is_a_few_lines_and_its_end_is_told_once() {
         let begin = Instant::now();
         let at = |ms: u64| begin + Duration::from_millis(ms);
         let mut course = Course::default();
         let mut lines = Vec::new();
         // Each 20 ms, while now and then something succeeds.
         for n in 0..3_000 {
-            lines.extend(course.met(at(n * 20), TELL_EVERY));
+            lines.extend(course.failed(at(n * 20), TELL_EVERY));
             if n % 50 == 0 {
-                lines.extend(course.well(at(n * 20 + 1), QUIET));
+                lines.extend(course.recovered(at(n * 20 + 1), QUIET));
             }
         }
         assert_eq!(lines.len(), 6, "{lines:?}");
@@ -201,11 +201,11 @@ mod tests {
         assert_eq!(lines[1], Line::Lasting { times: 500, since: Duration::from_secs(10) });
         assert_eq!(lines[5], Line::Lasting { times: 500, since: Duration::from_secs(50) });
         let end = 2_999 * 20;
-        assert_eq!(course.well(at(end + 2_999), QUIET), None, "it may come back");
+        assert_eq!(course.recovered(at(end + 2_999), QUIET), None, "it may come back");
         let over = Line::Over { times: 3_000, lasted: Duration::from_millis(end) };
-        assert_eq!(course.well(at(end + 3_000), QUIET), Some(over));
-        assert_eq!(course.well(at(end + 9_000), QUIET), None, "told once");
-        assert_eq!(course.met(at(end + 10_000), TELL_EVERY), Some(Line::Begun));
+        assert_eq!(course.recovered(at(end + 3_000), QUIET), Some(over));
+        assert_eq!(course.recovered(at(end + 9_000), QUIET), None, "told once");
+        assert_eq!(course.failed(at(end + 10_000), TELL_EVERY), Some(Line::Begun));
     }
     #[test]
     fn what_is_looked_for_each_minute_is_told_each_ten_and_comes_and_goes_in_silence() {
@@ -215,12 +215,12 @@ mod tests {
         let mut lines = Vec::new();
         for n in 0..60 {
             // Met each other time, as free room does that is near a limit.
-            lines.extend(if n % 2 == 0 { course.met(minute(n), every) } else { course.well(minute(n), every) });
+            lines.extend(if n % 2 == 0 { course.failed(minute(n), every) } else { course.recovered(minute(n), every) });
         }
         assert_eq!(lines.len(), 6, "{lines:?}");
-        assert_eq!(course.well(minute(67), every), None);
-        assert!(matches!(course.well(minute(68), every), Some(Line::Over { times: 30, .. })));
-        let trouble = Trouble::new("x").each(every);
-        assert_eq!((trouble.every, trouble.quiet), (every, every));
+        assert_eq!(course.recovered(minute(67), every), None);
+        assert!(matches!(course.recovered(minute(68), every), Some(Line::Over { times: 30, .. })));
+        let log = LogOnce::new("x").every(every);
+        assert_eq!((log.every, log.quiet), (every, every));
     }
 }
