@@ -4,12 +4,12 @@ use crate::{
     calls::Peers,
     changes::Changes,
     disk_pressure::DiskPressure,
-    ending::Ending,
     journal::JournalHandle,
     messages::{End, PoolMsg, ShardMsg},
     owner::{InUse, OwnerHandle, Settling},
     pauses::Pauses,
     projector::ProjectorHandle,
+    shutdown::Shutdown,
     tenants::{TenantGauge, Tenants},
     time::NodeTime,
 };
@@ -109,7 +109,7 @@ pub struct Directory {
     /// Why the other nodes do not take this one.
     pub refused: RwLock<Option<Arc<str>>>,
     /// Nothing of this session counts any more.
-    pub ended: Ending,
+    pub ended: Shutdown,
     pub snapshot_failures: LogOnce,
     /// What the node's disk was short of at the last look.
     pub short_of: RwLock<Vec<DiskPressure>>,
@@ -152,7 +152,7 @@ impl Directory {
             leaving: AtomicBool::new(false),
             settling,
             refused: RwLock::new(None),
-            ended: Ending::default(),
+            ended: Shutdown::default(),
             snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
             short_of: RwLock::default(),
             starting: AtomicI64::new(0),

@@ -6,9 +6,9 @@
 //! its last durable position.
 
 use crate::{
-    ending,
     messages::{ShardMsg, ToProject},
     projector::ProjectorHandle,
+    shutdown,
 };
 use campanile_ports::{Journal, Position, StoreError};
 use campanile_schema::{
@@ -173,7 +173,7 @@ impl JournalHandle {
             failed: handle.failed.clone(),
             durable: handle.durable.clone(),
         };
-        ending::thread("journal", failures, move || writer.run())?;
+        shutdown::thread("journal", failures, move || writer.run())?;
         Ok(handle)
     }
 

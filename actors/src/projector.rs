@@ -4,8 +4,8 @@
 //! It may lag by a bounded time; shards keep what it has not shown yet.
 
 use crate::{
-    ending,
     messages::{ShardMsg, ToProject},
+    shutdown,
 };
 use campanile_ports::{Position, StoreError, ViewBatch, Views, log_once::LogOnce, rows::add_rows};
 use campanile_schema::{frame::Frame, ids::ShardId, limits};
@@ -118,7 +118,7 @@ impl ProjectorHandle {
             shown,
             hurry,
         };
-        ending::thread("projector", failures, move || {
+        shutdown::thread("projector", failures, move || {
             run(&receiver, &*views, waiting, &oldest, &show, &gathering, on_failure)
         })?;
         Ok(handle)

@@ -4,10 +4,10 @@
 
 use super::{Appending, OwnerHandle};
 use crate::{
-    ending,
     journal::{JournalHandle, Pending, ToWriter, tell},
     messages::ToProject,
     projector::ProjectorHandle,
+    shutdown,
 };
 use campanile_core::ownership::rows::lane_of;
 use campanile_ports::{Position, StoreError};
@@ -74,7 +74,7 @@ pub fn start(
 ) -> std::io::Result<()> {
     let lanes = (0..options.lanes).map(|_| Lane::default()).collect();
     let writer = Writer { receiver, owner, projector, options, lanes, in_flight: handle.counter() };
-    ending::thread("lanes", failures, move || {
+    shutdown::thread("lanes", failures, move || {
         writer.run();
         Ok(())
     })

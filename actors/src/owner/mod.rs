@@ -17,7 +17,7 @@ pub use hints::{ClusterMember, Seen};
 pub use keeper::{Keeper, KeeperParts};
 pub use settling::Settling;
 
-use crate::{ending, journal::ToWriter};
+use crate::{journal::ToWriter, shutdown};
 use campanile_core::ownership::{
     Hints, Output, Ownership, Refused, Settings,
     replay::SpanEnd,
@@ -99,7 +99,7 @@ impl OwnerHandle {
             runtime: runtime.handle().clone(),
         });
         let watched = Arc::downgrade(&inner);
-        ending::thread("owner", failures, move || {
+        shutdown::thread("owner", failures, move || {
             runtime.block_on(tick(watched));
             Ok(())
         })?;

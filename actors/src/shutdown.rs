@@ -9,12 +9,12 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Once over, nothing of the session counts any more.
 #[derive(Default)]
-pub struct Ending {
+pub struct Shutdown {
     over: AtomicBool,
     told: Notify,
 }
 
-impl Ending {
+impl Shutdown {
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
@@ -97,45 +97,45 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_for_a_message_that_was_left_in_a_queue() {
-        let ending = Arc::new(Ending::default());
+        let shutdown = Arc::new(Shutdown::default());
         let (left_in_a_queue, answer) = oneshot::channel::<u8>();
         let waiting = tokio::spawn({
-            let ending = ending.clone();
-            async move { ending.or_answer(answer).await }
+            let shutdown = shutdown.clone();
+            async move { shutdown.or_answer(answer).await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
-        ending.tell();
+        shutdown.tell();
         assert_eq!(waiting.await.unwrap(), None);
         drop(left_in_a_queue);
         let (_left_later, answer) = oneshot::channel::<u8>();
-        assert_eq!(ending.or_answer(answer).await, None, "it was over before");
+        assert_eq!(shutdown.or_answer(answer).await, None, "it was over before");
     }
 
     #[tokio::test]
     async fn who_looks_again_and_again_hears_of_the_end() {
-        let ending = Ending::default();
-        assert!(!ending.comes_within(Duration::from_millis(1)).await);
+        let shutdown = Shutdown::default();
+        assert!(!shutdown.comes_within(Duration::from_millis(1)).await);
         let tell = async {
             tokio::task::yield_now().await;
-            ending.tell();
+            shutdown.tell();
         };
-        let (over, ()) = tokio::join!(ending.comes_within(Duration::from_secs(5)), tell);
-        assert!(over && ending.comes_within(Duration::from_secs(5)).await);
+        let (over, ()) = tokio::join!(shutdown.comes_within(Duration::from_secs(5)), tell);
+        assert!(over && shutdown.comes_within(Duration::from_secs(5)).await);
     }
 
     #[tokio::test]
     async fn an_answer_that_is_there_counts_also_after_the_end() {
-        let ending = Ending::default();
+        let shutdown = Shutdown::default();
         let (port, answer) = oneshot::channel();
         port.send(7).unwrap();
-        assert_eq!(ending.or_answer(answer).await, Some(7));
+        assert_eq!(shutdown.or_answer(answer).await, Some(7));
         let (port, answer) = oneshot::channel();
         port.send(8).unwrap();
-        ending.tell();
-        assert_eq!(ending.or_answer(answer).await, Some(8));
+        shutdown.tell();
+        assert_eq!(shutdown.or_answer(answer).await, Some(8));
         let (port, answer) = oneshot::channel::<u8>();
         drop(port);
-        assert_eq!(ending.or_answer(answer).await, None);
+        assert_eq!(shutdown.or_answer(answer).await, None);
     }
 }
