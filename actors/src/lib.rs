@@ -11,7 +11,7 @@ pub mod cluster;
 pub mod directory;
 pub mod disk_pressure;
 mod disk_space;
-mod everywhere;
+mod fan_out;
 pub mod filter;
 mod job;
 pub mod journal;

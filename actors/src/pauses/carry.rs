@@ -1,6 +1,6 @@
 //! Carries pauses to the shards that do not hold them yet.
 
-use crate::{calls::ShardCall, directory::Directory, everywhere::ask_each};
+use crate::{calls::ShardCall, directory::Directory, fan_out::ask_each};
 use std::{
     sync::Arc,
     time::{Duration, Instant},

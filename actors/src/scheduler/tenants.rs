@@ -4,7 +4,7 @@ use super::{Scheduler, changed::read_changed};
 use crate::{
     calls::{ShardCall, TenantFacts, TenantUse, ask, gone, is_older},
     directory::Directory,
-    everywhere::{ask_all, ask_each},
+    fan_out::{ask_all, ask_each},
     lending::Counts,
     maintenance,
     messages::PoolMsg,
