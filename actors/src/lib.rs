@@ -7,6 +7,7 @@
 pub mod calls;
 pub mod changes;
 pub mod chronicle;
+mod chunks;
 pub mod cluster;
 pub mod directory;
 pub mod disk_pressure;
@@ -20,7 +21,6 @@ pub mod maintenance;
 pub mod measure;
 pub mod messages;
 pub mod owner;
-mod parts;
 pub mod pauses;
 mod pool;
 pub mod projector;

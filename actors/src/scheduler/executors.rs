@@ -3,9 +3,9 @@
 use super::Scheduler;
 use crate::{
     calls::{ShardCall, ask, gone, is_older},
+    chunks::chunks,
     directory::Directory,
     messages::{End, FinishBatch, PoolMsg, ToExecutor},
-    parts::parts,
 };
 use campanile_core::job::Claimant;
 use campanile_schema::{
@@ -22,15 +22,17 @@ async fn finish_elsewhere(directory: Arc<Directory>, shard: ShardId, by: Arc<Cla
     let (ended, places): (Vec<Ended>, Vec<_>) =
         ends.into_iter().map(|End { ended, batch, index, .. }| (ended, (batch, index))).unzip();
     let mut places = places.into_iter();
-    for part in parts(ended) {
-        let of_part = places.by_ref().take(part.len()).collect::<Vec<_>>();
-        let call = ShardCall::FinishBy { by: by.clone(), items: part.clone() };
+    for chunk in chunks(ended) {
+        let of_chunk = places.by_ref().take(chunk.len()).collect::<Vec<_>>();
+        let call = ShardCall::FinishBy { by: by.clone(), items: chunk.clone() };
         let outcomes: Vec<FinishOutcome> = match ask(&directory, shard, call).await {
             // While a cluster is on two releases: the owner decides by the fencing token alone, as it always did.
-            Err(error) if is_older(&error) => ask(&directory, shard, ShardCall::Finish(part)).await.unwrap_or_default(),
+            Err(error) if is_older(&error) => {
+                ask(&directory, shard, ShardCall::Finish(chunk)).await.unwrap_or_default()
+            }
             outcomes => outcomes.unwrap_or_default(),
         };
-        for (n, (batch, index)) in of_part.into_iter().enumerate() {
+        for (n, (batch, index)) in of_chunk.into_iter().enumerate() {
             batch.set(index, outcomes.get(n).copied().unwrap_or(FinishOutcome::Again));
         }
     }

@@ -3,8 +3,8 @@
 use super::{Scheduler, changed::read_changed, no_such};
 use crate::{
     calls::{Once, ShardCall, ask, gone},
+    chunks::chunks,
     directory::Directory,
-    parts::parts,
 };
 use campanile_core::{
     cron,
@@ -193,10 +193,10 @@ async fn create_many(
 ) -> Vec<(usize, Answer<Created>)> {
     let mut made = Vec::with_capacity(specs.len());
     // On a node alone nothing travels.
-    let parts = if directory.membership.is_some() { parts(specs) } else { vec![specs] };
-    for part in parts {
-        let places: Vec<usize> = part.iter().map(|(index, _)| *index).collect();
-        match ask::<Vec<(usize, Answer<Created>)>>(&directory, shard, ShardCall::CreateMany(part)).await {
+    let chunks = if directory.membership.is_some() { chunks(specs) } else { vec![specs] };
+    for chunk in chunks {
+        let places: Vec<usize> = chunk.iter().map(|(index, _)| *index).collect();
+        match ask::<Vec<(usize, Answer<Created>)>>(&directory, shard, ShardCall::CreateMany(chunk)).await {
             Ok(some) => made.extend(some),
             Err(error) => made.extend(places.into_iter().map(|index| (index, Err(error.clone())))),
         }
