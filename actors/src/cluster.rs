@@ -3,7 +3,7 @@
 
 use crate::{
     calls::Peers,
-    chronicle::Chronicle,
+    cluster_events::ClusterEventLog,
     directory::{Directory, DirectoryParts, Membership},
     journal::JournalHandle,
     maintenance,
@@ -61,7 +61,7 @@ pub struct ClusterParts {
     /// Living members, this node with its current session among them.
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     pub peers: Arc<dyn Peers>,
-    pub chronicle: Arc<Chronicle>,
+    pub cluster_events: Arc<ClusterEventLog>,
     /// Told when the session is over: a new one is to be started.
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
@@ -108,13 +108,13 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
         store: parts.store,
         orders,
         members: parts.members,
-        chronicle: parts.chronicle.clone(),
+        cluster_events: parts.cluster_events.clone(),
         reads: parts.reads,
         formats_settle,
         failures: parts.failures,
     });
     tracing::info!(session = id.0, shards, "session of a cluster started");
-    parts.chronicle.note(ClusterEventKind::SessionBegun, None, None, Some(format!("session {}", id.0)));
+    parts.cluster_events.note(ClusterEventKind::SessionBegun, None, None, Some(format!("session {}", id.0)));
     let tasks = vec![
         tokio::spawn(session::tick(directory.clone())),
         tokio::spawn(maintenance::gauges(directory.clone())),

@@ -6,9 +6,9 @@
 
 pub mod calls;
 pub mod changes;
-pub mod chronicle;
 mod chunks;
 pub mod cluster;
+pub mod cluster_events;
 pub mod directory;
 pub mod disk_pressure;
 mod disk_space;

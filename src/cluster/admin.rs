@@ -7,7 +7,7 @@ use super::{
     self_announcer::SelfAnnouncer,
 };
 use campanile_actors::{
-    chronicle::Chronicle,
+    cluster_events::ClusterEventLog,
     owner::{ClusterMember, Seen},
     scheduler::{Rows, Scheduler},
 };
@@ -27,7 +27,7 @@ use tokio::sync::watch;
 /// See the module's text.
 pub struct ClusterAdmin {
     members: watch::Receiver<Arc<Members>>,
-    chronicle: Arc<Chronicle>,
+    cluster_events: Arc<ClusterEventLog>,
     announcer: Arc<SelfAnnouncer>,
     peers: GatewayPeers,
 }
@@ -87,12 +87,12 @@ impl ClusterAdmin {
     /// Notes from now on who comes and goes.
     pub fn open(
         members: watch::Receiver<Arc<Members>>,
-        chronicle: Arc<Chronicle>,
+        cluster_events: Arc<ClusterEventLog>,
         announcer: Arc<SelfAnnouncer>,
         peers: GatewayPeers,
     ) -> Arc<Self> {
-        tokio::spawn(keep_chronicle(members.clone(), chronicle.clone()));
-        Arc::new(Self { members, chronicle, announcer, peers })
+        tokio::spawn(keep_cluster_events(members.clone(), cluster_events.clone()));
+        Arc::new(Self { members, cluster_events, announcer, peers })
     }
 
     pub fn members(&self, scheduler: &Scheduler) -> Answer<Vec<MemberView>> {
@@ -176,7 +176,7 @@ impl ClusterAdmin {
 
     /// What this node saw since its start, the newest first.
     pub fn events(&self, count: usize) -> Vec<ClusterEventView> {
-        self.chronicle.newest(count)
+        self.cluster_events.newest(count)
     }
 
     /// A cordoned node keeps its shards and gets nothing new, also after a restart, until this is undone.
@@ -204,11 +204,11 @@ impl ClusterAdmin {
 }
 
 /// Notes who comes, goes and changes, until nobody tells any more.
-async fn keep_chronicle(mut members: watch::Receiver<Arc<Members>>, chronicle: Arc<Chronicle>) {
+async fn keep_cluster_events(mut members: watch::Receiver<Arc<Members>>, cluster_events: Arc<ClusterEventLog>) {
     let mut before: Arc<Members> = Arc::default();
     loop {
         let now = members.borrow_and_update().clone();
-        note_changes(&chronicle, &before, &now);
+        note_changes(&cluster_events, &before, &now);
         before = now;
         if members.changed().await.is_err() {
             return;
@@ -216,13 +216,13 @@ async fn keep_chronicle(mut members: watch::Receiver<Arc<Members>>, chronicle: A
     }
 }
 
-fn note_changes(chronicle: &Chronicle, before: &Members, now: &Members) {
+fn note_changes(cluster_events: &ClusterEventLog, before: &Members, now: &Members) {
     for member in &now.all {
         let was = before.get(member.node);
         let note = |happened: bool, kind| {
             if happened {
                 let detail = (kind == ClusterEventKind::NodeCame).then(|| format!("release {}", member.build));
-                chronicle.note(kind, Some(&member.name), None, detail);
+                cluster_events.note(kind, Some(&member.name), None, detail);
             }
         };
         let (suspect, draining, cordoned) = was.map_or((false, false, false), |w| (w.suspect, w.draining, w.cordoned));
@@ -237,6 +237,6 @@ fn note_changes(chronicle: &Chronicle, before: &Members, now: &Members) {
         note(!member.clock_wrong && clock_wrong, ClusterEventKind::NodeClockRight);
     }
     for member in before.all.iter().filter(|member| now.get(member.node).is_none()) {
-        chronicle.note(ClusterEventKind::NodeGone, Some(&member.name), None, None);
+        cluster_events.note(ClusterEventKind::NodeGone, Some(&member.name), None, None);
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     config::Config,
     node::node_store::{self, ClusterOptions, Connect},
 };
-use campanile_actors::{chronicle::Chronicle, cluster::SharedStore, time::AgreedTime};
+use campanile_actors::{cluster::SharedStore, cluster_events::ClusterEventLog, time::AgreedTime};
 use campanile_cluster::{
     admin::{self, ClusterAdmin},
     gateway::{self, Gateway},
@@ -98,9 +98,9 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         listen: cluster.gateway_listen,
         tls: cluster.tls_files(),
     };
-    let chronicle = Arc::new(Chronicle::default());
+    let cluster_events = Arc::new(ClusterEventLog::default());
     let announcer = Arc::new(SelfAnnouncer::new(dir.clone(), membership, runtime));
-    let admin = ClusterAdmin::open(known.clone(), chronicle.clone(), announcer.clone(), peers.clone());
+    let admin = ClusterAdmin::open(known.clone(), cluster_events.clone(), announcer.clone(), peers.clone());
     let connect = connect(gateway, peers.clone(), known, admin.clone());
     Ok(ClusterOptions {
         dir,
@@ -121,7 +121,7 @@ pub async fn join(config: &Config) -> Result<ClusterOptions, String> {
         members,
         nodes,
         announce: announcer,
-        chronicle,
+        cluster_events,
         admin: Some(admin),
         peers: Arc::new(peers),
         connect,

@@ -3,8 +3,8 @@
 
 use campanile_actors::{
     calls::Peers,
-    chronicle::Chronicle,
     cluster::{self, ClusterParts, SharedStore},
+    cluster_events::ClusterEventLog,
     maintenance::Retention,
     owner::ClusterMember,
     scheduler::Scheduler,
@@ -69,7 +69,7 @@ pub struct ClusterOptions {
     pub nodes: watch::Receiver<Arc<ClusterNodes>>,
     pub announce: Arc<dyn Announce>,
     /// What happens is noted there.
-    pub chronicle: Arc<Chronicle>,
+    pub cluster_events: Arc<ClusterEventLog>,
     /// Where operators ask about the cluster.
     pub admin: Option<Arc<ClusterAdmin>>,
     pub peers: Arc<dyn Peers>,
@@ -119,7 +119,7 @@ pub struct Clustered {
     members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     nodes: watch::Receiver<Arc<ClusterNodes>>,
     announce: Arc<dyn Announce>,
-    chronicle: Arc<Chronicle>,
+    cluster_events: Arc<ClusterEventLog>,
     admin: Option<Arc<ClusterAdmin>>,
     peers: Arc<dyn Peers>,
     drain: Duration,
@@ -152,7 +152,7 @@ impl NodeStore {
                     members: options.members,
                     nodes: options.nodes,
                     announce: options.announce,
-                    chronicle: options.chronicle,
+                    cluster_events: options.cluster_events,
                     admin: options.admin,
                     peers: options.peers,
                     drain: options.drain,
@@ -316,7 +316,7 @@ impl Clustered {
             saved_clock: clock::load(&self.dir),
             linger_us: with.linger_us,
             members: self.members.clone(),
-            chronicle: self.chronicle.clone(),
+            cluster_events: self.cluster_events.clone(),
             peers: self.peers.clone(),
             failures: with.failures.clone(),
         })

@@ -9,7 +9,7 @@ use campanile::node::{
     node_store::{ClusterOptions, NodeStoreOptions},
 };
 use campanile_actors::{
-    chronicle::Chronicle, cluster::SharedStore, owner::ClusterMember, scheduler::Scheduler, time::AgreedTime,
+    cluster::SharedStore, cluster_events::ClusterEventLog, owner::ClusterMember, scheduler::Scheduler, time::AgreedTime,
 };
 use campanile_client::Client;
 use campanile_cluster::{
@@ -158,7 +158,7 @@ impl Gossip {
         dir: &Path,
         agreed: AgreedTime,
         roads: Arc<Roads>,
-        chronicle: Arc<Chronicle>,
+        cluster_events: Arc<ClusterEventLog>,
     ) -> (Self, watch::Receiver<Arc<Vec<ClusterMember>>>, Arc<ClusterAdmin>) {
         let loopback: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let options = membership::Options {
@@ -191,7 +191,7 @@ impl Gossip {
         tokio::spawn(campanile::node::keep_mirror(membership.members(), mirror, campanile_cluster::owning));
         let known = membership.members();
         let announcer = Arc::new(SelfAnnouncer::new(dir.to_owned(), membership, StoreRuntime::default()));
-        let admin = ClusterAdmin::open(known.clone(), chronicle, announcer.clone(), GatewayPeers::new(known));
+        let admin = ClusterAdmin::open(known.clone(), cluster_events, announcer.clone(), GatewayPeers::new(known));
         (Self { node: NodeId(node), announcer, roads }, members, admin)
     }
 }
@@ -258,7 +258,7 @@ impl TestCluster {
     ) -> Result<(), String> {
         let end = self.store.end();
         let agreed = AgreedTime::default();
-        let chronicle = Arc::new(Chronicle::default());
+        let cluster_events = Arc::new(ClusterEventLog::default());
         let announce: Arc<dyn Announce>;
         let mut admin = None;
         let members = match &mut self.gossip {
@@ -269,9 +269,9 @@ impl TestCluster {
                 self.members.subscribe()
             }
             Some(seeds) => {
-                let (roads, chronicle) = (self.roads.clone(), chronicle.clone());
+                let (roads, cluster_events) = (self.roads.clone(), cluster_events.clone());
                 let (gossip, members, its_desk) =
-                    Gossip::start(node, seeds, &kit, dir.path(), agreed.clone(), roads, chronicle);
+                    Gossip::start(node, seeds, &kit, dir.path(), agreed.clone(), roads, cluster_events);
                 announce = Arc::new(gossip);
                 admin = Some(its_desk);
                 members
@@ -302,7 +302,7 @@ impl TestCluster {
             },
             members,
             nodes: self.addresses.subscribe(),
-            chronicle,
+            cluster_events,
             admin,
             announce,
             peers: Arc::new(Road { from: NodeId(node), roads: self.roads.clone() }),

@@ -9,8 +9,8 @@ use super::{
     load::{Found, Loaded, Loader, Wanted},
 };
 use crate::{
-    chronicle::Chronicle,
     cluster::SharedStore,
+    cluster_events::ClusterEventLog,
     directory::Directory,
     messages::{PoolMsg, ShardMsg},
     shard::{ShardActor, ShardStart},
@@ -45,7 +45,7 @@ pub struct KeeperParts {
     pub store: SharedStore,
     pub orders: mpsc::UnboundedReceiver<Output>,
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
-    pub chronicle: Arc<Chronicle>,
+    pub cluster_events: Arc<ClusterEventLog>,
     /// What this build knows.
     pub reads: Formats,
     /// See [`Raising`].
@@ -62,7 +62,7 @@ pub struct Keeper {
     ahead: Ahead,
     orders: mpsc::UnboundedReceiver<Output>,
     members: watch::Receiver<Arc<Vec<ClusterMember>>>,
-    chronicle: Arc<Chronicle>,
+    cluster_events: Arc<ClusterEventLog>,
     failures: mpsc::UnboundedSender<StoreError>,
     planner: Planner,
     raising: Raising,
@@ -80,7 +80,7 @@ pub struct Keeper {
 
 impl Keeper {
     pub fn new(parts: KeeperParts) -> Self {
-        let KeeperParts { directory, owner, store, orders, members, chronicle, reads, formats_settle, failures } =
+        let KeeperParts { directory, owner, store, orders, members, cluster_events, reads, formats_settle, failures } =
             parts;
         let (leases, in_use) = (store.leases.clone(), directory.in_use.clone());
         let raising = Raising::new(leases, in_use, reads, formats_settle, failures.clone());
@@ -93,7 +93,7 @@ impl Keeper {
             loader,
             orders,
             members,
-            chronicle,
+            cluster_events,
             failures,
             raising,
             planner: Planner::default(),
@@ -266,13 +266,13 @@ impl Keeper {
     }
 
     fn note(&self, kind: ClusterEventKind, shard: ShardId, detail: Option<String>) {
-        self.chronicle.note(kind, None, Some(shard), detail);
+        self.cluster_events.note(kind, None, Some(shard), detail);
     }
 
     fn over(&mut self) {
         self.owner.stop();
         let session = format!("session {}", self.owner.session().0);
-        self.chronicle.note(ClusterEventKind::SessionOver, None, None, Some(session));
+        self.cluster_events.note(ClusterEventKind::SessionOver, None, None, Some(session));
         let _ = self.failures.send(StoreError::Unavailable("this node's session is over".to_owned()));
     }
 }

@@ -11,11 +11,11 @@ use std::collections::VecDeque;
 
 /// Since the start of the process; shared by the node's sessions.
 #[derive(Debug, Default)]
-pub struct Chronicle {
+pub struct ClusterEventLog {
     events: Mutex<VecDeque<ClusterEventView>>,
 }
 
-impl Chronicle {
+impl ClusterEventLog {
     pub fn note(&self, kind: ClusterEventKind, node: Option<&str>, shard: Option<ShardId>, detail: Option<String>) {
         // What a person compares with logs: the plain clock.
         let at = Timestamp(std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_millis() as i64));
@@ -39,11 +39,11 @@ mod tests {
 
     #[test]
     fn the_newest_stay() {
-        let chronicle = Chronicle::default();
+        let cluster_events = ClusterEventLog::default();
         for shard in 0..CLUSTER_EVENTS as u16 + 3 {
-            chronicle.note(ClusterEventKind::ShardServed, None, Some(ShardId(shard)), None);
+            cluster_events.note(ClusterEventKind::ShardServed, None, Some(ShardId(shard)), None);
         }
-        let newest = chronicle.newest(usize::MAX);
+        let newest = cluster_events.newest(usize::MAX);
         assert_eq!(newest.len(), CLUSTER_EVENTS);
         assert_eq!(newest.first().and_then(|event| event.shard), Some(CLUSTER_EVENTS as u16 + 2));
         assert_eq!(newest.last().and_then(|event| event.shard), Some(3));
