@@ -2,11 +2,11 @@
 
 use crate::{
     changes::{Copied, LogPlace},
+    cluster_query::{ClusterQuery, NodeAnswers},
     directory::{Directory, Place},
     lending::{Counts, Report, Terms},
     messages::ShardMsg,
     pauses::Pause,
-    survey::{Answers, Survey},
 };
 use campanile_core::job::{Claimant, Command, Reply};
 use campanile_schema::{
@@ -304,8 +304,8 @@ pub trait Peers: Send + Sync + 'static {
         of: SessionId,
         since: Option<LogPlace>,
     ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>>;
-    /// What all other nodes say, side by side; none takes longer than [`crate::survey::ANSWER`]. Each with its name.
-    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>>;
+    /// What all other nodes say, side by side; none takes longer than [`crate::cluster_query::ANSWER`]. Each with its name.
+    fn query(&self, what: ClusterQuery) -> Pin<Box<dyn Future<Output = NodeAnswers> + Send + '_>>;
     /// A shard was given to this session.
     fn tell_released(&self, shard: ShardId, successor: SessionId);
 }

@@ -9,6 +9,7 @@ pub mod changes;
 mod chunks;
 pub mod cluster;
 pub mod cluster_events;
+pub mod cluster_query;
 pub mod directory;
 pub mod disk_pressure;
 mod disk_space;
@@ -29,7 +30,6 @@ pub mod scheduler;
 pub mod session;
 mod shard;
 pub mod shutdown;
-pub mod survey;
 mod tenants;
 pub mod time;
 

@@ -9,8 +9,8 @@ use super::{
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere, older},
     changes::{Copied, LogPlace},
+    cluster_query::{self, ClusterQuery, NodeAnswer, NodeAnswers},
     scheduler::Scheduler,
-    survey::{self, Answers, Survey, Surveyed},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::{
@@ -44,7 +44,8 @@ enum Question {
     /// The asked node takes no new shards from now on, or does again.
     Cordon(bool),
     /// What the node has to say for a list of all nodes.
-    Survey(Survey),
+    #[serde(rename = "Survey")]
+    Query(ClusterQuery),
     /// What changed at the node since a place in its log.
     Changes(Option<LogPlace>),
     /// The shard was released to this session.
@@ -60,7 +61,8 @@ enum Reply {
     Cordoned(Answer<()>),
     Heard,
     Changed(Answer<Copied>),
-    Surveyed(Answer<Surveyed>),
+    #[serde(rename = "Surveyed")]
+    Queried(Answer<NodeAnswer>),
     /// Of another release of the protocol, or damaged.
     NotUnderstood(String),
 }
@@ -90,7 +92,7 @@ impl GatewayPeers {
     pub async fn cordon(&self, node: NodeId, cordoned: bool) -> Answer<()> {
         match self.inner.send_to(node, &Question::Cordon(cordoned), ANSWER).await? {
             Reply::Cordoned(answer) => answer,
-            Reply::Asked(_) | Reply::Heard | Reply::Changed(_) | Reply::Surveyed(_) | Reply::NotUnderstood(_) => {
+            Reply::Asked(_) | Reply::Heard | Reply::Changed(_) | Reply::Queried(_) | Reply::NotUnderstood(_) => {
                 Err(older())
             }
         }
@@ -125,10 +127,10 @@ impl Inner {
     }
 
     /// A node's part of a list. Errors tell people why it is not there.
-    async fn survey(&self, node: NodeId, what: Survey) -> Answer<Surveyed> {
+    async fn query(&self, node: NodeId, what: ClusterQuery) -> Answer<NodeAnswer> {
         let not_there = |error: GatewayError| ApiError::new(ErrorCode::NotReady, error.to_string());
-        match self.call(node, &Question::Survey(what), survey::ANSWER).await.map_err(not_there)?? {
-            Reply::Surveyed(answer) => answer,
+        match self.call(node, &Question::Query(what), cluster_query::ANSWER).await.map_err(not_there)?? {
+            Reply::Queried(answer) => answer,
             // Too much to travel.
             Reply::Asked(Err(error)) => Err(error),
             Reply::Asked(Ok(_)) | Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::NotUnderstood(_) => {
@@ -161,7 +163,7 @@ impl Peers for GatewayPeers {
                 Reply::Asked(answer) => answer,
                 // To look for another owner would be in vain.
                 Reply::NotUnderstood(_) => Err(older()),
-                Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::Surveyed(_) => Err(nowhere()),
+                Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::Queried(_) => Err(nowhere()),
             }
         })
     }
@@ -179,18 +181,18 @@ impl Peers for GatewayPeers {
             match self.inner.send(of, &Question::Changes(since), CHANGES).await? {
                 Reply::Changed(answer) => answer,
                 // Of an older release.
-                Reply::Asked(_) | Reply::Heard | Reply::Cordoned(_) | Reply::Surveyed(_) | Reply::NotUnderstood(_) => {
+                Reply::Asked(_) | Reply::Heard | Reply::Cordoned(_) | Reply::Queried(_) | Reply::NotUnderstood(_) => {
                     Err(nowhere())
                 }
             }
         })
     }
 
-    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>> {
+    fn query(&self, what: ClusterQuery) -> Pin<Box<dyn Future<Output = NodeAnswers> + Send + '_>> {
         Box::pin(async move {
             let members = self.inner.members.borrow().clone();
             let asked = members.others().map(|member| async move {
-                let answer = self.inner.survey(member.node, what).await;
+                let answer = self.inner.query(member.node, what).await;
                 (member.name.clone(), answer)
             });
             futures_util::future::join_all(asked).await
@@ -212,7 +214,7 @@ pub async fn answer(scheduler: Scheduler, admin: Arc<ClusterAdmin>, question: Ve
         Ok(Question::Ask { shard, call }) => Reply::Asked(scheduler.answer_peer(shard, call).await),
         Ok(Question::Cordon(cordoned)) => Reply::Cordoned(admin.cordon_self(cordoned)),
         Ok(Question::Changes(since)) => Reply::Changed(scheduler.changes_for_peer(since)),
-        Ok(Question::Survey(what)) => Reply::Surveyed(scheduler.survey(what).await),
+        Ok(Question::Query(what)) => Reply::Queried(scheduler.answer_query(what).await),
         Ok(Question::Released { session, shard }) => {
             scheduler.released_to(session, shard);
             Reply::Heard

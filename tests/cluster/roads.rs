@@ -3,8 +3,8 @@
 use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
     changes::{Copied, LogPlace},
+    cluster_query::{ClusterQuery, NodeAnswer, NodeAnswers},
     scheduler::Scheduler,
-    survey::{Answers, Survey, Surveyed},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::{
@@ -104,7 +104,7 @@ impl Peers for Road {
         })
     }
 
-    fn survey(&self, what: Survey) -> Pin<Box<dyn Future<Output = Answers> + Send + '_>> {
+    fn query(&self, what: ClusterQuery) -> Pin<Box<dyn Future<Output = NodeAnswers> + Send + '_>> {
         let nodes: BTreeSet<NodeId> =
             self.roads.sessions.lock().values().copied().filter(|node| *node != self.from).collect();
         let schedulers = self.roads.schedulers.lock().clone();
@@ -112,10 +112,10 @@ impl Peers for Road {
             let mut answers = Vec::new();
             for node in nodes {
                 let answer = match schedulers.get(&node) {
-                    Some(scheduler) => scheduler.survey(what).await,
+                    Some(scheduler) => scheduler.answer_query(what).await,
                     None => Err(nowhere()),
                 };
-                let answer: Answer<Surveyed> =
+                let answer: Answer<NodeAnswer> =
                     rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone()).unwrap();
                 answers.push((format!("n{}", node.0), answer));
             }

@@ -4,11 +4,11 @@
 //! It finds the owner of what is asked, refuses early when queues are full, and joins what several shards answer.
 
 mod changed;
+mod cluster_queries;
 mod executors;
 mod jobs;
 mod lists;
 mod runs;
-mod surveys;
 mod tenants;
 
 pub use crate::pool::session_taken;

@@ -17,7 +17,7 @@ const DISCONNECTED: &str = "DISCONNECTED";
 
 /// What is asked of each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Survey {
+pub enum ClusterQuery {
     Node,
     Executors,
     Pools,
@@ -26,7 +26,7 @@ pub enum Survey {
 /// What a node says. It answers no more than it was asked: an executor takes some 200 bytes of a message (`GATEWAY_MESSAGE_BYTES`), so that
 /// about 5,000 of them fit. The list of more is not sent, and the node is named as missing with the reason; what counting them takes is a tenth.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Surveyed {
+pub struct NodeAnswer {
     #[serde(default)]
     pub node: Option<NodeView>,
     #[serde(default)]
@@ -38,7 +38,7 @@ pub struct Surveyed {
     pub sessions: Vec<(u64, Vec<String>, bool)>,
 }
 
-impl Surveyed {
+impl NodeAnswer {
     /// Leaves of executors what counting them takes.
     pub(crate) fn counted(mut self) -> Self {
         let executors = std::mem::take(&mut self.executors);
@@ -48,10 +48,10 @@ impl Surveyed {
 }
 
 /// What nodes said, by their names.
-pub type Answers = Vec<(String, Answer<Surveyed>)>;
+pub type NodeAnswers = Vec<(String, Answer<NodeAnswer>)>;
 
 /// Those that came, and the nodes without one.
-fn parted(answers: Answers) -> (Vec<(String, Surveyed)>, Vec<MissingNode>) {
+fn parted(answers: NodeAnswers) -> (Vec<(String, NodeAnswer)>, Vec<MissingNode>) {
     let (mut came, mut missing) = (Vec::new(), Vec::new());
     for (node, answer) in answers {
         match answer {
@@ -65,7 +65,7 @@ fn parted(answers: Answers) -> (Vec<(String, Surveyed)>, Vec<MissingNode>) {
 }
 
 /// An executor that is connected to several nodes is one.
-pub(crate) fn executors(answers: Answers) -> Gathered<ExecutorView> {
+pub(crate) fn executors(answers: NodeAnswers) -> Gathered<ExecutorView> {
     let (came, missing) = parted(answers);
     let mut all: BTreeMap<(String, u64), ExecutorView> = BTreeMap::new();
     for (node, said) in came {
@@ -112,7 +112,7 @@ fn weight(state: &str) -> u8 {
     }
 }
 
-pub(crate) fn pools(answers: Answers) -> Gathered<PoolView> {
+pub(crate) fn pools(answers: NodeAnswers) -> Gathered<PoolView> {
     let (came, missing) = parted(answers);
     let mut all: BTreeMap<String, PoolView> = BTreeMap::new();
     let mut sessions: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
@@ -142,7 +142,7 @@ pub(crate) fn pools(answers: Answers) -> Gathered<PoolView> {
 }
 
 /// Facts of the asked node, with numbers of all.
-pub(crate) fn node(own: NodeView, answers: Answers) -> NodeView {
+pub(crate) fn node(own: NodeView, answers: NodeAnswers) -> NodeView {
     let (came, missing) = parted(answers);
     let mut whole = NodeView { jobs: 0, open_runs: 0, missing, ..own };
     let mut sessions = BTreeSet::new();
@@ -192,13 +192,13 @@ mod tests {
     fn pool(waiting: u64) -> PoolView {
         PoolView { name: "default".to_owned(), executors: 2, credit: 3, running: 1, waiting }
     }
-    fn silent() -> (String, Answer<Surveyed>) {
+    fn silent() -> (String, Answer<NodeAnswer>) {
         ("n3".to_owned(), Err(ApiError::new(ErrorCode::NotReady, "no answer")))
     }
 
     #[test]
     fn an_executor_of_several_nodes_is_one_and_a_silent_node_is_named() {
-        let said = |executors| Ok(Surveyed { executors, ..Surveyed::default() });
+        let said = |executors| Ok(NodeAnswer { executors, ..NodeAnswer::default() });
         let answers = vec![
             ("n2".to_owned(), said(vec![executor(1, "READY", 2, 20)])),
             silent(),
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn pools_are_summed_and_their_executors_counted_once() {
         let said = |executors, waiting| {
-            Ok(Surveyed { executors, pools: vec![pool(waiting)], ..Surveyed::default() }.counted())
+            Ok(NodeAnswer { executors, pools: vec![pool(waiting)], ..NodeAnswer::default() }.counted())
         };
         let both = || vec![executor(1, "READY", 2, 0), executor(2, "READY", 1, 0)];
         let gone = executor(3, DISCONNECTED, 0, 0);
