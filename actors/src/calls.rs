@@ -270,12 +270,12 @@ answers! {
 
 /// Where an answer of one kind goes.
 #[derive(Debug)]
-pub struct Port<T> {
+pub struct Responder<T> {
     to: oneshot::Sender<Answer<ShardAnswer>>,
     kind: PhantomData<fn(T)>,
 }
 
-impl<T: Into<ShardAnswer>> Port<T> {
+impl<T: Into<ShardAnswer>> Responder<T> {
     pub fn new(to: oneshot::Sender<Answer<ShardAnswer>>) -> Self {
         Self { to, kind: PhantomData }
     }

@@ -1,7 +1,7 @@
 //! What the actors say to each other. One place, so that the way of a trigger can be read here from top to bottom.
 
 use crate::{
-    calls::{Port, ShardAnswer, ShardCall},
+    calls::{Responder, ShardAnswer, ShardCall},
     lending::Terms,
 };
 use campanile_core::job::{Claimant, Command, Effect, Reply};
@@ -36,7 +36,7 @@ pub struct Envelope {
 pub enum ReplyTo {
     #[default]
     Nobody,
-    Caller(Port<Reply>),
+    Caller(Responder<Reply>),
     /// One of a batch of finishes.
     Finish(Arc<FinishBatch>, usize),
     /// The pool bound the run; it wants the slot back when the job refuses.
@@ -87,8 +87,8 @@ impl ReplyTo {
     pub fn answer(self, result: Answer<Reply>) {
         match self {
             Self::Nobody | Self::Pool { .. } => {}
-            Self::Caller(port) => {
-                port.send(result);
+            Self::Caller(responder) => {
+                responder.send(result);
             }
             Self::Finish(batch, index) => batch.set(
                 index,

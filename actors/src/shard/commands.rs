@@ -2,7 +2,7 @@
 
 use super::{Shard, Slot, append::not_found};
 use crate::{
-    calls::{FinalAction, Port, ShardAnswer, ShardCall, gone, nowhere},
+    calls::{FinalAction, Responder, ShardAnswer, ShardCall, gone, nowhere},
     messages::{Bind, End, Envelope, FinishBatch, ReplyTo, ShardMsg},
     pauses::Pause,
 };
@@ -30,50 +30,56 @@ impl Shard {
         &mut self,
         myself: &ActorRef<ShardMsg>,
         call: ShardCall,
-        port: oneshot::Sender<Answer<ShardAnswer>>,
+        responder: oneshot::Sender<Answer<ShardAnswer>>,
     ) {
         if call.is_counted() {
             self.taken();
         }
         if self.stopping {
-            let _ = port.send(Err(nowhere()));
+            let _ = responder.send(Err(nowhere()));
             return;
         }
-        let command = |job, command, port| envelope(job, command, ReplyTo::Caller(Port::new(port)));
+        let command = |job, command, responder| envelope(job, command, ReplyTo::Caller(Responder::new(responder)));
         match call {
-            ShardCall::Create { spec, once } => self.create(myself, *spec, once, Port::new(port)),
-            ShardCall::Created(once) => self.created_before(once, Port::new(port)),
-            ShardCall::KeepCreate(once) => self.keep_create(myself, once, Port::new(port)),
-            ShardCall::CreateMany(specs) => self.create_many(myself, specs, Port::new(port)),
-            ShardCall::Command { job, command: what } => self.submit(myself, command(job, what, port)),
-            ShardCall::Trigger { job, command: what } => self.trigger(myself, command(job, what, port)).await,
-            ShardCall::OnFinal { run, action } => self.on_final(myself, run, action, Port::new(port)).await,
-            ShardCall::Finish(items) => self.finish_for(myself, None, items, Port::new(port)),
-            ShardCall::FinishBy { by, items } => self.finish_for(myself, Some(&by), items, Port::new(port)),
+            ShardCall::Create { spec, once } => self.create(myself, *spec, once, Responder::new(responder)),
+            ShardCall::Created(once) => self.created_before(once, Responder::new(responder)),
+            ShardCall::KeepCreate(once) => self.keep_create(myself, once, Responder::new(responder)),
+            ShardCall::CreateMany(specs) => self.create_many(myself, specs, Responder::new(responder)),
+            ShardCall::Command { job, command: what } => self.submit(myself, command(job, what, responder)),
+            ShardCall::Trigger { job, command: what } => self.trigger(myself, command(job, what, responder)).await,
+            ShardCall::OnFinal { run, action } => self.on_final(myself, run, action, Responder::new(responder)).await,
+            ShardCall::Finish(items) => self.finish_for(myself, None, items, Responder::new(responder)),
+            ShardCall::FinishBy { by, items } => self.finish_for(myself, Some(&by), items, Responder::new(responder)),
             ShardCall::Holds { by, run, token, attempt } => {
                 let held = self.holds(run, token, attempt, &by);
-                Port::new(port).send(Ok(held));
+                Responder::new(responder).send(Ok(held));
             }
-            ShardCall::SetTenant(tenant) => self.set_tenant(myself, tenant, Port::new(port)),
-            ShardCall::ChangePause { scope, paused } => self.change_pause(myself, scope, paused, Port::new(port)),
+            ShardCall::SetTenant(tenant) => self.set_tenant(myself, tenant, Responder::new(responder)),
+            ShardCall::ChangePause { scope, paused } => {
+                self.change_pause(myself, scope, paused, Responder::new(responder))
+            }
             ShardCall::SetPause { scope, paused, version } => {
-                self.hold_pauses(myself, vec![Pause { scope, paused, version }], Port::new(port));
+                self.hold_pauses(myself, vec![Pause { scope, paused, version }], Responder::new(responder));
             }
-            ShardCall::HoldPauses(pauses) => self.hold_pauses(myself, pauses, Port::new(port)),
-            ShardCall::DeleteTenant(tenant) => self.delete_tenant(myself, tenant, Port::new(port)),
-            ShardCall::TenantUse(tenant) => self.tenant_use(&tenant, Port::new(port)),
-            ShardCall::GetJob(job) => self.get_job(job, Port::new(port)),
-            ShardCall::GetJobByName { tenant, name } => self.get_job_by_name(&tenant, &name, Port::new(port)),
-            ShardCall::GetRun(run) => self.get_run(run, Port::new(port)),
-            ShardCall::OpenRuns(job) => self.get_open_runs(job, Port::new(port)),
-            ShardCall::TenantOfJob(job) => self.get_tenant_of_job(job, Port::new(port)),
-            ShardCall::GetSealed(job) => self.get_sealed(job, Port::new(port)),
-            ShardCall::GetTenant(tenant) => self.get_tenant(&tenant, Port::new(port)),
-            ShardCall::Tenants => self.tenant_names(Port::new(port)),
-            ShardCall::Borrow { session, reports } => self.lend(myself, session, reports, Port::new(port)),
-            ShardCall::Remind(limits) => self.reminded(limits, Port::new(port)),
-            ShardCall::WhyWaiting { run, tenant, pool } => self.why_waiting(run, tenant, pool, Port::new(port)),
-            ShardCall::ListJobs { filter, after, limit } => self.list_jobs(&filter, after, limit, Port::new(port)),
+            ShardCall::HoldPauses(pauses) => self.hold_pauses(myself, pauses, Responder::new(responder)),
+            ShardCall::DeleteTenant(tenant) => self.delete_tenant(myself, tenant, Responder::new(responder)),
+            ShardCall::TenantUse(tenant) => self.tenant_use(&tenant, Responder::new(responder)),
+            ShardCall::GetJob(job) => self.get_job(job, Responder::new(responder)),
+            ShardCall::GetJobByName { tenant, name } => self.get_job_by_name(&tenant, &name, Responder::new(responder)),
+            ShardCall::GetRun(run) => self.get_run(run, Responder::new(responder)),
+            ShardCall::OpenRuns(job) => self.get_open_runs(job, Responder::new(responder)),
+            ShardCall::TenantOfJob(job) => self.get_tenant_of_job(job, Responder::new(responder)),
+            ShardCall::GetSealed(job) => self.get_sealed(job, Responder::new(responder)),
+            ShardCall::GetTenant(tenant) => self.get_tenant(&tenant, Responder::new(responder)),
+            ShardCall::Tenants => self.tenant_names(Responder::new(responder)),
+            ShardCall::Borrow { session, reports } => self.lend(myself, session, reports, Responder::new(responder)),
+            ShardCall::Remind(limits) => self.reminded(limits, Responder::new(responder)),
+            ShardCall::WhyWaiting { run, tenant, pool } => {
+                self.why_waiting(run, tenant, pool, Responder::new(responder))
+            }
+            ShardCall::ListJobs { filter, after, limit } => {
+                self.list_jobs(&filter, after, limit, Responder::new(responder))
+            }
         }
     }
 
@@ -144,14 +150,14 @@ impl Shard {
         myself: &ActorRef<ShardMsg>,
         by: Option<&Arc<Claimant>>,
         items: Vec<Ended>,
-        port: Port<Vec<FinishOutcome>>,
+        responder: Responder<Vec<FinishOutcome>>,
     ) {
         let (done, outcomes) = oneshot::channel();
         let batch = FinishBatch::new(items.len(), done);
         let end = |(index, ended)| End { ended, by: by.cloned(), batch: batch.clone(), index };
         self.finish(myself, items.into_iter().enumerate().map(end).collect());
         drop(batch);
-        tokio::spawn(async move { port.send(outcomes.await.map_err(|_| gone())) });
+        tokio::spawn(async move { responder.send(outcomes.await.map_err(|_| gone())) });
     }
 
     fn holds(&mut self, run: RunId, token: Token, attempt: u32, by: &Claimant) -> bool {
@@ -212,13 +218,13 @@ impl Shard {
         }
     }
 
-    /// Executors say what they hold. `port` wants to know what they must stop.
+    /// Executors say what they hold. `responder` wants to know what they must stop.
     pub(super) fn heard(
         &mut self,
         myself: &ActorRef<ShardMsg>,
         held: Vec<Held>,
         by: Arc<Claimant>,
-        port: Option<oneshot::Sender<Vec<Held>>>,
+        responder: Option<oneshot::Sender<Vec<Held>>>,
     ) {
         let known: Vec<Held> = held.iter().copied().filter(|h| self.jobs.contains_key(&h.job)).collect();
         let mut stale: Vec<Held> = held.iter().copied().filter(|h| !self.jobs.contains_key(&h.job)).collect();
@@ -226,20 +232,20 @@ impl Shard {
             by: by.clone(),
             claim: Box::new(Command::Heard { run: h.run, token: h.token, session: by.session }),
         };
-        let Some(port) = port else {
+        let Some(responder) = responder else {
             for h in known {
                 self.submit(myself, envelope(h.job, heard(&h), ReplyTo::Nobody));
             }
             return;
         };
         if known.is_empty() {
-            let _ = port.send(stale);
+            let _ = responder.send(stale);
             return;
         }
         let mut answers = Vec::with_capacity(known.len());
         for h in known {
             let (sender, receiver) = oneshot::channel();
-            self.submit(myself, envelope(h.job, heard(&h), ReplyTo::Caller(Port::new(sender))));
+            self.submit(myself, envelope(h.job, heard(&h), ReplyTo::Caller(Responder::new(sender))));
             answers.push((h, receiver));
         }
         tokio::spawn(async move {
@@ -248,7 +254,7 @@ impl Shard {
                     stale.push(held);
                 }
             }
-            let _ = port.send(stale);
+            let _ = responder.send(stale);
         });
     }
 
@@ -275,7 +281,7 @@ impl Shard {
         myself: &ActorRef<ShardMsg>,
         run: RunId,
         action: FinalAction,
-        port: Port<Reply>,
+        responder: Responder<Reply>,
     ) {
         if let Some(job) = self.open_runs.get(&run).copied() {
             let state = self.materialize(job).and_then(|j| j.run(run).map(|r| r.state()));
@@ -284,7 +290,7 @@ impl Shard {
                 ErrorCode::IllegalState,
                 format!("the run is {state}; only a run that has ended can be started again or put away"),
             );
-            return self.refuse(ReplyTo::Caller(port), error);
+            return self.refuse(ReplyTo::Caller(responder), error);
         }
         let record = match self.recent.get(&run).cloned() {
             Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
@@ -298,21 +304,21 @@ impl Shard {
                     FinalAction::Reopen { redrive, reason } => Command::Reopen { record, redrive, reason },
                     FinalAction::Discard => Command::Discard { record },
                 };
-                self.submit(myself, envelope(job, command, ReplyTo::Caller(port)));
+                self.submit(myself, envelope(job, command, ReplyTo::Caller(responder)));
             }
-            Ok(None) => self.refuse(ReplyTo::Caller(port), not_found("run")),
+            Ok(None) => self.refuse(ReplyTo::Caller(responder), not_found("run")),
             Err(error) => {
                 let error = ApiError::new(ErrorCode::NotReady, error.to_string()).retry_after(1.0);
-                self.refuse(ReplyTo::Caller(port), error);
+                self.refuse(ReplyTo::Caller(responder), error);
             }
         }
     }
 
-    pub(super) fn watch(&mut self, run: RunId, port: oneshot::Sender<()>) {
+    pub(super) fn watch(&mut self, run: RunId, responder: oneshot::Sender<()>) {
         if self.open_runs.contains_key(&run) {
-            self.watchers.entry(run).or_default().push(port);
+            self.watchers.entry(run).or_default().push(responder);
         } else {
-            let _ = port.send(());
+            let _ = responder.send(());
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{Shard, Slot};
 use crate::{
-    calls::{Once, Port},
+    calls::{Once, Responder},
     messages::{ReplyTo, ShardMsg},
 };
 use campanile_core::{
@@ -32,11 +32,11 @@ impl Shard {
         myself: &ActorRef<ShardMsg>,
         spec: StoredJob,
         once: Option<Once>,
-        port: Port<Created>,
+        responder: Responder<Created>,
     ) {
         let answer = self.create_one(myself, spec, once);
         self.when_durable(move || {
-            port.send(answer);
+            responder.send(answer);
         });
     }
 
@@ -44,25 +44,25 @@ impl Shard {
         &mut self,
         myself: &ActorRef<ShardMsg>,
         specs: Vec<(usize, StoredJob)>,
-        port: Port<Vec<(usize, Answer<Created>)>>,
+        responder: Responder<Vec<(usize, Answer<Created>)>>,
     ) {
         let made: Vec<_> =
             specs.into_iter().map(|(index, spec)| (index, self.create_one(myself, spec, None))).collect();
         self.when_durable(move || {
-            port.send(Ok(made));
+            responder.send(Ok(made));
         });
     }
 
     /// What a create with this key made.
-    pub(super) fn created_before(&mut self, once: Once, port: Port<Option<Created>>) {
+    pub(super) fn created_before(&mut self, once: Once, responder: Responder<Option<Created>>) {
         let answer = self.made_by(once);
         self.when_durable(move || {
-            port.send(answer);
+            responder.send(answer);
         });
     }
 
     /// The key belongs to this request, for as long as keys are kept.
-    pub(super) fn keep_create(&mut self, myself: &ActorRef<ShardMsg>, once: Once, port: Port<()>) {
+    pub(super) fn keep_create(&mut self, myself: &ActorRef<ShardMsg>, once: Once, responder: Responder<()>) {
         let answer = match self.kept(once) {
             Ok(Some(_)) => Ok(()),
             Ok(None) => self.room_for_a_key().map(|()| {
@@ -72,7 +72,7 @@ impl Shard {
             Err(error) => Err(error),
         };
         self.when_durable(move || {
-            port.send(answer);
+            responder.send(answer);
         });
     }
 

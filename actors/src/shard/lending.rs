@@ -2,7 +2,7 @@
 
 use super::Shard;
 use crate::{
-    calls::{Port, ShardCall, ask},
+    calls::{Responder, ShardCall, ask},
     directory::Directory,
     lending::{Report, Terms},
     messages::{PoolMsg, ReplyTo, ShardMsg},
@@ -30,7 +30,7 @@ impl Shard {
         myself: &ActorRef<ShardMsg>,
         session: SessionId,
         reports: Vec<Report>,
-        port: Port<Vec<Terms>>,
+        responder: Responder<Vec<Terms>>,
     ) {
         let now = self.directory.time.boot_ms();
         let mut terms = Vec::with_capacity(reports.len());
@@ -54,7 +54,7 @@ impl Shard {
                 tenant,
             });
         }
-        self.when_durable(move || port.send(Ok(terms)));
+        self.when_durable(move || responder.send(Ok(terms)));
     }
 
     fn lent(&mut self, myself: &ActorRef<ShardMsg>, tenant: String, changes: Vec<LoanEvent>) {
@@ -101,15 +101,15 @@ impl Shard {
     }
 
     /// From a tenant's home shard.
-    pub(super) fn reminded(&self, limits: TenantRecord, port: Port<()>) {
+    pub(super) fn reminded(&self, limits: TenantRecord, responder: Responder<()>) {
         self.directory.to_pool(PoolMsg::SetQuota(limits));
-        port.send(Ok(()));
+        responder.send(Ok(()));
     }
 
     /// Names of tenants whose home this is: those with limits, and those that any session has jobs or runs of.
-    pub(super) fn tenant_names(&self, port: Port<Vec<String>>) {
+    pub(super) fn tenant_names(&self, responder: Responder<Vec<String>>) {
         let names: BTreeSet<&String> = self.state.tenants.keys().chain(self.heard.tenants()).collect();
-        port.send(Ok(names.into_iter().cloned().collect()));
+        responder.send(Ok(names.into_iter().cloned().collect()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Shard, append::not_found};
 use crate::{
-    calls::{Port, TenantFacts, gone},
+    calls::{Responder, TenantFacts, gone},
     filter::JobMatcher,
     lending::Counts,
     messages::{PoolMsg, ShardFacts},
@@ -21,35 +21,35 @@ impl Shard {
         self.materialize(id).filter(|j| j.hot.status != JobStatus::Deleted).map(|j| j.view())
     }
 
-    pub(super) fn get_job(&mut self, id: JobId, port: Port<Box<JobView>>) {
+    pub(super) fn get_job(&mut self, id: JobId, responder: Responder<Box<JobView>>) {
         let answer = self.visible(id).map(Box::new).ok_or_else(|| not_found("job"));
         self.when_durable(move || {
-            port.send(answer);
+            responder.send(answer);
         });
     }
 
-    pub(super) fn get_job_by_name(&mut self, tenant: &str, name: &str, port: Port<Box<JobView>>) {
+    pub(super) fn get_job_by_name(&mut self, tenant: &str, name: &str, responder: Responder<Box<JobView>>) {
         let answer =
             self.find_name(tenant, name).and_then(|id| self.visible(id)).map(Box::new).ok_or_else(|| not_found("job"));
         self.when_durable(move || {
-            port.send(answer);
+            responder.send(answer);
         });
     }
 
-    pub(super) fn get_tenant_of_job(&mut self, id: JobId, port: Port<String>) {
+    pub(super) fn get_tenant_of_job(&mut self, id: JobId, responder: Responder<String>) {
         let answer = self.materialize(id).map(|j| j.def.tenant.to_string()).ok_or_else(|| not_found("job"));
-        port.send(answer);
+        responder.send(answer);
     }
 
-    pub(super) fn get_sealed(&mut self, id: JobId, port: Port<Option<Sealed>>) {
+    pub(super) fn get_sealed(&mut self, id: JobId, responder: Responder<Option<Sealed>>) {
         let job = self.materialize(id).filter(|job| job.hot.status != JobStatus::Deleted);
         let answer = job.map(|job| job.def.secrets.clone()).ok_or_else(|| not_found("job"));
         self.when_durable(move || {
-            port.send(answer);
+            responder.send(answer);
         });
     }
 
-    pub(super) fn get_tenant(&mut self, tenant: &str, port: Port<TenantFacts>) {
+    pub(super) fn get_tenant(&mut self, tenant: &str, responder: Responder<TenantFacts>) {
         let limits = self.state.tenants.get(tenant).cloned();
         let paused = self.state.paused(tenant).is_some();
         let scope = PauseScope::Tenant(tenant.to_owned());
@@ -60,43 +60,49 @@ impl Shard {
             heard => heard,
         });
         self.when_durable(move || {
-            port.send(Ok(TenantFacts { limits, paused, counts, paused_itself }));
+            responder.send(Ok(TenantFacts { limits, paused, counts, paused_itself }));
         });
     }
 
     /// The pool knows.
-    pub(super) fn why_waiting(&self, run: RunId, tenant: String, pool: String, port: Port<Option<String>>) {
+    pub(super) fn why_waiting(&self, run: RunId, tenant: String, pool: String, responder: Responder<Option<String>>) {
         let (to_here, why) = oneshot::channel();
         self.directory.to_pool(PoolMsg::WhyWaiting { run, tenant, pool, port: to_here });
-        tokio::spawn(async move { port.send(why.await.map_err(|_| gone())) });
+        tokio::spawn(async move { responder.send(why.await.map_err(|_| gone())) });
     }
 
     /// None: not here (any more); the view may have it.
-    pub(super) fn get_run(&mut self, run: RunId, port: Port<Option<Box<RunView>>>) {
+    pub(super) fn get_run(&mut self, run: RunId, responder: Responder<Option<Box<RunView>>>) {
         let open = self.open_runs.get(&run).copied().and_then(|job| self.materialize(job));
         let view = open
             .as_ref()
             .and_then(|job| job.run(run).map(|r| job.run_view(r)))
             .or_else(|| self.recent.get(&run).map(|(_, record)| RunView::from(&**record)));
         self.when_durable(move || {
-            port.send(Ok(view.map(Box::new)));
+            responder.send(Ok(view.map(Box::new)));
         });
     }
 
     /// Runs of a job that the view does not show: open ones, and ended ones on their way.
-    pub(super) fn get_open_runs(&mut self, id: JobId, port: Port<Vec<RunView>>) {
+    pub(super) fn get_open_runs(&mut self, id: JobId, responder: Responder<Vec<RunView>>) {
         let Some(job) = self.materialize(id) else {
-            port.send(Err(not_found("job")));
+            responder.send(Err(not_found("job")));
             return;
         };
         let mut runs: Vec<RunView> = job.hot.runs.iter().map(|r| job.run_view(r)).collect();
         runs.extend(self.recent.values().map(|(_, record)| &**record).filter(|r| r.job == id).map(RunView::from));
         self.when_durable(move || {
-            port.send(Ok(runs));
+            responder.send(Ok(runs));
         });
     }
 
-    pub(super) fn list_jobs(&mut self, filter: &JobFilter, after: u64, limit: usize, port: Port<Vec<JobView>>) {
+    pub(super) fn list_jobs(
+        &mut self,
+        filter: &JobFilter,
+        after: u64,
+        limit: usize,
+        responder: Responder<Vec<JobView>>,
+    ) {
         let matcher = JobMatcher::lenient(filter);
         let first = self.order.partition_point(|id| id.0 <= after);
         let views: Vec<JobView> = self.order[first..]
@@ -106,7 +112,7 @@ impl Shard {
             .take(limit)
             .collect();
         self.when_durable(move || {
-            port.send(Ok(views));
+            responder.send(Ok(views));
         });
     }
 

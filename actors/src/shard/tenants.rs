@@ -2,7 +2,7 @@
 
 use super::{Shard, lending::remind_all, load::tell_of_pause};
 use crate::{
-    calls::{Port, TenantUse},
+    calls::{Responder, TenantUse},
     messages::{PoolMsg, ReplyTo, ShardMsg},
     pauses::{CALLERS_TURN, Pause},
 };
@@ -16,7 +16,12 @@ use campanile_schema::{
 use ractor::ActorRef;
 
 impl Shard {
-    pub(super) fn set_tenant(&mut self, myself: &ActorRef<ShardMsg>, mut tenant: TenantRecord, port: Port<()>) {
+    pub(super) fn set_tenant(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        mut tenant: TenantRecord,
+        responder: Responder<()>,
+    ) {
         tenant.version = self.state.tenants.get(&tenant.tenant).map_or(0, |t| t.version) + 1;
         let event = Event::TenantSet { tenant: tenant.clone() };
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
@@ -24,7 +29,7 @@ impl Shard {
         self.when_durable(move || {
             remind_all(&directory, &tenant);
             directory.to_pool(PoolMsg::SetQuota(tenant));
-            port.send(Ok(()));
+            responder.send(Ok(()));
         });
     }
 
@@ -35,7 +40,7 @@ impl Shard {
         myself: &ActorRef<ShardMsg>,
         scope: PauseScope,
         paused: bool,
-        port: Port<u64>,
+        responder: Responder<u64>,
     ) {
         let version = self.state.next_pause(&scope, self.directory.time.now_us());
         let at_ms = Some(self.directory.time.now_ms());
@@ -46,12 +51,12 @@ impl Shard {
             let pause = Pause { scope, paused, version };
             tell_of_pause(&directory, &pause);
             directory.pauses.owe(pause, directory.shards, CALLERS_TURN);
-            port.send(Ok(version));
+            responder.send(Ok(version));
         });
     }
 
     /// What is older than what is held changes nothing.
-    pub(super) fn hold_pauses(&mut self, myself: &ActorRef<ShardMsg>, pauses: Vec<Pause>, port: Port<()>) {
+    pub(super) fn hold_pauses(&mut self, myself: &ActorRef<ShardMsg>, pauses: Vec<Pause>, responder: Responder<()>) {
         let newer = |pause: &Pause| self.state.pauses.get(&pause.scope).is_none_or(|held| pause.version > held.1);
         let newer: Vec<Pause> = pauses.into_iter().filter(newer).collect();
         if !newer.is_empty() {
@@ -66,12 +71,12 @@ impl Shard {
         let directory = self.directory.clone();
         self.when_durable(move || {
             newer.iter().for_each(|pause| tell_of_pause(&directory, pause));
-            port.send(Ok(()));
+            responder.send(Ok(()));
         });
     }
 
     /// Drops what the shard holds of a tenant, if anything. Runs that it lends to sessions stay counted until they are given back.
-    pub(super) fn delete_tenant(&mut self, myself: &ActorRef<ShardMsg>, tenant: String, port: Port<()>) {
+    pub(super) fn delete_tenant(&mut self, myself: &ActorRef<ShardMsg>, tenant: String, responder: Responder<()>) {
         let scope = PauseScope::Tenant(tenant.clone());
         let mut events = Vec::new();
         let limited = self.state.tenants.contains_key(&tenant);
@@ -100,18 +105,18 @@ impl Shard {
                 directory.to_pool(PoolMsg::SetQuota(none));
             }
             pause.iter().for_each(|pause| tell_of_pause(&directory, pause));
-            port.send(Ok(()));
+            responder.send(Ok(()));
         });
     }
 
     /// What the shard has of a tenant, counted now: the gauges do not know runs that wait for a retry or for a person.
-    pub(super) fn tenant_use(&mut self, tenant: &str, port: Port<TenantUse>) {
+    pub(super) fn tenant_use(&mut self, tenant: &str, responder: Responder<TenantUse>) {
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         let mut found = TenantUse::default();
         for job in ids.into_iter().filter_map(|id| self.materialize(id)).filter(|job| job.def.tenant == tenant) {
             found.jobs += u64::from(job.hot.status != JobStatus::Deleted);
             found.open_runs += job.hot.runs.len() as u64;
         }
-        self.when_durable(move || port.send(Ok(found)));
+        self.when_durable(move || responder.send(Ok(found)));
     }
 }
