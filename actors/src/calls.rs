@@ -3,9 +3,7 @@
 use crate::{
     changes::{Copied, LogPlace},
     cluster_query::{ClusterQuery, NodeAnswers},
-    directory::{Directory, Place},
     lending::{Counts, Report, Terms},
-    messages::ShardMsg,
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply};
@@ -19,25 +17,15 @@ use campanile_schema::{
     view::{Created, JobFilter, RunView},
 };
 use serde::{Deserialize, Serialize};
-use std::{
-    marker::PhantomData,
-    pin::Pin,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{marker::PhantomData, pin::Pin, sync::Arc};
 use tokio::sync::oneshot;
 
 /// Marks [`nowhere`].
-const NOWHERE: &str = "takeOver";
+pub(crate) const NOWHERE: &str = "takeOver";
 /// Marks [`gone`].
 const UNANSWERED: &str = "unanswered";
 /// Marks [`older`].
 const OLDER: &str = "olderRelease";
-/// How long a call waits for a shard that is on its way from one node to another: longer than a hand-over, and than a take-over of some
-/// 100,000 jobs. With a million on two cores a take-over was up to 8 s (docs/performance.md): the caller is told 503 then, and nothing was done.
-const TAKE_OVER: Duration = Duration::from_secs(5);
-/// Between two looks for its owner.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A create that comes with a caller's key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -219,7 +207,7 @@ impl ShardCall {
     }
 
     /// What its caller is told for an error: only what certainly was not done may be called so.
-    fn told(&self, error: ApiError) -> ApiError {
+    pub(crate) fn told(&self, error: ApiError) -> ApiError {
         if self.changes() && is_marked(&error, UNANSWERED) { unknown() } else { error }
     }
 }
@@ -310,54 +298,6 @@ pub trait Peers: Send + Sync + 'static {
     fn tell_released(&self, shard: ShardId, successor: SessionId);
 }
 
-/// Asks a shard, wherever it is, and waits.
-pub(crate) async fn ask<T>(directory: &Directory, shard: ShardId, call: ShardCall) -> Answer<T>
-where
-    T: TryFrom<ShardAnswer, Error = ApiError>,
-{
-    let until = tokio::time::Instant::now() + TAKE_OVER;
-    loop {
-        let answer = match directory.place(shard) {
-            // It may begin to leave before it has answered.
-            Place::Here if directory.membership.is_some() => ask_here(directory, shard, call.clone()).await,
-            Place::Here => return ask_here(directory, shard, call).await.and_then(T::try_from),
-            Place::Elsewhere { owner, peers } => peers.ask(owner, shard, call.clone()).await,
-            Place::TakenOver => Err(nowhere()),
-            Place::Nowhere => return Err(gone()),
-        };
-        match answer {
-            Err(error) if is_marked(&error, NOWHERE) && tokio::time::Instant::now() < until => {
-                if directory.ended.comes_within(LOOK_AGAIN).await {
-                    // Nobody tells this session of owners any more: another one may know where the shard is.
-                    return Err(error);
-                }
-            }
-            Err(error) if is_marked(&error, NOWHERE) && !directory.may_act() => return Err(without_lease()),
-            answer => return answer.map_err(|error| call.told(error)).and_then(T::try_from),
-        }
-    }
-}
-
-/// Asks a shard of this node: what came from elsewhere is not sent on.
-pub async fn ask_here(directory: &Directory, shard: ShardId, call: ShardCall) -> Answer<ShardAnswer> {
-    let counted = call.is_counted();
-    if counted && directory.overloaded(shard) {
-        metrics::counter!("campanile_overloaded_total").increment(1);
-        return Err(overloaded());
-    }
-    if counted {
-        directory.mailbox[usize::from(shard.0)].fetch_add(1, Ordering::Relaxed);
-    }
-    let (port, answer) = oneshot::channel();
-    directory.to_shard(shard, ShardMsg::Call(call, port));
-    directory.ended.or_answer(answer).await.unwrap_or_else(|| Err(gone()))
-}
-
-/// A shard is full, or what is behind it.
-pub(crate) fn overloaded() -> ApiError {
-    ApiError::new(ErrorCode::Overloaded, "the node's queues are full; try again later").retry_after(1.0)
-}
-
 /// The shard went away before it answered: what was asked may or may not have been done.
 pub fn gone() -> ApiError {
     ApiError::new(ErrorCode::NotReady, "the node is restarting its session; read before you ask again")
@@ -378,14 +318,6 @@ pub fn nowhere() -> ApiError {
         .retry_after(1.0)
 }
 
-/// [`nowhere`], and the node knows why.
-fn without_lease() -> ApiError {
-    ApiError {
-        message: "the cluster's store does not answer: without a lease the node decides nothing".into(),
-        ..nowhere()
-    }
-}
-
 /// The other node does not know what it was asked; nothing was done.
 pub fn older() -> ApiError {
     ApiError::new(ErrorCode::IllegalState, "the other node does not know this call: it is of an older release")
@@ -397,7 +329,7 @@ pub(crate) fn is_older(error: &ApiError) -> bool {
     is_marked(error, OLDER)
 }
 
-fn is_marked(error: &ApiError, mark: &str) -> bool {
+pub(crate) fn is_marked(error: &ApiError, mark: &str) -> bool {
     error.detail.as_ref().is_some_and(|detail| detail.get(mark).is_some())
 }
 

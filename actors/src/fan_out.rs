@@ -1,7 +1,8 @@
 //! Calls to many shards for one answer: side by side, a few at a time, and no longer than somebody waits.
 
 use crate::{
-    calls::{ShardAnswer, ShardCall, ask, unknown},
+    ask::ask,
+    calls::{ShardAnswer, ShardCall, unknown},
     directory::Directory,
 };
 use campanile_schema::{

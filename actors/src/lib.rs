@@ -4,6 +4,7 @@
 //! -> effects -> `quota` -> `pool` -> `job` (start) -> executor -> `scheduler` (finish) -> `job` -> `projector`.
 #![forbid(unsafe_code)]
 
+pub mod ask;
 pub mod calls;
 pub mod changes;
 mod chunks;

@@ -2,7 +2,8 @@
 
 use super::PoolState;
 use crate::{
-    calls::{ShardCall, ask},
+    ask::ask,
+    calls::ShardCall,
     directory::Directory,
     lending::{REPORT_MS, Terms},
     messages::PoolMsg,

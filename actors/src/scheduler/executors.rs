@@ -2,7 +2,8 @@
 
 use super::Scheduler;
 use crate::{
-    calls::{ShardCall, ask, gone, is_older},
+    ask::ask,
+    calls::{ShardCall, gone, is_older},
     chunks::chunks,
     directory::Directory,
     messages::{End, FinishBatch, PoolMsg, ToExecutor},

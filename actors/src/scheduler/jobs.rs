@@ -2,7 +2,8 @@
 
 use super::{Scheduler, changed::read_changed, no_such};
 use crate::{
-    calls::{Once, ShardCall, ask, gone},
+    ask::ask,
+    calls::{Once, ShardCall, gone},
     chunks::chunks,
     directory::Directory,
 };

@@ -7,7 +7,8 @@ use super::{
     unavailable,
 };
 use crate::{
-    calls::{ShardCall, ask, gone},
+    ask::ask,
+    calls::{ShardCall, gone},
     directory::Directory,
 };
 use campanile_schema::{

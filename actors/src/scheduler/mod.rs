@@ -15,7 +15,8 @@ pub use crate::pool::session_taken;
 pub use tenants::Rows;
 
 use crate::{
-    calls::{ShardAnswer, ShardCall, ask_here, nowhere},
+    ask::ask_here,
+    calls::{ShardAnswer, ShardCall, nowhere},
     changes::{Copied, LogPlace, mirror},
     directory::{Directory, Place},
 };

@@ -6,7 +6,8 @@ use super::{
     no_such, unavailable,
 };
 use crate::{
-    calls::{FinalAction, ShardCall, ask},
+    ask::ask,
+    calls::{FinalAction, ShardCall},
     directory::Place,
     messages::ShardMsg,
 };

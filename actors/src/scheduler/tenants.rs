@@ -2,7 +2,8 @@
 
 use super::{Scheduler, changed::read_changed};
 use crate::{
-    calls::{ShardCall, TenantFacts, TenantUse, ask, gone, is_older},
+    ask::ask,
+    calls::{ShardCall, TenantFacts, TenantUse, gone, is_older},
     directory::Directory,
     fan_out::{ask_all, ask_each},
     lending::Counts,

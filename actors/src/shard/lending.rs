@@ -2,7 +2,8 @@
 
 use super::Shard;
 use crate::{
-    calls::{Responder, ShardCall, ask},
+    ask::ask,
+    calls::{Responder, ShardCall},
     directory::Directory,
     lending::{Report, Terms},
     messages::{PoolMsg, ReplyTo, ShardMsg},
