@@ -1,12 +1,13 @@
 //! Asks a shard, wherever it is: finds its owner, waits while the shard moves, and refuses early when queues are full.
 
 use crate::{
-    calls::{NOWHERE, ShardAnswer, ShardCall, gone, is_marked, nowhere},
+    call_error::CallError,
+    calls::{ShardAnswer, ShardCall},
     directory::{Directory, Place},
     messages::ShardMsg,
 };
 use campanile_schema::{
-    error::{Answer, ApiError, ErrorCode},
+    error::{ApiError, ErrorCode},
     ids::ShardId,
 };
 use std::{sync::atomic::Ordering, time::Duration};
@@ -19,9 +20,9 @@ const TAKE_OVER: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Asks a shard, wherever it is, and waits.
-pub(crate) async fn ask<T>(directory: &Directory, shard: ShardId, call: ShardCall) -> Answer<T>
+pub(crate) async fn ask<T>(directory: &Directory, shard: ShardId, call: ShardCall) -> Result<T, CallError>
 where
-    T: TryFrom<ShardAnswer, Error = ApiError>,
+    T: TryFrom<ShardAnswer, Error = CallError>,
 {
     let until = tokio::time::Instant::now() + TAKE_OVER;
     loop {
@@ -30,46 +31,38 @@ where
             Place::Here if directory.membership.is_some() => ask_here(directory, shard, call.clone()).await,
             Place::Here => return ask_here(directory, shard, call).await.and_then(T::try_from),
             Place::Elsewhere { owner, peers } => peers.ask(owner, shard, call.clone()).await,
-            Place::TakenOver => Err(nowhere()),
-            Place::Nowhere => return Err(gone()),
+            Place::TakenOver => Err(CallError::NotServed),
+            Place::Nowhere => return Err(CallError::Unanswered),
         };
         match answer {
-            Err(error) if is_marked(&error, NOWHERE) && tokio::time::Instant::now() < until => {
+            Err(CallError::NotServed) if tokio::time::Instant::now() < until => {
                 if directory.ended.comes_within(LOOK_AGAIN).await {
                     // Nobody tells this session of owners any more: another one may know where the shard is.
-                    return Err(error);
+                    return Err(CallError::NotServed);
                 }
             }
-            Err(error) if is_marked(&error, NOWHERE) && !directory.may_act() => return Err(without_lease()),
+            Err(CallError::NotServed) if !directory.may_act() => return Err(CallError::NoLease),
             answer => return answer.map_err(|error| call.told(error)).and_then(T::try_from),
         }
     }
 }
 
 /// Asks a shard of this node: what came from elsewhere is not sent on.
-pub async fn ask_here(directory: &Directory, shard: ShardId, call: ShardCall) -> Answer<ShardAnswer> {
+pub async fn ask_here(directory: &Directory, shard: ShardId, call: ShardCall) -> Result<ShardAnswer, CallError> {
     let counted = call.is_counted();
     if counted && directory.overloaded(shard) {
         metrics::counter!("campanile_overloaded_total").increment(1);
-        return Err(overloaded());
+        return Err(overloaded().into());
     }
     if counted {
         directory.mailbox[usize::from(shard.0)].fetch_add(1, Ordering::Relaxed);
     }
     let (port, answer) = oneshot::channel();
     directory.to_shard(shard, ShardMsg::Call(call, port));
-    directory.ended.or_answer(answer).await.unwrap_or_else(|| Err(gone()))
+    directory.ended.or_answer(answer).await.unwrap_or(Err(CallError::Unanswered))
 }
 
 /// A shard is full, or what is behind it.
-pub(crate) fn overloaded() -> ApiError {
+fn overloaded() -> ApiError {
     ApiError::new(ErrorCode::Overloaded, "the node's queues are full; try again later").retry_after(1.0)
-}
-
-/// [`nowhere`], and the node knows why.
-fn without_lease() -> ApiError {
-    ApiError {
-        message: "the cluster's store does not answer: without a lease the node decides nothing".into(),
-        ..nowhere()
-    }
 }

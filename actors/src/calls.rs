@@ -1,6 +1,7 @@
 //! What is asked of a shard, and what it answers: the same whether who asks is on this node or on another one.
 
 use crate::{
+    call_error::CallError,
     changes::{Copied, LogPlace},
     cluster_query::{ClusterQuery, NodeAnswers},
     lending::{Counts, Report, Terms},
@@ -19,13 +20,6 @@ use campanile_schema::{
 use serde::{Deserialize, Serialize};
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 use tokio::sync::oneshot;
-
-/// Marks [`nowhere`].
-pub(crate) const NOWHERE: &str = "takeOver";
-/// Marks [`gone`].
-const UNANSWERED: &str = "unanswered";
-/// Marks [`older`].
-const OLDER: &str = "olderRelease";
 
 /// A create that comes with a caller's key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -207,8 +201,8 @@ impl ShardCall {
     }
 
     /// What its caller is told for an error: only what certainly was not done may be called so.
-    pub(crate) fn told(&self, error: ApiError) -> ApiError {
-        if self.changes() && is_marked(&error, UNANSWERED) { unknown() } else { error }
+    pub(crate) fn told(&self, error: CallError) -> CallError {
+        if self.changes() && error == CallError::Unanswered { CallError::OutcomeUnknown } else { error }
     }
 }
 
@@ -222,11 +216,14 @@ macro_rules! answers {
                 fn from(value: $type) -> Self { Self::$name(value) }
             }
             impl TryFrom<ShardAnswer> for $type {
-                type Error = ApiError;
-                fn try_from(answer: ShardAnswer) -> Answer<Self> {
+                type Error = CallError;
+                fn try_from(answer: ShardAnswer) -> Result<Self, CallError> {
                     match answer {
                         ShardAnswer::$name(value) => Ok(value),
-                        other => Err(ApiError::new(ErrorCode::Internal, format!("a shard gave an answer to another question: {other:?}"))),
+                        other => {
+                            let what = format!("a shard gave an answer to another question: {other:?}");
+                            Err(ApiError::new(ErrorCode::Internal, what).into())
+                        }
                     }
                 }
             }
@@ -259,31 +256,36 @@ answers! {
 /// Where an answer of one kind goes.
 #[derive(Debug)]
 pub struct Responder<T> {
-    to: oneshot::Sender<Answer<ShardAnswer>>,
+    to: oneshot::Sender<Result<ShardAnswer, CallError>>,
     kind: PhantomData<fn(T)>,
 }
 
 impl<T: Into<ShardAnswer>> Responder<T> {
-    pub fn new(to: oneshot::Sender<Answer<ShardAnswer>>) -> Self {
+    pub fn new(to: oneshot::Sender<Result<ShardAnswer, CallError>>) -> Self {
         Self { to, kind: PhantomData }
     }
 
     /// A caller that went away needs no answer.
     pub fn send(self, answer: Answer<T>) {
+        self.send_call(answer.map_err(CallError::Refused));
+    }
+
+    /// [`Self::send`] of a call that may not have reached its end.
+    pub fn send_call(self, answer: Result<T, CallError>) {
         let _ = self.to.send(answer.map(Into::into));
     }
 }
 
 /// The other nodes.
 pub trait Peers: Send + Sync + 'static {
-    /// Asks the node of a session that should own the shard. Its answer, or why it was not asked or did not answer: [`nowhere`] if
-    /// nothing was done, [`gone`] if nobody knows.
+    /// Asks the node of a session that should own the shard. Its answer, or why it was not asked or did not
+    /// answer: [`CallError::NotServed`] if nothing was done, [`CallError::Unanswered`] if nobody knows.
     fn ask(
         &self,
         owner: SessionId,
         shard: ShardId,
         call: ShardCall,
-    ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>>;
+    ) -> Pin<Box<dyn Future<Output = Result<ShardAnswer, CallError>> + Send + '_>>;
     /// The sessions of all other nodes that are there.
     fn others(&self) -> Vec<SessionId>;
     /// What became durable on another node since a place in its log; None = from now on.
@@ -291,46 +293,11 @@ pub trait Peers: Send + Sync + 'static {
         &self,
         of: SessionId,
         since: Option<LogPlace>,
-    ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>>;
+    ) -> Pin<Box<dyn Future<Output = Result<Copied, CallError>> + Send + '_>>;
     /// What all other nodes say, side by side; none takes longer than [`crate::cluster_query::ANSWER`]. Each with its name.
     fn query(&self, what: ClusterQuery) -> Pin<Box<dyn Future<Output = NodeAnswers> + Send + '_>>;
     /// A shard was given to this session.
     fn tell_released(&self, shard: ShardId, successor: SessionId);
-}
-
-/// The shard went away before it answered: what was asked may or may not have been done.
-pub fn gone() -> ApiError {
-    ApiError::new(ErrorCode::NotReady, "the node is restarting its session; read before you ask again")
-        .with_detail(serde_json::json!({ UNANSWERED: true }))
-        .retry_after(1.0)
-}
-
-/// In a cluster what was durable counts for whoever takes the shard, also when the node that wrote it could not say so.
-pub(crate) fn unknown() -> ApiError {
-    let what = "the shard went away before it answered: the call may or may not have been carried out";
-    ApiError::new(ErrorCode::Timeout, what).retry_after(1.0)
-}
-
-/// Nobody serves the shard; nothing was done.
-pub fn nowhere() -> ApiError {
-    ApiError::new(ErrorCode::NotReady, "nobody serves this shard at the moment; it is being taken over")
-        .with_detail(serde_json::json!({ NOWHERE: true }))
-        .retry_after(1.0)
-}
-
-/// The other node does not know what it was asked; nothing was done.
-pub fn older() -> ApiError {
-    ApiError::new(ErrorCode::IllegalState, "the other node does not know this call: it is of an older release")
-        .with_detail(serde_json::json!({ OLDER: true }))
-}
-
-/// Whether it is the answer of [`older`].
-pub(crate) fn is_older(error: &ApiError) -> bool {
-    is_marked(error, OLDER)
-}
-
-pub(crate) fn is_marked(error: &ApiError, mark: &str) -> bool {
-    error.detail.as_ref().is_some_and(|detail| detail.get(mark).is_some())
 }
 
 #[cfg(test)]
@@ -340,8 +307,12 @@ mod tests {
     #[test]
     fn a_change_without_an_answer_is_not_told_as_refused() {
         let (job, change) = (JobId(1), ShardCall::Command { job: JobId(1), command: Command::Resume });
-        assert_eq!(change.told(gone()).known(), ErrorCode::Timeout);
-        assert_eq!(change.told(nowhere()).known(), ErrorCode::NotReady, "nobody took it");
-        assert_eq!(ShardCall::GetJob(job).told(gone()).known(), ErrorCode::NotReady, "a read changes nothing");
+        assert_eq!(change.told(CallError::Unanswered).code(), ErrorCode::Timeout);
+        assert_eq!(change.told(CallError::NotServed).code(), ErrorCode::NotReady, "nobody took it");
+        assert_eq!(
+            ShardCall::GetJob(job).told(CallError::Unanswered).code(),
+            ErrorCode::NotReady,
+            "a read changes nothing"
+        );
     }
 }

@@ -2,13 +2,11 @@
 
 use crate::{
     ask::ask,
-    calls::{ShardAnswer, ShardCall, unknown},
+    call_error::CallError,
+    calls::{ShardAnswer, ShardCall},
     directory::Directory,
 };
-use campanile_schema::{
-    error::{Answer, ApiError},
-    ids::ShardId,
-};
+use campanile_schema::ids::ShardId;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{
     task::JoinSet,
@@ -24,9 +22,9 @@ const ALL_ANSWER: Duration = Duration::from_secs(8);
 pub(crate) async fn ask_each<T>(
     directory: &Arc<Directory>,
     asked: impl IntoIterator<Item = (ShardId, ShardCall)>,
-) -> BTreeMap<ShardId, Answer<T>>
+) -> BTreeMap<ShardId, Result<T, CallError>>
 where
-    T: TryFrom<ShardAnswer, Error = ApiError> + Send + 'static,
+    T: TryFrom<ShardAnswer, Error = CallError> + Send + 'static,
 {
     let until = Instant::now() + ALL_ANSWER;
     let mut waiting = asked.into_iter();
@@ -35,7 +33,7 @@ where
         while asking.len() < ASKED_AT_ONCE
             && let Some((shard, call)) = waiting.next()
         {
-            answers.insert(shard, Err(unknown()));
+            answers.insert(shard, Err(CallError::OutcomeUnknown));
             let directory = directory.clone();
             asking.spawn(async move { (shard, ask::<T>(&directory, shard, call).await) });
         }
@@ -45,7 +43,7 @@ where
             Ok(Some(Err(_))) => {}
             Ok(None) => return answers,
             Err(_) => {
-                answers.extend(waiting.map(|(shard, _)| (shard, Err(unknown()))));
+                answers.extend(waiting.map(|(shard, _)| (shard, Err(CallError::OutcomeUnknown))));
                 return answers;
             }
         }
@@ -57,9 +55,9 @@ pub(crate) async fn ask_all<T>(
     directory: &Arc<Directory>,
     shards: impl Iterator<Item = ShardId>,
     call: &ShardCall,
-) -> Answer<Vec<T>>
+) -> Result<Vec<T>, CallError>
 where
-    T: TryFrom<ShardAnswer, Error = ApiError> + Send + 'static,
+    T: TryFrom<ShardAnswer, Error = CallError> + Send + 'static,
 {
     ask_each(directory, shards.map(|shard| (shard, call.clone()))).await.into_values().collect()
 }

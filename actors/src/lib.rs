@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ask;
+pub mod call_error;
 pub mod calls;
 pub mod changes;
 mod chunks;

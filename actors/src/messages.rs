@@ -1,6 +1,7 @@
 //! What the actors say to each other. One place, so that the way of a trigger can be read here from top to bottom.
 
 use crate::{
+    call_error::CallError,
     calls::{Responder, ShardAnswer, ShardCall},
     lending::Terms,
 };
@@ -84,21 +85,19 @@ impl FinishBatch {
 }
 
 impl ReplyTo {
-    pub fn answer(self, result: Answer<Reply>) {
+    pub fn answer(self, result: Result<Reply, CallError>) {
         match self {
             Self::Nobody | Self::Pool { .. } => {}
             Self::Caller(responder) => {
-                responder.send(result);
+                responder.send_call(result);
             }
             Self::Finish(batch, index) => batch.set(
                 index,
                 match result {
                     Ok(Reply::Stale) => FinishOutcome::Stale,
                     Ok(Reply::Done | Reply::Unchanged | Reply::Run(_) | Reply::Final(_)) => FinishOutcome::Durable,
-                    Err(error) => match error.known() {
-                        ErrorCode::NotFound => FinishOutcome::Stale,
-                        _ => FinishOutcome::Again,
-                    },
+                    Err(error) if error.code() == ErrorCode::NotFound => FinishOutcome::Stale,
+                    Err(_) => FinishOutcome::Again,
                 },
             ),
         }
@@ -123,7 +122,7 @@ pub enum ShardMsg {
     /// Once a second: passivate, snapshot.
     Housekeep,
     /// Something is asked of it.
-    Call(ShardCall, oneshot::Sender<Answer<ShardAnswer>>),
+    Call(ShardCall, oneshot::Sender<Result<ShardAnswer, CallError>>),
     Start(Vec<Bind>),
     Finish(Vec<End>),
     /// The executor refused or could not be reached: the attempt did not start.
@@ -198,7 +197,7 @@ pub enum PoolMsg {
     /// The shard is not served here any more: its runs are another node's.
     ShardGone(ShardId),
     /// What a home shard says of its tenants' limits.
-    Terms(ShardId, Answer<Vec<Terms>>),
+    Terms(ShardId, Result<Vec<Terms>, CallError>),
     /// Answered when the runs that came with the shard are counted, so that it may be handed over.
     Settled(ShardId, oneshot::Sender<()>),
     /// Rate permits may have come.

@@ -7,7 +7,8 @@ use super::{
     membership::Members,
 };
 use campanile_actors::{
-    calls::{Peers, ShardAnswer, ShardCall, gone, nowhere, older},
+    call_error::CallError,
+    calls::{Peers, ShardAnswer, ShardCall},
     changes::{Copied, LogPlace},
     cluster_query::{self, ClusterQuery, NodeAnswer, NodeAnswers},
     scheduler::Scheduler,
@@ -93,7 +94,7 @@ impl GatewayPeers {
         match self.inner.send_to(node, &Question::Cordon(cordoned), ANSWER).await? {
             Reply::Cordoned(answer) => answer,
             Reply::Asked(_) | Reply::Heard | Reply::Changed(_) | Reply::Queried(_) | Reply::NotUnderstood(_) => {
-                Err(older())
+                Err(CallError::UnknownCall.into())
             }
         }
     }
@@ -104,22 +105,22 @@ impl Inner {
         self.members.borrow().others().find(|member| member.session == session).map(|member| member.node)
     }
 
-    async fn send(&self, session: SessionId, question: &Question, wait: Duration) -> Answer<Reply> {
-        let Some(node) = self.node_of(session) else { return Err(nowhere()) };
+    async fn send(&self, session: SessionId, question: &Question, wait: Duration) -> Result<Reply, CallError> {
+        let Some(node) = self.node_of(session) else { return Err(CallError::NotServed) };
         self.send_to(node, question, wait).await
     }
 
-    async fn send_to(&self, node: NodeId, question: &Question, wait: Duration) -> Answer<Reply> {
+    async fn send_to(&self, node: NodeId, question: &Question, wait: Duration) -> Result<Reply, CallError> {
         self.call(node, question, wait).await.map_err(|error| {
             tracing::debug!(%error, node = node.0, "another node did not answer");
             match error {
                 // To look again would be in vain.
-                GatewayError::TooLarge(_) => ApiError::new(ErrorCode::BodyTooLarge, error.to_string()),
+                GatewayError::TooLarge(_) => ApiError::new(ErrorCode::BodyTooLarge, error.to_string()).into(),
                 error => {
                     if error.may_have_run() {
-                        gone()
+                        CallError::Unanswered
                     } else {
-                        nowhere()
+                        CallError::NotServed
                     }
                 }
             }
@@ -134,19 +135,24 @@ impl Inner {
             // Too much to travel.
             Reply::Asked(Err(error)) => Err(error),
             Reply::Asked(Ok(_)) | Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::NotUnderstood(_) => {
-                Err(older())
+                Err(CallError::UnknownCall.into())
             }
         }
     }
 
     /// The inner error: it answered, and nobody can read it.
-    async fn call(&self, node: NodeId, question: &Question, wait: Duration) -> Result<Answer<Reply>, GatewayError> {
-        let Some(gateway) = self.gateway.get() else { return Ok(Err(nowhere())) };
-        let Ok(bytes) = rmp_serde::to_vec_named(question) else { return Ok(Err(nowhere())) };
+    async fn call(
+        &self,
+        node: NodeId,
+        question: &Question,
+        wait: Duration,
+    ) -> Result<Result<Reply, CallError>, GatewayError> {
+        let Some(gateway) = self.gateway.get() else { return Ok(Err(CallError::NotServed)) };
+        let Ok(bytes) = rmp_serde::to_vec_named(question) else { return Ok(Err(CallError::NotServed)) };
         let answer = gateway.call(node, bytes, wait).await?;
         Ok(rmp_serde::from_slice(&answer).map_err(|error| {
             tracing::warn!(%error, "another node's answer cannot be read");
-            gone()
+            CallError::Unanswered
         }))
     }
 }
@@ -157,13 +163,13 @@ impl Peers for GatewayPeers {
         owner: SessionId,
         shard: ShardId,
         call: ShardCall,
-    ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>> {
+    ) -> Pin<Box<dyn Future<Output = Result<ShardAnswer, CallError>> + Send + '_>> {
         Box::pin(async move {
             match self.inner.send(owner, &Question::Ask { shard, call }, ANSWER).await? {
-                Reply::Asked(answer) => answer,
+                Reply::Asked(answer) => answer.map_err(CallError::from_peer),
                 // To look for another owner would be in vain.
-                Reply::NotUnderstood(_) => Err(older()),
-                Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::Queried(_) => Err(nowhere()),
+                Reply::NotUnderstood(_) => Err(CallError::UnknownCall),
+                Reply::Heard | Reply::Cordoned(_) | Reply::Changed(_) | Reply::Queried(_) => Err(CallError::NotServed),
             }
         })
     }
@@ -176,13 +182,13 @@ impl Peers for GatewayPeers {
         &self,
         of: SessionId,
         since: Option<LogPlace>,
-    ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
+    ) -> Pin<Box<dyn Future<Output = Result<Copied, CallError>> + Send + '_>> {
         Box::pin(async move {
             match self.inner.send(of, &Question::Changes(since), CHANGES).await? {
-                Reply::Changed(answer) => answer,
+                Reply::Changed(answer) => answer.map_err(CallError::from_peer),
                 // Of an older release.
                 Reply::Asked(_) | Reply::Heard | Reply::Cordoned(_) | Reply::Queried(_) | Reply::NotUnderstood(_) => {
-                    Err(nowhere())
+                    Err(CallError::NotServed)
                 }
             }
         })
@@ -211,7 +217,9 @@ impl Peers for GatewayPeers {
 /// Answers what other nodes ask.
 pub async fn answer(scheduler: Scheduler, admin: Arc<ClusterAdmin>, question: Vec<u8>) -> Vec<u8> {
     let reply = match rmp_serde::from_slice(&question) {
-        Ok(Question::Ask { shard, call }) => Reply::Asked(scheduler.answer_peer(shard, call).await),
+        Ok(Question::Ask { shard, call }) => {
+            Reply::Asked(scheduler.answer_peer(shard, call).await.map_err(ApiError::from))
+        }
         Ok(Question::Cordon(cordoned)) => Reply::Cordoned(admin.cordon_self(cordoned)),
         Ok(Question::Changes(since)) => Reply::Changed(scheduler.changes_for_peer(since)),
         Ok(Question::Query(what)) => Reply::Queried(scheduler.answer_query(what).await),

@@ -1,7 +1,8 @@
 //! The way from node to node inside a test: never wrong unless told to be, and no message is larger than the gateway takes.
 
 use campanile_actors::{
-    calls::{Peers, ShardAnswer, ShardCall, gone, nowhere},
+    call_error::CallError,
+    calls::{Peers, ShardAnswer, ShardCall},
     changes::{Copied, LogPlace},
     cluster_query::{ClusterQuery, NodeAnswer, NodeAnswers},
     scheduler::Scheduler,
@@ -71,16 +72,16 @@ impl Peers for Road {
         owner: SessionId,
         shard: ShardId,
         call: ShardCall,
-    ) -> Pin<Box<dyn Future<Output = Answer<ShardAnswer>> + Send + '_>> {
+    ) -> Pin<Box<dyn Future<Output = Result<ShardAnswer, CallError>> + Send + '_>> {
         let node = self.roads.way(self.from, owner, shard);
         let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());
         Box::pin(async move {
-            let Some(scheduler) = scheduler else { return Err(nowhere()) };
+            let Some(scheduler) = scheduler else { return Err(CallError::NotServed) };
             // As over a wire.
             let call = rmp_serde::from_slice(&carried(&call)?).unwrap();
-            let answer = scheduler.answer_peer(shard, call).await;
-            let answer: Answer<ShardAnswer> = rmp_serde::from_slice(&carried(&answer)?).map_err(|_| gone())?;
-            answer
+            let answer = scheduler.answer_peer(shard, call).await.map_err(ApiError::from);
+            let answer: Answer<ShardAnswer> = rmp_serde::from_slice(&carried(&answer)?).unwrap();
+            answer.map_err(CallError::from_peer)
         })
     }
 
@@ -92,15 +93,14 @@ impl Peers for Road {
         &self,
         of: SessionId,
         since: Option<LogPlace>,
-    ) -> Pin<Box<dyn Future<Output = Answer<Copied>> + Send + '_>> {
+    ) -> Pin<Box<dyn Future<Output = Result<Copied, CallError>> + Send + '_>> {
         let node = self.roads.sessions.lock().get(&of).copied();
         let scheduler = node.and_then(|node| self.roads.schedulers.lock().get(&node).cloned());
         Box::pin(async move {
-            let Some(scheduler) = scheduler else { return Err(nowhere()) };
+            let Some(scheduler) = scheduler else { return Err(CallError::NotServed) };
             let answer = scheduler.changes_for_peer(since);
-            let answer: Answer<Copied> =
-                rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone())?;
-            answer
+            let answer: Answer<Copied> = rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).unwrap();
+            answer.map_err(CallError::from_peer)
         })
     }
 
@@ -113,10 +113,10 @@ impl Peers for Road {
             for node in nodes {
                 let answer = match schedulers.get(&node) {
                     Some(scheduler) => scheduler.answer_query(what).await,
-                    None => Err(nowhere()),
+                    None => Err(CallError::NotServed.into()),
                 };
                 let answer: Answer<NodeAnswer> =
-                    rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).map_err(|_| gone()).unwrap();
+                    rmp_serde::from_slice(&rmp_serde::to_vec_named(&answer).unwrap()).unwrap();
                 answers.push((format!("n{}", node.0), answer));
             }
             answers

@@ -1,7 +1,7 @@
 //! One watch: its place in the log, what it wants, and what it is told.
 
 use super::{Change, Changes, Part, What, filter::Wanted, mirror};
-use crate::{calls::gone, directory::Directory, scheduler::Scheduler};
+use crate::{call_error::CallError, directory::Directory, scheduler::Scheduler};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::RunId,
@@ -167,12 +167,12 @@ impl Watch {
     async fn wait(&mut self, beat: Instant) -> Answer<()> {
         while Instant::now() < beat {
             if self.directory.ended.is_over() {
-                return Err(gone());
+                return Err(CallError::Unanswered.into());
             }
             let until = beat.min(Instant::now() + LOOK);
             match tokio::time::timeout_at(until, self.news.changed()).await {
                 Ok(Ok(())) => return Ok(()),
-                Ok(Err(_)) => return Err(gone()),
+                Ok(Err(_)) => return Err(CallError::Unanswered.into()),
                 Err(_) => {}
             }
         }

@@ -3,12 +3,13 @@
 use super::PoolState;
 use crate::{
     ask::ask,
+    call_error::CallError,
     calls::ShardCall,
     directory::Directory,
     lending::{REPORT_MS, Terms},
     messages::PoolMsg,
 };
-use campanile_schema::{error::Answer, ids::ShardId};
+use campanile_schema::ids::ShardId;
 use hashbrown::HashSet;
 use ractor::ActorRef;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ impl PoolState {
         }
     }
 
-    pub(super) fn take_terms(&mut self, directory: &Directory, home: ShardId, answer: Answer<Vec<Terms>>) {
+    pub(super) fn take_terms(&mut self, directory: &Directory, home: ShardId, answer: Result<Vec<Terms>, CallError>) {
         self.borrowing.asked.remove(&home);
         match answer {
             Ok(terms) => {

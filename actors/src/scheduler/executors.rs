@@ -3,7 +3,8 @@
 use super::Scheduler;
 use crate::{
     ask::ask,
-    calls::{ShardCall, gone, is_older},
+    call_error::CallError,
+    calls::ShardCall,
     chunks::chunks,
     directory::Directory,
     messages::{End, FinishBatch, PoolMsg, ToExecutor},
@@ -28,9 +29,7 @@ async fn finish_elsewhere(directory: Arc<Directory>, shard: ShardId, by: Arc<Cla
         let call = ShardCall::FinishBy { by: by.clone(), items: chunk.clone() };
         let outcomes: Vec<FinishOutcome> = match ask(&directory, shard, call).await {
             // While a cluster is on two releases: the owner decides by the fencing token alone, as it always did.
-            Err(error) if is_older(&error) => {
-                ask(&directory, shard, ShardCall::Finish(chunk)).await.unwrap_or_default()
-            }
+            Err(CallError::UnknownCall) => ask(&directory, shard, ShardCall::Finish(chunk)).await.unwrap_or_default(),
             outcomes => outcomes.unwrap_or_default(),
         };
         for (n, (batch, index)) in of_chunk.into_iter().enumerate() {
@@ -69,7 +68,7 @@ impl Scheduler {
         }
         let (done, registered) = oneshot::channel();
         directory.to_pool(PoolMsg::Register(Box::new(register), by, outbox, done));
-        directory.ended.or_answer(registered).await.ok_or_else(gone)??;
+        directory.ended.or_answer(registered).await.ok_or(CallError::Unanswered)??;
         Ok(Registered { cluster_id: directory.cluster_id.0, epochs: directory.epochs() })
     }
 
@@ -100,7 +99,7 @@ impl Scheduler {
         directory.tell_ends();
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Announce(session, held, port));
-        let stop = directory.ended.or_answer(answer).await.ok_or_else(gone)?;
+        let stop = directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
         Ok(Announced { stop })
     }
 
@@ -148,8 +147,8 @@ impl Scheduler {
         let call = ShardCall::Holds { by: by.clone(), run, token, attempt };
         match ask(&directory, run.shard(directory.shards), call).await {
             // The owner is of a release that lets everybody log.
-            Err(error) if is_older(&error) => Ok(true),
-            held => held,
+            Err(CallError::UnknownCall) => Ok(true),
+            held => Ok(held?),
         }
     }
 

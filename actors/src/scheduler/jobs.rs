@@ -3,7 +3,8 @@
 use super::{Scheduler, changed::read_changed, no_such};
 use crate::{
     ask::ask,
-    calls::{Once, ShardCall, gone},
+    call_error::CallError,
+    calls::{Once, ShardCall},
     chunks::chunks,
     directory::Directory,
 };
@@ -66,7 +67,7 @@ impl Scheduler {
             let keeper = shard_of_slot(once.key.slot(), directory.shards);
             ask::<()>(&directory, keeper, ShardCall::KeepCreate(once)).await?;
         }
-        ask(&directory, shard, ShardCall::Create { spec: stored, once }).await
+        Ok(ask(&directory, shard, ShardCall::Create { spec: stored, once }).await?)
     }
 
     /// Creates many in one go; an answer per item, each given when it is durable.
@@ -75,7 +76,7 @@ impl Scheduler {
             Ok(directory) => directory,
             Err(error) => return specs.iter().map(|_| Err(error.clone())).collect(),
         };
-        let mut answers: Vec<Answer<Created>> = specs.iter().map(|_| Err(gone())).collect();
+        let mut answers: Vec<Answer<Created>> = specs.iter().map(|_| Err(CallError::Unanswered.into())).collect();
         let mut groups: HashMap<ShardId, Vec<(usize, StoredJob)>> = HashMap::new();
         for (index, spec) in specs.iter().enumerate() {
             match self.stored(spec, None) {
@@ -199,7 +200,10 @@ async fn create_many(
         let places: Vec<usize> = chunk.iter().map(|(index, _)| *index).collect();
         match ask::<Vec<(usize, Answer<Created>)>>(&directory, shard, ShardCall::CreateMany(chunk)).await {
             Ok(some) => made.extend(some),
-            Err(error) => made.extend(places.into_iter().map(|index| (index, Err(error.clone())))),
+            Err(error) => {
+                let error = ApiError::from(error);
+                made.extend(places.into_iter().map(|index| (index, Err(error.clone()))));
+            }
         }
     }
     made
@@ -277,8 +281,8 @@ fn digest(parts: [&[u8]; 3]) -> Digest {
 }
 
 /// Says which one was not found.
-pub(super) fn named(error: ApiError, what: &str, id: impl std::fmt::Display) -> ApiError {
-    if error.known() == ErrorCode::NotFound { no_such(what, id) } else { error }
+pub(super) fn named(error: CallError, what: &str, id: impl std::fmt::Display) -> ApiError {
+    if error.code() == ErrorCode::NotFound { no_such(what, id) } else { error.into() }
 }
 
 /// Largest page that the lists give.

@@ -6,11 +6,7 @@ use super::{
     runs::{parse_token, token},
     unavailable,
 };
-use crate::{
-    ask::ask,
-    calls::{ShardCall, gone},
-    directory::Directory,
-};
+use crate::{ask::ask, call_error::CallError, calls::ShardCall, directory::Directory};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::{JobId, ShardId},
@@ -137,7 +133,7 @@ async fn merged(directory: &Arc<Directory>, filter: &Arc<JobFilter>, after: u64,
             asked.push((source, tokio::spawn(async move { ask::<Vec<JobView>>(&directory, shard, call).await })));
         }
         for (source, answer) in asked {
-            let views = answer.await.map_err(|_| gone())??;
+            let views = answer.await.map_err(|_| CallError::Unanswered)??;
             source.ended = views.len() < limit;
             source.after = views.last().map_or(source.after, |job| job.job_id.0);
             source.ready = views.into();

@@ -16,7 +16,8 @@ pub use tenants::Rows;
 
 use crate::{
     ask::ask_here,
-    calls::{ShardAnswer, ShardCall, nowhere},
+    call_error::CallError,
+    calls::{ShardAnswer, ShardCall},
     changes::{Copied, LogPlace, mirror},
     directory::{Directory, Place},
 };
@@ -98,11 +99,11 @@ impl Scheduler {
     }
 
     /// What another node asks of a shard that it takes for ours. If it is not, nothing is done: the asker looks again.
-    pub async fn answer_peer(&self, shard: ShardId, call: ShardCall) -> Answer<ShardAnswer> {
-        let Ok(directory) = self.directory() else { return Err(nowhere()) };
+    pub async fn answer_peer(&self, shard: ShardId, call: ShardCall) -> Result<ShardAnswer, CallError> {
+        let Ok(directory) = self.directory() else { return Err(CallError::NotServed) };
         match directory.place(shard) {
             Place::Here => ask_here(&directory, shard, call).await,
-            Place::Elsewhere { .. } | Place::TakenOver | Place::Nowhere => Err(nowhere()),
+            Place::Elsewhere { .. } | Place::TakenOver | Place::Nowhere => Err(CallError::NotServed),
         }
     }
 

@@ -59,8 +59,8 @@ impl Scheduler {
             match ask(&directory, job.shard(directory.shards), ShardCall::OpenRuns(job)).await {
                 Ok(runs) => runs,
                 // A deleted job keeps its history.
-                Err(error) if error.known() == ErrorCode::NotFound => Vec::new(),
-                Err(error) => return Err(error),
+                Err(error) if error.code() == ErrorCode::NotFound => Vec::new(),
+                Err(error) => return Err(error.into()),
             }
         } else {
             Vec::new()
@@ -115,7 +115,7 @@ impl Scheduler {
 
     async fn on_final(&self, run: RunId, action: FinalAction) -> Answer<Reply> {
         let directory = self.directory()?;
-        ask(&directory, run.shard(directory.shards), ShardCall::OnFinal { run, action }).await
+        Ok(ask(&directory, run.shard(directory.shards), ShardCall::OnFinal { run, action }).await?)
     }
 
     pub async fn confirm_run(&self, run: RunId, decision: ConfirmDecision, reason: Option<String>) -> Answer<RunView> {

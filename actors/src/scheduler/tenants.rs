@@ -3,7 +3,8 @@
 use super::{Scheduler, changed::read_changed};
 use crate::{
     ask::ask,
-    calls::{ShardCall, TenantFacts, TenantUse, gone, is_older},
+    call_error::CallError,
+    calls::{ShardCall, TenantFacts, TenantUse},
     directory::Directory,
     fan_out::{ask_all, ask_each},
     lending::Counts,
@@ -180,7 +181,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Executors(port));
-        let mut views = directory.ended.or_answer(answer).await.ok_or_else(gone)?;
+        let mut views = directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
         views.sort_by(|a, b| (&a.executor_id, a.session).cmp(&(&b.executor_id, b.session)));
         Ok(views)
     }
@@ -190,7 +191,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
         directory.to_pool(PoolMsg::Pools(port));
-        directory.ended.or_answer(answer).await.ok_or_else(gone)
+        Ok(directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?)
     }
 
     /// Why a queued run waits: first its tenant's permits, then the pool.
@@ -257,7 +258,7 @@ fn paused_itself(directory: &Directory, facts: &TenantFacts, tenant: &str) -> bo
 async fn change_pause(directory: &Arc<Directory>, scope: PauseScope, paused: bool) -> Answer<Spread> {
     let home = pause_home(&scope, directory.shards);
     let version = match ask(directory, home, ShardCall::ChangePause { scope: scope.clone(), paused }).await {
-        Err(error) if is_older(&error) => {
+        Err(CallError::UnknownCall) => {
             // As its release does it, which knows no better.
             let version = directory.time.now_us().max(0) as u64;
             ask::<()>(directory, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;

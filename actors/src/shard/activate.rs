@@ -5,7 +5,7 @@
 
 use super::Shard;
 use crate::{
-    calls::nowhere,
+    call_error::CallError,
     job::{After, JobActor, Turn},
     messages::{Envelope, ReplyTo, ShardMsg},
 };
@@ -41,7 +41,7 @@ impl Shard {
         let Envelope { job: id, command, reply } = envelope;
         if self.stopping {
             // Its frame would be nobody's, and a shard that stays after all would have a hole in its journal.
-            return self.refuse(reply, nowhere());
+            return self.refuse(reply, CallError::NotServed);
         }
         if !self.activate(id) {
             let error = if self.jobs.contains_key(&id) {
@@ -107,7 +107,7 @@ impl Shard {
                 None
             }
             Turn::Rejected(rejection) => {
-                self.refuse(reply, rejection.into());
+                self.refuse(reply, ApiError::from(rejection));
                 None
             }
             Turn::Panicked(error) => {

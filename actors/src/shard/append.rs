@@ -3,6 +3,7 @@
 
 use super::{Forget, Shard};
 use crate::{
+    call_error::CallError,
     directory::Directory,
     journal::Waiter,
     messages::{PoolMsg, ReplyTo, ShardMsg},
@@ -26,7 +27,7 @@ pub(super) struct Awaiting {
 
 pub(super) enum Then {
     /// A decision's effects and answer.
-    Decision { effects: Vec<Effect>, reply: ReplyTo, answer: Result<Reply, ApiError> },
+    Decision { effects: Vec<Effect>, reply: ReplyTo, answer: Result<Reply, CallError> },
     /// An answer that rests on what was enqueued before.
     Call(Box<dyn FnOnce() + Send + 'static>),
 }
@@ -71,7 +72,7 @@ impl Shard {
         events: Vec<Event>,
         effects: Vec<Effect>,
         reply: ReplyTo,
-        answer: Result<Reply, ApiError>,
+        answer: Result<Reply, CallError>,
     ) {
         self.append_for(myself, Waiter::Caller, events, effects, reply, answer);
     }
@@ -83,7 +84,7 @@ impl Shard {
         events: Vec<Event>,
         effects: Vec<Effect>,
         reply: ReplyTo,
-        answer: Result<Reply, ApiError>,
+        answer: Result<Reply, CallError>,
     ) {
         let effects = self.ask_at_once(&events, effects);
         let watched = self.directory.changes.recording();
@@ -245,9 +246,10 @@ impl Shard {
     }
 
     /// Nothing changed. The answer still waits for what was decided before.
-    pub(super) fn refuse(&mut self, reply: ReplyTo, error: ApiError) {
+    pub(super) fn refuse(&mut self, reply: ReplyTo, error: impl Into<CallError>) {
+        let error = error.into();
         if let ReplyTo::Pool { run, session } = reply {
-            let paused = error.known() == ErrorCode::JobPaused;
+            let paused = error.code() == ErrorCode::JobPaused;
             self.directory.to_pool(PoolMsg::Unbind { run, session, paused });
             return;
         }

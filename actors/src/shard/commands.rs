@@ -2,13 +2,14 @@
 
 use super::{Shard, Slot, append::not_found};
 use crate::{
-    calls::{FinalAction, Responder, ShardAnswer, ShardCall, gone, nowhere},
+    call_error::CallError,
+    calls::{FinalAction, Responder, ShardAnswer, ShardCall},
     messages::{Bind, End, Envelope, FinishBatch, ReplyTo, ShardMsg},
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply, claim};
 use campanile_schema::{
-    error::{Answer, ApiError, ErrorCode},
+    error::{ApiError, ErrorCode},
     ids::{JobId, RunId, Token},
     record::AttemptState,
     rpc::executor::{Ended, FinishOutcome, Held},
@@ -30,13 +31,13 @@ impl Shard {
         &mut self,
         myself: &ActorRef<ShardMsg>,
         call: ShardCall,
-        responder: oneshot::Sender<Answer<ShardAnswer>>,
+        responder: oneshot::Sender<Result<ShardAnswer, CallError>>,
     ) {
         if call.is_counted() {
             self.taken();
         }
         if self.stopping {
-            let _ = responder.send(Err(nowhere()));
+            let _ = responder.send(Err(CallError::NotServed));
             return;
         }
         let command = |job, command, responder| envelope(job, command, ReplyTo::Caller(Responder::new(responder)));
@@ -157,7 +158,7 @@ impl Shard {
         let end = |(index, ended)| End { ended, by: by.cloned(), batch: batch.clone(), index };
         self.finish(myself, items.into_iter().enumerate().map(end).collect());
         drop(batch);
-        tokio::spawn(async move { responder.send(outcomes.await.map_err(|_| gone())) });
+        tokio::spawn(async move { responder.send_call(outcomes.await.map_err(|_| CallError::Unanswered)) });
     }
 
     fn holds(&mut self, run: RunId, token: Token, attempt: u32, by: &Claimant) -> bool {

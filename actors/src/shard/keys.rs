@@ -5,7 +5,7 @@
 //! a key only in a message of its own, after the view has passed it, and the look-up happens between messages.
 
 use super::{Shard, append::not_found};
-use crate::messages::Envelope;
+use crate::{call_error::CallError, messages::Envelope};
 use campanile_core::job::{Command, Reply, same_request};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -34,7 +34,7 @@ impl Shard {
         {
             let answer = same_request(&open.record, params);
             let answer = answer.map(|()| Reply::Run(Box::new(job.run_view(open)))).map_err(ApiError::from);
-            return self.when_durable(move || reply.answer(answer));
+            return self.when_durable(move || reply.answer(answer.map_err(CallError::Refused)));
         }
         let record = match self.recent.get(&run).cloned() {
             Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
@@ -48,6 +48,6 @@ impl Shard {
             Ok(None) => Err(not_found("run")),
             Err(error) => Err(ApiError::new(ErrorCode::NotReady, error.to_string()).retry_after(1.0)),
         };
-        self.when_durable(move || reply.answer(answer));
+        self.when_durable(move || reply.answer(answer.map_err(CallError::Refused)));
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{Shard, append::not_found};
 use crate::{
-    calls::{Responder, TenantFacts, gone},
+    call_error::CallError,
+    calls::{Responder, TenantFacts},
     filter::JobMatcher,
     lending::Counts,
     messages::{PoolMsg, ShardFacts},
@@ -68,7 +69,7 @@ impl Shard {
     pub(super) fn why_waiting(&self, run: RunId, tenant: String, pool: String, responder: Responder<Option<String>>) {
         let (to_here, why) = oneshot::channel();
         self.directory.to_pool(PoolMsg::WhyWaiting { run, tenant, pool, port: to_here });
-        tokio::spawn(async move { responder.send(why.await.map_err(|_| gone())) });
+        tokio::spawn(async move { responder.send_call(why.await.map_err(|_| CallError::Unanswered)) });
     }
 
     /// None: not here (any more); the view may have it.
