@@ -5,6 +5,7 @@ use crate::{
     calls::Peers,
     cluster_events::ClusterEventLog,
     directory::{Directory, DirectoryParts, Membership},
+    identity::Identity,
     journal::JournalHandle,
     maintenance,
     owner::{
@@ -17,7 +18,7 @@ use crate::{
     session::{self, Session},
     time::{AgreedTime, NodeTime},
 };
-use campanile_core::{clock::Saved, ownership::Settings};
+use campanile_core::{clock::Saved, cron::tzdb_version, ownership::Settings};
 use campanile_ports::{Clock, Leases, Secrets, Snapshots, StoreError, Views};
 use campanile_schema::{
     cluster::ClusterEventKind,
@@ -86,11 +87,14 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     lanes::start(&journal, frames, owner.clone(), projector.clone(), options, parts.failures.clone())
         .map_err(threads)?;
     let directory = Directory::new(DirectoryParts {
-        node: parts.node.into(),
-        cluster_id: parts.format.cluster_id,
-        session: id,
-        shards,
-        time,
+        identity: Identity {
+            node: parts.node.into(),
+            cluster_id: parts.format.cluster_id,
+            session: id,
+            shards,
+            tzdb: tzdb_version(),
+            time,
+        },
         journal,
         projector,
         views,

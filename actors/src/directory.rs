@@ -4,6 +4,7 @@ use crate::{
     calls::Peers,
     changes::Changes,
     disk_pressure::DiskPressure,
+    identity::Identity,
     journal::JournalHandle,
     messages::{End, PoolMsg, ShardMsg},
     owner::{InUse, OwnerHandle, Settling},
@@ -11,11 +12,10 @@ use crate::{
     projector::ProjectorHandle,
     shutdown::Shutdown,
     tenants::{TenantGauge, Tenants},
-    time::NodeTime,
 };
 use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
 use campanile_schema::{
-    ids::{ClusterId, Epoch, SessionId, ShardId},
+    ids::{Epoch, SessionId, ShardId},
     limits,
 };
 use hashbrown::HashMap;
@@ -54,11 +54,7 @@ pub struct Membership {
 
 /// What a directory is made of.
 pub struct DirectoryParts {
-    pub node: Arc<str>,
-    pub cluster_id: ClusterId,
-    pub session: SessionId,
-    pub shards: u16,
-    pub time: Arc<NodeTime>,
+    pub identity: Identity,
     pub journal: JournalHandle,
     pub projector: ProjectorHandle,
     pub views: Arc<dyn Views>,
@@ -72,12 +68,7 @@ pub struct DirectoryParts {
 
 /// See the module's text. One per session (a restart in place makes a new one).
 pub struct Directory {
-    pub node: Arc<str>,
-    pub cluster_id: ClusterId,
-    pub session: SessionId,
-    pub shards: u16,
-    pub tzdb: &'static str,
-    pub time: Arc<NodeTime>,
+    pub identity: Arc<Identity>,
     pub journal: JournalHandle,
     pub projector: ProjectorHandle,
     pub views: Arc<dyn Views>,
@@ -119,18 +110,13 @@ pub struct Directory {
 
 impl Directory {
     pub fn new(parts: DirectoryParts) -> Arc<Self> {
-        let DirectoryParts { node, cluster_id, session, shards, time, journal, projector, views, snapshots, .. } =
-            parts;
+        let DirectoryParts { identity, journal, projector, views, snapshots, .. } = parts;
+        let shards = identity.shards;
         // Two starts are never at the same microsecond, so none takes another's log for its own.
-        let changes = Changes::new(time.now_us().cast_unsigned());
+        let changes = Changes::new(identity.time.now_us().cast_unsigned());
         let settling = if parts.membership.is_some() { Settling::begun() } else { Settling::at_rest() };
         Arc::new(Self {
-            node,
-            cluster_id,
-            session,
-            shards,
-            tzdb: campanile_core::cron::tzdb_version(),
-            time,
+            identity: Arc::new(identity),
             journal,
             projector,
             views,
@@ -214,7 +200,9 @@ impl Directory {
             None => Place::Nowhere,
             Some(membership) if here && membership.owner.may_act() => Place::Here,
             Some(membership) => match membership.owner.owner_of(shard) {
-                Some(owner) if owner != self.session => Place::Elsewhere { owner, peers: membership.peers.clone() },
+                Some(owner) if owner != self.identity.session => {
+                    Place::Elsewhere { owner, peers: membership.peers.clone() }
+                }
                 Some(_) | None => Place::TakenOver,
             },
         }

@@ -17,6 +17,7 @@ pub mod disk_pressure;
 mod disk_space;
 mod fan_out;
 pub mod filter;
+pub mod identity;
 mod job;
 pub mod journal;
 pub mod lending;

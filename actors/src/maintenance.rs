@@ -109,7 +109,7 @@ pub(crate) async fn round(
     // Taken before the shards are asked: a frame appended later stands behind it.
     let mut upto = directory.journal.durable().min(flushed);
     let facts = facts(directory).await;
-    if facts.len() < usize::from(directory.shards) {
+    if facts.len() < usize::from(directory.identity.shards) {
         // A shard did not answer: what it needs is not known.
         return Ok(());
     }
@@ -122,7 +122,7 @@ pub(crate) async fn round(
     metrics::gauge!("campanile_journal_stored_bytes").set(journal.stored_bytes() as f64);
     let mut gone = 0;
     if retention.days > 0 {
-        let before = directory.time.now_ms() - i64::from(retention.days) * DAY_MS;
+        let before = directory.identity.time.now_ms() - i64::from(retention.days) * DAY_MS;
         for _ in 0..RETAIN_CALLS {
             let removed = views.retain(before, limits::RETAIN_ROWS).await?;
             gone += removed;
@@ -132,7 +132,7 @@ pub(crate) async fn round(
         }
     }
     if retention.max_bytes > 0 {
-        let before = directory.time.now_ms() - SHRINK_KEEPS_MS;
+        let before = directory.identity.time.now_ms() - SHRINK_KEEPS_MS;
         let removed = views.shrink(retention.max_bytes, before).await?;
         if removed > 0 {
             tracing::info!(

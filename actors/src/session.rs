@@ -4,6 +4,7 @@
 use crate::{
     directory::{Directory, DirectoryParts},
     disk_space,
+    identity::Identity,
     journal::{JournalHandle, JournalOptions},
     maintenance::{self, LocalStore},
     messages::{PoolMsg, ShardMsg},
@@ -14,7 +15,7 @@ use crate::{
     shard::{ShardActor, ShardStart, load::Loaded},
     time::{AgreedTime, NodeTime},
 };
-use campanile_core::clock::Saved;
+use campanile_core::{clock::Saved, cron::tzdb_version};
 use campanile_ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError};
 use campanile_schema::{
     frame::{Frame, decode_batch},
@@ -94,11 +95,14 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     let journal = JournalHandle::start(parts.journal.clone(), projector.clone(), options, parts.failures.clone())
         .map_err(threads)?;
     let directory = Directory::new(DirectoryParts {
-        node: parts.node.into(),
-        cluster_id: parts.opened.format.cluster_id,
-        session: parts.opened.session,
-        shards,
-        time,
+        identity: Identity {
+            node: parts.node.into(),
+            cluster_id: parts.opened.format.cluster_id,
+            session: parts.opened.session,
+            shards,
+            tzdb: tzdb_version(),
+            time,
+        },
         journal,
         projector,
         views: parts.views.clone(),
@@ -183,7 +187,7 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
     let mut acted = false;
     loop {
         const SLOT_US: i64 = limits::WHEEL_SLOT_MS * 1000;
-        let left_us = SLOT_US - directory.time.now_us().rem_euclid(SLOT_US);
+        let left_us = SLOT_US - directory.identity.time.now_us().rem_euclid(SLOT_US);
         tokio::time::sleep(Duration::from_micros(left_us.unsigned_abs())).await;
         ticks += 1;
         let acts = directory.may_act();
@@ -192,8 +196,8 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
             directory.to_pool(PoolMsg::LeaseLost);
         }
         acted = acts;
-        let fires = directory.time.tick() && acts;
-        let now = directory.time.now_ms();
+        let fires = directory.identity.time.tick() && acts;
+        let now = directory.identity.time.now_ms();
         let mut ends = directory.take_ends();
         for (index, wake) in directory.wakes.iter().enumerate() {
             let shard = ShardId(index as u16);

@@ -246,8 +246,9 @@ impl Sessions {
 
     fn save_clock(&self, session: &Session) {
         // A clock that is not believed must not be what the next start believes.
-        if session.directory.time.halted().is_none()
-            && let Err(error) = clock::save(self.store.dir(), &session.directory.time.reading(&clock::boot_id()))
+        if session.directory.identity.time.halted().is_none()
+            && let Err(error) =
+                clock::save(self.store.dir(), &session.directory.identity.time.reading(&clock::boot_id()))
         {
             tracing::debug!(%error, "the clock reading was not saved");
         }

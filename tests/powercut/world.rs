@@ -254,7 +254,7 @@ impl World {
         self.machine.clock.advance_ms(ms);
         let Some(session) = &node.session else { return };
         let directory = &session.directory;
-        let fires = directory.time.tick();
+        let fires = directory.identity.time.tick();
         for shard in (0..SHARDS).map(ShardId) {
             if fires {
                 directory.to_shard(shard, ShardMsg::Tick(Vec::new()));

@@ -22,7 +22,7 @@ const READY: Duration = Duration::from_secs(2);
 /// This node's own changes since a place; None = from now on.
 pub fn since(directory: &Directory, place: Option<LogPlace>) -> Copied {
     let changes = &directory.changes;
-    changes.asked(directory.time.boot_ms());
+    changes.asked(directory.identity.time.boot_ms());
     let here = |after| LogPlace { log: changes.id(), after };
     let Some(place) = place.filter(|place| place.log == changes.id()) else {
         return Copied { next: here(changes.end()), items: Vec::new(), dropped: place.is_some(), more: false };
@@ -61,7 +61,7 @@ fn living(directory: &Weak<Directory>) -> Option<Arc<Directory>> {
 
 /// The same while somebody watches.
 fn wanted(directory: &Weak<Directory>) -> Option<Arc<Directory>> {
-    living(directory).filter(|directory| directory.changes.is_watched(directory.time.boot_ms()))
+    living(directory).filter(|directory| directory.changes.is_watched(directory.identity.time.boot_ms()))
 }
 
 /// One copier for each other node.
@@ -70,7 +70,7 @@ async fn keep(weak: Weak<Directory>) {
     let mut first = true;
     while let Some(directory) = wanted(&weak) {
         let Some(membership) = &directory.membership else { break };
-        let others = membership.peers.others().into_iter().filter(|session| *session != directory.session);
+        let others = membership.peers.others().into_iter().filter(|session| *session != directory.identity.session);
         let others: HashSet<SessionId> = others.collect();
         let known = copiers.len();
         copiers.retain(|session, copier| {
@@ -92,7 +92,7 @@ async fn keep(weak: Weak<Directory>) {
         drop(asked);
         if !first && (gone || came) {
             // What it changed last, or first, was not heard.
-            directory.changes.copy(Vec::new(), true, directory.time.boot_ms());
+            directory.changes.copy(Vec::new(), true, directory.identity.time.boot_ms());
         }
         if std::mem::take(&mut first) {
             // Nothing is sent: it ends when each of them has let go.
@@ -132,7 +132,7 @@ async fn copy_from(weak: Weak<Directory>, session: SessionId, asked: tokio::sync
             Ok(copied) => {
                 place = Some(copied.next);
                 if copied.dropped || !copied.items.is_empty() {
-                    directory.changes.copy(copied.items, copied.dropped, directory.time.boot_ms());
+                    directory.changes.copy(copied.items, copied.dropped, directory.identity.time.boot_ms());
                 }
                 copied.more
             }

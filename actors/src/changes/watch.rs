@@ -40,7 +40,7 @@ impl Seat {
             let message = format!("the node has {WATCHES} watches; end one, or watch more with one of them");
             return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(5.0));
         }
-        changes.watched_ms.store(directory.time.boot_ms(), Ordering::Relaxed);
+        changes.watched_ms.store(directory.identity.time.boot_ms(), Ordering::Relaxed);
         changes.begin();
         metrics::gauge!("campanile_watches").increment(1.0);
         Ok(Self { directory: directory.clone() })
@@ -50,7 +50,7 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let changes = &self.directory.changes;
-        changes.watched_ms.store(self.directory.time.boot_ms(), Ordering::Relaxed);
+        changes.watched_ms.store(self.directory.identity.time.boot_ms(), Ordering::Relaxed);
         changes.watchers.fetch_sub(1, Ordering::AcqRel);
         metrics::gauge!("campanile_watches").decrement(1.0);
     }
@@ -197,7 +197,7 @@ impl Watch {
         let view = self.scheduler.run(run).await?;
         // The name of a deleted job is not known any more.
         let name = self.scheduler.job(view.job_id).await.map(|job| job.spec.name).unwrap_or_default();
-        let at = Timestamp(self.directory.time.now_ms());
+        let at = Timestamp(self.directory.identity.time.now_ms());
         let what = What::Run(RunChange::new(at, &name, &view));
         self.told_final = view.state.is_final();
         Ok(self.batch(vec![Arc::new(Change { what, labels: std::collections::BTreeMap::new() })]))

@@ -251,7 +251,7 @@ impl Keeper {
 
     fn hint(&mut self) {
         let members = self.members.borrow_and_update().clone();
-        let (me, shards) = (self.owner.session(), self.directory.shards);
+        let (me, shards) = (self.owner.session(), self.directory.identity.shards);
         let own = members.iter().find(|member| member.session == me);
         *self.directory.refused.write() = own.and_then(|own| own.refused.clone());
         let (planner, ahead, directory) = (&mut self.planner, &mut self.ahead, &self.directory);

@@ -32,7 +32,7 @@ impl PoolState {
         if directory.membership.is_none() || !directory.may_act() {
             return;
         }
-        let now = directory.time.boot_ms();
+        let now = directory.identity.time.boot_ms();
         let all = now >= self.borrowing.next_round_ms;
         if all {
             self.borrowing.next_round_ms = now + REPORT_MS;
@@ -42,7 +42,7 @@ impl PoolState {
             self.borrowing.asked.insert(home);
             let (directory, myself) = (directory.clone(), myself.clone());
             tokio::spawn(async move {
-                let call = ShardCall::Borrow { session: directory.session, reports };
+                let call = ShardCall::Borrow { session: directory.identity.session, reports };
                 let answer = ask::<Vec<Terms>>(&directory, home, call).await;
                 // The session may be over.
                 let _ = myself.cast(PoolMsg::Terms(home, answer));
@@ -54,7 +54,7 @@ impl PoolState {
         self.borrowing.asked.remove(&home);
         match answer {
             Ok(terms) => {
-                let now = directory.time.boot_ms();
+                let now = directory.identity.time.boot_ms();
                 terms.into_iter().for_each(|terms| self.quotas.terms(terms, now));
             }
             // Questions stand until they are answered: they are asked again with the next round.

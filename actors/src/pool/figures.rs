@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 impl PoolState {
     pub(super) fn pools(&self, directory: &Directory) -> Vec<PoolView> {
-        let now = directory.time.boot_ms();
+        let now = directory.identity.time.boot_ms();
         let mut pools: BTreeMap<String, PoolView> = BTreeMap::new();
         let empty = |name: &str| PoolView { name: name.to_owned(), executors: 0, credit: 0, running: 0, waiting: 0 };
         for (class, queue) in &self.queues {
@@ -67,7 +67,7 @@ impl PoolState {
             let class = Class { pool: pool.into(), kind };
             self.queues.get(&class).filter(|q| q.contains(run)).map(|queue| (kind, queue))
         })?;
-        let now = directory.time.boot_ms();
+        let now = directory.identity.time.boot_ms();
         let in_pool = |s: &&Session| s.is_in(pool) && s.outbox.is_some();
         let executors = self.sessions.values().filter(in_pool).count();
         let credit: u32 = self.sessions.values().filter(in_pool).map(|s| s.credit_left(now)).sum();

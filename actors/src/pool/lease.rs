@@ -44,7 +44,7 @@ impl PoolState {
         by: Arc<Claimant>,
         outbox: mpsc::Sender<ToExecutor>,
     ) -> Answer<()> {
-        let (now, wall) = (directory.time.boot_ms(), directory.time.now_ms());
+        let (now, wall) = (directory.identity.time.boot_ms(), directory.identity.time.now_ms());
         let id = register.session;
         let known = self.sessions.get(&id).and_then(|session| session.credential.as_ref());
         let unclaimed = self.sessions.get(&id).map(|session| session.unclaimed.as_slice()).unwrap_or_default();
@@ -72,13 +72,13 @@ impl PoolState {
     /// A sign of life.
     pub(super) fn heard(&mut self, directory: &Directory, id: ExecutorSession) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.heard_ms = directory.time.boot_ms();
-        session.heard_wall_ms = directory.time.now_ms();
+        session.heard_ms = directory.identity.time.boot_ms();
+        session.heard_wall_ms = directory.identity.time.now_ms();
         if std::mem::take(&mut session.suspected)
             && let Some(by) = session.by.clone()
         {
             let held: Vec<Held> = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
-            for (shard, held) in by_shard(held, directory.shards) {
+            for (shard, held) in by_shard(held, directory.identity.shards) {
                 directory.to_shard(shard, ShardMsg::Heard(held, by.clone(), None));
             }
         }
@@ -108,7 +108,7 @@ impl PoolState {
             tracing::warn!(session = id.0, "a session number is another credential's, as a stored attempt says: ended");
             self.lose(directory, id);
         }
-        let (now, wall) = (directory.time.boot_ms(), directory.time.now_ms());
+        let (now, wall) = (directory.identity.time.boot_ms(), directory.identity.time.now_ms());
         let session = self.sessions.entry(id).or_insert_with(|| Session::new(executor, now, wall));
         match credential {
             Ok(credential) => session.credential = Some(credential),
@@ -124,7 +124,7 @@ impl PoolState {
     fn lose(&mut self, directory: &Directory, id: ExecutorSession) {
         let Some(session) = self.sessions.remove(&id) else { return };
         let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
-        for (shard, held) in by_shard(held, directory.shards) {
+        for (shard, held) in by_shard(held, directory.identity.shards) {
             directory.to_shard(shard, ShardMsg::Lost(held));
         }
     }
@@ -150,9 +150,9 @@ impl PoolState {
             .into_iter()
             .filter(|h| !listed.contains(&(h.run, h.token)))
             .collect();
-        let at = directory.time.boot_ms().max(self.started_ms + OLD_CREDIT_VOID_MS);
+        let at = directory.identity.time.boot_ms().max(self.started_ms + OLD_CREDIT_VOID_MS);
         self.lacking.extend(lacking.into_iter().map(|h| (at, h)));
-        let groups = by_shard(held, directory.shards);
+        let groups = by_shard(held, directory.identity.shards);
         let directory = directory.clone();
         tokio::spawn(async move {
             let mut stop = Vec::new();
@@ -168,7 +168,7 @@ impl PoolState {
     }
 
     pub(super) fn check_leases(&mut self, directory: &Directory) {
-        let now = directory.time.boot_ms();
+        let now = directory.identity.time.boot_ms();
         let mut gone = Vec::new();
         for (id, session) in &mut self.sessions {
             let silent = now - session.heard_ms;
@@ -179,7 +179,7 @@ impl PoolState {
             } else if silent > limits::SUSPECT_MS && !session.suspected {
                 session.suspected = true;
                 let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
-                for (shard, held) in by_shard(held, directory.shards) {
+                for (shard, held) in by_shard(held, directory.identity.shards) {
                     directory.to_shard(shard, ShardMsg::Suspect(held));
                 }
             }
@@ -190,7 +190,7 @@ impl PoolState {
         let (due, later) = std::mem::take(&mut self.lacking).into_iter().partition(|(at, _)| *at <= now);
         self.lacking = later;
         let due: Vec<(i64, Held)> = due;
-        for (shard, held) in by_shard(due.into_iter().map(|(_, h)| h), directory.shards) {
+        for (shard, held) in by_shard(due.into_iter().map(|(_, h)| h), directory.identity.shards) {
             directory.to_shard(shard, ShardMsg::Lost(held));
         }
     }

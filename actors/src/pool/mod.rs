@@ -83,8 +83,8 @@ impl Actor for PoolActor {
         directory: Weak<Directory>,
     ) -> Result<PoolState, ActorProcessingErr> {
         let Some(known) = directory.upgrade() else { return Err("the session is over".into()) };
-        let borrower = known.membership.as_ref().map(|_| Borrower::new(known.session, known.shards));
-        let (started_ms, quotas) = (known.time.boot_ms(), Quotas::new(known.tenants.clone(), borrower));
+        let borrower = known.membership.as_ref().map(|_| Borrower::new(known.identity.session, known.identity.shards));
+        let (started_ms, quotas) = (known.identity.time.boot_ms(), Quotas::new(known.tenants.clone(), borrower));
         Ok(PoolState {
             directory,
             queues: HashMap::new(),
@@ -154,8 +154,8 @@ impl Actor for PoolActor {
                 state.quotas.shard_served(shard, epoch);
                 state.settle_soon(&myself);
                 // A node that is alone took nothing over, so who registers after this announces with all that is known.
-                if directory.membership.is_some() || state.registered_before(shard, directory.shards) {
-                    state.taken_over.push((directory.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
+                if directory.membership.is_some() || state.registered_before(shard, directory.identity.shards) {
+                    state.taken_over.push((directory.identity.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
                 }
             }
             PoolMsg::ShardGone(shard) => state.shard_gone(&directory, shard),
@@ -179,7 +179,7 @@ impl Actor for PoolActor {
                 state.settle_soon(&myself);
             }
             PoolMsg::Credit(session, credit) => {
-                let now = directory.time.boot_ms();
+                let now = directory.identity.time.boot_ms();
                 state.heard(&directory, session);
                 if let Some(session) = state.sessions.get_mut(&session) {
                     session.credit = credit;
@@ -213,7 +213,7 @@ impl Actor for PoolActor {
             PoolMsg::Tick => {
                 state.look_after(&directory);
                 state.settle_soon(&myself);
-                state.gauges(directory.time.boot_ms());
+                state.gauges(directory.identity.time.boot_ms());
             }
             PoolMsg::WhyWaiting { run, tenant, pool, port } => {
                 // What ended just now is no reason any more.
@@ -223,7 +223,7 @@ impl Actor for PoolActor {
                 let _ = port.send(why);
             }
             PoolMsg::Executors(port) => {
-                let now = directory.time.boot_ms();
+                let now = directory.identity.time.boot_ms();
                 let _ = port.send(state.sessions.iter().map(|(id, s)| s.view(id.0, now)).collect());
             }
             PoolMsg::Pools(port) => {
@@ -245,11 +245,11 @@ impl PoolState {
 
     fn settle(&mut self, directory: &Arc<Directory>) {
         self.send(directory);
-        for run in self.quotas.grant(directory.time.boot_ms()) {
+        for run in self.quotas.grant(directory.identity.time.boot_ms()) {
             self.enqueue(run);
         }
         self.bind(directory);
-        self.hint(directory.time.boot_ms());
+        self.hint(directory.identity.time.boot_ms());
     }
 
     fn effect(&mut self, directory: &Arc<Directory>, effect: Effect) {
@@ -280,7 +280,7 @@ impl PoolState {
             Effect::Stop { session, held } => {
                 // The assignment comes first.
                 self.send(directory);
-                let now = directory.time.boot_ms();
+                let now = directory.identity.time.boot_ms();
                 if let Some(session) = self.sessions.get_mut(&session) {
                     session.stops(held, now);
                     if let Some(outbox) = &session.outbox {
@@ -343,7 +343,7 @@ impl PoolState {
 
     /// Matches waiting runs to credit, queue by queue.
     fn bind(&mut self, directory: &Arc<Directory>) {
-        let now = directory.time.boot_ms();
+        let now = directory.identity.time.boot_ms();
         let mut binds: HashMap<ShardId, Vec<Bind>> = HashMap::new();
         let mut misfits = Vec::new();
         let paused = directory.tenants.system_paused.load(Ordering::Relaxed);
@@ -393,7 +393,7 @@ impl PoolState {
                     ready.swap_remove(index);
                 }
                 directory.gauge(&run.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
-                binds.entry(run.run.shard(directory.shards)).or_default().push(Bind {
+                binds.entry(run.run.shard(directory.identity.shards)).or_default().push(Bind {
                     run: run.run,
                     job: run.job,
                     session: id,
@@ -438,8 +438,8 @@ impl PoolState {
                 }
             }
         }
-        assignment.shard = assignment.run.shard(directory.shards);
-        assignment.cluster_id = directory.cluster_id.0;
+        assignment.shard = assignment.run.shard(directory.identity.shards);
+        assignment.cluster_id = directory.identity.cluster_id.0;
         self.outgoing.entry(id).or_default().push(assignment);
     }
 
@@ -465,7 +465,7 @@ impl PoolState {
             if let Some(session) = self.sessions.get_mut(&session) {
                 session.release(held.run, None);
             }
-            shards.entry(held.run.shard(directory.shards)).or_default().push(held);
+            shards.entry(held.run.shard(directory.identity.shards)).or_default().push(held);
         }
         for (shard, held) in shards {
             directory.to_shard(shard, ShardMsg::NotStarted(held, why));

@@ -20,7 +20,7 @@ impl PoolState {
 
     /// Four times a second: executors' leases, and what executors are to be told.
     pub(super) fn look_after(&mut self, directory: &Arc<Directory>) {
-        let now = directory.time.boot_ms();
+        let now = directory.identity.time.boot_ms();
         self.note_absence(now);
         if directory.may_act() {
             self.check_leases(directory);
@@ -48,19 +48,19 @@ impl PoolState {
 
     /// Every credit of the owner before is void: from now on an announcement without an attempt of the shard says that it is not held.
     fn tell_epochs(&mut self, directory: &Directory) {
-        let now = directory.time.boot_ms();
+        let now = directory.identity.time.boot_ms();
         let (due, later) = std::mem::take(&mut self.taken_over).into_iter().partition(|(at, ..)| *at <= now);
         self.taken_over = later;
         let due: Vec<(i64, ShardId, Epoch)> = due;
         for session in self.sessions.values_mut() {
             session.untold.extend(due.iter().map(|(_, shard, epoch)| (*shard, *epoch)));
-            let of = |run: RunId| due.iter().any(|(_, shard, _)| run.shard(directory.shards) == *shard);
+            let of = |run: RunId| due.iter().any(|(_, shard, _)| run.shard(directory.identity.shards) == *shard);
             let held: Vec<_> = session.inherited(of).collect();
             session.to_confirm.extend(held);
             if session.untold.is_empty() {
                 continue;
             }
-            let taken = Registered { cluster_id: directory.cluster_id.0, epochs: session.untold.clone() };
+            let taken = Registered { cluster_id: directory.identity.cluster_id.0, epochs: session.untold.clone() };
             // With a full outbox, later; without one it registers anew, and hears it then.
             let told = session.outbox.as_ref().is_none_or(|outbox| outbox.try_send(ToExecutor::Epochs(taken)).is_ok());
             if told {
@@ -77,7 +77,7 @@ impl PoolState {
 
     /// Another node has the shard, and its runs with it.
     pub(super) fn shard_gone(&mut self, directory: &Directory, shard: ShardId) {
-        let stays = |run: RunId| run.shard(directory.shards) != shard;
+        let stays = |run: RunId| run.shard(directory.identity.shards) != shard;
         self.quotas.shard_gone(shard);
         for queue in self.queues.values_mut() {
             queue.retain(stays, |tenant| {

@@ -27,7 +27,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let Some(membership) = &directory.membership else { return Ok(None) };
         let (own, others) = tokio::join!(self.answer_query(what), membership.peers.query(what));
-        let mut all = vec![(directory.node.to_string(), Ok(own?))];
+        let mut all = vec![(directory.identity.node.to_string(), Ok(own?))];
         all.extend(others);
         Ok(Some(all))
     }

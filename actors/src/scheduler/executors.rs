@@ -69,7 +69,7 @@ impl Scheduler {
         let (done, registered) = oneshot::channel();
         directory.to_pool(PoolMsg::Register(Box::new(register), by, outbox, done));
         directory.ended.or_answer(registered).await.ok_or(CallError::Unanswered)??;
-        Ok(Registered { cluster_id: directory.cluster_id.0, epochs: directory.epochs() })
+        Ok(Registered { cluster_id: directory.identity.cluster_id.0, epochs: directory.epochs() })
     }
 
     pub fn executor_credit(&self, session: ExecutorSession, credit: Credit) {
@@ -123,7 +123,7 @@ impl Scheduler {
         let mut elsewhere: HashMap<ShardId, Vec<End>> = HashMap::new();
         let mut here = Vec::with_capacity(count);
         for (index, ended) in finish.items.into_iter().enumerate() {
-            let shard = ended.run.shard(directory.shards);
+            let shard = ended.run.shard(directory.identity.shards);
             let end = End { ended, by: Some(by.clone()), batch: batch.clone(), index };
             if directory.membership.is_some() && !directory.serves(shard) {
                 elsewhere.entry(shard).or_default().push(end);
@@ -145,7 +145,7 @@ impl Scheduler {
     pub async fn executor_holds(&self, by: &Arc<Claimant>, run: RunId, token: Token, attempt: u32) -> Answer<bool> {
         let directory = self.directory()?;
         let call = ShardCall::Holds { by: by.clone(), run, token, attempt };
-        match ask(&directory, run.shard(directory.shards), call).await {
+        match ask(&directory, run.shard(directory.identity.shards), call).await {
             // The owner is of a release that lets everybody log.
             Err(CallError::UnknownCall) => Ok(true),
             held => Ok(held?),

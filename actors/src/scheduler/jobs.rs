@@ -47,14 +47,14 @@ impl Scheduler {
             })?;
             Some(sealed)
         };
-        Ok(spec::resolve(spec, sealed, old, directory.time.now_ms())?)
+        Ok(spec::resolve(spec, sealed, old, directory.identity.time.now_ms())?)
     }
 
     /// `idempotency_key`: the same one with the same spec again answers with the job that was made, edited or deleted as it
     /// may be since; with another spec it is refused.
     pub async fn create_job(&self, spec: JobSpec, idempotency_key: Option<String>) -> Answer<Created> {
         let directory = self.directory()?;
-        let shard = shard_of_slot(slot_of(&spec.tenant_id, &spec.name), directory.shards);
+        let shard = shard_of_slot(slot_of(&spec.tenant_id, &spec.name), directory.identity.shards);
         let once = idempotency_key.map(|key| once(&spec, &key));
         if let Some(once) = once
             && let Some(made) = ask::<Option<Created>>(&directory, shard, ShardCall::Created(once)).await?
@@ -64,7 +64,7 @@ impl Scheduler {
         // Only now: a ONCE that was made in time may lie in the past by the time of the repeat.
         let stored = Box::new(self.stored(&spec, None)?);
         if let Some(once) = once {
-            let keeper = shard_of_slot(once.key.slot(), directory.shards);
+            let keeper = shard_of_slot(once.key.slot(), directory.identity.shards);
             ask::<()>(&directory, keeper, ShardCall::KeepCreate(once)).await?;
         }
         Ok(ask(&directory, shard, ShardCall::Create { spec: stored, once }).await?)
@@ -81,7 +81,7 @@ impl Scheduler {
         for (index, spec) in specs.iter().enumerate() {
             match self.stored(spec, None) {
                 Ok(stored) => {
-                    let shard = shard_of_slot(slot_of(&stored.tenant, &stored.name), directory.shards);
+                    let shard = shard_of_slot(slot_of(&stored.tenant, &stored.name), directory.identity.shards);
                     groups.entry(shard).or_default().push((index, stored));
                 }
                 Err(error) => answers[index] = Err(error),
@@ -97,7 +97,7 @@ impl Scheduler {
 
     pub async fn job(&self, job: JobId) -> Answer<JobView> {
         let directory = self.directory()?;
-        let view: Box<JobView> = ask(&directory, job.shard(directory.shards), ShardCall::GetJob(job))
+        let view: Box<JobView> = ask(&directory, job.shard(directory.identity.shards), ShardCall::GetJob(job))
             .await
             .map_err(|e| named(e, "job", job))?;
         Ok(*view)
@@ -106,7 +106,7 @@ impl Scheduler {
     /// By name; used by the CLI (`NAME` or id).
     pub async fn job_by_name(&self, tenant: &str, name: &str) -> Answer<JobView> {
         let directory = self.directory()?;
-        let shard = shard_of_slot(slot_of(tenant, name), directory.shards);
+        let shard = shard_of_slot(slot_of(tenant, name), directory.identity.shards);
         let (tenant, name) = (tenant.to_owned(), name.to_owned());
         let view: Box<JobView> = ask(&directory, shard, ShardCall::GetJobByName { tenant, name }).await?;
         Ok(*view)
@@ -124,7 +124,7 @@ impl Scheduler {
 
     /// The same without asking whether it is ever due: a definition stays what it is when its time is over.
     pub fn resolved_unchecked(&self, spec: &JobSpec, old: &JobView) -> Answer<JobSpec> {
-        let trigger = spec::resolve_trigger(spec, as_stored(old).as_ref(), self.directory()?.time.now_ms())?;
+        let trigger = spec::resolve_trigger(spec, as_stored(old).as_ref(), self.directory()?.identity.time.now_ms())?;
         let names = spec.secret_params.keys().cloned().collect();
         let secrets = (!spec.secret_params.is_empty()).then(|| Sealed::keep(names));
         Ok(StoredJob::from_spec(spec, trigger, secrets).to_spec())
@@ -133,7 +133,7 @@ impl Scheduler {
     /// Whether a job's secret params are these. They are opened here and go nowhere.
     pub async fn has_secrets(&self, job: JobId, spec: &JobSpec) -> Answer<bool> {
         let directory = self.directory()?;
-        let sealed: Option<Sealed> = ask(&directory, job.shard(directory.shards), ShardCall::GetSealed(job))
+        let sealed: Option<Sealed> = ask(&directory, job.shard(directory.identity.shards), ShardCall::GetSealed(job))
             .await
             .map_err(|e| named(e, "job", job))?;
         // Sealed with a key that is gone: they are not these any more.
@@ -167,7 +167,7 @@ impl Scheduler {
     /// Tenant of a job, for permission checks of callers that name only an id (no store access).
     pub async fn tenant_of_job(&self, job: JobId) -> Answer<String> {
         let directory = self.directory()?;
-        ask(&directory, job.shard(directory.shards), ShardCall::TenantOfJob(job))
+        ask(&directory, job.shard(directory.identity.shards), ShardCall::TenantOfJob(job))
             .await
             .map_err(|e| named(e, "job", job))
     }
@@ -175,14 +175,14 @@ impl Scheduler {
     /// Gives a job a command and waits until its outcome is durable.
     pub(super) async fn command(&self, job: JobId, command: Command) -> Answer<Reply> {
         let directory = self.directory()?;
-        ask(&directory, job.shard(directory.shards), ShardCall::Command { job, command })
+        ask(&directory, job.shard(directory.identity.shards), ShardCall::Command { job, command })
             .await
             .map_err(|e| named(e, "job", job))
     }
 
     /// Next instants of a trigger, without creating anything.
     pub fn preview(&self, body: PreviewBody) -> Answer<Preview> {
-        let now = self.directory().map_or_else(|_| 0, |d| d.time.now_ms());
+        let now = self.directory().map_or_else(|_| 0, |d| d.identity.time.now_ms());
         preview(body, now)
     }
 }

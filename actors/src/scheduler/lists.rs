@@ -121,9 +121,9 @@ struct Source {
 /// more than its part; who runs out of what it gave is asked for more. A shard may be on another node: whole lists of all would be
 /// as many times too much as there are shards.
 async fn merged(directory: &Arc<Directory>, filter: &Arc<JobFilter>, after: u64, count: usize) -> Answer<Vec<JobView>> {
-    let limit = (count * 2 / usize::from(directory.shards) + SPARE).min(count);
+    let limit = (count * 2 / usize::from(directory.identity.shards) + SPARE).min(count);
     let source = |shard| Source { shard: ShardId(shard), after, ready: VecDeque::new(), ended: false };
-    let mut sources: Vec<Source> = (0..directory.shards).map(source).collect();
+    let mut sources: Vec<Source> = (0..directory.identity.shards).map(source).collect();
     let mut jobs = Vec::new();
     loop {
         let mut asked = Vec::new();

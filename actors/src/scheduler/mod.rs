@@ -61,7 +61,7 @@ impl Scheduler {
             Err(reason) => vec![reason.clone()],
             Ok(directory) => {
                 let mut reasons = Vec::new();
-                reasons.extend(directory.time.halted());
+                reasons.extend(directory.identity.time.halted());
                 if directory.journal.has_failed() {
                     reasons.push("the journal cannot be written; the node reopens its store".to_owned());
                 }
@@ -115,7 +115,7 @@ impl Scheduler {
     /// Another node has released a shard to this session.
     pub fn released_to(&self, session: SessionId, shard: ShardId) {
         if let Ok(directory) = self.directory()
-            && let Some(membership) = directory.membership.as_ref().filter(|_| directory.session == session)
+            && let Some(membership) = directory.membership.as_ref().filter(|_| directory.identity.session == session)
         {
             membership.owner.told(shard);
         }
@@ -123,7 +123,7 @@ impl Scheduler {
 
     /// The node's time, ms: the wall clock while it is believed.
     pub fn now_ms(&self) -> Answer<i64> {
-        Ok(self.directory()?.time.now_ms())
+        Ok(self.directory()?.identity.time.now_ms())
     }
 
     /// The read model counts as too far behind from so many events on: for proofs that cannot wait until so many are made.
@@ -135,7 +135,7 @@ impl Scheduler {
 
     /// The operator says that the clock is right.
     pub fn accept_clock(&self) -> Answer<()> {
-        self.directory()?.time.accept();
+        self.directory()?.identity.time.accept();
         Ok(())
     }
 }

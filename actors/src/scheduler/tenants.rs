@@ -51,7 +51,7 @@ impl Scheduler {
     async fn tenant_of(&self, tenant: &str, ask_others: bool) -> Answer<TenantView> {
         let directory = self.directory()?;
         spec::check_tenant("tenantId", tenant)?;
-        let shard = home_of(tenant, directory.shards);
+        let shard = home_of(tenant, directory.identity.shards);
         let facts: TenantFacts = ask(&directory, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
         let paused_itself = paused_itself(&directory, &facts, tenant);
         let TenantFacts { limits, paused, counts, .. } = facts;
@@ -84,7 +84,7 @@ impl Scheduler {
         let mut names: BTreeSet<String> = directory.tenants.names().into_iter().collect();
         if directory.membership.is_some() {
             // Some may be known on other nodes only.
-            let shards = (0..directory.shards).map(ShardId);
+            let shards = (0..directory.identity.shards).map(ShardId);
             names.extend(ask_all::<Vec<String>>(&directory, shards, &ShardCall::Tenants).await?.into_iter().flatten());
         }
         let mut views = Vec::with_capacity(names.len());
@@ -111,7 +111,7 @@ impl Scheduler {
             return Err(error.clone());
         }
         let directory = self.directory()?;
-        let all = || (0..directory.shards).map(ShardId);
+        let all = || (0..directory.identity.shards).map(ShardId);
         let uses: Vec<TenantUse> = ask_all(&directory, all(), &ShardCall::TenantUse(tenant.to_owned())).await?;
         let jobs: u64 = uses.iter().map(|of_shard| of_shard.jobs).sum();
         let open_runs: u64 = uses.iter().map(|of_shard| of_shard.open_runs).sum();
@@ -126,7 +126,7 @@ impl Scheduler {
             return Err(error);
         }
         // The home shard last: as long as it holds anything the tenant is known, so what a crash leaves half done can be done again.
-        let home = home_of(tenant, directory.shards);
+        let home = home_of(tenant, directory.identity.shards);
         let facts: TenantFacts = ask(&directory, home, ShardCall::GetTenant(tenant.to_owned())).await?;
         if paused_itself(&directory, &facts, tenant) {
             change_pause(&directory, PauseScope::Tenant(tenant.to_owned()), false).await?;
@@ -156,7 +156,7 @@ impl Scheduler {
             max_queued_runs: quota.max_queued_runs,
             version: 0,
         };
-        ask::<()>(&directory, home_of(tenant, directory.shards), ShardCall::SetTenant(record)).await?;
+        ask::<()>(&directory, home_of(tenant, directory.identity.shards), ShardCall::SetTenant(record)).await?;
         read_changed(|| self.tenant(tenant)).await
     }
 
@@ -200,7 +200,7 @@ impl Scheduler {
         let pool = self.job(run.job_id).await.ok()?.spec.executor_selector;
         let (id, tenant) = (run.run_id, run.tenant_id.clone());
         let call = ShardCall::WhyWaiting { run: id, tenant, pool };
-        ask::<Option<String>>(&directory, id.shard(directory.shards), call).await.ok().flatten()
+        ask::<Option<String>>(&directory, id.shard(directory.identity.shards), call).await.ok().flatten()
     }
 
     /// The cluster's shards as this node read them last. Refused without a session, and on a node that is alone.
@@ -211,7 +211,7 @@ impl Scheduler {
         };
         let (rows, over) = membership.owner.look_at_rows(|rows, over| (rows.to_vec(), over.to_vec()));
         let served = directory.epochs().into_iter().map(|(shard, _)| shard).collect();
-        Ok(Rows { rows, over, served, leaving: membership.owner.leaving(), shards: directory.shards })
+        Ok(Rows { rows, over, served, leaving: membership.owner.leaving(), shards: directory.identity.shards })
     }
 
     /// Facts of this node alone.
@@ -221,16 +221,16 @@ impl Scheduler {
         let reasons = self.not_ready_reasons();
         Ok(NodeView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            cluster_id: directory.cluster_id.0,
-            shards: directory.shards,
-            epoch: directory.session.0,
-            tzdb: directory.tzdb.to_owned(),
+            cluster_id: directory.identity.cluster_id.0,
+            shards: directory.identity.shards,
+            epoch: directory.identity.session.0,
+            tzdb: directory.identity.tzdb.to_owned(),
             ready: reasons.is_empty(),
             not_ready_reasons: reasons,
             jobs: facts.iter().map(|f| f.jobs).sum(),
             open_runs: facts.iter().map(|f| f.open_runs).sum(),
             executors: self.executors().await?.len() as u64,
-            now: Timestamp(directory.time.now_ms()),
+            now: Timestamp(directory.identity.time.now_ms()),
             files: None,
             nodes: Vec::new(),
             missing: Vec::new(),
@@ -243,7 +243,7 @@ async fn is_used(directory: &Arc<Directory>, tenant: &str) -> Answer<bool> {
     if directory.membership.is_none() {
         return Ok(false);
     }
-    let all = (0..directory.shards).map(ShardId);
+    let all = (0..directory.identity.shards).map(ShardId);
     let facts: Vec<TenantFacts> = ask_all(directory, all, &ShardCall::GetTenant(tenant.to_owned())).await?;
     Ok(facts.iter().filter_map(|facts| facts.counts).any(|counts| counts != Counts::default()))
 }
@@ -256,18 +256,18 @@ fn paused_itself(directory: &Directory, facts: &TenantFacts, tenant: &str) -> bo
 
 /// First in the home shard, which makes it the newest change; then everywhere.
 async fn change_pause(directory: &Arc<Directory>, scope: PauseScope, paused: bool) -> Answer<Spread> {
-    let home = pause_home(&scope, directory.shards);
+    let home = pause_home(&scope, directory.identity.shards);
     let version = match ask(directory, home, ShardCall::ChangePause { scope: scope.clone(), paused }).await {
         Err(CallError::UnknownCall) => {
             // As its release does it, which knows no better.
-            let version = directory.time.now_us().max(0) as u64;
+            let version = directory.identity.time.now_us().max(0) as u64;
             ask::<()>(directory, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;
             version
         }
         said => said?,
     };
     let set = ShardCall::SetPause { scope, paused, version };
-    let others = (0..directory.shards).map(ShardId).filter(|shard| *shard != home);
+    let others = (0..directory.identity.shards).map(ShardId).filter(|shard| *shard != home);
     let answers = ask_each::<()>(directory, others.map(|shard| (shard, set.clone()))).await;
     let outstanding = answers.into_iter().filter(|(_, answer)| answer.is_err()).map(|(shard, _)| shard.0);
     Ok(Spread { outstanding: outstanding.collect() })

@@ -28,7 +28,7 @@ pub(super) struct Moment {
 
 impl Shard {
     pub(super) fn moment(&self) -> Moment {
-        Moment { now_ms: self.now_ms(), boot_ms: self.directory.time.boot_ms() }
+        Moment { now_ms: self.now_ms(), boot_ms: self.directory.identity.time.boot_ms() }
     }
 
     /// Gives a command to its job's actor, activating it if need be.
@@ -81,7 +81,7 @@ impl Shard {
             pauses: self.state.pauses_since(&live.tenant, live.job.hot.cursor_ms),
             queue_full: live.gauge.queue_full(),
             overloaded,
-            tzdb: self.directory.tzdb,
+            tzdb: self.directory.identity.tzdb,
         };
         let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.directory.starved.load(Ordering::Relaxed);
         let turn = live.turn(command, &context);
@@ -169,7 +169,7 @@ impl Shard {
 
     /// Jobs whose runs take long become bytes between commands; the others do when their last run has ended.
     pub(super) fn passivate_idle(&mut self) {
-        let now = self.directory.time.boot_ms();
+        let now = self.directory.identity.time.boot_ms();
         // Over the limit the idlest go first; nearly all are idle after one round trip anyway.
         let patience = if self.active.len() > limits::ACTIVE_JOBS_PER_SHARD { 0 } else { limits::PASSIVATE_AFTER_MS };
         let is_idle = |id: &JobId| {
@@ -199,7 +199,7 @@ impl Shard {
         }
         let reason = format!("its turns failed {} times in a row: {}", live.panics, first_line(error));
         tracing::error!(job = %id, %reason, "job put into quarantine");
-        let event = Event::JobQuarantined { job: id, at_ms: self.directory.time.now_ms(), reason };
+        let event = Event::JobQuarantined { job: id, at_ms: self.directory.identity.time.now_ms(), reason };
         let effects = if live.job.holds_runs() { Vec::new() } else { pending::withdrawn(&live.job) };
         campanile_core::job::apply::apply(&mut live.job, &event);
         self.passivate(id);

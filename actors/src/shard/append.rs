@@ -110,7 +110,7 @@ impl Shard {
         self.awaiting.push_back(Awaiting { seq, what: Then::Decision { effects, reply, answer } });
         if !changes.is_empty() {
             let directory = self.directory.clone();
-            self.behind_durable(move || directory.changes.push(changes, directory.time.boot_ms()));
+            self.behind_durable(move || directory.changes.push(changes, directory.identity.time.boot_ms()));
         }
         if full {
             self.seal(myself);
@@ -134,7 +134,7 @@ impl Shard {
 
     fn open_frame(&mut self) -> OpenFrame {
         debug_assert!(!self.stopping, "shard {}: decided something after it was told to stop", self.id);
-        let hlc = self.state.next_hlc(self.directory.time.now_us());
+        let hlc = self.state.next_hlc(self.directory.identity.time.now_us());
         self.state.seq += 1;
         let format = self.directory.in_use.event();
         let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events: Vec::new(), format };
@@ -146,7 +146,7 @@ impl Shard {
         let Some(OpenFrame { frame, forget, waiter, .. }) = self.open.take() else { return };
         self.frame_events = frame.events.len();
         let bytes = encode(&frame);
-        self.snapshots.owe(bytes.len(), self.directory.time.boot_ms());
+        self.snapshots.owe(bytes.len(), self.directory.identity.time.boot_ms());
         if !forget.is_empty() {
             self.unprojected.push_back((frame.seq, forget));
         }

@@ -143,7 +143,7 @@ impl Shard {
             pauses: Vec::new(),
             queue_full: false,
             overloaded: false,
-            tzdb: self.directory.tzdb,
+            tzdb: self.directory.identity.tzdb,
         };
         let (job, decision) = decide_create(id, spec, &context);
         let mut events = decision.events;

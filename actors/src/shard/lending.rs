@@ -33,7 +33,7 @@ impl Shard {
         reports: Vec<Report>,
         responder: Responder<Vec<Terms>>,
     ) {
-        let now = self.directory.time.boot_ms();
+        let now = self.directory.identity.time.boot_ms();
         let mut terms = Vec::with_capacity(reports.len());
         for Report { tenant, counts, request } in reports {
             self.heard.note(&tenant, session, counts, now);
@@ -66,7 +66,7 @@ impl Shard {
 
     /// Once a second: frees the permits of sessions that are over, when the takers of their shards have counted what runs.
     pub(super) fn look_after_loans(&mut self, myself: &ActorRef<ShardMsg>) {
-        self.heard.forget(self.directory.time.boot_ms());
+        self.heard.forget(self.directory.identity.time.boot_ms());
         let directory = self.directory.clone();
         let Some(membership) = directory.membership.as_ref().filter(|_| !self.stopping) else { return };
         let borrowers = self.state.loans.values().flat_map(|loans| loans.sessions()).collect();
@@ -125,7 +125,7 @@ fn remind(directory: &Arc<Directory>, shard: ShardId, limits: TenantRecord) {
 /// Tells all sessions of the cluster that a tenant's limits have changed.
 pub(super) fn remind_all(directory: &Arc<Directory>, limits: &TenantRecord) {
     let Some(membership) = &directory.membership else { return };
-    let owners: BTreeMap<SessionId, ShardId> = (0..directory.shards)
+    let owners: BTreeMap<SessionId, ShardId> = (0..directory.identity.shards)
         .filter_map(|shard| Some((membership.owner.owner_of(ShardId(shard))?, ShardId(shard))))
         .collect();
     for shard in owners.into_values() {

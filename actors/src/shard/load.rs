@@ -195,13 +195,13 @@ impl Loaded {
 
 impl Shard {
     pub(super) fn start(directory: Arc<Directory>, epoch: Epoch, loaded: Loaded) -> Self {
-        let now = directory.time.now_ms();
+        let now = directory.identity.time.now_ms();
         let durable_position = loaded.replay_after;
         let mut snapshots = loaded.snapshots;
         let mut order: Vec<JobId> = loaded.slots.keys().copied().collect();
         order.sort_unstable();
         if loaded.frames > 0 {
-            let now_ms = directory.time.boot_ms();
+            let now_ms = directory.identity.time.boot_ms();
             snapshots.oldest_ms = Some(now_ms);
             // Before the restart or the take-over, as far as there were frames.
             let span_us = loaded.first_hlc.map_or(0, |first| loaded.state.hlc.saturating_sub(first));
@@ -209,7 +209,7 @@ impl Shard {
         }
         // Shards fill at the same pace; so they do not all write in the same second.
         snapshots.bytes_since =
-            snapshots.after_bytes(loaded.id) / usize::from(directory.shards) * usize::from(loaded.id.0);
+            snapshots.after_bytes(loaded.id) / usize::from(directory.identity.shards) * usize::from(loaded.id.0);
         Self {
             id: loaded.id,
             epoch,
@@ -242,7 +242,7 @@ impl Shard {
     /// After a start: look-ups, wakes, and the effects that were lost with the process.
     pub(super) fn take_up(&mut self) {
         let now = self.now_ms();
-        let zones_changed = self.state.tzdb != self.directory.tzdb && !self.state.tzdb.is_empty();
+        let zones_changed = self.state.tzdb != self.directory.identity.tzdb && !self.state.tzdb.is_empty();
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         let mut effects = Vec::new();
         for id in ids {
@@ -270,7 +270,7 @@ impl Shard {
             metrics::gauge!("retry_queue_depth").increment(crate::measure::retries(&job));
             self.schedule(id, job.wake_at(now));
         }
-        self.state.tzdb = self.directory.tzdb.to_owned();
+        self.state.tzdb = self.directory.identity.tzdb.to_owned();
         for tenant in self.state.tenants.values() {
             // Known at once, and not when the pool has heard of it.
             self.directory.gauge(&tenant.tenant).set_limits(tenant);
@@ -279,9 +279,9 @@ impl Shard {
         for (scope, (paused, version)) in &self.state.pauses {
             let pause = Pause { scope: scope.clone(), paused: *paused, version: *version };
             tell_of_pause(&self.directory, &pause);
-            if pause_home(scope, self.directory.shards) == self.id {
+            if pause_home(scope, self.directory.identity.shards) == self.id {
                 // Who served it before may have died before all shards held it.
-                self.directory.pauses.owe(pause, self.directory.shards, Duration::ZERO);
+                self.directory.pauses.owe(pause, self.directory.identity.shards, Duration::ZERO);
             }
         }
         self.tell_pool_of_attempts(effects);

@@ -168,7 +168,7 @@ impl Actor for ShardActor {
 
 impl Shard {
     pub(super) fn now_ms(&self) -> i64 {
-        self.directory.time.now_ms()
+        self.directory.identity.time.now_ms()
     }
 
     /// A message from outside was taken from the mailbox.

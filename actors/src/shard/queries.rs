@@ -125,7 +125,7 @@ impl Shard {
             active: self.active.len() as u64,
             wheel: self.wheel.len() as u64,
             needs_after: self.needs_after(),
-            snapshot_owed_ms: self.snapshots.owed_ms(self.directory.time.boot_ms()),
+            snapshot_owed_ms: self.snapshots.owed_ms(self.directory.identity.time.boot_ms()),
         }
     }
 }

@@ -115,13 +115,13 @@ impl Shard {
         self.look_after_loans(myself);
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
-        let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.time.boot_ms() - t);
+        let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.identity.time.boot_ms() - t);
         if self.snapshots.bytes_since >= self.snapshots.after_bytes(self.id)
             || age >= limits::SNAPSHOT_AFTER_MS + stagger
         {
             self.snapshot(myself);
         }
-        self.snapshots.look(self.directory.time.boot_ms());
+        self.snapshots.look(self.directory.identity.time.boot_ms());
     }
 
     /// Whether new jobs and triggers are taken: what a restart or a take-over has to replay must not grow without end.
@@ -129,11 +129,11 @@ impl Shard {
         if !self.snapshots.overdue {
             return Ok(());
         }
-        let hours = self.snapshots.owed_ms(self.directory.time.boot_ms()) / 3_600_000;
+        let hours = self.snapshots.owed_ms(self.directory.identity.time.boot_ms()) / 3_600_000;
         let message = format!(
             "shard {} has had no snapshot for {hours} h and takes no new jobs and triggers until one is written: see 'snapshots cannot be \
              written' in the log of node {}, and give its store the room or the access that it lacks",
-            self.id, self.directory.node
+            self.id, self.directory.identity.node
         );
         Err(ApiError::new(ErrorCode::NotReady, message).retry_after(RETRY_OWED_SEC))
     }
@@ -169,7 +169,7 @@ impl Shard {
         let now = self.now_ms();
         self.state.forget_creates(now);
         let mut state = self.state.clone();
-        state.tzdb = self.directory.tzdb.to_owned();
+        state.tzdb = self.directory.identity.tzdb.to_owned();
         let header = Item(0, encode(&state).into());
         let hot = chunks(std::iter::once(header).chain(self.jobs.iter().map(|(id, slot)| {
             let bytes = match &slot.live {
@@ -189,7 +189,7 @@ impl Shard {
         self.snapshots.bytes_since = 0;
         self.snapshots.oldest_ms = None;
         let before = if full { Vec::new() } else { self.snapshots.definitions.clone() };
-        self.snapshots.captured_ms = self.directory.time.boot_ms();
+        self.snapshots.captured_ms = self.directory.identity.time.boot_ms();
         let (shard, epoch, last_hlc) = (self.id, self.epoch, self.state.hlc);
         let store = self.directory.snapshots.clone();
         let old = self.superseded();
@@ -273,7 +273,7 @@ impl Shard {
         } else {
             // Everything counts as changed: the next one is full.
             self.snapshots.changed.extend(self.jobs.keys().copied());
-            self.snapshots.oldest_ms.get_or_insert(self.directory.time.boot_ms());
+            self.snapshots.oldest_ms.get_or_insert(self.directory.identity.time.boot_ms());
         }
         for port in self.snapshots.waiting.drain(..) {
             let _ = port.send(());

@@ -42,15 +42,15 @@ impl Shard {
         paused: bool,
         responder: Responder<u64>,
     ) {
-        let version = self.state.next_pause(&scope, self.directory.time.now_us());
-        let at_ms = Some(self.directory.time.now_ms());
+        let version = self.state.next_pause(&scope, self.directory.identity.time.now_us());
+        let at_ms = Some(self.directory.identity.time.now_ms());
         let event = Event::PauseSet { scope: scope.clone(), paused, version, at_ms };
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         let directory = self.directory.clone();
         self.when_durable(move || {
             let pause = Pause { scope, paused, version };
             tell_of_pause(&directory, &pause);
-            directory.pauses.owe(pause, directory.shards, CALLERS_TURN);
+            directory.pauses.owe(pause, directory.identity.shards, CALLERS_TURN);
             responder.send(Ok(version));
         });
     }
@@ -60,7 +60,7 @@ impl Shard {
         let newer = |pause: &Pause| self.state.pauses.get(&pause.scope).is_none_or(|held| pause.version > held.1);
         let newer: Vec<Pause> = pauses.into_iter().filter(newer).collect();
         if !newer.is_empty() {
-            let at_ms = Some(self.directory.time.now_ms());
+            let at_ms = Some(self.directory.identity.time.now_ms());
             let event = |pause: &Pause| {
                 let Pause { scope, paused, version } = pause.clone();
                 Event::PauseSet { scope, paused, version, at_ms }
@@ -91,7 +91,7 @@ impl Shard {
             version: held.1 + 1,
         });
         if let Some(Pause { scope, paused, version }) = pause.clone() {
-            let at_ms = Some(self.directory.time.now_ms());
+            let at_ms = Some(self.directory.identity.time.now_ms());
             events.push(Event::PauseSet { scope, paused, version, at_ms });
         }
         if !events.is_empty() {

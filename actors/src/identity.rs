@@ -1,0 +1,18 @@
+//! Who a session is: its node, its cluster, its number, how many shards the cluster has, and its time. None of it changes while
+//! the session lives.
+
+use crate::time::NodeTime;
+use campanile_schema::ids::{ClusterId, SessionId};
+use std::sync::Arc;
+
+/// See the module's text. One per session (a restart in place makes a new one).
+pub struct Identity {
+    pub node: Arc<str>,
+    pub cluster_id: ClusterId,
+    pub session: SessionId,
+    /// Of the whole cluster.
+    pub shards: u16,
+    /// Version of the time zones that schedules are computed with.
+    pub tzdb: &'static str,
+    pub time: Arc<NodeTime>,
+}
