@@ -3,8 +3,9 @@
 use crate::{
     call_error::CallError,
     calls::{ShardAnswer, ShardCall},
-    directory::{Directory, Place},
+    directory::Directory,
     messages::ShardMsg,
+    shard_map::ShardPlace,
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -26,13 +27,13 @@ where
 {
     let until = tokio::time::Instant::now() + TAKE_OVER;
     loop {
-        let answer = match directory.place(shard) {
+        let answer = match directory.shards.place(shard) {
             // It may begin to leave before it has answered.
-            Place::Here if directory.membership.is_some() => ask_here(directory, shard, call.clone()).await,
-            Place::Here => return ask_here(directory, shard, call).await.and_then(T::try_from),
-            Place::Elsewhere { owner, peers } => peers.ask(owner, shard, call.clone()).await,
-            Place::TakenOver => Err(CallError::NotServed),
-            Place::Nowhere => return Err(CallError::Unanswered),
+            ShardPlace::Here if !directory.shards.is_alone() => ask_here(directory, shard, call.clone()).await,
+            ShardPlace::Here => return ask_here(directory, shard, call).await.and_then(T::try_from),
+            ShardPlace::Elsewhere { owner, peers } => peers.ask(owner, shard, call.clone()).await,
+            ShardPlace::TakenOver => Err(CallError::NotServed),
+            ShardPlace::Nowhere => return Err(CallError::Unanswered),
         };
         match answer {
             Err(CallError::NotServed) if tokio::time::Instant::now() < until => {
@@ -41,7 +42,7 @@ where
                     return Err(CallError::NotServed);
                 }
             }
-            Err(CallError::NotServed) if !directory.may_act() => return Err(CallError::NoLease),
+            Err(CallError::NotServed) if !directory.shards.may_act() => return Err(CallError::NoLease),
             answer => return answer.map_err(|error| call.told(error)).and_then(T::try_from),
         }
     }
@@ -55,10 +56,10 @@ pub async fn ask_here(directory: &Directory, shard: ShardId, call: ShardCall) ->
         return Err(overloaded().into());
     }
     if counted {
-        directory.mailbox[usize::from(shard.0)].fetch_add(1, Ordering::Relaxed);
+        directory.shards.handed(shard);
     }
     let (port, answer) = oneshot::channel();
-    directory.to_shard(shard, ShardMsg::Call(call, port));
+    directory.shards.send(shard, ShardMsg::Call(call, port));
     directory.ended.or_answer(answer).await.unwrap_or(Err(CallError::Unanswered))
 }
 

@@ -4,7 +4,7 @@
 use crate::{
     calls::Peers,
     cluster_events::ClusterEventLog,
-    directory::{Directory, DirectoryParts, Membership},
+    directory::{Directory, DirectoryParts},
     identity::Identity,
     journal::JournalHandle,
     maintenance,
@@ -16,6 +16,7 @@ use crate::{
     pool::PoolActor,
     projector::{OnFailure, ProjectorHandle},
     session::{self, Session},
+    shard_map::Membership,
     time::{AgreedTime, NodeTime},
 };
 use campanile_core::{clock::Saved, cron::tzdb_version, ownership::Settings};

@@ -1,23 +1,20 @@
 //! Where everybody is: the shards that are served here, the pool, the journal and the projector.
 
 use crate::{
-    calls::Peers,
     changes::Changes,
     disk_pressure::DiskPressure,
     identity::Identity,
     journal::JournalHandle,
     messages::{End, PoolMsg, ShardMsg},
-    owner::{InUse, OwnerHandle, Settling},
+    owner::{InUse, Settling},
     pauses::Pauses,
     projector::ProjectorHandle,
+    shard_map::{Membership, ShardMap},
     shutdown::Shutdown,
     tenants::{TenantGauge, Tenants},
 };
 use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
-use campanile_schema::{
-    ids::{Epoch, SessionId, ShardId},
-    limits,
-};
+use campanile_schema::ids::ShardId;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use ractor::ActorRef;
@@ -25,32 +22,6 @@ use std::sync::{
     Arc, OnceLock,
     atomic::{AtomicBool, AtomicI64, Ordering},
 };
-
-/// A shard that is served here.
-struct Served {
-    actor: ActorRef<ShardMsg>,
-    epoch: Epoch,
-}
-
-/// Where a shard is served.
-pub enum Place {
-    Here,
-    /// On another node, as far as is known.
-    Elsewhere {
-        owner: SessionId,
-        peers: Arc<dyn Peers>,
-    },
-    /// On none that is known.
-    TakenOver,
-    /// This node is alone, and is starting or stopping.
-    Nowhere,
-}
-
-/// What makes a session one of a cluster.
-pub struct Membership {
-    pub owner: OwnerHandle,
-    pub peers: Arc<dyn Peers>,
-}
 
 /// What a directory is made of.
 pub struct DirectoryParts {
@@ -75,12 +46,7 @@ pub struct Directory {
     pub snapshots: Arc<dyn Snapshots>,
     pub secrets: Arc<dyn Secrets>,
     pub in_use: Arc<InUse>,
-    pub membership: Option<Membership>,
-    /// Next wake per shard, ms; the tick looks here before it wakes a shard.
-    pub wakes: Vec<AtomicI64>,
-    /// Commands handed to each shard and not yet taken; bounds its mailbox.
-    pub mailbox: Vec<AtomicI64>,
-    served: Vec<RwLock<Option<Served>>>,
+    pub shards: Arc<ShardMap>,
     pool: OnceLock<ActorRef<PoolMsg>>,
     /// Runs wait for an executor.
     pub starved: AtomicBool,
@@ -111,10 +77,10 @@ pub struct Directory {
 impl Directory {
     pub fn new(parts: DirectoryParts) -> Arc<Self> {
         let DirectoryParts { identity, journal, projector, views, snapshots, .. } = parts;
-        let shards = identity.shards;
+        let shards = Arc::new(ShardMap::new(identity.session, identity.shards, parts.membership));
         // Two starts are never at the same microsecond, so none takes another's log for its own.
         let changes = Changes::new(identity.time.now_us().cast_unsigned());
-        let settling = if parts.membership.is_some() { Settling::begun() } else { Settling::at_rest() };
+        let settling = if shards.is_alone() { Settling::at_rest() } else { Settling::begun() };
         Arc::new(Self {
             identity: Arc::new(identity),
             journal,
@@ -123,10 +89,7 @@ impl Directory {
             snapshots,
             secrets: parts.secrets,
             in_use: parts.in_use,
-            membership: parts.membership,
-            wakes: (0..shards).map(|_| AtomicI64::new(i64::MAX)).collect(),
-            mailbox: (0..shards).map(|_| AtomicI64::new(0)).collect(),
-            served: (0..shards).map(|_| RwLock::new(None)).collect(),
+            shards,
             pool: OnceLock::new(),
             starved: AtomicBool::new(false),
             limited: AtomicBool::new(false),
@@ -149,63 +112,8 @@ impl Directory {
     pub fn expect_shards(&self, count: usize) {
         self.starting.fetch_add(count as i64, Ordering::AcqRel);
     }
-    /// A shard is served here from now on.
-    pub fn serve(&self, shard: ShardId, epoch: Epoch, actor: ActorRef<ShardMsg>) {
-        self.mailbox[usize::from(shard.0)].store(0, Ordering::Relaxed);
-        *self.served[usize::from(shard.0)].write() = Some(Served { actor, epoch });
-    }
-    /// A shard is served at another epoch now; false: it is not here.
-    pub fn raise(&self, shard: ShardId, epoch: Epoch) -> bool {
-        match &mut *self.served[usize::from(shard.0)].write() {
-            Some(served) => {
-                served.epoch = epoch;
-                true
-            }
-            None => false,
-        }
-    }
-    /// A shard is not served here any more; gives its actor.
-    pub fn leave(&self, shard: ShardId) -> Option<ActorRef<ShardMsg>> {
-        self.wakes[usize::from(shard.0)].store(i64::MAX, Ordering::Relaxed);
-        self.pauses.leave(shard);
-        self.served[usize::from(shard.0)].write().take().map(|served| served.actor)
-    }
     pub fn set_pool(&self, pool: ActorRef<PoolMsg>) {
         let _ = self.pool.set(pool);
-    }
-    /// The shards that are served here.
-    pub fn shard_list(&self) -> Vec<ActorRef<ShardMsg>> {
-        self.served.iter().filter_map(|served| served.read().as_ref().map(|served| served.actor.clone())).collect()
-    }
-    /// The shards that are served here, with their epochs.
-    pub fn epochs(&self) -> Vec<(ShardId, Epoch)> {
-        let epoch = |(index, served): (usize, &RwLock<Option<Served>>)| {
-            served.read().as_ref().map(|served| (ShardId(index as u16), served.epoch))
-        };
-        self.served.iter().enumerate().filter_map(epoch).collect()
-    }
-    /// Whether a shard is served here.
-    pub fn serves(&self, shard: ShardId) -> bool {
-        self.served.get(usize::from(shard.0)).is_some_and(|served| served.read().is_some())
-    }
-    /// Whether anything decided here may be acted on: always, on a node that is alone.
-    pub fn may_act(&self) -> bool {
-        self.membership.as_ref().is_none_or(|membership| membership.owner.may_act())
-    }
-    /// Where a shard is served. A node whose lease has ended serves nothing.
-    pub fn place(&self, shard: ShardId) -> Place {
-        let here = self.serves(shard);
-        match &self.membership {
-            None if here => Place::Here,
-            None => Place::Nowhere,
-            Some(membership) if here && membership.owner.may_act() => Place::Here,
-            Some(membership) => match membership.owner.owner_of(shard) {
-                Some(owner) if owner != self.identity.session => {
-                    Place::Elsewhere { owner, peers: membership.peers.clone() }
-                }
-                Some(_) | None => Place::TakenOver,
-            },
-        }
     }
     /// A shard of the start has sent all that it brought with it.
     pub fn shard_is_up(&self) {
@@ -238,15 +146,7 @@ impl Directory {
     /// Tells shards of the attempts that have ended, without waiting for the next tick.
     pub fn tell_ends(&self) {
         for (shard, ends) in self.take_ends() {
-            self.to_shard(shard, ShardMsg::Finish(ends));
-        }
-    }
-    /// Sends to a shard of this node without waiting; a stopping node loses nothing by it, since nothing was promised.
-    pub fn to_shard(&self, shard: ShardId, message: ShardMsg) {
-        if let Some(served) = self.served.get(usize::from(shard.0))
-            && let Some(served) = &*served.read()
-        {
-            let _ = served.actor.cast(message);
+            self.shards.send(shard, ShardMsg::Finish(ends));
         }
     }
     pub fn to_pool(&self, message: PoolMsg) {
@@ -262,15 +162,13 @@ impl Directory {
 
     /// Queues are so full that callers must wait.
     pub fn overloaded(&self, shard: ShardId) -> bool {
-        self.mailbox[usize::from(shard.0)].load(Ordering::Relaxed) > limits::SHARD_MAILBOX as i64
-            || self.journal.is_full()
-            || self.projector.is_full()
+        self.shards.is_full(shard) || self.journal.is_full() || self.projector.is_full()
     }
 
     /// Ends every actor of this session; nothing more is decided.
     pub fn stop_actors(&self) {
         self.ended.tell();
-        for shard in self.shard_list() {
+        for shard in self.shards.actors() {
             shard.stop(None);
         }
         if let Some(pool) = self.pool.get() {

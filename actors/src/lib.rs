@@ -32,6 +32,7 @@ mod quota;
 pub mod scheduler;
 pub mod session;
 mod shard;
+pub mod shard_map;
 pub mod shutdown;
 mod tenants;
 pub mod time;

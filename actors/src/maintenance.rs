@@ -150,7 +150,7 @@ pub(crate) async fn round(
 /// Asks every shard.
 pub async fn facts(directory: &Directory) -> Vec<ShardFacts> {
     let mut asked = Vec::new();
-    for shard in directory.shard_list() {
+    for shard in directory.shards.actors() {
         let (port, answer) = oneshot::channel();
         if shard.cast(ShardMsg::Facts(port)).is_ok() {
             asked.push(answer);

@@ -190,7 +190,7 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
         let left_us = SLOT_US - directory.identity.time.now_us().rem_euclid(SLOT_US);
         tokio::time::sleep(Duration::from_micros(left_us.unsigned_abs())).await;
         ticks += 1;
-        let acts = directory.may_act();
+        let acts = directory.shards.may_act();
         if acted && !acts {
             tracing::warn!("the lease has run out: nothing is decided until the store answers again");
             directory.to_pool(PoolMsg::LeaseLost);
@@ -199,19 +199,18 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
         let fires = directory.identity.time.tick() && acts;
         let now = directory.identity.time.now_ms();
         let mut ends = directory.take_ends();
-        for (index, wake) in directory.wakes.iter().enumerate() {
-            let shard = ShardId(index as u16);
+        for (shard, wake) in directory.shards.wakes() {
             if fires && wake.load(Ordering::Relaxed) <= now && !directory.draining.load(Ordering::Relaxed) {
                 // The shard publishes its next wake when it has looked.
                 wake.store(i64::MAX, Ordering::Relaxed);
-                directory.to_shard(shard, ShardMsg::Tick(ends.remove(&shard).unwrap_or_default()));
+                directory.shards.send(shard, ShardMsg::Tick(ends.remove(&shard).unwrap_or_default()));
             }
-            if index as u64 % HOUSEKEEP_TICKS == ticks % HOUSEKEEP_TICKS {
-                directory.to_shard(shard, ShardMsg::Housekeep);
+            if u64::from(shard.0) % HOUSEKEEP_TICKS == ticks % HOUSEKEEP_TICKS {
+                directory.shards.send(shard, ShardMsg::Housekeep);
             }
         }
         for (shard, ends) in ends {
-            directory.to_shard(shard, ShardMsg::Finish(ends));
+            directory.shards.send(shard, ShardMsg::Finish(ends));
         }
         if ticks.is_multiple_of(QUOTA_TICKS) {
             directory.tick_quotas();
@@ -243,7 +242,7 @@ impl Session {
     /// Gives all shards to other nodes: those that live, as soon as membership tells everybody that this one leaves. Returns when
     /// nothing is owned any more, or after `limit`.
     pub async fn hand_over(&self, limit: Duration) {
-        let Some(membership) = &self.directory.membership else { return };
+        let Some(membership) = self.directory.shards.membership() else { return };
         let until = tokio::time::Instant::now() + limit;
         self.directory.leaving.store(true, Ordering::Relaxed);
         // So that the others have little to read.
@@ -256,7 +255,7 @@ impl Session {
 
     async fn snapshot_all(&self) {
         let mut flushes = Vec::new();
-        for shard in self.directory.shard_list() {
+        for shard in self.directory.shards.actors() {
             let (port, done) = oneshot::channel();
             if shard.cast(ShardMsg::Flush(port)).is_ok() {
                 flushes.push(done);
@@ -290,7 +289,7 @@ impl Session {
         for task in &self.tasks {
             task.abort();
         }
-        if let Some(membership) = &self.directory.membership {
+        if let Some(membership) = self.directory.shards.membership() {
             membership.owner.stop();
         }
         self.directory.stop_actors();

@@ -257,15 +257,15 @@ impl World {
         let fires = directory.identity.time.tick();
         for shard in (0..SHARDS).map(ShardId) {
             if fires {
-                directory.to_shard(shard, ShardMsg::Tick(Vec::new()));
+                directory.shards.send(shard, ShardMsg::Tick(Vec::new()));
             }
             if self.random.one_in(8) {
-                directory.to_shard(shard, ShardMsg::Housekeep);
+                directory.shards.send(shard, ShardMsg::Housekeep);
             }
             if self.random.one_in(8) {
                 self.tally.snapshots += 1;
                 let (port, _) = oneshot::channel();
-                directory.to_shard(shard, ShardMsg::Flush(port));
+                directory.shards.send(shard, ShardMsg::Flush(port));
             }
         }
         directory.to_pool(PoolMsg::QuotaTick);

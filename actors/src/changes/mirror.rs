@@ -41,7 +41,7 @@ pub fn since(directory: &Directory, place: Option<LogPlace>) -> Copied {
 
 /// Copies from now on, as long as it is wanted; waits until every other node was asked once.
 pub(super) async fn begin(directory: &Arc<Directory>) {
-    if directory.membership.is_none() {
+    if directory.shards.is_alone() {
         return;
     }
     let changes = &directory.changes;
@@ -69,7 +69,7 @@ async fn keep(weak: Weak<Directory>) {
     let mut copiers: HashMap<SessionId, tokio::task::JoinHandle<()>> = HashMap::new();
     let mut first = true;
     while let Some(directory) = wanted(&weak) {
-        let Some(membership) = &directory.membership else { break };
+        let Some(membership) = directory.shards.membership() else { break };
         let others = membership.peers.others().into_iter().filter(|session| *session != directory.identity.session);
         let others: HashSet<SessionId> = others.collect();
         let known = copiers.len();
@@ -124,7 +124,7 @@ async fn copy_from(weak: Weak<Directory>, session: SessionId, asked: tokio::sync
     let mut place = None;
     let mut first = Some(asked);
     while let Some(directory) = living(&weak) {
-        let Some(membership) = &directory.membership else { return };
+        let Some(membership) = directory.shards.membership() else { return };
         let peers = membership.peers.clone();
         let answer = peers.changes(session, place).await;
         drop(first.take());

@@ -146,7 +146,7 @@ impl Keeper {
                 self.forget(shard);
                 tracing::info!(%shard, to = successor.0, "shard handed over");
                 self.note(ClusterEventKind::ShardHandedOver, shard, Some(format!("to session {}", successor.0)));
-                if let Some(membership) = &self.directory.membership {
+                if let Some(membership) = self.directory.shards.membership() {
                     membership.peers.tell_released(shard, successor);
                 }
             }
@@ -176,7 +176,7 @@ impl Keeper {
 
     fn loaded(&mut self, Loaded { wanted, found }: Loaded) {
         // It was lost meanwhile, or loaded twice.
-        if !self.owner.holds(wanted.shard, wanted.epoch) || self.directory.serves(wanted.shard) {
+        if !self.owner.holds(wanted.shard, wanted.epoch) || self.directory.shards.serves(wanted.shard) {
             return;
         }
         match found {
@@ -196,8 +196,8 @@ impl Keeper {
     }
 
     async fn serve(&mut self, shard: ShardId, epoch: Epoch) {
-        if self.directory.raise(shard, epoch) {
-            return self.directory.to_shard(shard, ShardMsg::Serve(epoch));
+        if self.directory.shards.raise(shard, epoch) {
+            return self.directory.shards.send(shard, ShardMsg::Serve(epoch));
         }
         let Some(found) = self.found.remove(&shard).filter(|found| found.epoch == epoch) else {
             tracing::error!(%shard, "a shard is to be served that was not loaded");
@@ -232,7 +232,7 @@ impl Keeper {
                 return;
             }
             let (port, stopped) = oneshot::channel();
-            directory.to_shard(shard, ShardMsg::Stop(port));
+            directory.shards.send(shard, ShardMsg::Stop(port));
             // Its actor ended: the session has, or the shard was lost.
             if stopped.await.is_ok() {
                 owner.stopped(shard);
@@ -244,7 +244,8 @@ impl Keeper {
         self.wanted.retain(|wanted| wanted.shard != shard);
         self.found.remove(&shard);
         self.owner.lends_to(shard, BTreeSet::new());
-        if let Some(actor) = self.directory.leave(shard) {
+        self.directory.pauses.leave(shard);
+        if let Some(actor) = self.directory.shards.leave(shard) {
             actor.stop(None);
         }
     }
@@ -259,7 +260,7 @@ impl Keeper {
             let hints = planner.hints(me, shards, &members, rows, over, leaving);
             ahead.look(me, &members, rows, &hints.wanted);
             if let Some(own) = own.filter(|_| !rows.is_empty()) {
-                directory.settling.learn(own.standing, planner.given(own.node), |shard| directory.serves(shard));
+                directory.settling.learn(own.standing, planner.given(own.node), |shard| directory.shards.serves(shard));
             }
             hints
         });

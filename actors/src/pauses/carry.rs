@@ -15,7 +15,7 @@ pub(crate) async fn run(directory: Arc<Directory>) {
         if directory.ended.comes_within(ROUND).await {
             return;
         }
-        if !directory.may_act() {
+        if !directory.shards.may_act() {
             continue;
         }
         let due = directory.pauses.due(Instant::now());

@@ -29,7 +29,7 @@ pub(super) struct Borrowing {
 impl PoolState {
     /// Tells home shards what they should know.
     pub(super) fn report(&mut self, directory: &Arc<Directory>, myself: &ActorRef<PoolMsg>) {
-        if directory.membership.is_none() || !directory.may_act() {
+        if directory.shards.is_alone() || !directory.shards.may_act() {
             return;
         }
         let now = directory.identity.time.boot_ms();

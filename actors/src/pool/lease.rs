@@ -79,7 +79,7 @@ impl PoolState {
         {
             let held: Vec<Held> = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
             for (shard, held) in by_shard(held, directory.identity.shards) {
-                directory.to_shard(shard, ShardMsg::Heard(held, by.clone(), None));
+                directory.shards.send(shard, ShardMsg::Heard(held, by.clone(), None));
             }
         }
     }
@@ -125,7 +125,7 @@ impl PoolState {
         let Some(session) = self.sessions.remove(&id) else { return };
         let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
         for (shard, held) in by_shard(held, directory.identity.shards) {
-            directory.to_shard(shard, ShardMsg::Lost(held));
+            directory.shards.send(shard, ShardMsg::Lost(held));
         }
     }
 
@@ -158,7 +158,7 @@ impl PoolState {
             let mut stop = Vec::new();
             for (shard, held) in groups {
                 let (sender, receiver) = oneshot::channel();
-                directory.to_shard(shard, ShardMsg::Heard(held, by.clone(), Some(sender)));
+                directory.shards.send(shard, ShardMsg::Heard(held, by.clone(), Some(sender)));
                 stop.extend(receiver.await.unwrap_or_default());
             }
             // The end of what is not its own any more is nobody's news: the places are given back now.
@@ -180,7 +180,7 @@ impl PoolState {
                 session.suspected = true;
                 let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
                 for (shard, held) in by_shard(held, directory.identity.shards) {
-                    directory.to_shard(shard, ShardMsg::Suspect(held));
+                    directory.shards.send(shard, ShardMsg::Suspect(held));
                 }
             }
         }
@@ -191,7 +191,7 @@ impl PoolState {
         self.lacking = later;
         let due: Vec<(i64, Held)> = due;
         for (shard, held) in by_shard(due.into_iter().map(|(_, h)| h), directory.identity.shards) {
-            directory.to_shard(shard, ShardMsg::Lost(held));
+            directory.shards.send(shard, ShardMsg::Lost(held));
         }
     }
 }

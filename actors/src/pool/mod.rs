@@ -83,7 +83,7 @@ impl Actor for PoolActor {
         directory: Weak<Directory>,
     ) -> Result<PoolState, ActorProcessingErr> {
         let Some(known) = directory.upgrade() else { return Err("the session is over".into()) };
-        let borrower = known.membership.as_ref().map(|_| Borrower::new(known.identity.session, known.identity.shards));
+        let borrower = known.shards.membership().map(|_| Borrower::new(known.identity.session, known.identity.shards));
         let (started_ms, quotas) = (known.identity.time.boot_ms(), Quotas::new(known.tenants.clone(), borrower));
         Ok(PoolState {
             directory,
@@ -154,7 +154,7 @@ impl Actor for PoolActor {
                 state.quotas.shard_served(shard, epoch);
                 state.settle_soon(&myself);
                 // A node that is alone took nothing over, so who registers after this announces with all that is known.
-                if directory.membership.is_some() || state.registered_before(shard, directory.identity.shards) {
+                if !directory.shards.is_alone() || state.registered_before(shard, directory.identity.shards) {
                     state.taken_over.push((directory.identity.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
                 }
             }
@@ -413,7 +413,7 @@ impl PoolState {
         directory.limited.store(self.quotas.lacks_ends(), Ordering::Relaxed);
         directory.starved.store(self.queues.values().any(|queue| !queue.is_empty()), Ordering::Relaxed);
         for (shard, binds) in binds {
-            directory.to_shard(shard, ShardMsg::Start(binds));
+            directory.shards.send(shard, ShardMsg::Start(binds));
         }
     }
 
@@ -468,7 +468,7 @@ impl PoolState {
             shards.entry(held.run.shard(directory.identity.shards)).or_default().push(held);
         }
         for (shard, held) in shards {
-            directory.to_shard(shard, ShardMsg::NotStarted(held, why));
+            directory.shards.send(shard, ShardMsg::NotStarted(held, why));
         }
     }
 }

@@ -22,7 +22,7 @@ impl PoolState {
     pub(super) fn look_after(&mut self, directory: &Arc<Directory>) {
         let now = directory.identity.time.boot_ms();
         self.note_absence(now);
-        if directory.may_act() {
+        if directory.shards.may_act() {
             self.check_leases(directory);
             self.tell_epochs(directory);
             self.end_hints();

@@ -53,7 +53,7 @@ impl Scheduler {
         outbox: mpsc::Sender<ToExecutor>,
     ) -> Answer<Registered> {
         let directory = self.directory()?;
-        if !directory.may_act() {
+        if !directory.shards.may_act() {
             let error = "this node has no lease at the moment; register with another one, and here again later";
             return Err(ApiError::new(ErrorCode::NotReady, error).retry_after(1.0));
         }
@@ -69,7 +69,7 @@ impl Scheduler {
         let (done, registered) = oneshot::channel();
         directory.to_pool(PoolMsg::Register(Box::new(register), by, outbox, done));
         directory.ended.or_answer(registered).await.ok_or(CallError::Unanswered)??;
-        Ok(Registered { cluster_id: directory.identity.cluster_id.0, epochs: directory.epochs() })
+        Ok(Registered { cluster_id: directory.identity.cluster_id.0, epochs: directory.shards.epochs() })
     }
 
     pub fn executor_credit(&self, session: ExecutorSession, credit: Credit) {
@@ -109,7 +109,7 @@ impl Scheduler {
             return Err(invalid(format!("at most {} finishes in one message", limits::EXECUTOR_BATCH)));
         }
         let count = finish.items.len();
-        let Some(directory) = self.directory().ok().filter(|directory| directory.may_act()) else {
+        let Some(directory) = self.directory().ok().filter(|directory| directory.shards.may_act()) else {
             return Ok(Finished { outcomes: vec![FinishOutcome::Again; count] });
         };
         if let Some(credit) = finish.credit {
@@ -125,7 +125,7 @@ impl Scheduler {
         for (index, ended) in finish.items.into_iter().enumerate() {
             let shard = ended.run.shard(directory.identity.shards);
             let end = End { ended, by: Some(by.clone()), batch: batch.clone(), index };
-            if directory.membership.is_some() && !directory.serves(shard) {
+            if !directory.shards.is_alone() && !directory.shards.serves(shard) {
                 elsewhere.entry(shard).or_default().push(end);
             } else {
                 here.push((shard, end));

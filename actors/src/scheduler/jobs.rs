@@ -195,7 +195,7 @@ async fn create_many(
 ) -> Vec<(usize, Answer<Created>)> {
     let mut made = Vec::with_capacity(specs.len());
     // On a node alone nothing travels.
-    let chunks = if directory.membership.is_some() { chunks(specs) } else { vec![specs] };
+    let chunks = if !directory.shards.is_alone() { chunks(specs) } else { vec![specs] };
     for chunk in chunks {
         let places: Vec<usize> = chunk.iter().map(|(index, _)| *index).collect();
         match ask::<Vec<(usize, Answer<Created>)>>(&directory, shard, ShardCall::CreateMany(chunk)).await {

@@ -19,7 +19,8 @@ use crate::{
     call_error::CallError,
     calls::{ShardAnswer, ShardCall},
     changes::{Copied, LogPlace, mirror},
-    directory::{Directory, Place},
+    directory::Directory,
+    shard_map::ShardPlace,
 };
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
@@ -65,12 +66,12 @@ impl Scheduler {
                 if directory.journal.has_failed() {
                     reasons.push("the journal cannot be written; the node reopens its store".to_owned());
                 }
-                if !directory.may_act() {
+                if !directory.shards.may_act() {
                     reasons.push(
                         "the cluster's store does not answer: without a lease the node decides nothing".to_owned(),
                     );
                 }
-                reasons.extend(directory.settling.reason(|shard| directory.serves(shard)));
+                reasons.extend(directory.settling.reason(|shard| directory.shards.serves(shard)));
                 if let Some(why) = &*directory.refused.read() {
                     reasons.push(format!("the cluster does not take this node: {why}"));
                 }
@@ -101,9 +102,9 @@ impl Scheduler {
     /// What another node asks of a shard that it takes for ours. If it is not, nothing is done: the asker looks again.
     pub async fn answer_peer(&self, shard: ShardId, call: ShardCall) -> Result<ShardAnswer, CallError> {
         let Ok(directory) = self.directory() else { return Err(CallError::NotServed) };
-        match directory.place(shard) {
-            Place::Here => ask_here(&directory, shard, call).await,
-            Place::Elsewhere { .. } | Place::TakenOver | Place::Nowhere => Err(CallError::NotServed),
+        match directory.shards.place(shard) {
+            ShardPlace::Here => ask_here(&directory, shard, call).await,
+            ShardPlace::Elsewhere { .. } | ShardPlace::TakenOver | ShardPlace::Nowhere => Err(CallError::NotServed),
         }
     }
 
@@ -115,7 +116,7 @@ impl Scheduler {
     /// Another node has released a shard to this session.
     pub fn released_to(&self, session: SessionId, shard: ShardId) {
         if let Ok(directory) = self.directory()
-            && let Some(membership) = directory.membership.as_ref().filter(|_| directory.identity.session == session)
+            && let Some(membership) = directory.shards.membership().filter(|_| directory.identity.session == session)
         {
             membership.owner.told(shard);
         }

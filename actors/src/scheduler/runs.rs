@@ -8,8 +8,8 @@ use super::{
 use crate::{
     ask::ask,
     calls::{FinalAction, ShardCall},
-    directory::Place,
     messages::ShardMsg,
+    shard_map::ShardPlace,
 };
 use campanile_core::job::{Command, Reply};
 use campanile_schema::{
@@ -129,9 +129,9 @@ impl Scheduler {
         let directory = self.directory()?;
         let shard = run.shard(directory.identity.shards);
         let until = tokio::time::Instant::now() + Duration::from_millis(timeout_ms);
-        if let Place::Here = directory.place(shard) {
+        if let ShardPlace::Here = directory.shards.place(shard) {
             let (port, ended) = oneshot::channel();
-            directory.to_shard(shard, ShardMsg::Watch(run, port));
+            directory.shards.send(shard, ShardMsg::Watch(run, port));
             // Too late is no error: the caller sees the state.
             let _ = tokio::time::timeout_at(until, directory.ended.or_answer(ended)).await;
             return self.run(run).await;

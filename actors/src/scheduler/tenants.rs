@@ -82,7 +82,7 @@ impl Scheduler {
     pub async fn tenants(&self) -> Answer<Vec<TenantView>> {
         let directory = self.directory()?;
         let mut names: BTreeSet<String> = directory.tenants.names().into_iter().collect();
-        if directory.membership.is_some() {
+        if !directory.shards.is_alone() {
             // Some may be known on other nodes only.
             let shards = (0..directory.identity.shards).map(ShardId);
             names.extend(ask_all::<Vec<String>>(&directory, shards, &ShardCall::Tenants).await?.into_iter().flatten());
@@ -206,11 +206,11 @@ impl Scheduler {
     /// The cluster's shards as this node read them last. Refused without a session, and on a node that is alone.
     pub fn rows(&self) -> Answer<Rows> {
         let directory = self.directory()?;
-        let Some(membership) = &directory.membership else {
+        let Some(membership) = directory.shards.membership() else {
             return Err(ApiError::new(ErrorCode::IllegalState, "this node is alone: there is no cluster"));
         };
         let (rows, over) = membership.owner.look_at_rows(|rows, over| (rows.to_vec(), over.to_vec()));
-        let served = directory.epochs().into_iter().map(|(shard, _)| shard).collect();
+        let served = directory.shards.epochs().into_iter().map(|(shard, _)| shard).collect();
         Ok(Rows { rows, over, served, leaving: membership.owner.leaving(), shards: directory.identity.shards })
     }
 
@@ -240,7 +240,7 @@ impl Scheduler {
 
 /// Whether any node of a cluster has jobs or runs of a tenant, by its counters: no shard looks through its jobs for it.
 async fn is_used(directory: &Arc<Directory>, tenant: &str) -> Answer<bool> {
-    if directory.membership.is_none() {
+    if directory.shards.is_alone() {
         return Ok(false);
     }
     let all = (0..directory.identity.shards).map(ShardId);

@@ -280,7 +280,7 @@ impl Shard {
 
     /// The view shows everything up to `seq`: what was kept for readers and for dedup may go.
     pub(super) fn projected(&mut self, seq: u64) {
-        if let Some(membership) = &self.directory.membership {
+        if let Some(membership) = self.directory.shards.membership() {
             membership.owner.projected(self.id, seq);
         }
         while self.unprojected.front().is_some_and(|(s, _)| *s <= seq) {

@@ -68,7 +68,7 @@ impl Shard {
     pub(super) fn look_after_loans(&mut self, myself: &ActorRef<ShardMsg>) {
         self.heard.forget(self.directory.identity.time.boot_ms());
         let directory = self.directory.clone();
-        let Some(membership) = directory.membership.as_ref().filter(|_| !self.stopping) else { return };
+        let Some(membership) = directory.shards.membership().filter(|_| !self.stopping) else { return };
         let borrowers = self.state.loans.values().flat_map(|loans| loans.sessions()).collect();
         membership.owner.lends_to(self.id, borrowers);
         if self.state.loans.is_empty() {
@@ -124,7 +124,7 @@ fn remind(directory: &Arc<Directory>, shard: ShardId, limits: TenantRecord) {
 
 /// Tells all sessions of the cluster that a tenant's limits have changed.
 pub(super) fn remind_all(directory: &Arc<Directory>, limits: &TenantRecord) {
-    let Some(membership) = &directory.membership else { return };
+    let Some(membership) = directory.shards.membership() else { return };
     let owners: BTreeMap<SessionId, ShardId> = (0..directory.identity.shards)
         .filter_map(|shard| Some((membership.owner.owner_of(ShardId(shard))?, ShardId(shard))))
         .collect();

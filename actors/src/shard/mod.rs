@@ -36,10 +36,7 @@ use campanile_schema::{
 use hashbrown::{HashMap, HashSet};
 use load::Loaded;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use std::{
-    collections::VecDeque,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::oneshot;
 
 /// A job in its shard: bytes, and its actor while it is active. The bytes are of when it became active then.
@@ -114,7 +111,7 @@ impl Actor for ShardActor {
 
     async fn pre_start(&self, myself: ActorRef<ShardMsg>, start: ShardStart) -> Result<Shard, ActorProcessingErr> {
         // Before it says anything: what the pool answers at once, with an executor for a run that waits, must find it.
-        start.directory.serve(start.loaded.id, start.epoch, myself);
+        start.directory.shards.serve(start.loaded.id, start.epoch, myself);
         Ok(Shard::start(start.directory, start.epoch, start.loaded))
     }
 
@@ -173,7 +170,7 @@ impl Shard {
 
     /// A message from outside was taken from the mailbox.
     fn taken(&self) {
-        self.directory.mailbox[usize::from(self.id.0)].fetch_sub(1, Ordering::Relaxed);
+        self.directory.shards.taken(self.id);
     }
 
     /// Tells the node's tick when to come.
@@ -185,7 +182,7 @@ impl Shard {
         if !self.postponed.is_empty() {
             at = at.min(self.now_ms() + limits::WHEEL_SLOT_MS);
         }
-        self.directory.wakes[usize::from(self.id.0)].store(at, Ordering::Relaxed);
+        self.directory.shards.set_wake(self.id, at);
     }
 
     /// The job as of its last decision.

@@ -10,7 +10,7 @@ impl Shard {
     /// Nothing new is decided; answered when all that was is durable.
     pub(super) fn stop(&mut self, port: oneshot::Sender<()>) {
         self.stopping = true;
-        self.directory.wakes[usize::from(self.id.0)].store(i64::MAX, Ordering::Relaxed);
+        self.directory.shards.set_wake(self.id, i64::MAX);
         self.when_durable(move || {
             let _ = port.send(());
         });

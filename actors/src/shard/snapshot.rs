@@ -239,7 +239,7 @@ impl Shard {
 
     /// In a cluster: the published snapshot, if older ones may lie about.
     fn superseded(&mut self) -> Option<u64> {
-        let published = self.directory.membership.as_ref()?.owner.published(self.id)?;
+        let published = self.directory.shards.membership()?.owner.published(self.id)?;
         if self.snapshots.forgotten == published {
             return None;
         }
@@ -260,7 +260,7 @@ impl Shard {
         self.snapshots.number = number;
         if ok {
             metrics::counter!("campanile_snapshots_total").increment(1);
-            if let Some(membership) = &self.directory.membership {
+            if let Some(membership) = self.directory.shards.membership() {
                 // It counts when the shard's row names it.
                 membership.owner.snapshot_written(self.id, number, seq);
             }
