@@ -106,7 +106,7 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     });
     metrics::gauge!("retry_queue_depth").set(0.0);
     let (pool, _) = Actor::spawn(None, PoolActor, Arc::downgrade(&directory)).await.map_err(session::spawned)?;
-    directory.set_pool(pool);
+    directory.pool.set(pool);
     let keeper = Keeper::new(KeeperParts {
         directory: directory.clone(),
         owner,

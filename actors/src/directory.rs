@@ -5,9 +5,10 @@ use crate::{
     disk_pressure::DiskPressure,
     identity::Identity,
     journal::JournalHandle,
-    messages::{End, PoolMsg, ShardMsg},
+    messages::{End, ShardMsg},
     owner::{InUse, Settling},
     pauses::Pauses,
+    pool_handle::PoolHandle,
     projector::ProjectorHandle,
     shard_map::{Membership, ShardMap},
     shutdown::Shutdown,
@@ -17,10 +18,9 @@ use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
 use campanile_schema::ids::ShardId;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
-use ractor::ActorRef;
 use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, AtomicI64, Ordering},
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 /// What a directory is made of.
@@ -47,7 +47,7 @@ pub struct Directory {
     pub secrets: Arc<dyn Secrets>,
     pub in_use: Arc<InUse>,
     pub shards: Arc<ShardMap>,
-    pool: OnceLock<ActorRef<PoolMsg>>,
+    pub pool: Arc<PoolHandle>,
     /// Runs wait for an executor.
     pub starved: AtomicBool,
     /// Runs wait for permits that come back when others end.
@@ -70,8 +70,6 @@ pub struct Directory {
     pub snapshot_failures: LogOnce,
     /// What the node's disk was short of at the last look.
     pub short_of: RwLock<Vec<DiskPressure>>,
-    /// Shards of the start that have not yet told quotas and pool all that they bring with them.
-    starting: AtomicI64,
 }
 
 impl Directory {
@@ -90,7 +88,7 @@ impl Directory {
             secrets: parts.secrets,
             in_use: parts.in_use,
             shards,
-            pool: OnceLock::new(),
+            pool: Arc::default(),
             starved: AtomicBool::new(false),
             limited: AtomicBool::new(false),
             ends: Mutex::default(),
@@ -104,29 +102,9 @@ impl Directory {
             ended: Shutdown::default(),
             snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
             short_of: RwLock::default(),
-            starting: AtomicI64::new(0),
         })
     }
 
-    /// So many shards are about to be served: until all of them are up, no permit is lent.
-    pub fn expect_shards(&self, count: usize) {
-        self.starting.fetch_add(count as i64, Ordering::AcqRel);
-    }
-    pub fn set_pool(&self, pool: ActorRef<PoolMsg>) {
-        let _ = self.pool.set(pool);
-    }
-    /// A shard of the start has sent all that it brought with it.
-    pub fn shard_is_up(&self) {
-        self.starting.fetch_sub(1, Ordering::AcqRel);
-        // Behind the last of all that, permits may be lent.
-        self.tick_quotas();
-    }
-    /// Lets quotas grant what may go now; not before they know all limits, pauses and permits in use.
-    pub fn tick_quotas(&self) {
-        if self.starting.load(Ordering::Acquire) <= 0 {
-            self.to_pool(PoolMsg::QuotaTick);
-        }
-    }
     /// Attempts have ended. They go to their shards with the next tick, which saves most shards a turn and a frame; at once while runs wait for
     /// what they give back.
     pub fn end(&self, ends: Vec<(ShardId, End)>) {
@@ -149,12 +127,6 @@ impl Directory {
             self.shards.send(shard, ShardMsg::Finish(ends));
         }
     }
-    pub fn to_pool(&self, message: PoolMsg) {
-        if let Some(pool) = self.pool.get() {
-            let _ = pool.cast(message);
-        }
-    }
-
     /// See [`Tenants::gauge`].
     pub fn gauge(&self, tenant: &str) -> Arc<TenantGauge> {
         self.tenants.gauge(tenant)
@@ -171,8 +143,6 @@ impl Directory {
         for shard in self.shards.actors() {
             shard.stop(None);
         }
-        if let Some(pool) = self.pool.get() {
-            pool.stop(None);
-        }
+        self.pool.stop();
     }
 }

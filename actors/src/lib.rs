@@ -27,6 +27,7 @@ pub mod messages;
 pub mod owner;
 pub mod pauses;
 mod pool;
+pub mod pool_handle;
 pub mod projector;
 mod quota;
 pub mod scheduler;

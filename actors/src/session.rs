@@ -114,9 +114,9 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     // The shards add what they bring.
     metrics::gauge!("retry_queue_depth").set(0.0);
     let (pool, _) = Actor::spawn(None, PoolActor, Arc::downgrade(&directory)).await.map_err(spawned)?;
-    directory.set_pool(pool);
+    directory.pool.set(pool);
     let epoch = Epoch(parts.opened.session.0);
-    directory.expect_shards(loaded.len());
+    directory.pool.expect_shards(loaded.len());
     for loaded in loaded {
         let start = ShardStart { directory: directory.clone(), epoch, loaded };
         Actor::spawn(None, ShardActor, start).await.map_err(spawned)?;
@@ -193,7 +193,7 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
         let acts = directory.shards.may_act();
         if acted && !acts {
             tracing::warn!("the lease has run out: nothing is decided until the store answers again");
-            directory.to_pool(PoolMsg::LeaseLost);
+            directory.pool.send(PoolMsg::LeaseLost);
         }
         acted = acts;
         let fires = directory.identity.time.tick() && acts;
@@ -213,10 +213,10 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
             directory.shards.send(shard, ShardMsg::Finish(ends));
         }
         if ticks.is_multiple_of(QUOTA_TICKS) {
-            directory.tick_quotas();
+            directory.pool.tick_quotas();
         }
         if ticks.is_multiple_of(POOL_TICKS) {
-            directory.to_pool(PoolMsg::Tick);
+            directory.pool.send(PoolMsg::Tick);
         }
     }
 }

@@ -268,8 +268,8 @@ impl World {
                 directory.shards.send(shard, ShardMsg::Flush(port));
             }
         }
-        directory.to_pool(PoolMsg::QuotaTick);
-        directory.to_pool(PoolMsg::Tick);
+        directory.pool.send(PoolMsg::QuotaTick);
+        directory.pool.send(PoolMsg::Tick);
         if self.random.one_in(3) {
             self.tally.trims += 1;
             tokio::spawn(session.maintain());

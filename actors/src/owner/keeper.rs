@@ -205,7 +205,7 @@ impl Keeper {
         };
         let (frames, directory) = (found.shard.replayed(), self.directory.clone());
         let start = ShardStart { directory: directory.clone(), epoch, loaded: found.shard };
-        self.directory.expect_shards(1);
+        self.directory.pool.expect_shards(1);
         match Actor::spawn(None, ShardActor, start).await {
             Ok(_) => {
                 self.losses.recovered();
@@ -216,7 +216,7 @@ impl Keeper {
                 self.note(ClusterEventKind::ShardServed, shard, Some(detail));
             }
             Err(error) => {
-                self.directory.shard_is_up();
+                self.directory.pool.shard_is_up();
                 tracing::error!(%shard, %error, "a shard's actor did not start; the session ends");
                 self.over();
             }
@@ -227,7 +227,7 @@ impl Keeper {
         let (owner, directory) = (self.owner.clone(), self.directory.clone());
         tokio::spawn(async move {
             let (port, settled) = oneshot::channel();
-            directory.to_pool(PoolMsg::Settled(shard, port));
+            directory.pool.send(PoolMsg::Settled(shard, port));
             if settled.await.is_err() {
                 return;
             }

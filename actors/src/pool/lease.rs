@@ -162,7 +162,7 @@ impl PoolState {
                 stop.extend(receiver.await.unwrap_or_default());
             }
             // The end of what is not its own any more is nobody's news: the places are given back now.
-            directory.to_pool(PoolMsg::NotHeld(id, stop.clone()));
+            directory.pool.send(PoolMsg::NotHeld(id, stop.clone()));
             let _ = port.send(stop);
         });
     }

@@ -67,7 +67,7 @@ impl Scheduler {
             campanile_core::spec::check_tenant("pools", pool)?;
         }
         let (done, registered) = oneshot::channel();
-        directory.to_pool(PoolMsg::Register(Box::new(register), by, outbox, done));
+        directory.pool.send(PoolMsg::Register(Box::new(register), by, outbox, done));
         directory.ended.or_answer(registered).await.ok_or(CallError::Unanswered)??;
         Ok(Registered { cluster_id: directory.identity.cluster_id.0, epochs: directory.shards.epochs() })
     }
@@ -88,7 +88,7 @@ impl Scheduler {
     fn tell_pool(&self, message: PoolMsg) {
         // Without a session nobody listens; the executor registers again when there is one.
         if let Ok(directory) = self.directory() {
-            directory.to_pool(message);
+            directory.pool.send(message);
         }
     }
 
@@ -98,7 +98,7 @@ impl Scheduler {
         // What it ended before it does not hold any more.
         directory.tell_ends();
         let (port, answer) = oneshot::channel();
-        directory.to_pool(PoolMsg::Announce(session, held, port));
+        directory.pool.send(PoolMsg::Announce(session, held, port));
         let stop = directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
         Ok(Announced { stop })
     }
@@ -113,7 +113,7 @@ impl Scheduler {
             return Ok(Finished { outcomes: vec![FinishOutcome::Again; count] });
         };
         if let Some(credit) = finish.credit {
-            directory.to_pool(PoolMsg::Credit(by.session, credit));
+            directory.pool.send(PoolMsg::Credit(by.session, credit));
         }
         if count == 0 {
             return Ok(Finished { outcomes: Vec::new() });

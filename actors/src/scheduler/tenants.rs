@@ -134,7 +134,7 @@ impl Scheduler {
         let delete = ShardCall::DeleteTenant(tenant.to_owned());
         ask_all::<()>(&directory, all().filter(|shard| *shard != home), &delete).await?;
         ask::<()>(&directory, home, delete).await?;
-        directory.tick_quotas();
+        directory.pool.tick_quotas();
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl Scheduler {
             None => PauseScope::System,
         };
         let spread = change_pause(&directory, scope, paused).await?;
-        directory.tick_quotas();
+        directory.pool.tick_quotas();
         Ok(spread)
     }
 
@@ -180,7 +180,7 @@ impl Scheduler {
     pub async fn executors(&self) -> Answer<Vec<ExecutorView>> {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
-        directory.to_pool(PoolMsg::Executors(port));
+        directory.pool.send(PoolMsg::Executors(port));
         let mut views = directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
         views.sort_by(|a, b| (&a.executor_id, a.session).cmp(&(&b.executor_id, b.session)));
         Ok(views)
@@ -190,7 +190,7 @@ impl Scheduler {
     pub async fn pools(&self) -> Answer<Vec<PoolView>> {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
-        directory.to_pool(PoolMsg::Pools(port));
+        directory.pool.send(PoolMsg::Pools(port));
         Ok(directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?)
     }
 

@@ -250,7 +250,7 @@ impl Shard {
         let error = error.into();
         if let ReplyTo::Pool { run, session } = reply {
             let paused = error.code() == ErrorCode::JobPaused;
-            self.directory.to_pool(PoolMsg::Unbind { run, session, paused });
+            self.directory.pool.send(PoolMsg::Unbind { run, session, paused });
             return;
         }
         self.when_durable(move || reply.answer(Err(error)));
@@ -315,7 +315,7 @@ impl Shard {
 /// Lets effects go. In their order: a permit that ended comes back before the next one is asked for.
 pub(super) fn release_effects(directory: &Directory, effects: Vec<Effect>) {
     if !effects.is_empty() {
-        directory.to_pool(PoolMsg::Effects(effects));
+        directory.pool.send(PoolMsg::Effects(effects));
     }
 }
 

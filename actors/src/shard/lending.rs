@@ -103,7 +103,7 @@ impl Shard {
 
     /// From a tenant's home shard.
     pub(super) fn reminded(&self, limits: TenantRecord, responder: Responder<()>) {
-        self.directory.to_pool(PoolMsg::SetQuota(limits));
+        self.directory.pool.send(PoolMsg::SetQuota(limits));
         responder.send(Ok(()));
     }
 

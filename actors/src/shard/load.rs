@@ -274,7 +274,7 @@ impl Shard {
         for tenant in self.state.tenants.values() {
             // Known at once, and not when the pool has heard of it.
             self.directory.gauge(&tenant.tenant).set_limits(tenant);
-            self.directory.to_pool(PoolMsg::SetQuota(tenant.clone()));
+            self.directory.pool.send(PoolMsg::SetQuota(tenant.clone()));
         }
         for (scope, (paused, version)) in &self.state.pauses {
             let pause = Pause { scope: scope.clone(), paused: *paused, version: *version };
@@ -285,7 +285,7 @@ impl Shard {
             }
         }
         self.tell_pool_of_attempts(effects);
-        self.directory.shard_is_up();
+        self.directory.pool.shard_is_up();
         self.publish_wake();
     }
 
@@ -293,7 +293,7 @@ impl Shard {
         let (directory, served) = (self.directory.clone(), PoolMsg::ShardServed(self.id, self.epoch));
         let tell = move || {
             release_effects(&directory, effects);
-            directory.to_pool(served);
+            directory.pool.send(served);
         };
         #[cfg(feature = "faults")]
         if let Some(late) = campanile_ports::faults::late_attempts() {
@@ -327,7 +327,7 @@ pub(super) fn tell_of_pause(directory: &Directory, pause: &Pause) {
     match scope {
         PauseScope::Tenant(tenant) => {
             directory.gauge(tenant).paused.store(*paused, Ordering::Relaxed);
-            directory.to_pool(PoolMsg::PauseTenant(tenant.clone(), *paused));
+            directory.pool.send(PoolMsg::PauseTenant(tenant.clone(), *paused));
         }
         PauseScope::System => directory.tenants.system_paused.store(*paused, Ordering::Relaxed),
     }

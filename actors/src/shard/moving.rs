@@ -20,7 +20,7 @@ impl Shard {
     pub(super) fn serve(&mut self, epoch: Epoch) {
         self.epoch = epoch;
         self.stopping = false;
-        self.directory.to_pool(PoolMsg::ShardServed(self.id, epoch));
+        self.directory.pool.send(PoolMsg::ShardServed(self.id, epoch));
     }
 
     /// The actor ends: what the node counts of its jobs and runs goes.
@@ -37,6 +37,6 @@ impl Shard {
             }
         }
         // Behind all that the shard ever sent there.
-        self.directory.to_pool(PoolMsg::ShardGone(self.id));
+        self.directory.pool.send(PoolMsg::ShardGone(self.id));
     }
 }

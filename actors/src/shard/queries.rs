@@ -68,7 +68,7 @@ impl Shard {
     /// The pool knows.
     pub(super) fn why_waiting(&self, run: RunId, tenant: String, pool: String, responder: Responder<Option<String>>) {
         let (to_here, why) = oneshot::channel();
-        self.directory.to_pool(PoolMsg::WhyWaiting { run, tenant, pool, port: to_here });
+        self.directory.pool.send(PoolMsg::WhyWaiting { run, tenant, pool, port: to_here });
         tokio::spawn(async move { responder.send_call(why.await.map_err(|_| CallError::Unanswered)) });
     }
 

@@ -28,7 +28,7 @@ impl Shard {
         let directory = self.directory.clone();
         self.when_durable(move || {
             remind_all(&directory, &tenant);
-            directory.to_pool(PoolMsg::SetQuota(tenant));
+            directory.pool.send(PoolMsg::SetQuota(tenant));
             responder.send(Ok(()));
         });
     }
@@ -102,7 +102,7 @@ impl Shard {
             if limited {
                 let none = TenantRecord { tenant, ..TenantRecord::default() };
                 remind_all(&directory, &none);
-                directory.to_pool(PoolMsg::SetQuota(none));
+                directory.pool.send(PoolMsg::SetQuota(none));
             }
             pause.iter().for_each(|pause| tell_of_pause(&directory, pause));
             responder.send(Ok(()));

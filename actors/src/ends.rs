@@ -1,0 +1,71 @@
+//! Attempts that have ended, on their way to their shards: they wait for the next tick, which saves most shards a turn and a frame
+//! (docs/adr/0024-ends-wait-for-the-tick.md).
+
+use crate::{
+    messages::{End, ShardMsg},
+    shard_map::ShardMap,
+};
+use campanile_schema::ids::ShardId;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+/// See the module's text.
+pub struct Ends {
+    shards: Arc<ShardMap>,
+    /// Since the last tick.
+    waiting: Mutex<HashMap<ShardId, Vec<End>>>,
+    /// Runs wait for an executor.
+    starved: AtomicBool,
+    /// Runs wait for permits that come back when others end.
+    limited: AtomicBool,
+}
+
+impl Ends {
+    pub fn new(shards: Arc<ShardMap>) -> Self {
+        Self {
+            shards,
+            waiting: Mutex::default(),
+            starved: AtomicBool::new(false),
+            limited: AtomicBool::new(false),
+        }
+    }
+
+    /// Attempts have ended. Their shards are told at once while runs wait for what they give back.
+    pub fn add(&self, ends: Vec<(ShardId, End)>) {
+        let mut waiting = self.waiting.lock();
+        for (shard, end) in ends {
+            waiting.entry(shard).or_default().push(end);
+        }
+        drop(waiting);
+        if self.is_starved() || self.limited.load(Ordering::Relaxed) {
+            self.tell();
+        }
+    }
+
+    /// Attempts that have ended since the last time, by shard.
+    pub fn take(&self) -> HashMap<ShardId, Vec<End>> {
+        std::mem::take(&mut *self.waiting.lock())
+    }
+
+    /// Tells shards of the attempts that have ended, without waiting for the next tick.
+    pub fn tell(&self) {
+        for (shard, ends) in self.take() {
+            self.shards.send(shard, ShardMsg::Finish(ends));
+        }
+    }
+
+    /// Runs wait for an executor.
+    pub fn is_starved(&self) -> bool {
+        self.starved.load(Ordering::Relaxed)
+    }
+
+    /// What the pool found when it matched runs to executors.
+    pub fn set_wanted(&self, starved: bool, limited: bool) {
+        self.limited.store(limited, Ordering::Relaxed);
+        self.starved.store(starved, Ordering::Relaxed);
+    }
+}
