@@ -3,9 +3,9 @@
 use crate::{
     changes::Changes,
     disk_pressure::DiskPressure,
+    ends::Ends,
     identity::Identity,
     journal::JournalHandle,
-    messages::{End, ShardMsg},
     owner::{InUse, Settling},
     pauses::Pauses,
     pool_handle::PoolHandle,
@@ -16,8 +16,7 @@ use crate::{
 };
 use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
 use campanile_schema::ids::ShardId;
-use hashbrown::HashMap;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -48,12 +47,7 @@ pub struct Directory {
     pub in_use: Arc<InUse>,
     pub shards: Arc<ShardMap>,
     pub pool: Arc<PoolHandle>,
-    /// Runs wait for an executor.
-    pub starved: AtomicBool,
-    /// Runs wait for permits that come back when others end.
-    pub limited: AtomicBool,
-    /// Attempts that have ended since the last tick.
-    ends: Mutex<HashMap<ShardId, Vec<End>>>,
+    pub ends: Arc<Ends>,
     pub tenants: Arc<Tenants>,
     pub pauses: Pauses,
     /// For those who watch.
@@ -87,11 +81,9 @@ impl Directory {
             snapshots,
             secrets: parts.secrets,
             in_use: parts.in_use,
-            shards,
             pool: Arc::default(),
-            starved: AtomicBool::new(false),
-            limited: AtomicBool::new(false),
-            ends: Mutex::default(),
+            ends: Arc::new(Ends::new(shards.clone())),
+            shards,
             tenants: Arc::default(),
             pauses: Pauses::default(),
             changes,
@@ -105,28 +97,6 @@ impl Directory {
         })
     }
 
-    /// Attempts have ended. They go to their shards with the next tick, which saves most shards a turn and a frame; at once while runs wait for
-    /// what they give back.
-    pub fn end(&self, ends: Vec<(ShardId, End)>) {
-        let mut waiting = self.ends.lock();
-        for (shard, end) in ends {
-            waiting.entry(shard).or_default().push(end);
-        }
-        drop(waiting);
-        if self.starved.load(Ordering::Relaxed) || self.limited.load(Ordering::Relaxed) {
-            self.tell_ends();
-        }
-    }
-    /// Attempts that have ended since the last time, by shard.
-    pub fn take_ends(&self) -> HashMap<ShardId, Vec<End>> {
-        std::mem::take(&mut *self.ends.lock())
-    }
-    /// Tells shards of the attempts that have ended, without waiting for the next tick.
-    pub fn tell_ends(&self) {
-        for (shard, ends) in self.take_ends() {
-            self.shards.send(shard, ShardMsg::Finish(ends));
-        }
-    }
     /// See [`Tenants::gauge`].
     pub fn gauge(&self, tenant: &str) -> Arc<TenantGauge> {
         self.tenants.gauge(tenant)

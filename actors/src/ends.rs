@@ -26,12 +26,7 @@ pub struct Ends {
 
 impl Ends {
     pub fn new(shards: Arc<ShardMap>) -> Self {
-        Self {
-            shards,
-            waiting: Mutex::default(),
-            starved: AtomicBool::new(false),
-            limited: AtomicBool::new(false),
-        }
+        Self { shards, waiting: Mutex::default(), starved: AtomicBool::new(false), limited: AtomicBool::new(false) }
     }
 
     /// Attempts have ended. Their shards are told at once while runs wait for what they give back.

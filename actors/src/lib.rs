@@ -15,6 +15,7 @@ pub mod cluster_query;
 pub mod directory;
 pub mod disk_pressure;
 mod disk_space;
+pub mod ends;
 mod fan_out;
 pub mod filter;
 pub mod identity;

@@ -198,7 +198,7 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
         acted = acts;
         let fires = directory.identity.time.tick() && acts;
         let now = directory.identity.time.now_ms();
-        let mut ends = directory.take_ends();
+        let mut ends = directory.ends.take();
         for (shard, wake) in directory.shards.wakes() {
             if fires && wake.load(Ordering::Relaxed) <= now && !directory.draining.load(Ordering::Relaxed) {
                 // The shard publishes its next wake when it has looked.

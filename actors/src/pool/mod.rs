@@ -410,8 +410,8 @@ impl PoolState {
         for run in misfits {
             self.misfits.insert(run.run, run);
         }
-        directory.limited.store(self.quotas.lacks_ends(), Ordering::Relaxed);
-        directory.starved.store(self.queues.values().any(|queue| !queue.is_empty()), Ordering::Relaxed);
+        let starved = self.queues.values().any(|queue| !queue.is_empty());
+        directory.ends.set_wanted(starved, self.quotas.lacks_ends());
         for (shard, binds) in binds {
             directory.shards.send(shard, ShardMsg::Start(binds));
         }

@@ -96,7 +96,7 @@ impl Scheduler {
     pub async fn executor_announce(&self, session: ExecutorSession, held: Vec<Held>) -> Answer<Announced> {
         let directory = self.directory()?;
         // What it ended before it does not hold any more.
-        directory.tell_ends();
+        directory.ends.tell();
         let (port, answer) = oneshot::channel();
         directory.pool.send(PoolMsg::Announce(session, held, port));
         let stop = directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
@@ -135,7 +135,7 @@ impl Scheduler {
         for (shard, ends) in elsewhere {
             tokio::spawn(finish_elsewhere(directory.clone(), shard, by.clone(), ends));
         }
-        directory.end(here);
+        directory.ends.add(here);
         let outcomes = directory.ended.or_answer(outcomes).await;
         let outcomes = outcomes.unwrap_or_else(|| vec![FinishOutcome::Again; count]);
         Ok(Finished { outcomes })

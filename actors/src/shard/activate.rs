@@ -83,7 +83,7 @@ impl Shard {
             overloaded,
             tzdb: self.directory.identity.tzdb,
         };
-        let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.directory.starved.load(Ordering::Relaxed);
+        let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.directory.ends.is_starved();
         let turn = live.turn(command, &context);
         let after = live.after();
         let instants = live.job.wake_for_instants(now_ms);
