@@ -37,7 +37,7 @@ where
         };
         match answer {
             Err(CallError::NotServed) if tokio::time::Instant::now() < until => {
-                if directory.ended.comes_within(LOOK_AGAIN).await {
+                if directory.health.ended.comes_within(LOOK_AGAIN).await {
                     // Nobody tells this session of owners any more: another one may know where the shard is.
                     return Err(CallError::NotServed);
                 }
@@ -60,7 +60,7 @@ pub async fn ask_here(directory: &Directory, shard: ShardId, call: ShardCall) ->
     }
     let (port, answer) = oneshot::channel();
     directory.shards.send(shard, ShardMsg::Call(call, port));
-    directory.ended.or_answer(answer).await.unwrap_or(Err(CallError::Unanswered))
+    directory.health.ended.or_answer(answer).await.unwrap_or(Err(CallError::Unanswered))
 }
 
 /// A shard is full, or what is behind it.

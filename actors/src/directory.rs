@@ -2,8 +2,8 @@
 
 use crate::{
     changes::Changes,
-    disk_pressure::DiskPressure,
     ends::Ends,
+    health::Health,
     identity::Identity,
     journal::JournalHandle,
     owner::{InUse, Settling},
@@ -11,16 +11,11 @@ use crate::{
     pool_handle::PoolHandle,
     projector::ProjectorHandle,
     shard_map::{Membership, ShardMap},
-    shutdown::Shutdown,
     tenants::{TenantGauge, Tenants},
 };
 use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
 use campanile_schema::ids::ShardId;
-use parking_lot::RwLock;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 /// What a directory is made of.
 pub struct DirectoryParts {
@@ -52,18 +47,8 @@ pub struct Directory {
     pub pauses: Pauses,
     /// For those who watch.
     pub changes: Arc<Changes>,
-    pub draining: AtomicBool,
-    /// A node of a cluster gives its shards away; until then it works on.
-    pub leaving: AtomicBool,
-    /// Whether what it is to serve has come.
-    pub settling: Settling,
-    /// Why the other nodes do not take this one.
-    pub refused: RwLock<Option<Arc<str>>>,
-    /// Nothing of this session counts any more.
-    pub ended: Shutdown,
+    pub health: Arc<Health>,
     pub snapshot_failures: LogOnce,
-    /// What the node's disk was short of at the last look.
-    pub short_of: RwLock<Vec<DiskPressure>>,
 }
 
 impl Directory {
@@ -87,13 +72,8 @@ impl Directory {
             tenants: Arc::default(),
             pauses: Pauses::default(),
             changes,
-            draining: AtomicBool::new(false),
-            leaving: AtomicBool::new(false),
-            settling,
-            refused: RwLock::new(None),
-            ended: Shutdown::default(),
+            health: Arc::new(Health::new(settling)),
             snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
-            short_of: RwLock::default(),
         })
     }
 
@@ -109,7 +89,7 @@ impl Directory {
 
     /// Ends every actor of this session; nothing more is decided.
     pub fn stop_actors(&self) {
-        self.ended.tell();
+        self.health.ended.tell();
         for shard in self.shards.actors() {
             shard.stop(None);
         }

@@ -147,7 +147,7 @@ pub async fn watch(directory: Arc<Directory>, views: Arc<dyn LocalViews>, retent
                 log.recovered();
             }
         }
-        *directory.short_of.write() = short_of;
+        directory.health.set_disk(short_of);
     }
 }
 

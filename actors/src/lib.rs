@@ -18,6 +18,7 @@ mod disk_space;
 pub mod ends;
 mod fan_out;
 pub mod filter;
+pub mod health;
 pub mod identity;
 mod job;
 pub mod journal;

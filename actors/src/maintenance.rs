@@ -158,7 +158,7 @@ pub async fn facts(directory: &Directory) -> Vec<ShardFacts> {
     }
     let mut facts = Vec::with_capacity(asked.len());
     for answer in asked {
-        if let Some(fact) = directory.ended.or_answer(answer).await {
+        if let Some(fact) = directory.health.ended.or_answer(answer).await {
             facts.push(fact);
         }
     }

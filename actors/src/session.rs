@@ -200,7 +200,7 @@ pub(crate) async fn tick(directory: Arc<Directory>) {
         let now = directory.identity.time.now_ms();
         let mut ends = directory.ends.take();
         for (shard, wake) in directory.shards.wakes() {
-            if fires && wake.load(Ordering::Relaxed) <= now && !directory.draining.load(Ordering::Relaxed) {
+            if fires && wake.load(Ordering::Relaxed) <= now && !directory.health.is_draining() {
                 // The shard publishes its next wake when it has looked.
                 wake.store(i64::MAX, Ordering::Relaxed);
                 directory.shards.send(shard, ShardMsg::Tick(ends.remove(&shard).unwrap_or_default()));
@@ -234,7 +234,7 @@ impl Session {
     /// Ends in order: no more fires, snapshots of what has none, then the actors. Everything durable stays. A node of a cluster that is
     /// to give its shards away does that before ([`Session::hand_over`]).
     pub async fn drain(self) {
-        self.directory.draining.store(true, Ordering::Relaxed);
+        self.directory.health.drain();
         self.snapshot_all().await;
         self.stop();
     }
@@ -244,7 +244,7 @@ impl Session {
     pub async fn hand_over(&self, limit: Duration) {
         let Some(membership) = self.directory.shards.membership() else { return };
         let until = tokio::time::Instant::now() + limit;
-        self.directory.leaving.store(true, Ordering::Relaxed);
+        self.directory.health.leave();
         // So that the others have little to read.
         self.snapshot_all().await;
         membership.owner.drain();

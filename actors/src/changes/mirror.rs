@@ -56,7 +56,7 @@ pub(super) async fn begin(directory: &Arc<Directory>) {
 
 /// The directory while its session lives.
 fn living(directory: &Weak<Directory>) -> Option<Arc<Directory>> {
-    directory.upgrade().filter(|directory| !directory.ended.is_over())
+    directory.upgrade().filter(|directory| !directory.health.ended.is_over())
 }
 
 /// The same while somebody watches.

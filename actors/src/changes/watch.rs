@@ -166,7 +166,7 @@ impl Watch {
     /// For something new, but not past the beat; an error when the node's session is over.
     async fn wait(&mut self, beat: Instant) -> Answer<()> {
         while Instant::now() < beat {
-            if self.directory.ended.is_over() {
+            if self.directory.health.ended.is_over() {
                 return Err(CallError::Unanswered.into());
             }
             let until = beat.min(Instant::now() + LOOK);

@@ -254,13 +254,16 @@ impl Keeper {
         let members = self.members.borrow_and_update().clone();
         let (me, shards) = (self.owner.session(), self.directory.identity.shards);
         let own = members.iter().find(|member| member.session == me);
-        *self.directory.refused.write() = own.and_then(|own| own.refused.clone());
+        self.directory.health.set_refused(own.and_then(|own| own.refused.clone()));
         let (planner, ahead, directory) = (&mut self.planner, &mut self.ahead, &self.directory);
         self.owner.hint_by(|rows, over, leaving| {
             let hints = planner.hints(me, shards, &members, rows, over, leaving);
             ahead.look(me, &members, rows, &hints.wanted);
             if let Some(own) = own.filter(|_| !rows.is_empty()) {
-                directory.settling.learn(own.standing, planner.given(own.node), |shard| directory.shards.serves(shard));
+                directory
+                    .health
+                    .settling
+                    .learn(own.standing, planner.given(own.node), |shard| directory.shards.serves(shard));
             }
             hints
         });

@@ -12,7 +12,7 @@ pub(super) const ROUND: Duration = Duration::from_secs(1);
 /// Until the session is over.
 pub(crate) async fn run(directory: Arc<Directory>) {
     loop {
-        if directory.ended.comes_within(ROUND).await {
+        if directory.health.ended.comes_within(ROUND).await {
             return;
         }
         if !directory.shards.may_act() {

@@ -68,7 +68,7 @@ impl Scheduler {
         }
         let (done, registered) = oneshot::channel();
         directory.pool.send(PoolMsg::Register(Box::new(register), by, outbox, done));
-        directory.ended.or_answer(registered).await.ok_or(CallError::Unanswered)??;
+        directory.health.ended.or_answer(registered).await.ok_or(CallError::Unanswered)??;
         Ok(Registered { cluster_id: directory.identity.cluster_id.0, epochs: directory.shards.epochs() })
     }
 
@@ -99,7 +99,7 @@ impl Scheduler {
         directory.ends.tell();
         let (port, answer) = oneshot::channel();
         directory.pool.send(PoolMsg::Announce(session, held, port));
-        let stop = directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
+        let stop = directory.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
         Ok(Announced { stop })
     }
 
@@ -136,7 +136,7 @@ impl Scheduler {
             tokio::spawn(finish_elsewhere(directory.clone(), shard, by.clone(), ends));
         }
         directory.ends.add(here);
-        let outcomes = directory.ended.or_answer(outcomes).await;
+        let outcomes = directory.health.ended.or_answer(outcomes).await;
         let outcomes = outcomes.unwrap_or_else(|| vec![FinishOutcome::Again; count]);
         Ok(Finished { outcomes })
     }

@@ -71,14 +71,14 @@ impl Scheduler {
                         "the cluster's store does not answer: without a lease the node decides nothing".to_owned(),
                     );
                 }
-                reasons.extend(directory.settling.reason(|shard| directory.shards.serves(shard)));
-                if let Some(why) = &*directory.refused.read() {
+                reasons.extend(directory.health.settling.reason(|shard| directory.shards.serves(shard)));
+                if let Some(why) = directory.health.refused() {
                     reasons.push(format!("the cluster does not take this node: {why}"));
                 }
-                if directory.leaving.load(Ordering::Relaxed) {
+                if directory.health.is_leaving() {
                     reasons.push("the node gives its shards to others before it stops".to_owned());
                 }
-                if directory.draining.load(Ordering::Relaxed) {
+                if directory.health.is_draining() {
                     reasons.push("the node is stopping".to_owned());
                 }
                 reasons
@@ -89,7 +89,7 @@ impl Scheduler {
     /// What the node's disk will not do for, by name; it works all the same.
     pub fn disk_short(&self) -> Vec<&'static str> {
         let directory = self.inner.directory.read();
-        directory.as_ref().map(|it| it.short_of.read().iter().map(|why| why.as_str()).collect()).unwrap_or_default()
+        directory.as_ref().map(|it| it.health.disk().iter().map(|why| why.as_str()).collect()).unwrap_or_default()
     }
 
     pub(crate) fn directory(&self) -> Answer<Arc<Directory>> {

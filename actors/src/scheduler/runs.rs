@@ -133,7 +133,7 @@ impl Scheduler {
             let (port, ended) = oneshot::channel();
             directory.shards.send(shard, ShardMsg::Watch(run, port));
             // Too late is no error: the caller sees the state.
-            let _ = tokio::time::timeout_at(until, directory.ended.or_answer(ended)).await;
+            let _ = tokio::time::timeout_at(until, directory.health.ended.or_answer(ended)).await;
             return self.run(run).await;
         }
         loop {

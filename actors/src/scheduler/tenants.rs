@@ -181,7 +181,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
         directory.pool.send(PoolMsg::Executors(port));
-        let mut views = directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
+        let mut views = directory.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
         views.sort_by(|a, b| (&a.executor_id, a.session).cmp(&(&b.executor_id, b.session)));
         Ok(views)
     }
@@ -191,7 +191,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let (port, answer) = oneshot::channel();
         directory.pool.send(PoolMsg::Pools(port));
-        Ok(directory.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?)
+        Ok(directory.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?)
     }
 
     /// Why a queued run waits: first its tenant's permits, then the pool.

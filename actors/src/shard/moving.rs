@@ -25,7 +25,7 @@ impl Shard {
 
     /// The actor ends: what the node counts of its jobs and runs goes.
     pub(super) fn hand_back(&mut self) {
-        if self.directory.ended.is_over() {
+        if self.directory.health.ended.is_over() {
             return;
         }
         let ids: Vec<_> = self.jobs.keys().copied().collect();
