@@ -3,15 +3,17 @@
 use crate::{
     call_error::CallError,
     calls::{ShardAnswer, ShardCall},
-    directory::Directory,
+    journal::JournalHandle,
     messages::ShardMsg,
-    shard_map::ShardPlace,
+    projector::ProjectorHandle,
+    shard_map::{ShardMap, ShardPlace},
+    shutdown::Shutdown,
 };
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::ShardId,
 };
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 
 /// How long a call waits for a shard that is on its way from one node to another: longer than a hand-over, and than a take-over of some
@@ -20,47 +22,63 @@ const TAKE_OVER: Duration = Duration::from_secs(5);
 /// Between two looks for its owner.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// What is needed to ask a shard.
+pub struct ShardClient {
+    pub shards: Arc<ShardMap>,
+    pub journal: JournalHandle,
+    pub projector: ProjectorHandle,
+    /// The session's.
+    pub ended: Arc<Shutdown>,
+}
+
+impl ShardClient {
+    /// Queues are so full that callers must wait.
+    fn is_full(&self, shard: ShardId) -> bool {
+        self.shards.is_full(shard) || self.journal.is_full() || self.projector.is_full()
+    }
+}
+
 /// Asks a shard, wherever it is, and waits.
-pub(crate) async fn ask<T>(directory: &Directory, shard: ShardId, call: ShardCall) -> Result<T, CallError>
+pub(crate) async fn ask<T>(client: &ShardClient, shard: ShardId, call: ShardCall) -> Result<T, CallError>
 where
     T: TryFrom<ShardAnswer, Error = CallError>,
 {
     let until = tokio::time::Instant::now() + TAKE_OVER;
     loop {
-        let answer = match directory.shards.place(shard) {
+        let answer = match client.shards.place(shard) {
             // It may begin to leave before it has answered.
-            ShardPlace::Here if !directory.shards.is_alone() => ask_here(directory, shard, call.clone()).await,
-            ShardPlace::Here => return ask_here(directory, shard, call).await.and_then(T::try_from),
+            ShardPlace::Here if !client.shards.is_alone() => ask_here(client, shard, call.clone()).await,
+            ShardPlace::Here => return ask_here(client, shard, call).await.and_then(T::try_from),
             ShardPlace::Elsewhere { owner, peers } => peers.ask(owner, shard, call.clone()).await,
             ShardPlace::TakenOver => Err(CallError::NotServed),
             ShardPlace::Nowhere => return Err(CallError::Unanswered),
         };
         match answer {
             Err(CallError::NotServed) if tokio::time::Instant::now() < until => {
-                if directory.health.ended.comes_within(LOOK_AGAIN).await {
+                if client.ended.comes_within(LOOK_AGAIN).await {
                     // Nobody tells this session of owners any more: another one may know where the shard is.
                     return Err(CallError::NotServed);
                 }
             }
-            Err(CallError::NotServed) if !directory.shards.may_act() => return Err(CallError::NoLease),
+            Err(CallError::NotServed) if !client.shards.may_act() => return Err(CallError::NoLease),
             answer => return answer.map_err(|error| call.told(error)).and_then(T::try_from),
         }
     }
 }
 
 /// Asks a shard of this node: what came from elsewhere is not sent on.
-pub async fn ask_here(directory: &Directory, shard: ShardId, call: ShardCall) -> Result<ShardAnswer, CallError> {
+pub async fn ask_here(client: &ShardClient, shard: ShardId, call: ShardCall) -> Result<ShardAnswer, CallError> {
     let counted = call.is_counted();
-    if counted && directory.overloaded(shard) {
+    if counted && client.is_full(shard) {
         metrics::counter!("campanile_overloaded_total").increment(1);
         return Err(overloaded().into());
     }
     if counted {
-        directory.shards.handed(shard);
+        client.shards.handed(shard);
     }
     let (port, answer) = oneshot::channel();
-    directory.shards.send(shard, ShardMsg::Call(call, port));
-    directory.health.ended.or_answer(answer).await.unwrap_or(Err(CallError::Unanswered))
+    client.shards.send(shard, ShardMsg::Call(call, port));
+    client.ended.or_answer(answer).await.unwrap_or(Err(CallError::Unanswered))
 }
 
 /// A shard is full, or what is behind it.

@@ -123,7 +123,7 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     let tasks = vec![
         tokio::spawn(session::tick(directory.clone())),
         tokio::spawn(maintenance::gauges(directory.clone())),
-        tokio::spawn(carry::run(directory.clone())),
+        tokio::spawn(carry::run(directory.client.clone(), directory.pauses.clone())),
         tokio::spawn(keeper.run()),
     ];
     Ok(Session::of_cluster(directory, tasks))

@@ -1,6 +1,7 @@
 //! Where everybody is: the shards that are served here, the pool, the journal and the projector.
 
 use crate::{
+    ask::ShardClient,
     changes::Changes,
     ends::Ends,
     health::Health,
@@ -14,7 +15,6 @@ use crate::{
     tenants::{TenantGauge, Tenants},
 };
 use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
-use campanile_schema::ids::ShardId;
 use std::sync::Arc;
 
 /// What a directory is made of.
@@ -41,10 +41,11 @@ pub struct Directory {
     pub secrets: Arc<dyn Secrets>,
     pub in_use: Arc<InUse>,
     pub shards: Arc<ShardMap>,
+    pub client: Arc<ShardClient>,
     pub pool: Arc<PoolHandle>,
     pub ends: Arc<Ends>,
     pub tenants: Arc<Tenants>,
-    pub pauses: Pauses,
+    pub pauses: Arc<Pauses>,
     /// For those who watch.
     pub changes: Arc<Changes>,
     pub health: Arc<Health>,
@@ -58,6 +59,13 @@ impl Directory {
         // Two starts are never at the same microsecond, so none takes another's log for its own.
         let changes = Changes::new(identity.time.now_us().cast_unsigned());
         let settling = if shards.is_alone() { Settling::at_rest() } else { Settling::begun() };
+        let health = Arc::new(Health::new(settling));
+        let client = Arc::new(ShardClient {
+            shards: shards.clone(),
+            journal: journal.clone(),
+            projector: projector.clone(),
+            ended: health.ended.clone(),
+        });
         Arc::new(Self {
             identity: Arc::new(identity),
             journal,
@@ -69,10 +77,11 @@ impl Directory {
             pool: Arc::default(),
             ends: Arc::new(Ends::new(shards.clone())),
             shards,
+            client,
             tenants: Arc::default(),
-            pauses: Pauses::default(),
+            pauses: Arc::default(),
             changes,
-            health: Arc::new(Health::new(settling)),
+            health,
             snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
         })
     }
@@ -80,11 +89,6 @@ impl Directory {
     /// See [`Tenants::gauge`].
     pub fn gauge(&self, tenant: &str) -> Arc<TenantGauge> {
         self.tenants.gauge(tenant)
-    }
-
-    /// Queues are so full that callers must wait.
-    pub fn overloaded(&self, shard: ShardId) -> bool {
-        self.shards.is_full(shard) || self.journal.is_full() || self.projector.is_full()
     }
 
     /// Ends every actor of this session; nothing more is decided.

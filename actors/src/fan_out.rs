@@ -1,10 +1,9 @@
 //! Calls to many shards for one answer: side by side, a few at a time, and no longer than somebody waits.
 
 use crate::{
-    ask::ask,
+    ask::{ShardClient, ask},
     call_error::CallError,
     calls::{ShardAnswer, ShardCall},
-    directory::Directory,
 };
 use campanile_schema::ids::ShardId;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -20,7 +19,7 @@ const ALL_ANSWER: Duration = Duration::from_secs(8);
 
 /// What each of them says. One without an answer in time may or may not have done what it was asked.
 pub(crate) async fn ask_each<T>(
-    directory: &Arc<Directory>,
+    client: &Arc<ShardClient>,
     asked: impl IntoIterator<Item = (ShardId, ShardCall)>,
 ) -> BTreeMap<ShardId, Result<T, CallError>>
 where
@@ -34,8 +33,8 @@ where
             && let Some((shard, call)) = waiting.next()
         {
             answers.insert(shard, Err(CallError::OutcomeUnknown));
-            let directory = directory.clone();
-            asking.spawn(async move { (shard, ask::<T>(&directory, shard, call).await) });
+            let client = client.clone();
+            asking.spawn(async move { (shard, ask::<T>(&client, shard, call).await) });
         }
         match timeout_at(until, asking.join_next()).await {
             Ok(Some(Ok((shard, answer)))) => drop(answers.insert(shard, answer)),
@@ -52,12 +51,12 @@ where
 
 /// The same of every shard of the cluster, for calls that are of use only when all have answered.
 pub(crate) async fn ask_all<T>(
-    directory: &Arc<Directory>,
+    client: &Arc<ShardClient>,
     shards: impl Iterator<Item = ShardId>,
     call: &ShardCall,
 ) -> Result<Vec<T>, CallError>
 where
     T: TryFrom<ShardAnswer, Error = CallError> + Send + 'static,
 {
-    ask_each(directory, shards.map(|shard| (shard, call.clone()))).await.into_values().collect()
+    ask_each(client, shards.map(|shard| (shard, call.clone()))).await.into_values().collect()
 }

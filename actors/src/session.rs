@@ -132,7 +132,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     let tasks = vec![
         tokio::spawn(tick(directory.clone())),
         tokio::spawn(maintenance::gauges(directory.clone())),
-        tokio::spawn(carry::run(directory.clone())),
+        tokio::spawn(carry::run(directory.client.clone(), directory.pauses.clone())),
         tokio::spawn(maintenance::run(directory.clone(), store.clone(), parts.retention)),
         tokio::spawn(disk_space::watch(directory.clone(), store.views.clone(), parts.retention)),
     ];

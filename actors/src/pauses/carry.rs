@@ -1,6 +1,7 @@
 //! Carries pauses to the shards that do not hold them yet.
 
-use crate::{calls::ShardCall, directory::Directory, fan_out::ask_each};
+use super::Pauses;
+use crate::{ask::ShardClient, calls::ShardCall, fan_out::ask_each};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -10,19 +11,19 @@ use std::{
 pub(super) const ROUND: Duration = Duration::from_secs(1);
 
 /// Until the session is over.
-pub(crate) async fn run(directory: Arc<Directory>) {
+pub(crate) async fn run(client: Arc<ShardClient>, pauses: Arc<Pauses>) {
     loop {
-        if directory.health.ended.comes_within(ROUND).await {
+        if client.ended.comes_within(ROUND).await {
             return;
         }
-        if !directory.shards.may_act() {
+        if !client.shards.may_act() {
             continue;
         }
-        let due = directory.pauses.due(Instant::now());
-        let asked = due.iter().map(|(shard, pauses)| (*shard, ShardCall::HoldPauses(pauses.clone())));
-        for (shard, answer) in ask_each::<()>(&directory, asked.collect::<Vec<_>>()).await {
+        let due = pauses.due(Instant::now());
+        let asked = due.iter().map(|(shard, of_shard)| (*shard, ShardCall::HoldPauses(of_shard.clone())));
+        for (shard, answer) in ask_each::<()>(&client, asked.collect::<Vec<_>>()).await {
             match answer {
-                Ok(()) => directory.pauses.held(shard, &due[&shard]),
+                Ok(()) => pauses.held(shard, &due[&shard]),
                 // It is on its way from one node to another, or its node is cut off: again with the next round.
                 Err(error) => tracing::debug!(%shard, %error, "a shard does not hold a pause yet"),
             }

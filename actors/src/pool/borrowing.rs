@@ -43,7 +43,7 @@ impl PoolState {
             let (directory, myself) = (directory.clone(), myself.clone());
             tokio::spawn(async move {
                 let call = ShardCall::Borrow { session: directory.identity.session, reports };
-                let answer = ask::<Vec<Terms>>(&directory, home, call).await;
+                let answer = ask::<Vec<Terms>>(&directory.client, home, call).await;
                 // The session may be over.
                 let _ = myself.cast(PoolMsg::Terms(home, answer));
             });

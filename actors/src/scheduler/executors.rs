@@ -27,9 +27,11 @@ async fn finish_elsewhere(directory: Arc<Directory>, shard: ShardId, by: Arc<Cla
     for chunk in chunks(ended) {
         let of_chunk = places.by_ref().take(chunk.len()).collect::<Vec<_>>();
         let call = ShardCall::FinishBy { by: by.clone(), items: chunk.clone() };
-        let outcomes: Vec<FinishOutcome> = match ask(&directory, shard, call).await {
+        let outcomes: Vec<FinishOutcome> = match ask(&directory.client, shard, call).await {
             // While a cluster is on two releases: the owner decides by the fencing token alone, as it always did.
-            Err(CallError::UnknownCall) => ask(&directory, shard, ShardCall::Finish(chunk)).await.unwrap_or_default(),
+            Err(CallError::UnknownCall) => {
+                ask(&directory.client, shard, ShardCall::Finish(chunk)).await.unwrap_or_default()
+            }
             outcomes => outcomes.unwrap_or_default(),
         };
         for (n, (batch, index)) in of_chunk.into_iter().enumerate() {
@@ -145,7 +147,7 @@ impl Scheduler {
     pub async fn executor_holds(&self, by: &Arc<Claimant>, run: RunId, token: Token, attempt: u32) -> Answer<bool> {
         let directory = self.directory()?;
         let call = ShardCall::Holds { by: by.clone(), run, token, attempt };
-        match ask(&directory, run.shard(directory.identity.shards), call).await {
+        match ask(&directory.client, run.shard(directory.identity.shards), call).await {
             // The owner is of a release that lets everybody log.
             Err(CallError::UnknownCall) => Ok(true),
             held => Ok(held?),

@@ -57,7 +57,7 @@ impl Scheduler {
         let shard = shard_of_slot(slot_of(&spec.tenant_id, &spec.name), directory.identity.shards);
         let once = idempotency_key.map(|key| once(&spec, &key));
         if let Some(once) = once
-            && let Some(made) = ask::<Option<Created>>(&directory, shard, ShardCall::Created(once)).await?
+            && let Some(made) = ask::<Option<Created>>(&directory.client, shard, ShardCall::Created(once)).await?
         {
             return Ok(made);
         }
@@ -65,9 +65,9 @@ impl Scheduler {
         let stored = Box::new(self.stored(&spec, None)?);
         if let Some(once) = once {
             let keeper = shard_of_slot(once.key.slot(), directory.identity.shards);
-            ask::<()>(&directory, keeper, ShardCall::KeepCreate(once)).await?;
+            ask::<()>(&directory.client, keeper, ShardCall::KeepCreate(once)).await?;
         }
-        Ok(ask(&directory, shard, ShardCall::Create { spec: stored, once }).await?)
+        Ok(ask(&directory.client, shard, ShardCall::Create { spec: stored, once }).await?)
     }
 
     /// Creates many in one go; an answer per item, each given when it is durable.
@@ -97,7 +97,7 @@ impl Scheduler {
 
     pub async fn job(&self, job: JobId) -> Answer<JobView> {
         let directory = self.directory()?;
-        let view: Box<JobView> = ask(&directory, job.shard(directory.identity.shards), ShardCall::GetJob(job))
+        let view: Box<JobView> = ask(&directory.client, job.shard(directory.identity.shards), ShardCall::GetJob(job))
             .await
             .map_err(|e| named(e, "job", job))?;
         Ok(*view)
@@ -108,7 +108,7 @@ impl Scheduler {
         let directory = self.directory()?;
         let shard = shard_of_slot(slot_of(tenant, name), directory.identity.shards);
         let (tenant, name) = (tenant.to_owned(), name.to_owned());
-        let view: Box<JobView> = ask(&directory, shard, ShardCall::GetJobByName { tenant, name }).await?;
+        let view: Box<JobView> = ask(&directory.client, shard, ShardCall::GetJobByName { tenant, name }).await?;
         Ok(*view)
     }
 
@@ -133,9 +133,10 @@ impl Scheduler {
     /// Whether a job's secret params are these. They are opened here and go nowhere.
     pub async fn has_secrets(&self, job: JobId, spec: &JobSpec) -> Answer<bool> {
         let directory = self.directory()?;
-        let sealed: Option<Sealed> = ask(&directory, job.shard(directory.identity.shards), ShardCall::GetSealed(job))
-            .await
-            .map_err(|e| named(e, "job", job))?;
+        let sealed: Option<Sealed> =
+            ask(&directory.client, job.shard(directory.identity.shards), ShardCall::GetSealed(job))
+                .await
+                .map_err(|e| named(e, "job", job))?;
         // Sealed with a key that is gone: they are not these any more.
         Ok(sealed.is_some_and(|sealed| {
             directory.secrets.open(owner_of(spec), &sealed).is_ok_and(|opened| opened == spec.secret_params)
@@ -167,7 +168,7 @@ impl Scheduler {
     /// Tenant of a job, for permission checks of callers that name only an id (no store access).
     pub async fn tenant_of_job(&self, job: JobId) -> Answer<String> {
         let directory = self.directory()?;
-        ask(&directory, job.shard(directory.identity.shards), ShardCall::TenantOfJob(job))
+        ask(&directory.client, job.shard(directory.identity.shards), ShardCall::TenantOfJob(job))
             .await
             .map_err(|e| named(e, "job", job))
     }
@@ -175,7 +176,7 @@ impl Scheduler {
     /// Gives a job a command and waits until its outcome is durable.
     pub(super) async fn command(&self, job: JobId, command: Command) -> Answer<Reply> {
         let directory = self.directory()?;
-        ask(&directory, job.shard(directory.identity.shards), ShardCall::Command { job, command })
+        ask(&directory.client, job.shard(directory.identity.shards), ShardCall::Command { job, command })
             .await
             .map_err(|e| named(e, "job", job))
     }
@@ -198,7 +199,7 @@ async fn create_many(
     let chunks = if !directory.shards.is_alone() { chunks(specs) } else { vec![specs] };
     for chunk in chunks {
         let places: Vec<usize> = chunk.iter().map(|(index, _)| *index).collect();
-        match ask::<Vec<(usize, Answer<Created>)>>(&directory, shard, ShardCall::CreateMany(chunk)).await {
+        match ask::<Vec<(usize, Answer<Created>)>>(&directory.client, shard, ShardCall::CreateMany(chunk)).await {
             Ok(some) => made.extend(some),
             Err(error) => {
                 let error = ApiError::from(error);

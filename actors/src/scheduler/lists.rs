@@ -130,7 +130,8 @@ async fn merged(directory: &Arc<Directory>, filter: &Arc<JobFilter>, after: u64,
         for source in sources.iter_mut().filter(|source| !source.ended && source.ready.is_empty()) {
             let (directory, shard) = (directory.clone(), source.shard);
             let call = ShardCall::ListJobs { filter: filter.clone(), after: source.after, limit };
-            asked.push((source, tokio::spawn(async move { ask::<Vec<JobView>>(&directory, shard, call).await })));
+            asked
+                .push((source, tokio::spawn(async move { ask::<Vec<JobView>>(&directory.client, shard, call).await })));
         }
         for (source, answer) in asked {
             let views = answer.await.map_err(|_| CallError::Unanswered)??;

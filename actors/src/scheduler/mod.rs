@@ -27,7 +27,7 @@ use campanile_schema::{
     ids::{SessionId, ShardId},
 };
 use parking_lot::RwLock;
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 /// See the module's text.
 #[derive(Clone)]
@@ -103,7 +103,7 @@ impl Scheduler {
     pub async fn answer_peer(&self, shard: ShardId, call: ShardCall) -> Result<ShardAnswer, CallError> {
         let Ok(directory) = self.directory() else { return Err(CallError::NotServed) };
         match directory.shards.place(shard) {
-            ShardPlace::Here => ask_here(&directory, shard, call).await,
+            ShardPlace::Here => ask_here(&directory.client, shard, call).await,
             ShardPlace::Elsewhere { .. } | ShardPlace::TakenOver | ShardPlace::Nowhere => Err(CallError::NotServed),
         }
     }

@@ -42,7 +42,7 @@ impl Scheduler {
         }
         let directory = self.directory()?;
         let command = Command::Trigger { key: body.manual_run_id, params: body.params, reason: body.reason };
-        let reply = ask(&directory, job.shard(directory.identity.shards), ShardCall::Trigger { job, command })
+        let reply = ask(&directory.client, job.shard(directory.identity.shards), ShardCall::Trigger { job, command })
             .await
             .map_err(|e| named(e, "job", job))?;
         metrics::counter!("campanile_manual_triggers_total").increment(1);
@@ -56,7 +56,7 @@ impl Scheduler {
         let after = page_token.as_deref().map(parse_token).transpose()?;
         let first = after.is_none();
         let mut open: Vec<RunView> = if first {
-            match ask(&directory, job.shard(directory.identity.shards), ShardCall::OpenRuns(job)).await {
+            match ask(&directory.client, job.shard(directory.identity.shards), ShardCall::OpenRuns(job)).await {
                 Ok(runs) => runs,
                 // A deleted job keeps its history.
                 Err(error) if error.code() == ErrorCode::NotFound => Vec::new(),
@@ -76,7 +76,7 @@ impl Scheduler {
     pub async fn run(&self, run: RunId) -> Answer<RunView> {
         let directory = self.directory()?;
         let live: Option<Box<RunView>> =
-            ask(&directory, run.shard(directory.identity.shards), ShardCall::GetRun(run)).await?;
+            ask(&directory.client, run.shard(directory.identity.shards), ShardCall::GetRun(run)).await?;
         let mut view = match live {
             Some(view) => *view,
             None => directory
@@ -116,7 +116,7 @@ impl Scheduler {
 
     async fn on_final(&self, run: RunId, action: FinalAction) -> Answer<Reply> {
         let directory = self.directory()?;
-        Ok(ask(&directory, run.shard(directory.identity.shards), ShardCall::OnFinal { run, action }).await?)
+        Ok(ask(&directory.client, run.shard(directory.identity.shards), ShardCall::OnFinal { run, action }).await?)
     }
 
     pub async fn confirm_run(&self, run: RunId, decision: ConfirmDecision, reason: Option<String>) -> Answer<RunView> {

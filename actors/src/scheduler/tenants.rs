@@ -52,7 +52,7 @@ impl Scheduler {
         let directory = self.directory()?;
         spec::check_tenant("tenantId", tenant)?;
         let shard = home_of(tenant, directory.identity.shards);
-        let facts: TenantFacts = ask(&directory, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
+        let facts: TenantFacts = ask(&directory.client, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
         let paused_itself = paused_itself(&directory, &facts, tenant);
         let TenantFacts { limits, paused, counts, .. } = facts;
         let here = directory.tenants.counts(tenant);
@@ -85,7 +85,9 @@ impl Scheduler {
         if !directory.shards.is_alone() {
             // Some may be known on other nodes only.
             let shards = (0..directory.identity.shards).map(ShardId);
-            names.extend(ask_all::<Vec<String>>(&directory, shards, &ShardCall::Tenants).await?.into_iter().flatten());
+            names.extend(
+                ask_all::<Vec<String>>(&directory.client, shards, &ShardCall::Tenants).await?.into_iter().flatten(),
+            );
         }
         let mut views = Vec::with_capacity(names.len());
         for tenant in names {
@@ -112,7 +114,7 @@ impl Scheduler {
         }
         let directory = self.directory()?;
         let all = || (0..directory.identity.shards).map(ShardId);
-        let uses: Vec<TenantUse> = ask_all(&directory, all(), &ShardCall::TenantUse(tenant.to_owned())).await?;
+        let uses: Vec<TenantUse> = ask_all(&directory.client, all(), &ShardCall::TenantUse(tenant.to_owned())).await?;
         let jobs: u64 = uses.iter().map(|of_shard| of_shard.jobs).sum();
         let open_runs: u64 = uses.iter().map(|of_shard| of_shard.open_runs).sum();
         if jobs > 0 || open_runs > 0 {
@@ -127,13 +129,13 @@ impl Scheduler {
         }
         // The home shard last: as long as it holds anything the tenant is known, so what a crash leaves half done can be done again.
         let home = home_of(tenant, directory.identity.shards);
-        let facts: TenantFacts = ask(&directory, home, ShardCall::GetTenant(tenant.to_owned())).await?;
+        let facts: TenantFacts = ask(&directory.client, home, ShardCall::GetTenant(tenant.to_owned())).await?;
         if paused_itself(&directory, &facts, tenant) {
             change_pause(&directory, PauseScope::Tenant(tenant.to_owned()), false).await?;
         }
         let delete = ShardCall::DeleteTenant(tenant.to_owned());
-        ask_all::<()>(&directory, all().filter(|shard| *shard != home), &delete).await?;
-        ask::<()>(&directory, home, delete).await?;
+        ask_all::<()>(&directory.client, all().filter(|shard| *shard != home), &delete).await?;
+        ask::<()>(&directory.client, home, delete).await?;
         directory.pool.tick_quotas();
         Ok(())
     }
@@ -156,7 +158,7 @@ impl Scheduler {
             max_queued_runs: quota.max_queued_runs,
             version: 0,
         };
-        ask::<()>(&directory, home_of(tenant, directory.identity.shards), ShardCall::SetTenant(record)).await?;
+        ask::<()>(&directory.client, home_of(tenant, directory.identity.shards), ShardCall::SetTenant(record)).await?;
         read_changed(|| self.tenant(tenant)).await
     }
 
@@ -200,7 +202,7 @@ impl Scheduler {
         let pool = self.job(run.job_id).await.ok()?.spec.executor_selector;
         let (id, tenant) = (run.run_id, run.tenant_id.clone());
         let call = ShardCall::WhyWaiting { run: id, tenant, pool };
-        ask::<Option<String>>(&directory, id.shard(directory.identity.shards), call).await.ok().flatten()
+        ask::<Option<String>>(&directory.client, id.shard(directory.identity.shards), call).await.ok().flatten()
     }
 
     /// The cluster's shards as this node read them last. Refused without a session, and on a node that is alone.
@@ -244,7 +246,7 @@ async fn is_used(directory: &Arc<Directory>, tenant: &str) -> Answer<bool> {
         return Ok(false);
     }
     let all = (0..directory.identity.shards).map(ShardId);
-    let facts: Vec<TenantFacts> = ask_all(directory, all, &ShardCall::GetTenant(tenant.to_owned())).await?;
+    let facts: Vec<TenantFacts> = ask_all(&directory.client, all, &ShardCall::GetTenant(tenant.to_owned())).await?;
     Ok(facts.iter().filter_map(|facts| facts.counts).any(|counts| counts != Counts::default()))
 }
 
@@ -257,18 +259,18 @@ fn paused_itself(directory: &Directory, facts: &TenantFacts, tenant: &str) -> bo
 /// First in the home shard, which makes it the newest change; then everywhere.
 async fn change_pause(directory: &Arc<Directory>, scope: PauseScope, paused: bool) -> Answer<Spread> {
     let home = pause_home(&scope, directory.identity.shards);
-    let version = match ask(directory, home, ShardCall::ChangePause { scope: scope.clone(), paused }).await {
+    let version = match ask(&directory.client, home, ShardCall::ChangePause { scope: scope.clone(), paused }).await {
         Err(CallError::UnknownCall) => {
             // As its release does it, which knows no better.
             let version = directory.identity.time.now_us().max(0) as u64;
-            ask::<()>(directory, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;
+            ask::<()>(&directory.client, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;
             version
         }
         said => said?,
     };
     let set = ShardCall::SetPause { scope, paused, version };
     let others = (0..directory.identity.shards).map(ShardId).filter(|shard| *shard != home);
-    let answers = ask_each::<()>(directory, others.map(|shard| (shard, set.clone()))).await;
+    let answers = ask_each::<()>(&directory.client, others.map(|shard| (shard, set.clone()))).await;
     let outstanding = answers.into_iter().filter(|(_, answer)| answer.is_err()).map(|(shard, _)| shard.0);
     Ok(Spread { outstanding: outstanding.collect() })
 }

@@ -118,7 +118,7 @@ impl Shard {
 fn remind(directory: &Arc<Directory>, shard: ShardId, limits: TenantRecord) {
     let directory = directory.clone();
     tokio::spawn(async move {
-        let _ = ask::<()>(&directory, shard, ShardCall::Remind(limits)).await;
+        let _ = ask::<()>(&directory.client, shard, ShardCall::Remind(limits)).await;
     });
 }
 
