@@ -15,7 +15,7 @@ use crate::{
     pauses::carry,
     pool::PoolActor,
     projector::{OnFailure, ProjectorHandle},
-    session::{self, Session},
+    session::{self, Session, Ticker},
     shard_map::Membership,
     time::{AgreedTime, NodeTime},
 };
@@ -121,8 +121,8 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     tracing::info!(session = id.0, shards, "session of a cluster started");
     parts.cluster_events.note(ClusterEventKind::SessionBegun, None, None, Some(format!("session {}", id.0)));
     let tasks = vec![
-        tokio::spawn(session::tick(directory.clone())),
-        tokio::spawn(maintenance::gauges(directory.clone())),
+        tokio::spawn(Ticker::new(&directory).run()),
+        tokio::spawn(maintenance::gauges(directory.client.clone())),
         tokio::spawn(carry::run(directory.client.clone(), directory.pauses.clone())),
         tokio::spawn(keeper.run()),
     ];

@@ -5,8 +5,8 @@
 //! It deletes nothing and refuses nothing. That is for retention, and for the operator who reads the warning.
 
 use crate::{
-    directory::Directory,
     disk_pressure::{DiskPressure, FREE_LEAST_BYTES},
+    health::Health,
     maintenance::Retention,
 };
 use campanile_ports::{DiskRoom, LocalViews, log_once::LogOnce};
@@ -118,7 +118,7 @@ impl fmt::Display for Look {
 }
 
 /// Looks at the disk until it is aborted; ends at once where there is none.
-pub async fn watch(directory: Arc<Directory>, views: Arc<dyn LocalViews>, retention: Retention) {
+pub async fn watch(health: Arc<Health>, views: Arc<dyn LocalViews>, retention: Retention) {
     let mut looks = tokio::time::interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let logs = DiskPressure::ALL.map(|why| (why, log_of(why)));
@@ -147,7 +147,7 @@ pub async fn watch(directory: Arc<Directory>, views: Arc<dyn LocalViews>, retent
                 log.recovered();
             }
         }
-        directory.health.set_disk(short_of);
+        health.set_disk(short_of);
     }
 }
 

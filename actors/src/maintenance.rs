@@ -2,7 +2,8 @@
 //! history go.
 
 use crate::{
-    directory::Directory,
+    ask::ShardClient,
+    identity::Identity,
     messages::{ShardFacts, ShardMsg},
 };
 use campanile_ports::{Journal, LocalViews};
@@ -49,7 +50,7 @@ const LAG_SECONDS: u64 = 1;
 const DAY_MS: i64 = 86_400_000;
 
 /// Runs until it is aborted.
-pub async fn run(directory: Arc<Directory>, store: LocalStore, retention: Retention) {
+pub async fn run(identity: Arc<Identity>, client: Arc<ShardClient>, store: LocalStore, retention: Retention) {
     let mut rounds = tokio::time::interval(Duration::from_secs(ROUND_SECONDS));
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     rounds.tick().await;
@@ -57,7 +58,7 @@ pub async fn run(directory: Arc<Directory>, store: LocalStore, retention: Retent
     loop {
         rounds.tick().await;
         let flush = store.views.unflushed_bytes() >= FLUSH_BYTES || flushed.elapsed() >= FLUSH_AFTER;
-        match round(&directory, &store, retention, flush).await {
+        match round(&identity, &client, &store, retention, flush).await {
             Ok(()) if flush => flushed = Instant::now(),
             Ok(()) => {}
             Err(error) => tracing::warn!(%error, "maintenance of the store failed; it is tried again"),
@@ -66,33 +67,34 @@ pub async fn run(directory: Arc<Directory>, store: LocalStore, retention: Retent
 }
 
 /// Keeps the gauges up to date until it is aborted.
-pub async fn gauges(directory: Arc<Directory>) {
+pub async fn gauges(client: Arc<ShardClient>) {
     // The shards may take their time to answer.
-    tokio::join!(shard_gauges(&directory), lag_gauges(&directory));
+    tokio::join!(shard_gauges(&client), lag_gauges(&client));
 }
 
-async fn shard_gauges(directory: &Directory) {
+async fn shard_gauges(client: &ShardClient) {
     let mut gauges = tokio::time::interval(Duration::from_secs(GAUGE_SECONDS));
     gauges.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         gauges.tick().await;
-        facts(directory).await;
+        facts(client).await;
     }
 }
 
-async fn lag_gauges(directory: &Directory) {
+async fn lag_gauges(client: &ShardClient) {
     let mut looks = tokio::time::interval(Duration::from_secs(LAG_SECONDS));
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         looks.tick().await;
-        metrics::gauge!("campanile_projection_lag_seconds").set(directory.projector.lag().as_secs_f64());
-        metrics::gauge!("campanile_projection_lag_events").set(directory.projector.lag_events() as f64);
+        metrics::gauge!("campanile_projection_lag_seconds").set(client.projector.lag().as_secs_f64());
+        metrics::gauge!("campanile_projection_lag_events").set(client.projector.lag_events() as f64);
     }
 }
 
 /// Makes the read model durable if it is to be flushed, frees what the journal needs no more, deletes what is too old.
 pub(crate) async fn round(
-    directory: &Arc<Directory>,
+    identity: &Identity,
+    client: &ShardClient,
     store: &LocalStore,
     retention: Retention,
     flush: bool,
@@ -107,9 +109,9 @@ pub(crate) async fn round(
         views.flushed()
     };
     // Taken before the shards are asked: a frame appended later stands behind it.
-    let mut upto = directory.journal.durable().min(flushed);
-    let facts = facts(directory).await;
-    if facts.len() < usize::from(directory.identity.shards) {
+    let mut upto = client.journal.durable().min(flushed);
+    let facts = facts(client).await;
+    if facts.len() < usize::from(identity.shards) {
         // A shard did not answer: what it needs is not known.
         return Ok(());
     }
@@ -122,7 +124,7 @@ pub(crate) async fn round(
     metrics::gauge!("campanile_journal_stored_bytes").set(journal.stored_bytes() as f64);
     let mut gone = 0;
     if retention.days > 0 {
-        let before = directory.identity.time.now_ms() - i64::from(retention.days) * DAY_MS;
+        let before = identity.time.now_ms() - i64::from(retention.days) * DAY_MS;
         for _ in 0..RETAIN_CALLS {
             let removed = views.retain(before, limits::RETAIN_ROWS).await?;
             gone += removed;
@@ -132,7 +134,7 @@ pub(crate) async fn round(
         }
     }
     if retention.max_bytes > 0 {
-        let before = directory.identity.time.now_ms() - SHRINK_KEEPS_MS;
+        let before = identity.time.now_ms() - SHRINK_KEEPS_MS;
         let removed = views.shrink(retention.max_bytes, before).await?;
         if removed > 0 {
             tracing::info!(
@@ -148,9 +150,9 @@ pub(crate) async fn round(
 }
 
 /// Asks every shard.
-pub async fn facts(directory: &Directory) -> Vec<ShardFacts> {
+pub async fn facts(client: &ShardClient) -> Vec<ShardFacts> {
     let mut asked = Vec::new();
-    for shard in directory.shards.actors() {
+    for shard in client.shards.actors() {
         let (port, answer) = oneshot::channel();
         if shard.cast(ShardMsg::Facts(port)).is_ok() {
             asked.push(answer);
@@ -158,7 +160,7 @@ pub async fn facts(directory: &Directory) -> Vec<ShardFacts> {
     }
     let mut facts = Vec::with_capacity(asked.len());
     for answer in asked {
-        if let Some(fact) = directory.health.ended.or_answer(answer).await {
+        if let Some(fact) = client.ended.or_answer(answer).await {
             facts.push(fact);
         }
     }
@@ -167,7 +169,7 @@ pub async fn facts(directory: &Directory) -> Vec<ShardFacts> {
     metrics::gauge!("campanile_wheel_entries").set(facts.iter().map(|f| f.wheel).sum::<u64>() as f64);
     let owed_ms = facts.iter().map(|f| f.snapshot_owed_ms).max().unwrap_or_default();
     metrics::gauge!("campanile_snapshot_owed_seconds").set(owed_ms as f64 / 1000.0);
-    metrics::gauge!("campanile_journal_in_flight_frames").set(directory.journal.in_flight() as f64);
+    metrics::gauge!("campanile_journal_in_flight_frames").set(client.journal.in_flight() as f64);
     metrics::gauge!("campanile_active_job_actors").set(facts.iter().map(|f| f.active).sum::<u64>() as f64);
     facts
 }

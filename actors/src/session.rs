@@ -4,6 +4,8 @@
 use crate::{
     directory::{Directory, DirectoryParts},
     disk_space,
+    ends::Ends,
+    health::Health,
     identity::Identity,
     journal::{JournalHandle, JournalOptions},
     maintenance::{self, LocalStore},
@@ -11,8 +13,10 @@ use crate::{
     owner::InUse,
     pauses::carry,
     pool::PoolActor,
+    pool_handle::PoolHandle,
     projector::{OnFailure, ProjectorHandle, project_now},
     shard::{ShardActor, ShardStart, load::Loaded},
+    shard_map::ShardMap,
     time::{AgreedTime, NodeTime},
 };
 use campanile_core::{clock::Saved, cron::tzdb_version};
@@ -129,12 +133,18 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         "session started"
     );
     let store = LocalStore { journal: parts.journal, views: parts.views };
+    let ticker = Ticker::new(&directory);
     let tasks = vec![
-        tokio::spawn(tick(directory.clone())),
-        tokio::spawn(maintenance::gauges(directory.clone())),
+        tokio::spawn(ticker.run()),
+        tokio::spawn(maintenance::gauges(directory.client.clone())),
         tokio::spawn(carry::run(directory.client.clone(), directory.pauses.clone())),
-        tokio::spawn(maintenance::run(directory.clone(), store.clone(), parts.retention)),
-        tokio::spawn(disk_space::watch(directory.clone(), store.views.clone(), parts.retention)),
+        tokio::spawn(maintenance::run(
+            directory.identity.clone(),
+            directory.client.clone(),
+            store.clone(),
+            parts.retention,
+        )),
+        tokio::spawn(disk_space::watch(directory.health.clone(), store.views.clone(), parts.retention)),
     ];
     Ok(Session {
         directory,
@@ -182,41 +192,62 @@ async fn replay(parts: &SessionParts, loaded: &mut [Loaded]) -> Result<Position,
 
 /// One tick per node, at the beginning of each slot of the timing wheels: at any other moment of it, what is due then would wait
 /// twice. It wakes only shards with something due.
-pub(crate) async fn tick(directory: Arc<Directory>) {
-    let mut ticks: u64 = 0;
-    let mut acted = false;
-    loop {
-        const SLOT_US: i64 = limits::WHEEL_SLOT_MS * 1000;
-        let left_us = SLOT_US - directory.identity.time.now_us().rem_euclid(SLOT_US);
-        tokio::time::sleep(Duration::from_micros(left_us.unsigned_abs())).await;
-        ticks += 1;
-        let acts = directory.shards.may_act();
-        if acted && !acts {
-            tracing::warn!("the lease has run out: nothing is decided until the store answers again");
-            directory.pool.send(PoolMsg::LeaseLost);
+pub(crate) struct Ticker {
+    time: Arc<NodeTime>,
+    shards: Arc<ShardMap>,
+    ends: Arc<Ends>,
+    pool: Arc<PoolHandle>,
+    health: Arc<Health>,
+}
+
+impl Ticker {
+    pub fn new(directory: &Directory) -> Self {
+        Self {
+            time: directory.identity.time.clone(),
+            shards: directory.shards.clone(),
+            ends: directory.ends.clone(),
+            pool: directory.pool.clone(),
+            health: directory.health.clone(),
         }
-        acted = acts;
-        let fires = directory.identity.time.tick() && acts;
-        let now = directory.identity.time.now_ms();
-        let mut ends = directory.ends.take();
-        for (shard, wake) in directory.shards.wakes() {
-            if fires && wake.load(Ordering::Relaxed) <= now && !directory.health.is_draining() {
-                // The shard publishes its next wake when it has looked.
-                wake.store(i64::MAX, Ordering::Relaxed);
-                directory.shards.send(shard, ShardMsg::Tick(ends.remove(&shard).unwrap_or_default()));
+    }
+
+    /// Until it is aborted.
+    pub async fn run(self) {
+        let mut ticks: u64 = 0;
+        let mut acted = false;
+        loop {
+            const SLOT_US: i64 = limits::WHEEL_SLOT_MS * 1000;
+            let left_us = SLOT_US - self.time.now_us().rem_euclid(SLOT_US);
+            tokio::time::sleep(Duration::from_micros(left_us.unsigned_abs())).await;
+            ticks += 1;
+            let acts = self.shards.may_act();
+            if acted && !acts {
+                tracing::warn!("the lease has run out: nothing is decided until the store answers again");
+                self.pool.send(PoolMsg::LeaseLost);
             }
-            if u64::from(shard.0) % HOUSEKEEP_TICKS == ticks % HOUSEKEEP_TICKS {
-                directory.shards.send(shard, ShardMsg::Housekeep);
+            acted = acts;
+            let fires = self.time.tick() && acts;
+            let now = self.time.now_ms();
+            let mut ends = self.ends.take();
+            for (shard, wake) in self.shards.wakes() {
+                if fires && wake.load(Ordering::Relaxed) <= now && !self.health.is_draining() {
+                    // The shard publishes its next wake when it has looked.
+                    wake.store(i64::MAX, Ordering::Relaxed);
+                    self.shards.send(shard, ShardMsg::Tick(ends.remove(&shard).unwrap_or_default()));
+                }
+                if u64::from(shard.0) % HOUSEKEEP_TICKS == ticks % HOUSEKEEP_TICKS {
+                    self.shards.send(shard, ShardMsg::Housekeep);
+                }
             }
-        }
-        for (shard, ends) in ends {
-            directory.shards.send(shard, ShardMsg::Finish(ends));
-        }
-        if ticks.is_multiple_of(QUOTA_TICKS) {
-            directory.pool.tick_quotas();
-        }
-        if ticks.is_multiple_of(POOL_TICKS) {
-            directory.pool.send(PoolMsg::Tick);
+            for (shard, ends) in ends {
+                self.shards.send(shard, ShardMsg::Finish(ends));
+            }
+            if ticks.is_multiple_of(QUOTA_TICKS) {
+                self.pool.tick_quotas();
+            }
+            if ticks.is_multiple_of(POOL_TICKS) {
+                self.pool.send(PoolMsg::Tick);
+            }
         }
     }
 }
@@ -275,10 +306,13 @@ impl Session {
     /// One round of what is otherwise done every [`maintenance::ROUND_SECONDS`]: for proofs that cannot wait for it.
     #[cfg(feature = "faults")]
     pub fn maintain(&self) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
-        let (directory, store) = (self.directory.clone(), self.store.clone());
+        let (identity, client) = (self.directory.identity.clone(), self.directory.client.clone());
+        let store = self.store.clone();
         async move {
             match store {
-                Some(store) => maintenance::round(&directory, &store, maintenance::Retention::default(), true).await,
+                Some(store) => {
+                    maintenance::round(&identity, &client, &store, maintenance::Retention::default(), true).await
+                }
                 None => Ok(()),
             }
         }

@@ -219,7 +219,7 @@ impl Scheduler {
     /// Facts of this node alone.
     pub async fn node(&self) -> Answer<NodeView> {
         let directory = self.directory()?;
-        let facts = maintenance::facts(&directory).await;
+        let facts = maintenance::facts(&directory.client).await;
         let reasons = self.not_ready_reasons();
         Ok(NodeView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
