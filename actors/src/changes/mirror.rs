@@ -2,15 +2,16 @@
 //! came since the last time, one question after the other. Nothing is pushed, so nothing piles up anywhere: a node that asks too
 //! late is told that it lost something, and tells it to those who watch.
 
-use super::{Change, Copied, LogPlace, Part};
-use crate::directory::Directory;
+use super::{Change, Changes, Copied, LogPlace, Part};
+use crate::{identity::Identity, shard_map::ShardMap, shutdown::Shutdown, time::NodeTime};
 use campanile_schema::{
     ids::SessionId,
     limits::{WATCH_MIRROR_BYTES, WATCH_MIRROR_ITEMS, WATCH_MIRROR_MS},
 };
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Weak, atomic::Ordering},
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -20,9 +21,8 @@ const PAUSE: Duration = Duration::from_millis(WATCH_MIRROR_MS);
 const READY: Duration = Duration::from_secs(2);
 
 /// This node's own changes since a place; None = from now on.
-pub fn since(directory: &Directory, place: Option<LogPlace>) -> Copied {
-    let changes = &directory.changes;
-    changes.asked(directory.identity.time.boot_ms());
+pub fn since(changes: &Changes, time: &NodeTime, place: Option<LogPlace>) -> Copied {
+    changes.asked(time.boot_ms());
     let here = |after| LogPlace { log: changes.id(), after };
     let Some(place) = place.filter(|place| place.log == changes.id()) else {
         return Copied { next: here(changes.end()), items: Vec::new(), dropped: place.is_some(), more: false };
@@ -39,112 +39,116 @@ pub fn since(directory: &Directory, place: Option<LogPlace>) -> Copied {
     Copied { next: here(page.next), items, dropped: page.dropped > 0, more: page.more }
 }
 
-/// Copies from now on, as long as it is wanted; waits until every other node was asked once.
-pub(super) async fn begin(directory: &Arc<Directory>) {
-    if directory.shards.is_alone() {
-        return;
-    }
-    let changes = &directory.changes;
-    if !changes.mirroring.swap(true, Ordering::AcqRel) {
-        changes.mirrored.send_replace(false);
-        tokio::spawn(keep(Arc::downgrade(directory)));
-    }
-    let mut mirrored = changes.mirrored.subscribe();
-    // Later ones come from nodes that do not answer: their shards are being taken over.
-    let _ = tokio::time::timeout(READY, mirrored.wait_for(|mirrored| *mirrored)).await;
+/// What copying needs of the session.
+#[derive(Clone)]
+pub(super) struct Mirror {
+    pub changes: Arc<Changes>,
+    pub identity: Arc<Identity>,
+    pub shards: Arc<ShardMap>,
+    pub ended: Arc<Shutdown>,
 }
 
-/// The directory while its session lives.
-fn living(directory: &Weak<Directory>) -> Option<Arc<Directory>> {
-    directory.upgrade().filter(|directory| !directory.health.ended.is_over())
-}
-
-/// The same while somebody watches.
-fn wanted(directory: &Weak<Directory>) -> Option<Arc<Directory>> {
-    living(directory).filter(|directory| directory.changes.is_watched(directory.identity.time.boot_ms()))
-}
-
-/// One copier for each other node.
-async fn keep(weak: Weak<Directory>) {
-    let mut copiers: HashMap<SessionId, tokio::task::JoinHandle<()>> = HashMap::new();
-    let mut first = true;
-    while let Some(directory) = wanted(&weak) {
-        let Some(membership) = directory.shards.membership() else { break };
-        let others = membership.peers.others().into_iter().filter(|session| *session != directory.identity.session);
-        let others: HashSet<SessionId> = others.collect();
-        let known = copiers.len();
-        copiers.retain(|session, copier| {
-            let stays = others.contains(session);
-            if !stays {
-                copier.abort();
-            }
-            stays
-        });
-        let gone = copiers.len() < known;
-        let (asked, mut answered) = tokio::sync::mpsc::channel::<()>(1);
-        let mut came = false;
-        for session in others {
-            copiers.entry(session).or_insert_with(|| {
-                came = true;
-                tokio::spawn(copy_from(weak.clone(), session, asked.clone()))
-            });
+impl Mirror {
+    /// Copies from now on, as long as it is wanted; waits until every other node was asked once.
+    pub async fn begin(&self) {
+        if self.shards.is_alone() {
+            return;
         }
-        drop(asked);
-        if !first && (gone || came) {
-            // What it changed last, or first, was not heard.
-            directory.changes.copy(Vec::new(), true, directory.identity.time.boot_ms());
+        if !self.changes.mirroring.swap(true, Ordering::AcqRel) {
+            self.changes.mirrored.send_replace(false);
+            tokio::spawn(self.clone().keep());
         }
-        if std::mem::take(&mut first) {
-            // Nothing is sent: it ends when each of them has let go.
-            let _ = tokio::time::timeout(READY, answered.recv()).await;
-            directory.changes.mirrored.send_replace(true);
-        }
-        drop(directory);
-        tokio::time::sleep(PAUSE).await;
+        let mut mirrored = self.changes.mirrored.subscribe();
+        // Later ones come from nodes that do not answer: their shards are being taken over.
+        let _ = tokio::time::timeout(READY, mirrored.wait_for(|mirrored| *mirrored)).await;
     }
-    for copier in copiers.into_values() {
-        copier.abort();
-    }
-    if let Some(directory) = weak.upgrade() {
-        directory.changes.mirrored.send_replace(false);
-        directory.changes.mirroring.store(false, Ordering::Release);
-        // One who came meanwhile found it still marked as copying.
-        if wanted(&weak).is_some() && !directory.changes.mirroring.swap(true, Ordering::AcqRel) {
-            tokio::spawn(again(weak));
-        }
-    }
-}
 
-/// A future that names itself would have no size.
-fn again(weak: Weak<Directory>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(keep(weak))
-}
+    /// While the session lives and somebody watches.
+    fn is_wanted(&self) -> bool {
+        !self.ended.is_over() && self.changes.is_watched(self.identity.time.boot_ms())
+    }
 
-async fn copy_from(weak: Weak<Directory>, session: SessionId, asked: tokio::sync::mpsc::Sender<()>) {
-    let mut place = None;
-    let mut first = Some(asked);
-    while let Some(directory) = living(&weak) {
-        let Some(membership) = directory.shards.membership() else { return };
-        let peers = membership.peers.clone();
-        let answer = peers.changes(session, place).await;
-        drop(first.take());
-        let more = match answer {
-            Ok(copied) => {
-                place = Some(copied.next);
-                if copied.dropped || !copied.items.is_empty() {
-                    directory.changes.copy(copied.items, copied.dropped, directory.identity.time.boot_ms());
+    fn copy(&self, items: Vec<Change>, dropped: bool) {
+        self.changes.copy(items, dropped, self.identity.time.boot_ms());
+    }
+
+    /// One copier for each other node.
+    async fn keep(self) {
+        let mut copiers: HashMap<SessionId, tokio::task::JoinHandle<()>> = HashMap::new();
+        let mut first = true;
+        while self.is_wanted() {
+            let Some(membership) = self.shards.membership() else { break };
+            let others = membership.peers.others().into_iter().filter(|session| *session != self.identity.session);
+            let others: HashSet<SessionId> = others.collect();
+            let known = copiers.len();
+            copiers.retain(|session, copier| {
+                let stays = others.contains(session);
+                if !stays {
+                    copier.abort();
                 }
-                copied.more
+                stays
+            });
+            let gone = copiers.len() < known;
+            let (asked, mut answered) = tokio::sync::mpsc::channel::<()>(1);
+            let mut came = false;
+            for session in others {
+                copiers.entry(session).or_insert_with(|| {
+                    came = true;
+                    tokio::spawn(self.clone().copy_from(session, asked.clone()))
+                });
             }
-            // It is asked again; what it did meanwhile is in its log, or told as lost.
-            Err(error) => {
-                tracing::debug!(%error, session = session.0, "another node does not tell its changes");
-                false
+            drop(asked);
+            if !first && (gone || came) {
+                // What it changed last, or first, was not heard.
+                self.copy(Vec::new(), true);
             }
-        };
-        drop(directory);
-        if !more {
+            if std::mem::take(&mut first) {
+                // Nothing is sent: it ends when each of them has let go.
+                let _ = tokio::time::timeout(READY, answered.recv()).await;
+                self.changes.mirrored.send_replace(true);
+            }
             tokio::time::sleep(PAUSE).await;
+        }
+        for copier in copiers.into_values() {
+            copier.abort();
+        }
+        self.changes.mirrored.send_replace(false);
+        self.changes.mirroring.store(false, Ordering::Release);
+        // One who came meanwhile found it still marked as copying.
+        if self.is_wanted() && !self.changes.mirroring.swap(true, Ordering::AcqRel) {
+            tokio::spawn(self.again());
+        }
+    }
+
+    /// A future that names itself would have no size.
+    fn again(self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(self.keep())
+    }
+
+    async fn copy_from(self, session: SessionId, asked: tokio::sync::mpsc::Sender<()>) {
+        let mut place = None;
+        let mut first = Some(asked);
+        while !self.ended.is_over() {
+            let Some(membership) = self.shards.membership() else { return };
+            let answer = membership.peers.changes(session, place).await;
+            drop(first.take());
+            let more = match answer {
+                Ok(copied) => {
+                    place = Some(copied.next);
+                    if copied.dropped || !copied.items.is_empty() {
+                        self.copy(copied.items, copied.dropped);
+                    }
+                    copied.more
+                }
+                // It is asked again; what it did meanwhile is in its log, or told as lost.
+                Err(error) => {
+                    tracing::debug!(%error, session = session.0, "another node does not tell its changes");
+                    false
+                }
+            };
+            if !more {
+                tokio::time::sleep(PAUSE).await;
+            }
         }
     }
 }

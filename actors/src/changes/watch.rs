@@ -1,7 +1,7 @@
 //! One watch: its place in the log, what it wants, and what it is told.
 
-use super::{Change, Changes, Part, What, filter::Wanted, mirror};
-use crate::{call_error::CallError, directory::Directory, scheduler::Scheduler};
+use super::{Change, Changes, Part, What, filter::Wanted, mirror::Mirror};
+use crate::{call_error::CallError, scheduler::Scheduler, shutdown::Shutdown, time::NodeTime};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::RunId,
@@ -29,29 +29,28 @@ pub struct Batch {
 
 /// A place among those who watch; given back when it is dropped.
 struct Seat {
-    directory: Arc<Directory>,
+    changes: Arc<Changes>,
+    time: Arc<NodeTime>,
 }
 
 impl Seat {
-    fn take(directory: &Arc<Directory>) -> Result<Self, ApiError> {
-        let changes = &directory.changes;
+    fn take(changes: Arc<Changes>, time: Arc<NodeTime>) -> Answer<Self> {
         if changes.watchers.fetch_add(1, Ordering::AcqRel) >= WATCHES {
             changes.watchers.fetch_sub(1, Ordering::AcqRel);
             let message = format!("the node has {WATCHES} watches; end one, or watch more with one of them");
             return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(5.0));
         }
-        changes.watched_ms.store(directory.identity.time.boot_ms(), Ordering::Relaxed);
+        changes.watched_ms.store(time.boot_ms(), Ordering::Relaxed);
         changes.begin();
         metrics::gauge!("campanile_watches").increment(1.0);
-        Ok(Self { directory: directory.clone() })
+        Ok(Self { changes, time })
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let changes = &self.directory.changes;
-        changes.watched_ms.store(self.directory.identity.time.boot_ms(), Ordering::Relaxed);
-        changes.watchers.fetch_sub(1, Ordering::AcqRel);
+        self.changes.watched_ms.store(self.time.boot_ms(), Ordering::Relaxed);
+        self.changes.watchers.fetch_sub(1, Ordering::AcqRel);
         metrics::gauge!("campanile_watches").decrement(1.0);
     }
 }
@@ -59,7 +58,9 @@ impl Drop for Seat {
 /// See the module's text. Its place is given back when it is dropped.
 pub struct Watch {
     scheduler: Scheduler,
-    directory: Arc<Directory>,
+    /// Of the session that it was begun with.
+    ended: Arc<Shutdown>,
+    seat: Seat,
     wanted: Wanted,
     after: u64,
     dropped: u64,
@@ -68,7 +69,6 @@ pub struct Watch {
     told_final: bool,
     news: signal::Receiver<u64>,
     read_at: Option<Instant>,
-    _seat: Seat,
 }
 
 /// A place in a log, as callers keep it.
@@ -91,19 +91,26 @@ impl Scheduler {
         }
         let directory = self.directory()?;
         let changes = directory.changes.clone();
-        let seat = Seat::take(&directory)?;
+        let seat = Seat::take(changes.clone(), directory.identity.time.clone())?;
         let (after, dropped) = match place.flatten() {
             Some((log, after)) if log == changes.id() => (after, 0),
             // Of another node, or of another start of this one: what came since is not known here.
             Some(_) => (changes.end(), 1),
             None => (changes.end(), 0),
         };
-        mirror::begin(&directory).await;
+        let mirror = Mirror {
+            changes: changes.clone(),
+            identity: directory.identity.clone(),
+            shards: directory.shards.clone(),
+            ended: directory.health.ended.clone(),
+        };
+        mirror.begin().await;
         let news = changes.news.subscribe();
         let read_run = wanted.run.is_some();
         Ok(Watch {
             scheduler: self.clone(),
-            directory,
+            ended: directory.health.ended.clone(),
+            seat,
             wanted,
             after,
             dropped,
@@ -111,7 +118,6 @@ impl Scheduler {
             told_final: false,
             news,
             read_at: None,
-            _seat: seat,
         })
     }
 }
@@ -122,7 +128,7 @@ impl Watch {
     }
 
     fn changes(&self) -> &Changes {
-        &self.directory.changes
+        &self.seat.changes
     }
 
     /// The next changes, or none after a while without any. None: the one run that was watched is final and was told.
@@ -166,7 +172,7 @@ impl Watch {
     /// For something new, but not past the beat; an error when the node's session is over.
     async fn wait(&mut self, beat: Instant) -> Answer<()> {
         while Instant::now() < beat {
-            if self.directory.health.ended.is_over() {
+            if self.ended.is_over() {
                 return Err(CallError::Unanswered.into());
             }
             let until = beat.min(Instant::now() + LOOK);
@@ -197,7 +203,7 @@ impl Watch {
         let view = self.scheduler.run(run).await?;
         // The name of a deleted job is not known any more.
         let name = self.scheduler.job(view.job_id).await.map(|job| job.spec.name).unwrap_or_default();
-        let at = Timestamp(self.directory.identity.time.now_ms());
+        let at = Timestamp(self.seat.time.now_ms());
         let what = What::Run(RunChange::new(at, &name, &view));
         self.told_final = view.state.is_final();
         Ok(self.batch(vec![Arc::new(Change { what, labels: std::collections::BTreeMap::new() })]))

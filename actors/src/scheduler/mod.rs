@@ -110,7 +110,8 @@ impl Scheduler {
 
     /// What became durable here, for another node where somebody watches.
     pub fn changes_for_peer(&self, since: Option<LogPlace>) -> Answer<Copied> {
-        Ok(mirror::since(&*self.directory()?, since))
+        let directory = self.directory()?;
+        Ok(mirror::since(&directory.changes, &directory.identity.time, since))
     }
 
     /// Another node has released a shard to this session.
