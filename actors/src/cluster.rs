@@ -105,7 +105,7 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
         membership: Some(Membership { owner: owner.clone(), peers: parts.peers }),
     });
     metrics::gauge!("retry_queue_depth").set(0.0);
-    let (pool, _) = Actor::spawn(None, PoolActor, Arc::downgrade(&directory)).await.map_err(session::spawned)?;
+    let (pool, _) = Actor::spawn(None, PoolActor, directory.pool_deps()).await.map_err(session::spawned)?;
     directory.pool.set(pool);
     let keeper = Keeper::new(KeeperParts {
         directory: directory.clone(),

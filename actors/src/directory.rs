@@ -9,6 +9,7 @@ use crate::{
     journal::JournalHandle,
     owner::{InUse, Settling},
     pauses::Pauses,
+    pool::PoolDeps,
     pool_handle::PoolHandle,
     projector::ProjectorHandle,
     shard_map::{Membership, ShardMap},
@@ -84,6 +85,18 @@ impl Directory {
             health,
             snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
         })
+    }
+
+    pub fn pool_deps(&self) -> PoolDeps {
+        PoolDeps {
+            identity: self.identity.clone(),
+            time: self.identity.time.clone(),
+            shards: self.shards.clone(),
+            client: self.client.clone(),
+            tenants: self.tenants.clone(),
+            ends: self.ends.clone(),
+            secrets: self.secrets.clone(),
+        }
     }
 
     /// See [`Tenants::gauge`].

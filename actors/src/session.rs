@@ -117,7 +117,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     });
     // The shards add what they bring.
     metrics::gauge!("retry_queue_depth").set(0.0);
-    let (pool, _) = Actor::spawn(None, PoolActor, Arc::downgrade(&directory)).await.map_err(spawned)?;
+    let (pool, _) = Actor::spawn(None, PoolActor, directory.pool_deps()).await.map_err(spawned)?;
     directory.pool.set(pool);
     let epoch = Epoch(parts.opened.session.0);
     directory.pool.expect_shards(loaded.len());

@@ -1,18 +1,16 @@
 //! Asks the home shards of tenants what this node may use of their limits, wherever they are.
 
-use super::PoolState;
+use super::{PoolDeps, PoolState};
 use crate::{
     ask::ask,
     call_error::CallError,
     calls::ShardCall,
-    directory::Directory,
     lending::{REPORT_MS, Terms},
     messages::PoolMsg,
 };
 use campanile_schema::ids::ShardId;
 use hashbrown::HashSet;
 use ractor::ActorRef;
-use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// What is under way.
@@ -28,11 +26,11 @@ pub(super) struct Borrowing {
 
 impl PoolState {
     /// Tells home shards what they should know.
-    pub(super) fn report(&mut self, directory: &Arc<Directory>, myself: &ActorRef<PoolMsg>) {
-        if directory.shards.is_alone() || !directory.shards.may_act() {
+    pub(super) fn report(&mut self, deps: &PoolDeps, myself: &ActorRef<PoolMsg>) {
+        if deps.shards.is_alone() || !deps.shards.may_act() {
             return;
         }
-        let now = directory.identity.time.boot_ms();
+        let now = deps.time.boot_ms();
         let all = now >= self.borrowing.next_round_ms;
         if all {
             self.borrowing.next_round_ms = now + REPORT_MS;
@@ -40,21 +38,21 @@ impl PoolState {
         let asked = &self.borrowing.asked;
         for (home, reports) in self.quotas.reports(all, now, |home| !asked.contains(&home)) {
             self.borrowing.asked.insert(home);
-            let (directory, myself) = (directory.clone(), myself.clone());
+            let (client, session, myself) = (deps.client.clone(), deps.identity.session, myself.clone());
             tokio::spawn(async move {
-                let call = ShardCall::Borrow { session: directory.identity.session, reports };
-                let answer = ask::<Vec<Terms>>(&directory.client, home, call).await;
+                let call = ShardCall::Borrow { session, reports };
+                let answer = ask::<Vec<Terms>>(&client, home, call).await;
                 // The session may be over.
                 let _ = myself.cast(PoolMsg::Terms(home, answer));
             });
         }
     }
 
-    pub(super) fn take_terms(&mut self, directory: &Directory, home: ShardId, answer: Result<Vec<Terms>, CallError>) {
+    pub(super) fn take_terms(&mut self, deps: &PoolDeps, home: ShardId, answer: Result<Vec<Terms>, CallError>) {
         self.borrowing.asked.remove(&home);
         match answer {
             Ok(terms) => {
-                let now = directory.identity.time.boot_ms();
+                let now = deps.time.boot_ms();
                 terms.into_iter().for_each(|terms| self.quotas.terms(terms, now));
             }
             // Questions stand until they are answered: they are asked again with the next round.

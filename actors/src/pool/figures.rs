@@ -1,19 +1,19 @@
 //! What the pool tells of itself: its pools for people, why a run waits, and gauges.
 
 use super::{
-    PoolState,
+    PoolDeps, PoolState,
     class::{Class, Kind},
     queue::Queue,
     session::Session,
 };
-use crate::{directory::Directory, quota::PAUSED};
+use crate::quota::PAUSED;
 use campanile_core::job::Need;
 use campanile_schema::{ids::RunId, view::PoolView};
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 impl PoolState {
-    pub(super) fn pools(&self, directory: &Directory) -> Vec<PoolView> {
-        let now = directory.identity.time.boot_ms();
+    pub(super) fn pools(&self, deps: &PoolDeps) -> Vec<PoolView> {
+        let now = deps.time.boot_ms();
         let mut pools: BTreeMap<String, PoolView> = BTreeMap::new();
         let empty = |name: &str| PoolView { name: name.to_owned(), executors: 0, credit: 0, running: 0, waiting: 0 };
         for (class, queue) in &self.queues {
@@ -47,9 +47,9 @@ impl PoolState {
     }
 
     /// Why a run has no executor yet, beginning with a code; None: it is not here.
-    pub(super) fn why(&self, directory: &Directory, run: RunId, pool: &str) -> Option<String> {
+    pub(super) fn why(&self, deps: &PoolDeps, run: RunId, pool: &str) -> Option<String> {
         let waits = || self.misfits.contains_key(&run) || self.queues.values().any(|queue| queue.contains(run));
-        if directory.tenants.system_paused.load(Ordering::Relaxed) && waits() {
+        if deps.tenants.system_paused.load(Ordering::Relaxed) && waits() {
             return Some(PAUSED.to_owned());
         }
         if let Some(waiting) = self.misfits.get(&run) {
@@ -67,7 +67,7 @@ impl PoolState {
             let class = Class { pool: pool.into(), kind };
             self.queues.get(&class).filter(|q| q.contains(run)).map(|queue| (kind, queue))
         })?;
-        let now = directory.identity.time.boot_ms();
+        let now = deps.time.boot_ms();
         let in_pool = |s: &&Session| s.is_in(pool) && s.outbox.is_some();
         let executors = self.sessions.values().filter(in_pool).count();
         let credit: u32 = self.sessions.values().filter(in_pool).map(|s| s.credit_left(now)).sum();

@@ -1,10 +1,7 @@
 //! Sessions and leases: registration, silence, loss, and what an executor brings back after a restart of the node.
 
-use super::{PoolState, session::Session};
-use crate::{
-    directory::Directory,
-    messages::{PoolMsg, ShardMsg, ToExecutor},
-};
+use super::{PoolDeps, PoolState, session::Session};
+use crate::messages::{PoolMsg, ShardMsg, ToExecutor};
 use campanile_core::job::Claimant;
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
@@ -14,6 +11,7 @@ use campanile_schema::{
     text::Text,
 };
 use hashbrown::{HashMap, HashSet};
+use ractor::ActorRef;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -39,12 +37,12 @@ pub fn session_taken() -> ApiError {
 impl PoolState {
     pub(super) fn register(
         &mut self,
-        directory: &Directory,
+        deps: &PoolDeps,
         register: Register,
         by: Arc<Claimant>,
         outbox: mpsc::Sender<ToExecutor>,
     ) -> Answer<()> {
-        let (now, wall) = (directory.identity.time.boot_ms(), directory.identity.time.now_ms());
+        let (now, wall) = (deps.time.boot_ms(), deps.time.now_ms());
         let id = register.session;
         let known = self.sessions.get(&id).and_then(|session| session.credential.as_ref());
         let unclaimed = self.sessions.get(&id).map(|session| session.unclaimed.as_slice()).unwrap_or_default();
@@ -64,22 +62,22 @@ impl PoolState {
         session.draining = false;
         session.to_confirm = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
         session.register = Some(register);
-        self.heard(directory, id);
+        self.heard(deps, id);
         self.retry_misfits();
         Ok(())
     }
 
     /// A sign of life.
-    pub(super) fn heard(&mut self, directory: &Directory, id: ExecutorSession) {
+    pub(super) fn heard(&mut self, deps: &PoolDeps, id: ExecutorSession) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.heard_ms = directory.identity.time.boot_ms();
-        session.heard_wall_ms = directory.identity.time.now_ms();
+        session.heard_ms = deps.time.boot_ms();
+        session.heard_wall_ms = deps.time.now_ms();
         if std::mem::take(&mut session.suspected)
             && let Some(by) = session.by.clone()
         {
             let held: Vec<Held> = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
-            for (shard, held) in by_shard(held, directory.identity.shards) {
-                directory.shards.send(shard, ShardMsg::Heard(held, by.clone(), None));
+            for (shard, held) in by_shard(held, deps.identity.shards) {
+                deps.shards.send(shard, ShardMsg::Heard(held, by.clone(), None));
             }
         }
     }
@@ -97,7 +95,7 @@ impl PoolState {
     /// An attempt that ran before the restart: its lease starts anew now. `credential`: the attempt's, or its pool if it has none.
     pub(super) fn watch(
         &mut self,
-        directory: &Directory,
+        deps: &PoolDeps,
         id: ExecutorSession,
         credential: Result<Text, Text>,
         held: Held,
@@ -106,9 +104,9 @@ impl PoolState {
         let known = self.sessions.get(&id).and_then(|session| session.credential.as_ref());
         if credential.as_ref().is_ok_and(|own| known.is_some_and(|known| known != own)) {
             tracing::warn!(session = id.0, "a session number is another credential's, as a stored attempt says: ended");
-            self.lose(directory, id);
+            self.lose(deps, id);
         }
-        let (now, wall) = (directory.identity.time.boot_ms(), directory.identity.time.now_ms());
+        let (now, wall) = (deps.time.boot_ms(), deps.time.now_ms());
         let session = self.sessions.entry(id).or_insert_with(|| Session::new(executor, now, wall));
         match credential {
             Ok(credential) => session.credential = Some(credential),
@@ -121,11 +119,11 @@ impl PoolState {
     }
 
     /// The session is over: what it held is lost.
-    fn lose(&mut self, directory: &Directory, id: ExecutorSession) {
+    fn lose(&mut self, deps: &PoolDeps, id: ExecutorSession) {
         let Some(session) = self.sessions.remove(&id) else { return };
         let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
-        for (shard, held) in by_shard(held, directory.identity.shards) {
-            directory.shards.send(shard, ShardMsg::Lost(held));
+        for (shard, held) in by_shard(held, deps.identity.shards) {
+            deps.shards.send(shard, ShardMsg::Lost(held));
         }
     }
 
@@ -134,12 +132,13 @@ impl PoolState {
     /// its own are in `running` already, or the job says so when it lets this session have them.
     pub(super) fn announce(
         &mut self,
-        directory: &Arc<Directory>,
+        deps: &PoolDeps,
+        myself: &ActorRef<PoolMsg>,
         id: ExecutorSession,
         held: Vec<Held>,
         port: oneshot::Sender<Vec<Held>>,
     ) {
-        self.heard(directory, id);
+        self.heard(deps, id);
         let known = self.sessions.get_mut(&id).and_then(|session| Some((session.by.clone()?, session)));
         let Some((by, session)) = known else {
             let _ = port.send(Vec::new());
@@ -150,25 +149,26 @@ impl PoolState {
             .into_iter()
             .filter(|h| !listed.contains(&(h.run, h.token)))
             .collect();
-        let at = directory.identity.time.boot_ms().max(self.started_ms + OLD_CREDIT_VOID_MS);
+        let at = deps.time.boot_ms().max(self.started_ms + OLD_CREDIT_VOID_MS);
         self.lacking.extend(lacking.into_iter().map(|h| (at, h)));
-        let groups = by_shard(held, directory.identity.shards);
-        let directory = directory.clone();
+        let groups = by_shard(held, deps.identity.shards);
+        let (shards, myself) = (deps.shards.clone(), myself.clone());
         tokio::spawn(async move {
             let mut stop = Vec::new();
             for (shard, held) in groups {
                 let (sender, receiver) = oneshot::channel();
-                directory.shards.send(shard, ShardMsg::Heard(held, by.clone(), Some(sender)));
+                shards.send(shard, ShardMsg::Heard(held, by.clone(), Some(sender)));
                 stop.extend(receiver.await.unwrap_or_default());
             }
             // The end of what is not its own any more is nobody's news: the places are given back now.
-            directory.pool.send(PoolMsg::NotHeld(id, stop.clone()));
+            // The pool ends only with its session.
+            let _ = myself.cast(PoolMsg::NotHeld(id, stop.clone()));
             let _ = port.send(stop);
         });
     }
 
-    pub(super) fn check_leases(&mut self, directory: &Directory) {
-        let now = directory.identity.time.boot_ms();
+    pub(super) fn check_leases(&mut self, deps: &PoolDeps) {
+        let now = deps.time.boot_ms();
         let mut gone = Vec::new();
         for (id, session) in &mut self.sessions {
             let silent = now - session.heard_ms;
@@ -179,19 +179,19 @@ impl PoolState {
             } else if silent > limits::SUSPECT_MS && !session.suspected {
                 session.suspected = true;
                 let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
-                for (shard, held) in by_shard(held, directory.identity.shards) {
-                    directory.shards.send(shard, ShardMsg::Suspect(held));
+                for (shard, held) in by_shard(held, deps.identity.shards) {
+                    deps.shards.send(shard, ShardMsg::Suspect(held));
                 }
             }
         }
         for id in gone {
-            self.lose(directory, id);
+            self.lose(deps, id);
         }
         let (due, later) = std::mem::take(&mut self.lacking).into_iter().partition(|(at, _)| *at <= now);
         self.lacking = later;
         let due: Vec<(i64, Held)> = due;
-        for (shard, held) in by_shard(due.into_iter().map(|(_, h)| h), directory.identity.shards) {
-            directory.shards.send(shard, ShardMsg::Lost(held));
+        for (shard, held) in by_shard(due.into_iter().map(|(_, h)| h), deps.identity.shards) {
+            deps.shards.send(shard, ShardMsg::Lost(held));
         }
     }
 }

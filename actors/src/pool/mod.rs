@@ -16,13 +16,18 @@ mod queue;
 mod session;
 
 use crate::{
-    directory::Directory,
+    ask::ShardClient,
+    ends::Ends,
+    identity::Identity,
     messages::{Bind, PoolMsg, ShardMsg, ToExecutor},
     quota::{Borrower, Quotas},
+    shard_map::ShardMap,
+    tenants::Tenants,
+    time::NodeTime,
 };
 use borrowing::Borrowing;
 use campanile_core::job::{Assign, Effect, Waiting};
-use campanile_ports::SecretOwner;
+use campanile_ports::{SecretOwner, Secrets};
 use campanile_schema::{
     ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
     limits,
@@ -35,7 +40,7 @@ pub use lease::session_taken;
 use queue::Queue;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use session::Session;
-use std::sync::{Arc, Weak, atomic::Ordering};
+use std::sync::{Arc, atomic::Ordering};
 
 /// Runs passed over in one matching round because who could run them has no credit or no room: bounds a round's cost.
 const PASSED_OVER_PER_ROUND: usize = 64;
@@ -43,9 +48,25 @@ const PASSED_OVER_PER_ROUND: usize = 64;
 /// See the module's text.
 pub struct PoolActor;
 
-/// State of the actor.
+/// What the pool needs of its session.
+pub struct PoolDeps {
+    pub identity: Arc<Identity>,
+    pub time: Arc<NodeTime>,
+    pub shards: Arc<ShardMap>,
+    pub client: Arc<ShardClient>,
+    pub tenants: Arc<Tenants>,
+    pub ends: Arc<Ends>,
+    pub secrets: Arc<dyn Secrets>,
+}
+
+/// State of the actor: the pool, and what it works with.
+pub struct PoolTask {
+    deps: PoolDeps,
+    pool: PoolState,
+}
+
+/// What the pool knows.
 pub struct PoolState {
-    pub(super) directory: Weak<Directory>,
     queues: HashMap<Class, Queue>,
     /// Runs that no registered executor could ever take (handler, kind or size); tried again when executors change.
     misfits: HashMap<RunId, Box<Waiting>>,
@@ -74,46 +95,26 @@ pub struct PoolState {
 
 impl Actor for PoolActor {
     type Msg = PoolMsg;
-    type State = PoolState;
-    type Arguments = Weak<Directory>;
+    type State = PoolTask;
+    type Arguments = PoolDeps;
 
-    async fn pre_start(
-        &self,
-        _: ActorRef<PoolMsg>,
-        directory: Weak<Directory>,
-    ) -> Result<PoolState, ActorProcessingErr> {
-        let Some(known) = directory.upgrade() else { return Err("the session is over".into()) };
-        let borrower = known.shards.membership().map(|_| Borrower::new(known.identity.session, known.identity.shards));
-        let (started_ms, quotas) = (known.identity.time.boot_ms(), Quotas::new(known.tenants.clone(), borrower));
-        Ok(PoolState {
-            directory,
-            queues: HashMap::new(),
-            misfits: HashMap::new(),
-            sessions: HashMap::new(),
-            binds: 0,
-            settling: false,
-            quotas,
-            borrowing: Borrowing::default(),
-            outgoing: HashMap::new(),
-            bound: HashMap::new(),
-            lacking: Vec::new(),
-            started_ms,
-            looked_ms: started_ms,
-            taken_over: Vec::new(),
-        })
+    async fn pre_start(&self, _: ActorRef<PoolMsg>, deps: PoolDeps) -> Result<PoolTask, ActorProcessingErr> {
+        let Identity { session, shards, .. } = *deps.identity;
+        let borrower = (!deps.shards.is_alone()).then(|| Borrower::new(session, shards));
+        let pool = PoolState::new(deps.time.boot_ms(), Quotas::new(deps.tenants.clone(), borrower));
+        Ok(PoolTask { deps, pool })
     }
 
     async fn handle(
         &self,
         myself: ActorRef<PoolMsg>,
         message: PoolMsg,
-        state: &mut PoolState,
+        PoolTask { deps, pool: state }: &mut PoolTask,
     ) -> Result<(), ActorProcessingErr> {
-        let Some(directory) = state.directory.upgrade() else { return Ok(()) };
         match message {
             PoolMsg::Effects(effects) => {
                 for effect in effects {
-                    state.effect(&directory, effect);
+                    state.effect(deps, effect);
                 }
                 state.settle_soon(&myself);
             }
@@ -124,8 +125,8 @@ impl Actor for PoolActor {
             }
             PoolMsg::Settle => {
                 state.settling = false;
-                state.settle(&directory);
-                state.report(&directory, &myself);
+                state.settle(deps);
+                state.report(deps, &myself);
             }
             PoolMsg::Unbind { run, session, paused } => {
                 if let Some(session) = state.sessions.get_mut(&session) {
@@ -146,7 +147,7 @@ impl Actor for PoolActor {
             PoolMsg::PauseTenant(tenant, paused) => {
                 state.quotas.pause(&tenant, paused);
                 if paused {
-                    state.take_back(&directory, &tenant);
+                    state.take_back(deps, &tenant);
                 }
                 state.settle_soon(&myself);
             }
@@ -154,13 +155,13 @@ impl Actor for PoolActor {
                 state.quotas.shard_served(shard, epoch);
                 state.settle_soon(&myself);
                 // A node that is alone took nothing over, so who registers after this announces with all that is known.
-                if !directory.shards.is_alone() || state.registered_before(shard, directory.identity.shards) {
-                    state.taken_over.push((directory.identity.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
+                if !deps.shards.is_alone() || state.registered_before(shard, deps.identity.shards) {
+                    state.taken_over.push((deps.time.boot_ms() + OLD_CREDIT_VOID_MS, shard, epoch));
                 }
             }
-            PoolMsg::ShardGone(shard) => state.shard_gone(&directory, shard),
+            PoolMsg::ShardGone(shard) => state.shard_gone(deps, shard),
             PoolMsg::Terms(home, answer) => {
-                state.take_terms(&directory, home, answer);
+                state.take_terms(deps, home, answer);
                 state.settle_soon(&myself);
             }
             PoolMsg::Settled(shard, port) => {
@@ -173,14 +174,14 @@ impl Actor for PoolActor {
             }
             PoolMsg::Register(register, by, outbox, done) => {
                 // What waits to be sent belongs to the connection of before.
-                state.send(&directory);
-                let registered = state.register(&directory, *register, by, outbox);
+                state.send(deps);
+                let registered = state.register(deps, *register, by, outbox);
                 let _ = done.send(registered);
                 state.settle_soon(&myself);
             }
             PoolMsg::Credit(session, credit) => {
-                let now = directory.identity.time.boot_ms();
-                state.heard(&directory, session);
+                let now = deps.time.boot_ms();
+                state.heard(deps, session);
                 if let Some(session) = state.sessions.get_mut(&session) {
                     session.credit = credit;
                     session.credit_at_ms = now;
@@ -188,10 +189,10 @@ impl Actor for PoolActor {
                 }
                 state.settle_soon(&myself);
             }
-            PoolMsg::Heartbeat(session) => state.heard(&directory, session),
+            PoolMsg::Heartbeat(session) => state.heard(deps, session),
             PoolMsg::Announce(session, held, port) => {
-                state.send(&directory);
-                state.announce(&directory, session, held, port);
+                state.send(deps);
+                state.announce(deps, &myself, session, held, port);
             }
             PoolMsg::NotHeld(session, held) => {
                 if let Some(session) = state.sessions.get_mut(&session) {
@@ -206,28 +207,28 @@ impl Actor for PoolActor {
                 }
             }
             PoolMsg::Disconnected(session) => {
-                state.send(&directory);
+                state.send(deps);
                 state.disconnected(session);
             }
             PoolMsg::LeaseLost => state.hang_up(),
             PoolMsg::Tick => {
-                state.look_after(&directory);
+                state.look_after(deps);
                 state.settle_soon(&myself);
-                state.gauges(directory.identity.time.boot_ms());
+                state.gauges(deps.time.boot_ms());
             }
             PoolMsg::WhyWaiting { run, tenant, pool, port } => {
                 // What ended just now is no reason any more.
-                state.settle(&directory);
-                let why = state.quotas.why(&tenant, run).or_else(|| state.why(&directory, run, &pool));
+                state.settle(deps);
+                let why = state.quotas.why(&tenant, run).or_else(|| state.why(deps, run, &pool));
                 // Nobody may listen any more.
                 let _ = port.send(why);
             }
             PoolMsg::Executors(port) => {
-                let now = directory.identity.time.boot_ms();
+                let now = deps.time.boot_ms();
                 let _ = port.send(state.sessions.iter().map(|(id, s)| s.view(id.0, now)).collect());
             }
             PoolMsg::Pools(port) => {
-                let _ = port.send(state.pools(&directory));
+                let _ = port.send(state.pools(deps));
             }
         }
         Ok(())
@@ -235,6 +236,24 @@ impl Actor for PoolActor {
 }
 
 impl PoolState {
+    fn new(now_ms: i64, quotas: Quotas) -> Self {
+        Self {
+            queues: HashMap::new(),
+            misfits: HashMap::new(),
+            sessions: HashMap::new(),
+            binds: 0,
+            settling: false,
+            quotas,
+            borrowing: Borrowing::default(),
+            outgoing: HashMap::new(),
+            bound: HashMap::new(),
+            lacking: Vec::new(),
+            started_ms: now_ms,
+            looked_ms: now_ms,
+            taken_over: Vec::new(),
+        }
+    }
+
     /// Settles when shards that are ready have had their turns and what they sent was taken: runs that are bound together cost one
     /// message and one frame of their shard, and assignments that are sent together one message to their executor.
     fn settle_soon(&mut self, myself: &ActorRef<PoolMsg>) {
@@ -243,16 +262,16 @@ impl PoolState {
         }
     }
 
-    fn settle(&mut self, directory: &Arc<Directory>) {
-        self.send(directory);
-        for run in self.quotas.grant(directory.identity.time.boot_ms()) {
+    fn settle(&mut self, deps: &PoolDeps) {
+        self.send(deps);
+        for run in self.quotas.grant(deps.time.boot_ms()) {
             self.enqueue(run);
         }
-        self.bind(directory);
-        self.hint(directory.identity.time.boot_ms());
+        self.bind(deps);
+        self.hint(deps.time.boot_ms());
     }
 
-    fn effect(&mut self, directory: &Arc<Directory>, effect: Effect) {
+    fn effect(&mut self, deps: &PoolDeps, effect: Effect) {
         match effect {
             Effect::Enqueue(run) if self.bound.contains_key(&run.run) => {
                 // It was taken back and asks again while its executor is being asked: it keeps its place with it, and the permit that it gave
@@ -267,9 +286,9 @@ impl PoolState {
             }
             Effect::Dequeue { run, tenant, pool } => {
                 self.quotas.dequeue(&tenant, run);
-                self.dequeue(directory, run, &tenant, &pool);
+                self.dequeue(deps, run, &tenant, &pool);
             }
-            Effect::Assign(assign) => self.assign(directory, assign),
+            Effect::Assign(assign) => self.assign(deps, assign),
             Effect::Ended { run, token, session, tenant } => {
                 self.quotas.ended(&tenant, run);
                 self.bound.remove(&run);
@@ -279,8 +298,8 @@ impl PoolState {
             }
             Effect::Stop { session, held } => {
                 // The assignment comes first.
-                self.send(directory);
-                let now = directory.identity.time.boot_ms();
+                self.send(deps);
+                let now = deps.time.boot_ms();
                 if let Some(session) = self.sessions.get_mut(&session) {
                     session.stops(held, now);
                     if let Some(outbox) = &session.outbox {
@@ -300,7 +319,7 @@ impl PoolState {
                 if let Some(before) = moved_from.and_then(|before| self.sessions.get_mut(&before)) {
                     before.release(held.run, Some(held.token));
                 }
-                self.watch(directory, session, credential.ok_or(pool), held, executor.to_string());
+                self.watch(deps, session, credential.ok_or(pool), held, executor.to_string());
             }
         }
     }
@@ -312,24 +331,24 @@ impl PoolState {
         self.queues.entry(Class::of(&run)).or_default().push(run);
     }
 
-    fn dequeue(&mut self, directory: &Arc<Directory>, run: RunId, tenant: &str, pool: &str) {
+    fn dequeue(&mut self, deps: &PoolDeps, run: RunId, tenant: &str, pool: &str) {
         let queued = Kind::ALL.into_iter().any(|kind| {
             let class = Class { pool: pool.into(), kind };
             self.queues.get_mut(&class).is_some_and(|q| q.remove(run))
         });
         if self.misfits.remove(&run).is_some() || queued {
-            directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+            deps.tenants.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     /// A tenant was paused: its runs that have a permit and no executor give the permit back and wait for another one.
-    fn take_back(&mut self, directory: &Directory, tenant: &str) {
+    fn take_back(&mut self, deps: &PoolDeps, tenant: &str) {
         let mut runs: Vec<Box<Waiting>> = self.queues.values_mut().flat_map(|queue| queue.take(tenant)).collect();
         runs.extend(self.misfits.extract_if(|_, run| run.tenant == *tenant).map(|(_, run)| run));
         // As they came: each goes before those that wait already.
         runs.sort_by_key(|run| std::cmp::Reverse(run.since_ms));
         for run in runs {
-            directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+            deps.tenants.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
             self.quotas.again(run);
         }
     }
@@ -342,11 +361,11 @@ impl PoolState {
     }
 
     /// Matches waiting runs to credit, queue by queue.
-    fn bind(&mut self, directory: &Arc<Directory>) {
-        let now = directory.identity.time.boot_ms();
+    fn bind(&mut self, deps: &PoolDeps) {
+        let now = deps.time.boot_ms();
         let mut binds: HashMap<ShardId, Vec<Bind>> = HashMap::new();
         let mut misfits = Vec::new();
-        let paused = directory.tenants.system_paused.load(Ordering::Relaxed);
+        let paused = deps.tenants.system_paused.load(Ordering::Relaxed);
         for (class, queue) in &mut self.queues {
             if paused || queue.is_empty() {
                 continue;
@@ -392,8 +411,8 @@ impl PoolState {
                 if ready[index].1 == 0 {
                     ready.swap_remove(index);
                 }
-                directory.gauge(&run.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
-                binds.entry(run.run.shard(directory.identity.shards)).or_default().push(Bind {
+                deps.tenants.gauge(&run.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+                binds.entry(run.run.shard(deps.identity.shards)).or_default().push(Bind {
                     run: run.run,
                     job: run.job,
                     session: id,
@@ -411,14 +430,14 @@ impl PoolState {
             self.misfits.insert(run.run, run);
         }
         let starved = self.queues.values().any(|queue| !queue.is_empty());
-        directory.ends.set_wanted(starved, self.quotas.lacks_ends());
+        deps.ends.set_wanted(starved, self.quotas.lacks_ends());
         for (shard, binds) in binds {
-            directory.shards.send(shard, ShardMsg::Start(binds));
+            deps.shards.send(shard, ShardMsg::Start(binds));
         }
     }
 
     /// A durable attempt is to be sent to its executor.
-    fn assign(&mut self, directory: &Arc<Directory>, assign: Assign) {
+    fn assign(&mut self, deps: &PoolDeps, assign: Assign) {
         let Assign { session: id, mut assignment, secrets } = assign;
         self.bound.remove(&assignment.run);
         let held = Held { run: assignment.run, job: assignment.job, token: assignment.token };
@@ -430,21 +449,21 @@ impl PoolState {
         }
         if let Some(sealed) = secrets {
             let owner = SecretOwner { tenant: assignment.tenant.as_str(), job: assignment.job_name.as_str() };
-            match directory.secrets.open(owner, &sealed) {
+            match deps.secrets.open(owner, &sealed) {
                 Ok(opened) => assignment.secrets = opened,
                 Err(error) => {
                     tracing::error!(run = %assignment.run, %error, "secret params cannot be opened");
-                    return self.not_started(directory, id, vec![held], "SECRETS_UNREADABLE");
+                    return self.not_started(deps, id, vec![held], "SECRETS_UNREADABLE");
                 }
             }
         }
-        assignment.shard = assignment.run.shard(directory.identity.shards);
-        assignment.cluster_id = directory.identity.cluster_id.0;
+        assignment.shard = assignment.run.shard(deps.identity.shards);
+        assignment.cluster_id = deps.identity.cluster_id.0;
         self.outgoing.entry(id).or_default().push(assignment);
     }
 
     /// Sends the assignments, one message to each executor.
-    fn send(&mut self, directory: &Directory) {
+    fn send(&mut self, deps: &PoolDeps) {
         for (id, assignments) in std::mem::take(&mut self.outgoing) {
             let held: Vec<Held> = assignments.iter().map(|a| Held { run: a.run, job: a.job, token: a.token }).collect();
             crate::measure::hot().assignments.increment(assignments.len() as u64);
@@ -454,21 +473,21 @@ impl PoolState {
                 .and_then(|s| s.outbox.as_ref())
                 .is_some_and(|outbox| outbox.try_send(ToExecutor::Assign(assignments)).is_ok());
             if !sent {
-                self.not_started(directory, id, held, "EXECUTOR_UNREACHABLE");
+                self.not_started(deps, id, held, "EXECUTOR_UNREACHABLE");
             }
         }
     }
 
-    fn not_started(&mut self, directory: &Directory, session: ExecutorSession, held: Vec<Held>, why: &'static str) {
+    fn not_started(&mut self, deps: &PoolDeps, session: ExecutorSession, held: Vec<Held>, why: &'static str) {
         let mut shards: HashMap<ShardId, Vec<Held>> = HashMap::new();
         for held in held {
             if let Some(session) = self.sessions.get_mut(&session) {
                 session.release(held.run, None);
             }
-            shards.entry(held.run.shard(directory.identity.shards)).or_default().push(held);
+            shards.entry(held.run.shard(deps.identity.shards)).or_default().push(held);
         }
         for (shard, held) in shards {
-            directory.shards.send(shard, ShardMsg::NotStarted(held, why));
+            deps.shards.send(shard, ShardMsg::NotStarted(held, why));
         }
     }
 }

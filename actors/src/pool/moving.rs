@@ -1,13 +1,13 @@
 //! Shards that come to a node of a cluster and leave it, and a node that may decide nothing for a while.
 
-use super::PoolState;
-use crate::{directory::Directory, messages::ToExecutor};
+use super::{PoolDeps, PoolState};
+use crate::messages::ToExecutor;
 use campanile_schema::{
     ids::{Epoch, RunId, ShardId},
     limits,
     rpc::executor::Registered,
 };
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 impl PoolState {
     /// The node has no lease: executors are to work for others.
@@ -19,12 +19,12 @@ impl PoolState {
     }
 
     /// Four times a second: executors' leases, and what executors are to be told.
-    pub(super) fn look_after(&mut self, directory: &Arc<Directory>) {
-        let now = directory.identity.time.boot_ms();
+    pub(super) fn look_after(&mut self, deps: &PoolDeps) {
+        let now = deps.time.boot_ms();
         self.note_absence(now);
-        if directory.shards.may_act() {
-            self.check_leases(directory);
-            self.tell_epochs(directory);
+        if deps.shards.may_act() {
+            self.check_leases(deps);
+            self.tell_epochs(deps);
             self.end_hints();
         } else {
             // Nobody could be heard: what executors had left of their leases begins anew when the node has its own again.
@@ -47,20 +47,20 @@ impl PoolState {
     }
 
     /// Every credit of the owner before is void: from now on an announcement without an attempt of the shard says that it is not held.
-    fn tell_epochs(&mut self, directory: &Directory) {
-        let now = directory.identity.time.boot_ms();
+    fn tell_epochs(&mut self, deps: &PoolDeps) {
+        let now = deps.time.boot_ms();
         let (due, later) = std::mem::take(&mut self.taken_over).into_iter().partition(|(at, ..)| *at <= now);
         self.taken_over = later;
         let due: Vec<(i64, ShardId, Epoch)> = due;
         for session in self.sessions.values_mut() {
             session.untold.extend(due.iter().map(|(_, shard, epoch)| (*shard, *epoch)));
-            let of = |run: RunId| due.iter().any(|(_, shard, _)| run.shard(directory.identity.shards) == *shard);
+            let of = |run: RunId| due.iter().any(|(_, shard, _)| run.shard(deps.identity.shards) == *shard);
             let held: Vec<_> = session.inherited(of).collect();
             session.to_confirm.extend(held);
             if session.untold.is_empty() {
                 continue;
             }
-            let taken = Registered { cluster_id: directory.identity.cluster_id.0, epochs: session.untold.clone() };
+            let taken = Registered { cluster_id: deps.identity.cluster_id.0, epochs: session.untold.clone() };
             // With a full outbox, later; without one it registers anew, and hears it then.
             let told = session.outbox.as_ref().is_none_or(|outbox| outbox.try_send(ToExecutor::Epochs(taken)).is_ok());
             if told {
@@ -76,18 +76,18 @@ impl PoolState {
     }
 
     /// Another node has the shard, and its runs with it.
-    pub(super) fn shard_gone(&mut self, directory: &Directory, shard: ShardId) {
-        let stays = |run: RunId| run.shard(directory.identity.shards) != shard;
+    pub(super) fn shard_gone(&mut self, deps: &PoolDeps, shard: ShardId) {
+        let stays = |run: RunId| run.shard(deps.identity.shards) != shard;
         self.quotas.shard_gone(shard);
         for queue in self.queues.values_mut() {
             queue.retain(stays, |tenant| {
-                directory.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+                deps.tenants.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
             });
         }
         self.misfits.retain(|run, waiting| {
             let stay = stays(*run);
             if !stay {
-                directory.gauge(&waiting.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+                deps.tenants.gauge(&waiting.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
             }
             stay
         });
@@ -107,34 +107,17 @@ impl PoolState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        pool::{Borrowing, session::Session},
-        quota::Quotas,
-    };
+    use crate::{pool::session::Session, quota::Quotas};
     use campanile_schema::{
         ids::{ExecutorSession, JobId, Token},
         rpc::executor::Held,
     };
-    use hashbrown::HashMap;
-    use std::sync::Weak;
+    use std::sync::Arc;
 
     fn pool_of(session: Session) -> PoolState {
-        PoolState {
-            directory: Weak::new(),
-            queues: HashMap::new(),
-            misfits: HashMap::new(),
-            sessions: HashMap::from_iter([(ExecutorSession(1), session)]),
-            binds: 0,
-            settling: false,
-            quotas: Quotas::new(Arc::default(), None),
-            borrowing: Borrowing::default(),
-            outgoing: HashMap::new(),
-            bound: HashMap::new(),
-            lacking: Vec::new(),
-            started_ms: 0,
-            looked_ms: 0,
-            taken_over: Vec::new(),
-        }
+        let mut pool = PoolState::new(0, Quotas::new(Arc::default(), None));
+        pool.sessions.insert(ExecutorSession(1), session);
+        pool
     }
 
     #[test]
