@@ -108,7 +108,8 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     let (pool, _) = Actor::spawn(None, PoolActor, directory.pool_deps()).await.map_err(session::spawned)?;
     directory.pool.set(pool);
     let keeper = Keeper::new(KeeperParts {
-        directory: directory.clone(),
+        deps: directory.shard_deps(),
+        health: directory.health.clone(),
         owner,
         store: parts.store,
         orders,

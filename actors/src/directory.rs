@@ -12,8 +12,9 @@ use crate::{
     pool::PoolDeps,
     pool_handle::PoolHandle,
     projector::ProjectorHandle,
+    shard::ShardDeps,
     shard_map::{Membership, ShardMap},
-    tenants::{TenantGauge, Tenants},
+    tenants::Tenants,
 };
 use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
 use std::sync::Arc;
@@ -50,7 +51,6 @@ pub struct Directory {
     /// For those who watch.
     pub changes: Arc<Changes>,
     pub health: Arc<Health>,
-    pub snapshot_failures: LogOnce,
 }
 
 impl Directory {
@@ -83,7 +83,6 @@ impl Directory {
             pauses: Arc::default(),
             changes,
             health,
-            snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
         })
     }
 
@@ -99,9 +98,25 @@ impl Directory {
         }
     }
 
-    /// See [`Tenants::gauge`].
-    pub fn gauge(&self, tenant: &str) -> Arc<TenantGauge> {
-        self.tenants.gauge(tenant)
+    pub fn shard_deps(&self) -> Arc<ShardDeps> {
+        Arc::new(ShardDeps {
+            identity: self.identity.clone(),
+            time: self.identity.time.clone(),
+            shards: self.shards.clone(),
+            client: self.client.clone(),
+            pool: self.pool.clone(),
+            ends: self.ends.clone(),
+            tenants: self.tenants.clone(),
+            pauses: self.pauses.clone(),
+            changes: self.changes.clone(),
+            journal: self.journal.clone(),
+            projector: self.projector.clone(),
+            views: self.views.clone(),
+            snapshots: self.snapshots.clone(),
+            in_use: self.in_use.clone(),
+            snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
+            ended: self.health.ended.clone(),
+        })
     }
 
     /// Ends every actor of this session; nothing more is decided.

@@ -121,8 +121,9 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     directory.pool.set(pool);
     let epoch = Epoch(parts.opened.session.0);
     directory.pool.expect_shards(loaded.len());
+    let deps = directory.shard_deps();
     for loaded in loaded {
-        let start = ShardStart { directory: directory.clone(), epoch, loaded };
+        let start = ShardStart { deps: deps.clone(), epoch, loaded };
         Actor::spawn(None, ShardActor, start).await.map_err(spawned)?;
     }
     tracing::info!(

@@ -11,9 +11,9 @@ use super::{
 use crate::{
     cluster::SharedStore,
     cluster_events::ClusterEventLog,
-    directory::Directory,
+    health::Health,
     messages::{PoolMsg, ShardMsg},
-    shard::{ShardActor, ShardStart},
+    shard::{ShardActor, ShardDeps, ShardStart},
 };
 use campanile_core::ownership::Output;
 use campanile_ports::{StoreError, log_once::LogOnce};
@@ -40,7 +40,8 @@ const LOAD_AGAIN: Duration = Duration::from_millis(300);
 
 /// What the keeper works with.
 pub struct KeeperParts {
-    pub directory: Arc<Directory>,
+    pub deps: Arc<ShardDeps>,
+    pub health: Arc<Health>,
     pub owner: OwnerHandle,
     pub store: SharedStore,
     pub orders: mpsc::UnboundedReceiver<Output>,
@@ -56,7 +57,9 @@ pub struct KeeperParts {
 
 /// See the module's text.
 pub struct Keeper {
-    directory: Arc<Directory>,
+    /// Of the shards that it starts.
+    deps: Arc<ShardDeps>,
+    health: Arc<Health>,
     owner: OwnerHandle,
     loader: Loader,
     ahead: Ahead,
@@ -80,14 +83,25 @@ pub struct Keeper {
 
 impl Keeper {
     pub fn new(parts: KeeperParts) -> Self {
-        let KeeperParts { directory, owner, store, orders, members, cluster_events, reads, formats_settle, failures } =
-            parts;
-        let (leases, in_use) = (store.leases.clone(), directory.in_use.clone());
+        let KeeperParts {
+            deps,
+            health,
+            owner,
+            store,
+            orders,
+            members,
+            cluster_events,
+            reads,
+            formats_settle,
+            failures,
+        } = parts;
+        let (leases, in_use) = (store.leases.clone(), deps.in_use.clone());
         let raising = Raising::new(leases, in_use, reads, formats_settle, failures.clone());
         let (loads, loads_done) = mpsc::unbounded_channel();
         let loader = Loader { store, reads };
         Self {
-            directory,
+            deps,
+            health,
             owner,
             ahead: Ahead::new(loader.clone()),
             loader,
@@ -146,7 +160,7 @@ impl Keeper {
                 self.forget(shard);
                 tracing::info!(%shard, to = successor.0, "shard handed over");
                 self.note(ClusterEventKind::ShardHandedOver, shard, Some(format!("to session {}", successor.0)));
-                if let Some(membership) = self.directory.shards.membership() {
+                if let Some(membership) = self.deps.shards.membership() {
                     membership.peers.tell_released(shard, successor);
                 }
             }
@@ -176,7 +190,7 @@ impl Keeper {
 
     fn loaded(&mut self, Loaded { wanted, found }: Loaded) {
         // It was lost meanwhile, or loaded twice.
-        if !self.owner.holds(wanted.shard, wanted.epoch) || self.directory.shards.serves(wanted.shard) {
+        if !self.owner.holds(wanted.shard, wanted.epoch) || self.deps.shards.serves(wanted.shard) {
             return;
         }
         match found {
@@ -196,16 +210,16 @@ impl Keeper {
     }
 
     async fn serve(&mut self, shard: ShardId, epoch: Epoch) {
-        if self.directory.shards.raise(shard, epoch) {
-            return self.directory.shards.send(shard, ShardMsg::Serve(epoch));
+        if self.deps.shards.raise(shard, epoch) {
+            return self.deps.shards.send(shard, ShardMsg::Serve(epoch));
         }
         let Some(found) = self.found.remove(&shard).filter(|found| found.epoch == epoch) else {
             tracing::error!(%shard, "a shard is to be served that was not loaded");
             return;
         };
-        let (frames, directory) = (found.shard.replayed(), self.directory.clone());
-        let start = ShardStart { directory: directory.clone(), epoch, loaded: found.shard };
-        self.directory.pool.expect_shards(1);
+        let frames = found.shard.replayed();
+        let start = ShardStart { deps: self.deps.clone(), epoch, loaded: found.shard };
+        self.deps.pool.expect_shards(1);
         match Actor::spawn(None, ShardActor, start).await {
             Ok(_) => {
                 self.losses.recovered();
@@ -216,7 +230,7 @@ impl Keeper {
                 self.note(ClusterEventKind::ShardServed, shard, Some(detail));
             }
             Err(error) => {
-                self.directory.pool.shard_is_up();
+                self.deps.pool.shard_is_up();
                 tracing::error!(%shard, %error, "a shard's actor did not start; the session ends");
                 self.over();
             }
@@ -224,15 +238,15 @@ impl Keeper {
     }
 
     fn stop(&mut self, shard: ShardId) {
-        let (owner, directory) = (self.owner.clone(), self.directory.clone());
+        let (owner, deps) = (self.owner.clone(), self.deps.clone());
         tokio::spawn(async move {
             let (port, settled) = oneshot::channel();
-            directory.pool.send(PoolMsg::Settled(shard, port));
+            deps.pool.send(PoolMsg::Settled(shard, port));
             if settled.await.is_err() {
                 return;
             }
             let (port, stopped) = oneshot::channel();
-            directory.shards.send(shard, ShardMsg::Stop(port));
+            deps.shards.send(shard, ShardMsg::Stop(port));
             // Its actor ended: the session has, or the shard was lost.
             if stopped.await.is_ok() {
                 owner.stopped(shard);
@@ -244,26 +258,24 @@ impl Keeper {
         self.wanted.retain(|wanted| wanted.shard != shard);
         self.found.remove(&shard);
         self.owner.lends_to(shard, BTreeSet::new());
-        self.directory.pauses.leave(shard);
-        if let Some(actor) = self.directory.shards.leave(shard) {
+        self.deps.pauses.leave(shard);
+        if let Some(actor) = self.deps.shards.leave(shard) {
             actor.stop(None);
         }
     }
 
     fn hint(&mut self) {
         let members = self.members.borrow_and_update().clone();
-        let (me, shards) = (self.owner.session(), self.directory.identity.shards);
+        let (me, shards) = (self.owner.session(), self.deps.identity.shards);
         let own = members.iter().find(|member| member.session == me);
-        self.directory.health.set_refused(own.and_then(|own| own.refused.clone()));
-        let (planner, ahead, directory) = (&mut self.planner, &mut self.ahead, &self.directory);
+        self.health.set_refused(own.and_then(|own| own.refused.clone()));
+        let (planner, ahead) = (&mut self.planner, &mut self.ahead);
+        let (health, served) = (&self.health, &self.deps.shards);
         self.owner.hint_by(|rows, over, leaving| {
             let hints = planner.hints(me, shards, &members, rows, over, leaving);
             ahead.look(me, &members, rows, &hints.wanted);
             if let Some(own) = own.filter(|_| !rows.is_empty()) {
-                directory
-                    .health
-                    .settling
-                    .learn(own.standing, planner.given(own.node), |shard| directory.shards.serves(shard));
+                health.settling.learn(own.standing, planner.given(own.node), |shard| served.serves(shard));
             }
             hints
         });

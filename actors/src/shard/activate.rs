@@ -28,7 +28,7 @@ pub(super) struct Moment {
 
 impl Shard {
     pub(super) fn moment(&self) -> Moment {
-        Moment { now_ms: self.now_ms(), boot_ms: self.directory.identity.time.boot_ms() }
+        Moment { now_ms: self.now_ms(), boot_ms: self.deps.time.boot_ms() }
     }
 
     /// Gives a command to its job's actor, activating it if need be.
@@ -70,7 +70,7 @@ impl Shard {
         Moment { now_ms, boot_ms }: Moment,
     ) -> Option<String> {
         let count = command.ids_wanted();
-        let overloaded = self.directory.projector.is_full();
+        let overloaded = self.deps.projector.is_full();
         let ids = Ids { first: self.state.counter + 1, count };
         let live = self.jobs.get_mut(&id)?.live.as_mut()?;
         live.used_ms = boot_ms;
@@ -81,9 +81,9 @@ impl Shard {
             pauses: self.state.pauses_since(&live.tenant, live.job.hot.cursor_ms),
             queue_full: live.gauge.queue_full(),
             overloaded,
-            tzdb: self.directory.identity.tzdb,
+            tzdb: self.deps.identity.tzdb,
         };
-        let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.directory.ends.is_starved();
+        let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.deps.ends.is_starved();
         let turn = live.turn(command, &context);
         let after = live.after();
         let instants = live.job.wake_for_instants(now_ms);
@@ -137,7 +137,7 @@ impl Shard {
 
     /// Jobs whose instants waited for the read model, when it has caught up: some at a time, so that what is due now need not wait for all.
     pub(super) fn take_postponed(&mut self, due: &mut Vec<JobId>) {
-        if self.postponed.is_empty() || self.directory.projector.is_full() {
+        if self.postponed.is_empty() || self.deps.projector.is_full() {
             return;
         }
         let some: Vec<JobId> = self.postponed.iter().copied().take(limits::POSTPONED_PER_TICK).collect();
@@ -158,7 +158,7 @@ impl Shard {
         }
         let Some(job) = self.materialize(id) else { return false };
         let tenant = job.def.tenant.clone();
-        let gauge = self.directory.gauge(&job.def.tenant);
+        let gauge = self.deps.tenants.gauge(&job.def.tenant);
         crate::measure::hot().activations.increment(1);
         self.active.insert(id);
         if let Some(slot) = self.jobs.get_mut(&id) {
@@ -169,7 +169,7 @@ impl Shard {
 
     /// Jobs whose runs take long become bytes between commands; the others do when their last run has ended.
     pub(super) fn passivate_idle(&mut self) {
-        let now = self.directory.identity.time.boot_ms();
+        let now = self.deps.time.boot_ms();
         // Over the limit the idlest go first; nearly all are idle after one round trip anyway.
         let patience = if self.active.len() > limits::ACTIVE_JOBS_PER_SHARD { 0 } else { limits::PASSIVATE_AFTER_MS };
         let is_idle = |id: &JobId| {
@@ -199,7 +199,7 @@ impl Shard {
         }
         let reason = format!("its turns failed {} times in a row: {}", live.panics, first_line(error));
         tracing::error!(job = %id, %reason, "job put into quarantine");
-        let event = Event::JobQuarantined { job: id, at_ms: self.directory.identity.time.now_ms(), reason };
+        let event = Event::JobQuarantined { job: id, at_ms: self.deps.time.now_ms(), reason };
         let effects = if live.job.holds_runs() { Vec::new() } else { pending::withdrawn(&live.job) };
         campanile_core::job::apply::apply(&mut live.job, &event);
         self.passivate(id);

@@ -4,9 +4,9 @@
 use super::{Forget, Shard};
 use crate::{
     call_error::CallError,
-    directory::Directory,
     journal::Waiter,
     messages::{PoolMsg, ReplyTo, ShardMsg},
+    pool_handle::PoolHandle,
 };
 use campanile_core::job::{Decision, Effect, Reply};
 use campanile_ports::Position;
@@ -51,7 +51,7 @@ impl Shard {
     /// Runs `then`, which a caller waits for, when all that was enqueued so far is durable: at once when it is.
     pub(super) fn when_durable(&mut self, then: impl FnOnce() + Send + 'static) {
         if self.durable_seq < self.state.seq {
-            self.directory.journal.hurry();
+            self.deps.journal.hurry();
         }
         self.behind_durable(then);
     }
@@ -87,7 +87,7 @@ impl Shard {
         answer: Result<Reply, CallError>,
     ) {
         let effects = self.ask_at_once(&events, effects);
-        let watched = self.directory.changes.recording();
+        let watched = self.deps.changes.recording();
         let mut open = self.open.take().unwrap_or_else(|| self.open_frame());
         for event in &events {
             self.state.apply(event);
@@ -109,8 +109,8 @@ impl Shard {
         self.open = Some(open);
         self.awaiting.push_back(Awaiting { seq, what: Then::Decision { effects, reply, answer } });
         if !changes.is_empty() {
-            let directory = self.directory.clone();
-            self.behind_durable(move || directory.changes.push(changes, directory.identity.time.boot_ms()));
+            let deps = self.deps.clone();
+            self.behind_durable(move || deps.changes.push(changes, deps.time.boot_ms()));
         }
         if full {
             self.seal(myself);
@@ -129,14 +129,14 @@ impl Shard {
     /// After each message: what it decided is one frame, and its new runs ask together.
     pub(super) fn end_of_turn(&mut self, myself: &ActorRef<ShardMsg>) {
         self.seal(myself);
-        release_effects(&self.directory, std::mem::take(&mut self.asking));
+        release_effects(&self.deps.pool, std::mem::take(&mut self.asking));
     }
 
     fn open_frame(&mut self) -> OpenFrame {
         debug_assert!(!self.stopping, "shard {}: decided something after it was told to stop", self.id);
-        let hlc = self.state.next_hlc(self.directory.identity.time.now_us());
+        let hlc = self.state.next_hlc(self.deps.time.now_us());
         self.state.seq += 1;
-        let format = self.directory.in_use.event();
+        let format = self.deps.in_use.event();
         let frame = Frame { shard: self.id, epoch: self.epoch, seq: self.state.seq, hlc, events: Vec::new(), format };
         OpenFrame { frame, decisions: 0, forget: Vec::new(), waiter: Waiter::Nobody }
     }
@@ -146,11 +146,11 @@ impl Shard {
         let Some(OpenFrame { frame, forget, waiter, .. }) = self.open.take() else { return };
         self.frame_events = frame.events.len();
         let bytes = encode(&frame);
-        self.snapshots.owe(bytes.len(), self.directory.identity.time.boot_ms());
+        self.snapshots.owe(bytes.len(), self.deps.time.boot_ms());
         if !forget.is_empty() {
             self.unprojected.push_back((frame.seq, forget));
         }
-        self.directory.journal.append(Arc::new(frame), bytes, myself.clone(), waiter);
+        self.deps.journal.append(Arc::new(frame), bytes, myself.clone(), waiter);
     }
 
     /// Keeps the shard's own look-ups in step with an event.
@@ -170,7 +170,7 @@ impl Shard {
             Event::JobDeleted { job, .. } => {
                 if let Some(known) = self.materialize(*job) {
                     self.remove_name(&known.def.tenant, &known.def.name, *job);
-                    self.directory.gauge(&known.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
+                    self.deps.tenants.gauge(&known.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
                 }
             }
             Event::RunCreated { job, run, key, .. } => {
@@ -227,11 +227,11 @@ impl Shard {
         if decision.events.is_empty() {
             // Rests on what was enqueued before.
             let effects = decision.effects;
-            let directory = self.directory.clone();
+            let deps = self.deps.clone();
             let answer = decision.reply;
             let called = matches!(reply, ReplyTo::Caller(_));
             let then = move || {
-                release_effects(&directory, effects);
+                release_effects(&deps.pool, effects);
                 reply.answer(Ok(answer));
             };
             return if called { self.when_durable(then) } else { self.behind_durable(then) };
@@ -250,7 +250,7 @@ impl Shard {
         let error = error.into();
         if let ReplyTo::Pool { run, session } = reply {
             let paused = error.code() == ErrorCode::JobPaused;
-            self.directory.pool.send(PoolMsg::Unbind { run, session, paused });
+            self.deps.pool.send(PoolMsg::Unbind { run, session, paused });
             return;
         }
         self.when_durable(move || reply.answer(Err(error)));
@@ -270,17 +270,17 @@ impl Shard {
                 }
                 Then::Call(then) => {
                     // Effects of frames before it go first.
-                    release_effects(&self.directory, std::mem::take(&mut effects));
+                    release_effects(&self.deps.pool, std::mem::take(&mut effects));
                     then();
                 }
             }
         }
-        release_effects(&self.directory, effects);
+        release_effects(&self.deps.pool, effects);
     }
 
     /// The view shows everything up to `seq`: what was kept for readers and for dedup may go.
     pub(super) fn projected(&mut self, seq: u64) {
-        if let Some(membership) = self.directory.shards.membership() {
+        if let Some(membership) = self.deps.shards.membership() {
             membership.owner.projected(self.id, seq);
         }
         while self.unprojected.front().is_some_and(|(s, _)| *s <= seq) {
@@ -313,9 +313,9 @@ impl Shard {
 }
 
 /// Lets effects go. In their order: a permit that ended comes back before the next one is asked for.
-pub(super) fn release_effects(directory: &Directory, effects: Vec<Effect>) {
+pub(super) fn release_effects(pool: &PoolHandle, effects: Vec<Effect>) {
     if !effects.is_empty() {
-        directory.pool.send(PoolMsg::Effects(effects));
+        pool.send(PoolMsg::Effects(effects));
     }
 }
 

@@ -295,7 +295,7 @@ impl Shard {
         }
         let record = match self.recent.get(&run).cloned() {
             Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
-            None => self.directory.views.run(run).await,
+            None => self.deps.views.run(run).await,
         };
         match record {
             Ok(Some(record)) => {

@@ -123,7 +123,7 @@ impl Shard {
             )
             .with_detail(serde_json::json!({ "jobId": id.0 })));
         }
-        let gauge = self.directory.gauge(&spec.tenant);
+        let gauge = self.deps.tenants.gauge(&spec.tenant);
         if !gauge.count_job() {
             return Err(ApiError::new(
                 ErrorCode::TenantQuota,
@@ -143,7 +143,7 @@ impl Shard {
             pauses: Vec::new(),
             queue_full: false,
             overloaded: false,
-            tzdb: self.directory.identity.tzdb,
+            tzdb: self.deps.identity.tzdb,
         };
         let (job, decision) = decide_create(id, spec, &context);
         let mut events = decision.events;

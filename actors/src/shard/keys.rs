@@ -18,7 +18,7 @@ impl Shard {
         if let Some(run) = self.keys.get(&(job, key.to_owned())) {
             return Ok(Some(*run));
         }
-        self.directory
+        self.deps
             .views
             .find_key(job, key)
             .await
@@ -38,7 +38,7 @@ impl Shard {
         }
         let record = match self.recent.get(&run).cloned() {
             Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
-            None => self.directory.views.run(run).await,
+            None => self.deps.views.run(run).await,
         };
         let answer = match record {
             Ok(Some(record)) => match same_request(&record, params) {

@@ -1,10 +1,9 @@
 //! The home shard of tenants: what it lends of their limits to the sessions of a cluster.
 
-use super::Shard;
+use super::{Shard, ShardDeps};
 use crate::{
-    ask::ask,
+    ask::{ShardClient, ask},
     calls::{Responder, ShardCall},
-    directory::Directory,
     lending::{Report, Terms},
     messages::{PoolMsg, ReplyTo, ShardMsg},
 };
@@ -33,7 +32,7 @@ impl Shard {
         reports: Vec<Report>,
         responder: Responder<Vec<Terms>>,
     ) {
-        let now = self.directory.identity.time.boot_ms();
+        let now = self.deps.time.boot_ms();
         let mut terms = Vec::with_capacity(reports.len());
         for Report { tenant, counts, request } in reports {
             self.heard.note(&tenant, session, counts, now);
@@ -66,9 +65,9 @@ impl Shard {
 
     /// Once a second: frees the permits of sessions that are over, when the takers of their shards have counted what runs.
     pub(super) fn look_after_loans(&mut self, myself: &ActorRef<ShardMsg>) {
-        self.heard.forget(self.directory.identity.time.boot_ms());
-        let directory = self.directory.clone();
-        let Some(membership) = directory.shards.membership().filter(|_| !self.stopping) else { return };
+        self.heard.forget(self.deps.time.boot_ms());
+        let deps = self.deps.clone();
+        let Some(membership) = deps.shards.membership().filter(|_| !self.stopping) else { return };
         let borrowers = self.state.loans.values().flat_map(|loans| loans.sessions()).collect();
         membership.owner.lends_to(self.id, borrowers);
         if self.state.loans.is_empty() {
@@ -92,7 +91,7 @@ impl Shard {
         }
         for ((_, tenant), shard) in uncounted {
             // It may not know the tenant at all.
-            remind(&directory, shard, self.limits_of(&tenant));
+            remind(&deps.client, shard, self.limits_of(&tenant));
         }
     }
 
@@ -103,7 +102,7 @@ impl Shard {
 
     /// From a tenant's home shard.
     pub(super) fn reminded(&self, limits: TenantRecord, responder: Responder<()>) {
-        self.directory.pool.send(PoolMsg::SetQuota(limits));
+        self.deps.pool.send(PoolMsg::SetQuota(limits));
         responder.send(Ok(()));
     }
 
@@ -115,20 +114,20 @@ impl Shard {
 }
 
 /// Tells the owner of a shard that a tenant has limits. One that does not hear it is told again, or hears of them when it reports.
-fn remind(directory: &Arc<Directory>, shard: ShardId, limits: TenantRecord) {
-    let directory = directory.clone();
+fn remind(client: &Arc<ShardClient>, shard: ShardId, limits: TenantRecord) {
+    let client = client.clone();
     tokio::spawn(async move {
-        let _ = ask::<()>(&directory.client, shard, ShardCall::Remind(limits)).await;
+        let _ = ask::<()>(&client, shard, ShardCall::Remind(limits)).await;
     });
 }
 
 /// Tells all sessions of the cluster that a tenant's limits have changed.
-pub(super) fn remind_all(directory: &Arc<Directory>, limits: &TenantRecord) {
-    let Some(membership) = directory.shards.membership() else { return };
-    let owners: BTreeMap<SessionId, ShardId> = (0..directory.identity.shards)
+pub(super) fn remind_all(deps: &ShardDeps, limits: &TenantRecord) {
+    let Some(membership) = deps.shards.membership() else { return };
+    let owners: BTreeMap<SessionId, ShardId> = (0..deps.identity.shards)
         .filter_map(|shard| Some((membership.owner.owner_of(ShardId(shard))?, ShardId(shard))))
         .collect();
     for shard in owners.into_values() {
-        remind(directory, shard, limits.clone());
+        remind(&deps.client, shard, limits.clone());
     }
 }

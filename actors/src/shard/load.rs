@@ -1,8 +1,12 @@
 //! How a shard comes back: the newest snapshot, then the frames after it, then the effects it still owes.
 
-use super::{Shard, Slot, append::release_effects, name_hash, snapshot::Item, snapshot::Snapshotting};
+use super::{
+    Shard, ShardDeps, Slot,
+    append::release_effects,
+    name_hash,
+    snapshot::{Item, Snapshotting},
+};
 use crate::{
-    directory::Directory,
     lending::Heard,
     messages::PoolMsg,
     pauses::{Pause, pause_home},
@@ -194,14 +198,14 @@ impl Loaded {
 }
 
 impl Shard {
-    pub(super) fn start(directory: Arc<Directory>, epoch: Epoch, loaded: Loaded) -> Self {
-        let now = directory.identity.time.now_ms();
+    pub(super) fn start(deps: Arc<ShardDeps>, epoch: Epoch, loaded: Loaded) -> Self {
+        let now = deps.time.now_ms();
         let durable_position = loaded.replay_after;
         let mut snapshots = loaded.snapshots;
         let mut order: Vec<JobId> = loaded.slots.keys().copied().collect();
         order.sort_unstable();
         if loaded.frames > 0 {
-            let now_ms = directory.identity.time.boot_ms();
+            let now_ms = deps.time.boot_ms();
             snapshots.oldest_ms = Some(now_ms);
             // Before the restart or the take-over, as far as there were frames.
             let span_us = loaded.first_hlc.map_or(0, |first| loaded.state.hlc.saturating_sub(first));
@@ -209,7 +213,7 @@ impl Shard {
         }
         // Shards fill at the same pace; so they do not all write in the same second.
         snapshots.bytes_since =
-            snapshots.after_bytes(loaded.id) / usize::from(directory.identity.shards) * usize::from(loaded.id.0);
+            snapshots.after_bytes(loaded.id) / usize::from(deps.identity.shards) * usize::from(loaded.id.0);
         Self {
             id: loaded.id,
             epoch,
@@ -235,14 +239,14 @@ impl Shard {
             durable_position,
             watchers: HashMap::new(),
             snapshots,
-            directory,
+            deps,
         }
     }
 
     /// After a start: look-ups, wakes, and the effects that were lost with the process.
     pub(super) fn take_up(&mut self) {
         let now = self.now_ms();
-        let zones_changed = self.state.tzdb != self.directory.identity.tzdb && !self.state.tzdb.is_empty();
+        let zones_changed = self.state.tzdb != self.deps.identity.tzdb && !self.state.tzdb.is_empty();
         let ids: Vec<JobId> = self.jobs.keys().copied().collect();
         let mut effects = Vec::new();
         for id in ids {
@@ -258,7 +262,7 @@ impl Shard {
             }
             if job.hot.status != JobStatus::Deleted {
                 self.add_name(&job.def.tenant, &job.def.name, id);
-                self.directory.gauge(&job.def.tenant).jobs.fetch_add(1, Ordering::Relaxed);
+                self.deps.tenants.gauge(&job.def.tenant).jobs.fetch_add(1, Ordering::Relaxed);
             }
             for open in &job.hot.runs {
                 self.open_runs.insert(open.id(), id);
@@ -270,30 +274,30 @@ impl Shard {
             metrics::gauge!("retry_queue_depth").increment(crate::measure::retries(&job));
             self.schedule(id, job.wake_at(now));
         }
-        self.state.tzdb = self.directory.identity.tzdb.to_owned();
+        self.state.tzdb = self.deps.identity.tzdb.to_owned();
         for tenant in self.state.tenants.values() {
             // Known at once, and not when the pool has heard of it.
-            self.directory.gauge(&tenant.tenant).set_limits(tenant);
-            self.directory.pool.send(PoolMsg::SetQuota(tenant.clone()));
+            self.deps.tenants.gauge(&tenant.tenant).set_limits(tenant);
+            self.deps.pool.send(PoolMsg::SetQuota(tenant.clone()));
         }
         for (scope, (paused, version)) in &self.state.pauses {
             let pause = Pause { scope: scope.clone(), paused: *paused, version: *version };
-            tell_of_pause(&self.directory, &pause);
-            if pause_home(scope, self.directory.identity.shards) == self.id {
+            tell_of_pause(&self.deps, &pause);
+            if pause_home(scope, self.deps.identity.shards) == self.id {
                 // Who served it before may have died before all shards held it.
-                self.directory.pauses.owe(pause, self.directory.identity.shards, Duration::ZERO);
+                self.deps.pauses.owe(pause, self.deps.identity.shards, Duration::ZERO);
             }
         }
         self.tell_pool_of_attempts(effects);
-        self.directory.pool.shard_is_up();
+        self.deps.pool.shard_is_up();
         self.publish_wake();
     }
 
     fn tell_pool_of_attempts(&self, effects: Vec<Effect>) {
-        let (directory, served) = (self.directory.clone(), PoolMsg::ShardServed(self.id, self.epoch));
+        let (deps, served) = (self.deps.clone(), PoolMsg::ShardServed(self.id, self.epoch));
         let tell = move || {
-            release_effects(&directory, effects);
-            directory.pool.send(served);
+            release_effects(&deps.pool, effects);
+            deps.pool.send(served);
         };
         #[cfg(feature = "faults")]
         if let Some(late) = campanile_ports::faults::late_attempts() {
@@ -311,7 +315,7 @@ impl Shard {
         let Some(slot) = self.jobs.get(&id).filter(|slot| slot.live.is_none()) else { return false };
         let Ok(Some(resting)) = Resting::decode(&slot.def, &slot.hot) else { return false };
         let (hash, wake_ms) = (name_hash(&resting.tenant, &resting.name), resting.wake_ms);
-        self.directory.gauge(&resting.tenant).jobs.fetch_add(1, Ordering::Relaxed);
+        self.deps.tenants.gauge(&resting.tenant).jobs.fetch_add(1, Ordering::Relaxed);
         self.add_name_hash(hash, id);
         self.schedule(id, wake_ms);
         true
@@ -319,16 +323,16 @@ impl Shard {
 }
 
 /// Every shard holds every pause, so every node hears of it, also of those that came before it.
-pub(super) fn tell_of_pause(directory: &Directory, pause: &Pause) {
+pub(super) fn tell_of_pause(deps: &ShardDeps, pause: &Pause) {
     let Pause { scope, paused, version } = pause;
-    if !directory.pauses.is_newest(scope, *version) {
+    if !deps.pauses.is_newest(scope, *version) {
         return;
     }
     match scope {
         PauseScope::Tenant(tenant) => {
-            directory.gauge(tenant).paused.store(*paused, Ordering::Relaxed);
-            directory.pool.send(PoolMsg::PauseTenant(tenant.clone(), *paused));
+            deps.tenants.gauge(tenant).paused.store(*paused, Ordering::Relaxed);
+            deps.pool.send(PoolMsg::PauseTenant(tenant.clone(), *paused));
         }
-        PauseScope::System => directory.tenants.system_paused.store(*paused, Ordering::Relaxed),
+        PauseScope::System => deps.tenants.system_paused.store(*paused, Ordering::Relaxed),
     }
 }

@@ -20,14 +20,18 @@ mod snapshot;
 mod tenants;
 mod watched;
 
-use crate::{directory::Directory, job::JobActor, lending::Heard, messages::ShardMsg};
+use crate::{
+    ask::ShardClient, changes::Changes, ends::Ends, identity::Identity, job::JobActor, journal::JournalHandle,
+    lending::Heard, messages::ShardMsg, owner::InUse, pauses::Pauses, pool_handle::PoolHandle,
+    projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown, tenants::Tenants, time::NodeTime,
+};
 use append::{Awaiting, OpenFrame};
 use campanile_core::{
     job::{Effect, Job},
     shard::ShardState,
     wheel::Wheel,
 };
-use campanile_ports::Position;
+use campanile_ports::{Position, Snapshots, Views, log_once::LogOnce};
 use campanile_schema::{
     ids::{Epoch, JobId, RunId, ShardId, name_hash},
     limits,
@@ -38,6 +42,28 @@ use load::Loaded;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::oneshot;
+
+/// What shards need of their session.
+pub struct ShardDeps {
+    pub identity: Arc<Identity>,
+    pub time: Arc<NodeTime>,
+    pub shards: Arc<ShardMap>,
+    pub client: Arc<ShardClient>,
+    pub pool: Arc<PoolHandle>,
+    pub ends: Arc<Ends>,
+    pub tenants: Arc<Tenants>,
+    pub pauses: Arc<Pauses>,
+    pub changes: Arc<Changes>,
+    pub journal: JournalHandle,
+    pub projector: ProjectorHandle,
+    pub views: Arc<dyn Views>,
+    pub snapshots: Arc<dyn Snapshots>,
+    /// Formats that are written.
+    pub in_use: Arc<InUse>,
+    pub snapshot_failures: LogOnce,
+    /// Nothing of the session counts any more.
+    pub ended: Arc<Shutdown>,
+}
 
 /// A job in its shard: bytes, and its actor while it is active. The bytes are of when it became active then.
 struct Slot {
@@ -51,7 +77,7 @@ struct Slot {
 /// State of the actor.
 pub struct Shard {
     id: ShardId,
-    directory: Arc<Directory>,
+    deps: Arc<ShardDeps>,
     epoch: Epoch,
     /// It is to be another node's.
     stopping: bool,
@@ -99,7 +125,7 @@ pub struct ShardActor;
 
 /// What it is started with.
 pub struct ShardStart {
-    pub directory: Arc<Directory>,
+    pub deps: Arc<ShardDeps>,
     pub epoch: Epoch,
     pub loaded: Loaded,
 }
@@ -111,8 +137,8 @@ impl Actor for ShardActor {
 
     async fn pre_start(&self, myself: ActorRef<ShardMsg>, start: ShardStart) -> Result<Shard, ActorProcessingErr> {
         // Before it says anything: what the pool answers at once, with an executor for a run that waits, must find it.
-        start.directory.shards.serve(start.loaded.id, start.epoch, myself);
-        Ok(Shard::start(start.directory, start.epoch, start.loaded))
+        start.deps.shards.serve(start.loaded.id, start.epoch, myself);
+        Ok(Shard::start(start.deps, start.epoch, start.loaded))
     }
 
     async fn post_start(&self, _: ActorRef<ShardMsg>, shard: &mut Shard) -> Result<(), ActorProcessingErr> {
@@ -165,12 +191,12 @@ impl Actor for ShardActor {
 
 impl Shard {
     pub(super) fn now_ms(&self) -> i64 {
-        self.directory.identity.time.now_ms()
+        self.deps.time.now_ms()
     }
 
     /// A message from outside was taken from the mailbox.
     fn taken(&self) {
-        self.directory.shards.taken(self.id);
+        self.deps.shards.taken(self.id);
     }
 
     /// Tells the node's tick when to come.
@@ -182,7 +208,7 @@ impl Shard {
         if !self.postponed.is_empty() {
             at = at.min(self.now_ms() + limits::WHEEL_SLOT_MS);
         }
-        self.directory.shards.set_wake(self.id, at);
+        self.deps.shards.set_wake(self.id, at);
     }
 
     /// The job as of its last decision.

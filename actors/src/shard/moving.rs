@@ -10,7 +10,7 @@ impl Shard {
     /// Nothing new is decided; answered when all that was is durable.
     pub(super) fn stop(&mut self, port: oneshot::Sender<()>) {
         self.stopping = true;
-        self.directory.shards.set_wake(self.id, i64::MAX);
+        self.deps.shards.set_wake(self.id, i64::MAX);
         self.when_durable(move || {
             let _ = port.send(());
         });
@@ -20,12 +20,12 @@ impl Shard {
     pub(super) fn serve(&mut self, epoch: Epoch) {
         self.epoch = epoch;
         self.stopping = false;
-        self.directory.pool.send(PoolMsg::ShardServed(self.id, epoch));
+        self.deps.pool.send(PoolMsg::ShardServed(self.id, epoch));
     }
 
     /// The actor ends: what the node counts of its jobs and runs goes.
     pub(super) fn hand_back(&mut self) {
-        if self.directory.health.ended.is_over() {
+        if self.deps.ended.is_over() {
             return;
         }
         let ids: Vec<_> = self.jobs.keys().copied().collect();
@@ -33,10 +33,10 @@ impl Shard {
             let Some(job) = self.materialize(id) else { continue };
             metrics::gauge!("retry_queue_depth").decrement(crate::measure::retries(&job));
             if job.hot.status != JobStatus::Deleted {
-                self.directory.gauge(&job.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
+                self.deps.tenants.gauge(&job.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
             }
         }
         // Behind all that the shard ever sent there.
-        self.directory.pool.send(PoolMsg::ShardGone(self.id));
+        self.deps.pool.send(PoolMsg::ShardGone(self.id));
     }
 }

@@ -56,8 +56,8 @@ impl Shard {
         let scope = PauseScope::Tenant(tenant.to_owned());
         let paused_itself = self.state.pauses.get(&scope).is_some_and(|(paused, _)| *paused);
         // A shard that has heard of nothing, because it is not the tenant's home or has just become it, tells what its node has.
-        let counts = self.directory.shards.membership().map(|_| match self.heard.total(tenant, None) {
-            nothing if nothing == Counts::default() => self.directory.tenants.counts(tenant),
+        let counts = self.deps.shards.membership().map(|_| match self.heard.total(tenant, None) {
+            nothing if nothing == Counts::default() => self.deps.tenants.counts(tenant),
             heard => heard,
         });
         self.when_durable(move || {
@@ -68,7 +68,7 @@ impl Shard {
     /// The pool knows.
     pub(super) fn why_waiting(&self, run: RunId, tenant: String, pool: String, responder: Responder<Option<String>>) {
         let (to_here, why) = oneshot::channel();
-        self.directory.pool.send(PoolMsg::WhyWaiting { run, tenant, pool, port: to_here });
+        self.deps.pool.send(PoolMsg::WhyWaiting { run, tenant, pool, port: to_here });
         tokio::spawn(async move { responder.send_call(why.await.map_err(|_| CallError::Unanswered)) });
     }
 
@@ -125,7 +125,7 @@ impl Shard {
             active: self.active.len() as u64,
             wheel: self.wheel.len() as u64,
             needs_after: self.needs_after(),
-            snapshot_owed_ms: self.snapshots.owed_ms(self.directory.identity.time.boot_ms()),
+            snapshot_owed_ms: self.snapshots.owed_ms(self.deps.time.boot_ms()),
         }
     }
 }

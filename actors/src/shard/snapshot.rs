@@ -115,13 +115,13 @@ impl Shard {
         self.look_after_loans(myself);
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
-        let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.identity.time.boot_ms() - t);
+        let age = self.snapshots.oldest_ms.map_or(0, |t| self.deps.time.boot_ms() - t);
         if self.snapshots.bytes_since >= self.snapshots.after_bytes(self.id)
             || age >= limits::SNAPSHOT_AFTER_MS + stagger
         {
             self.snapshot(myself);
         }
-        self.snapshots.look(self.directory.identity.time.boot_ms());
+        self.snapshots.look(self.deps.time.boot_ms());
     }
 
     /// Whether new jobs and triggers are taken: what a restart or a take-over has to replay must not grow without end.
@@ -129,11 +129,11 @@ impl Shard {
         if !self.snapshots.overdue {
             return Ok(());
         }
-        let hours = self.snapshots.owed_ms(self.directory.identity.time.boot_ms()) / 3_600_000;
+        let hours = self.snapshots.owed_ms(self.deps.time.boot_ms()) / 3_600_000;
         let message = format!(
             "shard {} has had no snapshot for {hours} h and takes no new jobs and triggers until one is written: see 'snapshots cannot be \
              written' in the log of node {}, and give its store the room or the access that it lacks",
-            self.id, self.directory.identity.node
+            self.id, self.deps.identity.node
         );
         Err(ApiError::new(ErrorCode::NotReady, message).retry_after(RETRY_OWED_SEC))
     }
@@ -169,7 +169,7 @@ impl Shard {
         let now = self.now_ms();
         self.state.forget_creates(now);
         let mut state = self.state.clone();
-        state.tzdb = self.directory.identity.tzdb.to_owned();
+        state.tzdb = self.deps.identity.tzdb.to_owned();
         let header = Item(0, encode(&state).into());
         let hot = chunks(std::iter::once(header).chain(self.jobs.iter().map(|(id, slot)| {
             let bytes = match &slot.live {
@@ -189,11 +189,11 @@ impl Shard {
         self.snapshots.bytes_since = 0;
         self.snapshots.oldest_ms = None;
         let before = if full { Vec::new() } else { self.snapshots.definitions.clone() };
-        self.snapshots.captured_ms = self.directory.identity.time.boot_ms();
+        self.snapshots.captured_ms = self.deps.time.boot_ms();
         let (shard, epoch, last_hlc) = (self.id, self.epoch, self.state.hlc);
-        let store = self.directory.snapshots.clone();
+        let store = self.deps.snapshots.clone();
         let old = self.superseded();
-        let directory = self.directory.clone();
+        let deps = self.deps.clone();
         let myself = myself.clone();
         let (durable, when_durable) = oneshot::channel();
         self.when_durable(move || {
@@ -224,11 +224,11 @@ impl Shard {
             });
             let (definitions, ok) = match written {
                 Ok(definitions) => {
-                    directory.snapshot_failures.recovered();
+                    deps.snapshot_failures.recovered();
                     (definitions, true)
                 }
                 Err(error) => {
-                    directory.snapshot_failures.failed(&format_args!("shard {shard}: {error}"));
+                    deps.snapshot_failures.failed(&format_args!("shard {shard}: {error}"));
                     metrics::counter!("campanile_snapshot_failures_total").increment(1);
                     (Vec::new(), false)
                 }
@@ -239,7 +239,7 @@ impl Shard {
 
     /// In a cluster: the published snapshot, if older ones may lie about.
     fn superseded(&mut self) -> Option<u64> {
-        let published = self.directory.shards.membership()?.owner.published(self.id)?;
+        let published = self.deps.shards.membership()?.owner.published(self.id)?;
         if self.snapshots.forgotten == published {
             return None;
         }
@@ -260,7 +260,7 @@ impl Shard {
         self.snapshots.number = number;
         if ok {
             metrics::counter!("campanile_snapshots_total").increment(1);
-            if let Some(membership) = self.directory.shards.membership() {
+            if let Some(membership) = self.deps.shards.membership() {
                 // It counts when the shard's row names it.
                 membership.owner.snapshot_written(self.id, number, seq);
             }
@@ -273,7 +273,7 @@ impl Shard {
         } else {
             // Everything counts as changed: the next one is full.
             self.snapshots.changed.extend(self.jobs.keys().copied());
-            self.snapshots.oldest_ms.get_or_insert(self.directory.identity.time.boot_ms());
+            self.snapshots.oldest_ms.get_or_insert(self.deps.time.boot_ms());
         }
         for port in self.snapshots.waiting.drain(..) {
             let _ = port.send(());

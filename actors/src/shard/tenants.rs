@@ -25,10 +25,10 @@ impl Shard {
         tenant.version = self.state.tenants.get(&tenant.tenant).map_or(0, |t| t.version) + 1;
         let event = Event::TenantSet { tenant: tenant.clone() };
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
-        let directory = self.directory.clone();
+        let deps = self.deps.clone();
         self.when_durable(move || {
-            remind_all(&directory, &tenant);
-            directory.pool.send(PoolMsg::SetQuota(tenant));
+            remind_all(&deps, &tenant);
+            deps.pool.send(PoolMsg::SetQuota(tenant));
             responder.send(Ok(()));
         });
     }
@@ -42,15 +42,15 @@ impl Shard {
         paused: bool,
         responder: Responder<u64>,
     ) {
-        let version = self.state.next_pause(&scope, self.directory.identity.time.now_us());
-        let at_ms = Some(self.directory.identity.time.now_ms());
+        let version = self.state.next_pause(&scope, self.deps.time.now_us());
+        let at_ms = Some(self.deps.time.now_ms());
         let event = Event::PauseSet { scope: scope.clone(), paused, version, at_ms };
         self.append(myself, vec![event], Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
-        let directory = self.directory.clone();
+        let deps = self.deps.clone();
         self.when_durable(move || {
             let pause = Pause { scope, paused, version };
-            tell_of_pause(&directory, &pause);
-            directory.pauses.owe(pause, directory.identity.shards, CALLERS_TURN);
+            tell_of_pause(&deps, &pause);
+            deps.pauses.owe(pause, deps.identity.shards, CALLERS_TURN);
             responder.send(Ok(version));
         });
     }
@@ -60,7 +60,7 @@ impl Shard {
         let newer = |pause: &Pause| self.state.pauses.get(&pause.scope).is_none_or(|held| pause.version > held.1);
         let newer: Vec<Pause> = pauses.into_iter().filter(newer).collect();
         if !newer.is_empty() {
-            let at_ms = Some(self.directory.identity.time.now_ms());
+            let at_ms = Some(self.deps.time.now_ms());
             let event = |pause: &Pause| {
                 let Pause { scope, paused, version } = pause.clone();
                 Event::PauseSet { scope, paused, version, at_ms }
@@ -68,9 +68,9 @@ impl Shard {
             let events = newer.iter().map(event).collect();
             self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         }
-        let directory = self.directory.clone();
+        let deps = self.deps.clone();
         self.when_durable(move || {
-            newer.iter().for_each(|pause| tell_of_pause(&directory, pause));
+            newer.iter().for_each(|pause| tell_of_pause(&deps, pause));
             responder.send(Ok(()));
         });
     }
@@ -91,20 +91,20 @@ impl Shard {
             version: held.1 + 1,
         });
         if let Some(Pause { scope, paused, version }) = pause.clone() {
-            let at_ms = Some(self.directory.identity.time.now_ms());
+            let at_ms = Some(self.deps.time.now_ms());
             events.push(Event::PauseSet { scope, paused, version, at_ms });
         }
         if !events.is_empty() {
             self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         }
-        let directory = self.directory.clone();
+        let deps = self.deps.clone();
         self.when_durable(move || {
             if limited {
                 let none = TenantRecord { tenant, ..TenantRecord::default() };
-                remind_all(&directory, &none);
-                directory.pool.send(PoolMsg::SetQuota(none));
+                remind_all(&deps, &none);
+                deps.pool.send(PoolMsg::SetQuota(none));
             }
-            pause.iter().for_each(|pause| tell_of_pause(&directory, pause));
+            pause.iter().for_each(|pause| tell_of_pause(&deps, pause));
             responder.send(Ok(()));
         });
     }
