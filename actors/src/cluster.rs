@@ -4,7 +4,6 @@
 use crate::{
     calls::Peers,
     cluster_events::ClusterEventLog,
-    directory::{Directory, DirectoryParts},
     identity::Identity,
     journal::JournalHandle,
     maintenance,
@@ -18,6 +17,7 @@ use crate::{
     session::{self, Session, Ticker},
     shard_map::Membership,
     time::{AgreedTime, NodeTime},
+    wiring::{Wiring, WiringParts},
 };
 use campanile_core::{clock::Saved, cron::tzdb_version, ownership::Settings};
 use campanile_ports::{Clock, Leases, Secrets, Snapshots, StoreError, Views};
@@ -87,7 +87,7 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     let options = LaneOptions { session: id, lanes: lane_count, linger_us: parts.linger_us };
     lanes::start(&journal, frames, owner.clone(), projector.clone(), options, parts.failures.clone())
         .map_err(threads)?;
-    let directory = Directory::new(DirectoryParts {
+    let wiring = Wiring::new(WiringParts {
         identity: Identity {
             node: parts.node.into(),
             cluster_id: parts.format.cluster_id,
@@ -105,11 +105,12 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
         membership: Some(Membership { owner: owner.clone(), peers: parts.peers }),
     });
     metrics::gauge!("retry_queue_depth").set(0.0);
-    let (pool, _) = Actor::spawn(None, PoolActor, directory.pool_deps()).await.map_err(session::spawned)?;
-    directory.pool.set(pool);
+    let (pool, _) = Actor::spawn(None, PoolActor, wiring.pool_deps()).await.map_err(session::spawned)?;
+    let handles = wiring.handles.clone();
+    handles.pool.set(pool);
     let keeper = Keeper::new(KeeperParts {
-        deps: directory.shard_deps(),
-        health: directory.health.clone(),
+        deps: wiring.shard_deps,
+        health: handles.health.clone(),
         owner,
         store: parts.store,
         orders,
@@ -122,10 +123,10 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     tracing::info!(session = id.0, shards, "session of a cluster started");
     parts.cluster_events.note(ClusterEventKind::SessionBegun, None, None, Some(format!("session {}", id.0)));
     let tasks = vec![
-        tokio::spawn(Ticker::new(&directory).run()),
-        tokio::spawn(maintenance::gauges(directory.client.clone())),
-        tokio::spawn(carry::run(directory.client.clone(), directory.pauses.clone())),
+        tokio::spawn(Ticker::new(&handles).run()),
+        tokio::spawn(maintenance::gauges(handles.client.clone())),
+        tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
         tokio::spawn(keeper.run()),
     ];
-    Ok(Session::of_cluster(directory, tasks))
+    Ok(Session::of_cluster(handles, tasks))
 }

@@ -12,12 +12,12 @@ mod chunks;
 pub mod cluster;
 pub mod cluster_events;
 pub mod cluster_query;
-pub mod directory;
 pub mod disk_pressure;
 mod disk_space;
 pub mod ends;
 mod fan_out;
 pub mod filter;
+pub mod handles;
 pub mod health;
 pub mod identity;
 mod job;
@@ -39,6 +39,7 @@ pub mod shard_map;
 pub mod shutdown;
 mod tenants;
 pub mod time;
+mod wiring;
 
 /// Shards that nobody serves, for backups and restores.
 pub mod at_rest {

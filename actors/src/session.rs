@@ -2,9 +2,9 @@
 //! then the read model), then the actors, then the ticking.
 
 use crate::{
-    directory::{Directory, DirectoryParts},
     disk_space,
     ends::Ends,
+    handles::SessionHandles,
     health::Health,
     identity::Identity,
     journal::{JournalHandle, JournalOptions},
@@ -18,6 +18,7 @@ use crate::{
     shard::{ShardActor, ShardStart, load::Loaded},
     shard_map::ShardMap,
     time::{AgreedTime, NodeTime},
+    wiring::{Wiring, WiringParts},
 };
 use campanile_core::{clock::Saved, cron::tzdb_version};
 use campanile_ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError};
@@ -63,7 +64,7 @@ pub struct SessionParts {
 
 /// A running session, of a node alone or of one of a cluster.
 pub struct Session {
-    pub directory: Arc<Directory>,
+    pub handles: Arc<SessionHandles>,
     /// None: the store is shared.
     #[cfg(feature = "faults")]
     store: Option<LocalStore>,
@@ -98,7 +99,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         .map_err(threads)?;
     let journal = JournalHandle::start(parts.journal.clone(), projector.clone(), options, parts.failures.clone())
         .map_err(threads)?;
-    let directory = Directory::new(DirectoryParts {
+    let wiring = Wiring::new(WiringParts {
         identity: Identity {
             node: parts.node.into(),
             cluster_id: parts.opened.format.cluster_id,
@@ -117,13 +118,13 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     });
     // The shards add what they bring.
     metrics::gauge!("retry_queue_depth").set(0.0);
-    let (pool, _) = Actor::spawn(None, PoolActor, directory.pool_deps()).await.map_err(spawned)?;
-    directory.pool.set(pool);
+    let (pool, _) = Actor::spawn(None, PoolActor, wiring.pool_deps()).await.map_err(spawned)?;
+    let handles = wiring.handles.clone();
+    handles.pool.set(pool);
     let epoch = Epoch(parts.opened.session.0);
-    directory.pool.expect_shards(loaded.len());
-    let deps = directory.shard_deps();
+    handles.pool.expect_shards(loaded.len());
     for loaded in loaded {
-        let start = ShardStart { deps: deps.clone(), epoch, loaded };
+        let start = ShardStart { deps: wiring.shard_deps.clone(), epoch, loaded };
         Actor::spawn(None, ShardActor, start).await.map_err(spawned)?;
     }
     tracing::info!(
@@ -134,21 +135,21 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         "session started"
     );
     let store = LocalStore { journal: parts.journal, views: parts.views };
-    let ticker = Ticker::new(&directory);
+    let ticker = Ticker::new(&handles);
     let tasks = vec![
         tokio::spawn(ticker.run()),
-        tokio::spawn(maintenance::gauges(directory.client.clone())),
-        tokio::spawn(carry::run(directory.client.clone(), directory.pauses.clone())),
+        tokio::spawn(maintenance::gauges(handles.client.clone())),
+        tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
         tokio::spawn(maintenance::run(
-            directory.identity.clone(),
-            directory.client.clone(),
+            handles.identity.clone(),
+            handles.client.clone(),
             store.clone(),
             parts.retention,
         )),
-        tokio::spawn(disk_space::watch(directory.health.clone(), store.views.clone(), parts.retention)),
+        tokio::spawn(disk_space::watch(handles.health.clone(), store.views.clone(), parts.retention)),
     ];
     Ok(Session {
-        directory,
+        handles,
         #[cfg(feature = "faults")]
         store: Some(store),
         tasks,
@@ -202,13 +203,13 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    pub fn new(directory: &Directory) -> Self {
+    pub fn new(handles: &SessionHandles) -> Self {
         Self {
-            time: directory.identity.time.clone(),
-            shards: directory.shards.clone(),
-            ends: directory.ends.clone(),
-            pool: directory.pool.clone(),
-            health: directory.health.clone(),
+            time: handles.identity.time.clone(),
+            shards: handles.shards.clone(),
+            ends: handles.ends.clone(),
+            pool: handles.pool.clone(),
+            health: handles.health.clone(),
         }
     }
 
@@ -254,9 +255,9 @@ impl Ticker {
 }
 
 impl Session {
-    pub(crate) fn of_cluster(directory: Arc<Directory>, tasks: Vec<JoinHandle<()>>) -> Self {
+    pub(crate) fn of_cluster(handles: Arc<SessionHandles>, tasks: Vec<JoinHandle<()>>) -> Self {
         Self {
-            directory,
+            handles,
             #[cfg(feature = "faults")]
             store: None,
             tasks,
@@ -266,7 +267,7 @@ impl Session {
     /// Ends in order: no more fires, snapshots of what has none, then the actors. Everything durable stays. A node of a cluster that is
     /// to give its shards away does that before ([`Session::hand_over`]).
     pub async fn drain(self) {
-        self.directory.health.drain();
+        self.handles.health.drain();
         self.snapshot_all().await;
         self.stop();
     }
@@ -274,9 +275,9 @@ impl Session {
     /// Gives all shards to other nodes: those that live, as soon as membership tells everybody that this one leaves. Returns when
     /// nothing is owned any more, or after `limit`.
     pub async fn hand_over(&self, limit: Duration) {
-        let Some(membership) = self.directory.shards.membership() else { return };
+        let Some(membership) = self.handles.shards.membership() else { return };
         let until = tokio::time::Instant::now() + limit;
-        self.directory.health.leave();
+        self.handles.health.leave();
         // So that the others have little to read.
         self.snapshot_all().await;
         membership.owner.drain();
@@ -287,7 +288,7 @@ impl Session {
 
     async fn snapshot_all(&self) {
         let mut flushes = Vec::new();
-        for shard in self.directory.shards.actors() {
+        for shard in self.handles.shards.actors() {
             let (port, done) = oneshot::channel();
             if shard.cast(ShardMsg::Flush(port)).is_ok() {
                 flushes.push(done);
@@ -307,7 +308,7 @@ impl Session {
     /// One round of what is otherwise done every [`maintenance::ROUND_SECONDS`]: for proofs that cannot wait for it.
     #[cfg(feature = "faults")]
     pub fn maintain(&self) -> impl Future<Output = Result<(), StoreError>> + Send + 'static {
-        let (identity, client) = (self.directory.identity.clone(), self.directory.client.clone());
+        let (identity, client) = (self.handles.identity.clone(), self.handles.client.clone());
         let store = self.store.clone();
         async move {
             match store {
@@ -324,9 +325,9 @@ impl Session {
         for task in &self.tasks {
             task.abort();
         }
-        if let Some(membership) = self.directory.shards.membership() {
+        if let Some(membership) = self.handles.shards.membership() {
             membership.owner.stop();
         }
-        self.directory.stop_actors();
+        self.handles.stop_actors();
     }
 }

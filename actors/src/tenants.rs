@@ -62,12 +62,12 @@ impl TenantGauge {
 
 /// The gauges of all tenants.
 #[derive(Debug, Default)]
-pub struct Tenants {
+pub struct TenantGauges {
     gauges: RwLock<HashMap<String, Arc<TenantGauge>>>,
     pub system_paused: AtomicBool,
 }
 
-impl Tenants {
+impl TenantGauges {
     /// Counts and limits of a tenant; made when first seen.
     pub fn gauge(&self, tenant: &str) -> Arc<TenantGauge> {
         if let Some(known) = self.gauges.read().get(tenant) {

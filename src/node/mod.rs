@@ -199,7 +199,7 @@ struct Sessions {
 impl Sessions {
     async fn start(&self) -> Result<Session, StoreError> {
         let session = self.store.start(&self.with).await?;
-        self.scheduler.set_session(Ok(session.directory.clone()));
+        self.scheduler.set_session(Ok(session.handles.clone()));
         Ok(session)
     }
 
@@ -246,9 +246,8 @@ impl Sessions {
 
     fn save_clock(&self, session: &Session) {
         // A clock that is not believed must not be what the next start believes.
-        if session.directory.identity.time.halted().is_none()
-            && let Err(error) =
-                clock::save(self.store.dir(), &session.directory.identity.time.reading(&clock::boot_id()))
+        if session.handles.identity.time.halted().is_none()
+            && let Err(error) = clock::save(self.store.dir(), &session.handles.identity.time.reading(&clock::boot_id()))
         {
             tracing::debug!(%error, "the clock reading was not saved");
         }

@@ -287,7 +287,7 @@ impl Standalone {
 
 impl Clustered {
     fn has_successors(&self, session: &Session) -> bool {
-        let own = session.directory.identity.session;
+        let own = session.handles.identity.session;
         self.members.borrow().iter().any(|m| m.session != own && m.standing == Standing::Open)
     }
 

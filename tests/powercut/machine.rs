@@ -212,7 +212,7 @@ impl Machine {
         })
         .await
         .map_err(|e| e.to_string())?;
-        node.scheduler.set_session(Ok(session.directory.clone()));
+        node.scheduler.set_session(Ok(session.handles.clone()));
         node.session = Some(session);
         Ok(())
     }

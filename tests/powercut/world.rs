@@ -10,7 +10,7 @@ use crate::{
     verify::verify_attempts,
 };
 use campanile_actors::{
-    directory::Directory,
+    handles::SessionHandles,
     messages::{PoolMsg, ShardMsg},
     scheduler::Scheduler,
 };
@@ -253,23 +253,23 @@ impl World {
     fn step_by(&mut self, node: &Node, ms: u64) {
         self.machine.clock.advance_ms(ms);
         let Some(session) = &node.session else { return };
-        let directory = &session.directory;
-        let fires = directory.identity.time.tick();
+        let handles = &session.handles;
+        let fires = handles.identity.time.tick();
         for shard in (0..SHARDS).map(ShardId) {
             if fires {
-                directory.shards.send(shard, ShardMsg::Tick(Vec::new()));
+                handles.shards.send(shard, ShardMsg::Tick(Vec::new()));
             }
             if self.random.one_in(8) {
-                directory.shards.send(shard, ShardMsg::Housekeep);
+                handles.shards.send(shard, ShardMsg::Housekeep);
             }
             if self.random.one_in(8) {
                 self.tally.snapshots += 1;
                 let (port, _) = oneshot::channel();
-                directory.shards.send(shard, ShardMsg::Flush(port));
+                handles.shards.send(shard, ShardMsg::Flush(port));
             }
         }
-        directory.pool.send(PoolMsg::QuotaTick);
-        directory.pool.send(PoolMsg::Tick);
+        handles.pool.send(PoolMsg::QuotaTick);
+        handles.pool.send(PoolMsg::Tick);
         if self.random.one_in(3) {
             self.tally.trims += 1;
             tokio::spawn(session.maintain());
@@ -293,7 +293,7 @@ impl World {
             Ending::Full(_) | Ending::SyncFails(_) => {
                 self.machine.files.calm();
                 // What was on its way to the disk may have met the fault.
-                let quiet = node.session.as_ref().map(|s| quiet(s.directory.clone()));
+                let quiet = node.session.as_ref().map(|s| quiet(s.handles.clone()));
                 if let Some(quiet) = quiet
                     && attended(&mut node, quiet).await.is_ok()
                     && !node.has_failed()
@@ -325,9 +325,9 @@ impl World {
 
     /// False: the power went meanwhile.
     async fn verify(&mut self, node: &mut Node, all: bool) -> Result<bool, String> {
-        if let Some(directory) = node.session.as_ref().map(|s| s.directory.clone()) {
+        if let Some(handles) = node.session.as_ref().map(|s| s.handles.clone()) {
             // A session that goes on shows its newest rows a moment later; what it is held against is what it shows then.
-            let shown = attended(node, quiet(directory)).await;
+            let shown = attended(node, quiet(handles)).await;
             if !self.unless_off(shown)? {
                 return Ok(false);
             }
@@ -431,8 +431,8 @@ async fn attended<T>(node: &mut Node, calls: impl Future<Output = Result<T, Stri
 }
 
 /// Waits until everything decided is durable and in the read model.
-async fn quiet(directory: Arc<Directory>) -> Result<bool, String> {
-    while directory.journal.in_flight() + directory.projector.lag_events() > 0 {
+async fn quiet(handles: Arc<SessionHandles>) -> Result<bool, String> {
+    while handles.client.journal.in_flight() + handles.client.projector.lag_events() > 0 {
         tokio::time::sleep(STEP).await;
     }
     Ok(true)

@@ -68,7 +68,7 @@ async fn a_day_without_a_snapshot_ends_the_taking_of_jobs_and_triggers_until_the
     let once = TriggerBody { manual_run_id: Some("once".to_owned()), ..TriggerBody::default() };
     let run = client.job_trigger(jobs[0], once.clone()).await.unwrap().run_id;
     let owed_hours = || async {
-        let facts = maintenance::facts(&node.session.directory.client).await;
+        let facts = maintenance::facts(&node.session.handles.client).await;
         assert_eq!(facts.len(), 4);
         facts.iter().map(|facts| facts.snapshot_owed_ms / 3_600_000).min().unwrap()
     };

@@ -89,9 +89,9 @@ impl Scheduler {
             let message = "after: is not a cursor that a node gave; leave it out to begin now";
             return Err(ApiError::new(ErrorCode::InvalidArgument, message));
         }
-        let directory = self.directory()?;
-        let changes = directory.changes.clone();
-        let seat = Seat::take(changes.clone(), directory.identity.time.clone())?;
+        let handles = self.handles()?;
+        let changes = handles.changes.clone();
+        let seat = Seat::take(changes.clone(), handles.identity.time.clone())?;
         let (after, dropped) = match place.flatten() {
             Some((log, after)) if log == changes.id() => (after, 0),
             // Of another node, or of another start of this one: what came since is not known here.
@@ -100,16 +100,16 @@ impl Scheduler {
         };
         let mirror = Mirror {
             changes: changes.clone(),
-            identity: directory.identity.clone(),
-            shards: directory.shards.clone(),
-            ended: directory.health.ended.clone(),
+            identity: handles.identity.clone(),
+            shards: handles.shards.clone(),
+            ended: handles.health.ended.clone(),
         };
         mirror.begin().await;
         let news = changes.news.subscribe();
         let read_run = wanted.run.is_some();
         Ok(Watch {
             scheduler: self.clone(),
-            ended: directory.health.ended.clone(),
+            ended: handles.health.ended.clone(),
             seat,
             wanted,
             after,

@@ -22,7 +22,7 @@ use crate::{
     messages::{Bind, PoolMsg, ShardMsg, ToExecutor},
     quota::{Borrower, Quotas},
     shard_map::ShardMap,
-    tenants::Tenants,
+    tenants::TenantGauges,
     time::NodeTime,
 };
 use borrowing::Borrowing;
@@ -54,7 +54,7 @@ pub struct PoolDeps {
     pub time: Arc<NodeTime>,
     pub shards: Arc<ShardMap>,
     pub client: Arc<ShardClient>,
-    pub tenants: Arc<Tenants>,
+    pub tenants: Arc<TenantGauges>,
     pub ends: Arc<Ends>,
     pub secrets: Arc<dyn Secrets>,
 }

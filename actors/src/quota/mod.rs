@@ -16,7 +16,7 @@ mod tenant;
 pub use borrow::Borrower;
 pub(crate) use tenant::PAUSED;
 
-use crate::tenants::Tenants;
+use crate::tenants::TenantGauges;
 use campanile_core::job::Waiting;
 use campanile_schema::{ids::RunId, stored::TenantRecord};
 use hashbrown::{HashMap, HashSet};
@@ -25,7 +25,7 @@ use tenant::Quota;
 
 /// The quota actors of all tenants.
 pub struct Quotas {
-    tenants: Arc<Tenants>,
+    tenants: Arc<TenantGauges>,
     quotas: Vec<Quota>,
     index: HashMap<String, usize>,
     /// Those that may grant something now.
@@ -35,14 +35,14 @@ pub struct Quotas {
     open: bool,
     /// None: the node is alone, and has all there is.
     borrower: Option<Borrower>,
-    /// Tenants that have something to ask of their home shards.
+    /// TenantGauges that have something to ask of their home shards.
     asking: Vec<usize>,
-    /// Tenants with runs that wait for others to end.
+    /// TenantGauges with runs that wait for others to end.
     lacking: HashSet<usize>,
 }
 
 impl Quotas {
-    pub fn new(tenants: Arc<Tenants>, borrower: Option<Borrower>) -> Self {
+    pub fn new(tenants: Arc<TenantGauges>, borrower: Option<Borrower>) -> Self {
         Self {
             tenants,
             quotas: Vec::new(),
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lent_before_all_shards_are_up_and_then_by_priority() {
-        let tenants = Arc::new(Tenants::default());
+        let tenants = Arc::new(TenantGauges::default());
         let mut quotas = Quotas::new(tenants.clone(), None);
         assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 9)).is_none());
         assert!(quotas.grant(0).is_empty());
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_made_and_given_up_in_one_go_takes_no_permit() {
-        let tenants = Arc::new(Tenants::default());
+        let tenants = Arc::new(TenantGauges::default());
         let mut quotas = Quotas::new(tenants.clone(), None);
         quotas.set(limited(1, 0.0));
         quotas.tick();
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn limits_that_were_deleted_do_not_hold_and_an_older_answer_changes_nothing() {
-        let tenants = Arc::new(Tenants::default());
+        let tenants = Arc::new(TenantGauges::default());
         let mut quotas = Quotas::new(tenants.clone(), Some(Borrower::new(SessionId(1), 16)));
         let most = || tenants.gauge(TENANT).max_jobs.load(Ordering::Relaxed);
         let limits = |max_jobs, version| TenantRecord {

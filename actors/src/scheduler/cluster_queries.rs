@@ -24,10 +24,10 @@ impl Scheduler {
 
     /// What every node says, this one first; None: it is alone.
     async fn query_all(&self, what: ClusterQuery) -> Answer<Option<NodeAnswers>> {
-        let directory = self.directory()?;
-        let Some(membership) = directory.shards.membership() else { return Ok(None) };
+        let handles = self.handles()?;
+        let Some(membership) = handles.shards.membership() else { return Ok(None) };
         let (own, others) = tokio::join!(self.answer_query(what), membership.peers.query(what));
-        let mut all = vec![(directory.identity.node.to_string(), Ok(own?))];
+        let mut all = vec![(handles.identity.node.to_string(), Ok(own?))];
         all.extend(others);
         Ok(Some(all))
     }

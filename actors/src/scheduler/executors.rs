@@ -2,11 +2,10 @@
 
 use super::Scheduler;
 use crate::{
-    ask::ask,
+    ask::{ShardClient, ask},
     call_error::CallError,
     calls::ShardCall,
     chunks::chunks,
-    directory::Directory,
     messages::{End, FinishBatch, PoolMsg, ToExecutor},
 };
 use campanile_core::job::Claimant;
@@ -20,18 +19,16 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
 
 /// Results for a shard of another node. Those that it does not take are sent again.
-async fn finish_elsewhere(directory: Arc<Directory>, shard: ShardId, by: Arc<Claimant>, ends: Vec<End>) {
+async fn finish_elsewhere(client: Arc<ShardClient>, shard: ShardId, by: Arc<Claimant>, ends: Vec<End>) {
     let (ended, places): (Vec<Ended>, Vec<_>) =
         ends.into_iter().map(|End { ended, batch, index, .. }| (ended, (batch, index))).unzip();
     let mut places = places.into_iter();
     for chunk in chunks(ended) {
         let of_chunk = places.by_ref().take(chunk.len()).collect::<Vec<_>>();
         let call = ShardCall::FinishBy { by: by.clone(), items: chunk.clone() };
-        let outcomes: Vec<FinishOutcome> = match ask(&directory.client, shard, call).await {
+        let outcomes: Vec<FinishOutcome> = match ask(&client, shard, call).await {
             // While a cluster is on two releases: the owner decides by the fencing token alone, as it always did.
-            Err(CallError::UnknownCall) => {
-                ask(&directory.client, shard, ShardCall::Finish(chunk)).await.unwrap_or_default()
-            }
+            Err(CallError::UnknownCall) => ask(&client, shard, ShardCall::Finish(chunk)).await.unwrap_or_default(),
             outcomes => outcomes.unwrap_or_default(),
         };
         for (n, (batch, index)) in of_chunk.into_iter().enumerate() {
@@ -54,8 +51,8 @@ impl Scheduler {
         by: Arc<Claimant>,
         outbox: mpsc::Sender<ToExecutor>,
     ) -> Answer<Registered> {
-        let directory = self.directory()?;
-        if !directory.shards.may_act() {
+        let handles = self.handles()?;
+        if !handles.shards.may_act() {
             let error = "this node has no lease at the moment; register with another one, and here again later";
             return Err(ApiError::new(ErrorCode::NotReady, error).retry_after(1.0));
         }
@@ -69,9 +66,9 @@ impl Scheduler {
             campanile_core::spec::check_tenant("pools", pool)?;
         }
         let (done, registered) = oneshot::channel();
-        directory.pool.send(PoolMsg::Register(Box::new(register), by, outbox, done));
-        directory.health.ended.or_answer(registered).await.ok_or(CallError::Unanswered)??;
-        Ok(Registered { cluster_id: directory.identity.cluster_id.0, epochs: directory.shards.epochs() })
+        handles.pool.send(PoolMsg::Register(Box::new(register), by, outbox, done));
+        handles.health.ended.or_answer(registered).await.ok_or(CallError::Unanswered)??;
+        Ok(Registered { cluster_id: handles.identity.cluster_id.0, epochs: handles.shards.epochs() })
     }
 
     pub fn executor_credit(&self, session: ExecutorSession, credit: Credit) {
@@ -89,19 +86,19 @@ impl Scheduler {
     }
     fn tell_pool(&self, message: PoolMsg) {
         // Without a session nobody listens; the executor registers again when there is one.
-        if let Ok(directory) = self.directory() {
-            directory.pool.send(message);
+        if let Ok(handles) = self.handles() {
+            handles.pool.send(message);
         }
     }
 
     /// The complete list of what the session holds; it is told what it must stop.
     pub async fn executor_announce(&self, session: ExecutorSession, held: Vec<Held>) -> Answer<Announced> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         // What it ended before it does not hold any more.
-        directory.ends.tell();
+        handles.ends.tell();
         let (port, answer) = oneshot::channel();
-        directory.pool.send(PoolMsg::Announce(session, held, port));
-        let stop = directory.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
+        handles.pool.send(PoolMsg::Announce(session, held, port));
+        let stop = handles.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
         Ok(Announced { stop })
     }
 
@@ -111,11 +108,11 @@ impl Scheduler {
             return Err(invalid(format!("at most {} finishes in one message", limits::EXECUTOR_BATCH)));
         }
         let count = finish.items.len();
-        let Some(directory) = self.directory().ok().filter(|directory| directory.shards.may_act()) else {
+        let Some(handles) = self.handles().ok().filter(|handles| handles.shards.may_act()) else {
             return Ok(Finished { outcomes: vec![FinishOutcome::Again; count] });
         };
         if let Some(credit) = finish.credit {
-            directory.pool.send(PoolMsg::Credit(by.session, credit));
+            handles.pool.send(PoolMsg::Credit(by.session, credit));
         }
         if count == 0 {
             return Ok(Finished { outcomes: Vec::new() });
@@ -125,9 +122,9 @@ impl Scheduler {
         let mut elsewhere: HashMap<ShardId, Vec<End>> = HashMap::new();
         let mut here = Vec::with_capacity(count);
         for (index, ended) in finish.items.into_iter().enumerate() {
-            let shard = ended.run.shard(directory.identity.shards);
+            let shard = ended.run.shard(handles.identity.shards);
             let end = End { ended, by: Some(by.clone()), batch: batch.clone(), index };
-            if !directory.shards.is_alone() && !directory.shards.serves(shard) {
+            if !handles.shards.is_alone() && !handles.shards.serves(shard) {
                 elsewhere.entry(shard).or_default().push(end);
             } else {
                 here.push((shard, end));
@@ -135,19 +132,19 @@ impl Scheduler {
         }
         drop(batch);
         for (shard, ends) in elsewhere {
-            tokio::spawn(finish_elsewhere(directory.clone(), shard, by.clone(), ends));
+            tokio::spawn(finish_elsewhere(handles.client.clone(), shard, by.clone(), ends));
         }
-        directory.ends.add(here);
-        let outcomes = directory.health.ended.or_answer(outcomes).await;
+        handles.ends.add(here);
+        let outcomes = handles.health.ended.or_answer(outcomes).await;
         let outcomes = outcomes.unwrap_or_else(|| vec![FinishOutcome::Again; count]);
         Ok(Finished { outcomes })
     }
 
     /// Whether an executor holds exactly this attempt, as the owner of its shard knows.
     pub async fn executor_holds(&self, by: &Arc<Claimant>, run: RunId, token: Token, attempt: u32) -> Answer<bool> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let call = ShardCall::Holds { by: by.clone(), run, token, attempt };
-        match ask(&directory.client, run.shard(directory.identity.shards), call).await {
+        match ask(&handles.client, run.shard(handles.identity.shards), call).await {
             // The owner is of a release that lets everybody log.
             Err(CallError::UnknownCall) => Ok(true),
             held => Ok(held?),
@@ -160,7 +157,7 @@ impl Scheduler {
         if chunk.data.len() > limits::LOG_CHUNK_BYTES {
             return Err(invalid(format!("a log chunk takes at most {} bytes", limits::LOG_CHUNK_BYTES)));
         }
-        let directory = self.directory()?;
-        directory.views.append_log(chunk.run, chunk.attempt, chunk.data).await.map_err(|e| super::unavailable(&e))
+        let handles = self.handles()?;
+        handles.views.append_log(chunk.run, chunk.attempt, chunk.data).await.map_err(|e| super::unavailable(&e))
     }
 }

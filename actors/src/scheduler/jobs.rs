@@ -2,11 +2,10 @@
 
 use super::{Scheduler, changed::read_changed, no_such};
 use crate::{
-    ask::ask,
+    ask::{ShardClient, ask},
     call_error::CallError,
     calls::{Once, ShardCall},
     chunks::chunks,
-    directory::Directory,
 };
 use campanile_core::{
     cron,
@@ -35,11 +34,11 @@ fn owner_of(spec: &JobSpec) -> SecretOwner<'_> {
 impl Scheduler {
     /// Checks, seals secrets, resolves.
     fn stored(&self, spec: &JobSpec, old: Option<&StoredJob>) -> Answer<StoredJob> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let sealed = if spec.secret_params.is_empty() || spec::masked(spec) {
             None
         } else {
-            let sealed = directory.secrets.seal(owner_of(spec), &spec.secret_params).ok_or_else(|| {
+            let sealed = handles.secrets.seal(owner_of(spec), &spec.secret_params).ok_or_else(|| {
                 ApiError::new(
                     ErrorCode::NoSecretKey,
                     "secretParams need a key: set secrets.key_file in the configuration ('campanile secrets new-key' makes one)",
@@ -47,33 +46,33 @@ impl Scheduler {
             })?;
             Some(sealed)
         };
-        Ok(spec::resolve(spec, sealed, old, directory.identity.time.now_ms())?)
+        Ok(spec::resolve(spec, sealed, old, handles.identity.time.now_ms())?)
     }
 
     /// `idempotency_key`: the same one with the same spec again answers with the job that was made, edited or deleted as it
     /// may be since; with another spec it is refused.
     pub async fn create_job(&self, spec: JobSpec, idempotency_key: Option<String>) -> Answer<Created> {
-        let directory = self.directory()?;
-        let shard = shard_of_slot(slot_of(&spec.tenant_id, &spec.name), directory.identity.shards);
+        let handles = self.handles()?;
+        let shard = shard_of_slot(slot_of(&spec.tenant_id, &spec.name), handles.identity.shards);
         let once = idempotency_key.map(|key| once(&spec, &key));
         if let Some(once) = once
-            && let Some(made) = ask::<Option<Created>>(&directory.client, shard, ShardCall::Created(once)).await?
+            && let Some(made) = ask::<Option<Created>>(&handles.client, shard, ShardCall::Created(once)).await?
         {
             return Ok(made);
         }
         // Only now: a ONCE that was made in time may lie in the past by the time of the repeat.
         let stored = Box::new(self.stored(&spec, None)?);
         if let Some(once) = once {
-            let keeper = shard_of_slot(once.key.slot(), directory.identity.shards);
-            ask::<()>(&directory.client, keeper, ShardCall::KeepCreate(once)).await?;
+            let keeper = shard_of_slot(once.key.slot(), handles.identity.shards);
+            ask::<()>(&handles.client, keeper, ShardCall::KeepCreate(once)).await?;
         }
-        Ok(ask(&directory.client, shard, ShardCall::Create { spec: stored, once }).await?)
+        Ok(ask(&handles.client, shard, ShardCall::Create { spec: stored, once }).await?)
     }
 
     /// Creates many in one go; an answer per item, each given when it is durable.
     pub async fn create_jobs(&self, specs: Vec<JobSpec>) -> Vec<Answer<Created>> {
-        let directory = match self.directory() {
-            Ok(directory) => directory,
+        let handles = match self.handles() {
+            Ok(handles) => handles,
             Err(error) => return specs.iter().map(|_| Err(error.clone())).collect(),
         };
         let mut answers: Vec<Answer<Created>> = specs.iter().map(|_| Err(CallError::Unanswered.into())).collect();
@@ -81,13 +80,14 @@ impl Scheduler {
         for (index, spec) in specs.iter().enumerate() {
             match self.stored(spec, None) {
                 Ok(stored) => {
-                    let shard = shard_of_slot(slot_of(&stored.tenant, &stored.name), directory.identity.shards);
+                    let shard = shard_of_slot(slot_of(&stored.tenant, &stored.name), handles.identity.shards);
                     groups.entry(shard).or_default().push((index, stored));
                 }
                 Err(error) => answers[index] = Err(error),
             }
         }
-        let asked = groups.into_iter().map(|(shard, specs)| tokio::spawn(create_many(directory.clone(), shard, specs)));
+        let asked =
+            groups.into_iter().map(|(shard, specs)| tokio::spawn(create_many(handles.client.clone(), shard, specs)));
         for made in asked.collect::<Vec<_>>() {
             // Without an answer nobody knows, as it was said above.
             made.await.unwrap_or_default().into_iter().for_each(|(index, made)| answers[index] = made);
@@ -96,8 +96,8 @@ impl Scheduler {
     }
 
     pub async fn job(&self, job: JobId) -> Answer<JobView> {
-        let directory = self.directory()?;
-        let view: Box<JobView> = ask(&directory.client, job.shard(directory.identity.shards), ShardCall::GetJob(job))
+        let handles = self.handles()?;
+        let view: Box<JobView> = ask(&handles.client, job.shard(handles.identity.shards), ShardCall::GetJob(job))
             .await
             .map_err(|e| named(e, "job", job))?;
         Ok(*view)
@@ -105,10 +105,10 @@ impl Scheduler {
 
     /// By name; used by the CLI (`NAME` or id).
     pub async fn job_by_name(&self, tenant: &str, name: &str) -> Answer<JobView> {
-        let directory = self.directory()?;
-        let shard = shard_of_slot(slot_of(tenant, name), directory.identity.shards);
+        let handles = self.handles()?;
+        let shard = shard_of_slot(slot_of(tenant, name), handles.identity.shards);
         let (tenant, name) = (tenant.to_owned(), name.to_owned());
-        let view: Box<JobView> = ask(&directory.client, shard, ShardCall::GetJobByName { tenant, name }).await?;
+        let view: Box<JobView> = ask(&handles.client, shard, ShardCall::GetJobByName { tenant, name }).await?;
         Ok(*view)
     }
 
@@ -124,7 +124,7 @@ impl Scheduler {
 
     /// The same without asking whether it is ever due: a definition stays what it is when its time is over.
     pub fn resolved_unchecked(&self, spec: &JobSpec, old: &JobView) -> Answer<JobSpec> {
-        let trigger = spec::resolve_trigger(spec, as_stored(old).as_ref(), self.directory()?.identity.time.now_ms())?;
+        let trigger = spec::resolve_trigger(spec, as_stored(old).as_ref(), self.handles()?.identity.time.now_ms())?;
         let names = spec.secret_params.keys().cloned().collect();
         let secrets = (!spec.secret_params.is_empty()).then(|| Sealed::keep(names));
         Ok(StoredJob::from_spec(spec, trigger, secrets).to_spec())
@@ -132,14 +132,14 @@ impl Scheduler {
 
     /// Whether a job's secret params are these. They are opened here and go nowhere.
     pub async fn has_secrets(&self, job: JobId, spec: &JobSpec) -> Answer<bool> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let sealed: Option<Sealed> =
-            ask(&directory.client, job.shard(directory.identity.shards), ShardCall::GetSealed(job))
+            ask(&handles.client, job.shard(handles.identity.shards), ShardCall::GetSealed(job))
                 .await
                 .map_err(|e| named(e, "job", job))?;
         // Sealed with a key that is gone: they are not these any more.
         Ok(sealed.is_some_and(|sealed| {
-            directory.secrets.open(owner_of(spec), &sealed).is_ok_and(|opened| opened == spec.secret_params)
+            handles.secrets.open(owner_of(spec), &sealed).is_ok_and(|opened| opened == spec.secret_params)
         }))
     }
 
@@ -167,39 +167,39 @@ impl Scheduler {
 
     /// Tenant of a job, for permission checks of callers that name only an id (no store access).
     pub async fn tenant_of_job(&self, job: JobId) -> Answer<String> {
-        let directory = self.directory()?;
-        ask(&directory.client, job.shard(directory.identity.shards), ShardCall::TenantOfJob(job))
+        let handles = self.handles()?;
+        ask(&handles.client, job.shard(handles.identity.shards), ShardCall::TenantOfJob(job))
             .await
             .map_err(|e| named(e, "job", job))
     }
 
     /// Gives a job a command and waits until its outcome is durable.
     pub(super) async fn command(&self, job: JobId, command: Command) -> Answer<Reply> {
-        let directory = self.directory()?;
-        ask(&directory.client, job.shard(directory.identity.shards), ShardCall::Command { job, command })
+        let handles = self.handles()?;
+        ask(&handles.client, job.shard(handles.identity.shards), ShardCall::Command { job, command })
             .await
             .map_err(|e| named(e, "job", job))
     }
 
     /// Next instants of a trigger, without creating anything.
     pub fn preview(&self, body: PreviewBody) -> Answer<Preview> {
-        let now = self.directory().map_or_else(|_| 0, |d| d.identity.time.now_ms());
+        let now = self.handles().map_or_else(|_| 0, |d| d.identity.time.now_ms());
         preview(body, now)
     }
 }
 
 /// All of them in one shard, in their order: of two with one name the first is made.
 async fn create_many(
-    directory: Arc<Directory>,
+    client: Arc<ShardClient>,
     shard: ShardId,
     specs: Vec<(usize, StoredJob)>,
 ) -> Vec<(usize, Answer<Created>)> {
     let mut made = Vec::with_capacity(specs.len());
     // On a node alone nothing travels.
-    let chunks = if !directory.shards.is_alone() { chunks(specs) } else { vec![specs] };
+    let chunks = if client.shards.is_alone() { vec![specs] } else { chunks(specs) };
     for chunk in chunks {
         let places: Vec<usize> = chunk.iter().map(|(index, _)| *index).collect();
-        match ask::<Vec<(usize, Answer<Created>)>>(&directory.client, shard, ShardCall::CreateMany(chunk)).await {
+        match ask::<Vec<(usize, Answer<Created>)>>(&client, shard, ShardCall::CreateMany(chunk)).await {
             Ok(some) => made.extend(some),
             Err(error) => {
                 let error = ApiError::from(error);

@@ -6,7 +6,7 @@ use super::{
     runs::{parse_token, token},
     unavailable,
 };
-use crate::{ask::ask, call_error::CallError, calls::ShardCall, directory::Directory};
+use crate::{ask::ask, call_error::CallError, calls::ShardCall, handles::SessionHandles};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::{JobId, ShardId},
@@ -23,13 +23,13 @@ const SPARE: usize = 4;
 impl Scheduler {
     /// Waits until the read model shows what was durable at the call, half a second at most.
     pub async fn shown(&self) -> Answer<()> {
-        self.directory()?.projector.shows_all().await;
+        self.handles()?.client.projector.shows_all().await;
         Ok(())
     }
 
     /// Ordered by id; the page token is the last id seen.
     pub async fn jobs(&self, filter: JobFilter) -> Answer<Page<JobView>> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         crate::filter::JobMatcher::parse(&filter).map_err(|e| ApiError::new(ErrorCode::InvalidArgument, e))?;
         let after = match &filter.page_token {
             None => 0,
@@ -39,7 +39,7 @@ impl Scheduler {
         };
         let size = clamp_page(filter.page_size.unwrap_or(100));
         let skip = filter.page.map_or(0, |p| p.saturating_sub(1) * size);
-        let mut items = merged(&directory, &Arc::new(filter), after, skip + size + 1).await?;
+        let mut items = merged(&handles, &Arc::new(filter), after, skip + size + 1).await?;
         let mut items = items.split_off(skip.min(items.len()));
         let more = items.len() > size;
         items.truncate(size);
@@ -53,11 +53,11 @@ impl Scheduler {
         page_token: Option<String>,
         page_size: usize,
     ) -> Answer<Page<DeadLetterView>> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let after = page_token.as_deref().map(parse_token).transpose()?;
-        directory.projector.shows_all().await;
+        handles.client.projector.shows_all().await;
         let page =
-            directory.views.dead_letters(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
+            handles.views.dead_letters(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
         let mut items = Vec::with_capacity(page.items.len());
         for record in &page.items {
             let name = self.job(record.job).await.ok().map(|j| j.spec.name);
@@ -72,11 +72,11 @@ impl Scheduler {
         page_token: Option<String>,
         page_size: usize,
     ) -> Answer<Page<RunView>> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let after = page_token.as_deref().map(parse_token).transpose()?;
-        directory.projector.shows_all().await;
+        handles.client.projector.shows_all().await;
         let page =
-            directory.views.failed_runs(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
+            handles.views.failed_runs(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
         Ok(Page {
             items: page.items.iter().map(RunView::from).collect(),
             next_page_token: page.next.as_deref().map(token),
@@ -88,9 +88,9 @@ impl Scheduler {
         if from_ms > to_ms {
             return Err(ApiError::new(ErrorCode::InvalidArgument, "'from' lies after 'to'"));
         }
-        let directory = self.directory()?;
-        directory.projector.shows_all().await;
-        let rows = directory.views.ledger(job, from_ms, to_ms, limit + 1).await.map_err(|e| unavailable(&e))?;
+        let handles = self.handles()?;
+        handles.client.projector.shows_all().await;
+        let rows = handles.views.ledger(job, from_ms, to_ms, limit + 1).await.map_err(|e| unavailable(&e))?;
         let truncated = rows.len() > limit;
         let rows = &rows[..rows.len().min(limit)];
         let items = rows
@@ -120,18 +120,22 @@ struct Source {
 /// The first `count` jobs of all shards with ids above `after`, in order. Ids are spread over the shards, so each is asked for little
 /// more than its part; who runs out of what it gave is asked for more. A shard may be on another node: whole lists of all would be
 /// as many times too much as there are shards.
-async fn merged(directory: &Arc<Directory>, filter: &Arc<JobFilter>, after: u64, count: usize) -> Answer<Vec<JobView>> {
-    let limit = (count * 2 / usize::from(directory.identity.shards) + SPARE).min(count);
+async fn merged(
+    handles: &Arc<SessionHandles>,
+    filter: &Arc<JobFilter>,
+    after: u64,
+    count: usize,
+) -> Answer<Vec<JobView>> {
+    let limit = (count * 2 / usize::from(handles.identity.shards) + SPARE).min(count);
     let source = |shard| Source { shard: ShardId(shard), after, ready: VecDeque::new(), ended: false };
-    let mut sources: Vec<Source> = (0..directory.identity.shards).map(source).collect();
+    let mut sources: Vec<Source> = (0..handles.identity.shards).map(source).collect();
     let mut jobs = Vec::new();
     loop {
         let mut asked = Vec::new();
         for source in sources.iter_mut().filter(|source| !source.ended && source.ready.is_empty()) {
-            let (directory, shard) = (directory.clone(), source.shard);
+            let (handles, shard) = (handles.clone(), source.shard);
             let call = ShardCall::ListJobs { filter: filter.clone(), after: source.after, limit };
-            asked
-                .push((source, tokio::spawn(async move { ask::<Vec<JobView>>(&directory.client, shard, call).await })));
+            asked.push((source, tokio::spawn(async move { ask::<Vec<JobView>>(&handles.client, shard, call).await })));
         }
         for (source, answer) in asked {
             let views = answer.await.map_err(|_| CallError::Unanswered)??;

@@ -19,7 +19,7 @@ use crate::{
     call_error::CallError,
     calls::{ShardAnswer, ShardCall},
     changes::{Copied, LogPlace, mirror},
-    directory::Directory,
+    handles::SessionHandles,
     shard_map::ShardPlace,
 };
 use campanile_schema::{
@@ -36,7 +36,7 @@ pub struct Scheduler {
 }
 
 struct Inner {
-    directory: RwLock<Result<Arc<Directory>, String>>,
+    handles: RwLock<Result<Arc<SessionHandles>, String>>,
 }
 
 impl Default for Scheduler {
@@ -48,37 +48,37 @@ impl Default for Scheduler {
 impl Scheduler {
     /// Not ready until a session is set.
     pub fn new() -> Self {
-        Self { inner: Arc::new(Inner { directory: RwLock::new(Err("the node is starting".to_owned())) }) }
+        Self { inner: Arc::new(Inner { handles: RwLock::new(Err("the node is starting".to_owned())) }) }
     }
 
     /// The session that answers from now on, or why there is none.
-    pub fn set_session(&self, session: Result<Arc<Directory>, String>) {
-        *self.inner.directory.write() = session;
+    pub fn set_session(&self, session: Result<Arc<SessionHandles>, String>) {
+        *self.inner.handles.write() = session;
     }
 
     /// Why the node is not ready; empty = ready.
     pub fn not_ready_reasons(&self) -> Vec<String> {
-        match &*self.inner.directory.read() {
+        match &*self.inner.handles.read() {
             Err(reason) => vec![reason.clone()],
-            Ok(directory) => {
+            Ok(handles) => {
                 let mut reasons = Vec::new();
-                reasons.extend(directory.identity.time.halted());
-                if directory.journal.has_failed() {
+                reasons.extend(handles.identity.time.halted());
+                if handles.client.journal.has_failed() {
                     reasons.push("the journal cannot be written; the node reopens its store".to_owned());
                 }
-                if !directory.shards.may_act() {
+                if !handles.shards.may_act() {
                     reasons.push(
                         "the cluster's store does not answer: without a lease the node decides nothing".to_owned(),
                     );
                 }
-                reasons.extend(directory.health.settling.reason(|shard| directory.shards.serves(shard)));
-                if let Some(why) = directory.health.refused() {
+                reasons.extend(handles.health.settling.reason(|shard| handles.shards.serves(shard)));
+                if let Some(why) = handles.health.refused() {
                     reasons.push(format!("the cluster does not take this node: {why}"));
                 }
-                if directory.health.is_leaving() {
+                if handles.health.is_leaving() {
                     reasons.push("the node gives its shards to others before it stops".to_owned());
                 }
-                if directory.health.is_draining() {
+                if handles.health.is_draining() {
                     reasons.push("the node is stopping".to_owned());
                 }
                 reasons
@@ -88,36 +88,36 @@ impl Scheduler {
 
     /// What the node's disk will not do for, by name; it works all the same.
     pub fn disk_short(&self) -> Vec<&'static str> {
-        let directory = self.inner.directory.read();
-        directory.as_ref().map(|it| it.health.disk().iter().map(|why| why.as_str()).collect()).unwrap_or_default()
+        let handles = self.inner.handles.read();
+        handles.as_ref().map(|it| it.health.disk().iter().map(|why| why.as_str()).collect()).unwrap_or_default()
     }
 
-    pub(crate) fn directory(&self) -> Answer<Arc<Directory>> {
-        match &*self.inner.directory.read() {
-            Ok(directory) => Ok(directory.clone()),
+    pub(crate) fn handles(&self) -> Answer<Arc<SessionHandles>> {
+        match &*self.inner.handles.read() {
+            Ok(handles) => Ok(handles.clone()),
             Err(reason) => Err(ApiError::new(ErrorCode::NotReady, reason.clone()).retry_after(1.0)),
         }
     }
 
     /// What another node asks of a shard that it takes for ours. If it is not, nothing is done: the asker looks again.
     pub async fn answer_peer(&self, shard: ShardId, call: ShardCall) -> Result<ShardAnswer, CallError> {
-        let Ok(directory) = self.directory() else { return Err(CallError::NotServed) };
-        match directory.shards.place(shard) {
-            ShardPlace::Here => ask_here(&directory.client, shard, call).await,
+        let Ok(handles) = self.handles() else { return Err(CallError::NotServed) };
+        match handles.shards.place(shard) {
+            ShardPlace::Here => ask_here(&handles.client, shard, call).await,
             ShardPlace::Elsewhere { .. } | ShardPlace::TakenOver | ShardPlace::Nowhere => Err(CallError::NotServed),
         }
     }
 
     /// What became durable here, for another node where somebody watches.
     pub fn changes_for_peer(&self, since: Option<LogPlace>) -> Answer<Copied> {
-        let directory = self.directory()?;
-        Ok(mirror::since(&directory.changes, &directory.identity.time, since))
+        let handles = self.handles()?;
+        Ok(mirror::since(&handles.changes, &handles.identity.time, since))
     }
 
     /// Another node has released a shard to this session.
     pub fn released_to(&self, session: SessionId, shard: ShardId) {
-        if let Ok(directory) = self.directory()
-            && let Some(membership) = directory.shards.membership().filter(|_| directory.identity.session == session)
+        if let Ok(handles) = self.handles()
+            && let Some(membership) = handles.shards.membership().filter(|_| handles.identity.session == session)
         {
             membership.owner.told(shard);
         }
@@ -125,19 +125,19 @@ impl Scheduler {
 
     /// The node's time, ms: the wall clock while it is believed.
     pub fn now_ms(&self) -> Answer<i64> {
-        Ok(self.directory()?.identity.time.now_ms())
+        Ok(self.handles()?.identity.time.now_ms())
     }
 
     /// The read model counts as too far behind from so many events on: for proofs that cannot wait until so many are made.
     #[cfg(feature = "faults")]
     pub fn projector_full_above(&self, events: i64) -> Answer<()> {
-        self.directory()?.projector.full_above(events);
+        self.handles()?.client.projector.full_above(events);
         Ok(())
     }
 
     /// The operator says that the clock is right.
     pub fn accept_clock(&self) -> Answer<()> {
-        self.directory()?.identity.time.accept();
+        self.handles()?.identity.time.accept();
         Ok(())
     }
 }

@@ -40,9 +40,9 @@ impl Scheduler {
         if body.reason.as_ref().is_some_and(|r| r.len() > limits::REASON_BYTES) {
             return Err(too_long("reason", limits::REASON_BYTES));
         }
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let command = Command::Trigger { key: body.manual_run_id, params: body.params, reason: body.reason };
-        let reply = ask(&directory.client, job.shard(directory.identity.shards), ShardCall::Trigger { job, command })
+        let reply = ask(&handles.client, job.shard(handles.identity.shards), ShardCall::Trigger { job, command })
             .await
             .map_err(|e| named(e, "job", job))?;
         metrics::counter!("campanile_manual_triggers_total").increment(1);
@@ -51,12 +51,12 @@ impl Scheduler {
 
     /// Live and final runs, newest first.
     pub async fn job_runs(&self, job: JobId, page_token: Option<String>, page_size: usize) -> Answer<Page<RunView>> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let size = clamp_page(page_size);
         let after = page_token.as_deref().map(parse_token).transpose()?;
         let first = after.is_none();
         let mut open: Vec<RunView> = if first {
-            match ask(&directory.client, job.shard(directory.identity.shards), ShardCall::OpenRuns(job)).await {
+            match ask(&handles.client, job.shard(handles.identity.shards), ShardCall::OpenRuns(job)).await {
                 Ok(runs) => runs,
                 // A deleted job keeps its history.
                 Err(error) if error.code() == ErrorCode::NotFound => Vec::new(),
@@ -65,7 +65,7 @@ impl Scheduler {
         } else {
             Vec::new()
         };
-        let page = directory.views.job_runs(job, after, size).await.map_err(|e| unavailable(&e))?;
+        let page = handles.views.job_runs(job, after, size).await.map_err(|e| unavailable(&e))?;
         let live: std::collections::HashSet<RunId> = open.iter().map(|r| r.run_id).collect();
         open.extend(page.items.iter().filter(|r| !live.contains(&r.run)).map(RunView::from));
         // Ids rise with creation within a job.
@@ -74,12 +74,12 @@ impl Scheduler {
     }
 
     pub async fn run(&self, run: RunId) -> Answer<RunView> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let live: Option<Box<RunView>> =
-            ask(&directory.client, run.shard(directory.identity.shards), ShardCall::GetRun(run)).await?;
+            ask(&handles.client, run.shard(handles.identity.shards), ShardCall::GetRun(run)).await?;
         let mut view = match live {
             Some(view) => *view,
-            None => directory
+            None => handles
                 .views
                 .run(run)
                 .await
@@ -115,8 +115,8 @@ impl Scheduler {
     }
 
     async fn on_final(&self, run: RunId, action: FinalAction) -> Answer<Reply> {
-        let directory = self.directory()?;
-        Ok(ask(&directory.client, run.shard(directory.identity.shards), ShardCall::OnFinal { run, action }).await?)
+        let handles = self.handles()?;
+        Ok(ask(&handles.client, run.shard(handles.identity.shards), ShardCall::OnFinal { run, action }).await?)
     }
 
     pub async fn confirm_run(&self, run: RunId, decision: ConfirmDecision, reason: Option<String>) -> Answer<RunView> {
@@ -126,14 +126,14 @@ impl Scheduler {
 
     /// Returns as soon as the run is final, or its view as it is after `timeout_ms`.
     pub async fn wait_run(&self, run: RunId, timeout_ms: u64) -> Answer<RunView> {
-        let directory = self.directory()?;
-        let shard = run.shard(directory.identity.shards);
+        let handles = self.handles()?;
+        let shard = run.shard(handles.identity.shards);
         let until = tokio::time::Instant::now() + Duration::from_millis(timeout_ms);
-        if let ShardPlace::Here = directory.shards.place(shard) {
+        if let ShardPlace::Here = handles.shards.place(shard) {
             let (port, ended) = oneshot::channel();
-            directory.shards.send(shard, ShardMsg::Watch(run, port));
+            handles.shards.send(shard, ShardMsg::Watch(run, port));
             // Too late is no error: the caller sees the state.
-            let _ = tokio::time::timeout_at(until, directory.health.ended.or_answer(ended)).await;
+            let _ = tokio::time::timeout_at(until, handles.health.ended.or_answer(ended)).await;
             return self.run(run).await;
         }
         loop {
@@ -162,9 +162,9 @@ impl Scheduler {
         let attempt = attempt.unwrap_or(newest.attempt);
         let known = view.attempts.iter().find(|a| a.attempt == attempt);
         let ended = known.is_none_or(|a| a.ended_at.is_some());
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let most = most.min(limits::LOG_BYTES_PER_ATTEMPT);
-        let mut bytes = directory.views.read_log(run, attempt, offset, most).await.map_err(|e| unavailable(&e))?;
+        let mut bytes = handles.views.read_log(run, attempt, offset, most).await.map_err(|e| unavailable(&e))?;
         let end = ended && bytes.len() < limits::LOG_BYTES_PER_ATTEMPT.min(most);
         if !end {
             bytes.truncate(whole_characters(&bytes));

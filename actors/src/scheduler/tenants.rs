@@ -5,8 +5,8 @@ use crate::{
     ask::ask,
     call_error::CallError,
     calls::{ShardCall, TenantFacts, TenantUse},
-    directory::Directory,
     fan_out::{ask_all, ask_each},
+    handles::SessionHandles,
     lending::Counts,
     maintenance,
     messages::PoolMsg,
@@ -49,16 +49,16 @@ impl Scheduler {
     /// `ask_others`: before it is called absent, whether other nodes have jobs or runs of it. While its home shard moves, whoever serves it
     /// next has not yet been told of them.
     async fn tenant_of(&self, tenant: &str, ask_others: bool) -> Answer<TenantView> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         spec::check_tenant("tenantId", tenant)?;
-        let shard = home_of(tenant, directory.identity.shards);
-        let facts: TenantFacts = ask(&directory.client, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
-        let paused_itself = paused_itself(&directory, &facts, tenant);
+        let shard = home_of(tenant, handles.identity.shards);
+        let facts: TenantFacts = ask(&handles.client, shard, ShardCall::GetTenant(tenant.to_owned())).await?;
+        let paused_itself = paused_itself(&handles, &facts, tenant);
         let TenantFacts { limits, paused, counts, .. } = facts;
-        let here = directory.tenants.counts(tenant);
+        let here = handles.tenants.counts(tenant);
         // By what there is of it now, and not by what this node has heard of since its start: all nodes say the same.
         let counted = here != Counts::default() || counts.is_some_and(|counts| counts != Counts::default());
-        if !(limits.is_some() || paused_itself || counted || (ask_others && is_used(&directory, tenant).await?)) {
+        if !(limits.is_some() || paused_itself || counted || (ask_others && is_used(&handles, tenant).await?)) {
             return Err(super::no_such("tenant", format!("'{tenant}'")));
         }
         let record = limits.unwrap_or_default();
@@ -80,13 +80,13 @@ impl Scheduler {
     }
 
     pub async fn tenants(&self) -> Answer<Vec<TenantView>> {
-        let directory = self.directory()?;
-        let mut names: BTreeSet<String> = directory.tenants.names().into_iter().collect();
-        if !directory.shards.is_alone() {
+        let handles = self.handles()?;
+        let mut names: BTreeSet<String> = handles.tenants.names().into_iter().collect();
+        if !handles.shards.is_alone() {
             // Some may be known on other nodes only.
-            let shards = (0..directory.identity.shards).map(ShardId);
+            let shards = (0..handles.identity.shards).map(ShardId);
             names.extend(
-                ask_all::<Vec<String>>(&directory.client, shards, &ShardCall::Tenants).await?.into_iter().flatten(),
+                ask_all::<Vec<String>>(&handles.client, shards, &ShardCall::Tenants).await?.into_iter().flatten(),
             );
         }
         let mut views = Vec::with_capacity(names.len());
@@ -112,9 +112,9 @@ impl Scheduler {
         if let Some(error) = absent.as_ref().filter(|error| error.known() != ErrorCode::NotFound) {
             return Err(error.clone());
         }
-        let directory = self.directory()?;
-        let all = || (0..directory.identity.shards).map(ShardId);
-        let uses: Vec<TenantUse> = ask_all(&directory.client, all(), &ShardCall::TenantUse(tenant.to_owned())).await?;
+        let handles = self.handles()?;
+        let all = || (0..handles.identity.shards).map(ShardId);
+        let uses: Vec<TenantUse> = ask_all(&handles.client, all(), &ShardCall::TenantUse(tenant.to_owned())).await?;
         let jobs: u64 = uses.iter().map(|of_shard| of_shard.jobs).sum();
         let open_runs: u64 = uses.iter().map(|of_shard| of_shard.open_runs).sum();
         if jobs > 0 || open_runs > 0 {
@@ -128,15 +128,15 @@ impl Scheduler {
             return Err(error);
         }
         // The home shard last: as long as it holds anything the tenant is known, so what a crash leaves half done can be done again.
-        let home = home_of(tenant, directory.identity.shards);
-        let facts: TenantFacts = ask(&directory.client, home, ShardCall::GetTenant(tenant.to_owned())).await?;
-        if paused_itself(&directory, &facts, tenant) {
-            change_pause(&directory, PauseScope::Tenant(tenant.to_owned()), false).await?;
+        let home = home_of(tenant, handles.identity.shards);
+        let facts: TenantFacts = ask(&handles.client, home, ShardCall::GetTenant(tenant.to_owned())).await?;
+        if paused_itself(&handles, &facts, tenant) {
+            change_pause(&handles, PauseScope::Tenant(tenant.to_owned()), false).await?;
         }
         let delete = ShardCall::DeleteTenant(tenant.to_owned());
-        ask_all::<()>(&directory.client, all().filter(|shard| *shard != home), &delete).await?;
-        ask::<()>(&directory.client, home, delete).await?;
-        directory.pool.tick_quotas();
+        ask_all::<()>(&handles.client, all().filter(|shard| *shard != home), &delete).await?;
+        ask::<()>(&handles.client, home, delete).await?;
+        handles.pool.tick_quotas();
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl Scheduler {
                 "maxTriggersPerSec must be 0 (no limit) to 1000000000",
             ));
         }
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let record = TenantRecord {
             tenant: tenant.to_owned(),
             max_concurrent_runs: quota.max_concurrent_runs,
@@ -158,14 +158,14 @@ impl Scheduler {
             max_queued_runs: quota.max_queued_runs,
             version: 0,
         };
-        ask::<()>(&directory.client, home_of(tenant, directory.identity.shards), ShardCall::SetTenant(record)).await?;
+        ask::<()>(&handles.client, home_of(tenant, handles.identity.shards), ShardCall::SetTenant(record)).await?;
         read_changed(|| self.tenant(tenant)).await
     }
 
     /// `tenant` None = the whole system. With an answer the change is kept and is the newest one; in it are the shards that were not
     /// heard to hold it in time, and that come to hold it without another call.
     pub async fn set_paused(&self, tenant: Option<&str>, paused: bool, _reason: Option<String>) -> Answer<Spread> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let scope = match tenant {
             Some(tenant) => {
                 self.tenant(tenant).await?;
@@ -173,66 +173,66 @@ impl Scheduler {
             }
             None => PauseScope::System,
         };
-        let spread = change_pause(&directory, scope, paused).await?;
-        directory.pool.tick_quotas();
+        let spread = change_pause(&handles, scope, paused).await?;
+        handles.pool.tick_quotas();
         Ok(spread)
     }
 
     /// Executors of this node.
     pub async fn executors(&self) -> Answer<Vec<ExecutorView>> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let (port, answer) = oneshot::channel();
-        directory.pool.send(PoolMsg::Executors(port));
-        let mut views = directory.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
+        handles.pool.send(PoolMsg::Executors(port));
+        let mut views = handles.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
         views.sort_by(|a, b| (&a.executor_id, a.session).cmp(&(&b.executor_id, b.session)));
         Ok(views)
     }
 
     /// Pools of this node.
     pub async fn pools(&self) -> Answer<Vec<PoolView>> {
-        let directory = self.directory()?;
+        let handles = self.handles()?;
         let (port, answer) = oneshot::channel();
-        directory.pool.send(PoolMsg::Pools(port));
-        Ok(directory.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?)
+        handles.pool.send(PoolMsg::Pools(port));
+        Ok(handles.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?)
     }
 
     /// Why a queued run waits: first its tenant's permits, then the pool.
     pub(super) async fn why_waiting(&self, run: &RunView) -> Option<String> {
-        let directory = self.directory().ok()?;
+        let handles = self.handles().ok()?;
         let pool = self.job(run.job_id).await.ok()?.spec.executor_selector;
         let (id, tenant) = (run.run_id, run.tenant_id.clone());
         let call = ShardCall::WhyWaiting { run: id, tenant, pool };
-        ask::<Option<String>>(&directory.client, id.shard(directory.identity.shards), call).await.ok().flatten()
+        ask::<Option<String>>(&handles.client, id.shard(handles.identity.shards), call).await.ok().flatten()
     }
 
     /// The cluster's shards as this node read them last. Refused without a session, and on a node that is alone.
     pub fn rows(&self) -> Answer<Rows> {
-        let directory = self.directory()?;
-        let Some(membership) = directory.shards.membership() else {
+        let handles = self.handles()?;
+        let Some(membership) = handles.shards.membership() else {
             return Err(ApiError::new(ErrorCode::IllegalState, "this node is alone: there is no cluster"));
         };
         let (rows, over) = membership.owner.look_at_rows(|rows, over| (rows.to_vec(), over.to_vec()));
-        let served = directory.shards.epochs().into_iter().map(|(shard, _)| shard).collect();
-        Ok(Rows { rows, over, served, leaving: membership.owner.leaving(), shards: directory.identity.shards })
+        let served = handles.shards.epochs().into_iter().map(|(shard, _)| shard).collect();
+        Ok(Rows { rows, over, served, leaving: membership.owner.leaving(), shards: handles.identity.shards })
     }
 
     /// Facts of this node alone.
     pub async fn node(&self) -> Answer<NodeView> {
-        let directory = self.directory()?;
-        let facts = maintenance::facts(&directory.client).await;
+        let handles = self.handles()?;
+        let facts = maintenance::facts(&handles.client).await;
         let reasons = self.not_ready_reasons();
         Ok(NodeView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            cluster_id: directory.identity.cluster_id.0,
-            shards: directory.identity.shards,
-            epoch: directory.identity.session.0,
-            tzdb: directory.identity.tzdb.to_owned(),
+            cluster_id: handles.identity.cluster_id.0,
+            shards: handles.identity.shards,
+            epoch: handles.identity.session.0,
+            tzdb: handles.identity.tzdb.to_owned(),
             ready: reasons.is_empty(),
             not_ready_reasons: reasons,
             jobs: facts.iter().map(|f| f.jobs).sum(),
             open_runs: facts.iter().map(|f| f.open_runs).sum(),
             executors: self.executors().await?.len() as u64,
-            now: Timestamp(directory.identity.time.now_ms()),
+            now: Timestamp(handles.identity.time.now_ms()),
             files: None,
             nodes: Vec::new(),
             missing: Vec::new(),
@@ -241,36 +241,36 @@ impl Scheduler {
 }
 
 /// Whether any node of a cluster has jobs or runs of a tenant, by its counters: no shard looks through its jobs for it.
-async fn is_used(directory: &Arc<Directory>, tenant: &str) -> Answer<bool> {
-    if directory.shards.is_alone() {
+async fn is_used(handles: &Arc<SessionHandles>, tenant: &str) -> Answer<bool> {
+    if handles.shards.is_alone() {
         return Ok(false);
     }
-    let all = (0..directory.identity.shards).map(ShardId);
-    let facts: Vec<TenantFacts> = ask_all(&directory.client, all, &ShardCall::GetTenant(tenant.to_owned())).await?;
+    let all = (0..handles.identity.shards).map(ShardId);
+    let facts: Vec<TenantFacts> = ask_all(&handles.client, all, &ShardCall::GetTenant(tenant.to_owned())).await?;
     Ok(facts.iter().filter_map(|facts| facts.counts).any(|counts| counts != Counts::default()))
 }
 
 /// Whether a tenant is paused, and not only with the whole system: also in some shards only, because its call did not come to its end.
-fn paused_itself(directory: &Directory, facts: &TenantFacts, tenant: &str) -> bool {
-    let here = directory.tenants.known(tenant);
+fn paused_itself(handles: &SessionHandles, facts: &TenantFacts, tenant: &str) -> bool {
+    let here = handles.tenants.known(tenant);
     facts.paused_itself || here.is_some_and(|gauge| gauge.paused.load(Ordering::Relaxed))
 }
 
 /// First in the home shard, which makes it the newest change; then everywhere.
-async fn change_pause(directory: &Arc<Directory>, scope: PauseScope, paused: bool) -> Answer<Spread> {
-    let home = pause_home(&scope, directory.identity.shards);
-    let version = match ask(&directory.client, home, ShardCall::ChangePause { scope: scope.clone(), paused }).await {
+async fn change_pause(handles: &Arc<SessionHandles>, scope: PauseScope, paused: bool) -> Answer<Spread> {
+    let home = pause_home(&scope, handles.identity.shards);
+    let version = match ask(&handles.client, home, ShardCall::ChangePause { scope: scope.clone(), paused }).await {
         Err(CallError::UnknownCall) => {
             // As its release does it, which knows no better.
-            let version = directory.identity.time.now_us().max(0) as u64;
-            ask::<()>(&directory.client, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;
+            let version = handles.identity.time.now_us().max(0) as u64;
+            ask::<()>(&handles.client, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;
             version
         }
         said => said?,
     };
     let set = ShardCall::SetPause { scope, paused, version };
-    let others = (0..directory.identity.shards).map(ShardId).filter(|shard| *shard != home);
-    let answers = ask_each::<()>(&directory.client, others.map(|shard| (shard, set.clone()))).await;
+    let others = (0..handles.identity.shards).map(ShardId).filter(|shard| *shard != home);
+    let answers = ask_each::<()>(&handles.client, others.map(|shard| (shard, set.clone()))).await;
     let outstanding = answers.into_iter().filter(|(_, answer)| answer.is_err()).map(|(shard, _)| shard.0);
     Ok(Spread { outstanding: outstanding.collect() })
 }

@@ -23,7 +23,7 @@ mod watched;
 use crate::{
     ask::ShardClient, changes::Changes, ends::Ends, identity::Identity, job::JobActor, journal::JournalHandle,
     lending::Heard, messages::ShardMsg, owner::InUse, pauses::Pauses, pool_handle::PoolHandle,
-    projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown, tenants::Tenants, time::NodeTime,
+    projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown, tenants::TenantGauges, time::NodeTime,
 };
 use append::{Awaiting, OpenFrame};
 use campanile_core::{
@@ -51,7 +51,7 @@ pub struct ShardDeps {
     pub client: Arc<ShardClient>,
     pub pool: Arc<PoolHandle>,
     pub ends: Arc<Ends>,
-    pub tenants: Arc<Tenants>,
+    pub tenants: Arc<TenantGauges>,
     pub pauses: Arc<Pauses>,
     pub changes: Arc<Changes>,
     pub journal: JournalHandle,

@@ -131,7 +131,7 @@ mod tests {
         let session = samples::session(&store, opened, Retention::default()).await;
         let operations = Operations::new(Scheduler::new());
         assert_eq!(ready(&operations, false), json!({"ready": true}), "nobody has looked");
-        operations.scheduler.set_session(Ok(session.directory.clone()));
+        operations.scheduler.set_session(Ok(session.handles.clone()));
         let deadline = Instant::now() + PATIENCE;
         while ready(&operations, false) != json!({"ready": true, "diskShort": ["FREE_ROOM_LOW"]}) {
             assert!(Instant::now() < deadline, "{}", ready(&operations, false));

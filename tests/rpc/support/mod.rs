@@ -131,7 +131,7 @@ impl Node {
         };
         let session = session::start(parts).await.unwrap();
         let scheduler = Scheduler::new();
-        scheduler.set_session(Ok(session.directory.clone()));
+        scheduler.set_session(Ok(session.handles.clone()));
         let authenticator = Authenticator::fixed(vec![
             (OPERATOR, caller("op", Role::Operator, None, &[])),
             (TENANT, caller("fin", Role::Tenant, Some("fin"), &[])),

@@ -1,0 +1,35 @@
+//! What the scheduler works with: the values of the running session. Only the scheduler, and who starts and ends the session, has
+//! all of them; a task of the session is given the ones that it needs.
+
+use crate::{
+    ask::ShardClient, changes::Changes, ends::Ends, health::Health, identity::Identity, pool_handle::PoolHandle,
+    shard_map::ShardMap, tenants::TenantGauges,
+};
+use campanile_ports::{Secrets, Views};
+use std::sync::Arc;
+
+/// See the module's text. One per session (a restart in place makes a new one).
+pub struct SessionHandles {
+    pub identity: Arc<Identity>,
+    pub shards: Arc<ShardMap>,
+    pub client: Arc<ShardClient>,
+    pub pool: Arc<PoolHandle>,
+    pub ends: Arc<Ends>,
+    pub tenants: Arc<TenantGauges>,
+    /// For those who watch.
+    pub changes: Arc<Changes>,
+    pub health: Arc<Health>,
+    pub views: Arc<dyn Views>,
+    pub secrets: Arc<dyn Secrets>,
+}
+
+impl SessionHandles {
+    /// Ends every actor of this session; nothing more is decided.
+    pub(crate) fn stop_actors(&self) {
+        self.health.ended.tell();
+        for shard in self.shards.actors() {
+            shard.stop(None);
+        }
+        self.pool.stop();
+    }
+}
