@@ -8,7 +8,8 @@ use crate::{
     journal::JournalHandle,
     maintenance,
     owner::{
-        ClusterMember, InUse, Keeper, KeeperParts, OwnerHandle, OwnerParts,
+        ClusterMember, InUse, OwnerHandle, OwnerParts,
+        keeper::{Keeper, KeeperParts},
         lanes::{self, LaneOptions},
     },
     pauses::carry,
@@ -16,11 +17,12 @@ use crate::{
     projector::{OnFailure, ProjectorHandle},
     session::{self, Session, Ticker},
     shard_map::Membership,
+    shared_store::SharedStore,
     time::{AgreedTime, NodeTime},
     wiring::{Wiring, WiringParts},
 };
 use campanile_core::{clock::Saved, cron::tzdb_version, ownership::Settings};
-use campanile_ports::{Clock, Leases, Secrets, Snapshots, StoreError, Views};
+use campanile_ports::{Clock, Secrets, StoreError};
 use campanile_schema::{
     cluster::ClusterEventKind,
     format::{FormatRow, Formats},
@@ -34,14 +36,6 @@ use tokio::sync::{mpsc, watch};
 const SHOWN_EACH: Duration = Duration::from_millis(500);
 /// Reads of all shard rows for which everybody must know newer formats before they are written: some ten seconds.
 const FORMATS_SETTLE: u64 = 10;
-
-/// What the nodes of a cluster share.
-#[derive(Clone)]
-pub struct SharedStore {
-    pub leases: Arc<dyn Leases>,
-    pub snapshots: Arc<dyn Snapshots>,
-    pub views: Arc<dyn Views>,
-}
 
 /// What a session is made of.
 pub struct ClusterParts {

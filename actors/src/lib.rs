@@ -36,6 +36,7 @@ pub mod scheduler;
 pub mod session;
 mod shard;
 pub mod shard_map;
+pub mod shared_store;
 pub mod shutdown;
 mod tenants;
 pub mod time;

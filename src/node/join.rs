@@ -4,7 +4,7 @@ use crate::{
     config::Config,
     node::node_store::{self, ClusterOptions, Connect},
 };
-use campanile_actors::{cluster::SharedStore, cluster_events::ClusterEventLog, time::AgreedTime};
+use campanile_actors::{cluster_events::ClusterEventLog, shared_store::SharedStore, time::AgreedTime};
 use campanile_cluster::{
     admin::{self, ClusterAdmin},
     gateway::{self, Gateway},

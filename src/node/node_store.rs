@@ -3,12 +3,13 @@
 
 use campanile_actors::{
     calls::Peers,
-    cluster::{self, ClusterParts, SharedStore},
+    cluster::{self, ClusterParts},
     cluster_events::ClusterEventLog,
     maintenance::Retention,
     owner::ClusterMember,
     scheduler::Scheduler,
     session::{self, Session, SessionParts},
+    shared_store::SharedStore,
     time::AgreedTime,
 };
 use campanile_cluster::{admin::ClusterAdmin, self_announcer::Announce};

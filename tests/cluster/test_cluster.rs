@@ -9,7 +9,8 @@ use campanile::node::{
     node_store::{ClusterOptions, NodeStoreOptions},
 };
 use campanile_actors::{
-    cluster::SharedStore, cluster_events::ClusterEventLog, owner::ClusterMember, scheduler::Scheduler, time::AgreedTime,
+    cluster_events::ClusterEventLog, owner::ClusterMember, scheduler::Scheduler, shared_store::SharedStore,
+    time::AgreedTime,
 };
 use campanile_client::Client;
 use campanile_cluster::{

@@ -1,7 +1,7 @@
 //! Which formats a cluster writes: the newest that everybody reads who may have to. They stand in the store's format row, are raised
 //! by whoever sees that they may be, and never lowered; so a release that does not know them is refused from then on.
 
-use super::ClusterMember;
+use super::hints::ClusterMember;
 use campanile_core::ownership::rows::ShardRow;
 use campanile_ports::{Leases, StoreError};
 use campanile_schema::{

@@ -9,11 +9,11 @@ use super::{
     load::{Found, Loaded, Loader, Wanted},
 };
 use crate::{
-    cluster::SharedStore,
     cluster_events::ClusterEventLog,
     health::Health,
     messages::{PoolMsg, ShardMsg},
     shard::{ShardActor, ShardDeps, ShardStart},
+    shared_store::SharedStore,
 };
 use campanile_core::ownership::Output;
 use campanile_ports::{StoreError, log_once::LogOnce};

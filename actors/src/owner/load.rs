@@ -1,7 +1,7 @@
 //! Shards that were claimed together come back together: their snapshots, then the rows of their spans. Shards of a lane share its
 //! rows, so each row is read once for all of them. What was read before the claim (see `ahead`) is gone on with.
 
-use crate::{cluster::SharedStore, projector::project_now, shard::load};
+use crate::{projector::project_now, shard::load, shared_store::SharedStore};
 use campanile_core::ownership::{
     replay::{Replay, SpanEnd},
     rows::{SnapshotPointer, Span},

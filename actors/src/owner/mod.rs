@@ -7,14 +7,13 @@
 mod ahead;
 mod formats;
 mod hints;
-mod keeper;
+pub mod keeper;
 pub mod lanes;
 mod load;
 mod settling;
 
 pub use formats::InUse;
 pub use hints::{ClusterMember, Seen};
-pub use keeper::{Keeper, KeeperParts};
 pub use settling::Settling;
 
 use crate::{journal::ToWriter, shutdown};
