@@ -1,6 +1,7 @@
 //! The way to the node's pool actor, in whose task the quota actors have their turns.
 
 use crate::messages::PoolMsg;
+use campanile_core::job::Effect;
 use ractor::ActorRef;
 use std::sync::{
     OnceLock,
@@ -23,6 +24,13 @@ impl PoolHandle {
     pub fn send(&self, message: PoolMsg) {
         if let Some(pool) = self.pool.get() {
             let _ = pool.cast(message);
+        }
+    }
+
+    /// Lets effects go. In their order: a permit that ended comes back before the next one is asked for.
+    pub fn release(&self, effects: Vec<Effect>) {
+        if !effects.is_empty() {
+            self.send(PoolMsg::Effects(effects));
         }
     }
 

@@ -6,7 +6,6 @@ use crate::{
     call_error::CallError,
     journal::Waiter,
     messages::{PoolMsg, ReplyTo, ShardMsg},
-    pool_handle::PoolHandle,
 };
 use campanile_core::job::{Decision, Effect, Reply};
 use campanile_ports::Position;
@@ -129,7 +128,7 @@ impl Shard {
     /// After each message: what it decided is one frame, and its new runs ask together.
     pub(super) fn end_of_turn(&mut self, myself: &ActorRef<ShardMsg>) {
         self.seal(myself);
-        release_effects(&self.deps.pool, std::mem::take(&mut self.asking));
+        self.deps.pool.release(std::mem::take(&mut self.asking));
     }
 
     fn open_frame(&mut self) -> OpenFrame {
@@ -231,7 +230,7 @@ impl Shard {
             let answer = decision.reply;
             let called = matches!(reply, ReplyTo::Caller(_));
             let then = move || {
-                release_effects(&deps.pool, effects);
+                deps.pool.release(effects);
                 reply.answer(Ok(answer));
             };
             return if called { self.when_durable(then) } else { self.behind_durable(then) };
@@ -270,12 +269,12 @@ impl Shard {
                 }
                 Then::Call(then) => {
                     // Effects of frames before it go first.
-                    release_effects(&self.deps.pool, std::mem::take(&mut effects));
+                    self.deps.pool.release(std::mem::take(&mut effects));
                     then();
                 }
             }
         }
-        release_effects(&self.deps.pool, effects);
+        self.deps.pool.release(effects);
     }
 
     /// The view shows everything up to `seq`: what was kept for readers and for dedup may go.
@@ -309,13 +308,6 @@ impl Shard {
         if self.jobs.remove(&id).is_some() && self.order.len() > 2 * self.jobs.len() + ORDER_SLACK {
             self.order.retain(|id| self.jobs.contains_key(id));
         }
-    }
-}
-
-/// Lets effects go. In their order: a permit that ended comes back before the next one is asked for.
-pub(super) fn release_effects(pool: &PoolHandle, effects: Vec<Effect>) {
-    if !effects.is_empty() {
-        pool.send(PoolMsg::Effects(effects));
     }
 }
 

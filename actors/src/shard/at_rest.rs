@@ -5,7 +5,7 @@
 use super::{
     Slot,
     load::Loaded,
-    snapshot::{Item, chunks},
+    snapshotting::{Item, chunks},
 };
 use campanile_core::{
     cron::tzdb_version,

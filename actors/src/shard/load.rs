@@ -1,10 +1,8 @@
 //! How a shard comes back: the newest snapshot, then the frames after it, then the effects it still owes.
 
 use super::{
-    Shard, ShardDeps, Slot,
-    append::release_effects,
-    name_hash,
-    snapshot::{Item, Snapshotting},
+    Shard, ShardDeps, Slot, name_hash,
+    snapshotting::{Item, Snapshotting},
 };
 use crate::{
     lending::Heard,
@@ -296,7 +294,7 @@ impl Shard {
     fn tell_pool_of_attempts(&self, effects: Vec<Effect>) {
         let (deps, served) = (self.deps.clone(), PoolMsg::ShardServed(self.id, self.epoch));
         let tell = move || {
-            release_effects(&deps.pool, effects);
+            deps.pool.release(effects);
             deps.pool.send(served);
         };
         #[cfg(feature = "faults")]

@@ -17,6 +17,7 @@ pub mod load;
 mod moving;
 mod queries;
 mod snapshot;
+mod snapshotting;
 mod tenants;
 mod watched;
 
@@ -111,7 +112,7 @@ pub struct Shard {
     durable_seq: u64,
     durable_position: Position,
     watchers: HashMap<RunId, Vec<oneshot::Sender<()>>>,
-    snapshots: snapshot::Snapshotting,
+    snapshots: snapshotting::Snapshotting,
 }
 
 /// What leaves memory when the view shows a frame.
