@@ -2,6 +2,9 @@
 //!
 //! The way of a trigger: `session` (tick) -> `shard` (wheel, `activate`) -> `job` (decide) -> `shard::append` -> `journal`
 //! -> effects -> `quota` -> `pool` -> `job` (start) -> executor -> `scheduler` (finish) -> `job` -> `projector`.
+//!
+//! `wiring` makes the values that the tasks of one session share and gives each task those that it needs. Modules import each
+//! other one way, except a parent and its child (`tests/tidy`).
 #![forbid(unsafe_code)]
 
 pub mod ask;

@@ -7,6 +7,7 @@ mod support;
 use support::{
     Found, Tree,
     docs::{decisions_are_whole, documents_name_what_is_there, no_machine_paths, no_registry_hosts},
+    imports::{imports_go_one_way, tasks_get_what_they_need},
     manifests::{arrows, faults_are_asked_for, members},
     sources::{
         alerts_ask_for_what_is_measured, faults_are_gated, files_are_short, limits_have_units, metrics_are_described,
@@ -65,6 +66,31 @@ fn every_crate_is_known_and_linted() {
         &[("Cargo.toml", more), ("extra/Cargo.toml", sound)],
         &[("Cargo.toml", "[workspace]\nmembers = []\n")],
     );
+}
+
+#[test]
+fn modules_of_the_actors_import_each_other_one_way() {
+    holds(imports_go_one_way);
+    let tree = |a: &'static str, b: &'static str| {
+        [("actors/src/a/mod.rs", a), ("actors/src/a/child.rs", "use super::A;"), ("actors/src/b.rs", b)]
+    };
+    let sound = tree("mod child;\nuse child::C;\nuse crate::b::{self, B};\n", "use std::b::a;\n// crate::a::A\n");
+    let of_tests = "#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n";
+    sees(imports_go_one_way, &tree("use crate::{b::B};\n", "pub use crate::{c, a::{A, X as Y}};\n"), &sound);
+    sees(imports_go_one_way, &tree("fn a() { crate::b::go() }\n", "fn b(a: super::a::A) {}\n"), &sound);
+    // By way of a child, or of the parent of one.
+    sees(imports_go_one_way, &tree("mod child;\nuse crate::b::B;\n", "use crate::a::child::C;\n"), &sound);
+    let by_child = tree("mod child;\nfn a() { child::go(crate::b::B) }\n", "use crate::a::child::C;\n");
+    sees(imports_go_one_way, &by_child, &tree("use crate::b::B;\n", of_tests));
+}
+
+#[test]
+fn tasks_are_given_what_they_need() {
+    holds(tasks_get_what_they_need);
+    let file = |path: &'static str, text: &'static str| [(path, text)];
+    let sound = file("actors/src/scheduler/jobs.rs", "fn a(handles: &SessionHandles) {} // a Directory\n");
+    sees(tasks_get_what_they_need, &file("actors/src/a.rs", "fn a(directory: &Directory) {}\n"), &sound);
+    sees(tasks_get_what_they_need, &file("actors/src/shard/mod.rs", "use crate::handles::SessionHandles;\n"), &sound);
 }
 
 #[test]
