@@ -7,7 +7,7 @@ use super::{
     server::environment,
 };
 use crate::{config::Config, zones};
-use campanile_core::cron::{CronExpr, CronSchedule, describe, hazards, tzdb_version};
+use campanile_core::cron::{CronExpr, CronSchedule, daylight_saving, describe, hazards, tzdb_version};
 use campanile_schema::{
     error::ErrorCode,
     job::{Dialect, Gap, Overlap},
@@ -177,17 +177,12 @@ fn explain(asked: &Asked, after: Option<&str>, count: usize, compare: bool, form
     let fires = fires(&schedule, after, count).map_err(Failure::usage)?;
     let description = describe(&schedule.expr, dialect);
     let hazards = hazards(&schedule, after.ms());
-    let follows = if schedule.expr.follows_elapsed_time() {
-        "follows elapsed time: a time that the clock skips does not fire and is not made up, a time that comes twice fires both times"
-            .to_owned()
-    } else {
-        format!("is a fixed time of day: gap {}, overlap {}", asked.gap, asked.overlap)
-    };
+    let daylight_saving = daylight_saving(&schedule, after.ms());
     let others = if compare { cron_compare::others(asked, dialect, after, count) } else { Vec::new() };
     match format {
         Format::Table => {
             let mut out = format!(
-                "{}  ({dialect}, {}, tzdb {})\n{description}\n{follows}\n\nnext fires after {}:\n",
+                "{}  ({dialect}, {}, tzdb {})\n{description}\n{daylight_saving}\n\nnext fires after {}:\n",
                 asked.expr,
                 asked.tz,
                 tzdb_version(),
@@ -210,7 +205,7 @@ fn explain(asked: &Asked, after: Option<&str>, count: usize, compare: bool, form
         Format::Json | Format::Yaml => {
             let mut value = json!({
                 "expr": asked.expr, "dialect": dialect, "timezone": asked.tz, "tzdb": tzdb_version(),
-                "description": description, "daylightSaving": follows, "hazards": hazards,
+                "description": description, "daylightSaving": daylight_saving, "hazards": hazards,
                 "next": fires.iter().map(|at| whole_seconds(*at)).collect::<Vec<_>>(),
             });
             if compare {

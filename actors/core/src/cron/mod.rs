@@ -11,6 +11,7 @@
 //! Never here: reading a clock, misfires, jitter, pauses, windows (`startAt`), or any state.
 
 mod calendar;
+mod clock_changes;
 mod cursor;
 mod days;
 mod describe;
@@ -28,6 +29,7 @@ mod schedule;
 mod stretch;
 mod zone;
 
+pub use clock_changes::daylight_saving;
 pub use describe::describe;
 pub use error::{CronError, ZoneError};
 pub use expr::CronExpr;
