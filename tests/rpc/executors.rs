@@ -375,7 +375,7 @@ async fn finish(raw: &mut Raw, id: u32, items: Vec<Ended>) -> Vec<FinishOutcome>
 }
 
 /// One run under way on `raw`.
-async fn assigned(client: &Client, raw: &mut Raw) -> Assignment {
+pub async fn assigned(client: &Client, raw: &mut Raw) -> Assignment {
     let id = job(client, "held", |_| {}).await;
     trigger(client, id).await;
     raw.notify(method::EXECUTOR_CREDIT, &Credit { stamp_ms: 1, slots: 1, ..Credit::default() }).await;

@@ -5,6 +5,7 @@ mod announcements;
 mod calls;
 mod executors;
 mod foreign;
+mod logs;
 mod registrations;
 mod snapshots_owed;
 mod support;

@@ -146,7 +146,8 @@ impl Scheduler {
         }
     }
 
-    /// `attempt` None = the newest. At most `most` bytes, and of a log that grows only whole characters.
+    /// `attempt` None = the newest. About `most` bytes, and of a log that grows only whole characters. An `offset` inside of a
+    /// character means the place before it: the answer says from where its text is.
     pub async fn run_log(&self, run: RunId, attempt: Option<u32>, offset: u64, most: usize) -> Answer<LogView> {
         let view = self.run(run).await?;
         let Some(newest) = view.attempts.last() else {
@@ -164,8 +165,17 @@ impl Scheduler {
         let ended = known.is_none_or(|a| a.ended_at.is_some());
         let handles = self.handles()?;
         let most = most.min(limits::LOG_BYTES_PER_ATTEMPT);
-        let mut bytes = handles.views.read_log(run, attempt, offset, most).await.map_err(|e| unavailable(&e))?;
-        let end = ended && bytes.len() < limits::LOG_BYTES_PER_ATTEMPT.min(most);
+        // Enough before the offset to see whether it is inside of a character.
+        let before = offset.min(CHARACTER_BYTES as u64 - 1);
+        let read = handles.views.read_log(run, attempt, offset - before, most + before as usize);
+        let mut bytes = read.await.map_err(|e| unavailable(&e))?;
+        let before = before as usize;
+        let end = ended && bytes.len() < limits::LOG_BYTES_PER_ATTEMPT.min(most) + before;
+        // A log that has ended with a begun character is not read again from there.
+        let begin = if end && bytes.len() <= before { bytes.len() } else { character_at(&bytes, before) };
+        bytes.drain(..begin);
+        // Behind the end of the log nothing is to be found; the caller's place stays.
+        let offset = if bytes.is_empty() { offset } else { offset - (before - begin) as u64 };
         if !end {
             bytes.truncate(whole_characters(&bytes));
         }
@@ -180,10 +190,30 @@ impl Scheduler {
     }
 }
 
+/// Bytes of the longest character.
+const CHARACTER_BYTES: usize = 4;
+
+/// Where the character begins that the byte at `at` belongs to: `at` itself between characters, in what is no UTF-8, and
+/// behind the end. A character that is still to come whole counts too.
+fn character_at(bytes: &[u8], at: usize) -> usize {
+    let at = at.min(bytes.len());
+    let reaches = |from: usize| {
+        let there = &bytes[from..bytes.len().min(from + CHARACTER_BYTES)];
+        let whole = match std::str::from_utf8(there) {
+            Ok(text) => text,
+            // Begun, and cut off by the end of what there is.
+            Err(error) if error.valid_up_to() == 0 => return error.error_len().is_none(),
+            Err(error) => std::str::from_utf8(&there[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        whole.chars().next().is_some_and(|first| from + first.len_utf8() > at)
+    };
+    (at.saturating_sub(CHARACTER_BYTES - 1)..at).find(|from| reaches(*from)).unwrap_or(at)
+}
+
 /// How much of it is there without a character at its end that is still to come: also nothing, when that character is all
 /// there is. What is no UTF-8 at all counts as it is.
 fn whole_characters(bytes: &[u8]) -> usize {
-    let last = bytes.len().saturating_sub(4);
+    let last = bytes.len().saturating_sub(CHARACTER_BYTES);
     let begun = bytes[last..].iter().rposition(|byte| byte & 0xc0 != 0x80).map_or(bytes.len(), |at| last + at);
     match std::str::from_utf8(&bytes[begun..]) {
         Err(error) if error.error_len().is_none() => begun,
@@ -216,7 +246,23 @@ pub(super) fn parse_token(text: &str) -> Answer<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::whole_characters;
+    use super::{character_at, whole_characters};
+
+    #[test]
+    fn a_place_inside_of_a_character_means_the_one_before_it() {
+        let text = "ab\u{4e2d}cd\u{1f600}\u{e9}";
+        for at in 0..=text.len() {
+            let expected = (0..=at).rev().find(|before| text.is_char_boundary(*before)).unwrap();
+            assert_eq!(character_at(text.as_bytes(), at), expected, "{at}");
+        }
+        // Begun, and the rest is still to come.
+        assert_eq!(character_at(b"ab\xe4\xb8", 3), 2);
+        // What is no UTF-8 has no characters.
+        assert_eq!(character_at(b"\xe4\xb8ab", 1), 1);
+        assert_eq!(character_at(b"\x80\x80\x80\x80", 3), 3);
+        assert_eq!(character_at(b"ab", 5), 2);
+        assert_eq!(character_at(b"ab\xe4", 3), 2);
+    }
 
     #[test]
     fn a_log_is_cut_between_characters_however_its_bytes_arrive() {

@@ -141,6 +141,30 @@ fn what_is_written_comes_at_once_over_all_attempts() {
     assert_eq!((end.name.as_str(), &end.data["attemptState"]), ("end", &json!("FAILED")));
 }
 
+/// A caller may come back with a place that an earlier release, or another tool, cut inside of a character.
+#[test]
+fn a_place_inside_of_a_character_is_the_one_before_it() {
+    let server = Server::start();
+    let gate = Arc::new(Semaphore::new(2));
+    let _executor = executor(&server, &gate);
+    let run = run(&server);
+    server.get(&format!("/api/v1/runs/{run}?waitSec=30")).expect(200);
+    // "attempt 1 begins " has 17 bytes, then come the two of the letter.
+    let mut events = Events::of(&server, run, "&attempt=1", Some("1-18"));
+    let first = events.next().unwrap();
+    assert_eq!((&first.data["text"], &first.data["offset"]), (&json!("ü\nand ends\n"), &json!(17)));
+    assert_eq!(first.id.as_deref(), Some("1-29"));
+    let piece = server.get(&format!("/api/v1/runs/{run}/log?attempt=1&offset=18")).expect(200);
+    assert_eq!((&piece["text"], &piece["offset"]), (&json!("ü\nand ends\n"), &json!(17)));
+    let text = server.get(&format!("/api/v1/runs/{run}/log?attempt=1&offset=18&format=text")).text();
+    assert_eq!(text, "ü\nand ends\n");
+    // Between characters a place is what it is, also at the end and behind it.
+    for (offset, text) in [(17, "ü\nand ends\n"), (19, "\nand ends\n"), (29, ""), (400, "")] {
+        let piece = server.get(&format!("/api/v1/runs/{run}/log?attempt=1&offset={offset}")).expect(200);
+        assert_eq!((&piece["text"], &piece["offset"]), (&json!(text), &json!(offset)));
+    }
+}
+
 #[test]
 fn followers_are_refused_as_readers_are() {
     let server = Server::start();
