@@ -9,6 +9,7 @@ use campanile_schema::{
     error::ErrorCode,
     job::{Action, JobSpec},
     limits as bounds,
+    shape::shortened,
 };
 
 fn invalid(message: impl Into<String>) -> Rejection {
@@ -31,7 +32,12 @@ pub fn unusable(name: &str, value: &str) -> Option<&'static str> {
 /// Refuses an action that no executor could carry out; the message names the field.
 pub fn check(spec: &JobSpec) -> Result<(), Rejection> {
     match &spec.action {
-        Some(Action::Command { command, output_cap_kb, limits, nice, .. }) => {
+        Some(Action::Command { command, env, output_cap_kb, limits, nice, .. }) => {
+            for (name, value) in env {
+                if let Some(why) = unusable(name, value) {
+                    return Err(invalid(format!("action.env: the variable '{}' {why}", shortened(name))));
+                }
+            }
             if command.first().is_none_or(String::is_empty) {
                 return Err(invalid("action.command must name a program, for example [\"/bin/sh\",\"-c\",\"date\"]"));
             }
@@ -58,9 +64,10 @@ pub fn check(spec: &JobSpec) -> Result<(), Rejection> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::check;
     use campanile_schema::{
         ids::{Epoch, JobId, RunId, ShardId, Token},
-        job::{Action, OnLostContact},
+        job::{Action, JobSpec, OnLostContact, Trigger},
         payload::Payload,
         record::Source,
         rpc::executor::Assignment,
@@ -92,6 +99,27 @@ pub(crate) mod tests {
             secrets: [("key".to_owned(), "s3cret".to_owned())].into(),
             traceparent: None,
             checkpoint: None,
+        }
+    }
+
+    #[test]
+    fn a_variable_that_no_command_can_have_is_refused() {
+        let with = |name: &str, value: &str| {
+            let action = serde_json::json!({"kind": "COMMAND", "command": ["true"], "env": {name: value}});
+            let mut spec = JobSpec::new("default", "job", Trigger::Manual {});
+            spec.action = serde_json::from_value(action).ok();
+            check(&spec).map_err(|why| why.message)
+        };
+        // Names that a shell cannot use are no mistake: cron and every program take them.
+        for name in ["APP-ENV", "a.b", "1", "ü"] {
+            assert_eq!(with(name, "prod"), Ok(()), "{name}");
+        }
+        for (name, value, why) in [("", "x", "empty name"), ("A=B", "x", "'=' in its name"), ("A", "x\0", "NUL")] {
+            let told = with(name, value);
+            assert!(
+                told.as_ref().is_err_and(|told| told.starts_with("action.env: ") && told.contains(why)),
+                "{told:?}"
+            );
         }
     }
 }
