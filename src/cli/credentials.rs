@@ -102,7 +102,8 @@ pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Adds a line that the file may have; else nothing is written. True: the name has two tokens now.
 fn append_checked(path: &Path, line: &str) -> Result<bool, Failure> {
-    let before = match std::fs::read_to_string(path) {
+    // As the node reads it.
+    let before = match campanile_security::text::read(path, true) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Failure::here(format!("{}: {error}", path.display()))),

@@ -41,8 +41,11 @@ const COUNT: usize = 5;
 pub(super) fn answer(input: impl BufRead, output: impl Write) -> Result<(), Failure> {
     let mut output = std::io::BufWriter::new(output);
     let broken = |error: std::io::Error| Failure::here(format!("stdin or stdout: {error}"));
-    for line in input.split(b'\n') {
-        let line = line.map_err(broken)?;
+    for (number, line) in input.split(b'\n').enumerate() {
+        let mut line = line.map_err(broken)?;
+        if number == 0 {
+            campanile_security::text::unmark(&mut line);
+        }
         if line.trim_ascii().is_empty() {
             continue;
         }

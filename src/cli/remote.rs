@@ -59,9 +59,8 @@ impl Connection {
             return Ok(self.token.clone());
         };
         let read = || {
-            let mut text = String::new();
-            std::fs::File::open(file)?.take(TOKEN_FILE_BYTES).read_to_string(&mut text)?;
-            Ok(text)
+            let file = std::fs::File::open(file)?.take(TOKEN_FILE_BYTES);
+            campanile_security::text::read_from(file, false)
         };
         let text = read().map_err(|error: std::io::Error| Failure::usage(format!("--token-file {file}: {error}")))?;
         match text.trim() {

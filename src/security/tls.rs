@@ -39,10 +39,17 @@ impl Ports {
     }
 }
 
+/// A file of PEM. With a byte order mark its first line would begin nothing.
+fn pem(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut text = std::fs::read(path)?;
+    crate::text::unmark(&mut text);
+    Ok(text)
+}
+
 /// All certificates of a file; none is an error.
 pub fn certificates(what: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("{what} {}: {error}", path.display());
-    let text = std::fs::read(path).map_err(|error| wrong(&error))?;
+    let text = pem(path).map_err(|error| wrong(&error))?;
     certificates_in(&text).map_err(|why| wrong(&why))
 }
 
@@ -50,7 +57,7 @@ pub fn certificates(what: &str, path: &Path) -> Result<Vec<CertificateDer<'stati
 pub fn private_key(what: &str, path: &Path) -> Result<PrivateKeyDer<'static>, String> {
     is_private(what, path)?;
     let wrong = |error: &dyn std::fmt::Display| format!("{what} {}: {error}", path.display());
-    let text = std::fs::read(path).map_err(|error| wrong(&error))?;
+    let text = pem(path).map_err(|error| wrong(&error))?;
     key_in(&text).map_err(|why| wrong(&why))
 }
 
@@ -79,4 +86,26 @@ fn key_in(pem: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
         Error::NoItemsFound => "there is no private key in it (PEM: -----BEGIN PRIVATE KEY-----)".to_owned(),
         other => other.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rcgen::{CertificateParams, KeyPair};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn pem_files_may_begin_with_a_byte_order_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = KeyPair::generate().unwrap();
+        let made = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+        let files = Files { certificate: dir.path().join("cert.pem"), key: dir.path().join("key.pem") };
+        std::fs::write(&files.certificate, format!("\u{feff}{}", made.pem())).unwrap();
+        std::fs::write(&files.key, format!("\u{feff}{}", key.serialize_pem())).unwrap();
+        std::fs::set_permissions(&files.key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(certificates("CA", &files.certificate).unwrap().len(), 1);
+        assert!(private_key("key", &files.key).is_ok());
+        assert!(ServingCertificate::load(files).is_ok());
+    }
 }

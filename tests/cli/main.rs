@@ -22,4 +22,5 @@ mod terminal;
 mod tokens;
 mod unkillable;
 mod watch;
+mod written_elsewhere;
 mod zones;

@@ -42,6 +42,8 @@ const LOOK_EVERY: usize = 256;
 /// The documents up to the first that cannot be read. Empty ones are left out. `go_on`: asked now and then; false ends it.
 pub(super) fn documents(text: &str, go_on: &dyn Fn() -> bool) -> (Vec<Document>, Option<Broken>) {
     let mut found = Vec::new();
+    // A caller may send what an editor of Windows wrote; columns are counted without its mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if let Some((line, column)) = nesting::too_deep(text, MANIFEST_DEPTH) {
         return (found, Some(Broken { line, column, message: deeper() }));
     }

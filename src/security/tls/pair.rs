@@ -1,6 +1,6 @@
 //! A certificate and its key, as files and as what handshakes use.
 
-use super::{certificates_in, is_private, key_in, validity::Validity};
+use super::{certificates_in, is_private, key_in, pem, validity::Validity};
 use rustls::{InconsistentKeys, ServerConfig, crypto::aws_lc_rs, pki_types::CertificateDer};
 use std::{
     fmt,
@@ -47,7 +47,7 @@ impl Files {
     /// Errors are sentences for the operator.
     pub(super) fn read(&self) -> Result<Texts, String> {
         let text = |what: &str, path: &Path| {
-            std::fs::read(path).map_err(|error| format!("{what} {}: cannot be read: {error}", path.display()))
+            pem(path).map_err(|error| format!("{what} {}: cannot be read: {error}", path.display()))
         };
         let certificate = text(CERTIFICATE, &self.certificate)?;
         is_private(KEY, &self.key)?;

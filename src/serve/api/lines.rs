@@ -96,8 +96,8 @@ impl Lines {
     fn line(&mut self, lines: &mut Vec<Line>) {
         self.number += 1;
         let mut line = std::mem::take(&mut self.begun);
-        if self.number == 1 && line.starts_with("\u{feff}".as_bytes()) {
-            line.drain(.."\u{feff}".len());
+        if self.number == 1 {
+            campanile_security::text::unmark(&mut line);
         }
         if self.number > CREATE_MANY_JOBS as u64 {
             let told = format!("a call takes at most {CREATE_MANY_JOBS} lines; send this one and the rest in another");

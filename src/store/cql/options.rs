@@ -88,10 +88,16 @@ impl CqlOptions {
             return Ok(None);
         }
         let file = Path::new(&self.password_file);
-        let text = std::fs::read_to_string(file)
+        let password = password_in(file)
             .map_err(|error| StoreError::Refused(format!("[cql] password_file {}: {error}", file.display())))?;
-        Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+        Ok(Some(password))
     }
+}
+
+/// Without what an editor puts before and behind the line.
+fn password_in(file: &Path) -> std::io::Result<String> {
+    let text = campanile_security::text::read(file, false)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Ten years: servers of today refuse rows that expire after January 2038.
@@ -107,4 +113,18 @@ pub fn is_keyspace(name: &str) -> bool {
 /// Whether a data centre may have the name.
 pub fn is_data_center(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_password_is_read_as_an_editor_of_windows_writes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("password");
+        std::fs::write(&file, "\u{feff} pass word \r\n").unwrap();
+        assert_eq!(password_in(&file).unwrap(), " pass word ");
+    }
 }

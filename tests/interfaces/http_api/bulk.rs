@@ -144,3 +144,27 @@ fn answers_come_while_lines_are_sent() {
         assert!(answer["ok"]["jobId"].is_u64(), "{answer}");
     }
 }
+
+/// A byte order mark, which editors of Windows write, is passed over in every body and in every text of a file.
+#[test]
+fn a_byte_order_mark_is_passed_over() {
+    const MARK: &str = "\u{feff}";
+    let server = Server::start();
+    let authorization = format!("Bearer {OPERATOR}");
+    let headers = [("authorization", authorization.as_str()), ("content-type", "application/json")];
+    let call = |path: &str, body: String| raw::call(&server.address, "POST", path, &headers, body.as_bytes());
+    call("/api/v1/jobs", format!("{MARK}{}\r\n", manual("one"))).expect(201);
+    let lines = answers(post(&server, OPERATOR, None, &format!("{MARK}{}\r\n{}\r\n", manual("two"), manual("three"))));
+    assert_eq!(told(&lines), [(1, "ok".to_owned()), (2, "ok".to_owned())]);
+    let manifest =
+        r#"{"apiVersion": "campanile/v1", "kind": "Job", "metadata": {"name": "four"}, "spec": {"every": "1h"}}"#;
+    let texts = json!({"files": [{"name": "a.json", "text": format!("{MARK}{manifest}")}]});
+    let plan = call("/api/v1/plan", format!("{MARK}{texts}")).expect(200);
+    assert_eq!((&plan["create"], &plan["items"][0]["line"]), (&json!(1), &json!(1)));
+    // Columns are counted without it.
+    let slip = json!({"files": [{"name": "a.json", "text": format!("{MARK}{{\"kind\": \"Job\"}}")}]});
+    let told = server.post("/api/v1/plan", &slip).problem("400_INVALID_ARGUMENT");
+    assert!(told.contains("a.json:1:1: apiVersion: is missing"), "{told}");
+    // Anywhere else it is no blank.
+    call("/api/v1/jobs", format!("{}{MARK}", manual("five"))).problem("400_MALFORMED_BODY");
+}
