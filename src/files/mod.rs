@@ -91,10 +91,14 @@ pub(crate) async fn watch(ops: Operations, options: FilesOptions, mut stop: Rece
         if !is_quiet || applied.as_ref() == Some(&looked) {
             continue;
         }
-        let scanned = (options.clone(), looked.clone());
-        let Ok(files) = tokio::task::spawn_blocking(move || read::read(&scanned.0, &scanned.1)).await else {
+        let scanned = (options.clone(), looked.clone(), stop.clone());
+        let read = move || read::read(&scanned.0, &scanned.1, &|| *scanned.2.borrow());
+        let Ok(files) = tokio::task::spawn_blocking(read).await else {
             continue;
         };
+        if *stop.borrow() {
+            return;
+        }
         match apply(&ops, &caller, &options, files).await {
             Ok(()) => applied = Some(looked),
             // Tried again at the next look.

@@ -10,7 +10,7 @@ use campanile_jobfiles::{
 };
 use campanile_schema::{
     apply::{ManifestFile, ManifestProblem},
-    limits::MANIFEST_FILE_BYTES,
+    limits::{MANIFEST_FILE_BYTES, PARSE_MS},
 };
 use campanile_security::text;
 use campanile_serve::ops::apply::{LABEL_FILE, LABELS, Set, Wanted};
@@ -18,6 +18,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,
     path::Path,
+    time::{Duration, Instant},
 };
 
 /// What the files of a directory say.
@@ -35,27 +36,43 @@ pub(crate) struct Files {
     pub count: usize,
 }
 
-pub(super) fn read(options: &FilesOptions, looked: &Looked) -> Files {
+/// The files of `looked`, one after the other on the thread of the caller. Each has [`PARSE_MS`]; one that takes longer is
+/// put aside, so that it holds up no other. `stopped` ends reading at once; then what comes back means nothing.
+pub(super) fn read(options: &FilesOptions, looked: &Looked, stopped: &dyn Fn() -> bool) -> Files {
+    read_each(options, looked, stopped, Duration::from_millis(PARSE_MS))
+}
+
+fn read_each(options: &FilesOptions, looked: &Looked, stopped: &dyn Fn() -> bool, most: Duration) -> Files {
     let mut files = Files { count: looked.len(), ..Files::default() };
     for (name, stamp) in looked {
+        let begun = Instant::now();
+        let go_on = || !stopped() && begun.elapsed() < most;
         match stamp.kind {
             Kind::Manifest => match text_of(&options.dir.join(name)) {
-                Ok(text) => files.files.push(ManifestFile { name: name.clone(), text }),
+                Ok(text) => of_file(ManifestFile { name: name.clone(), text }, options, &go_on, &mut files),
                 Err(error) => drop(files.broken.insert(name.clone(), vec![error.to_string()])),
             },
-            Kind::Crontab => of_crontab(options, name, &mut files),
+            Kind::Crontab => of_crontab(options, name, &go_on, &mut files),
         }
     }
     // A file in which something is wrong says nothing at all; without it others may be whole (the same job in both).
     loop {
-        let read = manifest::read(&files.files, &options.tenant);
-        if !files.put_aside(read.problems) {
+        let read = manifest::read_while(&files.files, &options.tenant, &|| !stopped());
+        if stopped() || !files.put_aside(read.problems) {
             let jobs = read.jobs.into_iter().filter_map(|job| of_manifest(job, options, &mut files));
             let wanted: Vec<Wanted> = jobs.collect();
             files.wanted.extend(wanted);
             return files;
         }
     }
+}
+
+/// Reads a manifest by itself first: what is wrong in it has nothing to do with others, and is found in one round.
+fn of_file(file: ManifestFile, options: &FilesOptions, go_on: &dyn Fn() -> bool, files: &mut Files) {
+    files.files.push(file);
+    let Some(alone) = files.files.last() else { return };
+    let problems = manifest::read_while(std::slice::from_ref(alone), &options.tenant, go_on).problems;
+    files.put_aside(problems);
 }
 
 fn text_of(path: &Path) -> std::io::Result<String> {
@@ -81,7 +98,7 @@ fn of_manifest(job: manifest::Found, options: &FilesOptions, files: &mut Files) 
 
 /// A line that cannot be understood is told and makes no job; the other lines count. What such a line made before, and what
 /// other lines of the file no longer say, stays as it is until the line is mended: nobody can tell the two apart.
-fn of_crontab(options: &FilesOptions, name: &str, files: &mut Files) {
+fn of_crontab(options: &FilesOptions, name: &str, go_on: &dyn Fn() -> bool, files: &mut Files) {
     let import = ImportOptions {
         tenant: options.tenant.clone(),
         pool: options.pool.clone(),
@@ -91,7 +108,7 @@ fn of_crontab(options: &FilesOptions, name: &str, files: &mut Files) {
         self_user: machine::user(),
         format: crontab::Format::User,
     };
-    let read = match crontab::import(&[options.dir.join(name)], &import) {
+    let read = match crontab::import_while(&[options.dir.join(name)], &import, go_on) {
         Ok(read) => read,
         Err(error) => return drop(files.broken.insert(name.to_owned(), vec![error.to_string()])),
     };
@@ -144,5 +161,53 @@ impl Files {
 
     pub(super) fn jobs(&self) -> usize {
         self.wanted.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::{super::look, *};
+    use crate::files::WhenGone;
+
+    fn options(dir: &Path) -> FilesOptions {
+        FilesOptions {
+            dir: dir.to_owned(),
+            owner: "files".to_owned(),
+            tenant: "default".to_owned(),
+            pool: "default".to_owned(),
+            gone: WhenGone::Pause,
+            scan: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_file_that_takes_too_long_is_put_aside_and_holds_up_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = "{apiVersion: campanile/v1, kind: Job, metadata: {name: a}, spec: {every: 1h}}\n";
+        std::fs::write(dir.path().join("a.yaml"), manifest).unwrap();
+        std::fs::write(dir.path().join("b.cron"), "0 5 * * * true\n").unwrap();
+        let looked = look::look(dir.path()).unwrap();
+        let options = options(dir.path());
+        let files = read_each(&options, &looked, &|| false, Duration::ZERO);
+        assert_eq!(files.jobs(), 0);
+        for name in ["a.yaml", "b.cron"] {
+            assert!(files.broken[name][0].contains("took too long"), "{:?}", files.broken);
+        }
+        assert_eq!(files.set(&options).kept_files.len(), 2, "the jobs that they made stay as they are");
+        assert_eq!(read(&options, &looked, &|| false).jobs(), 2);
+        // A node that stops does not wait for the rest.
+        assert_eq!(read(&options, &looked, &|| true).jobs(), 0);
+    }
+
+    #[test]
+    fn many_wrong_files_are_told_in_one_round() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..150 {
+            std::fs::write(dir.path().join(format!("{number}.yaml")), "{kind: Nothing}\n").unwrap();
+        }
+        let looked = look::look(dir.path()).unwrap();
+        let files = read(&options(dir.path()), &looked, &|| false);
+        assert_eq!((files.broken.len(), files.jobs()), (150, 0));
     }
 }

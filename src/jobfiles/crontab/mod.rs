@@ -119,6 +119,15 @@ pub enum ImportError {
 
 /// Reads files and directories.
 pub fn import(paths: &[PathBuf], options: &ImportOptions) -> Result<Import, ImportError> {
+    import_while(paths, options, &|| true)
+}
+
+/// The same, for as long as `go_on` says so, which is asked before each line. What was not read is told among the refused.
+pub fn import_while(
+    paths: &[PathBuf],
+    options: &ImportOptions,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Import, ImportError> {
     if let Err(e) = jiff::tz::TimeZone::get(&options.machine_zone) {
         return Err(ImportError::Zone(e.to_string()));
     }
@@ -138,7 +147,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions) -> Result<Import, Impo
         let shown = sources::shown(&file.path);
         match sources::read(&file.path) {
             Ok(bytes) => {
-                reader::read_file(&file, &shown, &bytes, options, &users, &mut import);
+                reader::read_file(&file, &shown, &bytes, options, &users, go_on, &mut import);
                 import.covered.insert(shown);
             }
             Err(error) if file.explicit => {

@@ -64,6 +64,7 @@ pub(super) fn read_file(
     bytes: &[u8],
     options: &ImportOptions,
     users: &BTreeSet<String>,
+    go_on: &dyn Fn() -> bool,
     import: &mut Import,
 ) {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
@@ -95,6 +96,16 @@ pub(super) fn read_file(
     let before = (import.jobs.len(), import.refused.len());
     for (index, raw) in lines.iter().enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        if !go_on() {
+            import.refused.push(Refused {
+                file: shown.to_owned(),
+                line: number,
+                text: String::new(),
+                reason: "reading the file took too long and was given up here".to_owned(),
+                advice: "split it into several".to_owned(),
+            });
+            break;
+        }
         let place = Place { file: shown, line: number, owner: &owner, known_users: users };
         let made = read_line(raw, with_user, &mut settings, &place, options);
         match made {

@@ -340,7 +340,7 @@ fn read(bytes: &[u8], kind: sources::Kind) -> Import {
     let source = sources::Source { path: "/x/any".into(), kind, explicit: true };
     let mut import = Import::default();
     let options = ImportOptions { as_self: true, ..options() };
-    reader::read_file(&source, "/x/any", bytes, &options, &BTreeSet::new(), &mut import);
+    reader::read_file(&source, "/x/any", bytes, &options, &BTreeSet::new(), &|| true, &mut import);
     number_twins(&mut import.jobs);
     import
 }
@@ -422,4 +422,17 @@ fn what_windows_editors_write_is_read() {
     assert!(machine.import("etc/crontab", &options()).refused[0].reason.contains("not UTF-8"));
     fs::write(machine.path("etc/crontab"), b"\xff\xfe0\0 \0").unwrap();
     assert!(machine.import("etc/crontab", &options()).refused[0].reason.contains("UTF-16"));
+}
+
+#[test]
+fn a_file_that_takes_too_long_is_given_up_at_a_line() {
+    let machine = Machine::new(&[("etc/crontab", "0 1 * * * root a\n0 2 * * * root b\n0 3 * * * root c\n")]);
+    let asked = std::cell::Cell::new(0);
+    let two_lines = || {
+        asked.set(asked.get() + 1);
+        asked.get() <= 2
+    };
+    let import = import_while(&[machine.path("etc/crontab")], &options(), &two_lines).unwrap();
+    assert_eq!((import.jobs.len(), import.refused.len(), import.refused[0].line), (2, 1, 3));
+    assert!(import.refused[0].reason.contains("took too long"), "{:?}", import.refused);
 }
