@@ -3,6 +3,7 @@
 mod addresses;
 use crate::program;
 mod requests;
+mod secrets;
 mod stops;
 mod target;
 mod tls;

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 pub struct World {
     pub dev: Dev,
     executor: Option<Child>,
-    _dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
 }
 
 impl World {
@@ -21,7 +21,7 @@ impl World {
     pub fn alone() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let dev = Dev::start(&dir.path().join("dev"), &["--no-demo", "--no-executor"]);
-        Self { dev, executor: None, _dir: dir }
+        Self { dev, executor: None, dir }
     }
 
     pub fn executor(&self, flags: &[&str], environment: &[(&str, &str)]) -> Child {
