@@ -1,14 +1,21 @@
 //! How long each parser of callers' text takes for the worst input that its limits let in. The table goes into `docs/parsers.md`:
-//! `cargo test --test http_api -- --ignored --nocapture parsers::`.
+//! `cargo test --workspace --features campanile/faults --test interfaces -- --ignored --nocapture parsers::`.
+use super::server::Server;
 use campanile_core::{
     action::template::Template,
     cron::{CronExpr, CronSchedule, hazards},
 };
-use campanile_jobfiles::manifest;
+use campanile_jobfiles::{
+    crontab::{Format, ImportOptions, import},
+    manifest,
+};
 use campanile_schema::{
     apply::{ApplyBody, ManifestFile},
     job::{Dialect, Gap, JobSpec, Overlap},
-    limits::{CRON_TEXT_BYTES, HTTP_ACTION_BODY_BYTES, HTTP_BODY_BYTES, MANIFEST_FILE_BYTES, RPC_FRAME_BYTES},
+    limits::{
+        CRON_TEXT_BYTES, CRONTAB_FILE_BYTES, HTTP_ACTION_BODY_BYTES, HTTP_BODY_BYTES, LABEL_SELECTOR_BYTES,
+        MANIFEST_FILE_BYTES, RPC_FRAME_BYTES,
+    },
     rpc::{calls::Items, codec::from_map},
     view::TriggerBody,
 };
@@ -131,4 +138,54 @@ fn the_worst_case_of_every_parser() {
         ("a long path of params", format!("{{{{params{}}}}}", filled(".a", HTTP_ACTION_BODY_BYTES))),
     ];
     worst("template of an HTTP action", &template, |text| drop(Template::parse(text)));
+
+    let zones = [
+        ("64 letters", "a".repeat(64)),
+        ("a city with a slip", "Amerika/Argentina/Buenos_Airez".to_owned()),
+        ("a long name", filled("ab/", 4 << 10)),
+    ];
+    let (each_day, _) = CronExpr::parse("0 5 * * *", Dialect::Unix, 1).unwrap();
+    worst("an unknown time zone, with the nearest names", &zones, |name| {
+        drop(CronSchedule::new(each_day, name, Gap::Shift, Overlap::First));
+    });
+
+    let dir = tempfile::tempdir().unwrap();
+    let (path, most) = (dir.path().join("tab"), CRONTAB_FILE_BYTES as usize);
+    let crontabs = [
+        (
+            "fixed times in a zone with daylight saving",
+            format!("CRON_TZ=America/New_York\n{}", filled("30 2 * * * x\n", most - 30)),
+        ),
+        ("every minute", filled("* * * * * x\n", most)),
+        ("lines that are refused", filled("99 * * * * x\n", most)),
+        ("a setting before each line", filled("A=b\n0 5 * * * x\n", most)),
+        ("comments", filled("# x\n", most)),
+    ];
+    worst("crontab of a directory", &crontabs, |text| {
+        std::fs::write(&path, text).unwrap();
+        let options = ImportOptions {
+            tenant: "default".to_owned(),
+            pool: "default".to_owned(),
+            as_self: false,
+            now_ms: 1_767_225_600_000,
+            machine_zone: "UTC".to_owned(),
+            self_user: "root".to_owned(),
+            format: Format::User,
+        };
+        drop(import(std::slice::from_ref(&path), &options));
+    });
+
+    // Whole calls: these parsers are not reached in any other way.
+    let server = Server::start();
+    let queries = [
+        (
+            "a selector of many terms",
+            format!("/api/v1/jobs?labels={}", filled("a!=b,", LABEL_SELECTOR_BYTES - 8) + "c"),
+        ),
+        ("a selector of one long term", format!("/api/v1/jobs?labels={}", "a".repeat(LABEL_SELECTOR_BYTES))),
+        ("many unknown names", format!("/api/v1/jobs?{}", filled("a=1&", 8 << 10))),
+        ("a long page token", format!("/api/v1/jobs?pageToken={}", "0".repeat(8 << 10))),
+        ("percent signs", format!("/api/v1/jobs?text={}", filled("%20", 8 << 10))),
+    ];
+    worst("query of a call, with the whole call", &queries, |path| drop(server.get(path)));
 }
