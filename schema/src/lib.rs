@@ -29,4 +29,5 @@ pub mod stored;
 pub mod text;
 pub mod time;
 pub mod view;
+pub mod wait;
 pub mod watch;

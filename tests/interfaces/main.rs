@@ -9,6 +9,8 @@ mod program;
 mod python_methods;
 mod reference;
 mod roles;
+mod schedules_guide;
 #[path = "../support/mod.rs"]
 mod support;
 mod three_ways;
+mod wait_codes;

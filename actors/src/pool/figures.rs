@@ -8,7 +8,7 @@ use super::{
 };
 use crate::quota::PAUSED;
 use campanile_core::job::Need;
-use campanile_schema::{ids::RunId, view::PoolView};
+use campanile_schema::{ids::RunId, view::PoolView, wait::WaitCode};
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 impl PoolState {
@@ -50,7 +50,7 @@ impl PoolState {
     pub(super) fn why(&self, deps: &PoolDeps, run: RunId, pool: &str) -> Option<String> {
         let waits = || self.misfits.contains_key(&run) || self.queues.values().any(|queue| queue.contains(run));
         if deps.tenants.system_paused.load(Ordering::Relaxed) && waits() {
-            return Some(PAUSED.to_owned());
+            return Some(WaitCode::TenantPaused.because(PAUSED));
         }
         if let Some(waiting) = self.misfits.get(&run) {
             let what = match &waiting.need {
@@ -58,28 +58,28 @@ impl PoolState {
                 Need::Http => Kind::Http.does().to_owned(),
                 Need::Handler(name) => format!("has the handler '{name}'"),
             };
-            return Some(format!("NO_FIT: no executor of pool '{pool}' {what} and is large enough"));
+            return Some(WaitCode::NoFit.because(format!("no executor of pool '{pool}' {what} and is large enough")));
         }
         if self.bound.contains_key(&run) {
-            return Some("BINDING: an executor was chosen; the attempt is being started".to_owned());
+            return Some(WaitCode::Binding.because("an executor was chosen; the attempt is being started"));
         }
         let (kind, queue) = Kind::ALL.into_iter().find_map(|kind| {
             let class = Class { pool: pool.into(), kind };
             self.queues.get(&class).filter(|q| q.contains(run)).map(|queue| (kind, queue))
         })?;
+        let waiting = queue.len();
         let now = deps.time.boot_ms();
         let in_pool = |s: &&Session| s.is_in(pool) && s.outbox.is_some();
         let executors = self.sessions.values().filter(in_pool).count();
         let credit: u32 = self.sessions.values().filter(in_pool).map(|s| s.credit_left(now)).sum();
         Some(if executors == 0 {
-            format!("NO_EXECUTOR: no executor of pool '{pool}' is connected; {} runs wait", queue.len())
+            WaitCode::NoExecutor.because(format!("no executor of pool '{pool}' is connected; {waiting} runs wait"))
         } else if !self.sessions.values().filter(in_pool).any(|s| s.takes(kind)) {
-            format!("NO_FIT: no executor of pool '{pool}' {}; {} runs wait", kind.does(), queue.len())
+            WaitCode::NoFit.because(format!("no executor of pool '{pool}' {}; {waiting} runs wait", kind.does()))
         } else {
-            format!(
-                "NO_CREDIT: {executors} executors of pool '{pool}' have {credit} free slots; {} runs wait",
-                queue.len()
-            )
+            WaitCode::NoCredit.because(format!(
+                "{executors} executors of pool '{pool}' have {credit} free slots; {waiting} runs wait"
+            ))
         })
     }
 }

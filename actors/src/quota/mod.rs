@@ -18,7 +18,7 @@ pub(crate) use tenant::PAUSED;
 
 use crate::tenants::TenantGauges;
 use campanile_core::job::Waiting;
-use campanile_schema::{ids::RunId, stored::TenantRecord};
+use campanile_schema::{ids::RunId, stored::TenantRecord, wait::WaitCode};
 use hashbrown::{HashMap, HashSet};
 use std::sync::{Arc, atomic::Ordering};
 use tenant::Quota;
@@ -158,7 +158,8 @@ impl Quotas {
     /// Why a run has no permit; None = it does not wait here.
     pub fn why(&self, tenant: &str, run: RunId) -> Option<String> {
         let why = self.quotas[*self.index.get(tenant)?].why(run, self.tenants.system_paused.load(Ordering::Relaxed))?;
-        Some(if self.open { why } else { "STARTING: the node does not know yet which permits are in use".to_owned() })
+        let starting = || WaitCode::Starting.because("the node does not know yet which permits are in use");
+        Some(if self.open { why } else { starting() })
     }
 
     fn of(&mut self, tenant: &str) -> usize {

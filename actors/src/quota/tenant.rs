@@ -5,6 +5,7 @@ use campanile_core::{job::Waiting, ownership::borrowed::Borrowed};
 use campanile_schema::{
     ids::{RunId, ShardId},
     stored::TenantRecord,
+    wait::WaitCode,
 };
 use hashbrown::{HashMap, HashSet};
 use std::{
@@ -14,7 +15,7 @@ use std::{
 };
 
 /// Why a run of a paused tenant waits, or of any tenant in a system that is paused.
-pub(crate) const PAUSED: &str = "TENANT_PAUSED: the tenant or the system is paused";
+pub(crate) const PAUSED: &str = "the tenant or the system is paused";
 
 /// Runs that come back go before it.
 const FIRST_ARRIVAL: u64 = 1 << 63;
@@ -213,18 +214,19 @@ impl Quota {
         let (lent, all) = (self.holders.len(), limit.max_concurrent_runs);
         let waiting = self.waiting.len();
         Some(if self.paused || system_paused {
-            PAUSED.to_owned()
+            WaitCode::TenantPaused.because(PAUSED)
         } else if !self.known {
-            "STARTING: the node asks for the tenant's limits".to_owned()
+            WaitCode::Starting.because("the node asks for the tenant's limits")
         } else if let Some(loan) = self.loan.as_ref().filter(|_| all > 0 && !self.has_room(self.shard(run))) {
             let (used, level) = (loan.borrowed.used(), loan.borrowed.permits());
-            format!(
-                "TENANT_CONCURRENCY: {used} of the {level} permits that the cluster lends to this node are in use, of {all} in all; {waiting} runs wait here"
-            )
+            WaitCode::TenantConcurrency.because(format!(
+                "{used} of the {level} permits that the cluster lends to this node are in use, of {all} in all; {waiting} runs wait here"
+            ))
         } else if all > 0 && lent >= all as usize {
-            format!("TENANT_CONCURRENCY: {lent} of {all} permits are lent; {waiting} runs wait")
+            WaitCode::TenantConcurrency.because(format!("{lent} of {all} permits are lent; {waiting} runs wait"))
         } else {
-            format!("TENANT_RATE: at most {} runs start per second; {waiting} runs wait", limit.max_triggers_per_sec)
+            let per_sec = limit.max_triggers_per_sec;
+            WaitCode::TenantRate.because(format!("at most {per_sec} runs start per second; {waiting} runs wait"))
         })
     }
 }

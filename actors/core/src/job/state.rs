@@ -14,6 +14,7 @@ use campanile_schema::{
     text::Text,
     time::Timestamp,
     view::{RunView, StoppingView},
+    wait::WaitCode,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -303,9 +304,10 @@ impl Job {
     fn held_because(&self) -> String {
         match &self.hot.quarantine {
             Some(why) => {
-                format!("JOB_QUARANTINED: the job is in quarantine ({why}); its runs start after it is resumed")
+                let sentence = format!("the job is in quarantine ({why}); its runs start after it is resumed");
+                WaitCode::JobQuarantined.because(sentence)
             }
-            None => "JOB_PAUSED: the job is paused; its runs start after it is resumed".to_owned(),
+            None => WaitCode::JobPaused.because("the job is paused; its runs start after it is resumed"),
         }
     }
 
@@ -318,26 +320,28 @@ impl Job {
             .map(|reason| StoppingView { reason, since: open.stopping_since_ms.map(Timestamp) });
         view.next_retry_at = open.retry_at_ms.map(Timestamp);
         view.wait_reason = match open.state() {
-            RunState::Pending => Some(format!(
-                "HELD_BY_CONCURRENCY_POLICY: {} holds it until the active run has ended",
-                self.def.concurrency
-            )),
+            RunState::Pending => {
+                let sentence = format!("{} holds it until the active run has ended", self.def.concurrency);
+                Some(WaitCode::HeldByConcurrencyPolicy.because(sentence))
+            }
             RunState::Queued | RunState::RetryWait if self.holds_runs() => Some(self.held_because()),
             // The quota and the pool know.
             RunState::Queued => None,
-            RunState::RetryWait => Some("WAITING_FOR_RETRY: the next attempt starts at nextRetryAt".to_owned()),
+            RunState::RetryWait => {
+                Some(WaitCode::WaitingForRetry.because("the next attempt starts at nextRetryAt"))
+            }
             RunState::NeedsConfirmation => Some(
-                "NEEDS_CONFIRMATION: the job is not idempotent and its executor was lost or failed; confirm the run"
-                    .to_owned(),
+                WaitCode::NeedsConfirmation
+                    .because("the job is not idempotent and its executor was lost or failed; confirm the run"),
             ),
             RunState::SuspectedLost => {
-                Some("SUSPECTED_LOST: its executor is silent; it is taken back when the lease ends".to_owned())
+                Some(WaitCode::SuspectedLost.because("its executor is silent; it is taken back when the lease ends"))
             }
             RunState::Running => view.stopping.as_ref().map(|stopping| {
-                format!(
-                    "STOPPING: its body was told to stop ({}) and has not ended; when you know that it has, confirm the run as ENDED",
+                WaitCode::Stopping.because(format!(
+                    "its body was told to stop ({}) and has not ended; when you know that it has, confirm the run as ENDED",
                     stopping.reason
-                )
+                ))
             }),
             RunState::Success | RunState::Failed | RunState::Timeout | RunState::Canceled | RunState::Skipped => None,
         };

@@ -1,0 +1,49 @@
+//! The codes of `waitReason`: why a run has no body yet, or why it does not end. A reason is a code, a colon and a sentence for people.
+//! Programs compare the code; the sentence may change with any release. `docs/concepts.md` has the table for users, and a test
+//! (`tests/interfaces/wait_codes.rs`) compares it with this one.
+
+use std::fmt::Display;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal),+ $(,)?) => {
+        /// The code at the beginning of a `waitReason`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum WaitCode { $($(#[$doc])* $name),+ }
+        impl WaitCode {
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+            pub const fn as_str(self) -> &'static str { match self { $(Self::$name => $text),+ } }
+        }
+    };
+}
+
+codes! {
+    /// PENDING: the job's concurrency policy holds the run until the active one has ended.
+    HeldByConcurrencyPolicy = "HELD_BY_CONCURRENCY_POLICY",
+    JobPaused = "JOB_PAUSED",
+    JobQuarantined = "JOB_QUARANTINED",
+    /// The tenant or the whole system is paused.
+    TenantPaused = "TENANT_PAUSED",
+    /// The node does not know the tenant's limits yet, or which permits are in use.
+    Starting = "STARTING",
+    TenantConcurrency = "TENANT_CONCURRENCY",
+    TenantRate = "TENANT_RATE",
+    /// No executor of the pool is connected.
+    NoExecutor = "NO_EXECUTOR",
+    /// Executors of the pool are connected, but none can carry the action out.
+    NoFit = "NO_FIT",
+    NoCredit = "NO_CREDIT",
+    /// An executor was chosen, and the attempt is not durable yet.
+    Binding = "BINDING",
+    WaitingForRetry = "WAITING_FOR_RETRY",
+    NeedsConfirmation = "NEEDS_CONFIRMATION",
+    SuspectedLost = "SUSPECTED_LOST",
+    /// RUNNING: the body was told to stop and has not ended.
+    Stopping = "STOPPING",
+}
+
+impl WaitCode {
+    /// The whole reason.
+    pub fn because(self, sentence: impl Display) -> String {
+        format!("{}: {sentence}", self.as_str())
+    }
+}
