@@ -33,6 +33,8 @@ const LESS_HISTORY: &str = "free some, or keep less history ([history] retention
 const OPEN_FILES: u64 = 16_384;
 /// Difference of clocks that shows in schedules, milliseconds.
 const CLOCK_WARN_MS: i64 = 500;
+/// What `/readyz` says of a token file that the node could not take over.
+const TOKEN_FILE_NOT_IN_FORCE: &str = "NOT_IN_FORCE";
 /// Difference at which a cluster refuses a node, and schedules are plainly wrong, milliseconds.
 const CLOCK_FAIL_MS: i64 = 30_000;
 
@@ -346,6 +348,16 @@ fn node(remote: Result<Remote, Failure>, found: &mut Findings) {
             "node's files",
             format!("{broken} are put aside"),
             "`campanile system info` says what is wrong with them",
+        );
+    }
+    if ready["tokenFile"] == TOKEN_FILE_NOT_IN_FORCE {
+        found.fail(
+            "node's tokens",
+            format!(
+                "{TOKEN_FILE_NOT_IN_FORCE}: the token file has an error; the tokens that the node read before stay valid, also those \
+                 whose lines were removed"
+            ),
+            "on the node's machine, `campanile doctor --config FILE` and the node's log name the line; correct it",
         );
     }
     disk(&ready, found);

@@ -146,8 +146,28 @@ fn a_token_that_is_taken_back_loses_its_connections_and_its_successor_keeps_them
     });
     eventually("and counted", || (metric("campanile_token_file_in_force") == Some(0.0)).then_some(()));
     assert!(node.page("/readyz", "").starts_with("HTTP/1.1 200"), "it still takes calls");
+    // `doctor` asks the node where its configuration says, and reads the file that it names.
+    let config = home.join("campanile.toml");
+    let file = config.to_str().unwrap();
+    let listen = format!("[http]\nlisten = \"{}\"\n[auth]\ntoken_file = {:?}\n", node.http, home.join("tokens"));
+    fs::write(&config, listen).unwrap();
+    let doctor = |asked: [&str; 2]| {
+        let done = run(&["doctor", asked[0], asked[1], "--token", &operator]);
+        (done.code, done.out.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (code, said) = doctor(["--config", file]);
+    for line in ["ok node ready", "FAIL token file ", " line 1: ", "FAIL node's tokens NOT_IN_FORCE: "] {
+        assert!(code == 1 && said.contains(line), "{line}: {said}");
+    }
+    // Without the configuration the node itself tells it.
+    let (_, said) = doctor(["--server", &format!("http://{}", node.http)]);
+    assert!(said.contains("FAIL node's tokens NOT_IN_FORCE: "), "{said}");
+    assert!(run(&["config", "check", file]).refused(2).contains("line 1"));
     fs::write(home.join("tokens"), &right).unwrap();
     eventually("it is in force again", || (!node.page("/readyz", "").contains("tokenFile")).then_some(()));
+    let (_, said) = doctor(["--config", file]);
+    assert!(said.contains("ok token file ") && !said.contains("node's tokens"), "{said}");
+    run(&["config", "check", file]).ok();
 
     // An empty file opens nothing, and closes what is open.
     let client = runtime.block_on(Client::connect(node.rpc.clone(), &operator)).unwrap();
