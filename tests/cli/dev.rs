@@ -1,5 +1,5 @@
 //! A session against `campanile dev`, whose executor runs real commands.
-use crate::program::{Dev, campanile, run};
+use crate::program::{Dev, Done, campanile, run};
 use std::{fs, os::unix::fs::PermissionsExt};
 
 #[test]
@@ -130,6 +130,27 @@ fn the_demo_shows_what_happens_and_is_found_again() {
     let jobs: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
     assert_eq!(jobs["items"].as_array().unwrap().len(), 6);
     assert_eq!(dev.stop(), 0);
+}
+
+/// What the first terminal suggests is typed into a second one: it asks this node, and names only what is there.
+#[test]
+fn what_dev_suggests_can_be_typed() {
+    for (more, jobs) in [(&[][..], 6), (&["--no-demo"][..], 1)] {
+        let dir = tempfile::tempdir().unwrap();
+        // Neither the address nor the directory is the usual one.
+        let mut dev = Dev::start(&dir.path().join("dev"), more);
+        let line = dev.line(|line| line.starts_with("In another terminal: "));
+        let typed = line.trim().strip_prefix("In another terminal: ").unwrap();
+        assert_eq!(typed.matches("campanile ").count(), 2, "{typed}");
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_campanile"));
+        let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+        let mut shell = std::process::Command::new("bash");
+        shell.env_clear().env("PATH", path).env("HOME", dir.path()).args(["-euo", "pipefail", "-c", typed]);
+        let done = Done::new(&shell.output().unwrap());
+        assert_eq!(done.code, 0, "{typed}: {done:?}");
+        let there = dev.run(&["job", "list", "-o", "json"]).json()["items"].as_array().unwrap().len();
+        assert_eq!(there, jobs, "{typed}");
+    }
 }
 
 #[test]

@@ -39,6 +39,19 @@ impl Watched {
         ];
         Dev::start_with(&self.dir.path().join("data"), &["--no-demo", "--no-executor"], &environment)
     }
+    /// With the node's log, where the audit lines are, in a file.
+    fn start_logging(&self) -> (Dev, PathBuf) {
+        let (jobs, log) = (self.jobs(), self.dir.path().join("node.log"));
+        let environment = [
+            ("CAMPANILE_FILES__DIR", jobs.to_str().unwrap()),
+            ("CAMPANILE_FILES__SCAN_MS", "100"),
+            ("CAMPANILE_FILES__GONE", self.gone),
+            ("CAMPANILE_LOG__LEVEL", "info"),
+        ];
+        let data = self.dir.path().join("data");
+        let file = fs::File::create(&log).unwrap();
+        (Dev::start_logging(&data, &["--no-demo", "--no-executor"], &environment, file), log)
+    }
 }
 
 /// Names and states of the jobs that are there.
@@ -132,6 +145,32 @@ fn files_are_kept_to_through_edits_and_slips() {
     become_(&dev, &[&format!("{cron} PAUSED"), "one PAUSED", "three ENABLED", "two ENABLED"]);
     assert_eq!(dev.run(&["job", "get", "two", "-o", "json"]).json()["labels"]["apply.gone"], Value::Null);
     assert_eq!(dev.stop(), 0);
+}
+
+/// The audit log says why a job was paused: its manifest is gone, or its manifest says so.
+#[test]
+fn the_reason_of_a_pause_is_true() {
+    let watched = Watched::new("pause");
+    watched.write("a.yaml", &manifest("gone", "{every: 1h}"));
+    watched.write("b.yaml", &manifest("suspended", "{every: 1h}"));
+    let (dev, log) = watched.start_logging();
+    become_(&dev, &["gone ENABLED", "suspended ENABLED"]);
+    watched.write("b.yaml", &manifest("suspended", "{every: 1h, suspend: true}"));
+    become_(&dev, &["gone ENABLED", "suspended PAUSED"]);
+    fs::remove_file(watched.jobs().join("a.yaml")).unwrap();
+    become_(&dev, &["gone PAUSED", "suspended PAUSED"]);
+    let reasons = |job: &str| {
+        let subject = dev.run(&["job", "get", job, "-o", "json"]).json()["jobId"].to_string();
+        let text = fs::read_to_string(&log).unwrap();
+        let of_job = |line: &&str| line.contains("job.pause") && line.contains(&subject);
+        text.lines().filter(of_job).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let one_with = |job: &str, reason: &str| {
+        let lines = eventually("the audit line is written", || Some(reasons(job)).filter(|lines| !lines.is_empty()));
+        assert!(lines.len() == 1 && lines[0].contains(reason), "{lines:?}");
+    };
+    one_with("suspended", "apply: as its manifest says");
+    one_with("gone", "apply: its manifest is gone");
 }
 
 #[test]
