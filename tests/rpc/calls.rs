@@ -214,6 +214,18 @@ async fn errors_name_the_field_and_what_was_meant() {
         ("job.pause", serde_json::json!({"job_id":1}), "expected `jobId` or `reason`; did you mean `jobId`?"),
         ("run.log", serde_json::json!({"runid":1}), "did you mean `runId`?"),
         ("job.create", serde_json::json!({"name":"a","idempotencykey":"k"}), "did you mean `idempotencyKey`?"),
+        // A value of another type: its whole path, and what to write.
+        (
+            "job.get",
+            serde_json::json!({"jobId":"etl_long"}),
+            "jobId: \"etl_long\" is text, and an id is a number: job.find",
+        ),
+        ("run.get", serde_json::json!({"runId":"last"}), "runId: \"last\" is text, and an id is a number: job.runs"),
+        (
+            "job.create",
+            serde_json::json!({"name":"a","trigger":{"type":"FIXED_RATE","everySec":"10"}}),
+            "trigger.everySec: write the number 10 without quotes",
+        ),
         // In a value, the names are the value's.
         (
             "job.create",

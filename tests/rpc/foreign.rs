@@ -5,6 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -22,7 +23,12 @@ fn file(name: &str) -> PathBuf {
 }
 
 /// A Python with pynvim, made once under the build directory.
-fn python() -> PathBuf {
+fn python() -> &'static Path {
+    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
+    PYTHON.get_or_init(made_python)
+}
+
+fn made_python() -> PathBuf {
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign-python");
     let python = venv.join("bin/python");
     let works = |python: &Path| {
@@ -60,16 +66,35 @@ fn facts(child: &mut Child) -> (String, String) {
 #[test]
 #[ignore = "installs pynvim from the package index"]
 fn a_foreign_client_calls_and_a_foreign_executor_runs() {
-    let python = python();
+    served(python(), &file("executor.py"));
+}
+
+/// A language without CLOCK_BOOTTIME uses the substitute of the wire spec.
+#[test]
+#[ignore = "installs pynvim from the package index"]
+fn an_executor_with_the_substitute_for_the_clock_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/rpc.md")).unwrap();
+    let substitute = spec.split("```python\nimport time\n").nth(1).unwrap().split("```").next().unwrap();
+    let code = std::fs::read_to_string(file("executor.py")).unwrap();
+    let own = "def boot_ms():\n    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000\n";
+    assert!(substitute.contains("def boot_ms()") && code.matches(own).count() == 1);
+    let other = dir.path().join("executor.py");
+    std::fs::write(&other, code.replace(own, substitute)).unwrap();
+    served(python(), &other);
+}
+
+/// A node whose jobs this executor runs and pynvim's client calls.
+fn served(python: &Path, executor: &Path) {
     let data = tempfile::tempdir().unwrap();
     let mut node = Command::new(env!("CARGO_BIN_EXE_campanile"));
     node.args(["dev", "--no-demo", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--data"]).arg(data.path());
     let mut node = Ends(node.stdout(Stdio::piped()).spawn().unwrap());
     let (rpc, token) = facts(&mut node.0);
-    let mut executor = Command::new(&python);
-    let mut executor = Ends(executor.arg(file("executor.py")).args([&rpc, &token, "python"]).spawn().unwrap());
+    let mut program = Command::new(python);
+    let mut executor = Ends(program.arg(executor).args([&rpc, &token, "python"]).spawn().unwrap());
 
-    let mut caller = Command::new(&python);
+    let mut caller = Command::new(python);
     let mut caller = Ends(caller.arg(file("pynvim_caller.py")).args([&rpc, &token]).spawn().unwrap());
     let until = Instant::now() + Duration::from_secs(60);
     let status = loop {
