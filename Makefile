@@ -105,6 +105,8 @@ TRACE_NEEDS := strace:strace
 FOREIGN_NEEDS := go:golang-go java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless mvn:maven dpkg-source:dpkg-dev
 # A generator of TypeScript types from the OpenAPI document, and its compiler.
 NPM_NEEDS := node:nodejs npm:npm
+# A Prometheus that reads a node; not among what `make test` needs.
+PROMETHEUS_NEEDS := prometheus:prometheus promtool:prometheus
 # Certificates of the program that is started as an operator does.
 SHIPPED_NEEDS := openssl:openssl
 TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS) $(NPM_NEEDS) $(SHIPPED_NEEDS)
@@ -113,7 +115,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test foreign-schedules shipped test-shipped test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test foreign-schedules shipped test-shipped test-prometheus test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
@@ -160,6 +162,17 @@ test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tok
 		export CAMPANILE_BIN=$(SHIPPED)
 	fi
 	python3 tests/shipped/shipped.py "$$CAMPANILE_BIN"
+
+test-prometheus: ## A real Prometheus reads a node as docs/operations.md says, and evaluates deploy/prometheus (CAMPANILE_BIN)
+	@$(need)
+	need $(PROMETHEUS_NEEDS)
+	if [ -z "$${CAMPANILE_BIN:-}" ]; then
+		need $(BUILD_NEEDS)
+		$(rust)
+		$(CARGO) build $(TESTED) --bins --tests
+		export CAMPANILE_BIN=$$PWD/$(NODE)
+	fi
+	python3 tests/prometheus/scrape.py "$$CAMPANILE_BIN"
 
 test-python: ## The Python client and executor (client/python): ruff, mypy --strict, and tests against real nodes (CAMPANILE_BIN)
 	@$(need)
