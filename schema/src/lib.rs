@@ -13,6 +13,7 @@ pub mod error;
 pub mod event;
 pub mod format;
 pub mod frame;
+pub mod graph;
 pub mod ids;
 pub mod job;
 pub mod limits;

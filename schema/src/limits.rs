@@ -2,10 +2,12 @@
 
 mod callers;
 mod cluster;
+mod graph;
 mod outbox;
 
 pub use callers::*;
 pub use cluster::*;
+pub use graph::*;
 pub use outbox::*;
 
 /// Longest name of a job, characters.

@@ -174,6 +174,8 @@ pub mod code {
     impl_code!(crate::job::Dialect, crate::job::Gap, crate::job::Overlap, crate::job::MisfirePolicy);
     impl_code!(crate::job::ConcurrencyPolicy, crate::job::Backoff, crate::job::OnLostContact, crate::job::JobStatus);
     impl_code!(crate::job::HttpMethod);
+    impl_code!(crate::graph::state::NodeRule, crate::graph::state::NodeState, crate::graph::state::NodeFailure);
+    impl_code!(crate::graph::state::StopCause, crate::graph::state::EdgeFact);
     impl_code!(crate::event::Outcome, crate::event::SkipReason, crate::event::StopReason);
 }
 

@@ -11,6 +11,7 @@ use campanile_schema::{
     event::Event,
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     frame::{self, Frame, Skimmed, decode_batch, decode_batch_up_to, skim_batch},
+    graph::{StoredGraph, change::GraphChange},
     ids::{ClusterId, Epoch, ShardId},
     peer::outbox::{Deliver, Delivered},
     record::RunRecord,
@@ -98,6 +99,7 @@ fn decoded<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> T {
 fn bytes_written_once_are_read_for_ever() {
     let golden = golden();
     assert!(!golden.is_empty());
+    let mut changes: Vec<GraphChange> = Vec::new();
     for (form, name, bytes) in golden {
         println!("{form} {name}: {} bytes", bytes.len());
         match form.as_str() {
@@ -137,9 +139,16 @@ fn bytes_written_once_are_read_for_ever() {
             // One-entry maps that tell a variant: they grow inside.
             "outbox event" => read::<Vec<OutboxEvent>>(&frame::encode(&[decoded::<OutboxEvent>(&bytes)])),
             "delivered" => read::<Vec<Delivered>>(&frame::encode(&[decoded::<Delivered>(&bytes)])),
+            "graph" => read::<StoredGraph>(&bytes),
+            // A one-entry map as an event is: it grows inside a list.
+            "graph change" => {
+                changes.push(frame::decode("graph change", &bytes).unwrap());
+                assert_eq!(hex(&frame::encode(changes.last().unwrap())), hex(&bytes));
+            }
             other => panic!("no reader for {other}"),
         }
     }
+    read::<Vec<GraphChange>>(&frame::encode(&changes));
 }
 
 #[test]
@@ -178,6 +187,8 @@ fn damaged_bytes_are_an_error() {
                 drop(frame::decode::<Frame>("frame", &spoiled));
                 drop(frame::decode::<Event>("event", &spoiled));
                 drop(frame::decode::<StoredJob>("job", &spoiled));
+                drop(frame::decode::<StoredGraph>("graph", &spoiled));
+                drop(frame::decode::<GraphChange>("graph change", &spoiled));
                 drop(decode_batch(&spoiled));
             }
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, dead_code)]
 
+pub mod graph;
 pub mod grow;
 mod outbox;
 
@@ -430,5 +431,7 @@ pub fn samples() -> Vec<Sample> {
     let row = FormatRow { event_format: 1, wire_format: 1, cluster_id, shards: 256, created_ms };
     samples.push(sample("format", "first", &row));
     samples.extend(outbox::samples());
+    samples.extend(graph::graphs().iter().map(|(name, graph)| sample("graph", name, graph)));
+    samples.extend(graph::changes().iter().map(|change| sample("graph change", graph::change_name(change), change)));
     samples
 }

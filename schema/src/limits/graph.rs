@@ -1,0 +1,28 @@
+//! Limits of a DAG: its definition, and what one run of it may hold and do at once.
+
+/// Nodes of one DAG, count.
+pub const GRAPH_NODES: usize = 1_000;
+/// Edges of one DAG, count.
+pub const GRAPH_EDGES: usize = 10_000;
+/// Largest stored definition of a DAG, bytes (encoded).
+pub const GRAPH_BYTES: usize = 512 << 10;
+/// Longest id of a node, characters.
+pub const NODE_ID_CHARS: usize = 64;
+/// Highest `maxParallel`, count of nodes whose runs are open at once.
+pub const GRAPH_PARALLEL_MAX: u32 = 1_000;
+/// Nodes that one decision starts at most, count; the rest follow in the next decision, at once.
+pub const GRAPH_STARTS: usize = 64;
+/// Result fields of one node that its DAG run keeps, bytes of JSON.
+pub const NODE_RESULT_BYTES: usize = 1 << 10;
+/// Result fields of all nodes that one DAG run keeps, bytes of JSON.
+pub const GRAPH_RESULT_BYTES: usize = 64 << 10;
+/// Different result fields of one node that its DAG reads, count.
+pub const NODE_RESULT_FIELDS: usize = 64;
+/// Steps of the path to a result field, levels.
+pub const RESULT_FIELD_DEPTH: usize = 8;
+/// Longest condition of an edge, bytes.
+pub const CONDITION_BYTES: usize = 512;
+/// Nesting of a condition, levels.
+pub const CONDITION_DEPTH: usize = 24;
+/// Different conditions of one DAG, count: each of them is parsed when the DAG is compiled.
+pub const GRAPH_CONDITIONS: usize = 1_000;
