@@ -11,6 +11,7 @@ pub mod clock;
 pub mod cron;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod graph;
 pub mod job;
 pub mod mix;
 pub mod outbox;

@@ -1,0 +1,10 @@
+//! DAGs: what compiles, what the rules say, what becomes of random runs, and that every clause broken on purpose is found out.
+#![allow(clippy::unwrap_used)]
+
+mod compile;
+mod draw;
+mod model;
+mod rules;
+mod stories;
+mod stories_people;
+mod support;
