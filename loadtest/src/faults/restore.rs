@@ -4,7 +4,7 @@
 //! ([`crate::run_dir::forget`]); but no body of a job that is not idempotent may run again because of it.
 
 use crate::{
-    checker::{LONG_ENOUGH_MS, check_dir},
+    checker::{Kind, LONG_ENOUGH_MS, Verdict, check_dir},
     faults::kill9::LATEST_MS,
     load::{caller::Caller, open_loop, people},
     process::{fleet::Fleet, node::Node},
@@ -157,11 +157,25 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
     let again = left_out.again.len();
     let green = verdict.green && again == 0;
     Ok(if args.early_cut {
-        println!("mutation backup_early_cut {}", if green { "GREEN, not found" } else { "RED, found" });
-        !green
+        let found = is_found(&verdict);
+        let word = match (found, green) {
+            (true, _) => "RED, found",
+            (false, true) => "GREEN, not found",
+            (false, false) => "RED for another reason, not found",
+        };
+        println!("mutation backup_early_cut {word}");
+        found
     } else {
         green
     })
+}
+
+/// What a backup that ends too early must be found as: what was acknowledged or started before it is gone.
+const OF_EARLY_CUT: [Kind; 5] =
+    [Kind::OutcomeMissing, Kind::RunMissing, Kind::StartUnknown, Kind::TriggerLost, Kind::CreateLost];
+
+fn is_found(verdict: &Verdict) -> bool {
+    OF_EARLY_CUT.iter().any(|kind| verdict.has(*kind))
 }
 
 fn start_calls(
@@ -218,4 +232,21 @@ fn restore(args: &RestoreArgs, archive: &Path, data: &Path) -> Result<(), Box<dy
     command.args(["store", "restore", "--since", since]).arg(archive).arg("--data").arg(data);
     let status = block_in_place(|| command.status())?;
     if status.success() { Ok(()) } else { Err(format!("the restore ended with {status}").into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checker::{Findings, History};
+
+    #[test]
+    fn a_backup_that_ends_too_early_is_found_by_what_is_gone_only() {
+        for kind in Kind::ALL {
+            let history = History::default();
+            let mut findings = Findings::new(&history);
+            findings.of_all(*kind, "x");
+            assert_eq!(is_found(&findings.into_verdict()), OF_EARLY_CUT.contains(kind), "{kind:?}");
+        }
+        assert!(!is_found(&Findings::new(&History::default()).into_verdict()));
+    }
 }
