@@ -22,6 +22,8 @@ pub const SHARDS_PER_BUCKET: u16 = 64;
 const NUMBERS: &str = "sessions";
 /// Nodes that take numbers at once make each other try again; more tries than nodes are never needed.
 const NUMBER_TRIES: usize = 100;
+/// So many numbers are lost by LWTs without an answer before a node gives up: each takes its time.
+const NUMBERS_LOST: usize = 5;
 
 pub fn bucket(shard: ShardId) -> i32 {
     i32::from(shard.0 / SHARDS_PER_BUCKET)
@@ -199,6 +201,7 @@ impl Core {
     async fn next_session(&self) -> Result<SessionId, StoreError> {
         const DOING: &str = "a session is numbered";
         let (link, statements) = (&self.link, &self.link.statements);
+        let mut lost = 0;
         for _ in 0..NUMBER_TRIES {
             let found = link.rows(Kind::Lease, &statements.read_number, (NUMBERS,), DOING).await?;
             let last = found.maybe_first_row::<(i64,)>().map_err(|e| super::error::damaged(DOING, e))?;
@@ -210,7 +213,8 @@ impl Core {
             match applied {
                 Some(true) => return Ok(SessionId(next.cast_unsigned())),
                 Some(false) => {}
-                None => return Err(StoreError::Unavailable(format!("{DOING}: number {next} is lost; take another"))),
+                None if lost < NUMBERS_LOST => lost += 1,
+                None => return Err(StoreError::Unavailable(format!("{DOING}: number {next} and others are lost"))),
             }
         }
         Err(StoreError::Unavailable(format!("{DOING}: others took {NUMBER_TRIES} numbers meanwhile")))
