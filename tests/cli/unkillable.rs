@@ -11,7 +11,7 @@ use campanile_schema::{
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Condvar, Mutex},
+    sync::{Arc, Condvar, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -34,8 +34,17 @@ impl Stuck {
     }
 
     fn open(&self) {
-        self.begun.lock().unwrap().1 = true;
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
         self.opened.notify_all();
+    }
+}
+
+/// Lets the threads go when the test is over, however it ends: a runtime waits for them.
+struct Opened(Arc<Stuck>);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.open();
     }
 }
 
@@ -69,7 +78,7 @@ fn no_second_body_starts_until_a_person_says_that_the_first_has_ended() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let _entered = runtime.enter();
     let stuck = Arc::new(Stuck::default());
-    let bodies = stuck.clone();
+    let (bodies, _opened) = (stuck.clone(), Opened(stuck.clone()));
     let executor = Executor::builder(&dev.rpc, &dev.token)
         .pool("default")
         .slots(8)
@@ -101,7 +110,7 @@ fn no_second_body_starts_until_a_person_says_that_the_first_has_ended() {
         let view = view(&dev, run);
         assert_eq!((view.label(), view.attempts.len()), ("STOPPING", 1), "{view:?}");
         assert!(view.wait_reason.as_deref().unwrap().contains("confirm the run as ENDED"), "{view:?}");
-        dev.run(&["run", "confirm", &run.to_string(), "rerun"]).refused(6);
+        dev.run(&["run", "confirm", &run.to_string(), "rerun"]).refused(5);
     }
     let running = || {
         let executors = dev.run(&["system", "executors", "-o", "json"]).json();
@@ -132,8 +141,8 @@ fn no_second_body_starts_until_a_person_says_that_the_first_has_ended() {
     eventually("the one that replaces", || (stuck.begun("replaced") == 2).then_some(()));
     assert_eq!(view(&dev, next[1]).state, RunState::Running);
     // There is nothing more to say of a run that has ended, or of a body that nobody told to stop.
-    dev.run(&["run", "confirm", &given_up.to_string(), "ended"]).refused(6);
-    let early = dev.run(&["run", "confirm", &next[0].to_string(), "ended"]).refused(6);
+    dev.run(&["run", "confirm", &given_up.to_string(), "ended"]).refused(5);
+    let early = dev.run(&["run", "confirm", &next[0].to_string(), "ended"]).refused(5);
     assert!(early.contains("is not STOPPING"), "{early}");
 
     // The threads return at last: those of runs that were ended by hand change nothing.
