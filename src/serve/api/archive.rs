@@ -111,3 +111,36 @@ impl Write for Pieces {
         if self.buffer.is_empty() { Ok(()) } else { self.send() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::future::{pending, ready};
+
+    /// What becomes of the second piece of an archive, and the pieces that came.
+    fn second_piece(revoked: Pin<Box<dyn Future<Output = ()> + Send>>) -> (io::Result<usize>, mpsc::Receiver<Bytes>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let (pieces, received) = mpsc::channel(2);
+        let (_stop, stopping) = watch::channel(false);
+        let mut out = Pieces {
+            pieces,
+            buffer: Vec::new(),
+            stopping,
+            revoked: Box::pin(pending()),
+            runtime: runtime.handle().clone(),
+        };
+        out.write_all(&vec![0; BACKUP_PIECE_BYTES]).unwrap();
+        out.revoked = revoked;
+        (out.write(&vec![0; BACKUP_PIECE_BYTES]), received)
+    }
+
+    #[test]
+    fn an_archive_ends_when_the_token_of_its_caller_is_taken_back() {
+        let (sent, received) = second_piece(Box::pin(pending()));
+        assert_eq!((sent.unwrap(), received.len()), (BACKUP_PIECE_BYTES, 2));
+        let (sent, received) = second_piece(Box::pin(ready(())));
+        assert!(sent.unwrap_err().to_string().contains("not valid any more"));
+        assert_eq!(received.len(), 1, "nothing more comes");
+    }
+}
