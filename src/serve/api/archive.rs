@@ -121,6 +121,7 @@ mod tests {
     /// What becomes of the second piece of an archive, and the pieces that came.
     fn second_piece(revoked: Pin<Box<dyn Future<Output = ()> + Send>>) -> (io::Result<usize>, mpsc::Receiver<Bytes>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _entered = runtime.enter();
         let (pieces, received) = mpsc::channel(2);
         let (_stop, stopping) = watch::channel(false);
         let mut out = Pieces {
