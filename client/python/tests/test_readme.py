@@ -69,9 +69,7 @@ async def test_a_failure_is_on_the_terminal_and_in_the_error_of_who_waits(client
     try:
         # It fails, and the next attempt is far away: whoever waits gives up before.
         retry = RetryPolicy(max_attempts=2, backoff=Backoff.FIXED, base_delay_sec=3600, max_delay_sec=3600)
-        spec = JobSpec(
-            unique("job"), Manual(), action=Handler("fails"), executor_selector=pool, retry_policy=retry
-        )
+        spec = JobSpec(unique("job"), Manual(), action=Handler("fails"), executor_selector=pool, retry_policy=retry)
         run = await client.job_trigger((await client.job_create(spec)).job_id)
         async with await client.run_watch(run_id=run.run_id) as changes:
             async for change in changes:
