@@ -6,7 +6,6 @@ mod calls;
 mod executors;
 mod foreign;
 mod logs;
-mod registrations;
 mod snapshots_owed;
 mod support;
 mod watch;
