@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn many_wrong_files_are_told_in_one_round() {
+    fn files_that_are_wrong_are_all_told() {
         let dir = tempfile::tempdir().unwrap();
         for number in 0..150 {
             std::fs::write(dir.path().join(format!("{number}.yaml")), "{kind: Nothing}\n").unwrap();
