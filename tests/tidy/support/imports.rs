@@ -116,8 +116,7 @@ fn paths(code: &str, children: &[&str]) -> Vec<Vec<String>> {
     let roots = ["crate", "super", "self"].into_iter().chain(children.iter().copied());
     let roots: BTreeSet<&str> = roots.collect();
     let (mut found, mut rest) = (Vec::new(), String::new());
-    let mut statements = code.split_inclusive(';').peekable();
-    while let Some(statement) = statements.next() {
+    for statement in code.split_inclusive(';') {
         match statement.rsplit_once("use ").filter(|(before, _)| begins_statement(before)) {
             Some((before, tree)) => {
                 rest.push_str(before);
