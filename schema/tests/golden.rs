@@ -99,7 +99,7 @@ fn decoded<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> T {
 fn bytes_written_once_are_read_for_ever() {
     let golden = golden();
     assert!(!golden.is_empty());
-    let mut changes: Vec<GraphChange> = Vec::new();
+    let (mut outbox_events, mut delivered, mut graph_changes) = (Vec::new(), Vec::new(), Vec::new());
     for (form, name, bytes) in golden {
         println!("{form} {name}: {} bytes", bytes.len());
         match form.as_str() {
@@ -136,19 +136,17 @@ fn bytes_written_once_are_read_for_ever() {
             "message" => read::<Message>(&bytes),
             "outbox head" => read::<OutboxHead>(&bytes),
             "deliver" => read::<Deliver>(&bytes),
-            // One-entry maps that tell a variant: they grow inside.
-            "outbox event" => read::<Vec<OutboxEvent>>(&frame::encode(&[decoded::<OutboxEvent>(&bytes)])),
-            "delivered" => read::<Vec<Delivered>>(&frame::encode(&[decoded::<Delivered>(&bytes)])),
+            // One-entry maps that tell a variant, as an event is: they grow inside a list.
+            "outbox event" => outbox_events.push(decoded::<OutboxEvent>(&bytes)),
+            "delivered" => delivered.push(decoded::<Delivered>(&bytes)),
             "graph" => read::<StoredGraph>(&bytes),
-            // A one-entry map as an event is: it grows inside a list.
-            "graph change" => {
-                changes.push(frame::decode("graph change", &bytes).unwrap());
-                assert_eq!(hex(&frame::encode(changes.last().unwrap())), hex(&bytes));
-            }
+            "graph change" => graph_changes.push(decoded::<GraphChange>(&bytes)),
             other => panic!("no reader for {other}"),
         }
     }
-    read::<Vec<GraphChange>>(&frame::encode(&changes));
+    read::<Vec<OutboxEvent>>(&frame::encode(&outbox_events));
+    read::<Vec<Delivered>>(&frame::encode(&delivered));
+    read::<Vec<GraphChange>>(&frame::encode(&graph_changes));
 }
 
 #[test]

@@ -113,16 +113,16 @@ mod tests {
             let sent = serde_json::to_value(&request).unwrap();
             sent.as_object().unwrap().iter().find(|(_, value)| *value == "caller's key").map(|(name, _)| name.clone())
         }
-        let create = serde_json::json!({"name": "a", "trigger": {"type": "MANUAL"}, "action": {"kind": "EXECUTOR", "handler": "h"}});
+        let create = serde_json::json!({"name": "a", "trigger": {"type": "MANUAL"}});
         let seen = [
             (JobCreate::ROW, field_of_the_key::<JobCreate>(create)),
-            (JobTrigger::ROW, field_of_the_key::<JobTrigger>(serde_json::json!({"jobId": "7"}))),
+            (JobTrigger::ROW, field_of_the_key::<JobTrigger>(serde_json::json!({"jobId": 7}))),
         ];
         for (row, field) in &seen {
             assert_eq!(row.key, field.as_deref(), "{}", row.name);
         }
         assert_eq!(OPERATIONS.iter().filter(|row| row.key.is_some()).count(), seen.len());
-        assert_eq!(field_of_the_key::<JobPause>(serde_json::json!({"jobId": "7"})), None);
+        assert_eq!(field_of_the_key::<JobPause>(serde_json::json!({"jobId": 7})), None);
     }
 
     /// An operation whose row says that nothing is to be compared is for operators, or has nothing of a tenant.
