@@ -237,6 +237,7 @@ fn places(nodes: &[GraphNode]) -> Result<HashMap<Text, u32>, Rejection> {
 fn conditions(stored: &StoredGraph) -> Result<Vec<GraphEdge>, Rejection> {
     let mut parsed: HashMap<&str, Arc<Condition>> = HashMap::new();
     let mut edges = Vec::with_capacity(stored.edges.len());
+    let mut bytes = 0;
     for (at, edge) in stored.edges.iter().enumerate() {
         let of = |why: &str| invalid(format!("edges[{at}].when: {why}"));
         let condition = match &edge.when {
@@ -246,7 +247,12 @@ fn conditions(stored: &StoredGraph) -> Result<Vec<GraphEdge>, Rejection> {
                 None if parsed.len() == limits::GRAPH_CONDITIONS => {
                     return Err(of(&format!("a DAG has at most {} different conditions", limits::GRAPH_CONDITIONS)));
                 }
+                None if bytes + text.len() > limits::GRAPH_CONDITION_BYTES => {
+                    let most = limits::GRAPH_CONDITION_BYTES;
+                    return Err(of(&format!("the different conditions of a DAG take at most {most} bytes")));
+                }
                 None => {
+                    bytes += text.len();
                     let condition = Arc::new(Condition::parse(text).map_err(|why| of(&why))?);
                     parsed.insert(text, Arc::clone(&condition));
                     Some(condition)

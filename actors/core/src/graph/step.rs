@@ -8,6 +8,7 @@
 use super::{
     clauses::{Clause, kept},
     compile::Graph,
+    condition::Parent,
     node::GENERATIONS,
     rules::Verdict,
     run::GraphRun,
@@ -25,7 +26,10 @@ use campanile_schema::{
     payload::Payload,
     text::Text,
 };
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 /// What a run of a DAG is told.
 #[derive(Clone, Debug, PartialEq)]
@@ -247,17 +251,19 @@ impl Turn<'_> {
 
     /// The edges behind a node whose conditions are not true.
     fn judged(&self, node: u32, result: Option<&Payload>) -> Vec<EdgeJudged> {
-        let mut value = None;
+        let (mut parent, mut asked) = (None, HashMap::new());
         let links = self.graph.children(node).iter();
         let judged = links.filter_map(|link| {
             let condition = self.graph.edges[link.edge as usize].condition.as_ref()?;
-            let value = value.get_or_insert_with(|| result.map_or_else(|| serde_json::json!({}), Payload::to_value));
-            let fact = match condition.evaluate(value) {
-                Ok(true) => return None,
-                Ok(false) => EdgeFact::NotTaken,
-                Err(_) => EdgeFact::Broken,
-            };
-            Some(EdgeJudged { edge: link.edge, fact })
+            let parent = parent
+                .get_or_insert_with(|| Parent::new(&result.map_or_else(|| serde_json::json!({}), Payload::to_value)));
+            // Edges with one text share one condition.
+            let fact = *asked.entry(Arc::as_ptr(condition)).or_insert_with(|| match condition.evaluate(parent) {
+                Ok(true) => None,
+                Ok(false) => Some(EdgeFact::NotTaken),
+                Err(_) => Some(EdgeFact::Broken),
+            });
+            fact.map(|fact| EdgeJudged { edge: link.edge, fact })
         });
         judged.collect()
     }

@@ -3,7 +3,7 @@
 use crate::support::{compiled, params, rule, spec, when};
 use campanile_core::graph::{
     compile::{Graph, prepare},
-    condition::Condition,
+    condition::{Condition, Parent},
 };
 use campanile_schema::{
     error::ErrorCode,
@@ -136,6 +136,11 @@ fn one_text_of_a_condition_is_parsed_once_and_different_ones_are_bounded() {
     dag.edges[0].when = Some("parent.result.rows > 5000".to_owned());
     dag.edges[1].when = Some("parent.result.rows > 5001".to_owned());
     assert!(refused(&dag).1.contains("at most 1000 different conditions"));
+    dag.edges.truncate(160);
+    for (at, edge) in dag.edges.iter_mut().enumerate() {
+        edge.when = Some(format!("parent.result.rows > {} || '{}' == ''", at, "x".repeat(400)));
+    }
+    assert!(refused(&dag).1.contains("the different conditions of a DAG take at most 65536 bytes"));
 }
 
 #[test]
@@ -171,6 +176,9 @@ fn a_condition_reads_only_fields_that_it_names_and_never_loops() {
     }
     let long = format!("'{}' == 'x'", "x".repeat(limits::CONDITION_BYTES));
     assert!(Condition::parse(&long).unwrap_err().contains("at most 512 bytes"));
+    let minuses = |count| Condition::parse(&format!("{}1 < 2", "-".repeat(count)));
+    assert!(minuses(limits::CONDITION_MINUSES).is_ok());
+    assert!(minuses(limits::CONDITION_MINUSES + 1).unwrap_err().contains("at most 16 minus signs"));
 }
 
 #[test]
@@ -196,7 +204,7 @@ fn conditions_have_the_values_of_cel() {
         ("parent.result.l[7] == 1", None),
     ] {
         let condition = Condition::parse(text).unwrap_or_else(|why| panic!("{text}: {why}"));
-        assert_eq!(condition.evaluate(&result).ok(), value, "{text}");
+        assert_eq!(condition.evaluate(&Parent::new(&result)).ok(), value, "{text}");
     }
 }
 
@@ -225,11 +233,61 @@ fn deep_conditions_are_refused_before_they_take_the_stack() {
     let judged = std::thread::Builder::new().stack_size(512 << 10).spawn(move || {
         for text in texts {
             if let Ok(condition) = Condition::parse(&text) {
-                let _ = condition.evaluate(&serde_json::json!({"a":[]}));
+                let _ = condition.evaluate(&Parent::new(&serde_json::json!({"a":[]})));
             }
         }
     });
     judged.unwrap().join().unwrap();
+}
+
+/// How long the dearest texts take: `cargo test --test graph -- --ignored --nocapture dearest`.
+#[test]
+#[ignore = "prints times and checks none"]
+fn dearest_conditions() {
+    for text in [
+        "true&&".repeat(80) + "true",
+        "parent.result.a>0&&".repeat(25) + "true",
+        "parent.result.a>0||(".repeat(20) + "true" + &")".repeat(20),
+        format!("[{}1]==[1]", "1,".repeat(240)),
+        format!("{{{}'z':1}}=={{}}", (0..70).map(|n| format!("'{n}':1,")).collect::<String>()),
+        format!("[{}1]==[1]", "1,".repeat(32)),
+        format!("[{}1]==[1]", "parent.result.a,".repeat(29)),
+        "1+".repeat(250) + "1",
+        "!".repeat(500) + "true",
+        "1+1==2&&".repeat(62) + "true",
+        "1<2&&".repeat(100) + "true",
+        "-1<2&&".repeat(limits::CONDITION_MINUSES) + &"1<2&&".repeat(60) + "true",
+        "1-".repeat(limits::CONDITION_MINUSES) + "1==1",
+        "'x'+".repeat(120) + "'x'",
+        "true+".repeat(100) + "true",
+        "1*".repeat(250) + "1",
+        "1+".repeat(40) + "1==1",
+        "1+".repeat(80) + "1==1",
+        "1+".repeat(120) + "1==1",
+        "parent.result".to_owned() + &".a".repeat(249),
+        "parent.result.a".to_owned() + &"[0]".repeat(160),
+        "1==".repeat(160) + "1",
+        "true||true&&".repeat(40) + "true",
+        "1 ".repeat(250),
+        "parent.result.a in [".repeat(24),
+        format!("'{}'=='x'", "\\n".repeat(240)),
+        "size(".repeat(24) + "'x'" + &")".repeat(24) + "==1",
+        "1?".repeat(20) + "1" + &":1".repeat(20),
+        "parent.result.a+".repeat(20) + "1==1",
+        "(".repeat(24) + "1" + &")".repeat(24) + "==1",
+    ] {
+        let mut took = std::time::Duration::MAX;
+        for _ in 0..9 {
+            let start = std::time::Instant::now();
+            drop(Condition::parse(&text));
+            took = took.min(start.elapsed());
+        }
+        let parsed = Condition::parse(&text);
+        let shown = text.chars().take(40).collect::<String>();
+        let start = std::time::Instant::now();
+        let value = parsed.as_ref().map(|parsed| parsed.evaluate(&Parent::new(&serde_json::json!({"a":1}))));
+        println!("{took:>12?} {:>12?} {:>4} bytes {shown}: {:?}", start.elapsed(), text.len(), value.is_ok());
+    }
 }
 
 #[test]
