@@ -18,7 +18,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     process::{Child, ChildStdout, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::runtime::Runtime;
 
@@ -27,14 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const NOT_VALID: &str = "this token is not valid any more";
 
 /// A request whose answer is under way.
-struct Open(TcpStream);
+struct Open(TcpStream, Instant);
 
 impl Open {
     fn new(node: &Node, head: &str, token: &str, body: &str) -> Self {
         let mut stream = TcpStream::connect(&node.http).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(stream, "{head} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n{body}").unwrap();
-        Self(stream)
+        Self(stream, Instant::now())
     }
 
     fn get(node: &Node, path: &str, token: &str) -> Self {
@@ -61,6 +61,8 @@ impl Open {
 
     fn more(&mut self, text: &mut String) -> bool {
         let mut bytes = [0; 4096];
+        // A stream that goes on says so now and then, and must not hold the test for that.
+        assert!(self.1.elapsed() < 2 * PATIENCE, "it goes on: {text}");
         let read = self.0.read(&mut bytes).unwrap_or_else(|error| panic!("{error} after: {text}"));
         text.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
         read > 0

@@ -104,7 +104,11 @@ fn no_second_body_starts_until_a_person_says_that_the_first_has_ended() {
     let next = [trigger(&dev, queued), trigger(&dev, replaced)];
 
     // Long after the grace: all three are overdue, and hold what waits for them.
-    eventually("all are overdue", || (metric(&dev, "campanile_attempts_stop_overdue") == Some(3.0)).then_some(()));
+    let begun = || ["retried", "queued", "replaced"].map(|name| stuck.begun(name));
+    eventually("all are overdue", || {
+        assert_eq!(begun(), [1, 1, 1], "no second body");
+        (metric(&dev, "campanile_attempts_stop_overdue") == Some(3.0)).then_some(())
+    });
     assert_eq!(metric(&dev, "campanile_attempts_stopping"), Some(3.0));
     for run in [retried, canceled, given_up] {
         let view = view(&dev, run);
@@ -117,7 +121,6 @@ fn no_second_body_starts_until_a_person_says_that_the_first_has_ended() {
         executors["items"][0]["running"].as_u64()
     };
     assert_eq!(running(), Some(3), "they keep their slots");
-    let begun = || ["retried", "queued", "replaced"].map(|name| stuck.begun(name));
     assert_eq!(begun(), [1, 1, 1], "no second body");
 
     // One over each interface; what starts is the next body of that job, beside the thread that is still there.
