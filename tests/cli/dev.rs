@@ -153,6 +153,24 @@ fn what_dev_suggests_can_be_typed() {
     }
 }
 
+/// What an earlier attempt met stays with that attempt.
+#[test]
+fn a_run_that_succeeded_shows_no_error_of_an_earlier_attempt() {
+    let dir = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&dir.path().join("dev"), &["--no-demo"]);
+    let mark = dir.path().join("mark");
+    let script = format!("test -e {0} || {{ touch {0}; exit 3; }}", mark.display());
+    let spec = serde_json::json!({"name": "second", "trigger": {"type": "MANUAL"},
+        "action": {"kind": "COMMAND", "command": ["/bin/sh", "-c", script]},
+        "retryPolicy": {"maxAttempts": 2, "backoff": "FIXED", "baseDelaySec": 0.05, "maxDelaySec": 0.05}});
+    assert_eq!(dev.http("POST", "/api/v1/jobs", Some(&spec)).0, 201);
+    let view = dev.run(&["job", "trigger", "second", "--wait", "-o", "json"]).json();
+    assert_eq!((&view["state"], &view["lastError"]), (&"SUCCESS".into(), &serde_json::Value::Null), "{view}");
+    assert_eq!(view["attempts"][0]["errorMessage"], "exit code 3", "{view}");
+    let listed = dev.run(&["job", "runs", "second", "-o", "json"]).json();
+    assert_eq!(listed["items"][0]["lastError"], serde_json::Value::Null, "{listed}");
+}
+
 #[test]
 fn an_executor_of_its_own_runs_commands() {
     let dir = tempfile::tempdir().unwrap();
