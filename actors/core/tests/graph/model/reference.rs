@@ -349,7 +349,7 @@ impl Reference {
         let stopping = self.finished.is_none() && self.stopped();
         let ended = nodes.iter().all(|node| self.nodes[*node].state.is_final());
         let unfit = |node: &usize| self.passed(*node) && !self.nodes[*node].held && !and_after;
-        if stopping || !ended || nodes.iter().any(|node| unfit(node)) {
+        if stopping || !ended || nodes.iter().any(unfit) {
             return false;
         }
         let behind = self.behind(nodes, |node| and_after || self.passed(node));
