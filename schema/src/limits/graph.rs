@@ -24,8 +24,6 @@ pub const RESULT_FIELD_DEPTH: usize = 8;
 pub const CONDITION_BYTES: usize = 512;
 /// Nesting of a condition, levels.
 pub const CONDITION_DEPTH: usize = 24;
-/// Minus signs of a condition, count: the parser of the library looks further ahead with each of them.
-pub const CONDITION_MINUSES: usize = 16;
 /// Different conditions of one DAG, count: each of them is parsed when the DAG is compiled.
 pub const GRAPH_CONDITIONS: usize = 1_000;
 /// Text of all different conditions of one DAG, bytes: bounds the time for parsing them.
