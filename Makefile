@@ -18,6 +18,7 @@ CQL_TESTS := 18
 
 POWERCUT_SEEDS ?= 1000
 OWNERSHIP_SEEDS ?= 10000
+OUTBOX_SEEDS ?= 20000
 OWNERSHIP_STEPS ?= 2000
 CHAOS_ARGS ?=
 # Parts of `make proof`, with commas; without it all that are not green on this commit yet.
@@ -112,7 +113,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test foreign-schedules shipped test-shipped test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test foreign-schedules shipped test-shipped test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
@@ -344,6 +345,12 @@ ownership: ## The ownership protocol in a simulated world: OWNERSHIP_SEEDS=10000
 	$(rust)
 	OWNERSHIP_SEEDS=$(OWNERSHIP_SEEDS) OWNERSHIP_STEPS=$(OWNERSHIP_STEPS) \
 		$(CARGO) test $(TESTED) --test ownership --test ownership_holes -- --nocapture
+
+outbox: ## The outbox in a simulated world: OUTBOX_SEEDS=20000 (OUTBOX_STEPS), and each of its rules broken on purpose
+	@$(need)
+	need $(BUILD_NEEDS)
+	$(rust)
+	OUTBOX_SEEDS=$(OUTBOX_SEEDS) $(CARGO) test $(TESTED) --test outbox -- --nocapture
 
 # A new directory for a run; what an earlier run left goes.
 fresh = rm -rf $(RUNS)/$(1) && mkdir -p $(RUNS)

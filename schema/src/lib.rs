@@ -19,6 +19,7 @@ pub mod limits;
 pub mod loan;
 pub mod operations;
 pub mod payload;
+pub mod peer;
 pub mod record;
 pub mod redact;
 pub mod replace;

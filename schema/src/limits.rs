@@ -2,9 +2,11 @@
 
 mod callers;
 mod cluster;
+mod outbox;
 
 pub use callers::*;
 pub use cluster::*;
+pub use outbox::*;
 
 /// Longest name of a job, characters.
 pub const NAME_CHARS: usize = 128;

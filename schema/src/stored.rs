@@ -1,5 +1,7 @@
 //! Stored forms of definitions: short names, defaults left out, so that three million of them stay small.
 
+pub mod outbox;
+
 use crate::{
     job::{
         Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, MisfirePolicy,

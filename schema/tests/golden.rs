@@ -12,8 +12,12 @@ use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     frame::{self, Frame, Skimmed, decode_batch, decode_batch_up_to, skim_batch},
     ids::{ClusterId, Epoch, ShardId},
+    peer::outbox::{Deliver, Delivered},
     record::RunRecord,
-    stored::{StoredJob, TenantRecord},
+    stored::{
+        StoredJob, TenantRecord,
+        outbox::{Message, OutboxEvent, OutboxHead},
+    },
 };
 use samples::{Sample, event_names, events, grow::grown, samples};
 use serde::{Serialize, de::DeserializeOwned};
@@ -83,6 +87,13 @@ fn read<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) {
     assert_eq!(frame::decode::<T>("grown", &grown).unwrap(), value, "an unknown field must be ignored");
 }
 
+/// An enum, which encodes to the same bytes again.
+fn decoded<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> T {
+    let value: T = frame::decode("golden", bytes).unwrap();
+    assert_eq!(hex(&frame::encode(&value)), hex(bytes));
+    value
+}
+
 #[test]
 fn bytes_written_once_are_read_for_ever() {
     let golden = golden();
@@ -120,6 +131,12 @@ fn bytes_written_once_are_read_for_ever() {
             "job" => read::<StoredJob>(&bytes),
             "tenant" => read::<TenantRecord>(&bytes),
             "format" => read::<FormatRow>(&bytes),
+            "message" => read::<Message>(&bytes),
+            "outbox head" => read::<OutboxHead>(&bytes),
+            "deliver" => read::<Deliver>(&bytes),
+            // One-entry maps that tell a variant: they grow inside.
+            "outbox event" => read::<Vec<OutboxEvent>>(&frame::encode(&[decoded::<OutboxEvent>(&bytes)])),
+            "delivered" => read::<Vec<Delivered>>(&frame::encode(&[decoded::<Delivered>(&bytes)])),
             other => panic!("no reader for {other}"),
         }
     }

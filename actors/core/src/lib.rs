@@ -13,6 +13,7 @@ pub mod cron;
 pub mod faults;
 pub mod job;
 pub mod mix;
+pub mod outbox;
 pub mod ownership;
 pub mod placement;
 pub mod reject;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, dead_code)]
 
 pub mod grow;
+mod outbox;
 
 use campanile_schema::{
     event::{Event, Interval, LedgerEntry, Next, Outcome, PauseScope, SkipReason, StopReason},
@@ -428,5 +429,6 @@ pub fn samples() -> Vec<Sample> {
     let (cluster_id, created_ms) = (ClusterId(1_234_567_890_123), AT);
     let row = FormatRow { event_format: 1, wire_format: 1, cluster_id, shards: 256, created_ms };
     samples.push(sample("format", "first", &row));
+    samples.extend(outbox::samples());
     samples
 }

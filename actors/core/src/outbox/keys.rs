@@ -1,0 +1,102 @@
+//! The names of effects. A message acts once because its receiver acts once for each key.
+//!
+//! A key of ours begins with U+0001, which callers' keys may not contain, and a letter for its source. So no caller can take the key of
+//! a message, and no two sources share one.
+
+use super::rules::{Rule, kept};
+use campanile_schema::{
+    ids::{Digest, JobId, RunId},
+    limits::MESSAGE_KEY_MS,
+    record::Source,
+    stored::outbox::{Message, MessageKind},
+};
+
+/// No key of a caller contains it.
+pub const RESERVED: char = '\u{1}';
+
+/// Of the run that a message makes, ends or tells of.
+pub fn of(message: &Message) -> String {
+    let (run, generation, index) = (message.run, message.generation, message.index);
+    match message.kind {
+        MessageKind::Start | MessageKind::Cancel => node(run, index),
+        // A run has one end in each generation.
+        MessageKind::End => format!("{RESERVED}e{run}/{generation}"),
+        MessageKind::Hook if kept(Rule::HookPerGeneration) => format!("{RESERVED}h{run}/{generation}/{index}"),
+        MessageKind::Hook => format!("{RESERVED}h{run}/{index}"),
+        // No generation: what was undone is not undone again when the run fails a second time.
+        MessageKind::Compensation if kept(Rule::CompensationOnce) => format!("{RESERVED}ccomp/{run}/{index}"),
+        MessageKind::Compensation => format!("{RESERVED}ccomp/{run}/{generation}/{index}"),
+    }
+}
+
+/// Of the run of a DAG's node.
+pub fn node(dag: RunId, node: u32) -> String {
+    format!("{RESERVED}n{dag}/{node}")
+}
+
+/// Of the run that a job's missed deadline makes.
+pub fn deadline(job: JobId, instant_ms: i64) -> String {
+    format!("{RESERVED}ddl/{job}/{instant_ms}")
+}
+
+/// Of the run that an event of outside makes. The digest is of tenant, source and id.
+pub fn event(digest: Digest) -> String {
+    let hex: String = digest.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{RESERVED}v{hex}")
+}
+
+/// Whether a key could be one of ours.
+pub fn is_reserved(key: &str) -> bool {
+    kept(Rule::CallersKeysAreOthers) && key.contains(RESERVED)
+}
+
+/// Source of the run that a message makes; None: it makes none.
+pub fn source(kind: MessageKind) -> Option<Source> {
+    match kind {
+        MessageKind::Start | MessageKind::Cancel => Some(Source::Dag),
+        MessageKind::End => None,
+        MessageKind::Hook => Some(Source::Event),
+        MessageKind::Compensation => Some(Source::Compensation),
+    }
+}
+
+/// Until when the key row of a run that a message made must stay. `restored_ms`: when the store was last restored from a backup; its
+/// messages have a new day from then on.
+pub fn keep_until(ended_ms: i64, restored_ms: Option<i64>) -> i64 {
+    if !kept(Rule::KeyRowsLive) {
+        return ended_ms;
+    }
+    let restored_ms = restored_ms.filter(|_| kept(Rule::KeysAfterRestore));
+    restored_ms.map_or(ended_ms, |at_ms| at_ms.max(ended_ms)).saturating_add(MESSAGE_KEY_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::outbox::sending::tests::message;
+
+    #[test]
+    fn the_keys_are_those_of_the_design() {
+        let of = |kind| of(&message(kind));
+        assert_eq!(of(MessageKind::Start), "\u{1}n4097/7");
+        assert_eq!(of(MessageKind::Cancel), of(MessageKind::Start), "a cancel that comes first is found by the start");
+        assert_eq!(of(MessageKind::End), "\u{1}e4097/2");
+        assert_eq!(of(MessageKind::Hook), "\u{1}h4097/2/7");
+        assert_eq!(of(MessageKind::Compensation), "\u{1}ccomp/4097/7");
+        assert_eq!(deadline(JobId(5), 60_000), "\u{1}ddl/5/60000");
+        assert_eq!(event(Digest([0xab; 16])), format!("\u{1}v{}", "ab".repeat(16)));
+        assert!(is_reserved(&of(MessageKind::Hook)) && !is_reserved("h4097/2/7"));
+        assert!(is_reserved("order\u{1}7"), "wherever it stands");
+    }
+
+    #[test]
+    fn a_key_outlives_every_repeat_of_its_message() {
+        use campanile_schema::limits::{DELIVER_FOR_MS, DELIVER_STALE_MS, SEND_BY_HAND_MS};
+        // The run ends at once, and the last repeat leaves at the end of the message's time and is late on its way.
+        for longest in [DELIVER_FOR_MS, SEND_BY_HAND_MS] {
+            assert!(keep_until(0, None) > longest + DELIVER_STALE_MS);
+        }
+        assert_eq!(keep_until(0, Some(1_000)), 1_000 + MESSAGE_KEY_MS, "a restored message has a new day");
+    }
+}

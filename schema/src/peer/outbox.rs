@@ -1,0 +1,99 @@
+//! How messages travel from shard to shard: one `Deliver` at a time for each pair of shards, answered message by message.
+
+use crate::{
+    ids::{RunId, ShardId},
+    record::{RunState, code},
+    stored::outbox::{MessageId, Refusal},
+    text::Text,
+};
+use serde::{Deserialize, Serialize};
+
+/// Messages of one shard to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deliver {
+    #[serde(rename = "f")]
+    pub from: ShardId,
+    #[serde(rename = "t")]
+    pub to: ShardId,
+    /// When it left, by the sender's guarded clock, ms: one that waited for long on its way is not taken.
+    #[serde(rename = "a")]
+    pub at_ms: i64,
+    #[serde(rename = "p")]
+    pub parcels: Vec<Parcel>,
+}
+
+/// One message on its way. What the receiver checks before it looks into the body stands outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parcel {
+    #[serde(rename = "i")]
+    pub id: MessageId,
+    /// Code of a `MessageKind`. A number, because a receiver of an earlier release answers a kind that it does not know with Later.
+    #[serde(rename = "k")]
+    pub kind: u8,
+    #[serde(rename = "n")]
+    pub tenant: Text,
+    /// Name of the receiving job; None: the body names a run.
+    #[serde(rename = "j", default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Text>,
+    /// The key that makes the message's effect happen once.
+    #[serde(rename = "y")]
+    pub key: String,
+    /// When it was decided. A job that was created later is another one.
+    #[serde(rename = "d")]
+    pub decided_ms: i64,
+    #[serde(rename = "m", default, skip_serializing_if = "std::ops::Not::not")]
+    pub marked: bool,
+    /// Messages that led to this one.
+    #[serde(rename = "h", default, skip_serializing_if = "is_zero")]
+    pub depth: u32,
+    /// MessagePack; its form depends on the kind.
+    #[serde(rename = "b", with = "serde_bytes")]
+    pub body: Vec<u8>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// What a receiver says to one message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Said {
+    /// It is durable at the receiver, now or since an earlier delivery. `run`: what it made or found.
+    #[serde(rename = "s")]
+    Settled {
+        #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+        run: Option<RunFacts>,
+    },
+    /// Never. Durable, as far as it rests on a change.
+    #[serde(rename = "r")]
+    Refused(#[serde(with = "code")] Refusal),
+    /// Not now: send it again after so many ms.
+    #[serde(rename = "l")]
+    Later(u32),
+    /// It could not be decoded, or made the receiver panic.
+    #[serde(rename = "b")]
+    Broken,
+}
+
+/// The run that a message made or found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFacts {
+    #[serde(rename = "r")]
+    pub run: RunId,
+    #[serde(rename = "g")]
+    pub generation: u32,
+    #[serde(rename = "s", with = "code")]
+    pub state: RunState,
+}
+
+/// Answer to a `Deliver`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Delivered {
+    /// One for each message that was looked at; what is missing is sent again.
+    #[serde(rename = "e")]
+    Each(Vec<(MessageId, Said)>),
+    /// The shard has too much to do: none was looked at.
+    #[serde(rename = "l")]
+    Later(u32),
+}

@@ -1,0 +1,102 @@
+//! Samples of the outbox: what is stored of messages, and what travels.
+
+use super::{AT, RUN, Sample, sample};
+use campanile_schema::{
+    ids::{RunId, ShardId},
+    payload::Payload,
+    peer::outbox::{Deliver, Delivered, Parcel, RunFacts, Said},
+    record::RunState,
+    stored::outbox::{DropReason, Failure, Message, MessageId, MessageKind, OutboxEvent, OutboxHead, Refusal},
+};
+
+/// With every field.
+fn full() -> Message {
+    Message {
+        id: MessageId(70_000),
+        from: 3_752,
+        to: 17,
+        kind: MessageKind::Compensation,
+        tenant: "finance".into(),
+        run: RUN,
+        generation: 2,
+        index: 3,
+        parent: Some(RunId(16_040)),
+        job: Some("refund".into()),
+        params: Some(Payload("{\"amount\":12}".to_owned())),
+        depth: 1,
+        bytes: 4_096,
+        at_ms: AT,
+        marked: true,
+        until_ms: Some(AT + 86_400_000),
+    }
+}
+
+/// An end: as short as a message gets.
+fn end() -> Message {
+    Message {
+        kind: MessageKind::End,
+        generation: 1,
+        index: 0,
+        job: None,
+        params: None,
+        depth: 0,
+        marked: false,
+        until_ms: None,
+        ..full()
+    }
+}
+
+fn events() -> Vec<(&'static str, OutboxEvent)> {
+    let id = MessageId(70_000);
+    vec![
+        ("Sent, every field", OutboxEvent::Sent(full())),
+        ("Sent, an end", OutboxEvent::Sent(end())),
+        ("Dropped", OutboxEvent::Dropped { message: end(), why: DropReason::OutboxFull }),
+        ("Settled", OutboxEvent::Settled { ids: vec![MessageId(1), MessageId(300), id] }),
+        ("Failed, refused", OutboxEvent::Failed { id, why: Failure::Refused(Refusal::Poisoned), at_ms: AT }),
+        ("Failed, undelivered", OutboxEvent::Failed { id, why: Failure::Undelivered, at_ms: AT }),
+        ("Restored", OutboxEvent::Restored { at_ms: AT }),
+    ]
+}
+
+fn delivers() -> Vec<(&'static str, Deliver)> {
+    let hook = Parcel {
+        id: MessageId(70_000),
+        kind: MessageKind::Hook.code(),
+        tenant: "finance".into(),
+        job: Some("refund".into()),
+        key: "\u{1}h11944/2/3".to_owned(),
+        decided_ms: AT,
+        marked: true,
+        depth: 1,
+        body: vec![0x81, 0xa1, 0x72, 7],
+    };
+    // Of a later release.
+    let unknown = Parcel { kind: 200, job: None, marked: false, depth: 0, body: vec![1], ..hook.clone() };
+    vec![("two kinds", Deliver { from: ShardId(3), to: ShardId(17), at_ms: AT, parcels: vec![hook, unknown] })]
+}
+
+fn answers() -> Vec<(&'static str, Delivered)> {
+    let run = RunFacts { run: RUN, generation: 2, state: RunState::NeedsConfirmation };
+    let each = vec![
+        (MessageId(1), Said::Settled { run: None }),
+        (MessageId(2), Said::Settled { run: Some(run) }),
+        (MessageId(3), Said::Refused(Refusal::JobDeleted)),
+        (MessageId(4), Said::Later(1_000)),
+        (MessageId(5), Said::Broken),
+    ];
+    vec![("each", Delivered::Each(each)), ("later", Delivered::Later(1_000))]
+}
+
+pub fn samples() -> Vec<Sample> {
+    let mut samples = vec![
+        sample("message", "every field", &full()),
+        sample("message", "an end", &end()),
+        sample("outbox head", "plain", &OutboxHead { last: MessageId(70_000), restored_ms: None }),
+        sample("outbox head", "restored", &OutboxHead { last: MessageId(70_000), restored_ms: Some(AT) }),
+    ];
+    samples.extend(events().iter().map(|(name, event)| sample("outbox event", name, event)));
+    samples.extend(delivers().iter().map(|(name, deliver)| sample("deliver", name, deliver)));
+    samples.extend(answers().iter().map(|(name, answer)| sample("delivered", name, answer)));
+    samples
+}
