@@ -190,7 +190,7 @@ fn a_frame_of_a_later_format_is_refused_in_words_by_who_does_not_know_it() {
     let frame = |seq, format| Frame { shard: ShardId(1), epoch: Epoch(1), seq, hlc: seq, events: Vec::new(), format };
     let bytes = [frame::encode(&frame(1, 1)), frame::encode(&frame(2, EVENT_FORMAT + 1))].concat();
     let refused = decode_batch(&bytes).unwrap_err().to_string();
-    assert!(refused.contains("event format 2, and this release knows 1: start a newer one"), "{refused}");
+    assert!(refused.contains("event format 3, and this release knows 2: start a newer one"), "{refused}");
     // Wanted or not.
     for wanted in [true, false] {
         assert_eq!(skim_batch(&bytes, EVENT_FORMAT, |_, _| wanted).unwrap_err().to_string(), refused);

@@ -119,11 +119,12 @@ impl Loaded {
         let mut new: Vec<Self> = (0..shards).map(|id| Self::empty(ShardId(id))).collect();
         let mut pauses = std::collections::BTreeMap::new();
         let mut pause_times = std::collections::BTreeMap::new();
-        let (mut counter, mut seq, mut hlc) = (0, 0, 0);
+        let (mut counter, mut seq, mut hlc, mut format) = (0, 0, 0, 0);
         for old in all {
             counter = old.state.counter.max(counter);
             seq = old.state.seq.max(seq);
             hlc = old.state.hlc.max(hlc);
+            format = old.state.format.max(format);
             for (scope, pause) in old.state.pauses {
                 let known: &mut (bool, u64) = pauses.entry(scope.clone()).or_default();
                 if pause.1 > known.1 {
@@ -155,6 +156,7 @@ impl Loaded {
             shard.state.counter = counter;
             shard.state.seq = seq;
             shard.state.hlc = hlc;
+            shard.state.format = format;
             shard.state.pauses.clone_from(&pauses);
             shard.state.pause_times.clone_from(&pause_times);
         }

@@ -12,9 +12,10 @@ use campanile_core::{
     shard::ShardState,
     wheel::Wheel,
 };
-use campanile_ports::{Manifest, Part, Position, Snapshots, StoreError};
+use campanile_ports::{Manifest, Part, Position, Snapshots, StoreError, release};
 use campanile_schema::{
     event::{Event, PauseScope},
+    format::FIRST_FORMAT,
     frame::{Frame, decode, decode_each, encode},
     ids::{Epoch, JobId, ShardId},
     job::JobStatus,
@@ -105,6 +106,14 @@ impl Loaded {
         let mut hot = hot.into_iter();
         let (_, header) = hot.next().ok_or_else(|| corrupt(format!("snapshot of shard {id} is empty")))?;
         loaded.state = decode("shard state", &header).map_err(corrupt)?;
+        let known = release::formats().event;
+        if loaded.state.format > known {
+            return Err(StoreError::Refused(format!(
+                "the snapshot of shard {id} is written in event format {}; this release knows {known}. Start a release that is at least as \
+                 new as the one that wrote it",
+                loaded.state.format
+            )));
+        }
         for (job, hot) in hot {
             let definition = definitions
                 .remove(&job)
@@ -146,6 +155,9 @@ impl Loaded {
             self.apply(event)?;
         }
         self.first_hlc.get_or_insert(frame.hlc);
+        if frame.format > FIRST_FORMAT {
+            self.state.format = self.state.format.max(frame.format);
+        }
         self.state.seq = frame.seq;
         self.state.hlc = frame.hlc + frame.events.len().max(1) as u64 - 1;
         self.frames += 1;

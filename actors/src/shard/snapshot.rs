@@ -8,6 +8,7 @@ use campanile_core::mix::mix;
 use campanile_ports::{Manifest, Part, PartRef, Position};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
+    format::FIRST_FORMAT,
     frame::{encode, encode_into},
     ids::{JobId, ShardId},
     limits,
@@ -170,6 +171,8 @@ impl Shard {
         self.state.forget_creates(now);
         let mut state = self.state.clone();
         state.tzdb = self.directory.tzdb.to_owned();
+        let format = self.directory.in_use.event();
+        state.format = if format == FIRST_FORMAT { 0 } else { format };
         let header = Item(0, encode(&state).into());
         let hot = chunks(std::iter::once(header).chain(self.jobs.iter().map(|(id, slot)| {
             let bytes = match &slot.live {
