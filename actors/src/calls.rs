@@ -14,6 +14,7 @@ use campanile_schema::{
     event::PauseScope,
     ids::{Digest, JobId, RunId, SessionId, ShardId, Token},
     job::JobView,
+    peer::outbox::{Deliver, Delivered},
     rpc::executor::{Ended, FinishOutcome},
     stored::{Sealed, StoredJob, TenantRecord},
     view::{Created, JobFilter, RunView},
@@ -146,6 +147,8 @@ pub enum ShardCall {
         after: u64,
         limit: usize,
     },
+    /// Messages of another shard's jobs. They do not count in the mailbox: they are put off when it is half full.
+    Deliver(Box<Deliver>),
 }
 
 /// What the home shard of a tenant knows of it.
@@ -201,7 +204,8 @@ impl ShardCall {
             | Self::Finish(_)
             | Self::FinishBy { .. }
             | Self::Holds { .. }
-            | Self::ListJobs { .. } => false,
+            | Self::ListJobs { .. }
+            | Self::Deliver(_) => false,
         }
     }
 }
@@ -266,6 +270,7 @@ answers! {
     Finished(Vec<FinishOutcome>),
     Version(u64),
     Holds(bool),
+    Delivered(Delivered),
 }
 
 /// Where an answer of one kind goes.

@@ -4,6 +4,7 @@ use crate::{
     calls::{Port, ShardAnswer, ShardCall},
     lending::Terms,
     scheduler::ToExecutor,
+    shard::LookedUp,
 };
 use campanile_core::job::{Claimant, Command, Effect, Reply};
 use campanile_ports::Position;
@@ -11,6 +12,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     frame::Frame,
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId},
+    peer::outbox::Delivered,
     record::RunRecord,
     rpc::executor::{Credit, Ended, FinishOutcome, Held, Register},
     stored::TenantRecord,
@@ -154,6 +156,16 @@ pub enum ShardMsg {
     Facts(oneshot::Sender<ShardFacts>),
     /// Drain: snapshot now if needed and answer when published.
     Flush(oneshot::Sender<()>),
+    /// What a shard has said to a `Deliver`; None: there was no answer in time.
+    Delivered {
+        to: ShardId,
+        number: u64,
+        answer: Option<Delivered>,
+    },
+    /// A `Deliver` that arrived, with what the view says of its keys.
+    LookedUp(Box<LookedUp>),
+    /// The view did not say.
+    NotLookedUp,
     /// A live or recently ended run of this shard ended: used by `wait`.
     Watch(RunId, oneshot::Sender<()>),
     /// The shard is to be another node's: nothing new from now on. Answered when all that was decided is with the journal.

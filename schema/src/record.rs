@@ -127,6 +127,12 @@ pub struct RunRecord {
     /// Reserved for DAG runs: dag run id and node.
     #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
     pub dag: Option<(u64, u32)>,
+    /// Messages that led to it. Format 2.
+    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+    pub depth: u32,
+    /// Made by a message that a restore had marked. Format 2.
+    #[serde(rename = "m", default, skip_serializing_if = "std::ops::Not::not")]
+    pub marked: bool,
 }
 
 impl RunRecord {
@@ -146,6 +152,11 @@ fn one() -> u32 {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_one(n: &u32) -> bool {
     *n == 1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// Enums are stored as their stable number.
@@ -214,6 +225,8 @@ mod tests {
             dead_letter: false,
             attempts: (1..).zip(errors).map(attempt).collect(),
             dag: None,
+            depth: 0,
+            marked: false,
         }
     }
 

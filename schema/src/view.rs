@@ -252,7 +252,8 @@ impl From<&RunRecord> for RunView {
             state: r.state,
             source: r.source,
             logical_time: r.logical_ms.map(Timestamp),
-            key: r.key.clone(),
+            // Those of messages are for the scheduler only.
+            key: r.key.clone().filter(|key| !key.starts_with('\u{1}')),
             generation: r.generation,
             attempt_count: r.attempts.last().map_or(0, |a| a.attempt),
             next_retry_at: None,

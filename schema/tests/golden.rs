@@ -12,7 +12,7 @@ use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     frame::{self, Frame, Skimmed, decode_batch, decode_batch_up_to, skim_batch},
     ids::{ClusterId, Epoch, ShardId},
-    peer::outbox::{Deliver, Delivered},
+    peer::outbox::{Deliver, Delivered, HookBody},
     record::RunRecord,
     stored::{
         StoredJob, TenantRecord,
@@ -134,9 +134,16 @@ fn bytes_written_once_are_read_for_ever() {
             "message" => read::<Message>(&bytes),
             "outbox head" => read::<OutboxHead>(&bytes),
             "deliver" => read::<Deliver>(&bytes),
-            // One-entry maps that tell a variant: they grow inside.
-            "outbox event" => read::<Vec<OutboxEvent>>(&frame::encode(&[decoded::<OutboxEvent>(&bytes)])),
-            "delivered" => read::<Vec<Delivered>>(&frame::encode(&[decoded::<Delivered>(&bytes)])),
+            "hook body" => read::<HookBody>(&bytes),
+            // One-entry maps that tell a variant: they grow inside, if there is more than one field.
+            "outbox event" => match decoded::<OutboxEvent>(&bytes) {
+                OutboxEvent::Settled { .. } | OutboxEvent::Restored { .. } => {}
+                event => read::<Vec<OutboxEvent>>(&frame::encode(&[event])),
+            },
+            "delivered" => match decoded::<Delivered>(&bytes) {
+                Delivered::Later(_) => {}
+                each @ Delivered::Each(_) => read::<Vec<Delivered>>(&frame::encode(&[each])),
+            },
             other => panic!("no reader for {other}"),
         }
     }

@@ -6,7 +6,12 @@ use crate::{
     test_cluster::{SHARDS, TestCluster},
 };
 use campanile_ports::Leases;
-use campanile_schema::format::Formats;
+use campanile_schema::{
+    error::ErrorCode,
+    format::Formats,
+    job::{Hook, JobSpec, Trigger},
+    payload::Payload,
+};
 use std::time::Duration;
 
 /// Of the release after this one.
@@ -79,10 +84,18 @@ async fn a_cluster_of_the_first_format_is_raised_when_its_last_node_of_that_rele
     cluster.replace(1, Formats::OURS).await.unwrap();
     spread(&cluster, 2).await;
     assert_eq!(written(&cluster).await, EARLIER, "node 2 cannot read more");
+    let mut hooked = JobSpec::new("default", "hooked", Trigger::Manual {});
+    hooked.hooks.on_failure = vec![Hook { job: "refund".to_owned(), params: Payload::default() }];
+    let refused = cluster.scheduler(1).create_job(hooked.clone(), None).await.unwrap_err();
+    assert_eq!(refused.known(), ErrorCode::UpgradeUnderWay, "{refused}");
     cluster.replace(2, Formats::OURS).await.unwrap();
     spread(&cluster, 2).await;
     eventually("both read the second format, so it is written", || async {
         (written(&cluster).await == Formats::OURS).then_some(())
+    })
+    .await;
+    eventually("a job with a hook is taken", || async {
+        cluster.scheduler(1).create_job(hooked.clone(), Some("hooked".to_owned())).await.ok()
     })
     .await;
     let refused = cluster.replace(1, EARLIER).await.unwrap_err();

@@ -4,6 +4,7 @@
 mod backup;
 mod earlier_release;
 mod executors;
+mod hooks;
 mod one_node;
 mod pauses;
 mod policies;

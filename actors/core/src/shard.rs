@@ -131,7 +131,8 @@ impl ShardState {
                 self.creates.insert(*key, KeptCreate { print: *print, job: *job, at_ms: *at_ms });
                 0
             }
-            Event::JobReplaced { .. }
+            Event::Outbox { .. }
+            | Event::JobReplaced { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobDeleted { .. }

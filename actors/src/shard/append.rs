@@ -92,6 +92,7 @@ impl Shard {
             self.state.apply(event);
             self.index(event, &mut open.forget);
         }
+        self.posted(&events, open.frame.seq);
         let changes = if watched { self.changes_of(&events) } else { Vec::new() };
         if open.frame.events.is_empty() && self.frame_events <= events.len() {
             // Nothing is copied for a frame of one decision.
@@ -172,10 +173,11 @@ impl Shard {
                     self.directory.gauge(&known.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Event::RunCreated { job, run, key, .. } => {
+            Event::RunCreated { job, run, key, source, .. } => {
                 self.open_runs.insert(*run, *job);
                 if let Some(key) = key {
                     self.keys.insert((*job, key.clone()), *run);
+                    self.post.made(*job, key, (*run, *source));
                 }
             }
             Event::RunReopened { job, record, .. } => {
@@ -207,6 +209,7 @@ impl Shard {
             | Event::Lent { .. }
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
+            | Event::Outbox { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }
@@ -222,7 +225,14 @@ impl Shard {
     }
 
     /// A job actor decided. `crowded`: runs of its tenant wait.
-    pub(super) fn accept(&mut self, myself: &ActorRef<ShardMsg>, decision: Decision, reply: ReplyTo, crowded: bool) {
+    pub(super) fn accept(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        mut decision: Decision,
+        reply: ReplyTo,
+        crowded: bool,
+    ) {
+        self.post(&mut decision);
         if decision.events.is_empty() {
             // Rests on what was enqueued before.
             let effects = decision.effects;
@@ -235,7 +245,8 @@ impl Shard {
             };
             return if called { self.when_durable(then) } else { self.behind_durable(then) };
         }
-        let ends = |event: &Event| matches!(event, Event::AttemptEnded { .. } | Event::RunEnded { .. });
+        let ends =
+            |event: &Event| matches!(event, Event::AttemptEnded { .. } | Event::RunEnded { .. } | Event::Outbox { .. });
         let waiter = match &reply {
             ReplyTo::Caller(_) => Waiter::Caller,
             ReplyTo::Finish(..) if !crowded && decision.events.iter().all(ends) => Waiter::Nobody,
@@ -274,6 +285,7 @@ impl Shard {
             }
         }
         release_effects(&self.directory, effects);
+        self.posted_durably(seq);
     }
 
     /// The view shows everything up to `seq`: what was kept for readers and for dedup may go.
@@ -293,6 +305,7 @@ impl Shard {
                     Forget::Key(job, key) => {
                         let ended = self.keys.get(&(job, key.clone())).is_some_and(|r| !self.open_runs.contains_key(r));
                         if ended {
+                            self.post.keys.shown(job, &key, self.directory.time.boot_ms());
                             self.keys.remove(&(job, key));
                         }
                     }

@@ -5,6 +5,7 @@
 use super::{
     Slot,
     load::Loaded,
+    owed::Owed,
     snapshot::{Item, chunks},
 };
 use campanile_core::{
@@ -70,6 +71,10 @@ impl Loaded {
                 false
             }
         };
+        if self.state.format > FIRST_FORMAT {
+            // No frame says so: the snapshot that is written next holds it.
+            drop(self.owed.restored(now_ms));
+        }
         let command = Command::Restored { skip };
         let mut rows = Vec::new();
         let jobs: Vec<Job> = self.jobs().collect::<Result<_, _>>()?;
@@ -120,7 +125,9 @@ impl Loaded {
         let mut pauses = std::collections::BTreeMap::new();
         let mut pause_times = std::collections::BTreeMap::new();
         let (mut counter, mut seq, mut hlc, mut format) = (0, 0, 0, 0);
+        let mut owed = Vec::with_capacity(all.len());
         for old in all {
+            owed.push(old.owed);
             counter = old.state.counter.max(counter);
             seq = old.state.seq.max(seq);
             hlc = old.state.hlc.max(hlc);
@@ -151,7 +158,8 @@ impl Loaded {
                 }
             }
         }
-        for shard in &mut new {
+        for (shard, owed) in new.iter_mut().zip(Owed::reshard(owed, shards)) {
+            shard.owed = owed;
             // Above what any of the old ones used.
             shard.state.counter = counter;
             shard.state.seq = seq;
@@ -180,6 +188,10 @@ impl Loaded {
         let jobs = self.slots.iter().map(|(id, slot)| Item(id.0, Cow::from(&*slot.hot)));
         let hot = chunks(std::iter::once(header).chain(jobs));
         parts.push(store.write_part(self.id, number, Part::Hot, hot).await?);
+        let owed = self.owed.chunks();
+        if !owed.is_empty() {
+            parts.push(store.write_part(self.id, number, Part::Outbox, owed).await?);
+        }
         let shard_seq = self.state.seq;
         let manifest = Manifest { number, epoch, shard_seq, replay_after, last_hlc: self.state.hlc, parts };
         store.publish(self.id, manifest.clone()).await?;

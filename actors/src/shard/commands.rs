@@ -73,6 +73,7 @@ impl Shard {
             ShardCall::Borrow { session, reports } => self.lend(myself, session, reports, Port::new(port)),
             ShardCall::Remind(limits) => self.reminded(limits, Port::new(port)),
             ShardCall::WhyWaiting { run, tenant, pool } => self.why_waiting(run, tenant, pool, Port::new(port)),
+            ShardCall::Deliver(deliver) => self.deliver(myself, *deliver, Port::new(port)),
             ShardCall::ListJobs { filter, after, limit } => self.list_jobs(&filter, after, limit, Port::new(port)),
         }
     }

@@ -1,6 +1,13 @@
 //! How a shard comes back: the newest snapshot, then the frames after it, then the effects it still owes.
 
-use super::{Shard, Slot, append::release_effects, name_hash, snapshot::Item, snapshot::Snapshotting};
+use super::{
+    Shard, Slot,
+    append::release_effects,
+    name_hash,
+    outbox::Post,
+    owed::Owed,
+    snapshot::{Item, Snapshotting},
+};
 use crate::{
     directory::Directory,
     lending::Heard,
@@ -9,6 +16,7 @@ use crate::{
 };
 use campanile_core::{
     job::{Effect, Job, Resting, apply, pending::pending},
+    outbox::Now,
     shard::ShardState,
     wheel::Wheel,
 };
@@ -31,6 +39,7 @@ use std::{
 pub struct Loaded {
     pub id: ShardId,
     pub(super) state: ShardState,
+    pub(super) owed: Owed,
     pub(super) slots: HashMap<JobId, Slot>,
     /// Jobs touched by frames, decoded once.
     jobs: HashMap<JobId, Job>,
@@ -55,18 +64,28 @@ impl Loaded {
     /// Reads the newest snapshot of a shard.
     pub async fn from_snapshot(store: &dyn Snapshots, id: ShardId) -> Result<Self, StoreError> {
         let counts = store.load(id, None).await?;
-        Self::from_manifest(store, id, counts).await
+        Self::from_manifest(store, id, counts, release::formats().event).await
     }
 
-    /// Reads the snapshot that a cluster's row names, if it names one.
-    pub async fn of_cluster(store: &dyn Snapshots, id: ShardId, number: Option<u64>) -> Result<Self, StoreError> {
-        let Some(number) = number else { return Self::from_manifest(store, id, None).await };
+    /// Reads the snapshot that a cluster's row names, if it names one. `known`: the newest event format that this build reads.
+    pub async fn of_cluster(
+        store: &dyn Snapshots,
+        id: ShardId,
+        number: Option<u64>,
+        known: u32,
+    ) -> Result<Self, StoreError> {
+        let Some(number) = number else { return Ok(Self::empty(id)) };
         let manifest = store.load(id, Some(number)).await?;
         let manifest = manifest.ok_or_else(|| corrupt(format!("shard {id}: snapshot {number} is missing")))?;
-        Self::from_manifest(store, id, Some(manifest)).await
+        Self::from_manifest(store, id, Some(manifest), known).await
     }
 
-    async fn from_manifest(store: &dyn Snapshots, id: ShardId, counts: Option<Manifest>) -> Result<Self, StoreError> {
+    async fn from_manifest(
+        store: &dyn Snapshots,
+        id: ShardId,
+        counts: Option<Manifest>,
+        known: u32,
+    ) -> Result<Self, StoreError> {
         let Some(manifest) = counts else { return Ok(Self::empty(id)) };
         let mut chunks = Vec::new();
         for part in &manifest.parts {
@@ -75,7 +94,7 @@ impl Loaded {
                 .increment(read.iter().map(|c| c.len() as u64).sum());
             chunks.extend(read.into_iter().map(|chunk| (part.part, chunk)));
         }
-        Self::from_chunks(id, manifest, chunks)
+        Self::from_chunks(id, manifest, chunks, known)
     }
 
     /// One without a snapshot.
@@ -83,6 +102,7 @@ impl Loaded {
         Self {
             id,
             state: ShardState::default(),
+            owed: Owed::new(1),
             slots: HashMap::new(),
             jobs: HashMap::new(),
             snapshots: Snapshotting::default(),
@@ -92,27 +112,35 @@ impl Loaded {
         }
     }
 
-    /// From the chunks of a snapshot's parts, in the order in which the manifest names them.
-    pub fn from_chunks(id: ShardId, manifest: Manifest, chunks: Vec<(Part, Vec<u8>)>) -> Result<Self, StoreError> {
+    /// From the chunks of a snapshot's parts, in the order in which the manifest names them. Refused when its format is above `known`.
+    pub fn from_chunks(
+        id: ShardId,
+        manifest: Manifest,
+        chunks: Vec<(Part, Vec<u8>)>,
+        known: u32,
+    ) -> Result<Self, StoreError> {
         let mut loaded = Self::empty(id);
         let mut definitions: HashMap<u64, Vec<u8>> = HashMap::new();
-        let mut hot = Vec::new();
+        let (mut hot, mut owed) = (Vec::new(), Vec::new());
         for (part, chunk) in chunks {
             match part {
                 Part::Definitions => definitions.extend(items(&chunk)?),
                 Part::Hot => hot.extend(items(&chunk)?),
+                Part::Outbox => owed.extend(items(&chunk)?),
             }
         }
         let mut hot = hot.into_iter();
         let (_, header) = hot.next().ok_or_else(|| corrupt(format!("snapshot of shard {id} is empty")))?;
         loaded.state = decode("shard state", &header).map_err(corrupt)?;
-        let known = release::formats().event;
         if loaded.state.format > known {
             return Err(StoreError::Refused(format!(
                 "the snapshot of shard {id} is written in event format {}; this release knows {known}. Start a release that is at least as \
                  new as the one that wrote it",
                 loaded.state.format
             )));
+        }
+        if !owed.is_empty() {
+            loaded.owed = Owed::from_items(1, owed)?;
         }
         for (job, hot) in hot {
             let definition = definitions
@@ -154,6 +182,7 @@ impl Loaded {
             self.state.apply(event);
             self.apply(event)?;
         }
+        self.owed.apply(&frame.events);
         self.first_hlc.get_or_insert(frame.hlc);
         if frame.format > FIRST_FORMAT {
             self.state.format = self.state.format.max(frame.format);
@@ -246,6 +275,11 @@ impl Shard {
             unprojected: VecDeque::new(),
             durable_position,
             watchers: HashMap::new(),
+            post: Post::new(
+                loaded.owed.of(directory.shards),
+                epoch,
+                Now { wall_ms: now, boot_ms: directory.time.boot_ms() },
+            ),
             snapshots,
             directory,
         }
@@ -276,6 +310,7 @@ impl Shard {
                 self.open_runs.insert(open.id(), id);
                 if let Some(key) = &open.record.key {
                     self.keys.insert((id, key.clone()), open.id());
+                    self.post.made(id, key, (open.id(), open.record.source));
                 }
             }
             effects.extend(pending(&job));
@@ -342,5 +377,31 @@ pub(super) fn tell_of_pause(directory: &Directory, pause: &Pause) {
             directory.to_pool(PoolMsg::PauseTenant(tenant.clone(), *paused));
         }
         PauseScope::System => directory.tenants.system_paused.store(*paused, Ordering::Relaxed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_snapshot_of_a_later_format_is_refused_in_words() {
+        let snapshot = |format| {
+            let header = Item(0, encode(&ShardState { format, ..ShardState::default() }).into());
+            let manifest = Manifest {
+                number: 1,
+                epoch: Epoch(1),
+                shard_seq: 0,
+                replay_after: Position::default(),
+                last_hlc: 0,
+                parts: Vec::new(),
+            };
+            Loaded::from_chunks(ShardId(3), manifest, vec![(Part::Hot, encode(&header))], 2).map(|loaded| loaded.id)
+        };
+        assert_eq!(snapshot(0).unwrap(), ShardId(3), "of a release that did not name it");
+        assert_eq!(snapshot(2).unwrap(), ShardId(3));
+        let Err(StoreError::Refused(why)) = snapshot(3) else { panic!("read") };
+        assert!(why.contains("shard 3 is written in event format 3; this release knows 2"), "{why}");
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! `append` the log end, `activate` job actors and panics, `commands` what arrives, `creates` new jobs, `queries` what is read, `snapshot` the
 //! way to disk, `keys` the dedup of callers' keys, `lending` what tenants' limits leave to which node, `load` how it comes back, `moving` how it leaves for another
-//! node, `watched` what those who watch are told.
+//! node, `watched` what those who watch are told, `outbox` messages between jobs and `owed` what is durable of them.
 
 mod activate;
 mod append;
@@ -15,6 +15,8 @@ mod keys;
 mod lending;
 pub mod load;
 mod moving;
+mod outbox;
+mod owed;
 mod queries;
 mod snapshot;
 mod tenants;
@@ -35,6 +37,7 @@ use campanile_schema::{
 };
 use hashbrown::{HashMap, HashSet};
 use load::Loaded;
+pub use outbox::LookedUp;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::{
     collections::VecDeque,
@@ -89,6 +92,8 @@ pub struct Shard {
     durable_position: Position,
     watchers: HashMap<RunId, Vec<oneshot::Sender<()>>>,
     snapshots: snapshot::Snapshotting,
+    /// Messages to and from jobs of other shards.
+    post: outbox::Post,
 }
 
 /// What leaves memory when the view shows a frame.
@@ -152,9 +157,13 @@ impl Actor for ShardActor {
             }
             ShardMsg::Flush(port) => shard.flush(&myself, port),
             ShardMsg::Watch(run, port) => shard.watch(run, port),
+            ShardMsg::Delivered { to, number, answer } => shard.delivered(to, number, answer),
+            ShardMsg::LookedUp(deliver) => shard.looked_up(&myself, *deliver),
+            ShardMsg::NotLookedUp => shard.not_looked_up(),
             ShardMsg::Stop(port) => shard.stop(port),
             ShardMsg::Serve(epoch) => shard.serve(epoch),
         }
+        shard.carry_post(&myself);
         shard.end_of_turn(&myself);
         shard.publish_wake();
         Ok(())

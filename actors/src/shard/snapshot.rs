@@ -114,6 +114,7 @@ impl Shard {
     pub(super) fn housekeep(&mut self, myself: &ActorRef<ShardMsg>) {
         self.passivate_idle();
         self.look_after_loans(myself);
+        self.look_after_post();
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
         let age = self.snapshots.oldest_ms.map_or(0, |t| self.directory.time.boot_ms() - t);
@@ -181,6 +182,7 @@ impl Shard {
             };
             Item(id.0, bytes)
         })));
+        let owed = self.post.owed.chunks();
         self.snapshots.hot_bytes = hot.iter().map(Vec::len).sum();
         let changed = std::mem::take(&mut self.snapshots.changed);
         let definitions = chunks(
@@ -216,6 +218,9 @@ impl Shard {
                 }
                 let definitions = parts.clone();
                 parts.push(store.write_part(shard, number, Part::Hot, hot).await?);
+                if !owed.is_empty() {
+                    parts.push(store.write_part(shard, number, Part::Outbox, owed).await?);
+                }
                 let manifest = Manifest { number, epoch, shard_seq: seq, replay_after, last_hlc, parts };
                 store.publish(shard, manifest).await?;
                 if let Some(manifest) = old

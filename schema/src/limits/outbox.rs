@@ -46,3 +46,7 @@ pub const KEY_KEPT_MS: i64 = 60_000;
 pub const KEY_LOOK_UP_MS: i64 = 30_000;
 /// Messages that lead from one run to the next one, count: over it a hook is refused.
 pub const MESSAGE_DEPTH: u32 = 8;
+/// Jobs in `hooks.onFailure`, count.
+pub const HOOKS_ON_FAILURE: usize = 1;
+/// Largest `params` of a hook, bytes of JSON.
+pub const HOOK_PARAMS_BYTES: usize = 16 << 10;

@@ -191,6 +191,8 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         dead_letter: false,
         attempts: vec![attempt(1, AttemptState::Running)],
         dag: None,
+        depth: 0,
+        marked: false,
     };
     let mut failed = attempt(2, AttemptState::Failed);
     (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
@@ -253,6 +255,8 @@ pub fn events() -> Vec<Event> {
         interval,
         late: false,
         dag: None,
+        depth: 0,
+        marked: false,
     };
     vec![
         Event::TenantSet { tenant: tenant() },
@@ -302,6 +306,8 @@ pub fn events() -> Vec<Event> {
             interval: None,
             late: true,
             dag: Some((3, 4)),
+            depth: 0,
+            marked: false,
         },
         Event::RunReleased { job, run, at_ms },
         Event::RetryDue { job, run, at_ms },
@@ -361,6 +367,7 @@ fn of_credentials() -> Vec<Event> {
     vec![
         Event::AttemptStarted { job, run, attempt, token, executor, session, credential: credential.clone(), at_ms },
         Event::AttemptHeard { job, run, session, credential, at_ms },
+        outbox::event(),
     ]
 }
 
@@ -369,6 +376,7 @@ pub fn event_names() -> Vec<&'static str> {
     events()
         .iter()
         .map(|event| match event {
+            Event::Outbox { .. } => "Outbox",
             Event::TenantSet { .. } => "TenantSet",
             Event::TenantDeleted { .. } => "TenantDeleted",
             Event::PauseSet { .. } => "PauseSet",

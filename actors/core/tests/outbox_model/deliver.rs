@@ -80,7 +80,7 @@ impl World {
     pub fn arrive(&mut self, packet: Packet) {
         let now = self.now();
         match packet {
-            Packet::Answer { reply, .. } => {
+            Packet::Answer(reply) => {
                 let Some(live) = &mut self.live[usize::from(reply.from)] else { return };
                 let number = reply.number;
                 live.asked.retain(|(to, asked, _)| (*to, *asked) != (reply.said_by, number));
@@ -103,7 +103,7 @@ impl World {
                     Err(ms) => {
                         let said = Delivered::Later(ms);
                         let reply = Reply { from: deliver.from.0, number, said_by: to, said };
-                        self.network.push(Packet::Answer { reply, to });
+                        self.network.push(Packet::Answer(reply));
                     }
                 }
             }
@@ -235,7 +235,7 @@ impl World {
             Reply { from: arrived.deliver.from.0, number: arrived.number, said_by: to, said: Delivered::Each(each) }
         };
         if !at_once.is_empty() {
-            self.network.push(Packet::Answer { reply: reply(at_once), to });
+            self.network.push(Packet::Answer(reply(at_once)));
         }
         if waiting.is_empty() {
             return;
@@ -244,7 +244,7 @@ impl World {
         let Some(live) = &mut self.live[usize::from(to)] else { return };
         match live.pending.back_mut() {
             Some(frame) => frame.replies.push(reply),
-            None => self.network.push(Packet::Answer { reply, to }),
+            None => self.network.push(Packet::Answer(reply)),
         }
     }
 }

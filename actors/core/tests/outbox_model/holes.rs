@@ -121,7 +121,10 @@ fn messages_of_a_shard_are_limited_in_bytes() {
     told(Rule::RoomBytes, || {
         let outbox = Outbox::new(1, Bounds { tenant_part: 1, bytes: 250, ..Bounds::default() });
         let mut sending = Sending::new(&outbox, START_MS);
-        (0..3).for_each(|run| sending.send(wanted(run, "a")).unwrap());
+        // Each of a tenant of its own, whose part is not used up.
+        for (run, tenant) in (0..).zip(["acme", "globex", "initech"]) {
+            sending.send(Wanted { tenant: tenant.into(), ..wanted(run, "a") }).unwrap();
+        }
         let dropped = |event: &&OutboxEvent| matches!(event, OutboxEvent::Dropped { .. });
         sending.events.iter().filter(dropped).count() == 1
     });

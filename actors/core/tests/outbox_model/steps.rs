@@ -272,37 +272,6 @@ impl World {
             now < until.max(ended_ms + retention)
         });
     }
-
-    /// A caller who tries to take the key of a message.
-    pub fn take_key(&mut self, tenant: &str, name: &str, key: &str, checked: bool) {
-        if checked {
-            self.trigger(tenant, name, Some(key.to_owned()), 0);
-        } else if let Some((shard, job)) = self.job(tenant, name) {
-            // An earlier release did not check it.
-            let Some(live) = &self.live[usize::from(shard)] else { return };
-            let id = RunId(make_id(live.state.counter + 1, job.id.slot()));
-            let run = Run {
-                id,
-                job: job.id,
-                tenant: tenant.to_owned(),
-                key: Some(key.to_owned()),
-                source: Source::Manual,
-                generation: 1,
-                phase: Phase::Open,
-                created_ms: self.now_ms,
-                marked: false,
-                depth: 0,
-                path: format!("{tenant}:{id}"),
-                parent: None,
-                nodes: Vec::new(),
-                shown: false,
-                compensated: false,
-                not_idempotent: job.not_idempotent,
-                confirmed_as_ended: false,
-            };
-            self.decide(shard, vec![Change::RunMade(Box::new(run))]);
-        }
-    }
 }
 
 /// As much of a message as its effect's name needs.

@@ -42,7 +42,7 @@ pub struct KeyRow {
 #[derive(Clone, Debug)]
 pub enum Packet {
     Deliver { number: u64, deliver: Deliver },
-    Answer { reply: Reply, to: u16 },
+    Answer(Reply),
 }
 
 /// A `Deliver` that arrived at a node and was not answered yet.
@@ -237,7 +237,7 @@ impl World {
         for change in &frame.changes {
             self.judge_change(shard, change);
         }
-        self.network.extend(frame.replies.into_iter().map(|reply| Packet::Answer { reply, to: shard }));
+        self.network.extend(frame.replies.into_iter().map(|reply| Packet::Answer(reply)));
     }
 
     pub fn path(&self, shard: u16, run: RunId) -> String {

@@ -44,7 +44,7 @@ fn skip_by_pauses(draft: &mut Draft<'_>) -> SkipReason {
 
 /// An attempt that perhaps was: the run goes the way of one whose executor was lost. Bodies that ran at the time of the backup
 /// need no doubt of their own: their lease ends, or their executor announces them.
-fn doubt(draft: &mut Draft<'_>, run: RunId, state: RunState) {
+pub(super) fn doubt(draft: &mut Draft<'_>, run: RunId, state: RunState) {
     let (job, at_ms) = (draft.job.id, draft.ctx.now_ms);
     match state {
         RunState::Queued => {}
