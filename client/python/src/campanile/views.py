@@ -170,7 +170,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What became of every due instant in `(start, to]`, without gap or overlap.
+    """What became of every due instant from `start` to `to`, both included, without gap or overlap.
 
     `truncated`: more follows; ask again with `start` = this `to`.
     """

@@ -151,7 +151,7 @@ class Calls(ABC):
     async def job_ledger(
         self, job_id: int, *, start: datetime | None = None, to: datetime | None = None, page_size: int | None = None
     ) -> Ledger:
-        """What became of the job's due instants in `(start, to]`; by default of the last day."""
+        """What became of the job's due instants from `start` to `to`, both included; by default of the last day."""
         given = _given(start=start, to=to, pageSize=page_size)
         times = {
             "from" if name == "start" else name: to_ms(v) if isinstance(v, datetime) else v for name, v in given.items()
