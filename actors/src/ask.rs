@@ -1,4 +1,5 @@
-//! Asks a shard, wherever it is: finds its owner, waits while the shard moves, and refuses early when queues are full.
+//! Sends a call to a shard, wherever it is: finds its owner, waits while the shard moves to another node, and refuses
+//! the call before anything has changed when queues are full.
 
 use crate::{
     call_error::CallError,

@@ -1,5 +1,5 @@
-//! Why a call to a shard has no answer of the shard. On one node it is this type. Between nodes, and to callers, it is an
-//! [`ApiError`] with a mark in its detail, as earlier releases write and read it.
+//! Why a call to a shard got no answer from the shard. Within one node it is this type. Between nodes, and to callers,
+//! it is an [`ApiError`] with a mark in its detail, as earlier releases write and read it.
 
 use campanile_schema::error::{ApiError, ErrorCode};
 use std::fmt;

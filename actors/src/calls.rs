@@ -1,4 +1,4 @@
-//! What is asked of a shard, and what it answers: the same whether who asks is on this node or on another one.
+//! The calls to a shard and its answers. They are the same whether the caller is on this node or on another one.
 
 use crate::{
     call_error::CallError,

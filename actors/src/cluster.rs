@@ -1,5 +1,5 @@
-//! A session of a node of a cluster: it owns no shard at first. The protocol takes shards and gives them away ([`crate::owner`]); what
-//! runs on them is the same as on a node that is alone.
+//! Starts a session of a node of a cluster. The session owns no shard at first. The ownership protocol takes shards and
+//! gives them away ([`crate::owner`]); the actors that run on them are the same as on a single node.
 
 use crate::{
     calls::Peers,

@@ -1,4 +1,5 @@
-//! What a node saw happen to its cluster and to the shards it owns, for operators: the newest few, in memory.
+//! A log in memory of what this node observed in its cluster and of the shards that it owned, for operators. It keeps
+//! the newest entries only.
 
 use campanile_schema::{
     cluster::{ClusterEventKind, ClusterEventView},

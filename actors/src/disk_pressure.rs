@@ -1,4 +1,4 @@
-//! Why the disk of a node's directory will not do.
+//! The reasons for which a node's disk is too small.
 
 /// Free room that a node should have, bytes: a journal and snapshots of some million jobs, and a merge of tables.
 pub const FREE_LEAST_BYTES: u64 = 2 << 30;

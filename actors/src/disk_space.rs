@@ -1,8 +1,8 @@
-//! Watches the disk of the node's data directory: what the directory takes, what is free, and whether that will do. A node whose
-//! disk is full cannot write and leaves its session; this task warns before that happens, in the log, in metrics and by name in
-//! `/readyz`.
+//! Watches the disk of the node's data directory: how much the directory takes, how much is free, and whether that is
+//! enough. A node whose disk is full cannot write and ends its session. This task warns before that happens, in the
+//! log, in metrics and in `/readyz`.
 //!
-//! It deletes nothing and refuses nothing. That is for retention, and for the operator who reads the warning.
+//! It deletes nothing and refuses nothing: retention deletes, and the operator who reads the warning decides.
 
 use crate::{
     disk_pressure::{DiskPressure, FREE_LEAST_BYTES},

@@ -1,5 +1,6 @@
-//! Attempts that have ended, on their way to their shards: they wait for the next tick, which saves most shards a turn and a frame
-//! (docs/adr/0024-ends-wait-for-the-tick.md).
+//! Results of attempts on their way to their shards. They wait for the next tick, so that several share one turn and
+//! one frame of their shard (docs/adr/0024-ends-wait-for-the-tick.md). While runs wait for an executor or a permit,
+//! they are passed on at once.
 
 use crate::{
     messages::{End, ShardMsg},

@@ -1,4 +1,4 @@
-//! Calls to many shards for one answer: side by side, a few at a time, and no longer than somebody waits.
+//! Calls to many shards for one answer. A limited number runs at the same time, and the whole call has a time limit.
 
 use crate::{
     ask::{ShardClient, ask},

@@ -1,5 +1,5 @@
-//! What the scheduler works with: the values of the running session. Only the scheduler, and who starts and ends the session, has
-//! all of them; a task of the session is given the ones that it needs.
+//! The values of the running session. Only the scheduler, and the code that starts and ends the session, has all of
+//! them. Every other task of the session gets the ones that it needs.
 
 use crate::{
     ask::ShardClient, changes::Changes, ends::Ends, health::Health, identity::Identity, pool_handle::PoolHandle,

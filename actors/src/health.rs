@@ -1,5 +1,6 @@
-//! How a session is: whether it is stopping or gives its shards away, whether it has all that it is to serve, whether the others
-//! take it, and whether its disk will do. Written by the tasks that find out, read by whoever asks whether the node is ready.
+//! The state of a session that readiness depends on: whether it is stopping or giving its shards away, whether it
+//! serves all shards that it is to serve, whether the other nodes accept it, and whether its disk has enough space. The
+//! tasks that find out write it; whoever asks whether the node is ready reads it.
 
 use crate::{disk_pressure::DiskPressure, owner::Settling, shutdown::Shutdown};
 use parking_lot::RwLock;

@@ -1,5 +1,5 @@
-//! Who a session is: its node, its cluster, its number, how many shards the cluster has, and its time. None of it changes while
-//! the session lives.
+//! The facts of a session that do not change while it lives: its node, its cluster, its number, the number of shards,
+//! and its time.
 
 use crate::time::NodeTime;
 use campanile_schema::ids::{ClusterId, SessionId};

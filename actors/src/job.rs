@@ -1,9 +1,10 @@
-//! The job actor: a job while it is active. It owns the job's state and takes one command after the other; what it decides
-//! goes to its shard, which makes it durable.
+//! The job actor: a job while it is active. It owns the job's state and handles one command after the other. Its shard
+//! makes its decisions durable.
 //!
-//! Its turns run in the task of its shard, not in one of its own: a decision takes less time than a message (ADR 0009). What an actor
-//! promises stays: nobody else touches the state, commands are taken in order, and a panic ends that turn only: the state is
-//! that of before, the command is refused, its neighbours go on.
+//! Its turns run in the task of its shard and not in a task of its own, because a decision takes less time than a
+//! message (ADR 0009). The properties of an actor hold nevertheless: nobody else changes the state, commands are
+//! handled in order, and a panic ends only its turn. The state is then the one before the turn, the command is refused,
+//! and other jobs are not affected.
 //!
 //! Never here: I/O, time (the context brings it), sending anything to executors.
 

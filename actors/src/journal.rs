@@ -1,8 +1,9 @@
-//! The journal writer: one thread that gathers frames of all shards into batches (group commit), appends them, tells each
-//! shard what is durable, and hands what is durable to the projector, whole batches in the order of the log: only so does a
-//! position of the read model cover everything before it. It never looks at a frame's events.
+//! The journal writer: one thread that collects frames of all shards into batches (group commit) and appends them. It
+//! tells each shard which of its frames are durable, and passes durable batches to the projector. It passes whole
+//! batches in the order of the log: only then does a position of the read model cover everything before it. It never
+//! looks at a frame's events.
 //!
-//! A failed append ends the session: nothing more is written, the node is told, drops all shards and reopens the store at
+//! A failed append ends the session: nothing more is written, and the node drops all shards and reopens the store at
 //! its last durable position.
 
 use crate::{

@@ -1,8 +1,8 @@
-//! What sessions of a cluster and the home shards of tenants tell each other, so that a tenant's limits hold over all nodes: how many
-//! jobs and runs a session has, what it may use of the limits, and what the others have.
+//! The messages by which sessions of a cluster and the home shards of tenants keep a tenant's limits over all nodes:
+//! how many jobs and runs a session has, how much of the limits it may use, and how much the others have.
 //!
-//! Permits to run are exact: they are lent as events of the home shard (`campanile_core::ownership::loans`). Everything else here is
-//! some hundred milliseconds old.
+//! Permits to run are exact: they are lent as events of the home shard (`campanile_core::ownership::loans`). All other
+//! numbers here are some hundred milliseconds old.
 
 use campanile_schema::{
     ids::SessionId,

@@ -1,10 +1,11 @@
-//! The ractor shells around the core, and the ports they need of a store.
+//! The actors and tasks around the core. The ports that they need of a store are in `campanile-ports`.
 //!
-//! The way of a trigger: `session` (tick) -> `shard` (wheel, `activate`) -> `job` (decide) -> `shard::append` -> `journal`
-//! -> effects -> `quota` -> `pool` -> `job` (start) -> executor -> `scheduler` (finish) -> `job` -> `projector`.
+//! The path of a trigger (`docs/ARCHITECTURE.md`): `session` (tick) -> `shard` (wheel, `activate`) -> `job` (decide) ->
+//! `shard::append` -> `journal` -> effects -> `quota` -> `pool` -> `job` (start) -> executor -> `scheduler` (finish) ->
+//! `job` -> `projector`. A call enters at `scheduler` and goes through `ask` to the shard.
 //!
-//! `wiring` makes the values that the tasks of one session share and gives each task those that it needs. Modules import each
-//! other one way, except a parent and its child (`tests/tidy`).
+//! `wiring` makes the values that the tasks of one session share and gives each task those that it needs. Modules
+//! import each other one way, except a parent and its child (`tests/tidy`).
 #![forbid(unsafe_code)]
 
 pub mod ask;

@@ -1,5 +1,5 @@
-//! What a session does beside the way of a trigger: make the read model durable, free the journal behind it, and let old
-//! history go.
+//! Work of a session besides triggers: it makes the read model durable, frees the journal that the read model and the
+//! snapshots cover, and deletes old history.
 
 use crate::{
     ask::ShardClient,

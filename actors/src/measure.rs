@@ -1,7 +1,8 @@
-//! What is measured: every metric's name with its help text, and the measures that a job actor takes of its own decisions.
+//! The metrics: the name of every metric with its help text, and the measurements that a job actor takes of its own
+//! decisions.
 //!
-//! Names that the requirement's alerts use stand without a prefix (`trigger_delay_ms`, `misfire_count`, ...); all others
-//! begin with `campanile_`. Never a label per job, run or tenant: their number has no bound.
+//! Names that the required alerts use have no prefix (`trigger_delay_ms`, `misfire_count`, ...); all others begin with
+//! `campanile_`. No metric has a label for each job, run or tenant, because their number has no bound.
 
 use campanile_core::{job::Job, ownership::Transition};
 use campanile_schema::{

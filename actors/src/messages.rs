@@ -1,4 +1,5 @@
-//! What the actors say to each other. One place, so that the way of a trigger can be read here from top to bottom.
+//! The messages of the actors, in one file. In the order of a trigger: [`ShardMsg::Tick`] or [`ShardMsg::Call`],
+//! [`PoolMsg::Effects`], [`ShardMsg::Start`], [`ToExecutor::Assign`], [`ShardMsg::Finish`], [`ToProject`].
 
 use crate::{
     call_error::CallError,
@@ -32,7 +33,7 @@ pub struct Envelope {
     pub reply: ReplyTo,
 }
 
-/// Who waits for the outcome of a command.
+/// Where the outcome of a command is sent.
 #[derive(Debug, Default)]
 pub enum ReplyTo {
     #[default]
@@ -40,17 +41,17 @@ pub enum ReplyTo {
     Caller(Responder<Reply>),
     /// One of a batch of finishes.
     Finish(Arc<FinishBatch>, usize),
-    /// The pool bound the run; it wants the slot back when the job refuses.
+    /// The pool bound the run. It gets the slot back when the job refuses.
     Pool {
         run: RunId,
         session: ExecutorSession,
     },
 }
 
-/// An attempt has ended, as its executor says, and where the outcome is told.
+/// The result of an attempt, as its executor reports it, and where the outcome is sent.
 pub struct End {
     pub ended: Ended,
-    /// Whose word it is; None: a node of an earlier release has passed it on without saying.
+    /// The executor that reports it. None: a node of an earlier release has passed it on and does not say.
     pub by: Option<Arc<Claimant>>,
     pub batch: Arc<FinishBatch>,
     /// Its place in the batch.
@@ -117,18 +118,23 @@ pub struct Bind {
 
 /// To a shard.
 pub enum ShardMsg {
-    /// Something in the wheel may be due, and attempts have ended since the last one.
+    /// From the node's tick: jobs in the wheel may be due. With the results of attempts since the last tick.
     Tick(Vec<End>),
     /// Once a second: passivate, snapshot.
     Housekeep,
-    /// Something is asked of it.
+    /// A call of a caller, from this node or another one.
     Call(ShardCall, oneshot::Sender<Result<ShardAnswer, CallError>>),
+    /// From the pool: start attempts of these runs.
     Start(Vec<Bind>),
+    /// Results of attempts that do not wait for the next tick.
     Finish(Vec<End>),
     /// The executor refused or could not be reached: the attempt did not start.
     NotStarted(Vec<Held>, &'static str),
+    /// The executor of these attempts has been silent for 5 s.
     Suspect(Vec<Held>),
+    /// The executor holds these attempts; answered with those that it must stop.
     Heard(Vec<Held>, Arc<Claimant>, Option<oneshot::Sender<Vec<Held>>>),
+    /// The lease of the executor has ended, or it does not hold these attempts any more.
     Lost(Vec<Held>),
     /// From the journal: everything up to `seq` is durable.
     Durable {
@@ -149,11 +155,11 @@ pub enum ShardMsg {
     Facts(oneshot::Sender<ShardFacts>),
     /// Drain: snapshot now if needed and answer when published.
     Flush(oneshot::Sender<()>),
-    /// A live or recently ended run of this shard ended: used by `wait`.
+    /// Answered when this run has ended; at once if it is not open. A `run.get` that waits sends it.
     Watch(RunId, oneshot::Sender<()>),
-    /// The shard is to be another node's: nothing new from now on. Answered when all that was decided is with the journal.
+    /// The shard is given to another node: it decides nothing from now on. Answered when everything that it decided is durable.
     Stop(oneshot::Sender<()>),
-    /// It stays after all, or it has just been taken: at this epoch.
+    /// The shard stays on this node after all, or was just taken by it, at this epoch.
     Serve(Epoch),
 }
 
@@ -171,13 +177,13 @@ pub struct ShardFacts {
     pub snapshot_owed_ms: i64,
 }
 
-// Said by hand, and never serializable: a message that could be sent elsewhere would make every peer of the node mirror the actor.
+// Implemented by hand, and never serializable: ractor would mirror an actor with a serializable message on every peer.
 impl ractor::Message for ShardMsg {}
 impl ractor::Message for PoolMsg {}
 
 /// To the node's pool actor, in whose task the quota actors have their turns.
 pub enum PoolMsg {
-    /// What decisions want, in their order: permits and executors, assignments to send, what ended.
+    /// Effects of decisions, in their order: requests for permits and executors, assignments to send, attempts that ended.
     Effects(Vec<Effect>),
     /// From itself, while others that are ready have their turn; then `Settle`.
     Gather,
@@ -225,7 +231,7 @@ pub enum PoolMsg {
     Pools(oneshot::Sender<Vec<PoolView>>),
 }
 
-/// What a node pushes to an executor's connection.
+/// What a node sends to an executor without being asked.
 #[derive(Debug)]
 pub enum ToExecutor {
     Assign(Vec<Box<Assignment>>),

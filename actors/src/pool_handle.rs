@@ -1,4 +1,4 @@
-//! The way to the node's pool actor, in whose task the quota actors have their turns.
+//! The handle by which others send to the node's pool actor. The quota actors have their turns in its task.
 
 use crate::messages::PoolMsg;
 use campanile_core::job::Effect;

@@ -1,7 +1,7 @@
-//! The projector: turns acknowledged frames into rows of the read model, off the acknowledge path. Rows come from the
-//! events alone (they carry all that is needed), so that a lost view is rebuilt from the log.
+//! The projector converts acknowledged frames into rows of the read model. No acknowledgement waits for it. It makes
+//! rows from the events alone, which carry everything that is needed, so a lost view can be rebuilt from the log.
 //!
-//! It may lag by a bounded time; shards keep what it has not shown yet.
+//! It may lag by a limited time; shards keep what it has not shown yet.
 
 use crate::{
     messages::{ShardMsg, ToProject},

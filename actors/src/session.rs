@@ -1,5 +1,5 @@
-//! A session of a node alone: from the moment the store is opened to the moment it is left. Recovery first (snapshots, then the journal,
-//! then the read model), then the actors, then the ticking.
+//! Starts and ends the session of a single node, which lasts from the opening of the store until the node leaves it.
+//! Recovery comes first (snapshots, then the journal, then the read model), then the actors, then the ticks.
 
 use crate::{
     disk_space,

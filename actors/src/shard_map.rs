@@ -1,5 +1,6 @@
-//! Where shards are served: here, by which actor and at which epoch, or by which other session of the cluster. Beside each shard
-//! of this node stand what its mailbox holds and when it wants to be woken, so that nobody has to ask its actor.
+//! Where each shard is served: on this node, by which actor and at which epoch, or by which other session of the
+//! cluster. For each shard of this node it also has the number of calls in its mailbox and its next wake time, so that
+//! nobody has to ask its actor.
 
 use crate::{calls::Peers, messages::ShardMsg, owner::OwnerHandle};
 use campanile_schema::{

@@ -1,4 +1,5 @@
-//! The end of a session: waiting for answers that knows of it, and threads without which a session cannot go on.
+//! The end of a session: how to wait for an answer without waiting for ever when the session ends, and threads whose
+//! failure ends the session.
 
 use campanile_ports::StoreError;
 use std::{

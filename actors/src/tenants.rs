@@ -1,5 +1,5 @@
-//! What a node knows of tenants without asking: live counts and limits that shards, quota actors and the pool share, so that a
-//! shard sees a full queue at once.
+//! What a node knows of tenants without asking: current counts and limits, which shards, quota actors and the pool
+//! share. A shard therefore notices at once that a tenant's queue is full.
 
 use crate::lending::Counts;
 use campanile_schema::{

@@ -1,4 +1,4 @@
-//! The node's guarded time: what decisions may call "now", and whether firing may go on.
+//! The node's guarded time: the time that decisions use as "now", and whether the node may fire.
 
 use campanile_core::clock::{ClockGuard, Reading, Saved, Verdict, trusted_us};
 use campanile_ports::Clock;

@@ -1,4 +1,4 @@
-//! Which changes a watcher hears of.
+//! Decides which changes are sent to a watcher.
 
 use super::{Change, What};
 use crate::filter::JobMatcher;

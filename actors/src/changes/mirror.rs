@@ -1,6 +1,6 @@
-//! Copies what other nodes of the cluster write into this node's log, while somebody watches here: each of them is asked for what
-//! came since the last time, one question after the other. Nothing is pushed, so nothing piles up anywhere: a node that asks too
-//! late is told that it lost something, and tells it to those who watch.
+//! Copies the changes of other nodes of the cluster into this node's log, while somebody watches here. It asks each
+//! node for the changes since the last question, one question after the other. Nodes send nothing unasked, so no queue
+//! can grow. A node that asks too late learns that it lost changes, and tells its watchers.
 
 use super::{Change, Changes, Copied, LogPlace, Part};
 use crate::{identity::Identity, shard_map::ShardMap, shutdown::Shutdown, time::NodeTime};

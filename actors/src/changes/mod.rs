@@ -1,8 +1,10 @@
-//! What became durable on this node, for those who watch: a log in memory, of bounded length, that shards write and every
-//! watcher reads at its own pace. A slow watcher falls off its end and is told how much it lost; it never holds up a shard.
+//! The changes that became durable on this node, for watchers. They are in a log in memory with a limited length.
+//! Shards write it, and every watcher reads it at its own pace. A watcher that is too slow misses entries at the old
+//! end and is told how many; it never delays a shard.
 //!
-//! Nothing is written while nobody watches: a shard then looks at one flag. After the last watcher has gone it is kept on for a
-//! while, so that one who lost a connection finds its place again. A node of a cluster copies what others write ([`mirror`]).
+//! Nothing is written while nobody watches: a shard then only reads one flag. The log is kept for a while after the
+//! last watcher has gone, so that a watcher that lost its connection can continue. A node of a cluster also copies the
+//! changes of other nodes ([`mirror`]).
 
 pub mod filter;
 pub mod mirror;

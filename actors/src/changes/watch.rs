@@ -1,4 +1,4 @@
-//! One watch: its place in the log, what it wants, and what it is told.
+//! One watch: its position in the log, its filter, and the notifications that it gets.
 
 use super::{Change, Changes, Part, What, filter::Wanted, mirror::Mirror};
 use crate::{call_error::CallError, scheduler::Scheduler, shutdown::Shutdown, time::NodeTime};

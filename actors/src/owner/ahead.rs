@@ -1,5 +1,6 @@
-//! Reading shards of a node that is gone before they can be claimed: its lease runs for a second or two after everybody knows, and reading
-//! takes as long. Rows of lanes and snapshots never change, so what was read stays true; how much of it counts, the claim says.
+//! Reads shards of a node that is gone before they can be claimed. Its lease runs for a second or two after all nodes
+//! know that it is gone, and reading takes as long. Rows of lanes and snapshots never change, so what was read stays
+//! correct; the claim says how much of it counts.
 
 use super::{
     hints::ClusterMember,

@@ -1,5 +1,6 @@
-//! Which formats a cluster writes: the newest that everybody reads who may have to. They stand in the store's format row, are raised
-//! by whoever sees that they may be, and never lowered; so a release that does not know them is refused from then on.
+//! Which formats a cluster writes: the newest that every node can read that may have to. They are in the store's format
+//! row. Any node that sees that they may be raised raises them, and they are never lowered. A release that does not
+//! know them is refused from then on.
 
 use super::hints::ClusterMember;
 use campanile_core::ownership::rows::ShardRow;

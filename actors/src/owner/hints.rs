@@ -1,5 +1,5 @@
-//! What membership and placement say, put together for the protocol: whom to watch, and who should own what. All of it may be
-//! wrong; the rows decide.
+//! Combines what membership and placement say for the protocol: which sessions to watch, and who should own which
+//! shard. All of it may be wrong; the rows decide.
 
 use campanile_core::{
     ownership::Hints,

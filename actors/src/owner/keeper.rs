@@ -1,5 +1,5 @@
-//! Does with shards what the protocol says: loads them, serves them, stops them, lets them go. One task of a session; it also gives
-//! the protocol its hints, whenever the rows were read or the members changed.
+//! Carries out what the protocol decides about shards: it loads them, serves them, stops them and gives them up. It is
+//! one task of a session. It also gives the protocol its hints, whenever the rows were read or the members changed.
 
 use super::{
     OwnerHandle,

@@ -1,6 +1,7 @@
-//! The journal of a session of a cluster: one thread that gathers frames of all shards into rows of the session's lanes, keeps as
-//! many of them in flight as the window allows, and tells shards and projector when the protocol acknowledges them. Rows are
-//! written again by the protocol, never here; frames of a shard that was lost meanwhile are nobody's and are dropped.
+//! The journal of a session of a cluster: one thread that collects frames of all shards into rows of the session's
+//! lanes. It keeps as many rows in flight as the window allows, and tells shards and projector when the protocol
+//! acknowledges them. The protocol repeats the writing of a row, never this thread. Frames of a shard that was lost
+//! meanwhile belong to no owner and are dropped.
 
 use super::{Appending, OwnerHandle};
 use crate::{

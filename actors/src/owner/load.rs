@@ -1,5 +1,5 @@
-//! Shards that were claimed together come back together: their snapshots, then the rows of their spans. Shards of a lane share its
-//! rows, so each row is read once for all of them. What was read before the claim (see `ahead`) is gone on with.
+//! Loads shards that were claimed together: first their snapshots, then the rows of their spans. Shards of a lane share
+//! its rows, so each row is read once for all of them. What was read before the claim (see `ahead`) is used.
 
 use crate::{projector::project_now, shard::load, shared_store::SharedStore};
 use campanile_core::ownership::{

@@ -1,8 +1,12 @@
-//! One session of a cluster, run: the ownership protocol of the core (`campanile_core::ownership`), with a real clock and a real
-//! store. Statements are executed here and their answers given back; what the protocol says of shards is done in `keeper`, frames
-//! go into its lanes in `lanes`, shards come back in `load`, those of a dead node begin to in `ahead`, and what membership and placement say is put together in `hints`.
+//! Runs one session of a cluster: the ownership protocol of the core (`campanile_core::ownership`) with a real clock
+//! and a real store. This module executes the protocol's statements and gives their answers back.
 //!
-//! Everything that beats or watches runs on a thread of its own: a busy node must not lose its lease.
+//! `keeper` carries out what the protocol decides about shards, `lanes` writes frames into the session's lanes, `load`
+//! loads shards, `ahead` begins to read the shards of a dead node, and `hints` combines what membership and placement
+//! say.
+//!
+//! Everything that sends heartbeats or watches other sessions runs on a thread of its own: a busy node must not lose
+//! its lease.
 
 mod ahead;
 mod formats;

@@ -1,5 +1,6 @@
-//! Whether the shards that a session is to have have come to it once: until then its node is not ready, and operators who stop one node
-//! after the other wait for it. What a node cannot have, because it is cordoned, halted or drained, it does not wait for.
+//! Whether a session has served, once, all shards that it is to have. Until then its node is not ready, and operators
+//! who stop one node after the other wait for it. A node that cannot get shards, because it is cordoned, halted or
+//! drained, does not wait for them.
 
 use campanile_core::placement::Standing;
 use campanile_schema::ids::ShardId;

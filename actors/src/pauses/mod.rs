@@ -1,6 +1,7 @@
-//! Pauses on their way to every shard. The home shard of a pause gives each change of it a version; whoever serves that shard sees to it
-//! that all others come to hold it: after a change, and from the beginning whenever the shard was loaded, since nobody knows how far
-//! it had come. So a change that one shard holds is held by all in the end, whichever nodes die. Why it is so: ADR 0025.
+//! Brings each change of a pause to every shard. The home shard of a pause gives each change a version. The node that
+//! serves the home shard makes sure that all other shards get the change: after the change itself, and again whenever
+//! it has loaded the home shard, because nobody knows how far the earlier owner had come. A change that one shard has
+//! therefore reaches all shards in the end, whichever nodes die. ADR 0025 has the reasons.
 
 pub(crate) mod carry;
 

@@ -1,4 +1,4 @@
-//! What the pool tells of itself: its pools for people, why a run waits, and gauges.
+//! What others can ask the pool: its pools, why a run waits, and gauges.
 
 use super::{
     PoolDeps, PoolState,

@@ -1,7 +1,7 @@
-//! Tells executors where runs wait for them, so that they move credit from nodes that do not need it.
+//! Tells executors at which nodes runs wait for their credit, so that they take credit from nodes that do not need it.
 //!
-//! The beginning is told at once, the end with a later tick: under load runs wait and are gone in every turn, and credit must not be moved
-//! to and fro with each of them.
+//! An executor is told at once that runs wait, and with a later tick that none do: under load runs wait and start in
+//! every turn, and credit must not move back and forth with each of them.
 
 use super::{PoolState, session::Session};
 use crate::messages::ToExecutor;

@@ -1,4 +1,5 @@
-//! Sessions and leases: registration, silence, loss, and what an executor brings back after a restart of the node.
+//! Sessions and leases of executors: registration, silence, loss, and what an executor announces after a restart of the
+//! node.
 
 use super::{PoolDeps, PoolState, session::Session};
 use crate::messages::{PoolMsg, ShardMsg, ToExecutor};

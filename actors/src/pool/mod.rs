@@ -1,10 +1,10 @@
-//! The pool actor: runs that have a permit on one side, executors with credit on the other; the quota actors that lend the permits
-//! have their turns here. Executors pull: never more is
-//! sent than their credit allows. Filter (kind, handler, resources) -> score (load) -> reserve (credit) -> bind (ask the
-//! job to start the attempt; the assignment is sent when that is durable).
+//! The pool actor matches runs that have a permit to executors that have credit. The quota actors, which lend the
+//! permits, have their turns in its task. Executors pull: the pool sends no more than their credit allows. For each run
+//! it filters (kind, handler, resources), scores (load), reserves (credit) and binds: it asks the job to start the
+//! attempt, and sends the assignment when that is durable.
 //!
-//! All its state is soft: shards give it back after a restart (`Enqueue`, `Watch`), executors by registering and announcing.
-//! It also watches leases: silent 5 s = suspected, 10 s = lost.
+//! Its state is in memory only: after a restart shards send it again (`Enqueue`, `Watch`), and executors register and
+//! announce. It also watches leases of executors: silent for 5 s = suspected, for 10 s = lost.
 
 mod borrowing;
 mod class;

@@ -1,4 +1,5 @@
-//! Shards that come to a node of a cluster and leave it, and a node that may decide nothing for a while.
+//! What the pool does when shards come to a node of a cluster or leave it, and while the node has no lease and may
+//! decide nothing.
 
 use super::{PoolDeps, PoolState};
 use crate::messages::ToExecutor;

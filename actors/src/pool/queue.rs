@@ -1,5 +1,6 @@
-//! Runs that have a permit and wait for an executor, in the order in which they get one: live before backfill, higher
-//! priority first, and within a priority deficit round robin over tenants, so that nobody's flood starves another.
+//! Runs that have a permit and wait for an executor, in the order in which they get one: live runs before backfill,
+//! then higher priority first. Within a priority it is deficit round robin over tenants, so that many runs of one
+//! tenant do not delay the others.
 
 use campanile_core::job::Waiting;
 use campanile_schema::ids::RunId;

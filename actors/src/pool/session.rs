@@ -1,4 +1,5 @@
-//! An executor as the pool sees it: what it can do, its credit, what it holds, when it was last heard.
+//! An executor session as the pool sees it: what the executor can run, its credit, the attempts that it holds, and when
+//! it was last heard.
 
 use super::class::Kind;
 use crate::messages::ToExecutor;

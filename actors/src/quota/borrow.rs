@@ -1,4 +1,5 @@
-//! A node's side of its tenants' loans: what to say to the home shards of tenants, and what to do with what they answer.
+//! A node's side of the loans of its tenants: what it reports to the home shards of tenants, and what it does with
+//! their answers.
 
 use super::{
     Quotas,

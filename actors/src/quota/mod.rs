@@ -1,14 +1,15 @@
-//! Quota actors, one for each tenant: each lends permits to runs. A permit is held from the grant until the body has ended; rate
-//! permits are a token bucket. Without a permit a run waits here with a reason, and is woken by the grant: nothing spins.
+//! Quota actors, one for each tenant: each lends permits to runs. A run holds a permit from the grant until its body
+//! has ended. Rate permits are a token bucket. A run without a permit waits here with a reason until a permit is
+//! granted; nothing polls.
 //!
-//! They are virtual: their turns run in the task of the node's pool actor, which is who asks for permits and who uses them
+//! They are virtual: their turns run in the task of the node's pool actor, which asks for permits and uses them
 //! (docs/adr/0012-permits-at-the-pool.md).
 //!
-//! Their state is rebuilt from the shards after a restart (wants of queued runs, `adopt` of running ones, above the limit if
-//! need be: a debt that stops admission until it is paid).
+//! Their state is rebuilt from the shards after a restart: from the requests of queued runs, and from running ones by
+//! `adopt`, which may exceed the limit. No permit is granted then until enough runs have ended.
 //!
-//! In a cluster every node has quota actors of its own; what they may use of a tenant's limits is lent by the tenant's home shard
-//! (`borrow.rs`).
+//! In a cluster every node has quota actors of its own. The tenant's home shard lends them what they may use of its
+//! limits (`borrow.rs`).
 
 mod borrow;
 mod tenant;
@@ -35,9 +36,9 @@ pub struct Quotas {
     open: bool,
     /// None: the node is alone, and has all there is.
     borrower: Option<Borrower>,
-    /// TenantGauges that have something to ask of their home shards.
+    /// Tenants (their places in `quotas`) that have to ask their home shards for something.
     asking: Vec<usize>,
-    /// TenantGauges with runs that wait for others to end.
+    /// Tenants (their places in `quotas`) with runs that wait until other runs end.
     lacking: HashSet<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The quota actor of a tenant: who waits, who holds a permit, and whether there is one more.
+//! The quota actor of a tenant: which runs wait, which hold a permit, and whether there is another permit.
 
 use crate::tenants::TenantGauge;
 use campanile_core::{job::Waiting, ownership::borrowed::Borrowed};

@@ -1,5 +1,5 @@
-//! The answer of a change is what it left, and that is read after the change is durable. A read that fails then must not look like a
-//! refusal of the change: its caller would ask again for what has been done.
+//! Reads what a change has left, after the change is durable, because that is the answer to the change. If this read
+//! fails, its error must not look like a refusal of the change: the caller would repeat a change that was made.
 
 use campanile_schema::error::{Answer, ApiError, ErrorCode};
 use std::{future::Future, time::Duration};

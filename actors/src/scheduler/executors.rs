@@ -1,4 +1,5 @@
-//! What executors say. The connection is the RPC server's; here it is only a bounded outbox.
+//! Calls of executors: registration, credit, heartbeats, announcements, results and logs. The RPC server has the
+//! connection; here it is only a channel with a limited length.
 
 use super::Scheduler;
 use crate::{

@@ -1,7 +1,8 @@
-//! The handle through which everything outside talks to the actors: HTTP, RPC, CLI (in process), tests.
-//! Every answer rests on durable state. Cheap to clone.
+//! The handle by which HTTP, RPC, the command line (in process) and tests call the actors. Every answer waits for the
+//! durable state that it depends on. Cheap to clone.
 //!
-//! It finds the owner of what is asked, refuses early when queues are full, and joins what several shards answer.
+//! It finds the owner of the shard, refuses calls early when queues are full, and combines the answers of several
+//! shards.
 
 mod changed;
 mod cluster_queries;

@@ -1,7 +1,8 @@
-//! Virtual actors: a job becomes an actor, from its bytes, when a command comes, and bytes again when it is idle.
+//! Virtual actors: when a command comes for a job, this module makes an actor from the job's bytes, and bytes again
+//! when the job is idle.
 //!
-//! A panic ends only that turn: the command that broke it is refused. A job that breaks again and again is put into quarantine
-//! with the reason.
+//! A panic ends only that turn, and the command that caused it is refused. A job that panics three times in a row is
+//! put into quarantine with the reason.
 
 use super::Shard;
 use crate::{

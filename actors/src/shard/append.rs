@@ -1,5 +1,6 @@
-//! The end of the log: a decision's events are applied to memory at once and join the open frame, which goes to the journal
-//! at the end of the shard's turn, or when it holds enough; what must happen outside waits here until it is durable.
+//! The end of the log. A decision's events are applied to memory at once and added to the open frame. The frame goes to
+//! the journal at the end of the shard's turn, or earlier when it has enough decisions. Replies and effects wait here
+//! until it is durable.
 
 use super::{Forget, Shard};
 use crate::{

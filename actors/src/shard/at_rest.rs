@@ -1,6 +1,7 @@
-//! Shards that nobody serves: read from an archive, changed as a restore needs it, written whole into another store.
+//! Shards that no node serves: they are read from an archive, changed as a restore needs it, and written as a whole
+//! into another store.
 //!
-//! What this never does: act. Effects that a restored shard owes come from its state when it is served.
+//! This module never acts on effects: those that a restored shard owes follow from its state when a node serves it.
 
 use super::{
     Slot,

@@ -1,4 +1,4 @@
-//! What arrives at a shard and changes something.
+//! Messages that may change something in a shard.
 
 use super::{Shard, Slot, append::not_found};
 use crate::{

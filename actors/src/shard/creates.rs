@@ -1,8 +1,9 @@
-//! New jobs, and callers' keys of creates: the same key with the same request makes one job, however often it is sent.
+//! Creates jobs, and keeps the keys of create calls: the same key with the same request makes one job, however often it
+//! is sent.
 //!
-//! A request is known by the digest of its key and its own. Two shards remember: the key's, so that a key means one request
-//! whatever the job is called; and the job's, in the frame that creates it, so that a repeat finds what was made, also when
-//! it was edited or deleted since.
+//! A request is known by the digest of its key and the digest of its content. Two shards store it: the shard of the
+//! key, so that a key means one request whatever the job's name is; and the shard of the job, in the frame that creates
+//! it, so that a repetition finds the job, even when it was edited or deleted since.
 
 use super::{Shard, Slot};
 use crate::{

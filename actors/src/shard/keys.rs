@@ -1,8 +1,10 @@
-//! Callers' keys: the same key makes the same run for as long as the history lives. A run keeps the params that it was asked with, also when it
-//! has ended: a repeat of the key with other params is another request, and is refused.
+//! Callers' keys of triggers: the same key makes the same run for as long as the history keeps the run. A run keeps the
+//! params that it was triggered with, even when it has ended: the same key with other params is another request and is
+//! refused.
 //!
-//! A key stands in memory while its run is open or not yet in the view; afterwards the view answers. No gap: memory forgets
-//! a key only in a message of its own, after the view has passed it, and the look-up happens between messages.
+//! A key is in memory while its run is open or not yet in the view; afterwards the view answers. There is no gap
+//! between the two: memory forgets a key only in a message of its own, after the view has passed it, and look-ups
+//! happen between messages.
 
 use super::{Shard, append::not_found};
 use crate::{call_error::CallError, messages::Envelope};

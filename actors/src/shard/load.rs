@@ -1,4 +1,4 @@
-//! How a shard comes back: the newest snapshot, then the frames after it, then the effects it still owes.
+//! Loads a shard: the newest snapshot, then the frames after it, then the effects that its jobs still owe.
 
 use super::{
     Shard, ShardDeps, Slot, name_hash,

@@ -1,10 +1,11 @@
-//! The shard actor: unit of ownership and recovery. It keeps its jobs (as bytes while they are passive), activates job
-//! actors and gives them their turns, puts their decisions into the log in order, and lets replies and effects go when they
-//! are durable.
+//! The shard actor, which is the unit of ownership and recovery. It keeps its jobs (as bytes while they are passive),
+//! activates job actors and gives them their turns, appends their decisions to the log in order, and releases replies
+//! and effects when they are durable.
 //!
-//! `append` the log end, `activate` job actors and panics, `commands` what arrives, `creates` new jobs, `queries` what is read, `snapshot` the
-//! way to disk, `keys` the dedup of callers' keys, `lending` what tenants' limits leave to which node, `load` how it comes back, `moving` how it leaves for another
-//! node, `watched` what those who watch are told.
+//! Files: `append` the end of the log; `activate` job actors and panics; `commands` messages that change something;
+//! `creates` new jobs; `queries` reads; `snapshot` and `snapshotting` its state on disk; `keys` callers' keys;
+//! `lending` a tenant's limits and the nodes that use them; `tenants` limits and pauses; `load` how it is loaded;
+//! `moving` how it leaves for another node; `watched` what watchers are told; `at_rest` shards that no node serves.
 
 mod activate;
 mod append;

@@ -1,4 +1,4 @@
-//! A shard that leaves for another node, or stays after all.
+//! A shard that is given to another node, or stays after all.
 
 use super::Shard;
 use crate::messages::PoolMsg;

@@ -1,4 +1,4 @@
-//! What is read from a shard. Answers rest on what was decided before, so they wait until that is durable.
+//! Reads of a shard. Answers depend on earlier decisions, so they wait until those are durable.
 
 use super::{Shard, append::not_found};
 use crate::{

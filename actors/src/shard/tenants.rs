@@ -1,4 +1,4 @@
-//! What a shard holds of tenants: limits in a tenant's home shard, pauses in every shard.
+//! What a shard stores about tenants: their limits in the tenant's home shard, pauses in every shard.
 
 use super::{Shard, lending::remind_all, load::tell_of_pause};
 use crate::{

@@ -1,4 +1,4 @@
-//! What a decision changed, for those who watch. Only asked for while somebody does.
+//! Makes the changes that watchers are told from the events of a decision. It is called only while somebody watches.
 
 use super::Shard;
 use crate::changes::{Change, What};
