@@ -1,10 +1,13 @@
-//! Clock agreement: whether a node's wall clock is the one that most nodes of its cluster go by. Pure: readings are arguments.
+//! Clock agreement: decides whether a node's wall clock agrees with those of most nodes of its cluster. Pure: readings
+//! are arguments.
 //!
-//! A clock is told as its *offset*: its wall clock minus this node's CLOCK_BOOTTIME, milliseconds. As long as neither jumps, an offset
-//! stays what it is, so a jump of the own clock shows at once, before anybody is heard again; and where two nodes differ, the one that
-//! jumped knows it. Why it is so: `docs/adr/0019-clock-agreement.md`.
+//! A clock is described by its *offset*: its wall clock minus this node's CLOCK_BOOTTIME, in milliseconds. An offset
+//! stays the same as long as neither clock jumps. A node therefore notices a jump of its own clock at once, before it
+//! hears another node; and where two nodes differ, the one that jumped knows it. `docs/adr/0019-clock-agreement.md` has
+//! the reasons.
 //!
-//! Never: a decision about who owns a shard. A node that finds its clock wrong gives its shards away as one that is stopped does.
+//! It never decides who owns a shard. A node that finds its clock wrong gives its shards away, as a node that is
+//! stopped does.
 
 /// Clocks that are no further apart agree, milliseconds. More than a packet may take on a busy machine.
 pub const AGREE_MS: i64 = 1_000;

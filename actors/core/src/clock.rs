@@ -1,14 +1,15 @@
-//! The clock guard: firing follows the wall clock, but a wall clock may jump. Each tick compares it with a clock that does
-//! not (CLOCK_BOOTTIME, which counts suspend). Pure: readings are arguments.
+//! The clock guard. Firing follows the wall clock, but a wall clock may jump. Each tick compares it with
+//! CLOCK_BOOTTIME, which does not jump and counts suspend. Pure: readings are arguments.
 //!
 //! - A jump of more than 500 ms pauses firing until two ticks agree on the new offset.
-//! - A forward jump of more than ten minutes halts firing until somebody agrees (operator; later a peer or the store).
-//! - At start the wall clock is held against the last time in the journal (and, on the same boot, against a saved reading).
-//! - In a cluster most nodes' clocks decide ([`crate::agreement`]): what they agree with is believed at once, what they do not agree with
-//!   halts firing, and time goes on by theirs.
+//! - A forward jump of more than ten minutes halts firing until an operator confirms the clock.
+//! - At the start, the wall clock is compared with the last time in the journal and, on the same boot, with a saved
+//!   reading.
+//! - In a cluster, the clocks of most nodes decide ([`crate::agreement`]): a reading that agrees with them is trusted
+//!   at once, and a reading that does not halts firing, while the node continues with their time.
 //!
-//! While a forward jump is not believed, time goes on from where it was ([`trusted_us`]): what is decided meanwhile must
-//! not carry a time that the clock has yet to reach when it is set right.
+//! While a forward jump is not trusted, the node's time continues from its value before the jump ([`trusted_us`]):
+//! decisions must not carry a time that the clock has not reached yet when somebody corrects it.
 
 use crate::agreement::{AGREE_MS, WRONG_MS};
 

@@ -1,8 +1,8 @@
-//! The pure heart of Campanile: what happens next, given a state, a command and a time.
+//! The pure part of Campanile: it decides what happens next, given a state, a command and a time.
 //!
-//! `decide(&job, command, ctx) -> Decision | Rejection` chooses events and effects; `apply(&mut job, event)` is total and
-//! is what replay uses; `pending(&job)` rebuilds effects that a crash or a move lost. Nothing here reads a clock, draws a
-//! random number, does I/O or waits.
+//! `decide(&job, command, ctx) -> Decision | Rejection` chooses events and effects. `apply(&mut job, event)` is defined
+//! for every event and is all that replay uses. `pending(&job)` rebuilds the effects that a crash or a move of the
+//! shard lost. Nothing here reads a clock, draws a random number, does I/O or waits.
 #![forbid(unsafe_code)]
 
 pub mod action;

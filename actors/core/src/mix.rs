@@ -1,5 +1,5 @@
-//! A number from a number, as good as random and the same on every machine and in every release: what is stored, and what nodes must agree
-//! on, rests on it.
+//! A hash of a number that is as good as random and the same on every machine and in every release. Stored data, and
+//! what nodes must agree on, depend on it.
 
 /// From one number of [`mix`]'s sequence to the next.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! A command that was refused: the caller's doing, nothing changed.
+//! A command that was refused because of what the caller asked. Nothing has changed.
 
 use campanile_schema::error::{ApiError, ErrorCode};
 

@@ -1,4 +1,5 @@
-//! When a job is due: one type over cron, fixed rate, fixed delay and once, with start and end of validity.
+//! When a job is due: one type for cron, fixed rate, fixed delay and once, with the beginning and the end of their
+//! validity.
 //!
 //! All instants are milliseconds since 1970 UTC, logical (before jitter). Never here: jitter, misfires, pauses.
 

@@ -1,4 +1,5 @@
-//! What a shard holds besides its jobs: its counter, tenants, pauses, and where its log stands. Pure; changed by events only.
+//! The state of a shard besides its jobs: its counter, tenants, pauses, and the position of its log. Pure; only events
+//! change it.
 
 use crate::ownership::loans::Loans;
 use campanile_schema::{

@@ -1,5 +1,5 @@
-//! Checks a caller's job spec and resolves it to the stored form: dialect, anchor and instant are filled in, so that what
-//! is stored never depends on when it is read.
+//! Checks a caller's job spec and converts it to the stored form. Dialect, anchor and instant are filled in, so that
+//! the meaning of what is stored never depends on when it is read.
 
 use crate::{
     cron::{CronError, CronExpr, CronSchedule},

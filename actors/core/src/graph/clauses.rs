@@ -1,4 +1,4 @@
-//! The clauses that the state machine stands on, by name, so that its model test can break each one and see what comes of it.
+//! The rules of the state machine by name, so that its model test can break each one and see the consequence.
 
 /// One clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

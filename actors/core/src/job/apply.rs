@@ -1,5 +1,5 @@
-//! How events change a job. Total: every event in every state gives a state, without a panic. Whether an event fits is
-//! `decide`'s question alone; replay of what it emitted uses exactly this.
+//! How events change a job. `apply` is total: every event in every state gives a state, without a panic. Only `decide`
+//! checks whether an event is valid; replay applies exactly what `decide` emitted.
 
 use super::state::{CATCH_UP_PACE_MS, HotState, Job, OpenRun};
 use crate::schedule::Schedule;

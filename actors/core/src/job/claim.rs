@@ -1,9 +1,10 @@
-//! Who may speak for an attempt. This is the one place that decides it: results, announcements and log chunks of executors all
-//! come through here.
+//! Which executor may report about an attempt. This module alone decides it: results, announcements and log chunks of
+//! executors all go through it.
 //!
-//! An attempt belongs to the credential that it was started for, whichever of its sessions speaks. The fencing token alone proves
-//! nothing: it is a counter, and other executors can guess it. An attempt that an earlier release started names no credential;
-//! it belongs to whichever credential may serve its job's pool, and the first that announces it keeps it.
+//! An attempt belongs to the credential for which it was started, whichever session of that credential reports. The
+//! fencing token alone proves nothing: it is a counter, and other executors can guess it. An attempt that an earlier
+//! release started names no credential. It belongs to any credential that may serve its job's pool, and then to the
+//! first one that announces it.
 
 use super::state::Job;
 use campanile_schema::{

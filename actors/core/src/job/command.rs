@@ -1,4 +1,4 @@
-//! What a job can be asked.
+//! The commands of a job.
 
 use super::claim::Claimant;
 use crate::shard::{self, Pause};

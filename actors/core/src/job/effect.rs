@@ -1,4 +1,4 @@
-//! What must be done outside once a decision is durable, and the answer to the caller.
+//! The effects that must happen outside once a decision is durable, and the answer to the caller.
 
 use campanile_schema::{
     ids::{ExecutorSession, JobId, RunId, Token},

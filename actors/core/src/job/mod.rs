@@ -1,8 +1,8 @@
-//! One job: its definition, its schedule, its hot state and its open runs; and the verbs that change them.
+//! One job: its definition, its schedule, its hot state and its open runs, and the commands that change them.
 //!
-//! `state` what it is; `command` what can be asked; `effect` what must then be done outside; `decide` the verbs, one file
-//! each; `claim` who may speak for an attempt; `apply` how events change it; `pending` which effects an interrupted job still owes; `resting` what a start reads of
-//! a job without runs; `table` the legal steps.
+//! Files: `state` what a job is; `command` the commands; `decide` how it decides them; `effect` what must happen
+//! outside after a decision; `apply` how events change it; `claim` which executor may report about an attempt;
+//! `pending` which effects it still owes; `resting` what a start reads of a job without runs; `table` the legal steps.
 
 pub mod apply;
 pub mod claim;

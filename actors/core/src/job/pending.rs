@@ -1,5 +1,6 @@
-//! The outbox: which effects a job still owes. Called after a crash or a move, when the effects of durable decisions may
-//! have been lost. Doing one twice is harmless: the pool knows runs by id, executors attempts by token.
+//! Computes which effects a job still owes, from its state. It is called after a crash or a move of the shard, when the
+//! effects of durable decisions may have been lost. A repeated effect is harmless: the pool knows runs by their id,
+//! executors attempts by their token.
 
 use super::{
     effect::{Effect, Need, Waiting},

@@ -1,4 +1,4 @@
-//! A job without open runs, as little of it as a shard must know to begin: millions of them are read at a start, and most of a
+//! A job without open runs, reduced to what a shard must know to start. A start reads millions of them, and most of a
 //! definition is needed only when the job fires.
 
 use super::state::HotState;

@@ -1,4 +1,5 @@
-//! Every legal step of a run and of a job, in one table. `decide` asks it, the tests walk all of it, the docs print it.
+//! The table of all legal steps of a run and of a job. `decide` looks steps up in it, tests check all of it, and
+//! `docs/states.md` shows it.
 
 use campanile_schema::{job::JobStatus, record::RunState};
 

@@ -1,5 +1,5 @@
-//! Who may send how much. A shard's messages, its hooks, and its hooks for one destination are limited, and a tenant has a quarter of
-//! each. ENDs are not counted: a shard takes only as many children as it can tell the ends of.
+//! How much may be sent. A shard's messages, its hooks, and its hooks for one destination are limited, and a tenant may
+//! use a quarter of each. ENDs are not counted: a shard accepts only as many children as it can report the ends of.
 
 use super::rules::{Rule, kept};
 use campanile_schema::{

@@ -1,7 +1,7 @@
-//! The names of effects. A message acts once because its receiver acts once for each key.
+//! The keys of effects. A message has its effect once because its receiver acts once for each key.
 //!
-//! A key of ours begins with U+0001, which callers' keys may not contain, and a letter for its source. So no caller can take the key of
-//! a message, and no two sources share one.
+//! A key of ours begins with U+0001, which callers' keys may not contain, and with a letter for its source. No caller
+//! can therefore take the key of a message, and no two sources share one.
 
 use super::rules::{Rule, kept};
 use campanile_schema::{

@@ -1,6 +1,8 @@
-//! What is said to a message, from what the receiving shard knows. Pure: the shell makes the run, and answers when that is durable.
+//! Decides the answer to a message, from what the receiving shard knows. Pure: the shell makes the run, and answers
+//! when that is durable.
 //!
-//! Nothing here looks at the receiver's own outbox, but for the ends that it will owe: so no two full shards wait for each other.
+//! Nothing here depends on the receiver's own outbox, except for the ends that it will owe. Two full shards therefore
+//! never wait for each other.
 
 use super::{
     bounds::{self, Bounds, Usage},

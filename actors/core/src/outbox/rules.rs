@@ -1,4 +1,4 @@
-//! The clauses of the outbox by name, so that its model can break each one and see what comes of it.
+//! The rules of the outbox by name, so that its model can break each one and see the consequence.
 
 /// One rule. Where the shell keeps it, this says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

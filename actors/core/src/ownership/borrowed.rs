@@ -1,7 +1,8 @@
-//! A session's side of a tenant's loans: what it may start, and what it still has to tell the quota.
+//! A session's side of a tenant's loans: which runs it may start, and what it still has to report to the quota.
 //!
-//! Runs that were adopted with a shard count at once, whether the quota has counted them or not: a debt that stops admission.
-//! Runs of a shard that was handed over count until the quota has moved them.
+//! Runs that came with a shard count at once, whether the quota has counted them or not. They may exceed the level;
+//! then nothing starts until enough of them have ended. Runs of a shard that was handed over count until the quota has
+//! moved them.
 
 use super::rules::{Rule, kept};
 use campanile_schema::{

@@ -1,4 +1,4 @@
-//! A shard in this session's hands, from the claim to the release.
+//! A shard that this session holds, from the claim to the release.
 
 use super::{
     replay::SpanEnd,

@@ -1,7 +1,7 @@
-//! A lane of the own journal: rows in flight, and how far they are durable without a gap.
+//! A lane of the session's journal: the rows in flight, and up to which row all are durable.
 //!
-//! A row is written again with the same bytes until it is durable or the session is over. Rows behind a gap may well be
-//! durable, but nobody who reads the lane would find them, so they are not acknowledged before the gap is filled.
+//! A row is written again with the same bytes until it is durable or the session is over. Rows behind a gap may be
+//! durable, but a reader of the lane stops at the gap, so they are not acknowledged before the gap is filled.
 
 use super::{
     rules::{Rule, kept},

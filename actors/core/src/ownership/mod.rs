@@ -1,9 +1,11 @@
-//! Who owns a shard: sessions, leases, fencing, sealing, claims, hand-overs, and what of the journal is still needed.
+//! Decides which session owns a shard: sessions, leases, fencing, sealing, claims, hand-overs, and which parts of the
+//! journal are still needed.
 //!
-//! Pure: the clock is an argument, store and peers are inputs and outputs ([`Ownership`]). What it holds and why it is safe:
-//! `docs/ownership.md`. It never acts on a hint: the store's rows decide, a hint only says where to look.
+//! Pure: the clock is an argument, the store and the other nodes are inputs and outputs ([`Ownership`]).
+//! `docs/ownership.md` has its invariants and why they hold. It never acts on a hint alone: the rows of the store
+//! decide, and a hint only says where to look.
 //!
-//! Here `now_ms` is CLOCK_BOOTTIME of the node, milliseconds: a clock that nobody sets, and that counts suspend.
+//! Here `now_ms` is the node's CLOCK_BOOTTIME in milliseconds: a clock that nobody sets, and that counts suspend.
 
 pub mod borrowed;
 pub mod claim;

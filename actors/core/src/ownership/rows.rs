@@ -1,4 +1,5 @@
-//! The rows of the store that ownership stands on. All of them are changed by LWT only, `IF version = the one read`.
+//! The rows of the store by which ownership is decided. All of them are changed by LWT only,
+//! `IF version = the one read`.
 
 use super::rules::{Rule, kept};
 use campanile_schema::ids::{Epoch, SessionId, ShardId};

@@ -1,4 +1,4 @@
-//! The rules that the protocol stands on, by name, so that its model test can break each one and see what comes of it.
+//! The rules of the protocol by name, so that its model test can break each one and see the consequence.
 
 /// One rule. What goes wrong without it is told in `docs/ownership.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

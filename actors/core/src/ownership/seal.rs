@@ -1,8 +1,9 @@
-//! Sealing a session that was fenced: finding out where each of its lanes ends, once and for all.
+//! Sealing a session that was fenced: finding and recording where each of its lanes ends.
 //!
-//! Each lane is read from the durable position that the session's row states up to the first gap. A row in the session's last
-//! window may lie on a minority of replicas only, and another reader would miss it: so the rows of that window are written
-//! again with the same bytes. Then the ends are recorded by LWT, if none are; every taker uses what stands there.
+//! Each lane is read from the durable position in the session's row up to the first gap. A row of the session's last
+//! window may be on a minority of the replicas only, and another reader would miss it. The rows of that window are
+//! therefore written again with the same bytes. Then the ends are recorded by LWT, unless they are recorded already;
+//! every taker uses the recorded ends.
 
 use super::{
     rows::{Nonce, SessionRow},

@@ -1,7 +1,7 @@
-//! The own session: its row, its heartbeats, and until when it may act.
+//! The node's own session: its row, its heartbeats, and the time until which it may act.
 //!
-//! A heartbeat is an LWT on the own row. Until another node fences it the session is the only writer of that row, so whatever
-//! newer version is found there is a heartbeat of its own whose answer was lost.
+//! A heartbeat is an LWT on the session's row. Until another node fences the session, only the session itself writes
+//! that row. A newer version in it is therefore a heartbeat of its own whose answer was lost.
 
 use super::{
     rows::{Nonce, SessionRow, SessionState},

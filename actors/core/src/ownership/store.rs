@@ -1,5 +1,5 @@
-//! What the protocol asks of the store, and what it hears. The shell executes a statement once and gives back its answer;
-//! it never repeats one on its own.
+//! The statements that the protocol sends to the store, and their answers. The shell executes a statement once and
+//! gives its answer back; it never repeats a statement on its own.
 
 use super::rows::{SessionRow, ShardRow};
 use campanile_schema::ids::{SessionId, ShardId};

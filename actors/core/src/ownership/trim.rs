@@ -1,4 +1,4 @@
-//! What may go: spans that nobody needs for a replay, and journal rows that no span names.
+//! Finds what can be deleted: spans that no replay needs, and journal rows that no span names.
 
 use super::{
     replay::SpanEnd,

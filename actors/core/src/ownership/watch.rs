@@ -1,7 +1,7 @@
-//! Watching another session: how long it has shown no new heartbeat, and so when it may be fenced.
+//! Watches another session: for how long it has shown no new heartbeat, and therefore when it may be fenced.
 //!
-//! Safe whatever the watcher missed: the count begins with the receipt of a reply that showed the heartbeat, which was sent
-//! before that; and the fence is conditional on that very version.
+//! This is safe whatever the watcher missed. The count begins when the watcher receives a reply that shows the
+//! heartbeat, and the heartbeat was sent before that. The fence is conditional on exactly that version of the row.
 
 use super::{
     rows::{Nonce, SessionRow, SessionState},

@@ -1,8 +1,9 @@
-//! Which node should own which shard, and which moves lead there.
+//! Computes which node should own which shard, and which moves lead there.
 //!
-//! Pure: [`place`] gives the same answer on every node that knows the same members; [`plan`] turns it into few moves at a time, and
-//! [`wanted`] into what the ownership protocol takes as a hint. It never decides who owns a shard: the store's rows do
-//! (`docs/ownership.md`), so two nodes that know different members cost moves, not safety. Why it is so: `docs/adr/0013-placement.md`.
+//! Pure: [`place`] gives the same answer on every node that knows the same members; [`plan`] makes a few moves at a
+//! time from it, and [`wanted`] makes the hint for the ownership protocol. It never decides who owns a shard, because
+//! the store's rows do (`docs/ownership.md`). Two nodes that know different members therefore cost moves, not safety.
+//! `docs/adr/0013-placement.md` has the reasons.
 
 mod place;
 mod plan;

@@ -1,8 +1,8 @@
-//! From who owns the shards to who should, a few moves at a time.
+//! Plans the moves from the present owners to the wanted ones, a few at a time.
 //!
-//! The order of moves is fixed by their reason and their shard, and those that are allowed are the first of it. So as long as the
-//! placement stays the same, nodes that read the rows at different times together still keep the limit: whatever one of them still
-//! sees ahead of a move is either under way or done.
+//! The order of moves is fixed by their reason and their shard, and the first of them are allowed. As long as the
+//! placement stays the same, nodes that read the rows at different times therefore keep the limit together: a move that
+//! one of them still sees ahead of another is either under way or done.
 
 use super::{Member, NodeId, Owners, Standing, sorted};
 use campanile_schema::ids::ShardId;

@@ -1,4 +1,5 @@
-//! How much a node and a shard suit each other. Fixed for ever: nodes of two releases must agree, and another value moves shards.
+//! The score of a node for a shard. It must never change: nodes of two releases must agree, and another value would
+//! move shards.
 
 use super::NodeId;
 use crate::mix::mix;

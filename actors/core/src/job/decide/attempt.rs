@@ -1,4 +1,4 @@
-//! The life of an attempt while its body may run: start, silence, heard again.
+//! An attempt while its body may run: it starts, its executor is silent, its executor is heard again.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! Changes of the job itself: replace, pause, resume, delete, quarantine. None fires anything retroactively.
+//! Changes of the job itself: replace, pause, resume, delete, quarantine. None of them fires anything retroactively.
 
 use super::{
     super::{

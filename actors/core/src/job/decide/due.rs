@@ -1,4 +1,5 @@
-//! Time passed: every due instant up to now gets exactly one outcome, retries fall due, timeouts are noticed.
+//! Decides what follows when time has passed: every due instant up to now gets exactly one outcome, retries become due,
+//! and timeouts are noticed.
 
 use super::{Draft, stop};
 #[cfg(feature = "faults")]

@@ -1,4 +1,5 @@
-//! An attempt ended: by its executor's word, or because its lease did. What follows: success, a retry, a question, the end.
+//! The end of an attempt, because its executor reported it or because the executor's lease ended. It leads to success,
+//! a retry, a request for confirmation, or the final failure.
 
 use super::{
     super::{

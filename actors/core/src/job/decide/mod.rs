@@ -1,5 +1,5 @@
-//! The verbs, one file each. Each works on a copy-free [`Draft`]: it emits events, applies them to a scratch job so that the
-//! next line sees them, and collects effects.
+//! Decides the commands of a job, one file for each group of commands. Each works on a [`Draft`]: it emits events and
+//! applies them to a copy of the job at once, so that the next step sees them, and it collects effects.
 
 mod attempt;
 mod change;

@@ -1,4 +1,5 @@
-//! By hand: retry or redrive a final run, confirm one whose executor was lost, put a dead letter away.
+//! Manual decisions about runs: retry or redrive a final run, confirm a run whose executor was lost, discard a dead
+//! letter.
 
 use super::{
     super::{

@@ -1,4 +1,5 @@
-//! The job comes from a backup. Whoever the backup was made of may have gone on after it, and nobody here knows how far.
+//! Decisions about a job that was restored from a backup. The old node may have continued after the backup, and nothing
+//! here knows how far.
 
 use super::{Draft, change::standing_reason, due};
 use crate::{job::effect::Reply, reject::Rejection};

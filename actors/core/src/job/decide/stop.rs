@@ -1,5 +1,5 @@
-//! Ending a run before its time: cancel, replace, timeout. A run without a body ends at once; a body is told to stop, and
-//! the run ends when the executor says so or its lease ends.
+//! Ends a run early: cancel, replace, timeout. A run without a body ends at once. A body is told to stop, and the run
+//! ends when its executor reports the end or the executor's lease ends.
 
 use super::{
     super::effect::{Effect, Reply},

@@ -1,4 +1,4 @@
-//! A run by hand. The same caller's key makes the same run: keys of runs that are final are checked by the shard before.
+//! A manual trigger. The same caller's key makes the same run. The shard has checked the keys of final runs before.
 
 use super::{
     super::effect::Reply,

@@ -1,4 +1,4 @@
-//! What a session is made with, and what it is told of the others.
+//! The settings of a session, and the hints about other sessions.
 
 use campanile_schema::ids::{SessionId, ShardId};
 use std::collections::{BTreeMap, BTreeSet};

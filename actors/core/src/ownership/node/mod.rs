@@ -1,5 +1,6 @@
-//! One session of a node, put together: inputs (time, hints, answers of the store, what the shards did) to outputs (statements,
-//! what to load, serve, stop and acknowledge). A node whose session is over makes a new one.
+//! One session of a node as a whole. Inputs are time, hints, answers of the store, and what the shards did. Outputs are
+//! statements for the store, and which shards to load, serve, stop and acknowledge. A node whose session is over begins
+//! a new one.
 
 mod inputs;
 mod journal;

@@ -1,4 +1,4 @@
-//! What a session wants of its shell.
+//! What a session asks its shell to do.
 
 use super::Transition;
 use crate::ownership::{

@@ -1,4 +1,5 @@
-//! Looking at all shard rows: what to claim, what to hand over, what to delete.
+//! Compares all shard rows with what this session holds: which shards to claim, which to hand over, which rows to
+//! delete.
 
 use super::{Hold, Output, Ownership, Phase, Purpose, Transition};
 use crate::ownership::{

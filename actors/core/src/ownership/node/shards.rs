@@ -1,8 +1,8 @@
-//! A shard's row: claims, hand-overs, publications, and what their answers mean.
+//! The statements about a shard's row (claims, hand-overs, publications) and the meaning of their answers.
 //!
-//! One statement at a time is on its way for a shard. An answer is `Done`, the row that stands, or unknown, and then the row is
-//! read: so all that matters is told by a row. A row that still has the version that was expected says only that the statement
-//! was not applied *yet*.
+//! Only one statement for a shard is under way at a time. Its answer is `Done`, the row that is stored, or unknown;
+//! after an unknown answer the row is read. A row therefore decides every case. A row that still has the expected
+//! version says only that the statement was not applied *yet*.
 
 use super::{Output, Ownership, Phase, Purpose, Transition};
 use crate::ownership::{

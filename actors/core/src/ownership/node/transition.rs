@@ -1,4 +1,5 @@
-//! What a session went through, by name: for counters and the log, and so that a test can say what it has exercised.
+//! The names of everything that a session can go through: for counters and the log, and so that a test can report what
+//! it has exercised.
 
 macro_rules! transitions {
     ($($(#[$doc:meta])* $name:ident,)*) => {
