@@ -1,5 +1,6 @@
-//! What the actors need of the world around them: stores, clocks and files. Narrow traits, so that a store, a simulated disk and a
-//! simulated clock can take each other's place, and the few helpers that everything above shares.
+//! The ports: what the actors need from outside, which are stores, clocks and files. They are narrow traits, so that a
+//! store, a simulated disk and a simulated clock can replace each other. The crate also has the few helpers that all
+//! crates above it share.
 #![forbid(unsafe_code)]
 
 pub mod clock;

@@ -1,4 +1,4 @@
-//! What this build is beside others: the formats that it knows.
+//! The formats that this build can read and write.
 
 use campanile_schema::format::Formats;
 

@@ -1,4 +1,5 @@
-//! The rows of the read model that the events of a frame make. Pure, so that a live node, a restore and a backup make the same rows.
+//! Makes the rows of the read model from the events of a frame. Pure, so that a live node, a restore and a backup make
+//! the same rows.
 
 use crate::{LedgerRow, Row};
 use campanile_schema::{

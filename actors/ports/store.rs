@@ -1,5 +1,5 @@
-//! The ports: what the actors need of a store. Narrow traits; embedded, CQL and memory implement them, and one
-//! conformance suite holds them to the same meaning.
+//! The ports of stores: what the actors need of a store. They are narrow traits. The embedded, CQL and memory stores
+//! implement them, and one conformance suite checks that they mean the same.
 //!
 //! A node on its own directory needs [`Journal`], [`Snapshots`] and [`LocalViews`]; a cluster shares [`Leases`],
 //! [`Snapshots`] and [`Views`].

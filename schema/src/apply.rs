@@ -1,4 +1,5 @@
-//! Many definitions at once: what `POST /plan` and `POST /apply` take and answer. Both take the same body; the first changes nothing.
+//! The request and the answers of `POST /plan` and `POST /apply`, which take many definitions at once. Both take the
+//! same body; `plan` changes nothing.
 
 use crate::{ids::JobId, job::upper_enum, payload::Payload};
 use schemars::JsonSchema;

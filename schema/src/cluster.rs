@@ -1,4 +1,4 @@
-//! What is shown of a cluster: its nodes, who owns which shard, what is to move, and what happened.
+//! What operators see of a cluster: its nodes, the owner of each shard, the planned moves, and what happened.
 
 use crate::{job::upper_enum, time::Timestamp};
 use schemars::JsonSchema;

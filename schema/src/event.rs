@@ -1,7 +1,8 @@
-//! Events: everything that changes a shard's state. Stored in frames; short names; unknown fields are ignored.
+//! Events: everything that changes a shard's state. They are stored in frames with short names; unknown fields are
+//! ignored.
 //!
-//! Rules: an event carries all that `apply` and the projection need (no look-up elsewhere); it never means
-//! something else later; a new meaning is a new variant and a higher format.
+//! Rules: an event carries everything that `apply` and the projection need, so that neither looks anything up. The
+//! meaning of an event never changes: a new meaning is a new variant and a higher format.
 
 use crate::{
     ids::{Digest, ExecutorSession, JobId, RunId, Token},

@@ -1,5 +1,5 @@
-//! The format row: which versions of stored and wire forms a directory or a cluster uses. Writers use what it names;
-//! a reader that meets a higher one stops with a clear error.
+//! The format row: which versions of stored and sent forms a directory or a cluster uses. Writers use the versions that
+//! it names. A reader that finds a higher version stops with an error that says so.
 
 use crate::ids::ClusterId;
 use serde::{Deserialize, Serialize};

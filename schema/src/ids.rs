@@ -1,7 +1,7 @@
-//! Ids, and how one number tells the slot, and so the shard, that owns a thing.
+//! Ids. The slot, and so the shard, of a job or a run follows from its id alone.
 //!
-//! `id % SLOTS` is the slot; `slot % shards` is the shard. Because the slot is in the id, a directory can
-//! move to a cluster with another number of shards.
+//! `id % SLOTS` is the slot; `slot % shards` is the shard. Because the slot is in the id, a directory can move to a
+//! cluster with another number of shards.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Every limit with its unit, in one place. Over a limit the caller gets a clear error and nothing is lost.
+//! Every limit with its unit, in one place. When a limit is exceeded, the caller gets an error with a code, and nothing
+//! is lost.
 
 mod callers;
 mod cluster;

@@ -1,5 +1,6 @@
-//! What a tenant's quota lends to sessions of a cluster: permits to run, as levels. Decided in the shard that is the tenant's home,
-//! as events of that shard, so its next owner knows every loan.
+//! The permits to run that a tenant's quota lends to sessions of a cluster. A loan is a level: how many permits a
+//! session has, not how many more. The tenant's home shard decides it, as an event of that shard, so the shard's next
+//! owner knows every loan.
 
 use crate::ids::{Epoch, SessionId, ShardId};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Debug output without secrets. Values of whole calls and attempts are printed when something goes wrong, and what is printed is kept in
-//! logs: so what holds a secret leaves it out by itself.
+//! Debug output without secrets. Whole calls and attempts are printed when something goes wrong, and logs keep what is
+//! printed. Types that hold a secret therefore leave it out of their debug output.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -1,10 +1,11 @@
-//! What a body looks like, from its type, and everything in which a given value differs from that: one place for HTTP, RPC and
-//! manifests, so that the same mistake is refused everywhere in the same words.
+//! Compares a value with the shape of its type and reports every difference. HTTP, RPC and manifests all use it, so
+//! that the same mistake is refused with the same words everywhere.
 //!
-//! The derived readers alone are not enough. They take a list for an object, by the order of its fields; keep the last of two values
-//! of one name in maps; lose the path inside of values that are told apart by a field; and show the value that they do not like, which
-//! may be a secret. What is found here is told with the whole path, in the API's words, with what to write instead, and without the
-//! value unless that helps and cannot be secret.
+//! The derived readers alone are not enough. They accept a list in place of an object, by the order of its fields; keep
+//! the last of two values of one name in maps; lose the path inside of values that are distinguished by a field; and
+//! show the value that they reject, which may be a secret. A difference that is found here is reported with the whole
+//! path, in the words of the API, with what to write instead, and without the value unless the value helps and cannot
+//! be secret.
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};

@@ -1,5 +1,5 @@
-//! What callers who watch send and hear: which changes they want, and the changes as they become durable. One meaning in HTTP
-//! (server-sent events), RPC (notifications) and the CLI.
+//! The messages of watches: which changes a watcher wants, and the changes as they become durable. They mean the same
+//! in HTTP (server-sent events), RPC (notifications) and the CLI.
 
 use crate::{
     ids::{JobId, RunId},

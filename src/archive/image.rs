@@ -1,4 +1,5 @@
-//! What an archive says, put together: all shards as they were at the cut. It takes the memory of a node that serves them.
+//! The content of an archive in memory: all shards as they were at the cut. It takes as much memory as a node that
+//! serves them.
 
 use campanile_actors::at_rest::Loaded;
 use campanile_ports::{Manifest, Part, Row, StoreError, rows::add_rows};

@@ -1,5 +1,5 @@
-//! Where operators ask about the cluster, at any of its nodes: who is there, who owns what, where shards are going, what happened. And
-//! where they cordon a node.
+//! What operators ask about the cluster, at any of its nodes: its members, the owner of each shard, the planned moves,
+//! and what happened. Operators also cordon nodes here.
 
 use super::{
     membership::{Member, Members},

@@ -1,6 +1,7 @@
-//! Several nodes as one: who is there ([`membership`]), and calls from node to node ([`gateway`]).
+//! The nodes of a cluster: which nodes are alive ([`membership`]), and calls from node to node ([`gateway`]).
 //!
-//! Never here: who owns a shard. That is the store's rows ([`campanile_core::ownership`]); what is here are hints and a way to ask.
+//! Never here: who owns a shard. The store's rows decide that ([`campanile_core::ownership`]); this crate has only
+//! hints and a way to call.
 
 #![forbid(unsafe_code)]
 

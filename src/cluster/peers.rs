@@ -1,5 +1,5 @@
-//! What nodes ask of each other about shards, over the gateway. A call goes one hop: who is asked answers or says that the shard is
-//! not its own, and the asker looks again.
+//! Calls between nodes about shards, over the gateway. A call goes one hop: the called node answers it or says that the
+//! shard is not its own, and the caller's node looks the owner up again.
 
 use super::{
     admin::ClusterAdmin,

@@ -1,4 +1,4 @@
-//! This node as the others hear of it: its session, and whether it takes shards.
+//! What this node announces of itself: its session, and whether it takes shards.
 
 use crate::membership::Membership;
 use campanile_ports::private;

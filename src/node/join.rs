@@ -1,4 +1,5 @@
-//! A node joins its cluster: the store that all share, who is there, and the way to the others, from the configuration.
+//! Joins a node to its cluster, from its configuration: the shared store, membership, and the connections to the other
+//! nodes.
 
 use crate::{
     config::Config,

@@ -1,4 +1,5 @@
-//! Counters with labels that the node itself counts: each exists from the start, so that its first event is seen as an increase.
+//! Counters with labels that the node itself counts. Each exists from the start, so that its first event shows as an
+//! increase.
 
 use campanile_actors::measure;
 use campanile_cluster::membership::Reason;

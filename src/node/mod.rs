@@ -1,5 +1,6 @@
-//! One node: opens its store, starts a session, serves HTTP and RPC, and stops in order. When a session is over, because the store
-//! cannot be written or another node has fenced it, the node drops it and goes on by itself with a new one.
+//! One node: opens its store, starts a session, serves HTTP and RPC, and stops in order. A session is over when the
+//! store cannot be written or another node has fenced it. The node then drops the session and starts a new one by
+//! itself.
 
 mod join;
 pub mod measured;

@@ -1,5 +1,5 @@
-//! Where a node's sessions live: in a directory that is its own, or in the store that a cluster shares. Both start a session, and
-//! another one when that has ended.
+//! The store in which a node's sessions run: a directory of its own, or the store that a cluster shares. Both start a
+//! session, and another one when that has ended.
 
 use campanile_actors::{
     calls::Peers,

@@ -1,4 +1,4 @@
-//! Who calls, and what nobody may read: credentials, rate limits, sealed secrets, TLS, and the text of the files that hold them.
+//! Credentials, rate limits, sealed secrets, TLS, and the text of the files that hold them.
 #![forbid(unsafe_code)]
 
 pub mod auth;

@@ -1,5 +1,6 @@
-//! The stores behind the ports of `campanile-actors`: **embedded** (one directory, the default), **cql** (a
-//! cluster's) and **memory** (tests and simulation, with scripted faults). One conformance suite holds them to the same meaning.
+//! The stores that implement the ports of `campanile-ports`: **embedded** (one directory, the default), **cql** (of a
+//! cluster) and **memory** (for tests and simulation, with scripted faults). One conformance suite checks that they
+//! mean the same.
 //!
 //! What they never do: interpret frames, decide anything, or retry on their own.
 

@@ -1,7 +1,8 @@
-//! How far the views are: applied frame seq per shard, and the journal position that covers all of it.
+//! How far the views are: the applied frame of each shard, and the journal position that covers all of them.
 //!
-//! Recovery trusts only what a flush covered. So after a restart this is what the last flush wrote down, not what the
-//! tables happen to hold: they may be ahead in one place and behind in another, and rows are applied again from here.
+//! Recovery trusts only what a flush covered. After a restart the progress is therefore what the last flush wrote down,
+//! not what the tables happen to contain: they may be ahead in one place and behind in another. Rows are applied again
+//! from that position.
 
 use campanile_ports::{Position, ViewBatch};
 use campanile_schema::ids::ShardId;

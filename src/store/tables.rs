@@ -1,5 +1,5 @@
-//! The tables of the read model, behind a blocking door. Embedded keeps them in an LSM, memory in maps; what stands
-//! around them (positions, flush marks, threads) is the same and lives with the stores.
+//! The tables of the read model, behind a blocking interface. The embedded store keeps them in an LSM, the store in
+//! memory in maps. Positions, flush marks and threads are the same for both and belong to the stores.
 
 use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{

@@ -1,4 +1,4 @@
-//! Which assignments must not start: the executor's part of fencing off owners that were replaced.
+//! Decides which assignments must not start. This is the executor's part of fencing off owners that were replaced.
 //!
 //! Pure: the clock is an argument.
 

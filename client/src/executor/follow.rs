@@ -1,4 +1,4 @@
-//! Makes the connections that [`super::nodes`] finds wanting, and gives up those that it finds spare.
+//! Makes the connections that [`super::nodes`] finds missing, and closes those that it finds unnecessary.
 
 use super::{
     link::{Link, Outlet},

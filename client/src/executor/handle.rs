@@ -1,4 +1,4 @@
-//! The outside of a running executor.
+//! The handle of a running executor: its status, and how to drain it.
 
 use std::time::Duration;
 use tokio::{

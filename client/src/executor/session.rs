@@ -1,6 +1,6 @@
-//! The one task that owns an executor's state: it takes assignments, starts and stops bodies, and hands in results.
+//! The one task that owns an executor's state: it takes assignments, starts and stops bodies, and reports results.
 //!
-//! It never waits for a connection: what does not fit now is sent on a later turn.
+//! It never waits for a connection: what cannot be sent now is sent on a later turn.
 
 use super::{
     attempts::{Attempts, Ending, Key},

@@ -1,4 +1,4 @@
-//! One node as the session sees it: what was asked of it, when it was last heard, what it has been told.
+//! One node as the executor's session sees it: the open requests, the last contact, and the credit and hints.
 
 use super::{attempts::Key, link::Outlet};
 use campanile_schema::{

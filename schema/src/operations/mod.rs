@@ -1,15 +1,16 @@
-//! The one table of operations: what each is called in every interface, what it takes and gives, who may call it, and what
-//! it leaves behind. HTTP routes, the OpenAPI document, RPC methods, the access check, the audit log, the client's retries
-//! and the reference page are all made from it.
+//! The table of operations: the name of each operation in every interface, its request and answer, who may call it, and
+//! what it leaves behind. HTTP routes, the OpenAPI document, RPC methods, the access check, the audit log, the client's
+//! retries and the reference page are all made from it.
 //!
-//! An operation is a unit type with [`Operation`]. Whoever carries operations out implements [`Handle`] for each of them; a
-//! missing one does not compile, because [`visit_all`] asks for all. Rows of [`own`] have no handler of that kind: the side
-//! that serves them answers each in its own way (streams, pages, and the messages of executors).
+//! An operation is a unit type with [`Operation`]. The server implements [`Handle`] for each of them. A missing handler
+//! does not compile, because [`visit_all`] requires all. Rows of [`own`] have no handler of that kind: the code that
+//! serves them answers each in its own way (streams, pages, and the messages of executors).
 //!
-//! Files: `row` the columns; `request` what operations take and give; `forms` queries of HTTP that differ; `table` the
-//! operations; `own` the rest. To add an operation: its row, its `Handle`, and its example in `src/serve/api/examples.rs`.
+//! Files: `row` the columns; `request` the types of requests and answers; `forms` queries of HTTP that differ from the
+//! body in RPC; `table` the operations; `own` the other rows. `docs/HACKING.md` lists every file that a new operation
+//! needs.
 //!
-//! Never here: how anything is done, and nothing of a server.
+//! Never here: how an operation is carried out, and nothing of a server.
 
 pub mod forms;
 mod own;

@@ -1,5 +1,5 @@
-//! Rows that are served in their own way: streams, pages, what executors say, and the first call of a connection. They share
-//! the table's columns and no handler.
+//! Rows that have no handler: streams, pages, the messages of executors, and the first call of a connection. The code
+//! that serves them answers each in its own way. They share the table's columns.
 
 use super::{Audit, Effect, Http, Least, OwnRoute, Reason, Row, Subject, Tenant, Weight};
 use crate::error::ErrorCode as E;

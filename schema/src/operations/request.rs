@@ -1,5 +1,5 @@
-//! What operations take and give, in the forms that RPC has. HTTP has the same fields in path, headers, query and body, and
-//! puts them together here.
+//! The types of requests and answers, in the form that RPC has. HTTP has the same fields in path, headers, query and
+//! body, and combines them here.
 
 use super::{Subject, forms};
 use crate::{

@@ -1,4 +1,4 @@
-//! What the table says of one operation.
+//! The columns of the table: what it says about one operation.
 
 use crate::error::ErrorCode;
 

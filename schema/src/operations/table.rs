@@ -1,4 +1,4 @@
-//! The operations of callers. Each row's comment is what HTTP's document and the reference page say of it.
+//! The operations of callers. The comment of each row is its text in the OpenAPI document and on the reference page.
 
 use super::{
     Audit, Effect, Handle, Http, Least, Operation, OwnRoute, Reason, Request, Row, Tenant, Visit, Weight, forms,

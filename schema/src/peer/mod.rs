@@ -1,3 +1,3 @@
-//! What nodes send each other. Forms are added and never changed: two releases run side by side (ADR 0020).
+//! Messages between nodes. Forms are added and never changed, because two releases run side by side (ADR 0020).
 
 pub mod outbox;

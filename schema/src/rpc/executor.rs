@@ -1,5 +1,5 @@
-//! What executors and nodes say to each other. Executors pull: they give credit, the node sends at most that many
-//! assignments. Short names in batches; unknown fields are ignored on both sides.
+//! Messages between executors and nodes. Executors pull: they give credit, and the node sends at most that many
+//! assignments. Messages with many items have short field names. Both sides ignore unknown fields.
 
 use crate::{
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId, Token},

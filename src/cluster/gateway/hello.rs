@@ -1,4 +1,4 @@
-//! What two gateways say before their connection is handed over: who they are, and in words why not.
+//! The first messages of two gateways on a connection: who they are, and the reason in words if one refuses the other.
 
 use campanile_schema::limits::GATEWAY_HELLO_BYTES;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

@@ -1,8 +1,10 @@
-//! Calls from node to node over `ractor_cluster`: each pair of nodes has one connection, with mutual TLS, and each node one actor
-//! that others can send to. Small calls to one peer travel together. Why it is built so: `docs/adr/0016-gateway.md`.
+//! Calls from node to node over `ractor_cluster`. Each pair of nodes has one connection, with mutual TLS, and each node
+//! has one actor that others can send to. Small calls to one peer travel together. `docs/adr/0016-gateway.md` has the
+//! reasons.
 //!
-//! For commands that are forwarded, loans, questions and hints. Never for leases, for finding out who lives, or for bulk state:
-//! a connection that is slow or gone must not decide about those. A call is made once at most; who repeats it is its caller.
+//! It is for forwarded commands, loans, questions and hints. It is never for leases, for finding out which nodes live,
+//! or for bulk state: a connection that is slow or gone must not decide about those. It makes a call at most once;
+//! repeating it is up to the caller.
 
 mod actor;
 mod connect;

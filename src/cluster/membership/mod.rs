@@ -1,10 +1,11 @@
-//! Who is there: SWIM by the `foca` crate over sealed UDP packets, on a thread and a runtime of its own.
+//! Membership: which nodes are alive. It is SWIM by the `foca` crate over sealed UDP packets, on a thread and a runtime
+//! of its own.
 //!
-//! On the node's busy runtime it took live nodes for dead ones: its timers came late. What it says is a hint: two nodes may see
-//! different members, and who may act for a shard is decided by the store's rows alone. Why it is built so:
-//! `docs/adr/0015-membership.md`.
+//! On the node's busy runtime its timers came late, and it considered live nodes dead. Its result is a hint: two nodes
+//! may see different members, and only the store's rows decide who may act for a shard. `docs/adr/0015-membership.md`
+//! has the reasons.
 //!
-//! Never: a decision about shards; an unsealed packet that changes anything.
+//! Never here: a decision about shards; an unsealed packet that changes anything.
 
 mod card;
 mod clocks;

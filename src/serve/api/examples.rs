@@ -1,5 +1,5 @@
-//! An example of every call and every answer, for the OpenAPI document. Tests parse the bodies with the types that they are of, and
-//! judge the answers by their schemas.
+//! An example of every call and every answer, for the OpenAPI document. Tests parse the bodies with their types and
+//! check the answers against their schemas.
 
 use campanile_schema::error::{ApiError, ErrorCode};
 use serde_json::{Value, json};

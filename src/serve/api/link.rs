@@ -1,5 +1,5 @@
-//! What a connection is in the middle of: a head, a request, or nothing. The transport tells of bytes, the service of requests;
-//! both together say when a connection has had its time.
+//! The state of a connection: it reads a head, it handles a request, or it is idle. The transport reports bytes and the
+//! service reports requests; both together decide when a connection has used up its time.
 
 use super::places::{PlaceKind, Places};
 use axum::body::{Body, Bytes, HttpBody};

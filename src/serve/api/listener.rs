@@ -1,5 +1,5 @@
-//! Accepts connections within the bounds of [`super::places`], and closes those whose request does not come to the end of its head
-//! in time, or on which nothing moves: whoever connects and says little holds a place for seconds only.
+//! Accepts connections within the limits of [`super::places`]. It closes connections whose request head does not arrive
+//! in time, and idle ones, so that a caller that connects and sends little occupies a place for seconds only.
 
 use super::{
     link::Link,

@@ -1,12 +1,13 @@
 //! HTTP/JSON for callers, under `/api/v1`, and the plain pages beside it (`/healthz`, `/readyz`, `/metrics`,
 //! `/openapi.json`, `/errors`, `/`).
 //!
-//! The routes come from the table of operations ([`campanile_schema::operations`]); the router and the OpenAPI document are
-//! both built from [`routes::table`], so that they cannot differ. A request goes: request id, token, path and query, body, operation
-//! ([`crate::ops`]), answer. Every refusal is `application/problem+json` with a stable code.
+//! The routes come from the table of operations ([`campanile_schema::operations`]). The router and the OpenAPI document
+//! are both built from [`routes::table`], so that they cannot differ. A request passes these steps: request id, token,
+//! path and query, body, operation ([`crate::ops`]), answer. Every refusal is `application/problem+json` with a stable
+//! code.
 //!
-//! Never here: permissions or rules about jobs (they are in `ops` and in the core), and nothing is answered that does
-//! not rest on durable state.
+//! Never here: permissions or rules about jobs (they are in `ops` and in the core), and answers before their state is
+//! durable.
 
 mod access;
 mod archive;

@@ -1,4 +1,4 @@
-//! The way of one request: id, route, token, path, body, operation, answer.
+//! Handles one request: id, route, token, path, body, operation, answer.
 
 use super::{
     Shared, access, body,

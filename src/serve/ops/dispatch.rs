@@ -1,8 +1,9 @@
-//! The one way to every operation, whoever calls: HTTP, RPC, and the node itself.
+//! The only path to an operation, for HTTP, RPC and the node itself.
 //!
-//! What the table says is done here, once for all operations: the credential's role, the tenant of the thing that the request
-//! is about, and the line of the audit log. The order is always the same: may this credential call this; is the request
-//! within its limits; does the thing belong to its tenant; then the handler begins.
+//! It does what the table says, once for all operations: it checks the role of the credential and the tenant of the
+//! job, run or tenant that the request is about, and writes the line of the audit log. The order is always the same:
+//! may this credential call this operation; is the request within its limits; does its subject belong to the caller's
+//! tenant; then the handler begins.
 
 use super::{Answer, Operations, access, check_reason};
 use campanile_schema::{

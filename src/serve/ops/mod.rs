@@ -1,9 +1,9 @@
-//! Every operation of callers, once: HTTP and RPC both call [`Operations::call`], which reads the table of operations
-//! ([`campanile_schema::operations`]), lets the caller in or not, and calls the operation's handler. Each handler is an
-//! implementation of `Handle` in one of the files here.
+//! Every operation of callers, once. HTTP and RPC both call [`Operations::call`], which reads the table of operations
+//! ([`campanile_schema::operations`]), checks the caller's permissions, and calls the operation's handler. Each handler
+//! is an implementation of `Handle` in one of the files here.
 //!
-//! A tenant's credential sees and touches only its tenant: a thing of another tenant that is named by its id does not exist
-//! for it (404), a body that names another tenant is refused (403).
+//! A tenant's credential sees and changes only its tenant. An id that belongs to another tenant is answered as unknown
+//! (404), and a body that names another tenant is refused (403).
 //!
 //! Never here: decisions about jobs and runs (the core), names and defaults of a spec (the core), or transport.
 

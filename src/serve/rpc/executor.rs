@@ -1,6 +1,7 @@
-//! Executors' methods: straight to the scheduler, in batches, after checking that the token may serve those pools.
+//! The methods of executors. They go to the scheduler in batches, after a check that the token may serve the pools.
 //!
-//! Registration and announcements are answered in order; results are answered when durable, several batches at once.
+//! Registrations and announcements are answered in order. Results are answered when they are durable, and several
+//! batches may be under way.
 
 use super::{
     Server,

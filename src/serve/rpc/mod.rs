@@ -1,10 +1,11 @@
 //! The RPC server: msgpack-rpc over TCP for callers in any language, and for executors.
 //!
-//! One reader and one writer per connection. Calls run side by side; what a connection may have under way is bounded, and a
-//! peer that does not read its answers is not read either. Executors' messages are batches and go to the scheduler as such.
+//! Each connection has one reader and one writer. Calls run side by side, in a limited number for each connection. The
+//! server stops reading from a peer that does not read its answers. Messages of executors are batches and go to the
+//! scheduler as batches.
 //!
-//! Never here: who may do what and what a call means (`ops`, the same for HTTP), and no decision about runs.
-//! The wire is told in `docs/rpc.md`.
+//! Never here: permissions and the meaning of a call (`ops`, the same for HTTP), and decisions about runs.
+//! `docs/rpc.md` describes the protocol.
 
 mod calls;
 mod claims;

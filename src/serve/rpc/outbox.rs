@@ -1,5 +1,6 @@
-//! Writes to one connection: answers in the order in which they are ready, and what the pool sends an executor. All that is
-//! ready goes out in one write. What is not written yet is bounded by the permits that answers carry.
+//! Writes to one connection: answers, in the order in which they become ready, and the messages of the pool to an
+//! executor. Everything that is ready goes out in one write. The permits that answers carry limit what is not written
+//! yet.
 
 use campanile_actors::messages::ToExecutor;
 use campanile_schema::{

@@ -1,7 +1,7 @@
-//! The narrow door to files: everything the embedded store does to its directory goes through [`Files`], so that the
-//! crash tests can put a disk behind it that loses whatever was not synced.
+//! All access of the embedded store to its directory goes through [`Files`], so that the crash tests can use a disk
+//! that loses everything that was not synced.
 //!
-//! Every sync names its call site ([`SyncSite`]): the crash tests switch each site off in turn and must notice.
+//! Every sync names its call site ([`SyncSite`]): the crash tests switch off each site in turn and must notice.
 
 #[cfg(any(test, feature = "faults"))]
 pub mod crash;

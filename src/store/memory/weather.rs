@@ -1,4 +1,4 @@
-//! What a node's way to the shared store is like: cut off, or with answers that do not come.
+//! Faults of a node's connection to the shared store: it is cut off, or answers do not arrive.
 
 use super::faults::Script;
 use campanile_core::ownership::store::Statement;
