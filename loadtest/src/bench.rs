@@ -1,5 +1,5 @@
-//! `bench`: the whole way of a trigger, end to end and durable, with executors in other processes: jobs whose instants fill
-//! every millisecond alike, and how late their bodies start and end.
+//! `bench`: the whole path of a trigger, end to end and durable, with executors in other processes. The instants of the
+//! jobs are spread evenly over every millisecond. It measures how late bodies start and end.
 
 use crate::{
     checker::check_dir,

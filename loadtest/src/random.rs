@@ -1,4 +1,4 @@
-//! Numbers from a seed, so that a run can be told again. SplitMix64 (Steele, Lea, Flood 2014).
+//! Random numbers from a seed, so that a run can be repeated. SplitMix64 (Steele, Lea, Flood 2014).
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]

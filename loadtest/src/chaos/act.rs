@@ -1,4 +1,4 @@
-//! Something that is done to the cluster, as scenarios name it; `fault_driver.rs` does it.
+//! The acts of scenarios: what can be done to the cluster. `fault_driver.rs` carries them out.
 
 /// A host of the network. Nodes and executors are counted from 0, nodes of the store from 1, as its script does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

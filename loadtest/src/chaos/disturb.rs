@@ -1,8 +1,10 @@
-//! What an act explains: which shards it may keep from being served, and for how long. Only that is excused, in the words DISTURBED
-//! and EXECUTOR_UNHEARD of the record; everything else that is missed, late or lost is a defect of the node.
+//! Which disturbances an act explains: which shards it may keep from being served, and for how long. Only these are
+//! excused (DISTURBED and EXECUTOR_UNHEARD in the record). Everything else that is missed, late or lost is a defect of
+//! the node.
 //!
-//! Shards are named by what the nodes themselves showed of ownership around the act. An act that takes a node away explains the time
-//! until another one must have taken over (`Scenario::recovers`); one that lasts (a slow store) explains its whole time and that.
+//! Shards are identified by what the nodes themselves reported of ownership around the act. An act that takes a node
+//! away explains the time until another node must have taken over (`Scenario::recovers`). An act that lasts (a slow
+//! store) explains its whole time and that.
 
 use super::act::{Act, At};
 use crate::run_dir::{

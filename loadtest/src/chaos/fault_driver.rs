@@ -1,4 +1,4 @@
-//! All processes of a scenario, and what is done to them.
+//! All processes of a scenario, and the acts on them.
 
 use super::{
     ChaosArgs,

@@ -1,4 +1,4 @@
-//! Load beside the usual one, for scenarios in which shards move under pressure.
+//! Load in addition to the usual one, for scenarios in which shards move under pressure.
 
 use super::{ChaosArgs, scenario::LoadShape};
 use crate::{

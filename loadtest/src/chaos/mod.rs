@@ -1,5 +1,6 @@
-//! `chaos`: real nodes on a real CQL server, executors and callers, and something that goes wrong; then the history checker's verdict. Each
-//! scenario has a cluster of its own (a keyspace of the same server), and a network of its own where that is allowed.
+//! `chaos`: real nodes on a real CQL server, executors and callers, and a fault; then the history checker's verdict.
+//! Each scenario has a cluster of its own (a keyspace of the same server), and a network of its own where that is
+//! allowed.
 
 mod act;
 mod disturb;

@@ -1,5 +1,6 @@
-//! A network of hosts that are namespaces, joined by a bridge in the harness's own namespace: it reaches all of them, whatever is cut
-//! between them. Faults are put into the bridge, so that a sender sees silence, as behind a real switch: no error, no carrier lost.
+//! A network of hosts that are namespaces, joined by a bridge in the harness's own namespace. The harness reaches all
+//! of them, whatever is cut between them. Faults are made in the bridge, so that a sender gets no error and no carrier
+//! loss, as behind a real switch.
 
 use super::act::At;
 use crate::test_cluster::host::{Host, NAMESPACE, PREFIX, run};

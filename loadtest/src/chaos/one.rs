@@ -1,4 +1,4 @@
-//! One scenario: a new cluster on the store, load, what goes wrong, rest, and the checker's verdict.
+//! One scenario: a new cluster on the store, load, the fault, a quiet time, and the checker's verdict.
 
 use super::{
     ChaosArgs,

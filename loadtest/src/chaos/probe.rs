@@ -1,4 +1,4 @@
-//! What a cluster looks like from outside while things go wrong: who answers, second by second, and how late bodies begin.
+//! Observes a cluster from outside during faults: which nodes answer, second by second, and how late bodies begin.
 
 use super::disturb::Owners;
 use crate::run_dir::lines::{CallerLine, ExecutorEvent, ExecutorLine, now_us};

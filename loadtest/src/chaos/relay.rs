@@ -1,8 +1,10 @@
-//! A way to the store that is slow, or on which the answers of LWTs get lost: they time out, and were applied. It knows of CQL (version 4
-//! of the protocol) only what it must: frames, which prepared statements are conditional, and which stream asks for one.
+//! A relay to the store that is slow, or that drops the answers of LWTs: they time out although they were applied. Of
+//! CQL (version 4 of the protocol) it knows only frames, which prepared statements are conditional, and which stream
+//! asks for one.
 //!
-//! It is a process of its own, `campanile-loadtest relay`, on the store's own address: a driver goes by the address that the store tells, and by
-//! the port of its contact point. It hears `slow MS` and `lose PERCENT` on its input, and answers each with the LWTs that it has seen and lost.
+//! It is a process of its own, `campanile-loadtest relay`, on the store's own address, because a driver uses the
+//! address that the store reports and the port of its contact point. It reads `slow MS` and `lose PERCENT` on its
+//! standard input, and answers each with the numbers of LWTs that it has seen and lost.
 
 use crate::random::mix;
 use clap::Args;

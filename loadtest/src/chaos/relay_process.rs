@@ -1,4 +1,4 @@
-//! The relay before the store, as a process: see `relay.rs`. It ends with its handle.
+//! The relay to the store as a process: see `relay.rs`. It ends when its handle is dropped.
 
 use crate::{limits::NODE_OUTPUT_LINES, process::children::OwnChild, test_cluster::host::Host};
 use std::{

@@ -1,5 +1,6 @@
-//! What scenarios showed, as lines of JSON: each is appended when its scenario has ended, so that a run that is cut short keeps what
-//! it has shown, and a later run of the same program need not show it again. `make proof` makes its tables from it.
+//! The results of scenarios, as lines of JSON. Each line is appended when its scenario has ended, so that an
+//! interrupted run keeps its results, and a later run of the same program need not repeat them. `make proof` makes its
+//! tables from them.
 
 use super::{
     one::Shown,

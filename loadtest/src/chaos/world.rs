@@ -1,9 +1,10 @@
-//! A machine within the machine: the harness starts itself once more in namespaces of its own for processes, network and mounts. Cuts and
-//! full disks touch nothing outside, and nothing of them can stay: when the inner process ends, however it does, the kernel kills
-//! whatever it has started, frozen processes too, and takes interfaces, addresses, rules and mounts back. Nothing has a name outside, so
-//! no run finds anything of an earlier one.
+//! An isolated environment: the harness starts itself a second time in namespaces of its own for processes, network and
+//! mounts. Cuts and full disks affect nothing outside, and nothing of them can stay. When the inner process ends,
+//! however it does, the kernel kills everything that it has started, frozen processes too, and removes interfaces,
+//! addresses, rules and mounts. Nothing has a name outside, so no run finds anything of an earlier one.
 //!
-//! The inner process ends when its input does, which the outer one holds: so Ctrl-C and `kill -9` of the outer one end all of it.
+//! The inner process ends when its input is closed, which the outer process holds. Ctrl-C and `kill -9` of the outer
+//! process therefore end both.
 
 use crate::{limits::CHAOS_MINUTES, process::children::OwnChild};
 use std::{

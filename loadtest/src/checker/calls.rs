@@ -1,4 +1,4 @@
-//! A caller's lines joined to calls, and what they say of each job.
+//! Joins the lines of callers to calls, and derives what they say about each job.
 
 use super::history::{Asked, Confirmed, History, Job, Pause, Reopened, Trigger, Version};
 use crate::run_dir::lines::{CallEvent, CallerLine, Verb};

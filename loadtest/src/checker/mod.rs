@@ -1,10 +1,10 @@
-//! The history checker: reads what executors, callers, the fault injector and the public API wrote down about a run of the
-//! scheduler and says whether every promise was kept.
+//! The history checker. It reads what executors, callers, the fault injector and the public API recorded about a run of
+//! the scheduler and decides whether every promise was kept.
 //!
-//! It shares no code with what it judges: it links neither `campanile-core` nor `campanile-actors`, takes due instants from
-//! `croner` and arithmetic, and believes an acknowledgement or a start only when a process other than the node wrote it. It
-//! never repairs, samples or guesses: what cannot be decided either way (an instant inside the window of an acknowledgement)
-//! may go both ways, and an incomplete export is red.
+//! It shares no code with what it judges: it links neither `campanile-core` nor `campanile-actors`, takes due instants
+//! from `croner` and arithmetic, and accepts an acknowledgement or a start only from a process other than the node. It
+//! never repairs, samples or guesses. What cannot be decided either way (an instant inside the window of an
+//! acknowledgement) may go both ways, and an incomplete export is a failure.
 
 mod calls;
 mod history;

@@ -1,4 +1,5 @@
-//! When a job is due, told by `croner` and arithmetic only; and by `cron` too where both mean the same: then they must agree.
+//! When a job is due, computed by `croner` and arithmetic only; and also by `cron` where both mean the same: then they
+//! must agree.
 
 use crate::limits::ORACLE_INSTANTS;
 use campanile_schema::{

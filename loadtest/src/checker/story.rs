@@ -1,4 +1,5 @@
-//! The story of a violation: what everybody wrote about its job or run, in order of time, cut to a few lines around the moment.
+//! The records about a violation: what all processes wrote about its job or run, in order of time, cut to a few lines
+//! around the moment.
 
 use super::{History, Violation};
 use crate::{

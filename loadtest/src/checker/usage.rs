@@ -1,5 +1,5 @@
-//! What callers did and what jobs had, counted where it was acknowledged or happened. A run in which something never happened shows
-//! nothing of it, however green it is.
+//! Counts what callers did and what happened to jobs, where it was acknowledged or happened. A run in which something
+//! never happened proves nothing about it, even if the verdict is good.
 
 use super::history::History;
 use crate::run_dir::lines::Verb;

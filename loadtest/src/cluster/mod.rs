@@ -1,8 +1,8 @@
-//! `bench-cluster`: what a trigger costs on one, two and three nodes with a real CQL server: lateness, CPU of everybody, requests to the
-//! store. With `--kill`: how long the shards of a killed node are nobody's when they hold very many jobs; with `--drain`: how late anything is
-//! when a node that holds very many is stopped in order.
+//! `bench-cluster`: what a trigger costs on one, two and three nodes with a real CQL server: lateness, CPU of all
+//! processes, requests to the store. With `--kill`: how long no node serves the shards of a killed node when they hold
+//! very many jobs. With `--drain`: how late triggers are when a node with very many jobs is stopped in order.
 //!
-//! Each number of nodes has a server of its own, as new as the others': what one run leaves must not cost the next one.
+//! Each number of nodes has a new server of its own, so that the data of one run does not slow down the next one.
 
 mod jobs;
 mod metrics;

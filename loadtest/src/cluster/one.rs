@@ -1,4 +1,5 @@
-//! One number of nodes: a new server, a new cluster, the jobs, the load, what it took, and the end of all of it.
+//! Measures one number of nodes: a new server, a new cluster, the jobs, the load, the measurement, and the end of all
+//! of it.
 
 use super::{
     ClusterBenchArgs,

@@ -1,4 +1,5 @@
-//! What everybody has used so far: nodes, the store's server, executors, this process, and the machine.
+//! The resources that all processes have used so far: nodes, the store's server, executors, this process, and the
+//! machine.
 
 use super::metrics::Counters;
 use crate::{

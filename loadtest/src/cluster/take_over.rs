@@ -1,4 +1,5 @@
-//! What executors saw when a node was killed, or stopped in order: how late instants began that were due after it, those of its shards apart.
+//! What executors recorded when a node was killed or stopped in order: how late instants began that were due after it,
+//! with those of its own shards apart.
 
 use super::{metrics::Counters, report::TakeOver};
 use crate::{

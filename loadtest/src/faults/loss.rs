@@ -1,6 +1,7 @@
-//! `executor-loss`: two stories told step by step. An executor is killed while its bodies run: they are suspected, taken back when
-//! the lease ends, and finished by another, but one that is not idempotent waits for a person. Then the node is killed while
-//! bodies run: they are adopted again, not started again. The checker judges both besides.
+//! `executor-loss`: two scenarios, step by step. In the first, an executor is killed while its bodies run: the bodies
+//! are suspected, taken back when the lease ends, and finished by another executor, but one that is not idempotent
+//! waits for a person. In the second, the node is killed while bodies run: it adopts them and does not start them
+//! again. The checker also judges both.
 
 use crate::{
     checker::{History, check_dir},

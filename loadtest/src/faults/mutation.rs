@@ -1,5 +1,6 @@
-//! Defects that a node with the feature `faults` can be given, and what each must turn red. A verdict that is red for another
-//! reason has not found the defect. `kill9` and `chaos` take what a defect must be found as from here.
+//! Defects that a node with the feature `faults` can be given (mutations), and the violations by which each must be
+//! found. A verdict that is red for another reason has not found the defect. `kill9` and `chaos` use these
+//! expectations.
 
 use crate::checker::{Kind, Verdict};
 

@@ -1,5 +1,5 @@
-//! A caller that writes down what it asks and what it is told, before and after each request, and tries again until it knows:
-//! a request without an answer is an open question that the checker cannot close.
+//! A caller that records its requests and the answers, before and after each request, and repeats a request until it
+//! knows the result. The checker cannot decide anything about a request without an answer.
 
 mod verbs;
 

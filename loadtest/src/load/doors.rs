@@ -1,4 +1,5 @@
-//! The nodes that callers go through: each call through a random one of those that are up, as behind a balancer that knows no more than that.
+//! The nodes that callers use: each call goes to a random node among those that are up, as with a load balancer that
+//! knows no more.
 
 use crate::random::mix;
 use campanile_client::{Client, ClientError, ClientOptions};

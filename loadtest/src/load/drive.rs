@@ -1,5 +1,5 @@
-//! `drive`: load for a node that runs already: jobs, triggers by hand, and a report. Executors are started apart, with their
-//! files in the same directory.
+//! `drive`: load for a node that runs already: jobs, manual triggers, and a report. Executors are started separately,
+//! with their files in the same directory.
 
 use crate::{
     load::{

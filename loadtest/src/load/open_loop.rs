@@ -1,5 +1,5 @@
-//! Calls while a run is on, open loop: triggers by hand, pauses, deletes, new jobs. What is asked does not wait for what was
-//! asked before.
+//! Calls during a run, open loop: manual triggers, pauses, deletes, new jobs. A call does not wait for the answers of
+//! earlier calls.
 
 use crate::{
     limits::CALLS_IN_FLIGHT,

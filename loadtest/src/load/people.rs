@@ -1,6 +1,6 @@
-//! People at work while a run is on: they cancel runs, repeat those that failed, empty dead letters, decide about runs that wait for them,
-//! replace specifications, delete jobs, and pause a job, a tenant and the whole system for a moment. Each job has one person, who asks one thing at a
-//! time of it; what is asked is written down by the caller.
+//! Operators during a run: they cancel runs, retry failed runs, redrive or discard dead letters, decide about runs that
+//! wait for them, replace specifications, delete jobs, and pause a job, a tenant and the whole system for a moment.
+//! Each job has one operator, who makes one call at a time for it; the caller records the calls.
 
 use crate::{
     load::caller::{Caller, Known},

@@ -1,5 +1,6 @@
-//! What an executor tells of each second: how late bodies began, ended, and were durable, as counts of values. A few lines a second
-//! and group instead of two a body, so that a run of hours does not fill a disk and the one who reads it does not disturb.
+//! What an executor reports of each second: how late bodies began, ended and were durable, as counts of values. A few
+//! lines for each second and group replace two lines for each body, so that a run of hours does not fill a disk and
+//! reading it does not disturb the run.
 
 use crate::{limits::STATS_READ_BYTES, run_dir::lines::now_us};
 use campanile_schema::record::AttemptState;

@@ -1,4 +1,5 @@
-//! Which rates are tried, in which order, and when a rate counts as held. No I/O: the decision is a function of what was seen.
+//! Chooses the rates to try and their order, and decides when a rate counts as held. No I/O: the decision is a function
+//! of what was seen.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

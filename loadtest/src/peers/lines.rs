@@ -1,5 +1,5 @@
-//! What the program of a rival prints: one JSON object a line, the same for all of them. `loadtest/peers/README.md` describes it for
-//! who writes such a program.
+//! The output of a rival's program: one JSON object a line, the same for all rivals. `loadtest/peers/README.md`
+//! describes it for authors of such a program.
 
 use serde::Deserialize;
 

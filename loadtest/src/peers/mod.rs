@@ -1,7 +1,9 @@
-//! `peers`: rivals side by side with ours, on the same machine in the same run, equally durable, with the same body that does
-//! nothing, and lateness measured the same way. See `docs/loadtest.md`, "Beside rivals".
+//! `peers`: other schedulers (rivals) side by side with ours, on the same machine in the same run, equally durable,
+//! with the same body that does nothing, and with lateness measured in the same way. See `docs/loadtest.md`, "Beside
+//! rivals".
 //!
-//! It installs and builds nothing (`loadtest/peers/prepare.sh` does), touches no database but its own, and leaves no process.
+//! It installs and builds nothing (`loadtest/peers/prepare.sh` does), changes no database but its own, and leaves no
+//! process.
 
 mod ladder;
 mod lines;

@@ -1,4 +1,5 @@
-//! One rung of our own ladder: `bench` with the same window, the same no-op body and the same clock.
+//! Measures one rate of our own scheduler: `bench` with the same window, the same body that does nothing and the same
+//! clock.
 
 use super::{
     ladder::Kind,

@@ -1,5 +1,5 @@
-//! A PostgreSQL cluster of our own for the rivals: new, durable, on the loopback, and gone with its handle. Clusters of the machine
-//! are never touched.
+//! A PostgreSQL cluster of our own for the rivals: new, durable, on the loopback, and removed when its handle is
+//! dropped. Clusters of the machine are never changed.
 
 use crate::process::{children::OwnChild, node::free_port};
 use rustix::process::{Signal, geteuid};

@@ -1,4 +1,4 @@
-//! One rung of a rival's ladder: a new database, its program, the window, and what all processes used in it.
+//! Measures one rate of a rival: a new database, its program, the window, and what all processes used in it.
 
 use super::{
     ladder::Kind,

@@ -1,4 +1,4 @@
-//! What was seen in one window, of a rival or of ours, and what it cost.
+//! The result of one window, of a rival or of ours: what happened, and what it cost.
 
 use super::ladder::holds;
 use crate::{

@@ -1,6 +1,7 @@
-//! `proof`: all slow proofs of a commit, and one report of them. Each part is a target of the Makefile. What a part showed is appended
-//! to `parts.jsonl`, so that the whole may be run in pieces (`--parts`), and a part that is green on this commit is not run again. A
-//! part that was not run, or a scenario that was SKIPPED, shows nothing: the proof is green only when everything is.
+//! `proof`: all slow checks of a commit, and one report of them. Each part is a target of the Makefile. The result of a
+//! part is appended to `parts.jsonl`, so that the whole may be run in pieces (`--parts`), and a part that is green on
+//! this commit is not run again. A part that was not run, or a scenario that was SKIPPED, proves nothing: the proof is
+//! green only when everything is.
 
 mod report;
 

@@ -1,4 +1,4 @@
-//! After the last instant: calls end, runs end, and the history is written down.
+//! The end of a run: after the last instant, calls and runs end, and the history is recorded.
 
 use super::{
     one::{Early, Run, Seen},

@@ -1,4 +1,4 @@
-//! When a step of a ramp holds: the whole life of its runs keeps up, not their starts alone.
+//! Decides when a step of a ramp holds: the whole life of its runs must keep up, not only their starts.
 
 use crate::{report::Figures, scenario::Ramp};
 

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: how often somebody asked for the end.
+//! Counts Ctrl-C and SIGTERM: how often somebody asked for the end.
 
 use super::Outcome;
 use std::sync::{

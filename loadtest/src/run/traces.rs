@@ -1,5 +1,5 @@
-//! What a run puts on a node that is not its own, and how that goes again: its jobs, and the limits of tenants. It takes no longer than
-//! it must, ends when somebody asks for it, and says what it left.
+//! Everything that a run creates on a node that is not its own, and its removal: jobs, and limits of tenants. The
+//! removal takes no longer than necessary, ends when somebody asks for it, and reports what it has left.
 
 use super::stop::Stop;
 use crate::{limits::CALLS_IN_FLIGHT, random::mix};

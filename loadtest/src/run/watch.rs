@@ -1,4 +1,4 @@
-//! What can be seen of the node from outside: its process in `/proc`, its `/metrics`, its files, and whether it answers.
+//! Observes the node from outside: its process in `/proc`, its `/metrics`, its files, and whether it answers.
 
 use super::system::Address;
 use crate::{limits::PROBE_MS, process::proc_stat::Usage, run_dir::lines::now_us};

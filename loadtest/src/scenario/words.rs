@@ -1,4 +1,4 @@
-//! "Did you mean": the known word that is closest to one that is not known.
+//! "Did you mean": finds the known word that is closest to an unknown one.
 
 /// The known word that is close enough to be a slip of `word`.
 pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

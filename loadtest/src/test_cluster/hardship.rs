@@ -1,4 +1,5 @@
-//! What is hard for a node without being done to its process: a full disk, a wrong clock, a start that must be refused.
+//! Difficult conditions for a node that are not acts on its process: a full disk, a wrong clock, a start that must be
+//! refused.
 
 use super::{TestCluster, host};
 use std::{

@@ -1,4 +1,4 @@
-//! Where processes of a cluster live.
+//! The host on which the processes of a cluster run.
 
 use std::{
     io,

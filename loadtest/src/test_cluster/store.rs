@@ -1,4 +1,5 @@
-//! The store of a run: Apache Cassandra on loopback, or on the hosts of a network of our own, by the script that also starts it for demonstrations. It ends with its handle.
+//! The store of a run: Apache Cassandra on loopback, or on the hosts of a network of our own, started by the script
+//! that also starts it for demonstrations. It ends when its handle is dropped.
 
 use super::host::{NAMESPACE, PREFIX};
 use crate::process::children::OwnChild;

@@ -1,5 +1,5 @@
-//! Few jobs that people work on while a run is on (`people.rs`): one role each, so that every verb of the API meets jobs for which
-//! it means something.
+//! The few jobs that operators change during a run (`people.rs`). Each has one role, so that every verb of the API
+//! meets jobs for which it means something.
 
 use super::{Plan, Random, rate_at, spec, window};
 use campanile_schema::{

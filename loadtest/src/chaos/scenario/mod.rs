@@ -1,4 +1,5 @@
-//! What goes wrong in each scenario, and when. All of it is read here; `one.rs` carries it out under load. Nodes are counted from 0.
+//! The scenarios: what goes wrong in each, and when. They are data; `one.rs` carries them out under load. Nodes are
+//! counted from 0.
 
 mod executors;
 mod load_shapes;

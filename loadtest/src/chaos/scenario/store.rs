@@ -1,4 +1,4 @@
-//! A store that stalls, dies, is slow, or does not tell what it did.
+//! A store that stalls, dies, is slow, or does not answer.
 
 use super::{
     super::act::Act::{Heal, LoseLwts, Slow, Store, Wait},

@@ -1,4 +1,5 @@
-//! The ledger against the executors' files: what it says was skipped, missed or taken away by daylight saving has no body.
+//! Compares the ledger with the executors' files: an instant that was skipped, missed or removed by daylight saving has
+//! no body.
 
 use super::outcomes::{entries, last_of};
 use crate::checker::{Findings, History, Kind};

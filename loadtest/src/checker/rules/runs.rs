@@ -1,5 +1,5 @@
-//! Runs and the ledger tell one story: each fired instant has its one run, each scheduled run its instant, and each run an end or
-//! a reason for not having one.
+//! Runs and the ledger must agree: each instant that fired has one run, each scheduled run has its instant, and each
+//! run has an end or a reason for not having one.
 
 use super::{causes::stopped_by_executor, outcomes::entries};
 use crate::checker::{Findings, History, Job, Kind, Run};

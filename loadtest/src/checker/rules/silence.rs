@@ -1,5 +1,5 @@
-//! A FIXED_DELAY job goes on: from its creation, and from each end of a run, of a pause or of a skipped instant, at most its delay passes
-//! until something of it happens again.
+//! A FIXED_DELAY job must continue: from its creation, and from each end of a run, of a pause or of a skipped instant,
+//! at most its delay passes until its next event.
 
 use super::{
     causes::us,

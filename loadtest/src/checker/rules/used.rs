@@ -1,4 +1,4 @@
-//! A run whose callers are there to use everything must have used everything.
+//! If the callers of a run are there to use every operation, every operation must have been used.
 
 use crate::checker::{Findings, History, Kind};
 

@@ -1,5 +1,5 @@
-//! What callers were promised about an instant of a job: between a request and its acknowledgement both are right; after the
-//! acknowledgement only one is.
+//! What callers could expect of an instant of a job: between a request and its acknowledgement both outcomes are right;
+//! after the acknowledgement only one is.
 
 use super::lateness::jitter_us;
 use crate::checker::{History, Job};
