@@ -2,7 +2,7 @@
 
 use crate::error::ErrorCode;
 
-/// Why an interface does not have an operation.
+/// The reason for which an interface does not have an operation.
 pub type Reason = &'static str;
 
 /// One operation, or one message of a connection, in every interface.
@@ -19,7 +19,7 @@ pub struct Row {
     pub python: Result<(), Reason>,
     /// The least that a credential must be.
     pub least: Least,
-    /// What its requests are about. Nothing in rows that are served in their own way.
+    /// What its requests are about. `Nothing` in rows without a handler ([`super::own`]).
     pub subject: Subject,
     pub tenant: Tenant,
     pub audit: Audit,
@@ -27,7 +27,7 @@ pub struct Row {
     /// The field in RPC with a key of the caller, which makes the call safe to repeat. HTTP has `Idempotency-Key` for each of them.
     pub key: Option<&'static str>,
     pub weight: Weight,
-    /// The codes that it refuses with, besides those that every operation can refuse with.
+    /// Its error codes, besides those that every operation can have.
     pub errors: &'static [ErrorCode],
 }
 
@@ -47,7 +47,7 @@ impl Row {
         self.python.map(|()| self.name.chars().map(lower).collect())
     }
 
-    /// What it is about, for a line of the audit log of an operation about no single job, run, tenant or node.
+    /// The part of the name before the dot. The audit log shows it for an operation that is not about a single job, run, tenant or node.
     pub fn noun(&self) -> &'static str {
         self.name.split('.').next().unwrap_or_default()
     }
@@ -60,7 +60,7 @@ impl Row {
         }
     }
 
-    /// Its path in HTTP about one job, run, tenant or node.
+    /// Its path in HTTP with the id or name of the job, run, tenant or node filled in.
     pub fn path_of(&self, named: impl std::fmt::Display) -> String {
         let path = self.path();
         match (path.split_once('{'), path.split_once('}')) {
@@ -78,7 +78,7 @@ impl Row {
     }
 }
 
-/// Who may call.
+/// The least role that may call an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Least {
     /// Everybody who reaches the port, without a credential.
@@ -99,18 +99,18 @@ pub enum Subject {
     Run,
     Tenant,
     Node,
-    /// The things of a tenant that it may name.
+    /// Jobs or runs of one tenant, which the request may name (`tenantId`).
     Named,
     Nothing,
 }
 
-/// Where the tenant is compared with the caller's own.
+/// Where the tenant of a request is compared with the tenant of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tenant {
     /// The dispatcher looks up the tenant of the job, run or tenant that the request is about, or narrows a list to the
     /// caller's own, before the handler begins.
     Before,
-    /// The dispatcher compares the tenant that the answer names. For reads, which so need no look-up of their own.
+    /// The dispatcher compares the tenant that the answer names. Only for reads; they need no look-up of the tenant before the handler.
     InAnswer,
     /// The request has many subjects, or a definition that names its tenant: the handler checks each.
     Each,
@@ -118,17 +118,17 @@ pub enum Tenant {
     Nothing,
 }
 
-/// Whether a call leaves a line in the audit log.
+/// Whether and where a call writes a line to the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audit {
-    /// The dispatcher writes it, when the handler has ended.
+    /// The dispatcher writes the line when the handler has ended.
     Line,
-    /// The handler writes it, because the work goes on behind the answer.
+    /// The handler writes the line, because the work continues after the answer.
     Own,
     No,
 }
 
-/// Whether a call may arrive twice.
+/// Whether a client may send a call again without knowing whether the first one arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It changes nothing.
@@ -137,7 +137,7 @@ pub enum Effect {
     Once,
 }
 
-/// How much of a connection's room a call takes besides its bytes.
+/// How much of a connection's budget a call takes in addition to its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     One,
@@ -165,28 +165,29 @@ impl Verb {
     }
 }
 
-/// Where HTTP has what path and headers do not.
+/// Where an HTTP request has the fields that are not in its path and headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     Query,
     Body,
     /// An empty body counts as `{}`.
     OptionalBody,
-    /// A body with a job's definition. A tenant's caller who wrote another tenant's name is refused, the form's default too.
+    /// A body with a job's definition. A caller with a tenant's credential who writes another tenant's name is refused, even if the name is
+    /// the default `default`.
     Definition,
 }
 
-/// A good answer.
+/// The form of a successful answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
     Json,
     /// No body.
     Nothing,
-    /// A change of every shard: no body when all hold it, 202 with those that do not yet.
+    /// A change of every shard: no body when all shards have it, otherwise 202 with the shards that do not have it yet.
     Spread,
 }
 
-/// Routes that the HTTP side answers by itself, each in its own way. It matches over them, so that none can be left out.
+/// Routes without a handler of the table: `src/serve/api/routes.rs` answers each in its own way, and its match has all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnRoute {
     JobCreateLines,
@@ -211,11 +212,11 @@ pub enum OwnRoute {
 pub struct Http {
     pub verb: Verb,
     pub path: &'static str,
-    /// Of a good answer.
+    /// Status of a successful answer.
     pub status: u16,
     pub takes: Takes,
     pub gives: Gives,
-    /// None: answered by the handler that RPC has too.
+    /// None: the operation's handler answers, as in RPC.
     pub own: Option<OwnRoute>,
 }
 

@@ -40,6 +40,11 @@ macro_rules! key_field {
     };
 }
 
+/// Makes the unit type of an operation, its [`Operation`] and its row from each entry:
+///
+/// `Name = "rpc.name": Request => Answer [, form HttpForm] [, key path.to.field as "rpcField"] { column: value, ... }`
+///
+/// The columns are those of [`Row`]; the comment of the entry becomes [`Row::doc`].
 macro_rules! operations {
     ($(
         $(#[doc = $doc:literal])+
@@ -159,7 +164,7 @@ const BAD_RUN_CHANGE: &[E] = &[
     E::TenantQuota,
 ];
 const BAD_BODY: &[E] = &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
-/// The node is alone: there is no cluster.
+/// Codes of operations about a cluster: on a single node they are refused.
 const ALONE: &[E] = &[E::IllegalState];
 const BAD_CORDON: &[E] =
     &[E::IllegalState, E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
