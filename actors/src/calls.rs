@@ -24,9 +24,9 @@ use tokio::sync::oneshot;
 /// A create that comes with a caller's key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Once {
-    /// Of tenant and key.
+    /// Digest of the tenant and the key.
     pub key: Digest,
-    /// Of the request.
+    /// Digest of the request.
     pub print: Digest,
 }
 
@@ -90,11 +90,11 @@ pub enum ShardCall {
         paused: bool,
         version: u64,
     },
-    /// The same of many.
+    /// [`Self::SetPause`] for many pauses.
     HoldPauses(Vec<Pause>),
-    /// To every shard: what is held of a tenant's limits and pause goes.
+    /// To every shard: forget a tenant's limits and pause.
     DeleteTenant(String),
-    /// How much of a tenant the shard has.
+    /// How many jobs and open runs of a tenant the shard has.
     TenantUse(String),
     GetJob(JobId),
     GetJobByName {
@@ -137,12 +137,12 @@ pub struct TenantFacts {
     pub paused: bool,
     /// Of all sessions of a cluster; None: the node is alone.
     pub counts: Option<Counts>,
-    /// Not only the whole system.
+    /// The tenant itself is paused, not only the whole system.
     #[serde(default)]
     pub paused_itself: bool,
 }
 
-/// What a shard has of a tenant.
+/// How many jobs and open runs of a tenant a shard has.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct TenantUse {
     /// Not deleted.
@@ -152,8 +152,8 @@ pub struct TenantUse {
 }
 
 impl ShardCall {
-    /// Whether it is refused when queues are full, and counts in the shard's mailbox until it is taken. Reads, and what must never
-    /// be refused, are not.
+    /// Whether it is refused when queues are full, and counts in the shard's mailbox until the shard takes it. That does not hold for reads
+    /// and for calls that must never be refused.
     pub fn is_counted(&self) -> bool {
         match self {
             Self::Create { .. }
@@ -189,7 +189,7 @@ impl ShardCall {
 }
 
 impl ShardCall {
-    /// Whether somebody may have carried it out who did not live to tell. Results of attempts are announced again in any case.
+    /// Whether a node may have carried the call out and died before it answered. Results of attempts are sent again in any case.
     fn changes(&self) -> bool {
         let of_all = |call: &Self| {
             matches!(
@@ -200,7 +200,7 @@ impl ShardCall {
         self.is_counted() || of_all(self)
     }
 
-    /// What its caller is told for an error: only what certainly was not done may be called so.
+    /// The error that the caller gets. Only a call that certainly had no effect is reported as refused.
     pub(crate) fn told(&self, error: CallError) -> CallError {
         if self.changes() && error == CallError::Unanswered { CallError::OutcomeUnknown } else { error }
     }
@@ -253,7 +253,7 @@ answers! {
     Holds(bool),
 }
 
-/// Where an answer of one kind goes.
+/// Sends an answer of one kind to the caller.
 #[derive(Debug)]
 pub struct Responder<T> {
     to: oneshot::Sender<Result<ShardAnswer, CallError>>,

@@ -29,11 +29,11 @@ use std::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-/// A frame that a caller waits for waits itself this long, microseconds, for those that the same event makes other shards write.
+/// A frame that a caller waits for is held back this long, microseconds, so that frames of other shards for the same call share its write.
 const CALLER_WAITS_US: u64 = 200;
 
-/// Times [`JournalOptions::linger_us`] that a frame waits which nobody waits for: with the default as long as from one tick to the next, which
-/// brings others with it.
+/// A frame that nobody waits for is held back this many times [`JournalOptions::linger_us`]. With the default that is as long as from one tick
+/// to the next, which makes other frames.
 const NOBODY_WAITS: u64 = 5;
 
 /// Who waits for a frame to be durable. The frame waits accordingly for others, which share its write.
@@ -76,7 +76,7 @@ pub struct JournalHandle {
     bell: Option<Arc<Bell>>,
 }
 
-/// How the writer groups.
+/// How the writer collects frames into batches.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalOptions {
     pub session: SessionId,
@@ -85,8 +85,8 @@ pub struct JournalOptions {
     pub linger_us: u64,
 }
 
-/// When the writer is to begin. It sleeps until then: woken by each frame that comes it took more processor time than the writes, at 20,000
-/// triggers/s.
+/// Tells the writer thread when to begin its next batch; it sleeps until then. Waking it for each frame took more processor time than
+/// the writes, at 20,000 triggers/s.
 struct Bell {
     begun: Instant,
     linger_us: u64,
@@ -104,7 +104,7 @@ impl Bell {
         self.begun.elapsed().as_micros() as u64
     }
 
-    /// A frame with this waiter comes; true: the writer is to be rung, as it sleeps for longer.
+    /// Notes a frame with this waiter. True: the writer sleeps for longer than the frame may wait, and must be woken.
     fn wants(&self, waiter: Waiter) -> bool {
         let patience_us = match waiter {
             Waiter::Caller => self.linger_us.min(CALLER_WAITS_US),
@@ -125,7 +125,7 @@ impl Bell {
     /// Sleeps until what waits is due, and `not_before_us` at the least. Then nothing waits as far as is known.
     fn until_due(&self, not_before_us: u64) {
         loop {
-            // What an earlier round's frames made it forget is written as soon as may be.
+            // An earlier round has reset the time of frames that came meanwhile: they are written as soon as possible.
             let due_us = match self.due_us.load(Ordering::Acquire) {
                 u64::MAX => not_before_us,
                 due_us => due_us.max(not_before_us),

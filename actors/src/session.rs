@@ -38,7 +38,7 @@ use tokio::{sync::mpsc, sync::oneshot, task::JoinHandle};
 const REPLAY_BYTES: usize = 8 << 20;
 /// Batches of the journal that go to the read model together while there is much to do.
 const PROJECTED_BATCHES: u64 = 8;
-/// Ticks of 10 ms between two looks at quotas, at the pool, and between housekeeping.
+/// Ticks of 10 ms after which the quotas are asked for permits, the pool checks its leases, and a shard does its housekeeping.
 const QUOTA_TICKS: u64 = 10;
 const POOL_TICKS: u64 = 25;
 const HOUSEKEEP_TICKS: u64 = 100;
@@ -192,8 +192,8 @@ async fn replay(parts: &SessionParts, loaded: &mut [Loaded]) -> Result<Position,
     }
 }
 
-/// One tick per node, at the beginning of each slot of the timing wheels: at any other moment of it, what is due then would wait
-/// twice. It wakes only shards with something due.
+/// The node's tick, at the beginning of each slot of the timing wheels (a later moment would delay due jobs by one more slot). It wakes only
+/// shards with something due.
 pub(crate) struct Ticker {
     time: Arc<NodeTime>,
     shards: Arc<ShardMap>,
@@ -264,8 +264,8 @@ impl Session {
         }
     }
 
-    /// Ends in order: no more fires, snapshots of what has none, then the actors. Everything durable stays. A node of a cluster that is
-    /// to give its shards away does that before ([`Session::hand_over`]).
+    /// Ends in order: the session fires nothing more, writes the snapshots that are missing, and stops its actors. Everything durable
+    /// stays. A node of a cluster gives its shards away before that ([`Session::hand_over`]).
     pub async fn drain(self) {
         self.handles.health.drain();
         self.snapshot_all().await;
@@ -320,7 +320,7 @@ impl Session {
         }
     }
 
-    /// Ends at once: what is not durable was never promised.
+    /// Ends at once. Nothing that is not durable was acknowledged.
     pub fn stop(self) {
         for task in &self.tasks {
             task.abort();

@@ -28,7 +28,7 @@ pub enum ShardPlace {
         owner: SessionId,
         peers: Arc<dyn Peers>,
     },
-    /// On none that is known.
+    /// On no node that is known: another node takes it over, or this node has lost its lease.
     TakenOver,
     /// This node is alone, and is starting or stopping.
     Nowhere,

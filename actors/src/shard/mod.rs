@@ -63,15 +63,15 @@ pub struct ShardDeps {
     /// Formats that are written.
     pub in_use: Arc<InUse>,
     pub snapshot_failures: LogOnce,
-    /// Nothing of the session counts any more.
+    /// Set when the session is over: nothing that its tasks do counts any more.
     pub ended: Arc<Shutdown>,
 }
 
-/// A job in its shard: bytes, and its actor while it is active. The bytes are of when it became active then.
+/// A job in its shard: its bytes, and its actor while it is active. An active job's bytes are those from before its activation.
 struct Slot {
     def: Box<[u8]>,
     hot: Box<[u8]>,
-    /// Its entry in the wheel that counts, ms; others are stale. `i64::MAX` = none.
+    /// When it is to wake, ms; `i64::MAX` = never. Entries of the wheel with another time are stale.
     wake_ms: i64,
     live: Option<Box<JobActor>>,
 }
@@ -81,7 +81,7 @@ pub struct Shard {
     id: ShardId,
     deps: Arc<ShardDeps>,
     epoch: Epoch,
-    /// It is to be another node's.
+    /// The shard is being given to another node and decides nothing.
     stopping: bool,
     state: ShardState,
     /// What sessions of a cluster said of tenants whose home this shard is.
@@ -104,9 +104,9 @@ pub struct Shard {
     /// Jobs that have an actor.
     active: HashSet<JobId>,
     open: Option<OpenFrame>,
-    /// Events of the frame before, for which the next one has room from the start.
+    /// Number of events of the last frame: the next frame gets room for as many from the start.
     frame_events: usize,
-    /// New runs of this turn, to be enqueued at its end.
+    /// Requests for permits of new runs, sent to the pool at the end of this turn.
     asking: Vec<Effect>,
     awaiting: VecDeque<Awaiting>,
     unprojected: VecDeque<(u64, Vec<Forget>)>,

@@ -84,14 +84,14 @@ impl Operations {
     }
 }
 
-/// What the dispatcher still needs of a request that the handler has taken.
+/// The parts of a request that the dispatcher still needs after the handler has taken it.
 struct Kept {
     about: Shown,
     subject: String,
     reason: Option<String>,
 }
 
-/// A thing that a read answers with.
+/// The subject of a read, whose tenant is compared with the answer.
 #[derive(Clone, Copy)]
 enum Shown {
     Job(JobId),
@@ -119,7 +119,7 @@ impl Kept {
     }
 }
 
-/// A thing of another tenant looks as if it were not there.
+/// Compares the tenant of an answer. A job or run of another tenant is answered as unknown.
 fn shown<A: campanile_schema::operations::Answer>(caller: &Caller, about: Shown, answer: Answer<A>) -> Answer<A> {
     let (what, id) = match about {
         Shown::Job(job) => ("job", job.to_string()),
@@ -131,7 +131,7 @@ fn shown<A: campanile_schema::operations::Answer>(caller: &Caller, about: Shown,
     Ok(answer)
 }
 
-/// A row that asks for a comparison that its request or answer has nothing for: refused rather than let through.
+/// A row of the table that asks for a comparison of tenants which its request or answer does not allow. The call is refused.
 fn unsound() -> ApiError {
     ApiError::new(ErrorCode::Internal, "the table of operations names no tenant to compare here; report it as a bug")
 }
