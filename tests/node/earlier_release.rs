@@ -2,6 +2,7 @@
 //! ledgers and dead letters what that release said.
 
 use crate::program::{Dev, run};
+use campanile_schema::format::EVENT_FORMAT;
 use serde_json::Value;
 use std::{path::Path, process::Command};
 use tempfile::TempDir;
@@ -52,6 +53,7 @@ fn items(answer: Value) -> Vec<Value> {
 
 fn is_read(directory: &str) {
     let data = unpacked(directory);
+    assert_eq!(event_format(&data), 1, "of that release");
     let dev = Dev::start(data.path(), &["--no-demo", "--no-executor"]);
     let facts = facts();
     for wanted in facts["jobs"].as_array().unwrap() {
@@ -77,6 +79,21 @@ fn is_read(directory: &str) {
     assert_eq!(dev.stop(), 0);
     let checked = run(&["store", "check", data.path().join("node").to_str().unwrap()]);
     checked.ok();
+    assert_eq!(event_format(&data), EVENT_FORMAT, "raised by the start");
+    // And once more, with the snapshots of this release.
+    let dev = Dev::start(data.path(), &["--no-demo", "--no-executor"]);
+    for wanted in facts["jobs"].as_array().unwrap() {
+        let id = wanted["job"]["jobId"].to_string();
+        says(&dev.run(&["job", "get", &id, "-o", "json"]).json(), &wanted["job"], "after the raise");
+    }
+    assert_eq!(dev.stop(), 0);
+}
+
+/// What the directory says of itself.
+fn event_format(data: &TempDir) -> u32 {
+    let text = std::fs::read_to_string(data.path().join("node/FORMAT")).unwrap();
+    let row: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    u32::try_from(row["event_format"].as_u64().unwrap()).unwrap()
 }
 
 #[test]
