@@ -1,12 +1,19 @@
 //! Data directories that an earlier release wrote (`tests/fixtures`): this release starts on them, and says of jobs, final runs,
 //! ledgers and dead letters what that release said.
 
-use crate::program::{Dev, run};
+use crate::{
+    program::{Dev, run},
+    support::now_ms,
+};
 use serde_json::Value;
 use std::{path::Path, process::Command};
 use tempfile::TempDir;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/8f373c3");
+
+/// 2026-11-25T02:50:00Z, minutes after the fixtures were written. The node's clock starts here, because the ledger that a node shows
+/// without an interval ends with its clock, and retention deletes what is old: what the node says must not depend on the test's day.
+const WRITTEN_MS: i64 = 1_795_575_000_000;
 
 /// A copy of a fixture as the data directory of `campanile dev`.
 fn unpacked(name: &str) -> TempDir {
@@ -52,7 +59,10 @@ fn items(answer: Value) -> Vec<Value> {
 
 fn is_read(directory: &str) {
     let data = unpacked(directory);
-    let dev = Dev::start(data.path(), &["--no-demo", "--no-executor"]);
+    let offset = data.path().join("offset");
+    std::fs::write(&offset, (WRITTEN_MS - now_ms()).to_string()).unwrap();
+    let environment = [("CAMPANILE_CLOCK_OFFSET_MS", offset.to_str().unwrap())];
+    let dev = Dev::start_with(data.path(), &["--no-demo", "--no-executor"], &environment);
     let facts = facts();
     for wanted in facts["jobs"].as_array().unwrap() {
         let id = wanted["job"]["jobId"].to_string();
