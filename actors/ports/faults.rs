@@ -74,7 +74,10 @@ pub fn point(name: &str) {
 
 /// Switches on what concerns the core; once, at the start of a node.
 pub fn set_in_core() {
-    use campanile_core::{faults, ownership::Rule};
+    use campanile_core::{
+        faults,
+        ownership::rules::{Rule, break_rule_everywhere},
+    };
     for name in faults::Mutation::ALL {
         faults::set(name, mutation(name.name()));
     }
@@ -84,7 +87,7 @@ pub fn set_in_core() {
     for setting in settings() {
         let Some(name) = setting.strip_prefix("rule:") else { continue };
         match Rule::parse(name) {
-            Some(rule) => faults::break_rule_everywhere(rule),
+            Some(rule) => break_rule_everywhere(rule),
             // One that is not there would prove nothing.
             None => {
                 eprintln!("there is no rule '{name}' of ownership");

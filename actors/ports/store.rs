@@ -7,15 +7,17 @@
 //! What they never do: interpret frames, decide anything, or retry on their own.
 
 use campanile_core::ownership::store::{Answer, Statement};
-use campanile_schema::{
-    event::LedgerEntry,
-    format::{FormatRow, Formats},
-    ids::{Epoch, JobId, RunId, SessionId, ShardId},
-    record::RunRecord,
-    text::Text,
+pub use campanile_schema::stored::{
+    journal::Position,
+    rows::{LedgerRow, Row},
+    snapshot::{Manifest, Part, PartRef},
 };
-use serde::{Deserialize, Serialize};
-use std::{future::Future, pin::Pin, sync::Arc};
+use campanile_schema::{
+    format::{FormatRow, Formats},
+    ids::{JobId, RunId, SessionId, ShardId},
+    record::RunRecord,
+};
+use std::{future::Future, pin::Pin};
 
 /// A boxed future of a port call.
 pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -38,15 +40,6 @@ pub enum StoreError {
     /// Used by somebody else, of a newer format, or of another cluster.
     #[error("store refused: {0}")]
     Refused(String),
-}
-
-/// A place in the journal: everything up to and including `seq` of this session and lane. Ordered by session, then seq
-/// (positions of different lanes are not compared).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Position {
-    pub session: SessionId,
-    pub lane: u16,
-    pub seq: u64,
 }
 
 /// What opening a store gives: proof that this process alone may write under this session.
@@ -93,40 +86,6 @@ pub trait Leases: Send + Sync + 'static {
     ) -> PortFuture<'_, Vec<(u64, Vec<u8>)>>;
 }
 
-/// Which part of a shard's snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Part {
-    /// Hot state of all jobs, tenants, pauses: rewritten by every snapshot.
-    Hot,
-    /// Definitions that changed since the snapshot before (or all of them).
-    Definitions,
-}
-
-/// Names one written part.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartRef {
-    pub number: u64,
-    pub part: Part,
-    pub chunks: u32,
-    pub bytes: u64,
-    /// crc32c over all chunks in order.
-    pub crc: u32,
-}
-
-/// What makes a snapshot readable. Its number is above those of all before it, of other owners too.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
-    pub number: u64,
-    pub epoch: Epoch,
-    /// Highest frame seq of the shard that it covers.
-    pub shard_seq: u64,
-    /// A journal position before which no frame of this shard above `shard_seq` stands: replay may start after it.
-    pub replay_after: Position,
-    pub last_hlc: u64,
-    /// Parts in the order in which they are read; later definitions win.
-    pub parts: Vec<PartRef>,
-}
-
 /// Snapshots of shards.
 pub trait Snapshots: Send + Sync + 'static {
     /// Writes and syncs one part. Chunks are at most `limits::SNAPSHOT_CHUNK_BYTES` unless one item alone is larger.
@@ -140,38 +99,6 @@ pub trait Snapshots: Send + Sync + 'static {
     fn forget(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()>;
     /// The chunks of a part, checked against length and checksum.
     fn read_part(&self, shard: ShardId, part: PartRef) -> PortFuture<'_, Vec<Vec<u8>>>;
-}
-
-/// A row of the read model. All are idempotent: writing one twice changes nothing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Row {
-    /// Insert or replace a final run: its record, its place in the job's list, its key, the tenant's failed list and dead letters.
-    Run(Arc<RunRecord>),
-    /// The run is active again: it leaves the dead letters and the failed list (the owner answers for it).
-    Reopened(Arc<RunRecord>),
-    /// Put away by an operator.
-    DeadLetterDiscarded(Arc<RunRecord>),
-    /// A closed interval of a job's ledger, with its entries, or the run that it fired.
-    Ledger(LedgerRow),
-    /// A job is gone; its history stays until retention.
-    JobDeleted(JobId),
-}
-
-/// A closed interval `(from, to]` of a job's ledger.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LedgerRow {
-    #[serde(rename = "j")]
-    pub job: JobId,
-    #[serde(rename = "f")]
-    pub from_ms: i64,
-    #[serde(rename = "t")]
-    pub to_ms: i64,
-    #[serde(rename = "v")]
-    pub version: u64,
-    #[serde(rename = "z")]
-    pub tzdb: Text,
-    #[serde(rename = "e")]
-    pub entries: Vec<LedgerEntry>,
 }
 
 /// Rows of acknowledged frames, in log order, and how far they take each shard.

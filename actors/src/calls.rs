@@ -4,14 +4,15 @@ use crate::{
     call_error::CallError,
     changes::{Copied, LogPlace},
     cluster_query::{ClusterQuery, NodeAnswers},
-    lending::{Counts, Report, Terms},
+    lending::{Report, Terms},
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply};
+pub use campanile_schema::peer::shard::{FinalAction, Once, TenantFacts, TenantUse};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
-    ids::{Digest, JobId, RunId, SessionId, ShardId, Token},
+    ids::{JobId, RunId, SessionId, ShardId, Token},
     job::JobView,
     rpc::executor::{Ended, FinishOutcome},
     stored::{Sealed, StoredJob, TenantRecord},
@@ -20,22 +21,6 @@ use campanile_schema::{
 use serde::{Deserialize, Serialize};
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
 use tokio::sync::oneshot;
-
-/// A create that comes with a caller's key.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Once {
-    /// Digest of the tenant and the key.
-    pub key: Digest,
-    /// Digest of the request.
-    pub print: Digest,
-}
-
-/// What to do with a run that has ended.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum FinalAction {
-    Reopen { redrive: bool, reason: Option<String> },
-    Discard,
-}
 
 /// See the module's text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -128,27 +113,6 @@ pub enum ShardCall {
         after: u64,
         limit: usize,
     },
-}
-
-/// What the home shard of a tenant knows of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TenantFacts {
-    pub limits: Option<TenantRecord>,
-    pub paused: bool,
-    /// Of all sessions of a cluster; None: the node is alone.
-    pub counts: Option<Counts>,
-    /// The tenant itself is paused, not only the whole system.
-    #[serde(default)]
-    pub paused_itself: bool,
-}
-
-/// How many jobs and open runs of a tenant a shard has.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct TenantUse {
-    /// Not deleted.
-    pub jobs: u64,
-    /// Also of deleted jobs.
-    pub open_runs: u64,
 }
 
 impl ShardCall {

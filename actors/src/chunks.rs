@@ -58,7 +58,8 @@ mod tests {
             let chunks = chunks(items);
             for chunk in &chunks {
                 let bytes: usize = chunk.iter().map(length).sum();
-                assert!(!chunk.is_empty() && chunk.len() <= CALL_PART_ITEMS);
+                assert!(!chunk.is_empty());
+                assert!(chunk.len() <= CALL_PART_ITEMS);
                 assert!(bytes <= CALL_PART_BYTES.max(largest), "{bytes}");
             }
             let (last, rest) = (chunks.len().saturating_sub(1), all.len() / CALL_PART_ITEMS);

@@ -1,10 +1,10 @@
 //! Lists of the whole cluster: what is asked of each node, and how the answers become one list.
 
+pub use campanile_schema::peer::cluster_query::{ClusterQuery, NodeAnswer};
 use campanile_schema::{
     error::Answer,
-    view::{ExecutorAtNode, ExecutorView, Gathered, MissingNode, NodeFacts, NodeView, PoolView},
+    view::{ExecutorAtNode, ExecutorState, ExecutorView, Gathered, MissingNode, NodeFacts, NodeView, PoolView},
 };
-use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -12,40 +12,6 @@ use std::{
 
 /// Longest wait for a node's answer. Less than a second: so long many who ask wait for theirs.
 pub const ANSWER: Duration = Duration::from_millis(800);
-/// The executor's connection is gone, and its lease not over.
-const DISCONNECTED: &str = "DISCONNECTED";
-
-/// What is asked of each node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ClusterQuery {
-    Node,
-    Executors,
-    Pools,
-}
-
-/// What a node says. It answers no more than it was asked: an executor takes some 200 bytes of a message (`GATEWAY_MESSAGE_BYTES`), so that
-/// about 5,000 of them fit. The list of more is not sent, and the node is named as missing with the reason; what counting them takes is a tenth.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct NodeAnswer {
-    #[serde(default)]
-    pub node: Option<NodeView>,
-    #[serde(default)]
-    pub executors: Vec<ExecutorView>,
-    #[serde(default)]
-    pub pools: Vec<PoolView>,
-    /// For numbers without executors that count twice: session and pools of each, and whether it is connected.
-    #[serde(default)]
-    pub sessions: Vec<(u64, Vec<String>, bool)>,
-}
-
-impl NodeAnswer {
-    /// Leaves of executors what counting them takes.
-    pub(crate) fn counted(mut self) -> Self {
-        let executors = std::mem::take(&mut self.executors);
-        self.sessions = executors.into_iter().map(|one| (one.session, one.pools, one.state != DISCONNECTED)).collect();
-        self
-    }
-}
 
 /// What nodes said, by their names.
 pub type NodeAnswers = Vec<(String, Answer<NodeAnswer>)>;
@@ -72,7 +38,7 @@ pub(crate) fn executors(answers: NodeAnswers) -> Gathered<ExecutorView> {
         for seen in said.executors {
             let here = ExecutorAtNode {
                 node: node.clone(),
-                state: seen.state.clone(),
+                state: seen.state,
                 running: seen.running,
                 credit: seen.credit,
                 last_heartbeat_at: seen.last_heartbeat_at,
@@ -90,7 +56,7 @@ pub(crate) fn executors(answers: NodeAnswers) -> Gathered<ExecutorView> {
                     one.running += seen.running;
                     one.credit += seen.credit;
                     one.last_heartbeat_at = one.last_heartbeat_at.max(seen.last_heartbeat_at);
-                    if weight(&seen.state) > weight(&one.state) {
+                    if weight(seen.state) > weight(one.state) {
                         one.state = seen.state;
                     }
                     one.nodes.push(here);
@@ -103,12 +69,12 @@ pub(crate) fn executors(answers: NodeAnswers) -> Gathered<ExecutorView> {
 
 /// Which of two states is the executor's, when nodes see different ones: one that drains drains everywhere, and one that a node
 /// hears is not lost.
-fn weight(state: &str) -> u8 {
+fn weight(state: ExecutorState) -> u8 {
     match state {
-        "DRAINING" => 3,
-        "READY" => 2,
-        "SUSPECTED_LOST" => 1,
-        _ => 0,
+        ExecutorState::Draining => 3,
+        ExecutorState::Ready => 2,
+        ExecutorState::SuspectedLost => 1,
+        ExecutorState::Disconnected => 0,
     }
 }
 
@@ -175,7 +141,7 @@ mod tests {
         time::Timestamp,
     };
 
-    fn executor(session: u64, state: &str, credit: u32, heard: i64) -> ExecutorView {
+    fn executor(session: u64, state: ExecutorState, credit: u32, heard: i64) -> ExecutorView {
         ExecutorView {
             executor_id: format!("x{session}"),
             session,
@@ -183,7 +149,7 @@ mod tests {
             slots: 8,
             running: 1,
             credit,
-            state: state.to_owned(),
+            state,
             labels: BTreeMap::new(),
             last_heartbeat_at: Timestamp(heard),
             nodes: Vec::new(),
@@ -200,15 +166,18 @@ mod tests {
     fn an_executor_of_several_nodes_is_one_and_a_silent_node_is_named() {
         let said = |executors| Ok(NodeAnswer { executors, ..NodeAnswer::default() });
         let answers = vec![
-            ("n2".to_owned(), said(vec![executor(1, "READY", 2, 20)])),
+            ("n2".to_owned(), said(vec![executor(1, ExecutorState::Ready, 2, 20)])),
             silent(),
-            ("n1".to_owned(), said(vec![executor(1, "DISCONNECTED", 0, 10), executor(2, "DRAINING", 0, 5)])),
+            (
+                "n1".to_owned(),
+                said(vec![executor(1, ExecutorState::Disconnected, 0, 10), executor(2, ExecutorState::Draining, 0, 5)]),
+            ),
         ];
         let Gathered { items, missing } = executors(answers);
         assert_eq!(missing, [MissingNode { node: "n3".to_owned(), reason: "no answer".to_owned() }]);
         assert_eq!(items.len(), 2);
         let one = &items[0];
-        assert_eq!((one.session, one.state.as_str(), one.slots, one.running, one.credit), (1, "READY", 8, 2, 2));
+        assert_eq!((one.session, one.state, one.slots, one.running, one.credit), (1, ExecutorState::Ready, 8, 2, 2));
         assert_eq!(one.last_heartbeat_at, Timestamp(20));
         let nodes: Vec<_> = one.nodes.iter().map(|at| (at.node.as_str(), at.state.as_str(), at.credit)).collect();
         assert_eq!(nodes, [("n1", "DISCONNECTED", 0), ("n2", "READY", 2)]);
@@ -220,8 +189,8 @@ mod tests {
         let said = |executors, waiting| {
             Ok(NodeAnswer { executors, pools: vec![pool(waiting)], ..NodeAnswer::default() }.counted())
         };
-        let both = || vec![executor(1, "READY", 2, 0), executor(2, "READY", 1, 0)];
-        let gone = executor(3, DISCONNECTED, 0, 0);
+        let both = || vec![executor(1, ExecutorState::Ready, 2, 0), executor(2, ExecutorState::Ready, 1, 0)];
+        let gone = executor(3, ExecutorState::Disconnected, 0, 0);
         let answers = vec![
             ("n1".to_owned(), said(both(), 4)),
             ("n2".to_owned(), said([both(), vec![gone]].concat(), 5)),

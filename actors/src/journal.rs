@@ -317,7 +317,8 @@ mod tests {
         assert!(!bell.wants(Waiter::Nobody), "the first frame wakes the thread anyway");
         assert!(!bell.wants(Waiter::Nobody));
         assert!(bell.wants(Waiter::Run));
-        assert!(!bell.wants(Waiter::Run) && !bell.wants(Waiter::Nobody));
+        assert!(!bell.wants(Waiter::Run));
+        assert!(!bell.wants(Waiter::Nobody));
         assert!(bell.wants(Waiter::Caller));
         let due_us = bell.due_us.load(Ordering::Acquire);
         assert!(due_us <= bell.now_us() + CALLER_WAITS_US, "{due_us}");

@@ -21,6 +21,8 @@ mod disk_space;
 pub mod ends;
 mod fan_out;
 pub mod filter;
+#[cfg(test)]
+mod forms_tests;
 pub mod handles;
 pub mod health;
 pub mod identity;

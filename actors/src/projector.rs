@@ -10,10 +10,11 @@ use crate::{
 use campanile_ports::{Position, StoreError, ViewBatch, Views, log_once::LogOnce, rows::add_rows};
 use campanile_schema::{frame::Frame, ids::ShardId, limits};
 use hashbrown::HashMap;
+use parking_lot::{Condvar, Mutex};
 use ractor::ActorRef;
 use std::{
     sync::{
-        Arc, Condvar, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -82,15 +83,15 @@ struct Hurry {
 
 impl Hurry {
     fn ask(&self) {
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.asked.lock() = true;
         self.told.notify_one();
     }
 
     /// Waits so long, or until somebody asks.
     fn wait(&self, gather: Duration) {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.told.wait_timeout_while(asked, gather, |asked| !*asked);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        let mut asked = self.asked.lock();
+        self.told.wait_while_for(&mut asked, |asked| !*asked, gather);
+        *asked = false;
     }
 }
 
@@ -281,6 +282,6 @@ mod tests {
         let gathering = std::thread::spawn(move || waiting.wait(FOR_EVER));
         hurry.ask();
         assert!(gathering.join().is_ok());
-        assert!(!*hurry.asked.lock().unwrap_or_else(PoisonError::into_inner), "one that asked is served once");
+        assert!(!*hurry.asked.lock(), "one that asked is served once");
     }
 }

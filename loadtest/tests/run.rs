@@ -178,7 +178,9 @@ async fn a_slip_is_told_with_its_place_before_anything_starts() {
     let dir = workload("seconds = 2\nsetle_s = 1");
     let (code, told) = ended(run(&dir, &[])).await;
     let message = format!("{}:5:1: unknown field `setle_s`", dir.path().join("w.toml").display());
-    assert!(code == Some(2) && told.contains(&message) && told.contains("did you mean `settle_s`?"), "{told}");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains(&message), "{told}");
+    assert!(told.contains("did you mean `settle_s`?"), "{told}");
     assert!(!dir.path().join("runs").exists());
 }
 
@@ -188,14 +190,17 @@ async fn what_is_not_there_is_told_with_what_to_do() {
     let mut unknown = Command::new(env!("CARGO_BIN_EXE_campanile-loadtest"));
     unknown.args(["run", "stedy"]);
     let (code, told) = ended(unknown).await;
-    assert!(code == Some(2) && told.contains("there is no such file; did you mean steady?"), "{told}");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("there is no such file; did you mean steady?"), "{told}");
 
     let (code, told) = ended(run(&dir, &["--rpc", "127.0.0.1:1", "--token", "t"])).await;
-    assert!(code == Some(2) && told.contains("no node answers at 127.0.0.1:1"), "{told}");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("no node answers at 127.0.0.1:1"), "{told}");
     assert!(told.contains("is it running"), "{told}");
 
     let (code, told) = ended(run(&dir, &[])).await;
-    assert!(code == Some(2) && told.contains("it holds an earlier run"), "{told}");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("it holds an earlier run"), "{told}");
     nothing_is_left(dir.path());
 }
 
@@ -203,10 +208,9 @@ async fn what_is_not_there_is_told_with_what_to_do() {
 async fn a_disk_without_room_is_told_before_anything_starts() {
     let dir = workload("seconds = 2");
     let (code, told) = ended(run(&dir, &["--least-free-mib", "999999999999"])).await;
-    assert!(
-        code == Some(2) && told.contains("MiB free") && told.contains("name a directory on another disk"),
-        "{told}"
-    );
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("MiB free"), "{told}");
+    assert!(told.contains("name a directory on another disk"), "{told}");
 }
 
 #[tokio::test]
@@ -218,7 +222,8 @@ async fn ctrl_c_keeps_the_report_and_leaves_nothing() {
     assert!(processes(dir.path().to_str().unwrap()).len() >= 4, "harness, node, two executors");
     kill_process(pid, Signal::INT).unwrap();
     let (code, report, told) = outcome(child, &dir).await;
-    assert!(code == Some(130) && report["stopped"] == "somebody stopped it", "{told}");
+    assert_eq!(code, Some(130), "{told}");
+    assert_eq!(report["stopped"], "somebody stopped it", "{told}");
     assert!(report["all"]["start"]["count"].as_u64().unwrap() > 0, "{told}");
 }
 
@@ -248,7 +253,8 @@ async fn a_dead_executor_is_reported_and_the_run_goes_on() {
     in_the_middle(&dir).await;
     kill_first_executor(&dir);
     let (code, report, told) = outcome(child, &dir).await;
-    assert!(report["stopped"].is_null() && code == Some(0), "{told}");
+    assert!(report["stopped"].is_null(), "{told}");
+    assert_eq!(code, Some(0), "{told}");
     assert!(report["happened"][0]["what"].as_str().unwrap().contains("executor-1"), "{told}");
 }
 
@@ -260,7 +266,9 @@ async fn a_dead_executor_ends_the_run_where_the_workload_says_so() {
     kill_first_executor(&dir);
     let (code, report, told) = outcome(child, &dir).await;
     let why = report["stopped"].as_str().unwrap();
-    assert!(code == Some(1) && why.contains("executor-1") && why.contains("on_death"), "{told}");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(why.contains("executor-1"), "{told}");
+    assert!(why.contains("on_death"), "{told}");
 }
 
 #[tokio::test]
@@ -271,7 +279,8 @@ async fn a_dead_node_ends_the_run() {
     let node = processes(&format!("--data {}", dir.path().canonicalize().unwrap().display()));
     kill_process(node[0], Signal::KILL).unwrap();
     let (code, report, told) = outcome(child, &dir).await;
-    assert!(code == Some(1) && report["stopped"].as_str().unwrap().contains("the node ended by itself"), "{told}");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(report["stopped"].as_str().unwrap().contains("the node ended by itself"), "{told}");
 }
 
 #[tokio::test]
@@ -284,7 +293,8 @@ async fn a_node_that_runs_already_is_measured_and_left_as_it_was() {
     assert_eq!(code, Some(0), "{told}");
     let report: Value = serde_json::from_slice(&fs::read(dir.path().join("runs/small/report.json")).unwrap()).unwrap();
     assert_eq!((&report["all"]["due"], &report["all"]["start"]["count"]), (&100.into(), &100.into()), "{told}");
-    assert!(report["seconds"][1]["openRuns"].is_number() && report["all"]["durable"]["count"] == 100, "{told}");
+    assert!(report["seconds"][1]["openRuns"].is_number(), "{told}");
+    assert_eq!(report["all"]["durable"]["count"], 100, "{told}");
     assert_eq!(node.client().await.job_list(JobFilter::default()).await.unwrap().items, []);
 }
 
@@ -298,7 +308,9 @@ async fn a_foreign_node_that_dies_ends_the_run_and_what_it_keeps_is_told() {
     node.signal(Signal::KILL);
     let (code, report, told) = outcome(running, &dir).await;
     let why = report["stopped"].as_str().unwrap();
-    assert!(code == Some(1) && why.contains(&node.rpc) && why.contains("did not answer"), "{told}");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(why.contains(&node.rpc), "{told}");
+    assert!(why.contains("did not answer"), "{told}");
     assert!(report["all"]["start"]["count"].as_u64().unwrap() > 0, "{told}");
     assert!(told.contains("left behind on the node: at least 50 of 50 jobs"), "{told}");
 }
@@ -319,7 +331,8 @@ async fn ctrl_c_ends_cleaning_and_the_report_is_there_before() {
     }
     kill_process(running.pid().unwrap(), Signal::INT).unwrap();
     let (code, _, told) = outcome(running, &dir).await;
-    assert!(code == Some(130) && told.contains("left behind on the node: at least 50 of 50"), "{told}");
+    assert_eq!(code, Some(130), "{told}");
+    assert!(told.contains("left behind on the node: at least 50 of 50"), "{told}");
     assert!(told.contains("somebody stopped it"), "{told}");
 }
 
@@ -343,7 +356,8 @@ async fn ctrl_c_before_the_first_instant_leaves_a_foreign_node_as_it_was() {
     kill_process(running.pid().unwrap(), Signal::INT).unwrap();
     let output = tokio::time::timeout(PATIENCE, running.0.take().unwrap().wait_with_output()).await.unwrap().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(130) && told.contains("stopped before the first instant"), "{told}");
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.contains("stopped before the first instant"), "{told}");
     assert_eq!(client.job_list(JobFilter::default()).await.unwrap().items, [], "{told}");
     assert!(client.tenant_get("lent").await.is_err(), "{told}");
     assert_eq!(client.tenant_get("kept").await.unwrap().quota, kept, "{told}");
@@ -356,7 +370,8 @@ async fn jobs_that_are_refused_in_the_middle_leave_a_foreign_node_as_it_was() {
     let client = node.client().await;
     client.tenant_set("full", TenantBody { max_jobs: 1_200, ..TenantBody::default() }).await.unwrap();
     let (code, told) = ended(node.measured(&dir)).await;
-    assert!(code == Some(2) && told.contains("the node does not create the job"), "{told}");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("the node does not create the job"), "{told}");
     assert_eq!(client.job_list(JobFilter::default()).await.unwrap().items, [], "{told}");
 }
 
@@ -372,7 +387,8 @@ async fn jobs_are_created_through_http_at_an_address_that_is_looked_at_before() 
         let mut command = node.measured(&dir);
         command.args(http.iter().flat_map(|http| ["--http", http.as_str()]));
         let (got, told) = ended(command).await;
-        assert!(got == Some(code) && told.contains(sought), "{http:?}: {told}");
+        assert_eq!(got, Some(code), "{http:?}: {told}");
+        assert!(told.contains(sought), "{http:?}: {told}");
         assert_eq!(node.client().await.system_info().await.unwrap().jobs, 0, "{told}");
         let _ = fs::remove_dir_all(dir.path().join("runs"));
     }
@@ -397,8 +413,10 @@ async fn on_a_full_disk_the_verdict_is_printed_and_executors_that_could_not_writ
     }
     let output = tokio::time::timeout(PATIENCE, running.0.take().unwrap().wait_with_output()).await.unwrap().unwrap();
     let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).join("\n");
-    assert!(output.status.code() == Some(2) && told.contains("the report cannot be written"), "{told}");
-    assert!(told.contains("400 due, ") && told.contains("RED small: "), "{told}");
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("the report cannot be written"), "{told}");
+    assert!(told.contains("400 due, "), "{told}");
+    assert!(told.contains("RED small: "), "{told}");
     assert!(told.contains("executor-2 ended with exit status: 2 when it was stopped"), "{told}");
     nothing_is_left(dir.path());
 }
@@ -412,17 +430,21 @@ async fn targets_are_told_with_medians_and_fatal_only_when_asked() {
     assert_eq!(code, Some(0), "{told}");
     let summary = fs::read_to_string(dir.path().join("runs/summary.md")).unwrap();
     assert!(told.contains(&summary), "{told}");
-    assert!(summary.contains("2 of 2 runs green") && summary.contains("at most 0.00 | **missed** by "), "{summary}");
-    assert!(summary.contains("| at most 600000 | held |") && summary.contains("| small | lag_p99_ms | "), "{summary}");
+    assert!(summary.contains("2 of 2 runs green"), "{summary}");
+    assert!(summary.contains("at most 0.00 | **missed** by "), "{summary}");
+    assert!(summary.contains("| at most 600000 | held |"), "{summary}");
+    assert!(summary.contains("| small | lag_p99_ms | "), "{summary}");
     for n in ["1", "2"] {
         let page = fs::read_to_string(dir.path().join("runs/small").join(n).join("report.html")).unwrap();
-        assert!(page.contains("missed by") && page.contains("history lag p99, ms"), "{page}");
+        assert!(page.contains("missed by"), "{page}");
+        assert!(page.contains("history lag p99, ms"), "{page}");
     }
     let strict = workload("seconds = 2\n[target]\np99_ms = 0.001");
     let mut command = run(&strict, &["--strict", "--server-bin"]);
     command.arg(server());
     let (code, told) = ended(command).await;
-    assert!(code == Some(1) && told.contains("target missed: p99_ms"), "{told}");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("target missed: p99_ms"), "{told}");
     nothing_is_left(strict.path());
 }
 
@@ -433,7 +455,8 @@ async fn a_restarted_node_is_timed_until_the_first_trigger() {
     let dir = workload(phases);
     let node = Foreign::start().await;
     let (code, told) = ended(node.measured(&dir)).await;
-    assert!(code == Some(2) && told.contains("leave --rpc out"), "{told}");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("leave --rpc out"), "{told}");
     fs::remove_dir_all(dir.path().join("runs")).unwrap();
     let (code, report, told) = outcome(own_node(&dir).await, &dir).await;
     assert_eq!(code, Some(0), "{told}");
@@ -441,7 +464,8 @@ async fn a_restarted_node_is_timed_until_the_first_trigger() {
     assert_eq!(restarts.iter().map(|r| r["phase"].as_str().unwrap()).collect::<Vec<_>>(), ["stopped", "killed"]);
     for restarted in restarts {
         let (seconds, rss) = (restarted["firstTriggerS"].as_f64().unwrap(), restarted["rssMb"].as_f64().unwrap());
-        assert!((0.01..60.0).contains(&seconds) && rss > 1.0, "{restarted}");
+        assert!((0.01..60.0).contains(&seconds), "{restarted}");
+        assert!(rss > 1.0, "{restarted}");
     }
     let second = report["happened"][0]["second"].as_i64().unwrap();
     assert_eq!((second, report["all"]["due"].as_u64()), (2, Some(700)), "{told}");

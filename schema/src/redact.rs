@@ -62,6 +62,8 @@ mod tests {
         let hello = Hello { protocol: 1, token, role: ConnectionRole::Caller, client: "test".to_owned() };
         let shown = format!("{spec:?} {spec:#?} {hello:?} {:?}", Some(&spec));
         assert!(!shown.contains("hunter2"), "{shown}");
-        assert!(shown.contains("api-key") && shown.contains("report") && shown.contains("token: ***"), "{shown}");
+        assert!(shown.contains("api-key"), "{shown}");
+        assert!(shown.contains("report"), "{shown}");
+        assert!(shown.contains("token: ***"), "{shown}");
     }
 }

@@ -1,6 +1,12 @@
 //! Stored forms of definitions: short names, defaults left out, so that three million of them stay small.
 
+pub mod archive;
+pub mod clock;
+pub mod directory;
+pub mod journal;
 pub mod outbox;
+pub mod rows;
+pub mod snapshot;
 
 use crate::{
     job::{

@@ -1,7 +1,6 @@
 //! Bodies of HTTP and RPC calls: what callers send and read besides [`crate::job::JobSpec`]. One meaning in both; camelCase;
 //! what callers send refuses unknown fields by name.
 
-pub use crate::replace::ReplaceBody;
 use crate::{
     event::{LedgerEntry, Outcome, SkipReason, StopReason},
     ids::{JobId, RunId},
@@ -9,6 +8,10 @@ use crate::{
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     time::Timestamp,
+};
+pub use crate::{
+    executor_view::{ExecutorAtNode, ExecutorState, ExecutorView},
+    replace::ReplaceBody,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -355,35 +358,6 @@ pub struct TenantView {
     pub jobs: u64,
     pub running: u64,
     pub waiting: u64,
-}
-
-/// An executor as read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ExecutorView {
-    pub executor_id: String,
-    pub session: u64,
-    pub pools: Vec<String>,
-    pub slots: u32,
-    pub running: u32,
-    pub credit: u32,
-    pub state: String,
-    pub labels: BTreeMap<String, String>,
-    pub last_heartbeat_at: Timestamp,
-    /// In a cluster: the nodes that it is registered with. Above are the sums and the newest.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub nodes: Vec<ExecutorAtNode>,
-}
-
-/// An executor as one node of a cluster sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ExecutorAtNode {
-    pub node: String,
-    pub state: String,
-    pub running: u32,
-    pub credit: u32,
-    pub last_heartbeat_at: Timestamp,
 }
 
 /// A list that is of all nodes of a cluster, as far as they answered in time.

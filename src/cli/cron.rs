@@ -1,20 +1,20 @@
 //! `campanile cron ...`: what a schedule means, without a node.
 
 use super::{
+    cron_asked::{Asked, fires, instant, whole_seconds},
     cron_compare, cron_lines,
     failure::Failure,
     output::{self, Format},
     server::environment,
 };
 use crate::{config::Config, zones};
-use campanile_core::cron::{CronExpr, CronSchedule, daylight_saving, describe, hazards, tzdb_version};
+use campanile_core::cron::{daylight_saving, describe, hazards, tzdb_version};
 use campanile_schema::{
-    error::ErrorCode,
     job::{Dialect, Gap, Overlap},
     limits::PREVIEW_INSTANTS,
     time::Timestamp,
 };
-use jiff::{civil, tz::TimeZone};
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 #[derive(clap::Subcommand)]
@@ -68,59 +68,11 @@ pub(super) struct ScheduleFlags {
     overlap: Overlap,
 }
 
-/// A schedule as it was asked for.
-pub(super) struct Asked {
-    pub expr: String,
-    pub dialect: Dialect,
-    pub tz: String,
-    pub gap: Gap,
-    pub overlap: Overlap,
-}
-
-impl Asked {
-    fn new(expr: String, flags: ScheduleFlags) -> Self {
-        let ScheduleFlags { dialect, tz, gap, overlap } = flags;
-        Self { expr, dialect, tz, gap, overlap }
+impl ScheduleFlags {
+    fn of(self, expr: String) -> Asked {
+        let Self { dialect, tz, gap, overlap } = self;
+        Asked { expr, dialect, tz, gap, overlap }
     }
-
-    /// The schedule, and the dialect that it was read in.
-    pub fn compile(&self) -> Result<(CronSchedule, Dialect), String> {
-        let (expr, dialect) = CronExpr::parse(&self.expr, self.dialect, 0).map_err(|error| {
-            let told = error.to_string();
-            if error.never_fires { never(&told) } else { told }
-        })?;
-        let schedule = CronSchedule::new(expr, &self.tz, self.gap, self.overlap).map_err(|error| error.to_string())?;
-        Ok((schedule, dialect))
-    }
-}
-
-/// The code that the API gives to such a schedule, before the sentence: a script need not read the sentence.
-fn never(told: &str) -> String {
-    format!("{}: {told}", ErrorCode::ScheduleNeverFires.as_str())
-}
-
-/// The next fires, fewer when it ends. Error: there is none, as creating such a job is refused too, by the same code.
-pub(super) fn fires(schedule: &CronSchedule, after: Timestamp, count: usize) -> Result<Vec<Timestamp>, String> {
-    let next = |at: &Timestamp| schedule.next_fire(at.ms()).map(Timestamp);
-    let Some(first) = next(&after) else {
-        return Err(never(&format!("this never fires after {}; check day, month and year", whole_seconds(after))));
-    };
-    Ok(std::iter::successors(Some(first), next).take(count).collect())
-}
-
-/// An instant with an offset, or a local time in the zone. None = now.
-pub(super) fn instant(text: Option<&str>, zone: &TimeZone) -> Result<Timestamp, String> {
-    let Some(text) = text else { return Ok(Timestamp(jiff::Timestamp::now().as_millisecond())) };
-    text.parse::<Timestamp>().or_else(|told| {
-        let local = text.parse::<civil::DateTime>().map_err(|_| told)?;
-        let zoned = local.to_zoned(zone.clone()).map_err(|error| error.to_string())?;
-        Ok(Timestamp(zoned.timestamp().as_millisecond()))
-    })
-}
-
-/// Seconds are all that cron has: `2028-02-29T07:00:00Z`.
-pub(super) fn whole_seconds(at: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(at.ms()).map_or_else(|_| at.to_string(), |at| format!("{at:.0}"))
 }
 
 fn local(at: Timestamp, zone: &TimeZone) -> String {
@@ -135,11 +87,11 @@ pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
     match command {
         Command::Next { jsonl: true, .. } => cron_lines::answer(std::io::stdin().lock(), std::io::stdout().lock()),
         Command::Next { expr, schedule, after, count, jsonl: false } => {
-            let asked = Asked::new(expr.unwrap_or_default(), schedule);
+            let asked = schedule.of(expr.unwrap_or_default());
             next(&asked, after.as_deref(), at_most(count)?, format)
         }
         Command::Explain { expr, schedule, after, count, compare } => {
-            explain(&Asked::new(expr, schedule), after.as_deref(), at_most(count)?, compare, format)
+            explain(&schedule.of(expr), after.as_deref(), at_most(count)?, compare, format)
         }
     }
 }
@@ -213,39 +165,5 @@ fn explain(asked: &Asked, after: Option<&str>, count: usize, compare: bool, form
             }
             output::one(format, &value)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn instants_are_read_with_an_offset_or_in_the_zone() {
-        let berlin = TimeZone::get("Europe/Berlin").unwrap();
-        let seconds = |text: &str| whole_seconds(instant(Some(text), &berlin).unwrap());
-        assert_eq!(seconds("2028-02-29T07:30:00+01:00"), "2028-02-29T06:30:00Z");
-        assert_eq!(seconds("2028-02-29T07:30:00Z"), "2028-02-29T07:30:00Z");
-        assert_eq!(seconds("2028-02-29T07:30:00"), "2028-02-29T06:30:00Z");
-        assert_eq!(seconds("2028-02-29"), "2028-02-28T23:00:00Z");
-        assert!(instant(Some("tomorrow"), &berlin).unwrap_err().contains("RFC 3339"));
-    }
-
-    #[test]
-    fn fires_end_when_the_years_do() {
-        let asked = Asked {
-            expr: "0 0 0 1 1 ? 2030-2031".into(),
-            dialect: Dialect::Auto,
-            tz: "UTC".into(),
-            gap: Gap::Shift,
-            overlap: Overlap::First,
-        };
-        let (schedule, dialect) = asked.compile().unwrap();
-        assert_eq!(dialect, Dialect::Quartz);
-        let shown: Vec<String> = fires(&schedule, Timestamp(0), 5).unwrap().into_iter().map(whole_seconds).collect();
-        assert_eq!(shown, ["2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"]);
-        let later = instant(Some("2031-01-01T00:00:00Z"), &TimeZone::UTC).unwrap();
-        assert!(fires(&schedule, later, 5).unwrap_err().contains("never fires after 2031-01-01T00:00:00Z"));
     }
 }

@@ -1,7 +1,7 @@
 //! `campanile cron next --jsonl`: many schedules at once, a JSON object a line, an answer a line.
 
 use super::{
-    cron::{Asked, fires, instant, whole_seconds},
+    cron_asked::{Asked, fires, instant, whole_seconds},
     failure::Failure,
 };
 use campanile_schema::{

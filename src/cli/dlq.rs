@@ -3,7 +3,7 @@
 use super::{
     change::{self, Change, DryRun},
     failure::Failure,
-    job::PageFlags,
+    listing::PageFlags,
     output::{self, Column, Format},
     progress::{Progress, Unit},
     remote::Remote,

@@ -460,6 +460,7 @@ mod tests {
     fn a_full_or_closed_directory_is_told() {
         let mut found = Findings::default();
         data_directory(Path::new("/proc/nowhere/data"), &mut found);
-        assert!(found.0[0].state == State::Fail && found.0[0].told.contains("cannot be made"));
+        assert!(found.0[0].state == State::Fail);
+        assert!(found.0[0].told.contains("cannot be made"));
     }
 }

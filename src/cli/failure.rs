@@ -1,5 +1,6 @@
 //! Why a command did not do what it was asked to.
 
+use campanile_ports::StoreError;
 use campanile_schema::error::{ApiError, ErrorCode};
 
 /// An exit code and a sentence for stderr (empty = it was said already).
@@ -37,5 +38,16 @@ impl From<ApiError> for Failure {
         let again = error.retry_after_sec.map(|seconds| format!(" (try again in {seconds} s)")).unwrap_or_default();
         let code = error.known();
         Self { advice: code.advice(), ..Self::new(code.exit_code(), format!("{error}{again}")) }
+    }
+}
+
+/// What a store could not do, with the exit code of its kind.
+pub(super) fn of_store(error: &StoreError) -> Failure {
+    match error {
+        StoreError::Refused(why) => Failure::usage(why.clone()),
+        StoreError::Unavailable(_) => Failure::unreachable(error.to_string()),
+        StoreError::Unknown(_) | StoreError::WriteFailed(_) | StoreError::Corrupt(_) => {
+            Failure::here(error.to_string())
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! `campanile history ...`: days of ended runs in a directory of files, written from a node and read without one.
 
 use super::{
-    failure::Failure,
+    archives::now_ms,
+    failure::{Failure, of_store},
     output::{self, Column, Format},
     remote::Remote,
-    store::{failure, now_ms},
 };
 use campanile_archive::days::{self, ArchiveDirectory, Day, DayFile, DayPart, DaySink, DayStream, Keeper, Kept};
 use campanile_ports::StoreError;
@@ -93,11 +93,11 @@ fn archive(
         Some(data) => from_directory(data, directory, args),
         None => from_node(&remote()?, directory, args)?,
     }
-    .map_err(|e| failure(&e))?;
+    .map_err(|e| of_store(&e))?;
     output::list(format, &json!({"items": kept}), KEPT)?;
     let written = kept.iter().filter(|kept| kept.file.is_some()).count();
     eprintln!("{written} of {} days had something new", kept.len());
-    done.map_err(|e| failure(&e))?;
+    done.map_err(|e| of_store(&e))?;
     match kept.iter().filter(|kept| kept.error.is_some()).count() {
         0 => Ok(()),
         failed => Err(Failure::here(format!("{failed} of {} days could not be archived", kept.len()))),
@@ -138,7 +138,7 @@ fn from_node(remote: &Remote, directory: ArchiveDirectory, args: &ArchiveArgs) -
 
 /// Every file with what `look` says of it. Exit code 1 when it cannot say it of all.
 fn shown(dir: &Path, format: Format, look: impl Fn(&DayPart) -> Result<Value, StoreError>) -> Result<(), Failure> {
-    let parts = ArchiveDirectory::at(dir).parts().map_err(|e| failure(&e))?;
+    let parts = ArchiveDirectory::at(dir).parts().map_err(|e| of_store(&e))?;
     let mut items = Vec::with_capacity(parts.len());
     let mut failed = 0;
     for part in &parts {

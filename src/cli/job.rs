@@ -8,6 +8,7 @@ use super::{
     job_create,
     job_flags::{self, JobFlags},
     job_ref::JobRef,
+    listing::{PageFlags, RUNS, zone_of},
     output::{self, Column, Format},
     planned,
     remote::Remote,
@@ -156,33 +157,6 @@ pub(super) enum Command {
     },
 }
 
-/// Which part of a list.
-#[derive(clap::Args)]
-pub(super) struct PageFlags {
-    /// Items of a page, at most 1000
-    #[arg(long, value_name = "N")]
-    page_size: Option<usize>,
-    /// Go on after the page before
-    #[arg(long, value_name = "TOKEN")]
-    page_token: Option<String>,
-    /// All pages
-    #[arg(long, conflicts_with_all = ["page_size", "page_token"])]
-    all: bool,
-}
-
-impl PageFlags {
-    /// The page, or everything.
-    pub fn read(&self, remote: &Remote, path: &str, query: &[(&str, Option<String>)]) -> Result<Value, Failure> {
-        if self.all {
-            return Ok(json!({"items": remote.all(path, query)?}));
-        }
-        let mut query = query.to_vec();
-        query.push(("pageSize", self.page_size.map(|size| size.to_string())));
-        query.push(("pageToken", self.page_token.clone()));
-        remote.get(path, &query)
-    }
-}
-
 const JOBS: &[Column] = &[
     Column::id("ID", "jobId"),
     Column::text("TENANT", "tenantId").minor(2),
@@ -270,7 +244,7 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
         Command::Runs { job, page, watch } => {
             let job = job.path(remote)?;
             let (path, zone) = (format!("{job}/runs"), zone_of(remote, &job, format)?);
-            repeat::list_of(watch, format, runs::RUNS, zone.as_deref(), || page.read(remote, &path, &[]))
+            repeat::list_of(watch, format, RUNS, zone.as_deref(), || page.read(remote, &path, &[]))
         }
         Command::Watch { job, tenant, labels, until } => {
             let job = job.map(|job| JobRef::new(job, tenant.clone()).id(remote)).transpose()?;
@@ -293,14 +267,6 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             Ok(())
         }
     }
-}
-
-/// Of the job of this path, where instants are told by it.
-pub(super) fn zone_of(remote: &Remote, path: &str, format: Format) -> Result<Option<String>, Failure> {
-    if !output::wants_job_zone(format) {
-        return Ok(None);
-    }
-    Ok(remote.get(path, &[])?["trigger"]["timezone"].as_str().map(str::to_owned))
 }
 
 fn changed(remote: &Remote, format: Format, path: &str, verb: &str, change: &Change) -> Result<(), Failure> {

@@ -6,12 +6,14 @@
 //! Never here: rules about jobs, or an operation that HTTP does not have.
 
 mod apply;
+mod archives;
 mod bench;
 mod bulk;
 mod change;
 mod cluster;
 mod credentials;
 mod cron;
+mod cron_asked;
 mod cron_compare;
 mod cron_lines;
 mod demo;
@@ -30,6 +32,7 @@ mod job;
 mod job_create;
 mod job_flags;
 mod job_ref;
+mod listing;
 mod logging;
 mod members;
 mod output;

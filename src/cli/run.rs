@@ -4,10 +4,10 @@ use super::{
     change::{self, Change, DryRun},
     failure::{Failure, NOT_SUCCESS},
     following::{Followed, follow},
-    job::{self, PageFlags},
     job_flags,
     job_ref::JobRef,
-    output::{self, Column, Format},
+    listing::{self, PageFlags, RUNS},
+    output::{self, Format},
     progress::{Progress, Unit},
     remote::Remote,
     repeat, run_archive,
@@ -108,17 +108,6 @@ pub(super) enum Command {
     },
 }
 
-pub(super) const RUNS: &[Column] = &[
-    Column::id("RUN", "runId"),
-    Column::state("STATE", "state"),
-    Column::text("SOURCE", "source").minor(4),
-    Column::time("LOGICAL TIME", "logicalTime").minor(1),
-    Column::number("ATTEMPTS", "attemptCount").minor(3),
-    Column::time("CREATED", "createdAt").minor(5),
-    Column::time("ENDED", "endedAt").minor(2),
-    Column::text("ERROR", "lastError").minor(6),
-];
-
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
         Command::Get { run, archive: Some(archive), .. } => run_archive::get(&archive, run, format),
@@ -176,7 +165,7 @@ fn zone_of(remote: &Remote, run: u64, format: Format) -> Result<Option<String>, 
     }
     let view = remote.get(&path(run), &[])?;
     // The run is what was asked for: it is shown, whatever became of its job.
-    Ok(job::zone_of(remote, &JobGet::ROW.path_of(&view["jobId"]), format).unwrap_or_default())
+    Ok(listing::zone_of(remote, &JobGet::ROW.path_of(&view["jobId"]), format).unwrap_or_default())
 }
 
 /// `wrong`: why a run of this state is refused, which a dry run says too.
@@ -205,7 +194,7 @@ pub(super) fn wait(remote: &Remote, format: Format, run: u64, timeout: Option<u6
     let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let view = until_final(remote, run, deadline)?;
     let state: Option<RunState> = view["state"].as_str().and_then(|state| state.parse().ok());
-    let zone = job::zone_of(remote, &JobGet::ROW.path_of(&view["jobId"]), format).unwrap_or_default();
+    let zone = listing::zone_of(remote, &JobGet::ROW.path_of(&view["jobId"]), format).unwrap_or_default();
     output::one_of(format, &view, zone.as_deref())?;
     match state {
         Some(RunState::Success) => Ok(()),

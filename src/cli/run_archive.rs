@@ -1,10 +1,9 @@
 //! `campanile run list`, and `run get` and `run log` of a directory of days: ended runs without a node.
 
 use super::{
-    failure::Failure,
+    failure::{Failure, of_store},
+    listing::RUNS,
     output::{self, Format},
-    run::RUNS,
-    store::failure,
 };
 use campanile_archive::days::{Archive, Wanted};
 use campanile_schema::{
@@ -80,7 +79,7 @@ pub(super) fn list(args: ListArgs, format: Format) -> Result<(), Failure> {
             told = view(&record).and_then(|view| rows.row(view));
             if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        read.map_err(|e| failure(&e))?;
+        read.map_err(|e| of_store(&e))?;
         told?;
         rows.end()?;
         return whole(&archive);
@@ -96,7 +95,7 @@ pub(super) fn list(args: ListArgs, format: Format) -> Result<(), Failure> {
         items.push(view(&record));
         ControlFlow::Continue(())
     });
-    read.map_err(|e| failure(&e))?;
+    read.map_err(|e| of_store(&e))?;
     let items: Vec<Value> = items.into_iter().collect::<Result<_, _>>()?;
     output::list(format, &json!({"items": items, "nextPageToken": next}), RUNS)?;
     whole(&archive)
@@ -115,7 +114,7 @@ pub(super) fn log(directory: &Path, run: u64, attempt: Option<u32>, format: Form
     let record = find(&mut archive, directory, run)?;
     let attempt = attempt.or_else(|| record.attempts.last().map(|last| last.attempt)).unwrap_or(0);
     let mut bytes = Vec::new();
-    for piece in archive.logs(&record).map_err(|e| failure(&e))? {
+    for piece in archive.logs(&record).map_err(|e| of_store(&e))? {
         if piece.attempt == attempt {
             bytes.extend(piece.bytes);
         }
@@ -131,11 +130,11 @@ pub(super) fn log(directory: &Path, run: u64, attempt: Option<u32>, format: Form
 }
 
 fn open(directory: &Path) -> Result<Archive, Failure> {
-    Archive::open(directory).map_err(|e| failure(&e))
+    Archive::open(directory).map_err(|e| of_store(&e))
 }
 
 fn find(archive: &mut Archive, directory: &Path, run: u64) -> Result<RunRecord, Failure> {
-    let found = archive.run(RunId(run)).map_err(|e| failure(&e))?;
+    let found = archive.run(RunId(run)).map_err(|e| of_store(&e))?;
     found.ok_or_else(|| {
         let absent = Failure::new(3, format!("run {run} is in no day of {}", directory.display()));
         whole(archive)

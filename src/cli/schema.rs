@@ -1,10 +1,9 @@
 //! `campanile schema ...`: the tables of the CQL store that a cluster shares.
 
 use super::{
-    failure::Failure,
+    failure::{Failure, of_store},
     output::{self, Format},
     server::{environment, on_runtime},
-    store::failure,
 };
 use crate::config::Config;
 use campanile_store::cql::{
@@ -34,7 +33,7 @@ pub(super) enum Command {
 pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
     match command {
         Command::Print(args) => {
-            let script = schema::print(&options(args.config)?).map_err(|e| failure(&e))?;
+            let script = schema::print(&options(args.config)?).map_err(|e| of_store(&e))?;
             output::said(script.trim_end(), &json!({"script": script}))
         }
         Command::Apply(args) => {
@@ -46,14 +45,14 @@ pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
                 // Tells who waits for whom; a process that is started anew is another one.
                 let who = format!("{} (process {})", options.node, std::process::id());
                 let now_ms = jiff::Timestamp::now().as_millisecond();
-                let report = schema::apply(&options, &who, now_ms).await.map_err(|e| failure(&e))?;
+                let report = schema::apply(&options, &who, now_ms).await.map_err(|e| of_store(&e))?;
                 tell(&report, &options, format)
             })
         }
         Command::Check(args) => {
             let options = options(args.config)?;
             on_runtime(async move {
-                let report = schema::check(&options).await.map_err(|e| failure(&e))?;
+                let report = schema::check(&options).await.map_err(|e| of_store(&e))?;
                 tell(&report, &options, format)?;
                 if report.missing.is_empty() { Ok(()) } else { Err(Failure::here("run `campanile schema apply`")) }
             })

@@ -1,8 +1,9 @@
 //! `campanile store ...`: what a node keeps: checked, backed up, restored, shown.
 
 use super::{
-    failure::Failure,
-    output::{self, Format},
+    archives::{now_ms, open, reading, show},
+    failure::{Failure, of_store},
+    output::Format,
     progress::{Progress, Unit},
     remote::{Connection, Remote},
     store_backup, store_migrate, store_restore,
@@ -10,10 +11,9 @@ use super::{
 use campanile_archive::{Image, Report, Sink, directory, dump};
 use campanile_ports::{Row, StoreError};
 use campanile_schema::ids::RunId;
-use campanile_store::{archive::ArchiveReader, embedded::check};
+use campanile_store::embedded::check;
 use std::{
-    fs::File,
-    io::{BufReader, BufWriter, Read, Write},
+    io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
 
@@ -57,7 +57,7 @@ pub(super) fn run(command: Command, connection: &Connection, format: Format) -> 
             };
             // A closed pipe ends the output, not the command.
             let _ = out.flush();
-            done.map_err(|e| failure(&e))
+            done.map_err(|e| of_store(&e))
         }
     }
 }
@@ -68,20 +68,6 @@ fn check(dir: &Path, format: Format) -> Result<(), Failure> {
     drop(checking);
     show(&report, format)?;
     if report.is_whole() { Ok(()) } else { Err(Failure::here(format!("{} is damaged", dir.display()))) }
-}
-
-/// As text for people, or its fields.
-pub(super) fn show<T: std::fmt::Display + serde::Serialize>(report: &T, format: Format) -> Result<(), Failure> {
-    match format {
-        Format::Table => {
-            output::text(&format!("{}\n", report.to_string().trim_end()));
-            Ok(())
-        }
-        Format::Json | Format::Yaml => {
-            let value = serde_json::to_value(report);
-            output::one(format, &value.map_err(|error| Failure::here(error.to_string()))?)
-        }
-    }
 }
 
 /// Rows and logs are looked at, and go nowhere.
@@ -99,39 +85,7 @@ impl Sink for Nowhere {
 fn verify(archive: &Path, format: Format) -> Result<(), Failure> {
     let reading = reading(archive, "verifying");
     let image = open(archive, &reading).and_then(|reader| Image::read(reader, &mut Nowhere));
-    let report = image.and_then(|image| Report::of(&image)).map_err(|e| failure(&e))?;
+    let report = image.and_then(|image| Report::of(&image)).map_err(|e| of_store(&e))?;
     drop(reading);
     show(&report, format)
-}
-
-/// How far an archive was read: of its size, where it has one.
-pub(super) fn reading(archive: &Path, what: &str) -> Progress {
-    let size = std::fs::metadata(archive).ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
-    Progress::new(format!("{what} {}", archive.display()), Unit::Bytes, size)
-}
-
-/// Opens an archive, or standard input.
-pub(super) fn open(archive: &Path, reading: &Progress) -> Result<ArchiveReader<Box<dyn Read>>, StoreError> {
-    if archive == Path::new("-") {
-        return ArchiveReader::open(Box::new(reading.counting(std::io::stdin().lock())), "standard input");
-    }
-    let file = File::open(archive)
-        .map_err(|e| StoreError::Refused(format!("{}: cannot be opened: {e}", archive.display())))?;
-    let input = reading.counting(BufReader::with_capacity(1 << 20, file));
-    ArchiveReader::open(Box::new(input), archive.display().to_string())
-}
-
-pub(super) fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
-}
-
-/// What a store could not do, with the exit code of its kind.
-pub(super) fn failure(error: &StoreError) -> Failure {
-    match error {
-        StoreError::Refused(why) => Failure::usage(why.clone()),
-        StoreError::Unavailable(_) => Failure::unreachable(error.to_string()),
-        StoreError::Unknown(_) | StoreError::WriteFailed(_) | StoreError::Corrupt(_) => {
-            Failure::here(error.to_string())
-        }
-    }
 }

@@ -3,11 +3,11 @@
 //! What is written is read on its way. A file gets its name when it is whole and on the disk; before, it is `NAME.partial`.
 
 use super::{
-    failure::Failure,
+    archives::now_ms,
+    failure::{Failure, of_store},
     output::{self, Format},
     progress::{Progress, Unit},
     remote::Remote,
-    store::{failure, now_ms},
 };
 use campanile_archive::directory;
 use campanile_ports::{StoreError, private};
@@ -112,11 +112,11 @@ fn write(args: &Args, remote: impl FnOnce() -> Result<Remote, Failure>, out: &mu
     match &args.data {
         Some(dir) => {
             let read = |input| copy(input, dir.display().to_string(), out);
-            directory::with_bytes(dir, now_ms(), read).map_err(|e| failure(&e))
+            directory::with_bytes(dir, now_ms(), read).map_err(|e| of_store(&e))
         }
         None => {
             let (name, answer) = remote()?.stream(rows::STORE_BACKUP.path(), &[])?;
-            copy(answer, name, out).map_err(|e| failure(&e))
+            copy(answer, name, out).map_err(|e| of_store(&e))
         }
     }
 }

@@ -1,11 +1,11 @@
 //! `campanile store migrate`: a stopped node's directory into the CQL store of a cluster.
 
 use super::{
-    failure::Failure,
+    archives::{now_ms, show},
+    failure::{Failure, of_store},
     output::Format,
     schema::options,
     server::on_runtime,
-    store::{failure, now_ms, show},
 };
 use campanile_archive::{
     directory,
@@ -34,8 +34,8 @@ pub(super) fn run(args: Args, format: Format) -> Result<(), Failure> {
     on_runtime(async move {
         let now_ms = now_ms();
         let who = format!("{} (process {})", options.node, std::process::id());
-        schema::apply(&options, &who, now_ms).await.map_err(|e| failure(&e))?;
-        let (store, row) = CqlStore::connect(&options).await.map_err(|e| failure(&e))?;
+        schema::apply(&options, &who, now_ms).await.map_err(|e| of_store(&e))?;
+        let (store, row) = CqlStore::connect(&options).await.map_err(|e| of_store(&e))?;
         let keyspace = options.keyspace.clone();
         // It waits for the store call by call.
         let moved = tokio::task::spawn_blocking(move || {
@@ -47,7 +47,7 @@ pub(super) fn run(args: Args, format: Format) -> Result<(), Failure> {
             mark_moved(&args.dir, &format!("the cluster '{}', keyspace {keyspace}", options.cluster))?;
             Ok(moved)
         });
-        let moved = moved.await.map_err(|error| Failure::here(error.to_string()))?.map_err(|e| failure(&e))?;
+        let moved = moved.await.map_err(|error| Failure::here(error.to_string()))?.map_err(|e| of_store(&e))?;
         show(&moved, format)?;
         eprintln!("moved; the directory cannot be started any more. Start the nodes of the cluster");
         Ok(())

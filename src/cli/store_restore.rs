@@ -1,9 +1,9 @@
 //! `campanile store restore`: a data directory from an archive.
 
 use super::{
-    failure::Failure,
+    archives::{now_ms, open, reading, show},
+    failure::{Failure, of_store},
     output::Format,
-    store::{failure, now_ms, open, reading, show},
 };
 use campanile_actors::at_rest::Since;
 use campanile_archive::{
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, format: Format) -> Result<(), Failure> {
     let how = Restoring { since, now_ms: now_ms(), shards: args.shards };
     let reading = reading(&args.archive, "restoring");
     let done = open(&args.archive, &reading).and_then(|reader| into_directory(reader, &args.data, how));
-    let (archive, restored) = done.map_err(|e| failure(&e))?;
+    let (archive, restored) = done.map_err(|e| of_store(&e))?;
     drop(reading);
     show(&Told { archive, restored, paused: since == Since::Undecided, dir: args.data.clone() }, format)
 }

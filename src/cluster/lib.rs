@@ -6,9 +6,13 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+pub mod answering;
 #[cfg(test)]
 mod earlier_release;
 pub mod gateway;
+#[cfg(test)]
+#[path = "../../schema/tests/golden_forms/mod.rs"]
+mod golden_forms;
 pub mod keys;
 pub mod membership;
 pub mod peers;

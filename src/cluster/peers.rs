@@ -2,7 +2,6 @@
 //! shard is not its own, and the caller's node looks the owner up again.
 
 use super::{
-    admin::ClusterAdmin,
     gateway::{Gateway, GatewayError},
     membership::Members,
 };
@@ -11,13 +10,11 @@ use campanile_actors::{
     calls::{Peers, ShardAnswer, ShardCall},
     changes::{Copied, LogPlace},
     cluster_query::{self, ClusterQuery, NodeAnswer, NodeAnswers},
-    scheduler::Scheduler,
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::{SessionId, ShardId},
-    limits::GATEWAY_MESSAGE_BYTES,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -37,7 +34,7 @@ const NOTICE: Duration = Duration::from_secs(1);
 
 /// From node to node.
 #[derive(Debug, Serialize, Deserialize)]
-enum Question {
+pub(super) enum Question {
     Ask {
         shard: ShardId,
         call: ShardCall,
@@ -57,7 +54,7 @@ enum Question {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-enum Reply {
+pub(super) enum Reply {
     Asked(Answer<ShardAnswer>),
     Cordoned(Answer<()>),
     Heard,
@@ -214,33 +211,9 @@ impl Peers for GatewayPeers {
     }
 }
 
-/// Answers what other nodes ask.
-pub async fn answer(scheduler: Scheduler, admin: Arc<ClusterAdmin>, question: Vec<u8>) -> Vec<u8> {
-    let reply = match rmp_serde::from_slice(&question) {
-        Ok(Question::Ask { shard, call }) => {
-            Reply::Asked(scheduler.answer_peer(shard, call).await.map_err(ApiError::from))
-        }
-        Ok(Question::Cordon(cordoned)) => Reply::Cordoned(admin.cordon_self(cordoned)),
-        Ok(Question::Changes(since)) => Reply::Changed(scheduler.changes_for_peer(since)),
-        Ok(Question::Query(what)) => Reply::Queried(scheduler.answer_query(what).await),
-        Ok(Question::Released { session, shard }) => {
-            scheduler.released_to(session, shard);
-            Reply::Heard
-        }
-        Err(error) => Reply::NotUnderstood(error.to_string()),
-    };
-    let answer = encoded(&reply);
-    if answer.len() <= GATEWAY_MESSAGE_BYTES {
-        return answer;
-    }
-    let why = "the answer of another node is too large to travel; ask for a smaller page";
-    encoded(&Reply::Asked(Err(ApiError::new(ErrorCode::BodyTooLarge, why))))
-}
-
-/// Our own types: they have no form that cannot be written.
-fn encoded(reply: &Reply) -> Vec<u8> {
-    rmp_serde::to_vec_named(reply).unwrap_or_default()
-}
+#[cfg(test)]
+#[path = "peers_forms_tests.rs"]
+mod forms_tests;
 
 #[cfg(test)]
 mod tests {
@@ -250,6 +223,6 @@ mod tests {
     #[test]
     fn questions_and_replies_of_an_earlier_release_are_read() {
         are_read::<Question>("question", |question| rmp_serde::to_vec_named(question).unwrap());
-        are_read::<Reply>("reply", encoded);
+        are_read::<Reply>("reply", |reply| rmp_serde::to_vec_named(reply).unwrap());
     }
 }

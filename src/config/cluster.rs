@@ -173,8 +173,12 @@ mod tests {
     #[test]
     fn executors_are_told_a_host_and_a_port() {
         let kept = |advertised: &str| told_to_executors(advertised).0;
-        assert!(kept("") && kept("node-1.bells.example:7701") && kept("[::1]:7701"));
-        assert!(!kept("node-1") && !kept("node-1:0") && !kept("tls://node-1:7701"));
+        assert!(kept(""));
+        assert!(kept("node-1.bells.example:7701"));
+        assert!(kept("[::1]:7701"));
+        assert!(!kept("node-1"));
+        assert!(!kept("node-1:0"));
+        assert!(!kept("tls://node-1:7701"));
         assert!(!kept(&format!("{}:7701", "n".repeat(RPC_ADVERTISE_BYTES))));
     }
 

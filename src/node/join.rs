@@ -8,10 +8,11 @@ use crate::{
 use campanile_actors::{cluster_events::ClusterEventLog, shared_store::SharedStore, time::AgreedTime};
 use campanile_cluster::{
     admin::{self, ClusterAdmin},
+    answering,
     gateway::{self, Gateway},
     membership::{self, Addresses, Me, Members, Membership},
     node_id,
-    peers::{self, GatewayPeers},
+    peers::GatewayPeers,
     self_announcer::{self, SelfAnnouncer, StoreRuntime},
 };
 use campanile_core::ownership::Settings;
@@ -143,7 +144,7 @@ fn connect(
     Box::new(move |scheduler| {
         Box::pin(async move {
             let handler: gateway::Handler =
-                Arc::new(move |_, question| Box::pin(peers::answer(scheduler.clone(), admin.clone(), question)));
+                Arc::new(move |_, question| Box::pin(answering::answer(scheduler.clone(), admin.clone(), question)));
             let gateway = Arc::new(Gateway::start(options, handler).await?);
             tokio::spawn(keep_peers(known, gateway.clone()));
             peers.connect(gateway);

@@ -17,5 +17,8 @@ pub mod tables;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+#[path = "../../schema/tests/golden_forms/mod.rs"]
+mod golden_forms;
 #[cfg(any(test, feature = "testing"))]
 pub mod samples;

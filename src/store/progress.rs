@@ -33,3 +33,21 @@ impl Progress {
         self.applied.get(usize::from(shard.0)).copied().unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden_forms::{Coding, Forms};
+    use campanile_schema::ids::SessionId;
+
+    /// Golden lines of the forms that this crate has: `golden/forms.jsonl`.
+    #[test]
+    fn forms_keep_their_bytes() {
+        let mut forms = Forms::new(concat!(env!("CARGO_MANIFEST_DIR"), "/golden/forms.jsonl"));
+        let position = Position { session: SessionId(12), lane: 1, seq: 70_000 };
+        let all =
+            [("nothing", Progress::default()), ("three shards", Progress { position, applied: vec![1_000, 0, 7] })];
+        forms.samples("progress::Progress", Coding::json(), all);
+        forms.hold();
+    }
+}

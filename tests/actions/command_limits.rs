@@ -53,7 +53,8 @@ async fn a_command_opens_only_so_many_files() {
     assert_eq!(run(limited(script, CommandLimits { open_files: Some(64), ..NONE })).await.log, "opened\n");
     let done = run(limited(script, CommandLimits { open_files: Some(8), ..NONE })).await;
     assert_ne!(code(&done), 0, "{}", done.log);
-    assert!(done.log.contains("Too many open files") && !done.log.contains("opened"), "{}", done.log);
+    assert!(done.log.contains("Too many open files"), "{}", done.log);
+    assert!(!done.log.contains("opened"), "{}", done.log);
     // The shim has files of its own: what the command leaves behind still ends with it.
     let done = run(limited("sleep 600 & echo left", CommandLimits { open_files: Some(8), ..NONE })).await;
     assert_eq!((code(&done), done.report.left_behind), (0, 1), "{}", done.log);
@@ -89,7 +90,8 @@ async fn a_user_has_only_so_many_processes() {
     let few = CommandLimits { processes: Some(1), ..NONE };
     let done = run_as(&shim, limited(script, few), attempt()).await;
     assert_ne!(code(&done), 0, "{}", done.log);
-    assert!(done.log.to_lowercase().contains("fork") && !done.log.contains("forked"), "{}", done.log);
+    assert!(done.log.to_lowercase().contains("fork"), "{}", done.log);
+    assert!(!done.log.contains("forked"), "{}", done.log);
     let done = run_as(&shim, limited(script, CommandLimits { processes: Some(10_000), ..NONE }), attempt()).await;
     assert_eq!((code(&done), done.log.as_str()), (0, "forked\n"));
 }

@@ -111,7 +111,8 @@ async fn what_cannot_start_says_why() {
     let done = run(words(&["no-such-program-here"])).await;
     let (code, message) = failed_to_start(&done.report);
     assert_eq!(code, "COMMAND_NOT_FOUND");
-    assert!(message.contains("no-such-program-here") && message.contains("PATH="), "{message}");
+    assert!(message.contains("no-such-program-here"), "{message}");
+    assert!(message.contains("PATH="), "{message}");
 
     assert_eq!(failed_to_start(&run(words(&["/no/such/program"])).await.report).0, "COMMAND_NOT_FOUND");
     assert_eq!(failed_to_start(&run(words(&[plain])).await.report).0, "COMMAND_NOT_EXECUTABLE");

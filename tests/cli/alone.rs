@@ -9,7 +9,8 @@ fn the_bare_program_says_what_to_do_next() {
         assert!(out.contains(hint), "{out}");
     }
     let help = run(&["--help"]).ok();
-    assert!(help.contains("Exit codes:") && help.contains("CAMPANILE_API_TOKEN"), "{help}");
+    assert!(help.contains("Exit codes:"), "{help}");
+    assert!(help.contains("CAMPANILE_API_TOKEN"), "{help}");
     assert!(run(&["--version"]).ok().starts_with("campanile "));
     let slip = run(&["jobs"]).refused(2);
     assert!(slip.contains("'job'"), "{slip}");
@@ -62,10 +63,8 @@ fn configuration_is_printed_and_checked() {
     assert!(run(&["config", "check", path]).ok().ends_with(": ok\n"));
     fs::write(&file, "[http]\nlisten = \"127.0.0.1:7700\"\nopenmetrics = true\n").unwrap();
     let refused = run(&["config", "check", path]).refused(2);
-    assert!(
-        refused.contains("line 3: unknown field `openmetrics`") && refused.contains("did you mean `open_metrics`?"),
-        "{refused}"
-    );
+    assert!(refused.contains("line 3: unknown field `openmetrics`"), "{refused}");
+    assert!(refused.contains("did you mean `open_metrics`?"), "{refused}");
     assert!(run(&["config", "check", "/nonexistent.toml"]).refused(2).contains("cannot be read"));
 }
 
@@ -79,7 +78,8 @@ fn credentials_are_made_and_a_server_without_them_does_not_start() {
     let made = run(&["token", "new", "--name", "box", "--role", "executor", "--pools", "a,b", "-o", "json"]).json();
     assert!(made["line"].as_str().unwrap().starts_with("box executor pools=a,b sha256:"), "{made}");
     let lines = fs::read_to_string(&file).unwrap();
-    assert!(lines.starts_with("me operator sha256:") && !lines.contains(token.trim()), "{lines}");
+    assert!(lines.starts_with("me operator sha256:"), "{lines}");
+    assert!(!lines.contains(token.trim()), "{lines}");
     assert!(run(&["token", "new", "--name", "x", "--role", "tenant"]).refused(2).contains("needs tenant="));
     assert!(
         run(&["token", "new", "--name", "x", "--role", "boss"])
@@ -87,12 +87,14 @@ fn credentials_are_made_and_a_server_without_them_does_not_start() {
             .contains("operator, tenant, executor or metrics")
     );
     let key = run(&["secrets", "new-key"]).ok();
-    assert!(key.starts_with("key-") && key.split(' ').count() == 2, "{key}");
+    assert!(key.starts_with("key-"), "{key}");
+    assert_eq!(key.split(' ').count(), 2, "{key}");
 
     let data = dir.path().join("data");
     let data = data.to_str().unwrap();
     let refused = run(&["server", "--data", data]).refused(2);
-    assert!(refused.contains("campanile token new") && refused.contains("campanile dev"), "{refused}");
+    assert!(refused.contains("campanile token new"), "{refused}");
+    assert!(refused.contains("campanile dev"), "{refused}");
     let missing = run(&["server", "--data", data, "--token-file", "/nonexistent"]).refused(2);
     assert!(missing.contains("/nonexistent"), "{missing}");
     assert!(run(&["executor"]).refused(4).contains("CAMPANILE_API_TOKEN"));
@@ -127,7 +129,8 @@ fn files_of_a_cluster_are_made_once_and_fit_the_configuration() {
 #[test]
 fn a_node_that_is_not_there_is_said_to_be_so() {
     let refused = run(&["--server", "http://127.0.0.1:1", "job", "list"]).refused(7);
-    assert!(refused.contains("http://127.0.0.1:1") && refused.contains("is it running?"), "{refused}");
+    assert!(refused.contains("http://127.0.0.1:1"), "{refused}");
+    assert!(refused.contains("is it running?"), "{refused}");
     assert!(run(&["--server", "ftp://127.0.0.1:1", "job", "list"]).refused(2).contains("http:// or https://"));
 }
 
@@ -158,5 +161,6 @@ fn the_schema_of_a_cluster_is_printed_as_it_is_configured() {
     ] {
         assert!(script.contains(part), "{part}: {script}");
     }
-    assert!(!script.contains("{keyspace}") && !script.contains("{history}"), "{script}");
+    assert!(!script.contains("{keyspace}"), "{script}");
+    assert!(!script.contains("{history}"), "{script}");
 }

@@ -67,7 +67,8 @@ fn a_directory_is_applied_and_a_second_time_changes_nothing() {
     let shown = files.apply(&["--dry-run"]);
     assert!(shown.err.contains("nothing was changed: a dry run"), "{shown:?}");
     let plan = shown.ok();
-    assert!(plan.contains("CREATE  default/billing/daily") && plan.contains("billing.yaml:1\n"), "{plan}");
+    assert!(plan.contains("CREATE  default/billing/daily"), "{plan}");
+    assert!(plan.contains("billing.yaml:1\n"), "{plan}");
     assert!(
         plan.contains("! 2026-") || plan.contains("does not exist in Europe/Berlin"),
         "daylight saving is told: {plan}"
@@ -110,7 +111,8 @@ fn a_change_is_shown_field_by_field() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    assert!(!shown.contains("loud") && !shown.contains("hush"), "{shown}");
+    assert!(!shown.contains("loud"), "{shown}");
+    assert!(!shown.contains("hush"), "{shown}");
     assert_eq!(files.job("billing/daily")["version"], 2);
     assert_eq!(files.job("report")["status"], "ENABLED");
     assert_eq!(files.apply(&[]).ok(), "0 to create, 0 to change, 3 unchanged, 0 to delete\n");

@@ -29,7 +29,8 @@ fn a_session_from_the_first_job_to_the_store_check() {
     assert_eq!((&run_view["state"], &run_view["key"]), (&"SUCCESS".into(), &"a1".into()));
     let id = run_view["runId"].to_string();
     let log = dev.run(&["run", "log", &id]).ok();
-    assert!(log.contains("hello {\"n\":1}\n") && log.contains("oops\n"), "{log}");
+    assert!(log.contains("hello {\"n\":1}\n"), "{log}");
+    assert!(log.contains("oops\n"), "{log}");
     let runs = dev.run(&["job", "runs", "hello"]).ok();
     let mut lines = runs.lines();
     assert!(lines.next().unwrap().starts_with("RUN "), "{runs}");
@@ -59,7 +60,8 @@ fn a_session_from_the_first_job_to_the_store_check() {
         dev.run(&["job", "create", "--name", "x", "--cron", "61 * * * *"]).refused(2).contains("400_INVALID_SCHEDULE")
     );
     let never = dev.run(&["job", "create", "--name", "x", "--cron", "0 0 30 2 *"]).refused(2);
-    assert!(never.contains("400_SCHEDULE_NEVER_FIRES") && never.contains("February has no 30th"), "{never}");
+    assert!(never.contains("400_SCHEDULE_NEVER_FIRES"), "{never}");
+    assert!(never.contains("February has no 30th"), "{never}");
     assert!(dev.run(&["--token", "wrong", "job", "list"]).refused(4).contains("401_UNAUTHENTICATED"));
 
     // Files, JSON and YAML.
@@ -117,7 +119,8 @@ fn the_demo_shows_what_happens_and_is_found_again() {
     let mut dev = Dev::start(&data, &[]);
     dev.line(|line| line.contains("Demo jobs: demo/tick"));
     let fire = dev.line(|line| line.contains("demo/tick") && line.contains("SUCCESS"));
-    assert!(fire.as_bytes()[2] == b':' && fire.contains(" run "), "{fire}");
+    assert_eq!(fire.as_bytes()[2], b':', "{fire}");
+    assert!(fire.contains(" run "), "{fire}");
     assert_eq!(dev.run(&["job", "list", "-o", "json"]).json()["items"].as_array().unwrap().len(), 6);
     let token = dev.token.clone();
     assert_eq!(dev.stop(), 0);

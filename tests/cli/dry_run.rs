@@ -90,10 +90,13 @@ fn many_jobs_can_be_tried_and_each_wrong_line_is_named() {
     };
     let job = |n: u32| format!(r#"{{"name":"job-{n}","trigger":{{"type":"MANUAL"}}}}"#) + "\n";
     let fine = try_out(&(0..1_500).map(job).collect::<String>());
-    assert!(fine.out.contains("would create 1500 jobs") && fine.code == 0, "{fine:?}");
+    assert!(fine.out.contains("would create 1500 jobs"), "{fine:?}");
+    assert_eq!(fine.code, 0, "{fine:?}");
     let wrong = try_out(&(job(1) + "{\n" + &job(2) + r#"{"name":"x","trigger":{"type":"NEVER"}}"#));
-    assert!(wrong.out.contains("would create 2 jobs") && wrong.code == 2, "{wrong:?}");
-    assert!(wrong.err.contains("line 2: ") && wrong.err.contains("line 4: trigger"), "{wrong:?}");
+    assert!(wrong.out.contains("would create 2 jobs"), "{wrong:?}");
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+    assert!(wrong.err.contains("line 2: "), "{wrong:?}");
+    assert!(wrong.err.contains("line 4: trigger"), "{wrong:?}");
     assert!(wrong.err.contains("2 lines would be refused"), "{wrong:?}");
     assert_eq!(dev.run(&["job", "list", "-o", "json"]).json()["items"].as_array().unwrap().len(), 0);
 }

@@ -167,7 +167,8 @@ fn the_reason_of_a_pause_is_true() {
     };
     let one_with = |job: &str, reason: &str| {
         let lines = eventually("the audit line is written", || Some(reasons(job)).filter(|lines| !lines.is_empty()));
-        assert!(lines.len() == 1 && lines[0].contains(reason), "{lines:?}");
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains(reason), "{lines:?}");
     };
     one_with("suspended", "apply: as its manifest says");
     one_with("gone", "apply: its manifest is gone");

@@ -38,15 +38,23 @@ fn a_table_fits_its_terminal_and_nothing_is_cut_elsewhere() {
     for columns in [60, 80, 120, 200] {
         let shown = plain(&seen(&dev, columns, &["job", "list", "-q"], &[]));
         let widest = shown.lines().map(UnicodeWidthStr::width).max().unwrap();
-        assert!(widest <= usize::from(columns) && shown.contains(&id), "{columns}:\n{shown}");
-        assert!(shown.contains("  in ") && shown.contains("ENABLED"), "how long yet:\n{shown}");
+        assert!(widest <= usize::from(columns), "{columns}:\n{shown}");
+        assert!(shown.contains(&id), "{columns}:\n{shown}");
+        assert!(shown.contains("  in "), "how long yet:\n{shown}");
+        assert!(shown.contains("ENABLED"), "how long yet:\n{shown}");
     }
     let narrow = plain(&seen(&dev, 60, &["job", "list"], &[]));
-    assert!(narrow.contains('…') && narrow.contains("no room for") && !narrow.contains("TRIGGER "), "{narrow}");
+    assert!(narrow.contains('…'), "{narrow}");
+    assert!(narrow.contains("no room for"), "{narrow}");
+    assert!(!narrow.contains("TRIGGER "), "{narrow}");
     let wide = plain(&seen(&dev, 60, &["job", "list", "--wide"], &[]));
-    assert!(wide.contains(LONG) && wide.contains("TRIGGER ") && !wide.contains("no room"), "{wide}");
+    assert!(wide.contains(LONG), "{wide}");
+    assert!(wide.contains("TRIGGER "), "{wide}");
+    assert!(!wide.contains("no room"), "{wide}");
     let piped = dev.run(&["job", "list"]);
-    assert!(piped.out.contains(LONG) && piped.err.is_empty() && !piped.out.contains('\u{1b}'), "{piped:?}");
+    assert!(piped.out.contains(LONG), "{piped:?}");
+    assert!(piped.err.is_empty(), "{piped:?}");
+    assert!(!piped.out.contains('\u{1b}'), "{piped:?}");
 
     let green = "\u{1b}[32mENABLED";
     assert!(seen(&dev, 120, &["job", "list"], &[]).contains(green));
@@ -139,11 +147,14 @@ fn a_watch_without_a_terminal_tells_changes() {
     let mut err = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let block = |out: &mut dyn Iterator<Item = String>, rows: usize| -> Vec<String> { out.take(rows).collect() };
     let first = block(&mut out, 3);
-    assert!(first[0].starts_with("--- 20") && first[1].starts_with("ID") && first[2].contains("first"), "{first:?}");
+    assert!(first[0].starts_with("--- 20"), "{first:?}");
+    assert!(first[1].starts_with("ID"), "{first:?}");
+    assert!(first[2].contains("first"), "{first:?}");
     dev.job("second", json!({"type": "MANUAL"}));
     // The next that is told is the next that differs.
     let next = block(&mut out, 4);
-    assert!(next[0].starts_with("--- 20") && next[3].contains("second"), "{next:?}");
+    assert!(next[0].starts_with("--- 20"), "{next:?}");
+    assert!(next[3].contains("second"), "{next:?}");
     dev.kill();
     assert!(err.next().unwrap().contains("no answer, asking again: "));
     let dev = Dev::start_at(&data, &http, &["--no-demo", "--no-executor"]);
@@ -195,7 +206,11 @@ fn a_wait_is_shown_on_a_terminal_unless_it_shall_be_quiet() {
     let (status, shown) = told.end();
     let last = shown.rsplit("waiting for run").next().unwrap();
     // The line is gone before the answer comes.
-    assert!(status.success() && last.contains("\r\u{1b}[K") && last.contains("SUCCESS"), "{shown:?}");
+    assert!(status.success(), "{shown:?}");
+    assert!(last.contains("\r\u{1b}[K"), "{shown:?}");
+    assert!(last.contains("SUCCESS"), "{shown:?}");
     let (status, shown) = quiet.end();
-    assert!(status.success() && shown.contains("SUCCESS") && !shown.contains("waiting for"), "{shown:?}");
+    assert!(status.success(), "{shown:?}");
+    assert!(shown.contains("SUCCESS"), "{shown:?}");
+    assert!(!shown.contains("waiting for"), "{shown:?}");
 }

@@ -87,7 +87,8 @@ fn append_refuses_what_the_node_would_refuse_and_writes_nothing() {
         ("--name box --role operator", "with another role, tenant or pools"),
     ] {
         let refused = new_token(home.path(), args).refused(2);
-        assert!(refused.contains(says) && refused.contains("nothing was added"), "{refused}");
+        assert!(refused.contains(says), "{refused}");
+        assert!(refused.contains("nothing was added"), "{refused}");
     }
     assert_eq!(fs::read_to_string(home.path().join("tokens")).unwrap(), before);
     // A file that is wrong already is named, also by `config check`.
@@ -157,7 +158,8 @@ fn a_token_that_is_taken_back_loses_its_connections_and_its_successor_keeps_them
     };
     let (code, said) = doctor(["--config", file]);
     for line in ["ok node ready", "FAIL token file ", " line 1: ", "FAIL node's tokens NOT_IN_FORCE: "] {
-        assert!(code == 1 && said.contains(line), "{line}: {said}");
+        assert_eq!(code, 1, "{line}: {said}");
+        assert!(said.contains(line), "{line}: {said}");
     }
     // Without the configuration the node itself tells it.
     let (_, said) = doctor(["--server", &format!("http://{}", node.http)]);
@@ -166,7 +168,8 @@ fn a_token_that_is_taken_back_loses_its_connections_and_its_successor_keeps_them
     fs::write(home.join("tokens"), &right).unwrap();
     eventually("it is in force again", || (!node.page("/readyz", "").contains("tokenFile")).then_some(()));
     let (_, said) = doctor(["--config", file]);
-    assert!(said.contains("ok token file ") && !said.contains("node's tokens"), "{said}");
+    assert!(said.contains("ok token file "), "{said}");
+    assert!(!said.contains("node's tokens"), "{said}");
     run(&["config", "check", file]).ok();
 
     // An empty file opens nothing, and closes what is open.

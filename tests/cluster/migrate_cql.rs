@@ -148,5 +148,6 @@ fn a_directory_moves_into_a_real_cluster_although_the_move_is_killed() {
     std::fs::remove_file(data.join("MOVED")).unwrap();
     let refused = migrate().output().unwrap();
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && why.contains("not empty"), "{why}");
+    assert_eq!(refused.status.code(), Some(2), "{why}");
+    assert!(why.contains("not empty"), "{why}");
 }

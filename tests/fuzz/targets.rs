@@ -46,7 +46,8 @@ fn hex(text: &str) -> Vec<u8> {
 /// Every message of the golden files; their bytes stand behind an empty line.
 pub fn rpc_seeds() -> Vec<Vec<u8>> {
     let seeds: Vec<Vec<u8>> = golden("rpc").iter().map(|text| hex(text.split_once("\n\n").unwrap().1)).collect();
-    assert!(seeds.len() > 20 && seeds.iter().all(|seed| seed.len() > 3), "golden/rpc");
+    assert!(seeds.len() > 20, "golden/rpc");
+    assert!(seeds.iter().all(|seed| seed.len() > 3), "golden/rpc");
     seeds
 }
 

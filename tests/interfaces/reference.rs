@@ -39,7 +39,8 @@ fn section(path: &[String], depth: usize, text: &mut String) {
 fn every_command_is_in_the_reference_as_its_help_tells_it() {
     let whole = run(&["--help"]).ok();
     let commands = subcommands(&whole);
-    assert!(commands.len() > 15 && commands.contains(&"store".to_owned()), "{commands:?}");
+    assert!(commands.len() > 15, "{commands:?}");
+    assert!(commands.contains(&"store".to_owned()), "{commands:?}");
     let mut text = String::from(
         "# Command line\n\nWhat `--help` of every command tells. Written by `tests/interfaces/reference.rs` from the program itself: change the program, \
          not this page.\n\n",
@@ -75,7 +76,8 @@ fn every_setting_is_in_the_reference_with_its_default() {
             said.clear();
         } else if let Some((key, value)) = line.split_once(" = ") {
             let meaning = said.join(" ").replace('|', "\\|");
-            assert!(!section.is_empty() && !meaning.is_empty(), "[{section}] {key} has no comment");
+            assert!(!section.is_empty(), "[{section}] {key} has no comment");
+            assert!(!meaning.is_empty(), "[{section}] {key} has no comment");
             writeln!(text, "| `{key}` | `{value}` | {meaning} |").unwrap();
             said.clear();
             settings += 1;

@@ -8,7 +8,7 @@ use campanile_schema::{
     job::{JobSpec, Trigger},
     payload::Payload,
     record::{AttemptState, RunState},
-    view::{ConfirmDecision, RunView, TriggerBody},
+    view::{ConfirmDecision, ExecutorState, RunView, TriggerBody},
 };
 use std::{
     sync::{
@@ -132,7 +132,7 @@ fn a_node_that_restarts_adopts_running_bodies() {
         let node = node.restart().await;
         eventually("the executor", || async {
             let executors = node.scheduler().executors().await.unwrap();
-            executors.iter().any(|e| e.state == "READY" && e.running == 1).then_some(())
+            executors.iter().any(|e| e.state == ExecutorState::Ready && e.running == 1).then_some(())
         })
         .await;
         assert_eq!(node.scheduler().run(run).await.unwrap().state, RunState::Running);

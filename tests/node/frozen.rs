@@ -8,51 +8,61 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
     process::{Child, Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Condvar, Mutex},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-/// Longer than a lease (`limits::LEASE_MS`).
+/// Longer than a lease (`limits::LEASE_MS`). This time is the input of the test and not a wait for an effect: the node measures
+/// how long it stood still with the machine's clock since its boot, which a test cannot move.
 const STOPPED: Duration = Duration::from_millis(campanile_schema::limits::LEASE_MS as u64 + 1_000);
+
+/// Holds back who wants to pass while it is closed.
+#[derive(Default)]
+struct Gate {
+    closed: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn close(&self, closed: bool) {
+        *self.closed.lock().unwrap() = closed;
+        self.changed.notify_all();
+    }
+
+    fn pass(&self) {
+        drop(self.changed.wait_while(self.closed.lock().unwrap(), |closed| *closed).unwrap());
+    }
+}
 
 /// The way of an executor to its node, on which what it says can be held back.
 struct Road {
     address: String,
-    held: Arc<AtomicBool>,
+    gate: Arc<Gate>,
 }
 
 impl Road {
     fn to(node: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, held) = (listener.local_addr().unwrap().to_string(), Arc::new(AtomicBool::new(false)));
-        let (node, closed) = (node.to_owned(), held.clone());
+        let (address, gate) = (listener.local_addr().unwrap().to_string(), Arc::<Gate>::default());
+        let (node, forward) = (node.to_owned(), gate.clone());
         thread::spawn(move || {
             for executor in listener.incoming().map_while(Result::ok) {
                 let Ok(node) = TcpStream::connect(&node) else { continue };
                 let (back, forth) = (node.try_clone().unwrap(), executor.try_clone().unwrap());
-                thread::spawn(move || carry(back, executor, &AtomicBool::new(false)));
-                let closed = closed.clone();
-                thread::spawn(move || carry(forth, node, &closed));
+                thread::spawn(move || carry(back, executor, &Gate::default()));
+                let forward = forward.clone();
+                thread::spawn(move || carry(forth, node, &forward));
             }
         });
-        Self { address, held }
-    }
-
-    fn hold(&self, held: bool) {
-        self.held.store(held, Ordering::SeqCst);
+        Self { address, gate }
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, held: &AtomicBool) {
+fn carry(mut from: TcpStream, mut to: TcpStream, gate: &Gate) {
     let mut bytes = [0; 4096];
     while let Ok(n @ 1..) = from.read(&mut bytes) {
-        while held.load(Ordering::SeqCst) {
-            thread::sleep(Duration::from_millis(5));
-        }
+        gate.pass();
         if to.write_all(&bytes[..n]).is_err() {
             break;
         }
@@ -112,15 +122,12 @@ fn a_node_that_was_stopped_for_longer_than_a_lease_loses_no_living_executor() {
     assert_eq!(metric(&dev, "campanile_node_away_total"), 0.0);
 
     signal(&dev, "-STOP");
-    road.hold(true);
-    let until = Instant::now() + STOPPED;
-    while Instant::now() < until {
-        thread::sleep(Duration::from_millis(50));
-    }
+    road.gate.close(true);
+    thread::sleep(STOPPED);
     signal(&dev, "-CONT");
     eventually("it notices", || (metric(&dev, "campanile_node_away_total") >= 1.0).then_some(()));
     // The leases were looked at, and nothing was heard of the executor yet.
-    road.hold(false);
+    road.gate.close(false);
     let heard = || {
         let executors = dev.run(&["system", "executors", "-o", "json"]).json();
         (executors["items"][0]["state"] == "READY").then_some(())

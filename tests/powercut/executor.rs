@@ -6,6 +6,7 @@ use campanile_actors::{messages::ToExecutor, scheduler::Scheduler};
 use campanile_core::job::Claimant;
 use campanile_schema::{
     ids::{Epoch, ExecutorSession, JobId, RunId, Token},
+    kinds::Kinds,
     record::{AttemptState, Source},
     rpc::executor::{Assignment, Credit, Ended, Finish, FinishOutcome, Held, Register},
 };
@@ -183,8 +184,7 @@ impl Executor {
             slots: SLOTS,
             handlers: Vec::new(),
             any_handler: true,
-            commands: false,
-            http: false,
+            kinds: Kinds::NONE,
             labels: BTreeMap::new(),
             cpu: 0.0,
             memory_mb: 0,

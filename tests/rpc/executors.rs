@@ -19,7 +19,7 @@ use campanile_schema::{
         hello::ConnectionRole,
         method,
     },
-    view::{RunView, TriggerBody},
+    view::{ExecutorState, RunView, TriggerBody},
 };
 use campanile_store::memory::MemoryStore;
 use rpc_support::{Ahead, EXECUTOR, FOREIGN, Heard, Node, OPERATOR, ROTATED, Raw, register, within};
@@ -225,7 +225,7 @@ async fn draining_lets_bodies_finish_and_takes_no_more() {
     within(executor.wait_until(|status| status.running == 1)).await.unwrap();
     let drain = tokio::spawn(executor.drain(rpc_support::PATIENCE));
     within(async {
-        while client.executor_list().await.unwrap().items.iter().any(|e| e.state == "READY") {
+        while client.executor_list().await.unwrap().items.iter().any(|e| e.state == ExecutorState::Ready) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -277,7 +277,7 @@ async fn a_session_moves_to_its_newest_connection() {
     assert_eq!(old.farewell().await.known(), ErrorCode::NotReady);
     // The end of the old connection did not end the session.
     let executors = client.executor_list().await.unwrap().items;
-    assert_eq!(executors.iter().map(|e| e.state.as_str()).collect::<Vec<_>>(), ["READY"]);
+    assert_eq!(executors.iter().map(|e| e.state).collect::<Vec<_>>(), [ExecutorState::Ready]);
     let id = job(&client, "any", |_| {}).await;
     trigger(&client, id).await;
     new.notify(method::EXECUTOR_CREDIT, &Credit { stamp_ms: 1, slots: 1, ..Credit::default() }).await;

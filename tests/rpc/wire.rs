@@ -174,7 +174,8 @@ async fn names_that_would_write_into_a_log_or_a_terminal_are_refused() {
             // A token may not serve such a pool in any case.
             let code = if field == "pools" { ErrorCode::Forbidden } else { ErrorCode::InvalidArgument };
             assert_eq!(error.known(), code, "{field} {c:?}");
-            assert!(error.message.starts_with(field) && !error.message.contains(c), "{}", error.message);
+            assert!(error.message.starts_with(field), "{}", error.message);
+            assert!(!error.message.contains(c), "{}", error.message);
             id += 1;
         }
     }

@@ -7,7 +7,8 @@ mod support;
 use support::{
     Found, Tree,
     docs::{decisions_are_whole, documents_name_what_is_there, no_machine_paths, no_registry_hosts},
-    imports::{imports_go_one_way, tasks_get_what_they_need},
+    forms::forms_have_golden_lines,
+    imports::{imports_go_one_way, no_import_circles, tasks_get_what_they_need},
     manifests::{arrows, faults_are_asked_for, members},
     sources::{
         alerts_ask_for_what_is_measured, faults_are_gated, files_are_short, limits_have_units, metrics_are_described,
@@ -82,6 +83,40 @@ fn modules_of_the_actors_import_each_other_one_way() {
     sees(imports_go_one_way, &tree("mod child;\nuse crate::b::B;\n", "use crate::a::child::C;\n"), &sound);
     let by_child = tree("mod child;\nfn a() { child::go(crate::b::B) }\n", "use crate::a::child::C;\n");
     sees(imports_go_one_way, &by_child, &tree("use crate::b::B;\n", of_tests));
+}
+
+#[test]
+fn modules_import_each_other_one_way_in_every_crate() {
+    holds(no_import_circles);
+    let tree = |parent: &'static str, x: &'static str, y: &'static str| {
+        [("loadtest/src/a/mod.rs", parent), ("loadtest/src/a/x.rs", x), ("loadtest/src/a/y.rs", y)]
+    };
+    // A parent uses its children, and they use it and each other one way.
+    let sound = tree("mod x;\nmod y;\nuse x::X;\n", "use super::{A, y::Y};\n", "use crate::a::A;\n");
+    sees(no_import_circles, &tree("", "use super::y::Y;\n", "use super::x::X;\n"), &sound);
+    // By way of the parent of one, out of a child, and between a module and its grandchild.
+    let by_parent = [
+        ("src/a/mod.rs", "use crate::b::B;\n"),
+        ("src/a/x.rs", "use super::A;\n"),
+        ("src/b.rs", "use crate::a::x::X;\n"),
+    ];
+    sees(no_import_circles, &by_parent, &sound);
+    let by_child = [
+        ("src/a/mod.rs", "mod x;\nuse x::X;\n"),
+        ("src/a/x.rs", "use crate::b::B;\n"),
+        ("src/b.rs", "use crate::a::A;\n"),
+    ];
+    sees(no_import_circles, &by_child, &sound);
+    let grandchild =
+        [("src/a/mod.rs", "use crate::a::x::z::Z;\n"), ("src/a/x/z.rs", "use crate::a::A;\n"), ("src/a/x/mod.rs", "")];
+    sees(no_import_circles, &grandchild, &sound);
+    // Each crate by itself: `b` is another one in a folder of the first.
+    let two = [("src/serve/a.rs", "use crate::b::B;\n"), ("src/b.rs", "use crate::serve::a::A;\n")];
+    sees(
+        no_import_circles,
+        &[("src/serve/a.rs", "use crate::b::B;\n"), ("src/serve/b.rs", "use crate::a::A;\n")],
+        &two,
+    );
 }
 
 #[test]
@@ -278,4 +313,29 @@ fn alerts_and_the_manual_name_metrics_that_there_are() {
         &[table, ("docs/operations.md", "`campanile_b`")],
         &[table, ("docs/operations.md", "`campanile_a_bytes`")],
     );
+}
+
+#[test]
+fn what_is_stored_or_sent_has_golden_lines() {
+    holds(forms_have_golden_lines);
+    let form = "#[derive(Clone, Serialize)]\n#[serde(rename_all = \"lowercase\")]\npub enum Call { Get }\n";
+    let manifest = ("actors/Cargo.toml", "");
+    let source = |text: &'static str| ("actors/src/calls.rs", text);
+    let line = ("actors/golden/forms.jsonl", "{\"form\":\"calls::Call\",\"name\":\"Get\",\"hex\":\"a3476574\"}\n");
+    let test = ("actors/src/forms_tests.rs", "forms.samples(\"calls::Call\")");
+    let sound = [manifest, source(form), line, test];
+    let other = ("actors/golden/forms.jsonl", "{\"form\":\"peers::Call\",\"name\":\"Get\",\"hex\":\"a3476574\"}\n");
+    sees(forms_have_golden_lines, &[manifest, source(form), other, test], &sound);
+    sees(forms_have_golden_lines, &[manifest, source(form), line], &sound);
+    // Lines of another crate say nothing of this one's.
+    let elsewhere = ("schema/golden/forms.jsonl", line.1);
+    sees(forms_have_golden_lines, &[manifest, ("schema/Cargo.toml", ""), source(form), elsewhere, test], &sound);
+    let lists = ["#[derive(\n    Serialize,\n    Clone,\n)]\nstruct A;\n", "impl serde::Serialize for A {\n"];
+    let read =
+        "#[derive(Deserialize)]\nstruct A;\n#[cfg(test)]\nmod tests {\n    #[derive(Serialize)]\n    struct B;\n}\n";
+    for text in lists {
+        sees(forms_have_golden_lines, &[manifest, source(text)], &[manifest, source(read)]);
+    }
+    let report = ("src/cli/doctor.rs", "#[derive(Serialize)]\nstruct Finding;\n");
+    sees(forms_have_golden_lines, &[("src/cli/doctor.rs", "")], &[report]);
 }

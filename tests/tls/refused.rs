@@ -42,7 +42,8 @@ async fn a_node_must_show_a_certificate_of_the_ca_for_its_name() {
         .start();
     let status = executor.wait_until(|status| status.last_error.is_some()).await.unwrap();
     let said = status.last_error.unwrap();
-    assert!(status.registered == 0 && said.contains("not of a CA"), "{said}");
+    assert_eq!(status.registered, 0, "{said}");
+    assert!(said.contains("not of a CA"), "{said}");
     node.stop().await;
 }
 
@@ -51,13 +52,15 @@ async fn who_speaks_in_clear_to_a_port_with_tls_is_told() {
     let node = SecureNode::start().await;
     let Err(error) = connect(node.rpc().to_string(), None).await else { panic!("it was let in") };
     assert_eq!(error.api().map(|error| error.known()), Some(ErrorCode::InvalidArgument), "{error}");
-    assert!(error.to_string().contains("this port speaks TLS") && error.to_string().contains("tls://"), "{error}");
+    assert!(error.to_string().contains("this port speaks TLS"), "{error}");
+    assert!(error.to_string().contains("tls://"), "{error}");
     let mut stream = TcpStream::connect(node.http()).await.unwrap();
     stream.write_all(b"GET /api/v1/jobs HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
-    assert!(answer.contains("application/problem+json") && answer.contains("write https://"), "{answer}");
+    assert!(answer.contains("application/problem+json"), "{answer}");
+    assert!(answer.contains("write https://"), "{answer}");
     node.stop().await;
 }
 

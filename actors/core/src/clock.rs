@@ -12,6 +12,7 @@
 //! decisions must not carry a time that the clock has not reached yet when somebody corrects it.
 
 use crate::agreement::{AGREE_MS, WRONG_MS};
+pub use campanile_schema::stored::clock::Saved;
 
 /// Jump that pauses, microseconds.
 const PAUSE_US: i64 = 500_000;
@@ -23,14 +24,6 @@ const AHEAD_US: i64 = 30 * 86_400 * 1_000_000;
 /// One reading of both clocks, microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    pub wall_us: i64,
-    pub boot_us: u64,
-}
-
-/// A reading saved by an earlier start.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Saved {
-    pub boot_id: String,
     pub wall_us: i64,
     pub boot_us: u64,
 }

@@ -2,11 +2,7 @@
 //!
 //! Process-wide: a node sets them at its start (`CAMPANILE_FAULT=mutation:NAME`), a test holds its own lock around them.
 
-use crate::ownership::Rule;
-use std::{
-    cell::Cell,
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// One defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,18 +195,7 @@ pub fn strikes(mutation: Mutation, at_ms: i64) -> bool {
     active(mutation) && at_ms.div_euclid(1000).rem_euclid(ONE_SECOND_OF) == 0
 }
 
-thread_local! {
-    static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
-}
-
-/// Rules that the whole process breaks, one bit each: a node, told by its environment.
-static BROKEN_BY_ALL: AtomicU32 = AtomicU32::new(0);
 static NO_DEADLINE: AtomicBool = AtomicBool::new(false);
-
-/// Breaks a rule of ownership in the whole process.
-pub fn break_rule_everywhere(rule: Rule) {
-    BROKEN_BY_ALL.fetch_or(1 << rule as u32, Ordering::Relaxed);
-}
 
 /// Sessions of this process act on when their lease has run out.
 pub fn ignore_deadlines() {
@@ -220,14 +205,4 @@ pub fn ignore_deadlines() {
 /// Whether a lease never ends here.
 pub fn has_no_deadline() -> bool {
     NO_DEADLINE.load(Ordering::Relaxed)
-}
-
-/// Breaks one rule of ownership, for this thread only: tests of different rules run side by side.
-pub fn break_rule(rule: Option<Rule>) {
-    BROKEN.set(rule);
-}
-
-/// Whether this thread, or the whole process, breaks a rule of ownership.
-pub fn is_broken(rule: Rule) -> bool {
-    BROKEN.get() == Some(rule) || BROKEN_BY_ALL.load(Ordering::Relaxed) & 1 << rule as u32 != 0
 }

@@ -9,6 +9,7 @@ pub mod action;
 pub mod agreement;
 pub mod clock;
 pub mod cron;
+pub mod dispatch;
 #[cfg(feature = "faults")]
 pub mod faults;
 pub mod graph;
@@ -16,6 +17,7 @@ pub mod job;
 pub mod mix;
 pub mod outbox;
 pub mod ownership;
+mod placeholder;
 pub mod placement;
 pub mod reject;
 pub mod retry;

@@ -53,7 +53,8 @@ proptest! {
         let middle = (base as f64 * factor).min(max as f64);
         let spread = middle * f64::from(jitter) / 1000.0;
         let delay = retry::delay_ms(&def, RunId(run), tried);
-        prop_assert!(delay as f64 >= middle - spread - 1.0 && delay as f64 <= middle + spread + 1.0);
+        prop_assert!(delay as f64 >= middle - spread - 1.0);
+        prop_assert!(delay as f64 <= middle + spread + 1.0);
         prop_assert_eq!(delay, retry::delay_ms(&def, RunId(run), tried));
     }
 }
@@ -436,7 +437,8 @@ fn a_body_that_does_not_end_holds_the_run_until_a_person_says_so() {
         let view = sim.job.run_view(sim.job.run(run).unwrap());
         let stopping = view.stopping.clone().unwrap();
         assert_eq!((view.label(), stopping.reason == StopReason::Cancel), ("STOPPING", cancel));
-        assert!(stopping.since.unwrap().ms() <= since && stopping.since.unwrap().ms() >= NOW);
+        assert!(stopping.since.unwrap().ms() <= since);
+        assert!(stopping.since.unwrap().ms() >= NOW);
         assert!(view.wait_reason.unwrap().starts_with("STOPPING"));
         for decision in [D::Rerun, D::Succeeded, D::Failed] {
             let other = Command::Confirm { run, decision, reason: None };

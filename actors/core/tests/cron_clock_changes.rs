@@ -233,10 +233,9 @@ fn hazards_and_the_line_of_daylight_saving_agree_with_a_walk() {
         assert_eq!(told.len(), expected.len(), "{context}: {told:?} {expected:?}");
         for (line, (clause, words)) in told.iter().zip(expected) {
             let (first, verb) = words.split_at(16);
-            assert!(
-                line.starts_with(first) && line.contains(verb) && agrees(line, clause),
-                "{context}: {line} {clause}"
-            );
+            assert!(line.starts_with(first), "{context}: {line} {clause}");
+            assert!(line.contains(verb), "{context}: {line} {clause}");
+            assert!(agrees(line, clause), "{context}: {line} {clause}");
             noticed += 1;
         }
     }

@@ -67,7 +67,8 @@ fn auto_takes_5_fields_as_unix_a_question_mark_as_quartz_and_asks_about_weekday_
     ] {
         let (at, message) = refused(text, Dialect::Auto);
         assert_eq!(at, position, "{text}");
-        assert!(message.contains("UNIX") && message.contains("QUARTZ"), "{message}");
+        assert!(message.contains("UNIX"), "{message}");
+        assert!(message.contains("QUARTZ"), "{message}");
         // Asked, it is one thing or the other.
         assert!(parse(text, Dialect::Unix).is_ok());
     }

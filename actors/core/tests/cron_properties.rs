@@ -115,7 +115,8 @@ fn agrees_with_walk(rng: &mut Rng, days: i64, step: i64) -> bool {
     let mut found = Vec::new();
     let mut at = from * 1_000 - 1;
     while let Some(occurrence) = schedule.next_occurrence(at, to * 1_000) {
-        assert!(occurrence.at_ms > at && occurrence.at_ms % 1_000 == 0, "{}", context());
+        assert!(occurrence.at_ms > at, "{}", context());
+        assert_eq!(occurrence.at_ms % 1_000, 0, "{}", context());
         at = occurrence.at_ms;
         found.push((at / 1_000, occurrence.kind));
     }
@@ -294,8 +295,10 @@ fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> Resul
 }
 
 fn sound(text: &str, error: &CronError) -> Result<(), TestCaseError> {
-    prop_assert!(error.position <= text.len() && text.is_char_boundary(error.position), "{:?}", error);
-    prop_assert!(!error.message.is_empty() && error.to_string().lines().count() == 1, "{}", error);
+    prop_assert!(error.position <= text.len(), "{:?}", error);
+    prop_assert!(text.is_char_boundary(error.position), "{:?}", error);
+    prop_assert!(!error.message.is_empty(), "{}", error);
+    prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error);
     Ok(())
 }
 

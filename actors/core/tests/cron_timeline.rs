@@ -118,7 +118,9 @@ fn an_unknown_zone_names_the_nearest() {
     assert!(nearest(&"x".repeat(100_000)).to_string().len() < 200);
     assert!(CronSchedule::new(expr("@daily"), "europe/berlin", Gap::Shift, Overlap::First).is_ok());
     let names = known_zone_names();
-    assert!(names.len() > 400 && names.is_sorted() && names.iter().any(|name| name == "Asia/Shanghai"));
+    assert!(names.len() > 400);
+    assert!(names.is_sorted());
+    assert!(names.iter().any(|name| name == "Asia/Shanghai"));
     assert!(tzdb_version().starts_with("20"), "{}", tzdb_version());
 }
 
@@ -164,7 +166,8 @@ fn hazards_name_the_dates_and_what_the_policy_does() {
          fires at 2026-10-25 00:30 UTC, not at 2026-10-25 01:30 UTC"
     );
     let skip = of("0,30 2 * * *", "America/New_York", Gap::Skip, Overlap::Both);
-    assert!(skip[0].contains("2026-03-08 02:00 and 1 other time do not exist") && skip[0].ends_with("does not fire"));
+    assert!(skip[0].contains("2026-03-08 02:00 and 1 other time do not exist"));
+    assert!(skip[0].ends_with("does not fire"));
     assert!(of("*/10 * * * *", "Europe/Berlin", Gap::Shift, Overlap::First).is_empty());
     assert!(of("30 12 * * *", "Europe/Berlin", Gap::Shift, Overlap::First).is_empty());
     assert!(

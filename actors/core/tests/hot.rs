@@ -1,4 +1,4 @@
-//! Bytes of a passive job: `schema/golden/hot.jsonl`, changed only with a diff there (`UPDATE_GOLDEN=1` writes it), and small.
+//! Bytes of a passive job: `schema/golden/hot.jsonl`, which never change (`UPDATE_GOLDEN=1` adds new ones), and small.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -57,9 +57,15 @@ fn hot_bytes_change_only_with_a_diff() {
     let text = jobs().iter().map(line).collect::<Vec<_>>().join("\n") + "\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/golden/hot.jsonl");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let before = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(before.lines().all(|line| text.lines().any(|now| now == line)), "no line may change");
         std::fs::write(path, &text).unwrap();
     }
-    assert_eq!(text, std::fs::read_to_string(path).unwrap_or_default(), "a wanted change: UPDATE_GOLDEN=1");
+    assert_eq!(
+        text,
+        std::fs::read_to_string(path).unwrap_or_default(),
+        "UPDATE_GOLDEN=1 adds the lines of new samples"
+    );
 }
 
 #[test]

@@ -183,7 +183,8 @@ fn an_insert_that_nobody_told_of() -> bool {
     let (insert, statement) = desk.asked(A).into_iter().find(is_insert).unwrap();
     assert_eq!(desk.store.execute(&statement), Answer::Done);
     desk.pass(B, LEASE_MS + KEEP_MS + 1_000);
-    assert!(desk.ever(B, Transition::Sealed) && desk.ever(B, Transition::SessionDropped));
+    assert!(desk.ever(B, Transition::Sealed));
+    assert!(desk.ever(B, Transition::SessionDropped));
     desk.sessions[A].answered(desk.now_ms, insert, Answer::Unknown);
     desk.pass(A, 500);
     desk.may_act(A)
@@ -221,7 +222,8 @@ fn rows_under_a_late_claim() -> bool {
     desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
     desk.tick(A);
     desk.pass(A, 500);
-    assert!(desk.sessions[A].serves(served) && !desk.on_their_way.is_empty());
+    assert!(desk.sessions[A].serves(served));
+    assert!(!desk.on_their_way.is_empty());
     for frame in 1..=5 {
         desk.sessions[A].append(desk.now_ms, 0, &[(served, frame)], Batch::from([0].as_slice())).unwrap();
         desk.pass(A, 50);
@@ -272,7 +274,8 @@ fn a_hand_over_is_found_in_the_row() {
     desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
     desk.tick(B);
     desk.pass(A, 500);
-    assert!(desk.sessions[A].serves(shard) && desk.may_act(A));
+    assert!(desk.sessions[A].serves(shard));
+    assert!(desk.may_act(A));
     let members = [SessionId(1), SessionId(2)].into();
     let wanted = [(shard, SessionId(2))].into();
     desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
@@ -281,7 +284,8 @@ fn a_hand_over_is_found_in_the_row() {
     desk.pass(A, 100);
     assert!(desk.ever(A, Transition::Released));
     desk.pass(B, 500);
-    assert!(desk.sessions[B].serves(shard) && desk.ever(B, Transition::OwnNameClaimed));
+    assert!(desk.sessions[B].serves(shard));
+    assert!(desk.ever(B, Transition::OwnNameClaimed));
 }
 
 /// B gets a shard from A, after B has made its hints from rows in which it was A's. B keeps it, however often it reads the rows, until hints
@@ -310,9 +314,11 @@ fn hints_from_before_it_came_do_not_send_a_shard_back() {
     let known = |rows: &[(ShardId, ShardRow)]| rows.iter().find(|(known, _)| *known == shard).unwrap().1.owner;
     assert_eq!(known(desk.sessions[B].rows().0), Some(SessionId(2)), "what hints are made from knows of it at once");
     desk.pass(B, 1_000);
-    assert!(desk.sessions[B].serves(shard) && !desk.ever(B, Transition::DrainBegan));
+    assert!(desk.sessions[B].serves(shard));
+    assert!(!desk.ever(B, Transition::DrainBegan));
     desk.sessions[B].hint(desk.now_ms, hints(1));
-    assert!(desk.asked(B).is_empty() && desk.ever(B, Transition::DrainBegan));
+    assert!(desk.asked(B).is_empty());
+    assert!(desk.ever(B, Transition::DrainBegan));
 }
 
 /// A session ended, and only then do hints say who is to have its shard: no further read of the rows is waited for.
@@ -322,7 +328,8 @@ fn a_shard_without_an_owner_is_claimed_with_the_hint() {
     let shard = ShardId(0);
     let members = [SessionId(1), SessionId(2)].into();
     desk.pass(A, 500);
-    assert!(desk.may_act(A) && !desk.sessions[A].serves(shard));
+    assert!(desk.may_act(A));
+    assert!(!desk.sessions[A].serves(shard));
     let wanted = [(shard, SessionId(1))].into();
     desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
     assert!(desk.ever(A, Transition::ClaimSent) || desk.asked(A).len() == 1);
@@ -343,7 +350,8 @@ fn a_take_over_is_known_while_its_claims_are_under_way() {
     desk.late = Some(shard);
     desk.sessions[B].hint(desk.now_ms, hints(2));
     desk.pass(B, 500);
-    assert!(!desk.on_their_way.is_empty() && !desk.sessions[B].takes_over(), "nobody owned it");
+    assert!(!desk.on_their_way.is_empty(), "nobody owned it");
+    assert!(!desk.sessions[B].takes_over(), "nobody owned it");
     desk.late = None;
     desk.pass(B, 500);
     assert!(desk.sessions[B].serves(shard));
@@ -351,16 +359,18 @@ fn a_take_over_is_known_while_its_claims_are_under_way() {
     desk.on_their_way.clear();
     desk.sessions[A].hint(desk.now_ms, hints(1));
     desk.pass(A, 3 * LEASE_MS);
-    assert!(!desk.on_their_way.is_empty() && desk.sessions[A].takes_over());
+    assert!(!desk.on_their_way.is_empty());
+    assert!(desk.sessions[A].takes_over());
     desk.late = None;
     desk.pass(A, 500);
-    assert!(desk.sessions[A].serves(shard) && !desk.sessions[A].takes_over());
+    assert!(desk.sessions[A].serves(shard));
+    assert!(!desk.sessions[A].takes_over());
 }
 
 #[cfg(feature = "faults")]
 mod broken {
     use super::*;
-    use campanile_core::{faults::break_rule, ownership::Rule};
+    use campanile_core::ownership::rules::{Rule, break_rule};
 
     fn without(rule: Rule, history: fn() -> bool) -> bool {
         break_rule(Some(rule));

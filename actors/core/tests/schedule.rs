@@ -125,7 +125,8 @@ fn a_schedule_without_an_instant_from_now_on_is_refused_and_says_why() {
     ] {
         let spec = JobSpec::new("t", "n", serde_json::from_str(text).unwrap());
         let (code, message) = refused(&spec, None).unwrap();
-        assert!(code == ErrorCode::ScheduleNeverFires && message.contains(why), "{text}: {message}");
+        assert_eq!(code, ErrorCode::ScheduleNeverFires, "{text}: {message}");
+        assert!(message.contains(why), "{text}: {message}");
         assert!(message.contains("never fires"), "{message}");
     }
     let fires = r#"{"type":"CRON","expr":"0 0 24 12 *","endAt":"2026-12-24T00:00:00Z"}"#;
@@ -140,7 +141,8 @@ fn instants_beyond_the_calendar_are_refused_by_name() {
             trigger[field] = serde_json::json!(far);
             let spec = JobSpec::new("t", "n", serde_json::from_value(trigger).unwrap());
             let (code, message) = refused(&spec, None).unwrap();
-            assert!(code == ErrorCode::InvalidArgument && message.contains(field), "{message}");
+            assert_eq!(code, ErrorCode::InvalidArgument, "{message}");
+            assert!(message.contains(field), "{message}");
         }
         let trigger = serde_json::json!({"type": "ONCE", "at": far});
         let spec = JobSpec::new("t", "n", serde_json::from_value(trigger).unwrap());

@@ -10,14 +10,11 @@ pub mod filter;
 pub mod mirror;
 pub mod watch;
 
-use campanile_schema::{
-    limits::{WATCH_KEEP_MS, WATCH_KEPT, WATCH_KEPT_BYTES},
-    watch::{JobChange, RunChange},
-};
+use campanile_schema::limits::{WATCH_KEEP_MS, WATCH_KEPT, WATCH_KEPT_BYTES};
+pub use campanile_schema::peer::changes::{Change, Copied, LogPlace, What};
 use parking_lot::RwLock;
-use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
@@ -27,35 +24,6 @@ use tokio::sync::watch as signal;
 
 /// Long before any start.
 const NEVER: i64 = i64::MIN / 2;
-
-/// One change, and the labels that its job had.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Change {
-    pub what: What,
-    pub labels: BTreeMap<String, String>,
-}
-
-/// See the module's text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum What {
-    Run(RunChange),
-    Job(JobChange),
-}
-
-impl Change {
-    /// About what it takes in memory, bytes.
-    fn bytes(&self) -> usize {
-        let texts = match &self.what {
-            What::Run(run) => {
-                let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-                run.job_name.len() + run.tenant_id.len() + optional(&run.executor_id) + optional(&run.last_error)
-            }
-            What::Job(job) => job.job_name.len() + job.tenant_id.len(),
-        };
-        let labels: usize = self.labels.iter().map(|(key, value)| key.len() + value.len()).sum();
-        size_of::<Self>() + texts + labels
-    }
-}
 
 /// A place in the log.
 struct Entry {
@@ -96,22 +64,6 @@ impl Log {
         self.entries = VecDeque::new();
         self.bytes = 0;
     }
-}
-
-/// A place in a node's log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogPlace {
-    pub log: u64,
-    pub after: u64,
-}
-
-/// What a node answers another that asks for its changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Copied {
-    pub next: LogPlace,
-    pub items: Vec<Change>,
-    pub dropped: bool,
-    pub more: bool,
 }
 
 /// What a reader gets.

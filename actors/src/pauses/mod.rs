@@ -6,9 +6,9 @@
 pub(crate) mod carry;
 
 use crate::tenants::home_of;
+pub use campanile_schema::peer::pauses::Pause;
 use campanile_schema::{event::PauseScope, ids::ShardId};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
@@ -18,15 +18,6 @@ use std::{
 pub(crate) const CALLERS_TURN: Duration = Duration::from_secs(2);
 /// Pauses in one message to a shard: with names as long as they may be it has some 50 KiB.
 const PAUSES_A_MESSAGE: usize = 256;
-
-/// How a pause stands: its last change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pause {
-    pub scope: PauseScope,
-    pub paused: bool,
-    /// Rises with each change.
-    pub version: u64,
-}
 
 /// A pause that some shards may not hold.
 struct Owed {
@@ -118,7 +109,8 @@ mod tests {
         pauses.owe(pause("acme", true, 5), 4, Duration::ZERO);
         let due = pauses.due(now + ROUND);
         let home = pause_home(&pause("acme", true, 5).scope, 4);
-        assert!(due.len() == 3 && !due.contains_key(&home), "the home shard holds it");
+        assert_eq!(due.len(), 3, "the home shard holds it");
+        assert!(!due.contains_key(&home), "the home shard holds it");
         let (first, rest): (Vec<_>, Vec<_>) = due.into_iter().enumerate().partition(|(n, _)| *n == 0);
         let (_, (first, sent)) = &first[0];
         pauses.held(*first, sent);
@@ -134,7 +126,8 @@ mod tests {
             assert_eq!(sent, [pause("acme", false, 6)]);
             pauses.held(shard, &sent);
         }
-        assert!(pauses.due(now + ROUND).is_empty() && pauses.owed.lock().is_empty());
+        assert!(pauses.due(now + ROUND).is_empty());
+        assert!(pauses.owed.lock().is_empty());
     }
 
     #[test]
@@ -151,7 +144,9 @@ mod tests {
     #[test]
     fn a_shard_that_comes_late_does_not_undo_a_newer_pause() {
         let (pauses, scope) = (Pauses::default(), PauseScope::System);
-        assert!(pauses.is_newest(&scope, 5) && pauses.is_newest(&scope, 7));
-        assert!(!pauses.is_newest(&scope, 6) && pauses.is_newest(&scope, 7));
+        assert!(pauses.is_newest(&scope, 5));
+        assert!(pauses.is_newest(&scope, 7));
+        assert!(!pauses.is_newest(&scope, 6));
+        assert!(pauses.is_newest(&scope, 7));
     }
 }

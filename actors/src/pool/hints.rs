@@ -5,16 +5,17 @@
 
 use super::{PoolState, session::Session};
 use crate::messages::ToExecutor;
+use campanile_core::dispatch::filter;
 use campanile_schema::rpc::executor::Hint;
 
 impl PoolState {
     /// After runs were matched: what waits now.
     pub(super) fn hint(&mut self, now_ms: i64) {
-        for class in self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(class, _)| class) {
+        for class in self.dispatch.starved() {
             for session in self.sessions.values_mut() {
                 // One with credit left lacks what these runs need; more credit would not help.
-                session.waited_for = session.waited_for
-                    || session.is_in(&class.pool) && session.takes(class.kind) && session.credit_left(now_ms) == 0;
+                session.waited_for =
+                    session.waited_for || filter::serves(&session.executor, class) && session.credit_left(now_ms) == 0;
             }
         }
         for session in self.sessions.values_mut() {

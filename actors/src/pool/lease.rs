@@ -6,7 +6,7 @@ use crate::messages::{PoolMsg, ShardMsg, ToExecutor};
 use campanile_core::job::Claimant;
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
-    ids::{ExecutorSession, ShardId, Token},
+    ids::{ExecutorSession, ShardId},
     limits,
     rpc::executor::{Held, Register},
     text::Text,
@@ -59,12 +59,12 @@ impl PoolState {
         session.by = Some(by);
         session.outbox = Some(outbox);
         session.hinted = None;
-        session.credit.slots = 0;
+        session.executor.credit.revoke();
         session.draining = false;
-        session.to_confirm = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
-        session.register = Some(register);
+        session.to_confirm = session.attempts().collect();
+        session.executor.register = Some(register);
         self.heard(deps, id);
-        self.retry_misfits();
+        self.dispatch.retry_misfits();
         Ok(())
     }
 
@@ -76,8 +76,7 @@ impl PoolState {
         if std::mem::take(&mut session.suspected)
             && let Some(by) = session.by.clone()
         {
-            let held: Vec<Held> = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0)).collect();
-            for (shard, held) in by_shard(held, deps.identity.shards) {
+            for (shard, held) in by_shard(session.attempts(), deps.identity.shards) {
                 deps.shards.send(shard, ShardMsg::Heard(held, by.clone(), None));
             }
         }
@@ -85,9 +84,8 @@ impl PoolState {
 
     pub(super) fn disconnected(&mut self, id: ExecutorSession) {
         if let Some(session) = self.sessions.get_mut(&id) {
-            session.outbox = None;
-            session.credit.slots = 0;
-            if session.running.is_empty() {
+            session.hang_up();
+            if session.executor.running.is_empty() {
                 self.sessions.remove(&id);
             }
         }
@@ -100,7 +98,7 @@ impl PoolState {
         id: ExecutorSession,
         credential: Result<Text, Text>,
         held: Held,
-        executor: String,
+        name: String,
     ) {
         let known = self.sessions.get(&id).and_then(|session| session.credential.as_ref());
         if credential.as_ref().is_ok_and(|own| known.is_some_and(|known| known != own)) {
@@ -108,7 +106,7 @@ impl PoolState {
             self.lose(deps, id);
         }
         let (now, wall) = (deps.time.boot_ms(), deps.time.now_ms());
-        let session = self.sessions.entry(id).or_insert_with(|| Session::new(executor, now, wall));
+        let session = self.sessions.entry(id).or_insert_with(|| Session::new(name, now, wall));
         match credential {
             Ok(credential) => session.credential = Some(credential),
             Err(pool) if session.credential.is_none() && !session.unclaimed.contains(&pool) => {
@@ -122,8 +120,7 @@ impl PoolState {
     /// The session is over: what it held is lost.
     fn lose(&mut self, deps: &PoolDeps, id: ExecutorSession) {
         let Some(session) = self.sessions.remove(&id) else { return };
-        let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
-        for (shard, held) in by_shard(held, deps.identity.shards) {
+        for (shard, held) in by_shard(session.attempts(), deps.identity.shards) {
             deps.shards.send(shard, ShardMsg::Lost(held));
         }
     }
@@ -174,13 +171,12 @@ impl PoolState {
         for (id, session) in &mut self.sessions {
             let silent = now - session.heard_ms;
             if silent > limits::LEASE_MS {
-                tracing::warn!(executor = ?session.executor, session = id.0, "executor lost: its lease ended");
+                tracing::warn!(executor = ?session.name, session = id.0, "executor lost: its lease ended");
                 metrics::counter!("executor_heartbeat_lost").increment(1);
                 gone.push(*id);
             } else if silent > limits::SUSPECT_MS && !session.suspected {
                 session.suspected = true;
-                let held = session.running.values().map(|h| h.held).filter(|h| h.token != Token(0));
-                for (shard, held) in by_shard(held, deps.identity.shards) {
+                for (shard, held) in by_shard(session.attempts(), deps.identity.shards) {
                     deps.shards.send(shard, ShardMsg::Suspect(held));
                 }
             }

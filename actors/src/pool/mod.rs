@@ -1,18 +1,16 @@
-//! The pool actor matches runs that have a permit to executors that have credit. The quota actors, which lend the
-//! permits, have their turns in its task. Executors pull: the pool sends no more than their credit allows. For each run
-//! it filters (kind, handler, resources), scores (load), reserves (credit) and binds: it asks the job to start the
+//! The pool actor holds runs that have a permit and the sessions of executors. The quota actors, which lend the permits,
+//! have their turns in its task. Executors pull: the pool sends no more than their credit allows. Which run goes to which
+//! executor is a pure decision (`campanile_core::dispatch`). The pool carries it out: it asks the job to start the
 //! attempt, and sends the assignment when that is durable.
 //!
 //! Its state is in memory only: after a restart shards send it again (`Enqueue`, `Watch`), and executors register and
 //! announce. It also watches leases of executors: silent for 5 s = suspected, for 10 s = lost.
 
 mod borrowing;
-mod class;
 mod figures;
 mod hints;
 mod lease;
 mod moving;
-mod queue;
 mod session;
 
 use crate::{
@@ -26,24 +24,21 @@ use crate::{
     time::NodeTime,
 };
 use borrowing::Borrowing;
-use campanile_core::job::{Assign, Effect, Waiting};
+use campanile_core::{
+    dispatch::{Dispatch, Match, Seat},
+    job::{Assign, Effect},
+};
 use campanile_ports::{SecretOwner, Secrets};
 use campanile_schema::{
-    ids::{Epoch, ExecutorSession, RunId, ShardId, Token},
-    limits,
+    ids::{Epoch, ExecutorSession, ShardId, Token},
     rpc::executor::{Assignment, Held},
 };
-use class::{Class, Kind};
 use hashbrown::HashMap;
 use lease::OLD_CREDIT_VOID_MS;
 pub use lease::session_taken;
-use queue::Queue;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use session::Session;
 use std::sync::{Arc, atomic::Ordering};
-
-/// Runs passed over in one matching round because who could run them has no credit or no room: bounds a round's cost.
-const PASSED_OVER_PER_ROUND: usize = 64;
 
 /// See the module's text.
 pub struct PoolActor;
@@ -67,12 +62,11 @@ pub struct PoolTask {
 
 /// What the pool knows.
 pub struct PoolState {
-    queues: HashMap<Class, Queue>,
-    /// Runs that no registered executor could ever take (handler, kind or size); tried again when executors change.
-    misfits: HashMap<RunId, Box<Waiting>>,
+    /// Runs that have a permit and no attempt yet.
+    dispatch: Dispatch,
+    /// Runs that the round under way has matched; empty between rounds, kept for its room.
+    matched: Vec<Match>,
     pub(super) sessions: HashMap<ExecutorSession, Session>,
-    /// Of all time.
-    binds: u64,
     /// A [`PoolMsg::Gather`] or [`PoolMsg::Settle`] is in the mailbox.
     settling: bool,
     quotas: Quotas,
@@ -81,8 +75,6 @@ pub struct PoolState {
     /// the node's time.
     #[allow(clippy::vec_box)]
     outgoing: HashMap<ExecutorSession, Vec<Box<Assignment>>>,
-    /// Bound, not yet assigned.
-    bound: HashMap<RunId, Box<Waiting>>,
     /// Attempts of before the restart whose executor announced without them: lost when this time has come.
     pub(super) lacking: Vec<(i64, Held)>,
     /// When this session of the node took its shards, CLOCK_BOOTTIME ms.
@@ -129,11 +121,11 @@ impl Actor for PoolActor {
                 state.report(deps, &myself);
             }
             PoolMsg::Unbind { run, session, paused } => {
-                if let Some(session) = state.sessions.get_mut(&session) {
-                    session.used = session.used.saturating_sub(1);
-                    session.release(run, Some(Token(0)));
+                if let Some(Session { executor, .. }) = state.sessions.get_mut(&session) {
+                    executor.credit.refund();
+                    executor.release(run, Some(Token(0)));
                 }
-                if let Some(run) = state.bound.remove(&run)
+                if let Some(run) = state.dispatch.unbind(run)
                     && paused
                 {
                     state.quotas.again(run);
@@ -183,9 +175,7 @@ impl Actor for PoolActor {
                 let now = deps.time.boot_ms();
                 state.heard(deps, session);
                 if let Some(session) = state.sessions.get_mut(&session) {
-                    session.credit = credit;
-                    session.credit_at_ms = now;
-                    session.used = 0;
+                    session.executor.credit.give(credit, now);
                 }
                 state.settle_soon(&myself);
             }
@@ -197,7 +187,7 @@ impl Actor for PoolActor {
             PoolMsg::NotHeld(session, held) => {
                 if let Some(session) = state.sessions.get_mut(&session) {
                     for held in held {
-                        session.release(held.run, Some(held.token));
+                        session.executor.release(held.run, Some(held.token));
                     }
                 }
             }
@@ -238,15 +228,13 @@ impl Actor for PoolActor {
 impl PoolState {
     fn new(now_ms: i64, quotas: Quotas) -> Self {
         Self {
-            queues: HashMap::new(),
-            misfits: HashMap::new(),
+            dispatch: Dispatch::default(),
+            matched: Vec::new(),
             sessions: HashMap::new(),
-            binds: 0,
             settling: false,
             quotas,
             borrowing: Borrowing::default(),
             outgoing: HashMap::new(),
-            bound: HashMap::new(),
             lacking: Vec::new(),
             started_ms: now_ms,
             looked_ms: now_ms,
@@ -265,7 +253,7 @@ impl PoolState {
     fn settle(&mut self, deps: &PoolDeps) {
         self.send(deps);
         for run in self.quotas.grant(deps.time.boot_ms()) {
-            self.enqueue(run);
+            self.dispatch.enqueue(run);
         }
         self.bind(deps);
         self.hint(deps.time.boot_ms());
@@ -273,27 +261,29 @@ impl PoolState {
 
     fn effect(&mut self, deps: &PoolDeps, effect: Effect) {
         match effect {
-            Effect::Enqueue(run) if self.bound.contains_key(&run.run) => {
+            Effect::Enqueue(run) if self.dispatch.is_bound(run.run) => {
                 // It was taken back and asks again while its executor is being asked: it keeps its place with it, and the permit that it gave
                 // back.
                 self.quotas.adopt(&run.tenant, run.run);
-                self.bound.insert(run.run, run);
+                self.dispatch.bind(run);
             }
             Effect::Enqueue(run) => {
                 if let Some(run) = self.quotas.want(run) {
-                    self.enqueue(run);
+                    self.dispatch.enqueue(run);
                 }
             }
             Effect::Dequeue { run, tenant, pool } => {
                 self.quotas.dequeue(&tenant, run);
-                self.dequeue(deps, run, &tenant, &pool);
+                if self.dispatch.dequeue(run, &pool) {
+                    deps.tenants.gauge(&tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+                }
             }
             Effect::Assign(assign) => self.assign(deps, assign),
             Effect::Ended { run, token, session, tenant } => {
                 self.quotas.ended(&tenant, run);
-                self.bound.remove(&run);
+                self.dispatch.unbind(run);
                 if let Some(session) = session.and_then(|s| self.sessions.get_mut(&s)) {
-                    session.release(run, Some(token));
+                    session.executor.release(run, Some(token));
                 }
             }
             Effect::Stop { session, held } => {
@@ -317,34 +307,16 @@ impl PoolState {
             Effect::Watch { session, credential, held, tenant, pool, executor, moved_from } => {
                 self.quotas.adopt(&tenant, held.run);
                 if let Some(before) = moved_from.and_then(|before| self.sessions.get_mut(&before)) {
-                    before.release(held.run, Some(held.token));
+                    before.executor.release(held.run, Some(held.token));
                 }
                 self.watch(deps, session, credential.ok_or(pool), held, executor.to_string());
             }
         }
     }
 
-    fn enqueue(&mut self, run: Box<Waiting>) {
-        if self.bound.contains_key(&run.run) || self.misfits.contains_key(&run.run) {
-            return;
-        }
-        self.queues.entry(Class::of(&run)).or_default().push(run);
-    }
-
-    fn dequeue(&mut self, deps: &PoolDeps, run: RunId, tenant: &str, pool: &str) {
-        let queued = Kind::ALL.into_iter().any(|kind| {
-            let class = Class { pool: pool.into(), kind };
-            self.queues.get_mut(&class).is_some_and(|q| q.remove(run))
-        });
-        if self.misfits.remove(&run).is_some() || queued {
-            deps.tenants.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
     /// A tenant was paused: its runs that have a permit and no executor give the permit back and wait for another one.
     fn take_back(&mut self, deps: &PoolDeps, tenant: &str) {
-        let mut runs: Vec<Box<Waiting>> = self.queues.values_mut().flat_map(|queue| queue.take(tenant)).collect();
-        runs.extend(self.misfits.extract_if(|_, run| run.tenant == *tenant).map(|(_, run)| run));
+        let mut runs = self.dispatch.take(tenant);
         // As they came: each goes before those that wait already.
         runs.sort_by_key(|run| std::cmp::Reverse(run.since_ms));
         for run in runs {
@@ -353,84 +325,33 @@ impl PoolState {
         }
     }
 
-    /// Misfits may fit now.
-    fn retry_misfits(&mut self) {
-        for (_, run) in std::mem::take(&mut self.misfits) {
-            self.enqueue(run);
+    /// Matches waiting runs to credit, and asks their jobs to start the attempts.
+    fn bind(&mut self, deps: &PoolDeps) {
+        if self.dispatch.is_starved() && !deps.tenants.system_paused.load(Ordering::Relaxed) {
+            let now = deps.time.boot_ms();
+            let mut seats: Vec<Seat<'_>> = self.sessions.iter_mut().map(|(id, s)| s.seat(*id, now)).collect();
+            self.dispatch.round(&mut seats, &mut self.matched);
+            self.start_matched(deps);
         }
+        deps.ends.set_wanted(self.dispatch.is_starved(), self.quotas.lacks_ends());
     }
 
-    /// Matches waiting runs to credit, queue by queue.
-    fn bind(&mut self, deps: &PoolDeps) {
-        let now = deps.time.boot_ms();
+    fn start_matched(&mut self, deps: &PoolDeps) {
         let mut binds: HashMap<ShardId, Vec<Bind>> = HashMap::new();
-        let mut misfits = Vec::new();
-        let paused = deps.tenants.system_paused.load(Ordering::Relaxed);
-        for (class, queue) in &mut self.queues {
-            if paused || queue.is_empty() {
-                continue;
-            }
-            let mut ready: Vec<(ExecutorSession, u32)> = self
-                .sessions
-                .iter()
-                .filter(|(_, s)| s.is_in(&class.pool) && s.takes(class.kind))
-                .map(|(id, s)| (*id, s.credit_left(now)))
-                .filter(|(_, left)| *left > 0)
-                .collect();
-            let mut passed_over = Vec::new();
-            while !ready.is_empty()
-                && passed_over.len() < PASSED_OVER_PER_ROUND
-                && self.bound.len() < limits::BINDS_IN_FLIGHT
-            {
-                let Some(run) = queue.pop() else { break };
-                let best = ready
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(index, (id, _))| {
-                        let session = self.sessions.get(id)?;
-                        (session.can_run(&run) && session.has_room(&run)).then_some((index, session))
-                    })
-                    .min_by(|a, b| a.1.before(b.1))
-                    .map(|(index, _)| index);
-                let Some(index) = best else {
-                    if self.sessions.values().any(|s| s.is_in(&class.pool) && s.can_run(&run)) {
-                        // Somebody can, but has no credit or no room now.
-                        passed_over.push(run);
-                    } else {
-                        misfits.push(run);
-                    }
-                    continue;
-                };
-                let id = ready[index].0;
-                let Some(session) = self.sessions.get_mut(&id) else { continue };
-                session.used += 1;
-                self.binds += 1;
-                session.last_bind = self.binds;
-                session.hold(Held { run: run.run, job: run.job, token: Token(0) }, Some(&run));
-                ready[index].1 -= 1;
-                if ready[index].1 == 0 {
-                    ready.swap_remove(index);
-                }
-                deps.tenants.gauge(&run.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+        for (id, run) in self.matched.drain(..) {
+            deps.tenants.gauge(&run.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+            if let Some(session) = self.sessions.get(&id) {
                 binds.entry(run.run.shard(deps.identity.shards)).or_default().push(Bind {
                     run: run.run,
                     job: run.job,
                     session: id,
-                    executor: session.executor.as_str().into(),
+                    executor: session.name.as_str().into(),
                     credential: session.credential.clone(),
-                    credit_stamp_ms: session.credit.stamp_ms,
+                    credit_stamp_ms: session.executor.credit.stamp_ms(),
                 });
-                self.bound.insert(run.run, run);
             }
-            for run in passed_over.into_iter().rev() {
-                queue.give_back(run);
-            }
+            self.dispatch.bind(run);
         }
-        for run in misfits {
-            self.misfits.insert(run.run, run);
-        }
-        let starved = self.queues.values().any(|queue| !queue.is_empty());
-        deps.ends.set_wanted(starved, self.quotas.lacks_ends());
         for (shard, binds) in binds {
             deps.shards.send(shard, ShardMsg::Start(binds));
         }
@@ -439,12 +360,12 @@ impl PoolState {
     /// A durable attempt is to be sent to its executor.
     fn assign(&mut self, deps: &PoolDeps, assign: Assign) {
         let Assign { session: id, mut assignment, secrets } = assign;
-        self.bound.remove(&assignment.run);
+        self.dispatch.unbind(assignment.run);
         let held = Held { run: assignment.run, job: assignment.job, token: assignment.token };
         if let Some(session) = self.sessions.get_mut(&id) {
-            match session.running.get_mut(&assignment.run) {
+            match session.executor.running.get_mut(&assignment.run) {
                 Some(holding) => holding.held = held,
-                None => session.hold(held, None),
+                None => session.executor.hold(held, None),
             }
         }
         if let Some(sealed) = secrets {
@@ -482,7 +403,7 @@ impl PoolState {
         let mut shards: HashMap<ShardId, Vec<Held>> = HashMap::new();
         for held in held {
             if let Some(session) = self.sessions.get_mut(&session) {
-                session.release(held.run, None);
+                session.executor.release(held.run, None);
             }
             shards.entry(held.run.shard(deps.identity.shards)).or_default().push(held);
         }

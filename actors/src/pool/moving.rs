@@ -1,7 +1,7 @@
 //! What the pool does when shards come to a node of a cluster or leave it, and while the node has no lease and may
 //! decide nothing.
 
-use super::{PoolDeps, PoolState};
+use super::{PoolDeps, PoolState, session::Session};
 use crate::messages::ToExecutor;
 use campanile_schema::{
     ids::{Epoch, RunId, ShardId},
@@ -13,10 +13,7 @@ use std::sync::atomic::Ordering;
 impl PoolState {
     /// The node has no lease: executors are to work for others.
     pub(super) fn hang_up(&mut self) {
-        for session in self.sessions.values_mut() {
-            session.outbox = None;
-            session.credit.slots = 0;
-        }
+        self.sessions.values_mut().for_each(Session::hang_up);
     }
 
     /// Four times a second: executors' leases, and what executors are to be told.
@@ -72,34 +69,24 @@ impl PoolState {
 
     /// Whether an executor registered before it was known that it may hold attempts of the shard: its announcement was not compared with them.
     pub(super) fn registered_before(&self, shard: ShardId, shards: u16) -> bool {
-        let mut registered = self.sessions.values().filter(|session| session.register.is_some());
-        registered.any(|session| session.running.keys().any(|run| run.shard(shards) == shard))
+        let mut registered = self.sessions.values().filter(|session| session.executor.register.is_some());
+        registered.any(|session| session.executor.running.keys().any(|run| run.shard(shards) == shard))
     }
 
     /// Another node has the shard, and its runs with it.
     pub(super) fn shard_gone(&mut self, deps: &PoolDeps, shard: ShardId) {
         let stays = |run: RunId| run.shard(deps.identity.shards) != shard;
         self.quotas.shard_gone(shard);
-        for queue in self.queues.values_mut() {
-            queue.retain(stays, |tenant| {
-                deps.tenants.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
-            });
-        }
-        self.misfits.retain(|run, waiting| {
-            let stay = stays(*run);
-            if !stay {
-                deps.tenants.gauge(&waiting.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
-            }
-            stay
+        self.dispatch.retain(stays, |tenant| {
+            deps.tenants.gauge(tenant).waiting.fetch_sub(1, Ordering::Relaxed);
         });
-        self.bound.retain(|run, _| stays(*run));
         for assignments in self.outgoing.values_mut() {
             assignments.retain(|assignment| stays(assignment.run));
         }
         self.lacking.retain(|(_, held)| stays(held.run));
         self.taken_over.retain(|(_, of, _)| *of != shard);
         for session in self.sessions.values_mut() {
-            session.running.retain(|run, _| stays(*run));
+            session.executor.running.retain(|run, _| stays(*run));
             session.to_confirm.retain(|held| stays(held.run));
         }
     }
@@ -108,7 +95,7 @@ impl PoolState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{pool::session::Session, quota::Quotas};
+    use crate::quota::Quotas;
     use campanile_schema::{
         ids::{ExecutorSession, JobId, Token},
         rpc::executor::Held,
@@ -128,11 +115,11 @@ mod tests {
         session.inherit(held(1));
         session.inherit(held(2));
         // On its way to the executor, whose announcement may have left before.
-        session.hold(held(3), None);
+        session.executor.hold(held(3), None);
         let asked: Vec<_> = session.inherited(|run| run != RunId(2)).collect();
         assert_eq!(asked, [held(1)], "3 was started here, 2 is of another shard");
         // Started again by this pool: no longer the attempt of before.
-        session.hold(Held { token: Token(4), ..held(1) }, None);
+        session.executor.hold(Held { token: Token(4), ..held(1) }, None);
         assert_eq!(session.inherited(|_| true).collect::<Vec<_>>(), [held(2)]);
     }
 

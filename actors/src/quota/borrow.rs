@@ -1,17 +1,14 @@
 //! A node's side of the loans of its tenants: what it reports to the home shards of tenants, and what it does with
 //! their answers.
 
-use super::{
-    Quotas,
-    tenant::{Loan, Quota},
-};
+use super::{Quotas, tenant::Quota};
 use crate::{
     lending::{Counts, Report, Terms},
     tenants::home_of,
 };
-use campanile_core::ownership::borrowed::Borrowed;
+use campanile_core::{dispatch::permit::Loan, ownership::borrowed::Borrowed};
 use campanile_schema::{
-    ids::{Epoch, RunId, SessionId, ShardId},
+    ids::{Epoch, SessionId, ShardId},
     stored::TenantRecord,
 };
 use hashbrown::HashMap;
@@ -40,18 +37,18 @@ impl Borrower {
 
     /// A tenant has a limit to its runs at once: those that have a permit are a debt until the home shard has counted them.
     pub(super) fn begin(&self, quota: &mut Quota) {
-        if quota.loan.is_some() || quota.limit.max_concurrent_runs == 0 {
+        if quota.permits.loan.is_some() || quota.limit.max_concurrent_runs == 0 {
             return;
         }
         let mut running: HashMap<ShardId, u32> = HashMap::new();
-        for run in &quota.holders {
+        for run in quota.permits.holders() {
             *running.entry(run.shard(self.shards)).or_default() += 1;
         }
         let mut borrowed = Borrowed::new(self.session);
         for (shard, epoch) in &self.served {
             borrowed.adopted(*shard, *epoch, running.get(shard).copied().unwrap_or(0));
         }
-        quota.loan = Some(Loan { borrowed, share: quota.limit.max_concurrent_runs });
+        quota.permits.loan = Some(Loan { borrowed, share: quota.limit.max_concurrent_runs });
     }
 }
 
@@ -64,10 +61,10 @@ impl Quota {
 
     /// Whether something is to be asked at once.
     fn must_ask(&self) -> bool {
-        if !self.known || self.has_rate() && self.rate <= 0.0 {
+        if !self.known || self.has_rate() && self.permits.rate <= 0.0 {
             return !self.waiting.is_empty();
         }
-        let limited = self.loan.as_ref().filter(|_| self.limit.max_concurrent_runs > 0);
+        let limited = self.permits.loan.as_ref().filter(|_| self.limit.max_concurrent_runs > 0);
         limited.is_some_and(|loan| {
             let (level, used) = (loan.borrowed.permits(), loan.borrowed.used());
             let others_wait = level > loan.share && level > used;
@@ -76,16 +73,16 @@ impl Quota {
     }
 
     fn report(&mut self) -> Report {
-        let used = self.holders.len() as u64;
+        let used = self.permits.held() as u64;
         let counts = Counts {
             jobs: self.gauge.jobs.load(Ordering::Relaxed).max(0) as u64,
             running: used,
             waiting: self.gauge.waiting.load(Ordering::Relaxed).max(0) as u64,
             wanted: used + self.waiting.len() as u64,
         };
-        let needed = self.loan.as_ref().map_or(0, |loan| self.needed(loan));
+        let needed = self.permits.loan.as_ref().map_or(0, |loan| self.needed(loan));
         let limited = self.limit.max_concurrent_runs > 0;
-        let request = self.loan.as_mut().filter(|_| limited).and_then(|loan| {
+        let request = self.permits.loan.as_mut().filter(|_| limited).and_then(|loan| {
             let level = loan.borrowed.permits();
             // Somewhat more, so that not every run has to ask; and what is over goes back when it is much, or others want it.
             let easy = (needed + needed / 4 + 1).min(loan.share).max(needed);
@@ -101,17 +98,10 @@ impl Quotas {
     pub fn shard_served(&mut self, shard: ShardId, epoch: Epoch) {
         let Some(borrower) = &mut self.borrower else { return };
         let known = borrower.served.insert(shard, epoch).is_some();
-        let shards = borrower.shards;
         for index in 0..self.quotas.len() {
-            let Quota { loan, holders, .. } = &mut self.quotas[index];
-            let Some(loan) = loan else { continue };
-            if known {
-                loan.borrowed.raised(shard, epoch);
-            } else {
-                let runs = holders.iter().filter(|run| run.shard(shards) == shard).count();
-                loan.borrowed.adopted(shard, epoch, runs as u32);
+            if self.quotas[index].permits.take_over(shard, epoch, known) {
+                self.touch(index);
             }
-            self.touch(index);
         }
     }
 
@@ -120,15 +110,11 @@ impl Quotas {
         let Some(borrower) = &mut self.borrower else { return };
         borrower.served.remove(&shard);
         let shards = borrower.shards;
-        let of = |run: &RunId| run.shard(shards) == shard;
         for index in 0..self.quotas.len() {
             let quota = &mut self.quotas[index];
-            quota.holders.retain(|run| !of(run));
-            let gone: Vec<RunId> = quota.places.keys().copied().filter(of).collect();
+            let gone: Vec<_> = quota.places.keys().copied().filter(|run| run.shard(shards) == shard).collect();
             gone.into_iter().for_each(|run| quota.unwant(run));
-            if let Some(loan) = &mut quota.loan {
-                loan.borrowed.handed_over(shard);
-            }
+            quota.permits.hand_over(shard);
             quota.show_running();
             self.touch(index);
         }
@@ -136,7 +122,7 @@ impl Quotas {
 
     /// Whether all that came with a shard is counted by the tenants' home shards, so that it may be handed over.
     pub fn settled(&self, shard: ShardId) -> bool {
-        self.quotas.iter().filter_map(|quota| quota.loan.as_ref()).all(|loan| loan.borrowed.settled(shard))
+        self.quotas.iter().filter_map(|quota| quota.permits.loan.as_ref()).all(|loan| loan.borrowed.settled(shard))
     }
 
     /// What is to be told to home shards that are `free` to be asked. `all`: of every tenant of the node; else of those that have
@@ -194,16 +180,16 @@ impl Quotas {
             quota.gauge.set_limits(&limits);
             (quota.limit, quota.known) = (limits, true);
         }
-        quota.rate = terms.rate;
+        quota.permits.rate = terms.rate;
         quota.gauge.set_elsewhere(terms.elsewhere);
         if let Some(borrower) = &self.borrower {
             borrower.begin(quota);
         }
-        if let Some(loan) = &mut quota.loan {
+        if let Some(loan) = &mut quota.permits.loan {
             loan.share = terms.share;
             loan.borrowed.level(terms.level);
         }
-        if quota.loan.as_ref().is_some_and(|loan| quota.needed(loan) > loan.borrowed.permits()) {
+        if quota.permits.loan.as_ref().is_some_and(|loan| quota.needed(loan) > loan.borrowed.permits()) {
             // There are no more for the moment.
             quota.ask_at_ms = now_ms + ASK_AGAIN_MS;
         }

@@ -107,9 +107,7 @@ impl Quotas {
         let quota = &mut self.quotas[index];
         quota.gauge.set_limits(&limit);
         if self.borrower.is_none() {
-            quota.rate = limit.max_triggers_per_sec;
-            // A bucket starts full, so that the first second is not refused.
-            quota.tokens = quota.rate.max(1.0);
+            quota.permits.start_rate(limit.max_triggers_per_sec);
         }
         quota.limit = limit;
         quota.known = true;
@@ -239,7 +237,8 @@ mod tests {
     fn nothing_is_lent_before_all_shards_are_up_and_then_by_priority() {
         let tenants = Arc::new(TenantGauges::default());
         let mut quotas = Quotas::new(tenants.clone(), None);
-        assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 9)).is_none());
+        assert!(quotas.want(waiting(1, 0)).is_none());
+        assert!(quotas.want(waiting(2, 9)).is_none());
         assert!(quotas.grant(0).is_empty());
         assert!(quotas.why(TENANT, RunId(1)).is_some_and(|why| why.starts_with("STARTING")));
         quotas.tick();
@@ -257,7 +256,8 @@ mod tests {
         quotas.adopt(TENANT, RunId(2));
         quotas.adopt(TENANT, RunId(3));
         quotas.tick();
-        assert!(quotas.want(waiting(4, 0)).is_none() && quotas.want(waiting(5, 0)).is_none());
+        assert!(quotas.want(waiting(4, 0)).is_none());
+        assert!(quotas.want(waiting(5, 0)).is_none());
         quotas.ended(TENANT, RunId(1));
         assert!(quotas.grant(0).is_empty(), "above the limit: a debt comes first");
         quotas.ended(TENANT, RunId(2));
@@ -270,7 +270,8 @@ mod tests {
         let mut quotas = Quotas::new(Arc::default(), None);
         quotas.set(limited(1, 0.0));
         quotas.tick();
-        assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 0)).is_none());
+        assert!(quotas.want(waiting(1, 0)).is_none());
+        assert!(quotas.want(waiting(2, 0)).is_none());
         assert_eq!((ids(&quotas.grant(0)), quotas.lacks_ends()), (vec![1], true));
         quotas.pause(TENANT, true);
         quotas.grant(0);
@@ -284,7 +285,8 @@ mod tests {
         quotas.ended(TENANT, RunId(1));
         assert_eq!((ids(&quotas.grant(0)), quotas.lacks_ends()), (vec![3], false));
         quotas.set(limited(0, 1.0));
-        assert!(quotas.want(waiting(4, 0)).is_none() && quotas.want(waiting(5, 0)).is_none());
+        assert!(quotas.want(waiting(4, 0)).is_none());
+        assert!(quotas.want(waiting(5, 0)).is_none());
         quotas.grant(0);
         assert!(!quotas.lacks_ends(), "a rate comes with time");
     }
@@ -295,7 +297,8 @@ mod tests {
         let mut quotas = Quotas::new(tenants.clone(), None);
         quotas.set(limited(1, 0.0));
         quotas.tick();
-        assert!(quotas.want(waiting(1, 0)).is_none() && quotas.want(waiting(2, 0)).is_none());
+        assert!(quotas.want(waiting(1, 0)).is_none());
+        assert!(quotas.want(waiting(2, 0)).is_none());
         quotas.dequeue(TENANT, RunId(1));
         assert_eq!(ids(&quotas.grant(0)), [2]);
         // Given up first, wanted again later (a retry): it asks.

@@ -1,13 +1,12 @@
 //! The quota actor of a tenant: which runs wait, which hold a permit, and whether there is another permit.
 
 use crate::tenants::TenantGauge;
-use campanile_core::{job::Waiting, ownership::borrowed::Borrowed};
-use campanile_schema::{
-    ids::{RunId, ShardId},
-    stored::TenantRecord,
-    wait::WaitCode,
+use campanile_core::{
+    dispatch::permit::{TenantLimits, TenantPermits},
+    job::Waiting,
 };
-use hashbrown::{HashMap, HashSet};
+use campanile_schema::{ids::RunId, stored::TenantRecord, wait::WaitCode};
+use hashbrown::HashMap;
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
@@ -23,13 +22,6 @@ const FIRST_ARRIVAL: u64 = 1 << 63;
 /// Order in which waiting runs get permits: live before backfill, higher priority first, then first come.
 type Place = (bool, Reverse<u16>, u64);
 
-/// What the tenant's home shard lends to this session of a cluster.
-pub(super) struct Loan {
-    pub borrowed: Borrowed,
-    /// What others leave of the limit.
-    pub share: u32,
-}
-
 /// State of the actor.
 pub(super) struct Quota {
     pub name: String,
@@ -43,23 +35,14 @@ pub(super) struct Quota {
     /// The question on its way to the home shard was asked before the limits were told: its answer may be older.
     pub told_since_asked: bool,
     pub paused: bool,
-    pub holders: HashSet<RunId>,
+    pub permits: TenantPermits,
     pub waiting: BTreeMap<Place, Box<Waiting>>,
     pub places: HashMap<RunId, Place>,
     arrivals: u64,
     /// Runs that came back; each before all others.
     returns: u64,
-    /// In a cluster, once there is a limit to runs at once.
-    pub loan: Option<Loan>,
     /// Its home shard is not asked before, CLOCK_BOOTTIME ms.
     pub ask_at_ms: i64,
-    /// This node's part of the rate, runs per second.
-    pub rate: f64,
-    /// Rate permits at `refilled_ms` (CLOCK_BOOTTIME).
-    pub tokens: f64,
-    refilled_ms: i64,
-    /// Shards of the cluster, for the shard of a run.
-    shards: u16,
 }
 
 impl Quota {
@@ -73,17 +56,12 @@ impl Quota {
             limit: TenantRecord::default(),
             told_since_asked: false,
             paused: false,
-            holders: HashSet::new(),
+            permits: TenantPermits::new(shards),
             waiting: BTreeMap::new(),
             places: HashMap::new(),
             arrivals: FIRST_ARRIVAL,
             returns: FIRST_ARRIVAL,
-            loan: None,
             ask_at_ms: 0,
-            rate: 0.0,
-            tokens: 0.0,
-            refilled_ms: 0,
-            shards,
         }
     }
 
@@ -97,33 +75,19 @@ impl Quota {
         !self.waiting.is_empty() && !self.paused && self.limit.max_concurrent_runs > 0
     }
 
-    fn shard(&self, run: RunId) -> ShardId {
-        run.shard(self.shards)
-    }
-
     pub fn hold(&mut self, run: RunId) {
-        let shard = self.shard(run);
-        if self.holders.insert(run)
-            && let Some(loan) = &mut self.loan
-        {
-            loan.borrowed.started(shard);
-        }
+        self.permits.hold(run);
         self.show_running();
     }
 
     /// Gives a permit back.
     pub fn release(&mut self, run: RunId) {
-        let shard = self.shard(run);
-        if self.holders.remove(&run)
-            && let Some(loan) = &mut self.loan
-        {
-            loan.borrowed.ended(shard);
-        }
+        self.permits.release(run);
         self.show_running();
     }
 
     pub fn show_running(&self) {
-        self.gauge.running.store(self.holders.len() as i64, Ordering::Relaxed);
+        self.gauge.running.store(self.permits.held() as i64, Ordering::Relaxed);
     }
 
     pub fn want(&mut self, run: Box<Waiting>) {
@@ -161,15 +125,13 @@ impl Quota {
     pub fn grant(&mut self, granted: &mut Vec<Box<Waiting>>) {
         while !self.paused && self.known {
             let Some(run) = self.waiting.first_key_value().map(|(_, waiting)| waiting.run) else { break };
-            if !self.has_room(self.shard(run)) {
+            if !self.may_start(run) {
                 break;
             }
             let Some((_, run)) = self.waiting.pop_first() else { break };
             self.places.remove(&run.run);
-            self.hold(run.run);
-            if self.has_rate() {
-                self.tokens -= 1.0;
-            }
+            self.permits.start(run.run, self.limits());
+            self.show_running();
             granted.push(run);
         }
     }
@@ -183,27 +145,24 @@ impl Quota {
         self.limit.max_triggers_per_sec > 0.0
     }
 
-    /// Whether a run of the shard may have a permit.
-    fn has_room(&self, shard: ShardId) -> bool {
-        let concurrency = self.limit.max_concurrent_runs;
+    fn limits(&self) -> TenantLimits {
+        let concurrent = self.limit.max_concurrent_runs;
         #[cfg(feature = "faults")]
-        let concurrency = concurrency + u32::from(concurrency > 0 && campanile_ports::faults::quota_plus_one());
-        let permit = match &self.loan {
-            _ if concurrency == 0 => true,
-            None => self.holders.len() < concurrency as usize,
-            #[cfg(feature = "faults")]
-            Some(_) if campanile_ports::faults::limits_alone() => self.holders.len() < concurrency as usize,
-            Some(loan) => loan.borrowed.used() < loan.share && loan.borrowed.may_start(shard),
-        };
-        permit && (!self.has_rate() || self.tokens >= 1.0)
+        let concurrent = concurrent + u32::from(concurrent > 0 && campanile_ports::faults::quota_plus_one());
+        TenantLimits { concurrent, rated: self.has_rate() }
+    }
+
+    /// Whether a run may have a permit.
+    fn may_start(&self, run: RunId) -> bool {
+        #[cfg(feature = "faults")]
+        if campanile_ports::faults::limits_alone() {
+            return self.permits.may_start_alone(self.limits());
+        }
+        self.permits.may_start(run, self.limits())
     }
 
     pub fn refill(&mut self, now_ms: i64) {
-        if self.has_rate() {
-            let seconds = (now_ms - self.refilled_ms).clamp(0, 60_000) as f64 / 1000.0;
-            self.tokens = (self.tokens + seconds * self.rate).min(self.rate.max(1.0));
-        }
-        self.refilled_ms = now_ms;
+        self.permits.refill(now_ms, self.limits());
     }
 
     pub fn why(&self, run: RunId, system_paused: bool) -> Option<String> {
@@ -211,13 +170,13 @@ impl Quota {
             return None;
         }
         let limit = &self.limit;
-        let (lent, all) = (self.holders.len(), limit.max_concurrent_runs);
+        let (lent, all) = (self.permits.held(), limit.max_concurrent_runs);
         let waiting = self.waiting.len();
         Some(if self.paused || system_paused {
             WaitCode::TenantPaused.because(PAUSED)
         } else if !self.known {
             WaitCode::Starting.because("the node asks for the tenant's limits")
-        } else if let Some(loan) = self.loan.as_ref().filter(|_| all > 0 && !self.has_room(self.shard(run))) {
+        } else if let Some(loan) = self.permits.loan.as_ref().filter(|_| all > 0 && !self.may_start(run)) {
             let (used, level) = (loan.borrowed.used(), loan.borrowed.permits());
             WaitCode::TenantConcurrency.because(format!(
                 "{used} of the {level} permits that the cluster lends to this node are in use, of {all} in all; {waiting} runs wait here"

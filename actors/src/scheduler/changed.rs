@@ -59,7 +59,8 @@ mod tests {
         for (failures, code) in [(u32::MAX, ErrorCode::NotReady), (1, ErrorCode::NotFound)] {
             let error = after(failures, code, Duration::ZERO).await.0.unwrap_err();
             assert_eq!(error.known(), ErrorCode::Timeout);
-            assert!(error.message.contains("the change was made") && error.message.contains("it moves"), "{error}");
+            assert!(error.message.contains("the change was made"), "{error}");
+            assert!(error.message.contains("it moves"), "{error}");
         }
     }
 }

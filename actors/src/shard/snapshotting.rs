@@ -2,14 +2,13 @@
 
 use campanile_core::mix::mix;
 use campanile_ports::{PartRef, Position};
+pub(super) use campanile_schema::stored::snapshot::Item;
 use campanile_schema::{
     frame::encode_into,
     ids::{JobId, ShardId},
     limits,
 };
 use hashbrown::HashSet;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use tokio::sync::oneshot;
 
 /// See the module's text.
@@ -70,10 +69,6 @@ impl Snapshotting {
         bytes / 1024 * (768 + spread as usize)
     }
 }
-
-/// One item of a chunk.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Item<'a>(pub u64, #[serde(borrow, with = "serde_bytes")] pub Cow<'a, [u8]>);
 
 /// Packs items into chunks; an item is never split.
 pub(super) fn chunks<'a>(items: impl Iterator<Item = Item<'a>>) -> Vec<Vec<u8>> {

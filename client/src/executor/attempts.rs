@@ -4,11 +4,11 @@
 
 use super::{
     context::Context,
-    handler::{Report, code},
+    key::Key,
+    report::{Report, code},
     stop::StopReason,
 };
 use campanile_schema::{
-    ids::{RunId, Token},
     job::OnLostContact,
     limits::{ERROR_MESSAGE_BYTES, EXECUTOR_BATCH, FINISH_AGAIN_MS, RPC_UNSENT_BYTES},
     record::AttemptState,
@@ -17,19 +17,6 @@ use campanile_schema::{
 use hashbrown::HashMap;
 use std::collections::{BTreeSet, VecDeque};
 use tokio::task::AbortHandle;
-
-/// One attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub run: RunId,
-    pub token: Token,
-}
-
-impl From<&Held> for Key {
-    fn from(held: &Held) -> Self {
-        Self { run: held.run, token: held.token }
-    }
-}
 
 struct Running {
     ctx: Context,

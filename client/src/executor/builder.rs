@@ -1,9 +1,11 @@
 //! How an executor is put together.
 
 use super::{
+    config::Config,
     context::Context,
     handle::ExecutorHandle,
-    handler::{self, Body, BodyFuture, JobError, Report},
+    handler::{self, BodyFuture},
+    report::{JobError, Report},
     session,
 };
 use crate::{
@@ -12,6 +14,7 @@ use crate::{
 };
 use campanile_schema::{
     ids::{ExecutorSession, RunId, Token},
+    kinds::{ActionKind, Kinds},
     limits::{EXECUTOR_SLOTS_MAX, LEASE_MS, NAME_CHARS, STOP_GRACE_MAX_SEC, STOP_GRACE_SEC},
     payload::Payload,
     rpc::executor::Register,
@@ -44,24 +47,6 @@ pub enum BuildError {
     Tls(#[from] TlsError),
 }
 
-/// All that does not change while an executor runs.
-pub(super) struct Config {
-    pub addresses: Vec<String>,
-    pub tls: Option<Tls>,
-    pub token: String,
-    pub register: Register,
-    pub handlers: HashMap<String, Body>,
-    pub any: Option<Body>,
-    pub commands: Option<Body>,
-    pub http: Option<Body>,
-    pub grace: Duration,
-    pub follow: bool,
-    pub on_durable: Option<OnDurable>,
-}
-
-/// See [`ExecutorBuilder::on_durable`].
-pub(super) type OnDurable = Arc<dyn Fn(RunId, Token) + Send + Sync>;
-
 /// Puts an executor together. See [`Executor::builder`].
 #[must_use]
 pub struct ExecutorBuilder {
@@ -92,8 +77,7 @@ impl Executor {
                     slots: 1,
                     handlers: Vec::new(),
                     any_handler: false,
-                    commands: false,
-                    http: false,
+                    kinds: Kinds::NONE,
                     labels: BTreeMap::new(),
                     cpu: 0.0,
                     memory_mb: 0,
@@ -265,8 +249,9 @@ impl ExecutorBuilder {
         register.handlers = self.config.handlers.keys().cloned().collect();
         register.handlers.sort();
         register.any_handler = self.config.any.is_some();
-        register.commands = self.config.commands.is_some();
-        register.http = self.config.http.is_some();
+        register.kinds = Kinds::NONE
+            .and_if(self.config.commands.is_some(), ActionKind::Command)
+            .and_if(self.config.http.is_some(), ActionKind::Http);
         Ok(Executor { config: self.config })
     }
 }

@@ -1,8 +1,8 @@
 //! What a body sees of its attempt.
 
 use super::{
-    attempts::Key,
-    body::End,
+    end::End,
+    key::Key,
     log::{AttemptLog, LogsOut},
     stop::{StopFlag, StopReason},
 };

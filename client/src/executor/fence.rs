@@ -2,7 +2,7 @@
 //!
 //! Pure: the clock is an argument.
 
-use super::handler::code;
+use super::report::code;
 use campanile_schema::{
     ids::{Epoch, RunId, ShardId, Token},
     limits::CREDIT_MS,

@@ -1,6 +1,6 @@
 //! What a body writes to its log, until it is sent: bounded per attempt; what does not fit is counted and said.
 
-use super::attempts::Key;
+use super::key::Key;
 use campanile_schema::limits::{EXECUTOR_LOG_UNSENT_BYTES, LOG_BYTES_PER_ATTEMPT, LOG_CHUNK_BYTES, LOG_UNSENT_BYTES};
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,

@@ -3,16 +3,19 @@
 //! It never waits for a connection: what cannot be sent now is sent on a later turn.
 
 use super::{
-    attempts::{Attempts, Ending, Key},
-    body::{self, BodyEnd, End},
-    builder::Config,
+    attempts::{Attempts, Ending},
+    body,
+    config::Config,
     context::Context,
+    end::{BodyEnd, End},
     fence::Fence,
     handle::{Control, ExecutorHandle, Status},
-    handler::{Body, code},
+    handler::Body,
+    key::Key,
     link::{Event, What},
     log::LogsOut,
     nodes::Nodes,
+    report::code,
     stop::StopReason,
     upstream::{Asked, Stage, Upstream},
 };

@@ -1,6 +1,6 @@
 //! One node as the executor's session sees it: the open requests, the last contact, and the credit and hints.
 
-use super::{attempts::Key, link::Outlet};
+use super::{key::Key, link::Outlet};
 use campanile_schema::{
     limits::{
         CREDIT_AGAIN_MS, EXECUTOR_FINISHES_IN_FLIGHT, EXECUTOR_LOGS_IN_FLIGHT, HEARTBEAT_ANSWER_MS, HEARTBEAT_MS,

@@ -1,5 +1,7 @@
 //! The acts of scenarios: what can be done to the cluster. `fault_driver.rs` carries them out.
 
+use crate::process::node::When;
+
 /// A host of the network. Nodes and executors are counted from 0, nodes of the store from 1, as its script does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
@@ -85,13 +87,6 @@ pub enum Act {
     Readable,
     /// It must be refused soon for the formats that the cluster writes, in words that name this; waits until it is.
     Unreadable(&'static str),
-}
-
-/// Before or after what the body is for; either way nobody has been told of its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum When {
-    BeforeEffect,
-    AfterEffect,
 }
 
 impl Act {

@@ -2,13 +2,13 @@
 
 use super::{
     ChaosArgs,
-    act::{Act, At, When},
+    act::{Act, At},
     disturb::Disturbances,
     net::Net,
     relay_process::RelayProcess,
 };
 use crate::{
-    process::node::{ExecutorProcess, ExecutorSetup},
+    process::node::{ExecutorProcess, ExecutorSetup, When},
     run_dir::{lines::now_us, record::Record},
     test_cluster::{TestCluster, host::Host, store::Store},
 };

@@ -15,8 +15,6 @@ pub mod results;
 pub mod scenario;
 mod world;
 
-pub use act::When;
-
 use crate::{
     checker::{LONG_ENOUGH_MS, Usage},
     faults::mutation::expected_of,

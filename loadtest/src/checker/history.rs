@@ -1,6 +1,5 @@
 //! A run directory in memory, indexed by job and run. Files are read in `load`, callers' lines joined in `calls`.
 
-use super::{usage::Usage, verdict::Counts};
 use crate::run_dir::lines::{ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta, Verb};
 use campanile_schema::{
     event::SkipReason,
@@ -375,30 +374,6 @@ impl History {
             job.pauses_above = tenant.iter().map(|pause| (*pause, SkipReason::TenantPaused)).collect();
             job.pauses_above.extend(self.system_pauses.iter().map(|pause| (*pause, SkipReason::SystemPaused)));
         }
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        let kills = |event| self.faults.iter().filter(|f| f.event == event).count() as u64;
-        let mut counts = Counts {
-            jobs: self.jobs.len() as u64,
-            jobs_deleted: self.jobs.values().filter(|j| j.deleted.is_some()).count() as u64,
-            creates_acknowledged: self.jobs.len() as u64,
-            triggers_acknowledged: self.jobs.values().flat_map(|j| &j.triggers).filter(|t| t.ack_us.is_some()).count()
-                as u64,
-            calls_unknown: self.calls_unknown,
-            bodies_started: self.bodies.values().map(|b| b.len() as u64).sum(),
-            bodies_without_end: self.bodies.values().flatten().filter(|b| b.end.is_none()).count() as u64,
-            node_kills: kills(FaultEvent::NodeKilled),
-            executor_kills: kills(FaultEvent::ExecutorKilled),
-            longest_outage_ms: self.outages.iter().map(|o| o.to_us.saturating_sub(o.from_us) / 1000).max().unwrap_or(0),
-            torn_lines: self.torn_lines,
-            used: Usage::of(self),
-            ..Counts::default()
-        };
-        for run in self.runs.values() {
-            *counts.runs.entry(run.state.to_string()).or_default() += 1;
-        }
-        counts
     }
 
     /// The shard of a job, where the history tells how many there are.

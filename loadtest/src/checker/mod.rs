@@ -8,6 +8,7 @@
 
 mod calls;
 mod history;
+mod judge;
 mod load;
 mod oracle;
 mod rules;
@@ -21,38 +22,8 @@ pub use history::{
     Asked, Attempt, Body, Confirmed, Disturbance, Executor, History, Job, Outage, Pause, Reopened, Run, Trigger,
     Version,
 };
+pub use judge::{check, check_dir};
 pub use load::LoadError;
 pub use oracle::{Oracle, OracleError};
 pub use usage::{Feature, LONG_ENOUGH_MS, Usage};
 pub use verdict::{Counts, Findings, Kind, Verdict, Violation};
-
-use std::path::Path;
-
-/// Judges a run directory.
-pub fn check_dir(dir: &Path) -> Result<Verdict, LoadError> {
-    History::load(dir).map(|history| check(&history))
-}
-
-/// Judges a history.
-pub fn check(history: &History) -> Verdict {
-    let mut findings = Findings::new(history);
-    rules::export::check(history, &mut findings);
-    rules::acknowledged::check(history, &mut findings);
-    rules::outcomes::check(history, &mut findings);
-    rules::justified::check(history, &mut findings);
-    rules::runs::check(history, &mut findings);
-    rules::starts::check(history, &mut findings);
-    rules::repeats::check(history, &mut findings);
-    rules::overlap::check(history, &mut findings);
-    rules::quotas::check(history, &mut findings);
-    rules::ran::check(history, &mut findings);
-    rules::causes::check(history, &mut findings);
-    rules::lateness::check(history, &mut findings);
-    rules::retries::check(history, &mut findings);
-    rules::order::check(history, &mut findings);
-    rules::payloads::check(history, &mut findings);
-    rules::queues::check(history, &mut findings);
-    rules::silence::check(history, &mut findings);
-    rules::used::check(history, &mut findings);
-    findings.into_verdict()
-}

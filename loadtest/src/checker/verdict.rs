@@ -1,7 +1,7 @@
 //! What the rules found, and the verdict: green only when nothing was found.
 
 use super::{History, Usage, story};
-use crate::limits::VIOLATIONS_KEPT;
+use crate::{limits::VIOLATIONS_KEPT, run_dir::lines::FaultEvent};
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
@@ -120,6 +120,33 @@ pub struct Counts {
     pub used: Usage,
 }
 
+impl Counts {
+    fn of(history: &History) -> Self {
+        let kills = |event| history.faults.iter().filter(|f| f.event == event).count() as u64;
+        let triggers = history.jobs.values().flat_map(|j| &j.triggers);
+        let outages = history.outages.iter().map(|o| o.to_us.saturating_sub(o.from_us) / 1000);
+        let mut counts = Self {
+            jobs: history.jobs.len() as u64,
+            jobs_deleted: history.jobs.values().filter(|j| j.deleted.is_some()).count() as u64,
+            creates_acknowledged: history.jobs.len() as u64,
+            triggers_acknowledged: triggers.filter(|t| t.ack_us.is_some()).count() as u64,
+            calls_unknown: history.calls_unknown,
+            bodies_started: history.bodies.values().map(|b| b.len() as u64).sum(),
+            bodies_without_end: history.bodies.values().flatten().filter(|b| b.end.is_none()).count() as u64,
+            node_kills: kills(FaultEvent::NodeKilled),
+            executor_kills: kills(FaultEvent::ExecutorKilled),
+            longest_outage_ms: outages.max().unwrap_or(0),
+            torn_lines: history.torn_lines,
+            used: Usage::of(history),
+            ..Self::default()
+        };
+        for run in history.runs.values() {
+            *counts.runs.entry(run.state.to_string()).or_default() += 1;
+        }
+        counts
+    }
+}
+
 /// Collects violations; bounded per kind.
 pub struct Findings<'a> {
     history: &'a History,
@@ -130,7 +157,7 @@ pub struct Findings<'a> {
 
 impl<'a> Findings<'a> {
     pub fn new(history: &'a History) -> Self {
-        Self { history, kept: BTreeMap::new(), totals: BTreeMap::new(), counts: history.counts() }
+        Self { history, kept: BTreeMap::new(), totals: BTreeMap::new(), counts: Counts::of(history) }
     }
 
     pub fn add(&mut self, violation: Violation) {

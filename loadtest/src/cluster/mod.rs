@@ -216,6 +216,7 @@ mod tests {
         assert!(wrong(&["--rate", "0"]).contains("above 0"));
         assert!(wrong(&["--seconds", "1"]).contains("at least 5"));
         assert_eq!(args(&["--set", "CLUSTER__LANES=2"]).set, [("CLUSTER__LANES".to_owned(), "2".to_owned())]);
-        assert!(setting("lanes=2").is_err() && setting("CLUSTER__LANES").is_err());
+        assert!(setting("lanes=2").is_err());
+        assert!(setting("CLUSTER__LANES").is_err());
     }
 }

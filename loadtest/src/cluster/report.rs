@@ -453,10 +453,12 @@ mod tests {
             targets: targets(&measured, false),
             measured,
         };
-        assert!(!report.is_good(false) && report.word() == "RED");
+        assert!(!report.is_good(false));
+        assert_eq!(report.word(), "RED");
         assert!(text(&report).contains("could not be measured: no <store>"));
         assert!(text(&report).contains("1 more number(s) of nodes"));
         let page = page(&report);
-        assert!(page.contains("no &lt;store&gt;") && page.contains("<td>?</td>"), "{page}");
+        assert!(page.contains("no &lt;store&gt;"), "{page}");
+        assert!(page.contains("<td>?</td>"), "{page}");
     }
 }

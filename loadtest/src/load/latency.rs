@@ -157,8 +157,10 @@ mod tests {
         record.close().unwrap();
         let seen = lateness(dir.path(), 10_000, 11_000).unwrap();
         assert_eq!((seen.start.count, seen.end.count, seen.without_instant, seen.starts), (100, 100, 1, 102));
-        assert!((seen.start.p50_ms - 1.05).abs() < 0.01 && (seen.end.p99_ms - 3.0).abs() < 0.01, "{seen:?}");
-        assert!((seen.start.max_ms - 1.099).abs() < 0.01 && (seen.starts_per_sec - 100.0).abs() < 0.1);
+        assert!((seen.start.p50_ms - 1.05).abs() < 0.01, "{seen:?}");
+        assert!((seen.end.p99_ms - 3.0).abs() < 0.01, "{seen:?}");
+        assert!((seen.start.max_ms - 1.099).abs() < 0.01);
+        assert!((seen.starts_per_sec - 100.0).abs() < 0.1);
         assert_eq!(seen.outcomes.get("SUCCESS"), Some(&100));
     }
 

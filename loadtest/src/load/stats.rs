@@ -237,7 +237,8 @@ mod tests {
         assert_eq!(lines[0].end[&10], Values::from([(rounded(200_000), 1)]));
         assert_eq!(lines[1].durable[&10], Values::from([(rounded(2_000_000), 1)]));
         assert_eq!((lines[0].outcomes["FAILED"], lines[1].outcomes["SUCCESS"]), (1, 1));
-        assert!(tail.read().unwrap().is_empty() && stats.close().is_ok());
+        assert!(tail.read().unwrap().is_empty());
+        assert!(stats.close().is_ok());
     }
 
     #[test]

@@ -260,9 +260,11 @@ mod tests {
         let ratios = ratios(&climbs());
         assert_eq!(ratios.len(), 2, "one that held nothing has no ratio: {ratios:?}");
         assert_eq!((ratios[0].rival.as_str(), ratios[0].kind, ratios[0].our_kind), ("river", Kind::Once, Kind::Once));
-        assert!((ratios[0].rate - 5.0).abs() < 1e-9 && (ratios[0].cpu_per_job - 0.25).abs() < 1e-9, "{ratios:?}");
+        assert!((ratios[0].rate - 5.0).abs() < 1e-9, "{ratios:?}");
+        assert!((ratios[0].cpu_per_job - 0.25).abs() < 1e-9, "{ratios:?}");
         assert_eq!(ratios[1].our_kind, Kind::Recurring);
-        assert!((ratios[1].rate - 30.0).abs() < 1e-9 && (ratios[1].cpu_per_job - 0.1).abs() < 1e-9, "{ratios:?}");
+        assert!((ratios[1].rate - 30.0).abs() < 1e-9, "{ratios:?}");
+        assert!((ratios[1].cpu_per_job - 0.1).abs() < 1e-9, "{ratios:?}");
     }
 
     #[test]

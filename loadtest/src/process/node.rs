@@ -1,7 +1,6 @@
 //! The real node as a process: started on a directory, killed, and started again on the same one.
 
 use crate::{
-    chaos::When,
     limits::NODE_OUTPUT_LINES,
     process::children::OwnChild,
     random::mix,
@@ -228,6 +227,13 @@ pub struct ExecutorProcess {
     /// Name of its file without `.jsonl`.
     pub name: String,
     faults: Arc<Record>,
+}
+
+/// Before or after what the body is for; either way nobody has been told of its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum When {
+    BeforeEffect,
+    AfterEffect,
 }
 
 /// How to start an executor.

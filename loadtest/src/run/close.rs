@@ -1,9 +1,6 @@
 //! The end of a run: after the last instant, calls and runs end, and the history is recorded.
 
-use super::{
-    one::{Early, Run, Seen},
-    seconds::READ_AFTER_MS,
-};
+use super::{early::Early, one::Run, seconds::READ_AFTER_MS, seen::Seen};
 use crate::{
     run_dir::{
         export::{Scope, export},

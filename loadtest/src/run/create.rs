@@ -1,6 +1,6 @@
 //! Creates the jobs of all loads before the run.
 
-use super::{one::Early, stop::Stop, traces::Traces};
+use super::{early::Early, stop::Stop, traces::Traces};
 use crate::{
     limits::{CALLS_IN_FLIGHT, CREATE_BATCH, CREATES_IN_FLIGHT},
     load::caller::Caller,

@@ -1,10 +1,6 @@
 //! Turns what was seen into the report, and prints the verdict.
 
-use super::{
-    one::{Early, Seen},
-    ramp::p99,
-    watch::Probed,
-};
+use super::{early::Early, ramp::p99, seen::Seen, watch::Probed};
 use crate::{
     limits::OTHERS_CORES,
     report::{

@@ -3,12 +3,14 @@
 mod calls;
 mod close;
 mod create;
+mod early;
 mod finish;
 mod measure;
 mod one;
 mod progress;
 mod ramp;
 mod seconds;
+mod seen;
 mod stop;
 mod system;
 mod traces;

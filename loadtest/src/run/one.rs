@@ -5,19 +5,21 @@ use super::{
     Outcome, RunArgs,
     calls::Calls,
     create::{self, Created, Maker},
+    early::Early,
     finish,
     measure::Measure,
     progress::Progress,
+    seen::{Seen, Used},
     stop::Stop,
     system::{Ended, System},
     traces::Traces,
-    watch::{self, Answers, Metrics, Prober},
+    watch::{self, Answers, Prober},
 };
 use crate::{
     checker::check_dir,
     load::{bulk::Bulk, caller::Caller, stats::Tail},
     process::proc_stat::{Usage, dir_bytes, machine_cpu_us},
-    report::{Happened, Report, Second, machine::Machine},
+    report::{Happened, Report, machine::Machine},
     run_dir::{lines::now_us, record::Record},
     scenario::{Api, Scenario, jobs::Jobs},
 };
@@ -30,47 +32,6 @@ use std::{
     time::Duration,
 };
 use tokio::{task::block_in_place, time::sleep};
-
-/// Why a run ended before its time.
-pub(super) enum Early {
-    Interrupted,
-    /// The system did not do what it should.
-    Red(String),
-    /// The run could not be made, or not to its end.
-    NotRun(String),
-}
-
-/// What was used so far, of everything.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Used {
-    pub at_us: i64,
-    pub node: Option<Usage>,
-    pub executors: Usage,
-    pub harness: Usage,
-    pub machine_us: Option<u64>,
-    pub disk: Option<u64>,
-    pub metrics: Metrics,
-}
-
-/// Everything that is known of a run.
-pub(super) struct Seen {
-    pub created: Created,
-    pub measure: Measure,
-    /// By second from the start; what executors told is filled in at the end.
-    pub seconds: BTreeMap<i64, Second>,
-    pub happened: Vec<Happened>,
-    pub calls: Calls,
-    pub up: Answers,
-    pub at_start: Used,
-    pub at_end: Used,
-    /// Instants before this second were asked for.
-    pub until_s: i64,
-    pub drain_s: Option<f64>,
-    pub runs_left: Option<u64>,
-    pub ceiling: Option<f64>,
-    /// Phases that began with a restart of the node, how it was ended, and its memory at the phase's end, MB.
-    pub restarts: Vec<(String, &'static str, Option<f64>)>,
-}
 
 /// What a run is made with.
 pub(super) struct Run<'a> {

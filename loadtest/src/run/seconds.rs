@@ -1,8 +1,10 @@
 //! The run second by second: phases begin, everything is looked at, and what must end the run ends it.
 
 use super::{
-    one::{Early, Run, Seen, Used, read_tail, room},
+    early::Early,
+    one::{Run, read_tail, room},
     ramp::{self, Step},
+    seen::{Seen, Used},
     watch::{self, silent_in_a_row},
 };
 use crate::{

@@ -27,7 +27,8 @@ mod tests {
         for (name, text) in WORKLOADS {
             let forms = read(name, text).unwrap_or_else(|wrong| panic!("{wrong}"));
             assert_eq!((forms.full.name.as_str(), forms.short.name.as_str()), (name, name));
-            assert!(forms.short.length_s() <= 15 && forms.full.length_s() >= 30, "{name}: the short form is short");
+            assert!(forms.short.length_s() <= 15, "{name}: the short form is short");
+            assert!(forms.full.length_s() >= 30, "{name}: the short form is short");
             assert_ne!(forms.full.expect, crate::scenario::Expect::default(), "{name} expects something");
             assert!(forms.short.checkable, "{name}: the history checker judges the short form");
         }

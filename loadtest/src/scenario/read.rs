@@ -208,10 +208,8 @@ mod tests {
         ];
         for (text, begin, holds) in cases {
             let wrong = read("f", text).unwrap_err().to_string();
-            assert!(
-                wrong.starts_with(begin) && wrong.contains(holds),
-                "{text}\n  told: {wrong}\n  not: {begin} ... {holds}"
-            );
+            assert!(wrong.starts_with(begin), "{text}\n  told: {wrong}\n  not: {begin} ... {holds}");
+            assert!(wrong.contains(holds), "{text}\n  told: {wrong}\n  not: {begin} ... {holds}");
         }
     }
 }

@@ -6,9 +6,9 @@
 //! does not compile, because [`visit_all`] requires all. Rows of [`own`] have no handler of that kind: the code that
 //! serves them answers each in its own way (streams, pages, and the messages of executors).
 //!
-//! Files: `row` the columns; `request` the types of requests and answers; `forms` queries of HTTP that differ from the
-//! body in RPC; `table` the operations; `own` the other rows. `docs/HACKING.md` lists every file that a new operation
-//! needs.
+//! Files: `row` the columns; `subject` what a request is about; `request` the types of requests and answers; `forms`
+//! queries of HTTP that differ from the body in RPC; `table` the operations; `own` the other rows. `docs/HACKING.md` lists
+//! every file that a new operation needs.
 //!
 //! Never here: how an operation is carried out, and nothing of a server.
 
@@ -16,11 +16,13 @@ pub mod forms;
 mod own;
 mod request;
 mod row;
+pub(crate) mod subject;
 mod table;
 
 pub use own::{OWN, method};
-pub use request::{About, Answer, Body, Form, Parts, Request};
-pub use row::{Audit, Effect, Gives, Http, Least, OwnRoute, Reason, Row, Subject, Takes, Tenant, Verb, Weight};
+pub use request::{Answer, Body, Form, Request};
+pub use row::{Audit, Effect, Gives, Http, Least, OwnRoute, Reason, Row, Takes, Tenant, Verb, Weight};
+pub use subject::{About, Parts, Subject};
 pub use table::*;
 
 /// Rows of [`OWN`] by name, for whoever serves them.
@@ -99,7 +101,8 @@ mod tests {
     fn every_row_is_in_an_interface_and_says_what_it_does() {
         for row in all() {
             assert!(row.http.is_ok() || row.rpc.is_ok(), "{}", row.name);
-            assert!(row.doc.starts_with(' ') && row.doc.ends_with('.'), "{}: {}", row.name, row.doc);
+            assert!(row.doc.starts_with(' '), "{}: {}", row.name, row.doc);
+            assert!(row.doc.ends_with('.'), "{}: {}", row.name, row.doc);
             let reasons = [row.http.err(), row.rpc.err(), row.cli.err(), row.python.err()];
             assert!(reasons.iter().flatten().all(|reason| reason.len() > 10), "{}", row.name);
         }

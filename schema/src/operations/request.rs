@@ -1,12 +1,14 @@
 //! The types of requests and answers, in the form that RPC has. HTTP has the same fields in path, headers, query and
 //! body, and combines them here.
 
-use super::{Subject, forms};
+use super::{
+    forms,
+    subject::{About, Parts, Subject},
+};
 use crate::{
     apply::{AppliedView, ApplyBody, PlanView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
-    ids::{JobId, RunId},
     job::{JobSpec, JobView},
     rpc::{
         calls::{Call, CallField, Items, Listed, NoBody},
@@ -20,26 +22,6 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
-
-/// What of a request stands in the path in HTTP.
-pub trait Parts {
-    fn job(&self) -> Result<JobId, ApiError>;
-    fn run(&self) -> Result<RunId, ApiError>;
-    fn tenant(&self) -> String;
-    fn node(&self) -> String;
-}
-
-/// What one request is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About<'a> {
-    Job(JobId),
-    Run(RunId),
-    Tenant(&'a str),
-    Node(&'a str),
-    /// The things of a tenant that it may name.
-    Named,
-    Nothing,
-}
 
 /// What an operation takes.
 pub trait Request: Serialize + DeserializeOwned + JsonSchema + Send + 'static {

@@ -1,5 +1,6 @@
 //! The columns of the table: what it says about one operation.
 
+use super::subject::Subject;
 use crate::error::ErrorCode;
 
 /// The reason for which an interface does not have an operation.
@@ -90,18 +91,6 @@ pub enum Least {
     /// Tenants, and operators.
     Tenant,
     Operator,
-}
-
-/// What a request is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    Job,
-    Run,
-    Tenant,
-    Node,
-    /// Jobs or runs of one tenant, which the request may name (`tenantId`).
-    Named,
-    Nothing,
 }
 
 /// Where the tenant of a request is compared with the tenant of the caller.

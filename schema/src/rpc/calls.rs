@@ -5,7 +5,7 @@ use crate::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
     job::JobSpec,
-    operations::{About, Parts, Subject},
+    operations::subject::{About, Parts, Subject},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{

@@ -4,8 +4,8 @@
 //! Memory is bounded by the frame limit, whatever a peer claims. After an error the stream has no next message: the
 //! connection says why and closes.
 
-pub use super::walk::FrameLimits;
 use super::walk::Walk;
+pub use super::walk::{FrameError, FrameLimits};
 use crate::{
     error::{ApiError, ErrorCode},
     limits::{RPC_FRAME_BEFORE_HELLO_BYTES, RPC_FRAME_BYTES, RPC_VALUES, RPC_VALUES_BEFORE_HELLO},
@@ -22,31 +22,6 @@ pub const AFTER_HELLO: FrameLimits = FrameLimits { bytes: RPC_FRAME_BYTES, value
 const KEEP_BYTES: usize = 256 << 10;
 /// MessagePack of an empty map: what missing params mean.
 const EMPTY_MAP: &[u8] = &[0x80];
-
-/// Why a stream cannot be read on. The peer broke the protocol; nothing of the frame was carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FrameError {
-    #[error("a frame is larger than {limit} bytes")]
-    TooLarge { limit: usize },
-    #[error("a frame holds more than {limit} values")]
-    TooManyValues { limit: usize },
-    #[error("a frame is nested deeper than {limit} levels")]
-    TooDeep { limit: usize },
-    #[error("this is not msgpack-rpc: {0}")]
-    NotAMessage(&'static str),
-}
-
-impl From<FrameError> for ApiError {
-    fn from(error: FrameError) -> Self {
-        let code = match error {
-            FrameError::TooLarge { .. } | FrameError::TooManyValues { .. } | FrameError::TooDeep { .. } => {
-                ErrorCode::BodyTooLarge
-            }
-            FrameError::NotAMessage(_) => ErrorCode::MalformedBody,
-        };
-        ApiError::new(code, error.to_string())
-    }
-}
 
 /// One message; the slices are MessagePack values of the frame.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,6 +4,7 @@
 use crate::{
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId, Token},
     job::{Action, OnLostContact},
+    kinds::{ActionKind, Kinds},
     limits::RESULT_BYTES,
     payload::Payload,
     record::{AttemptState, Source, code},
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// `executor.register`: who an executor is and what it can do. A new session for each process start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "RegisterForm", into = "RegisterForm")]
 pub struct Register {
     /// Stable name, shown to people; 1..128 characters.
     pub executor_id: String,
@@ -24,30 +25,94 @@ pub struct Register {
     pub pools: Vec<String>,
     /// Attempts that it runs at once at most.
     pub slots: u32,
-    /// Handler names it has; empty with `anyHandler` for all.
-    #[serde(default)]
+    /// Handler names it has; empty with `any_handler` for all.
     pub handlers: Vec<String>,
-    #[serde(default)]
     pub any_handler: bool,
-    /// It runs COMMAND actions.
-    #[serde(default)]
-    pub commands: bool,
-    /// It runs HTTP actions.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub http: bool,
-    #[serde(default)]
+    /// Kinds of action that it runs besides its handlers; see [`Register::runs`].
+    pub kinds: Kinds,
     pub labels: BTreeMap<String, String>,
     /// Cores, MiB, MiB; 0 = not limited.
-    #[serde(default)]
     pub cpu: f64,
-    #[serde(default)]
     pub memory_mb: u64,
-    #[serde(default)]
     pub storage_mb: u64,
     /// How long a body that is told to stop may take before it is killed, seconds, at most `STOP_GRACE_MAX_SEC`. Absent: an
     /// executor of a release that did not say it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_grace_sec: Option<f64>,
+}
+
+impl Register {
+    /// All kinds of action that it runs. HANDLER is told by the names of handlers.
+    pub fn runs(&self) -> Kinds {
+        self.kinds.and_if(self.any_handler || !self.handlers.is_empty(), ActionKind::Handler)
+    }
+}
+
+/// [`Register`] as it is sent. Each kind that releases before the set of kinds knew has a field of its own, as those releases
+/// read and write it. A field that a reader does not know is ignored, so a further kind needs one more field here.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RegisterForm {
+    executor_id: String,
+    session: ExecutorSession,
+    pools: Vec<String>,
+    slots: u32,
+    #[serde(default)]
+    handlers: Vec<String>,
+    #[serde(default)]
+    any_handler: bool,
+    #[serde(default)]
+    commands: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    http: bool,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    cpu: f64,
+    #[serde(default)]
+    memory_mb: u64,
+    #[serde(default)]
+    storage_mb: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stop_grace_sec: Option<f64>,
+}
+
+impl From<RegisterForm> for Register {
+    fn from(form: RegisterForm) -> Self {
+        Self {
+            executor_id: form.executor_id,
+            session: form.session,
+            pools: form.pools,
+            slots: form.slots,
+            handlers: form.handlers,
+            any_handler: form.any_handler,
+            kinds: Kinds::NONE.and_if(form.commands, ActionKind::Command).and_if(form.http, ActionKind::Http),
+            labels: form.labels,
+            cpu: form.cpu,
+            memory_mb: form.memory_mb,
+            storage_mb: form.storage_mb,
+            stop_grace_sec: form.stop_grace_sec,
+        }
+    }
+}
+
+impl From<Register> for RegisterForm {
+    fn from(register: Register) -> Self {
+        Self {
+            executor_id: register.executor_id,
+            session: register.session,
+            pools: register.pools,
+            slots: register.slots,
+            handlers: register.handlers,
+            any_handler: register.any_handler,
+            commands: register.kinds.has(ActionKind::Command),
+            http: register.kinds.has(ActionKind::Http),
+            labels: register.labels,
+            cpu: register.cpu,
+            memory_mb: register.memory_mb,
+            storage_mb: register.storage_mb,
+            stop_grace_sec: register.stop_grace_sec,
+        }
+    }
 }
 
 /// Answer: the epochs that the executor must honour. Also `executor.epochs` from the node, when it has taken shards over: honour

@@ -4,8 +4,10 @@
 //! string of four gigabytes) costs nothing; a claim that cannot fit the limits is refused at its header. It goes on where it
 //! stopped when more bytes arrive, so a frame that comes byte by byte costs what it costs in one piece.
 
-use super::codec::FrameError;
-use crate::limits::RPC_DEPTH;
+use crate::{
+    error::{ApiError, ErrorCode},
+    limits::RPC_DEPTH,
+};
 
 /// Bounds of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,31 @@ pub struct FrameLimits {
     pub bytes: usize,
     /// Values in it, arrays and maps and their items counted: bounds what a typed decoder can be made to build.
     pub values: usize,
+}
+
+/// Why a stream cannot be read on. The peer broke the protocol; nothing of the frame was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    #[error("a frame is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("a frame holds more than {limit} values")]
+    TooManyValues { limit: usize },
+    #[error("a frame is nested deeper than {limit} levels")]
+    TooDeep { limit: usize },
+    #[error("this is not msgpack-rpc: {0}")]
+    NotAMessage(&'static str),
+}
+
+impl From<FrameError> for ApiError {
+    fn from(error: FrameError) -> Self {
+        let code = match error {
+            FrameError::TooLarge { .. } | FrameError::TooManyValues { .. } | FrameError::TooDeep { .. } => {
+                ErrorCode::BodyTooLarge
+            }
+            FrameError::NotAMessage(_) => ErrorCode::MalformedBody,
+        };
+        ApiError::new(code, error.to_string())
+    }
 }
 
 /// Items of the outermost array whose offsets are kept: a message has at most four.

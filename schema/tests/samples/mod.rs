@@ -220,7 +220,7 @@ fn interval() -> Interval {
     Interval { from_ms: AT - 86_400_000, to_ms: AT, version: 3, tzdb: "2026b".into() }
 }
 
-fn entry(outcome: Outcome, reason: Option<SkipReason>, run: Option<RunId>) -> LedgerEntry {
+pub fn entry(outcome: Outcome, reason: Option<SkipReason>, run: Option<RunId>) -> LedgerEntry {
     LedgerEntry { first_ms: AT - 7_200_000, last_ms: AT, count: 3, outcome, reason, run }
 }
 
@@ -355,7 +355,7 @@ pub fn events() -> Vec<Event> {
 }
 
 /// Attempts whose credential is named: the form that this release writes.
-fn of_credentials() -> Vec<Event> {
+pub fn of_credentials() -> Vec<Event> {
     let (job, run, session, at_ms) = (JobId(7_848), RunId(11_944), ExecutorSession(6), AT);
     let credential = Some("blue-executors".into());
     let (attempt, token, executor) = (1, Token(41), "executor-1".into());
@@ -365,40 +365,7 @@ fn of_credentials() -> Vec<Event> {
     ]
 }
 
-/// The names of all variants; the match stops the compiler when one is added.
-pub fn event_names() -> Vec<&'static str> {
-    events()
-        .iter()
-        .map(|event| match event {
-            Event::TenantSet { .. } => "TenantSet",
-            Event::TenantDeleted { .. } => "TenantDeleted",
-            Event::PauseSet { .. } => "PauseSet",
-            Event::Lent { .. } => "Lent",
-            Event::JobCreated { .. } => "JobCreated",
-            Event::CreateKept { .. } => "CreateKept",
-            Event::JobReplaced { .. } => "JobReplaced",
-            Event::JobPaused { .. } => "JobPaused",
-            Event::JobResumed { .. } => "JobResumed",
-            Event::JobDeleted { .. } => "JobDeleted",
-            Event::JobQuarantined { .. } => "JobQuarantined",
-            Event::CursorMoved { .. } => "CursorMoved",
-            Event::RunCreated { .. } => "RunCreated",
-            Event::RunReleased { .. } => "RunReleased",
-            Event::RetryDue { .. } => "RetryDue",
-            Event::AttemptStarted { .. } => "AttemptStarted",
-            Event::AttemptSuspected { .. } => "AttemptSuspected",
-            Event::AttemptHeard { .. } => "AttemptHeard",
-            Event::AttemptStopping { .. } => "AttemptStopping",
-            Event::AttemptEnded { .. } => "AttemptEnded",
-            Event::RunConfirmed { .. } => "RunConfirmed",
-            Event::RunEnded { .. } => "RunEnded",
-            Event::RunReopened { .. } => "RunReopened",
-            Event::DeadLetterDiscarded { .. } => "DeadLetterDiscarded",
-        })
-        .collect()
-}
-
-fn tenant() -> TenantRecord {
+pub fn tenant() -> TenantRecord {
     TenantRecord {
         tenant: "finance".to_owned(),
         max_concurrent_runs: 100,

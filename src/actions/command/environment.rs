@@ -165,7 +165,8 @@ mod tests {
         let env = of_attempt(&spec(&[]), &attempt, "m").unwrap();
         assert_eq!(env.get("CAMPANILE_SECRET_db_password").unwrap(), "s3cret");
         let shown = format!("{attempt:?}");
-        assert!(shown.contains("db-password") && !shown.contains("s3cret"), "{shown}");
+        assert!(shown.contains("db-password"), "{shown}");
+        assert!(!shown.contains("s3cret"), "{shown}");
         let secrets = BTreeMap::from([("a-b".to_owned(), "1".to_owned()), ("a.b".to_owned(), "2".to_owned())]);
         let fault = of_attempt(&spec(&[]), &AttemptEnv { secrets, ..AttemptEnv::default() }, "m").unwrap_err();
         assert_eq!(fault.fault, StartFault::EnvInvalid);

@@ -159,9 +159,13 @@ mod tests {
     #[test]
     fn colours_are_for_terminals_whose_user_wants_them() {
         let auto = |terminal, no_color, term| Colour::Auto.wanted(terminal, no_color, term);
-        assert!(auto(true, None, Some("xterm")) && auto(true, Some(""), None));
-        assert!(!auto(false, None, Some("xterm")) && !auto(true, Some("1"), None) && !auto(true, None, Some("dumb")));
-        assert!(Colour::Always.wanted(false, Some("1"), Some("dumb")) && !Colour::Never.wanted(true, None, None));
+        assert!(auto(true, None, Some("xterm")));
+        assert!(auto(true, Some(""), None));
+        assert!(!auto(false, None, Some("xterm")));
+        assert!(!auto(true, Some("1"), None));
+        assert!(!auto(true, None, Some("dumb")));
+        assert!(Colour::Always.wanted(false, Some("1"), Some("dumb")));
+        assert!(!Colour::Never.wanted(true, None, None));
     }
 
     #[test]

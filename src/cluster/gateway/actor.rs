@@ -5,13 +5,13 @@
 use super::{
     error::GatewayError,
     link::Link,
+    message::GatewayMsg,
     parcel::{Item, Parcel, Receipt, encode},
 };
 use campanile_core::placement::NodeId;
 use campanile_schema::limits::{GATEWAY_INBOX_REQUESTS, GATEWAY_MESSAGE_BYTES};
 use parking_lot::Mutex;
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use ractor_cluster::RactorClusterMessage;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 use serde_bytes::ByteBuf;
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc};
 use tokio::{
@@ -24,13 +24,6 @@ pub type Handler = Arc<dyn Fn(NodeId, Vec<u8>) -> Pin<Box<dyn Future<Output = Ve
 
 /// The connections that are ready, by peer.
 pub(super) type Links = HashMap<NodeId, Arc<Link>>;
-
-#[derive(RactorClusterMessage)]
-pub(super) enum GatewayMsg {
-    /// Answered at once with what was not taken. Work and answers take their own way.
-    #[rpc]
-    Parcel(Vec<u8>, RpcReplyPort<Vec<u8>>),
-}
 
 /// Takes parcels.
 pub(super) struct GatewayActor {

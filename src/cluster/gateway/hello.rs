@@ -1,34 +1,13 @@
 //! The first messages of two gateways on a connection: who they are, and the reason in words if one refuses the other.
 
 use campanile_schema::limits::GATEWAY_HELLO_BYTES;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+pub(super) use campanile_schema::peer::gateway::{Hello, Welcome};
+use serde::{Serialize, de::DeserializeOwned};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Rises when what gateways say to each other is not understood by earlier ones.
 pub(super) const VERSION: u32 = 1;
-
-/// By the one that dials.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hello {
-    pub version: u32,
-    pub cluster: String,
-    pub node: u64,
-    pub name: String,
-    /// Whom it wants: addresses change owners.
-    pub wants: u64,
-    /// Number of its gateway actor.
-    pub actor: u64,
-}
-
-/// The answer.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Welcome {
-    /// Why there will be no connection.
-    pub refused: Option<String>,
-    pub name: String,
-    pub actor: u64,
-}
 
 pub(super) async fn say(stream: &mut (impl AsyncWrite + Unpin), message: &impl Serialize) -> io::Result<()> {
     let bytes = rmp_serde::to_vec(message).map_err(io::Error::other)?;

@@ -1,8 +1,8 @@
 //! One connection to one peer: what waits to be sent, what was sent, who waits for an answer.
 
 use super::{
-    actor::GatewayMsg,
     error::GatewayError,
+    message::GatewayMsg,
     parcel::{ITEM_BYTES, Item, Parcel, Receipt, encode},
 };
 use campanile_core::placement::NodeId;

@@ -11,6 +11,7 @@ mod connect;
 mod error;
 mod hello;
 mod link;
+mod message;
 mod parcel;
 mod sessions;
 #[cfg(test)]
@@ -23,10 +24,11 @@ pub use error::RESULTS;
 pub use tls::TlsFiles;
 
 use super::membership::Members;
-use actor::{GatewayActor, GatewayMsg, Links};
+use actor::{GatewayActor, Links};
 use campanile_core::placement::NodeId;
 use campanile_schema::limits::{GATEWAY_MESSAGE_BYTES, GATEWAY_PARCEL_BYTES};
 use link::Peer;
+use message::GatewayMsg;
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef};
 use ractor_cluster::{IncomingEncryptionMode, NodeServer, NodeServerMessage, node::NodeConnectionMode};

@@ -2,8 +2,8 @@
 
 use super::{
     Inner,
-    actor::GatewayMsg,
     link::{Link, Peer},
+    message::GatewayMsg,
 };
 use campanile_core::placement::NodeId;
 use ractor::{ActorId, ActorRef};

@@ -8,16 +8,7 @@ use super::{
     refusal::Reason,
     settings::{CLOCKS_MS, OFFSET_STEP_MS},
 };
-use campanile_core::agreement::{Agreement, WRONG_MS};
-
-/// See the module's text.
-#[derive(Default)]
-pub(super) struct Clocks {
-    agreement: Agreement,
-    next_ms: u64,
-    /// Wall clock minus boot clock when it was looked at last.
-    own_ms: i64,
-}
+use campanile_core::agreement::WRONG_MS;
 
 impl Driver {
     /// What the cluster's wall clock is now: the own one, unless most members say otherwise.

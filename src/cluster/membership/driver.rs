@@ -5,9 +5,7 @@
 
 use super::{
     Me,
-    card::{Card, CardBroadcasts, Cards},
-    clocks::Clocks,
-    codec::MessagePack,
+    card::{Card, Cards},
     effects::{Effects, Timers},
     identity::Identity,
     members::{Counters, Members},
@@ -15,10 +13,12 @@ use super::{
     replay::Replay,
     seal::{NONCE_BYTES, Seal},
     settings::{self, FAREWELLS, LATE_MS, SUSPECT_MS, UPKEEP_MS},
+    swim::{Swim, swim},
     view::Views,
 };
+use campanile_core::agreement::Agreement;
 use campanile_schema::limits::{GOSSIP_CARD_BYTES, GOSSIP_PACKET_BYTES};
-use foca::{Foca, OwnedNotification, State, Timer};
+use foca::{OwnedNotification, State, Timer};
 use parking_lot::Mutex;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,6 @@ use std::{net::SocketAddr, sync::Arc};
 
 /// Packets after which an answer to one is too late, count.
 const SENT_LATELY: u64 = 1_000;
-
-pub(super) type Swim = Foca<Identity, MessagePack, StdRng, CardBroadcasts>;
 
 /// A moment, by both clocks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +61,16 @@ pub(super) enum Content {
 pub(super) struct Told {
     pub warning: bool,
     pub text: String,
+}
+
+/// What is known of clocks; `clocks.rs` looks after it.
+#[derive(Default)]
+pub(super) struct Clocks {
+    pub(super) agreement: Agreement,
+    /// When it is looked at next.
+    pub(super) next_ms: u64,
+    /// Wall clock minus boot clock when it was looked at last.
+    pub(super) own_ms: i64,
 }
 
 /// One member.
@@ -421,11 +429,4 @@ impl Driver {
         let gone = self.farewells.is_some();
         self.views.refresh(&self.swim, &self.cards, &me, &self.card, refused, gone);
     }
-}
-
-/// A member that knows nobody yet.
-fn swim(identity: Identity, card: &Card, cards: &Arc<Mutex<Cards>>, rng: &mut StdRng) -> Swim {
-    let broadcasts = CardBroadcasts { cards: cards.clone(), own: card.clone() };
-    let own = StdRng::from_seed(rng.random());
-    Foca::with_custom_broadcast(identity, settings::swim(), own, MessagePack { me: identity }, broadcasts)
 }

@@ -19,6 +19,7 @@ mod refusal;
 mod replay;
 mod seal;
 mod settings;
+mod swim;
 #[cfg(test)]
 mod tests;
 mod thread;

@@ -146,8 +146,7 @@ impl Notice {
         let reason = Reason::ALL.iter().position(|known| *known == reason).unwrap_or_default() as u8;
         let notice = Self { reason, cluster: cluster.to_owned(), now_ms };
         let mut packet = NOTICE.to_vec();
-        // A small struct into memory: it cannot fail.
-        packet.extend(rmp_serde::to_vec(&notice).unwrap_or_default());
+        packet.extend(rmp_serde::to_vec(&notice).expect("a notice is plain data, written into memory"));
         packet
     }
 

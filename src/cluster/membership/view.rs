@@ -2,10 +2,10 @@
 
 use super::{
     card::{Card, Cards},
-    driver::Swim,
     identity::Identity,
     members::{Member, Members},
     settings::{CARD_MS, CLOCK_HEARD_MS, OFFSET_PACKETS, OFFSET_STEP_MS},
+    swim::Swim,
 };
 use campanile_core::agreement::AGREE_MS;
 use foca::State;

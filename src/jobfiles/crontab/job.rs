@@ -3,7 +3,8 @@
 use super::{
     ImportOptions, ImportedJob, LABEL_FILE, LABEL_MAILTO, LABEL_USER, fields, file_name,
     line::{Entry, Refusal, When},
-    reader::Settings,
+    reading::{Place, Reading},
+    settings::Settings,
     stdin, surprises,
 };
 use campanile_core::cron::{CronExpr, CronSchedule};
@@ -13,10 +14,7 @@ use campanile_schema::{
     time::Timestamp,
 };
 use sha2::{Digest, Sha256};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::{collections::BTreeMap, path::Path};
 
 /// Told once per import: how the jobs differ from what a new job gets by default.
 pub(super) const KEPT_FROM_CRON: [&str; 2] = [
@@ -30,28 +28,6 @@ pub(super) const KEPT_FROM_CRON: [&str; 2] = [
 pub(super) const CRON_PATH: &str = "/usr/bin:/bin";
 /// Longest file part of a job's name, characters; the hash, the number and the rest need 28.
 const FILE_CHARS: usize = 100;
-
-/// Where a line stands.
-pub(super) struct Place<'a> {
-    pub file: &'a str,
-    pub line: u32,
-    /// Owner of the file's lines when they have no user column.
-    pub owner: &'a str,
-    pub known_users: &'a BTreeSet<String>,
-}
-
-/// What the hazards of a line are read from.
-pub(super) struct Reading<'a> {
-    pub place: &'a Place<'a>,
-    pub settings: &'a Settings,
-    pub user: &'a str,
-    /// Runs as the executor's user instead of its own.
-    pub as_self: bool,
-    /// As written, with its `%`.
-    pub written: &'a str,
-    pub is_reboot: bool,
-    pub input: Option<&'a str>,
-}
 
 pub(super) fn of_entry(
     entry: &Entry<'_>,

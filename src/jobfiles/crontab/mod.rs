@@ -11,8 +11,9 @@
 //!
 //! **Never:** it writes no file, runs no command, expands no variable, and does not descend into directories.
 //!
-//! Files: `line` one line; `fields` its time fields by cron's rules; `stdin` the `%` rule; `sources` which files, of which format; `reader` a file from top to
-//! bottom; `job` a line's job; `surprises` its hazards; `machine` this machine's zone, users and self; `plan`; `render`.
+//! Files: `line` one line; `fields` its time fields by cron's rules; `stdin` the `%` rule; `settings` the variables; `sources` which files,
+//! of which format; `reader` a file from top to bottom; `reading` a line with all that it is read by; `job` a line's job; `surprises` its
+//! hazards; `machine` this machine's zone, users and self; `plan`; `render`.
 
 mod fields;
 mod job;
@@ -20,7 +21,9 @@ mod line;
 pub mod machine;
 mod plan;
 mod reader;
+mod reading;
 mod render;
+mod settings;
 mod sources;
 mod stdin;
 mod surprises;

@@ -1,6 +1,6 @@
 //! What may surprise the owner of a line after the move: one sentence each.
 
-use super::job::Reading;
+use super::reading::Reading;
 use campanile_core::cron::{CronSchedule, hazards};
 
 pub(super) const NO_NEWLINE: &str =

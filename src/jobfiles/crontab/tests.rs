@@ -96,7 +96,8 @@ fn as_existing(import: &Import) -> Vec<JobView> {
 fn a_line_becomes_a_job_that_behaves_as_under_cron() {
     let import = system("30 3 * * 0 root /sbin/scrub -A\n");
     let job = only(&import);
-    assert!(job.spec.name.starts_with("cron/crontab/") && job.spec.name.len() == "cron/crontab/".len() + 8);
+    assert!(job.spec.name.starts_with("cron/crontab/"));
+    assert_eq!(job.spec.name.len(), "cron/crontab/".len() + 8);
     assert_eq!(cron(job), ("30 3 * * 0".into(), "UTC".into(), 0));
     let (command, env, stdin) = command(job);
     assert_eq!(command, ["/bin/sh", "-c", "/sbin/scrub -A"]);
@@ -245,7 +246,8 @@ fn directories_follow_the_rules_of_cron() {
     // Named by itself, such a file is what the caller wants.
     assert_eq!(machine.import("etc/cron.d/old.dpkg-old", &options()).jobs.len(), 1);
     let daily = machine.import("etc/cron.daily", &options());
-    assert!(daily.jobs.is_empty() && daily.refused[0].advice.contains("/etc/crontab"));
+    assert!(daily.jobs.is_empty());
+    assert!(daily.refused[0].advice.contains("/etc/crontab"));
     let twice = super::import(&[machine.path("etc"), machine.path("etc/crontab")], &options()).unwrap();
     assert_eq!(twice.jobs.len(), 2, "a file named twice is read once");
     machine.write("etc/anacrontab", "1 5 cron.daily run-parts /etc/cron.daily\n");
@@ -277,7 +279,8 @@ fn twins_are_numbered_and_a_second_import_has_nothing_to_do() {
     let first = plan(&import, &[]);
     assert_eq!((first.create.len(), first.is_empty()), (4, false));
     let second = plan(&import, &as_existing(&import));
-    assert!(second.is_empty() && second.gone.is_empty());
+    assert!(second.is_empty());
+    assert!(second.gone.is_empty());
     assert_eq!(second.same.len(), 4);
 }
 
@@ -365,7 +368,9 @@ proptest! {
         let import = read(lines.join("\n").as_bytes(), kind);
         prop_assert!(import.jobs.len() + import.refused.len() <= lines.len());
         for refused in &import.refused {
-            prop_assert!(!refused.reason.is_empty() && !refused.advice.is_empty() && refused.line >= 1);
+            prop_assert!(!refused.reason.is_empty());
+            prop_assert!(!refused.advice.is_empty());
+            prop_assert!(refused.line >= 1);
         }
         for job in &import.jobs {
             prop_assert!(job.spec.name.len() <= limits::NAME_CHARS);

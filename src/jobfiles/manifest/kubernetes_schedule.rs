@@ -186,7 +186,8 @@ mod tests {
             ["0 0 * * 7", "0 0 L * *", "0 0 12 * * *", "61 * * * *", "*/0 * * * *", "0 22-6 * * *", "0 0 * * MONDAY"]
         {
             let Meaning::Cron { expr, note } = meaning(schedule) else { panic!("{schedule}") };
-            assert!(expr == schedule && note.is_some_and(|note| note.contains("refuses")), "{schedule}");
+            assert_eq!(expr, schedule, "{schedule}");
+            assert!(note.is_some_and(|note| note.contains("refuses")), "{schedule}");
         }
         assert_eq!(meaning("@every 1h30m"), Meaning::Every(5_400));
     }

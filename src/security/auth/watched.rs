@@ -2,9 +2,9 @@
 
 use super::{Entries, TokenFileError, parse};
 use campanile_schema::limits::TOKEN_RELOAD_MS;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 use tokio::sync::watch;
@@ -97,7 +97,7 @@ impl WatchedFile {
     }
 
     fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -8,8 +8,9 @@ use campanile_schema::{
     limits::{HTTP_BODY_BYTES, HTTP_BODY_DRAIN_BYTES, HTTP_BODY_MS},
     shape::{self, shortened},
 };
+use campanile_security::auth::Caller;
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 use std::{future::poll_fn, pin::Pin, time::Duration};
 
@@ -220,6 +221,29 @@ fn end_of_string(bytes: &[u8], at: usize) -> usize {
         }
     }
     at
+}
+
+/// A tenant's caller who wrote another tenant's name, the form's default too, is refused. The typed spec cannot tell the
+/// default from what was written, so the text is asked.
+pub(super) fn check_written_tenant(caller: &Caller, body: &[u8]) -> Result<(), ApiError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Written {
+        tenant_id: Option<String>,
+        spec: Option<Box<Written>>,
+    }
+    let Some(own) = &caller.tenant else {
+        return Ok(());
+    };
+    let written = serde_json::from_slice::<Written>(body).ok();
+    let written = written.and_then(|w| w.tenant_id.or_else(|| w.spec.and_then(|spec| spec.tenant_id)));
+    match written {
+        Some(written) if written != *own => Err(ApiError::new(
+            ErrorCode::Forbidden,
+            format!("tenantId: this credential is for tenant '{own}', not '{}'", written.escape_debug()),
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 #[cfg(test)]

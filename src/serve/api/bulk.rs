@@ -5,11 +5,10 @@
 
 use super::{
     access,
-    body::parse_json,
+    body::{check_written_tenant, parse_json},
     lines::Lines,
     problem::Problem,
     route::{Answered, Call},
-    routes::check_written_tenant,
     stream,
 };
 use crate::ops::Operations;

@@ -10,6 +10,9 @@ use tokio::{
     time::timeout,
 };
 
+/// Content type of events.
+pub(super) const MEDIA: &str = "text/event-stream";
+
 /// A caller that lost the connection waits this long, milliseconds.
 const AGAIN_MS: u64 = 1_000;
 /// So long may a caller take to read why the events end before their end.

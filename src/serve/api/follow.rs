@@ -5,7 +5,7 @@
 
 use super::{
     access,
-    events::{Events, Over, stopped},
+    events::{self, Events, Over, stopped},
     route::{Answered, Call},
     stream,
 };
@@ -22,8 +22,6 @@ use campanile_security::auth::Caller;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
-
-pub(super) const MEDIA: &str = "text/event-stream";
 
 /// What is followed, and how far it was sent.
 struct Follow {
@@ -49,7 +47,7 @@ pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
         let message = "the node takes no more followers of logs; read the log without follow, or try again";
         return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(5.0));
     };
-    let (pieces, response) = stream::answer(MEDIA, 1);
+    let (pieces, response) = stream::answer(events::MEDIA, 1);
     let mut stopping = call.shared.stopping.clone();
     let revoked = call.revoked();
     let mut follow = Follow {

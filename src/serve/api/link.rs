@@ -1,12 +1,13 @@
 //! The state of a connection: it reads a head, it handles a request, or it is idle. The transport reports bytes and the
 //! service reports requests; both together decide when a connection has used up its time.
 
-use super::places::{PlaceKind, Places};
+use super::{
+    connection::{Connection, Phase},
+    places::{PlaceKind, Places},
+};
 use axum::body::{Body, Bytes, HttpBody};
 use campanile_schema::limits::{HTTP_HEAD_KEPT_MS, HTTP_HEAD_MS, HTTP_IDLE_MS};
-use futures_util::task::AtomicWaker;
 use http_body::{Frame, SizeHint};
-use parking_lot::Mutex;
 use std::{
     pin::Pin,
     sync::Arc,
@@ -15,42 +16,21 @@ use std::{
 };
 use tokio::time::Instant;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// The head of a request is coming, since then.
-    Head(Instant),
-    /// A request is being answered.
-    Busy,
-    /// Nothing has come since the last answer; it may be closed for another connection in this turn.
-    Idle(u64),
-    Closed,
-}
-
-struct State {
-    phase: Phase,
-    /// When something came or went last.
-    moved: Instant,
-}
-
-/// One connection. Shared by its transport, its requests, and the idle ones.
+/// One connection and its place. Shared by its transport and its requests.
 pub(super) struct Link {
-    state: Mutex<State>,
+    connection: Arc<Connection>,
     places: Arc<Places>,
     pub kind: PlaceKind,
-    /// Of the transport, which ends the connection.
-    waker: AtomicWaker,
 }
 
 impl Link {
     pub fn new(places: Arc<Places>, kind: PlaceKind) -> Arc<Self> {
-        let now = Instant::now();
-        let state = Mutex::new(State { phase: Phase::Head(now), moved: now });
-        Arc::new(Self { state, places, kind, waker: AtomicWaker::new() })
+        Arc::new(Self { connection: Arc::default(), places, kind })
     }
 
     /// Bytes came.
     pub fn came(&self) {
-        let mut state = self.state.lock();
+        let mut state = self.connection.state.lock();
         state.moved = Instant::now();
         if let Phase::Idle(turn) = state.phase {
             state.phase = Phase::Head(state.moved);
@@ -61,12 +41,12 @@ impl Link {
 
     /// Bytes went.
     pub fn went(&self) {
-        self.state.lock().moved = Instant::now();
+        self.connection.state.lock().moved = Instant::now();
     }
 
     /// Until when the connection may go on like this; None = it is to be closed now.
     pub fn until(&self) -> Option<Instant> {
-        let state = self.state.lock();
+        let state = self.connection.state.lock();
         let head = match self.kind {
             PlaceKind::Everything => HTTP_HEAD_MS,
             PlaceKind::Health => HTTP_HEAD_KEPT_MS,
@@ -80,13 +60,13 @@ impl Link {
 
     /// Who is to hear that the connection is closed.
     pub fn wake(&self, waker: &Waker) {
-        self.waker.register(waker);
+        self.connection.waker.register(waker);
     }
 
     /// A request has come, and is answered until what this returns is dropped.
     pub fn begin(self: Arc<Self>) -> Answering {
         let before = {
-            let mut state = self.state.lock();
+            let mut state = self.connection.state.lock();
             match state.phase {
                 Phase::Closed => Phase::Closed,
                 Phase::Head(_) | Phase::Busy | Phase::Idle(_) => std::mem::replace(&mut state.phase, Phase::Busy),
@@ -98,37 +78,31 @@ impl Link {
         Answering { link: self }
     }
 
-    /// Gives its place to another one.
-    pub fn close(&self) {
-        self.state.lock().phase = Phase::Closed;
-        self.waker.wake();
-    }
-
     #[cfg(test)]
     pub fn is_closed(&self) -> bool {
-        self.state.lock().phase == Phase::Closed
+        self.connection.state.lock().phase == Phase::Closed
     }
 
     /// The transport is gone.
     pub fn gone(&self) {
-        let before = std::mem::replace(&mut self.state.lock().phase, Phase::Closed);
+        let before = std::mem::replace(&mut self.connection.state.lock().phase, Phase::Closed);
         if let Phase::Idle(turn) = before {
             self.places.busy(turn);
         }
     }
 
     fn end(self: &Arc<Self>) {
-        if self.state.lock().phase != Phase::Busy {
+        if self.connection.state.lock().phase != Phase::Busy {
             return;
         }
         if self.kind == PlaceKind::Health {
             // Such a place is for one answer.
-            self.close();
+            self.connection.close();
             return;
         }
         // Without the lock: the places are locked before links are.
-        let turn = self.places.idle(self.clone());
-        let mut state = self.state.lock();
+        let turn = self.places.idle(self.connection.clone());
+        let mut state = self.connection.state.lock();
         if state.phase == Phase::Busy {
             state.phase = Phase::Idle(turn);
             state.moved = Instant::now();

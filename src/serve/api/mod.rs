@@ -13,6 +13,7 @@ mod access;
 mod archive;
 mod body;
 mod bulk;
+mod connection;
 mod cors;
 mod events;
 mod examples;
@@ -35,7 +36,6 @@ mod watching;
 
 pub use body::parse_json;
 pub use cors::Origins;
-pub use openapi::document as openapi_document;
 pub use problem::Problem;
 
 pub use listener::refusals_at_zero;
@@ -57,6 +57,7 @@ use campanile_security::{
 use listener::{BoundedListener, Came};
 use metrics_exporter_prometheus::PrometheusHandle;
 use route::Route;
+use serde_json::Value;
 use std::{collections::BTreeMap, future::Future, io, sync::Arc, time::Duration};
 use tokio::{
     net::TcpListener,
@@ -91,6 +92,11 @@ struct Shared {
     follows: Arc<Semaphore>,
     /// Turns true when the node stops: what is sent without end ends.
     stopping: watch::Receiver<bool>,
+}
+
+/// The OpenAPI document of all routes.
+pub fn openapi_document() -> Value {
+    openapi::document(&routes::table())
 }
 
 /// Every route of the table, with request ids and problem answers around it.
@@ -130,7 +136,7 @@ fn router(api: Api, stopping: watch::Receiver<bool>) -> Router {
 /// Large answers are packed for callers who take that. Not those that are sent while they are made: packing would hold them back.
 fn compressed() -> CompressionLayer<impl Predicate> {
     let whole = SizeAbove::new(COMPRESS_FROM_BYTES)
-        .and(NotForContentType::const_new(follow::MEDIA))
+        .and(NotForContentType::const_new(events::MEDIA))
         .and(NotForContentType::const_new(bulk::MEDIA))
         .and(NotForContentType::const_new(archive::MEDIA));
     CompressionLayer::new().compress_when(whole)

@@ -1,11 +1,10 @@
 //! The OpenAPI 3.1 document, from the table of routes.
 
 use super::{
-    examples, follow,
+    events, examples,
     openapi_shapes::Shapes,
     problem::Problem,
     route::{Handler, Route},
-    routes,
 };
 use campanile_schema::error::ErrorCode;
 use schemars::SchemaGenerator;
@@ -24,13 +23,13 @@ const ANY_TIME: &[ErrorCode] = &[
     ErrorCode::Timeout,
 ];
 
-/// The document.
-pub fn document() -> Value {
+/// The document of these routes.
+pub(super) fn document(routes: &[Route]) -> Value {
     let mut shapes = Shapes::new();
     let mut paths: BTreeMap<&'static str, Map<String, Value>> = BTreeMap::new();
-    for route in routes::table() {
+    for route in routes {
         let verb = route.method.as_str().to_ascii_lowercase();
-        paths.entry(route.path).or_default().insert(verb, operation(&route, &mut shapes));
+        paths.entry(route.path).or_default().insert(verb, operation(route, &mut shapes));
     }
     let mut paths = json!(paths);
     let schemas = shapes.finish(&mut paths);
@@ -71,7 +70,7 @@ fn operation(route: &Route, shapes: &mut Shapes) -> Value {
         });
     }
     match route.handler {
-        Handler::Page(_) => operation["security"] = json!([]),
+        Handler::Page(_) | Handler::Listing(_) => operation["security"] = json!([]),
         Handler::Operation(_) | Handler::Streamed(_) | Handler::Metrics(_) => {}
     }
     operation
@@ -136,16 +135,16 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
                 let text = json!(examples::text(form));
                 // Events have no schema in this version of OpenAPI: some read one as of each event, some as of the whole.
                 good["content"][form] = match *form {
-                    follow::MEDIA => json!({"example": text}),
+                    events::MEDIA => json!({"example": text}),
                     _ => media(&json!({"type": "string"}), Some(text)),
                 };
             }
         }
-        (_, Handler::Page(_) | Handler::Metrics(_)) => {
+        (_, Handler::Page(_) | Handler::Listing(_) | Handler::Metrics(_)) => {
             let kind = if route.media.ends_with("json") { "object" } else { "string" };
             good["content"] = json!({route.media: media(&json!({"type": kind}), examples::answer(route.operation))});
         }
-        (None, Handler::Operation(_)) if route.media == follow::MEDIA => {
+        (None, Handler::Operation(_)) if route.media == events::MEDIA => {
             good["content"] = json!({route.media: {"example": examples::changes(route.operation)}});
         }
         (_, Handler::Operation(_) | Handler::Streamed(_)) => {}
@@ -163,7 +162,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     let problem = schemas.subschema_for::<Problem>().to_value();
     let common = match route.handler {
         Handler::Operation(_) | Handler::Streamed(_) => ANY_TIME,
-        Handler::Page(_) | Handler::Metrics(_) => &[],
+        Handler::Page(_) | Handler::Listing(_) | Handler::Metrics(_) => &[],
     };
     let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
     for code in ErrorCode::ALL.iter().filter(|code| common.contains(code) || route.errors.contains(code)) {
@@ -185,6 +184,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::api::{openapi_document, routes};
     use std::collections::BTreeSet;
 
     fn references(value: &Value, found: &mut BTreeSet<String>) {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_route_is_in_the_document_with_its_types() {
-        let document = document();
+        let document = openapi_document();
         let mut ids = BTreeSet::new();
         for route in routes::table() {
             let verb = route.method.as_str().to_ascii_lowercase();
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_examples_that_are_taken() {
-        let document = document();
+        let document = openapi_document();
         for route in routes::table() {
             let operation = &document["paths"][route.path][route.method.as_str().to_ascii_lowercase()];
             let shown =
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_to_a_schema() {
-        let document = document();
+        let document = openapi_document();
         let mut found = BTreeSet::new();
         references(&document, &mut found);
         assert!(found.len() > 20, "{found:?}");
@@ -259,7 +259,7 @@ mod tests {
     /// A generated client asks for what the node asks for, and for no more.
     #[test]
     fn only_what_a_request_must_have_is_required() {
-        let document = document();
+        let document = openapi_document();
         let create = &document["paths"]["/api/v1/jobs"]["post"];
         let name = |schema: &Value| schema["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
         let request = name(&create["requestBody"]["content"]["application/json"]["schema"]);
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_jobs_fields_are_described() {
-        let document = document();
+        let document = openapi_document();
         let spec = &document["components"]["schemas"]["JobSpec"];
         for field in ["name", "tenantId", "trigger", "retryPolicy", "timeoutSec", "executorSelector", "params"] {
             assert!(spec["properties"][field].is_object(), "{field}");

@@ -2,14 +2,16 @@
 
 use super::{
     Api, markdown, openapi,
-    route::{Answered, page},
-    routes,
+    route::{Answered, Route, page},
 };
 use crate::ops::Operations;
 use axum::http::Uri;
 use campanile_schema::error::{ApiError, ErrorCode};
 use serde_json::{Value, json};
-use std::{fmt::Write, sync::LazyLock};
+use std::{
+    fmt::Write,
+    sync::{LazyLock, OnceLock},
+};
 
 const STYLE: &str = "<style>body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}\
 code{background:#8882;padding:0 .2em}td{padding:.1rem .8rem .1rem 0;vertical-align:top}</style>";
@@ -53,18 +55,19 @@ pub(super) fn metrics(api: &Api) -> Answered {
     }
 }
 
-pub(super) fn openapi(_: &Api, _: &Uri) -> Answered {
-    static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
-    Ok(page("application/json", DOCUMENT.as_str()))
+pub(super) fn openapi(routes: fn() -> Vec<Route>) -> Answered {
+    static DOCUMENT: OnceLock<String> = OnceLock::new();
+    let document = DOCUMENT.get_or_init(|| openapi::document(&routes()).to_string());
+    Ok(page("application/json", document.as_str()))
 }
 
 pub(super) fn job_schema(_: &Api, _: &Uri) -> Answered {
     Ok(page("application/schema+json", campanile_jobfiles::manifest::schema_text()))
 }
 
-pub(super) fn root(_: &Api, _: &Uri) -> Answered {
-    static PAGE: LazyLock<String> = LazyLock::new(root_text);
-    Ok(page("text/html; charset=utf-8", PAGE.as_str()))
+pub(super) fn root(routes: fn() -> Vec<Route>) -> Answered {
+    static PAGE: OnceLock<String> = OnceLock::new();
+    Ok(page("text/html; charset=utf-8", PAGE.get_or_init(|| root_text(&routes())).as_str()))
 }
 
 pub(super) fn errors(_: &Api, _: &Uri) -> Answered {
@@ -72,7 +75,7 @@ pub(super) fn errors(_: &Api, _: &Uri) -> Answered {
     Ok(page("text/html; charset=utf-8", PAGE.as_str()))
 }
 
-fn root_text() -> String {
+fn root_text(routes: &[Route]) -> String {
     let mut text = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>Campanile</title>{STYLE}<h1>Campanile {}</h1>\
          <p>A distributed job scheduler: it starts the right job at the right time, hands it reliably to the right \
@@ -83,7 +86,7 @@ fn root_text() -> String {
          <code>campanile --help</code>.</p><table>",
         env!("CARGO_PKG_VERSION")
     );
-    for route in routes::table() {
+    for route in routes {
         let (verb, path) = (route.method.as_str(), route.path);
         let _ = write!(text, "<tr><td><code>{verb}</code><td><code>{path}</code><td>{}", route.summary);
     }

@@ -1,7 +1,7 @@
 //! Places of connections: so many for all, so many for one peer, and a few that are kept for `/healthz` and `/readyz`, so that
 //! who looks after the node hears of it also when callers have taken everything.
 
-use super::link::Link;
+use super::connection::Connection;
 use campanile_schema::limits::{
     HTTP_CONNECTIONS, HTTP_CONNECTIONS_KEPT, HTTP_CONNECTIONS_KEPT_PER_PEER, HTTP_CONNECTIONS_PER_PEER,
 };
@@ -35,7 +35,7 @@ struct Counts {
     /// Of a peer: all, and those of them that are kept ones.
     peers: HashMap<IpAddr, (usize, usize)>,
     /// Connections that wait for their next request, by the order in which they began to.
-    idle: BTreeMap<u64, Arc<Link>>,
+    idle: BTreeMap<u64, Arc<Connection>>,
     turn: u64,
 }
 
@@ -111,11 +111,11 @@ impl Places {
     }
 
     /// A connection that may be closed for another one from now on; the answer is its turn.
-    pub fn idle(&self, link: Arc<Link>) -> u64 {
+    pub fn idle(&self, connection: Arc<Connection>) -> u64 {
         let mut counts = self.counts.lock();
         counts.turn += 1;
         let turn = counts.turn;
-        counts.idle.insert(turn, link);
+        counts.idle.insert(turn, connection);
         turn
     }
 
@@ -129,6 +129,7 @@ impl Places {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::api::link::Link;
 
     fn from(n: usize) -> SocketAddr {
         format!("10.{}.{}.1:1", n / 250, n % 250).parse().unwrap()

@@ -63,7 +63,8 @@ impl Problem {
 pub(super) fn response(error: ApiError, request_id: Option<String>) -> Response<Body> {
     let code = error.known();
     let retry_after = error.retry_after_sec;
-    let body = serde_json::to_vec(&Problem::new(error, request_id)).unwrap_or_default();
+    let body =
+        serde_json::to_vec(&Problem::new(error, request_id)).expect("a problem is plain data, written into memory");
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();

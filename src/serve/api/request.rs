@@ -162,6 +162,7 @@ async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) 
     let peer = request.extensions().get::<ConnectInfo<Came>>().map(|ConnectInfo(came)| came.peer);
     match &route.handler {
         Handler::Page(page) => page(api, request.uri()),
+        Handler::Listing(page) => page(routes::table),
         Handler::Metrics(page) => {
             if !api.open_metrics {
                 let caller = access::caller(api, request.headers(), peer)?;
@@ -190,7 +191,7 @@ async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) 
             let (route, parsers) = (route.clone(), api.operations.parsers.clone());
             let begun = parsers.run(move |_| match &route.handler {
                 Handler::Operation(operation) => Some(operation(call)),
-                Handler::Page(_) | Handler::Metrics(_) | Handler::Streamed(_) => None,
+                Handler::Page(_) | Handler::Listing(_) | Handler::Metrics(_) | Handler::Streamed(_) => None,
             });
             match begun.await? {
                 Some(answering) => within_time(answering).await,

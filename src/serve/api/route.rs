@@ -1,7 +1,11 @@
 //! A route: its row of the table of operations, types and handler in one value. The router calls the handler, the OpenAPI
 //! document reads the rest; the types of both come from the same function, so that they cannot differ.
 
-use super::{Api, Shared, body::parse_json, follow, routes::check_written_tenant};
+use super::{
+    Api, Shared,
+    body::{check_written_tenant, parse_json},
+    events,
+};
 use crate::ops::Operations;
 use axum::{
     body::{Body, Bytes},
@@ -57,6 +61,8 @@ pub(super) enum Handler {
     Streamed(Box<dyn Fn(Call, Body) -> Answering + Send + Sync>),
     /// A page for everybody.
     Page(fn(&Api, &Uri) -> Answered),
+    /// The same, made from all routes.
+    Listing(fn(fn() -> Vec<Route>) -> Answered),
     /// `/metrics`: an operator, unless the configuration opens it.
     Metrics(fn(&Api) -> Answered),
 }
@@ -196,7 +202,7 @@ impl Route {
         F: Future<Output = Answered> + Send + 'static,
     {
         self.query = Some(Q::json_schema);
-        self.media = follow::MEDIA;
+        self.media = events::MEDIA;
         self.handler = Handler::Operation(Box::new(move |call| {
             let answering = parse_query(&call.uri).map(|query| handle(call, query));
             Box::pin(async move { answering?.await })
@@ -242,6 +248,13 @@ impl Route {
     pub fn page(mut self, media: &'static str, page: fn(&Api, &Uri) -> Answered) -> Self {
         self.media = media;
         self.handler = Handler::Page(page);
+        self
+    }
+
+    /// A page for everybody that lists the routes. It is given what makes them, since they are needed once only.
+    pub fn listing(mut self, media: &'static str, page: fn(fn() -> Vec<Self>) -> Answered) -> Self {
+        self.media = media;
+        self.handler = Handler::Listing(page);
         self
     }
 

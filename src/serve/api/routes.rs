@@ -1,7 +1,7 @@
 //! The routes: every row of the table of operations that HTTP has, with its types and its handler.
 
 use super::{
-    access, archive, bulk, follow, log, pages,
+    access, archive, bulk, events, log, pages,
     route::{Call, Route},
     watching,
 };
@@ -12,8 +12,6 @@ use campanile_schema::{
     job::JobSpec,
     operations::{Handle, JobFind, JobRuns, Operation, OwnRoute, Parts, Visit, all, visit_all},
 };
-use campanile_security::auth::Caller;
-use serde::Deserialize;
 use std::future::Future;
 
 /// Every route there is.
@@ -50,41 +48,18 @@ fn own(route: Route, kind: OwnRoute) -> Route {
         OwnRoute::JobCreateLines => route.lines::<JobSpec, bulk::BulkLine, _>(bulk::MEDIA, bulk::create),
         OwnRoute::JobWatch => route.events(watching::jobs),
         OwnRoute::JobWatchOne => route.events(watching::job),
-        OwnRoute::RunLog => route.query_or_text(&["text/plain", follow::MEDIA], log::log),
+        OwnRoute::RunLog => route.query_or_text(&["text/plain", events::MEDIA], log::log),
         OwnRoute::RunWatch => route.events(watching::runs),
         OwnRoute::RunWatchOne => route.events(watching::run),
         OwnRoute::StoreBackup => route.bytes(archive::MEDIA, archive::backup),
         OwnRoute::StoreHistory => route.bytes_of(archive::MEDIA, archive::history),
-        OwnRoute::Root => route.page(HTML, pages::root),
+        OwnRoute::Root => route.listing(HTML, pages::root),
         OwnRoute::Errors => route.page(HTML, pages::errors),
         OwnRoute::Healthz => route.page("text/plain", pages::healthz),
         OwnRoute::Readyz => route.page("application/json", pages::readyz),
         OwnRoute::Metrics => route.metrics(pages::metrics),
-        OwnRoute::Openapi => route.page("application/json", pages::openapi),
+        OwnRoute::Openapi => route.listing("application/json", pages::openapi),
         OwnRoute::JobSchema => route.page("application/schema+json", pages::job_schema),
-    }
-}
-
-/// A tenant's caller who wrote another tenant's name, the form's default too, is refused. The typed spec cannot tell the
-/// default from what was written, so the text is asked.
-pub(super) fn check_written_tenant(caller: &Caller, body: &[u8]) -> Result<(), ApiError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Written {
-        tenant_id: Option<String>,
-        spec: Option<Box<Written>>,
-    }
-    let Some(own) = &caller.tenant else {
-        return Ok(());
-    };
-    let written = serde_json::from_slice::<Written>(body).ok();
-    let written = written.and_then(|w| w.tenant_id.or_else(|| w.spec.and_then(|spec| spec.tenant_id)));
-    match written {
-        Some(written) if written != *own => Err(ApiError::new(
-            ErrorCode::Forbidden,
-            format!("tenantId: this credential is for tenant '{own}', not '{}'", written.escape_debug()),
-        )),
-        Some(_) | None => Ok(()),
     }
 }
 

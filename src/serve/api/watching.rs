@@ -6,8 +6,7 @@
 
 use super::{
     access,
-    events::{Events, Over, stopped},
-    follow,
+    events::{self, Events, Over, stopped},
     route::{Answered, Call},
     stream,
 };
@@ -130,7 +129,7 @@ fn send(call: Call, mut watch: Watch, wait_sec: Option<u64>) -> Answered {
         Some(wait) => wait,
         None => limit,
     };
-    let (pieces, response) = stream::answer(follow::MEDIA, 1);
+    let (pieces, response) = stream::answer(events::MEDIA, 1);
     let events = Events::new(pieces);
     let mut stopping = call.shared.stopping.clone();
     let revoked = call.revoked();

@@ -12,9 +12,10 @@ use campanile_schema::{
     rpc::{encode, method},
     text::Text,
 };
+use parking_lot::Mutex;
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
@@ -28,7 +29,7 @@ pub(super) struct Complaints(Mutex<HashMap<Text, Instant>>);
 impl Complaints {
     /// Whether it is time to say it (again).
     fn is_due(&self, credential: &Text, now: Instant) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         let due = told.get(credential).is_none_or(|at| now.duration_since(*at) >= WINDOW);
         if due {
             told.insert(credential.clone(), now);
@@ -63,7 +64,7 @@ impl ForeignClaims {
     /// Counts an attempt that it does not hold; true = once too often: the connection is to be closed.
     fn counts(&self, run: RunId, token: Token, now: Instant) -> bool {
         metrics::counter!("campanile_executor_claims_refused_total").increment(1);
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock();
         if now.duration_since(window.since) >= WINDOW {
             (window.since, window.named) = (now, HashSet::new());
         }

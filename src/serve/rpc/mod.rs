@@ -31,13 +31,9 @@ use campanile_security::{
     tls::{Handshakes, Port, ServingCertificate, Transport},
 };
 use claims::Complaints;
+use parking_lot::{Mutex, MutexGuard};
 use places::{Places, Seat};
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{
     io::AsyncWriteExt,
     net::TcpListener,
@@ -81,7 +77,7 @@ impl Server {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<ExecutorSession, (u64, Text)>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     /// A session registers on a connection; from now on the one before speaks for it no more. False: it is on a connection of another

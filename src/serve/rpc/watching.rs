@@ -19,10 +19,8 @@ use campanile_schema::{
     watch::{Changed, StopWatch, WatchEnded, WatchJobs, WatchRuns, Watching},
 };
 use campanile_security::auth::Caller;
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::HashMap, sync::Arc};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::AbortHandle,
@@ -49,7 +47,7 @@ pub(super) fn is_watching(method: &str) -> bool {
 }
 
 fn locked(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
+    open.lock()
 }
 
 impl Watches {

@@ -7,12 +7,9 @@ use super::{
 };
 use campanile_ports::StoreError;
 use campanile_schema::ids::SessionId;
+use parking_lot::Mutex;
 use scylla::response::PagingState;
-use std::{
-    collections::BTreeMap,
-    ops::Range,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, ops::Range};
 
 /// Rows of a lane in one partition. Part of what is stored.
 const ROWS_PER_BUCKET: u64 = 4_096;
@@ -102,14 +99,14 @@ impl Deleted {
         };
         if upto == u64::MAX {
             self.delete_all(link, session, lane, below).await?;
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(session, lane));
+            self.0.lock().remove(&(session, lane));
             return Ok(());
         }
         self.delete_below(link, session, lane, below, whole).await
     }
 
     fn known(&self, session: SessionId, lane: u16) -> Option<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(session, lane)).copied()
+        self.0.lock().get(&(session, lane)).copied()
     }
 
     /// Deletes `from..below`, and moves the mark.
@@ -132,7 +129,7 @@ impl Deleted {
             marked.map_err(|e| error::written("a deletion is noted", &e))?;
             next = end;
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((session, lane), from.max(below));
+        self.0.lock().insert((session, lane), from.max(below));
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! model, and the journal up to what was durable after both were taken. What was acknowledged before the backup began is below
 //! the cut. Nothing that it still has to read is trimmed or swept meanwhile; appends never wait for it.
 
-use super::{EmbeddedStore, Inner, guard, log::Slice, reader::SegmentReader, recovery::cannot_read, segment::PAGE};
+use super::{EmbeddedStore, Inner, damage::cannot_read, guard, log::Slice, reader::SegmentReader, segment::PAGE};
 use crate::{
     archive::{ArchiveWriter, Totals},
     file::Open,

@@ -6,6 +6,7 @@
 //! by fjall when they are read.
 
 use super::{
+    damage::cannot_read,
     history, meta,
     recovery::{self, Expect, Found},
     snapshots::SnapshotFiles,
@@ -95,7 +96,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, StoreError> {
 
 pub(crate) fn check_on(files: Arc<dyn Files>, dir: &Path) -> Result<CheckReport, StoreError> {
     let is_store = files.exists(&dir.join("FORMAT"));
-    if !is_store.map_err(|e| recovery::cannot_read(dir, &e))? {
+    if !is_store.map_err(|e| cannot_read(dir, &e))? {
         return Err(StoreError::Refused(format!("{}: there is no store here (no file FORMAT)", dir.display())));
     }
     let _lock = take_lock(files.as_ref(), dir)?;

@@ -5,8 +5,9 @@
 //! what reached the disk is unknown until the log was cut at its last durable place ([`Log::cut`]).
 
 use super::{
+    damage::cannot_read,
     reader::SegmentReader,
-    recovery::{self, Expect, SegmentMeta, TrimMark, cannot_read},
+    recovery::{self, Expect, SegmentMeta, TrimMark},
     segment::{PAGE, Place, Salt, SegmentHeader, encode_batch, encode_header, file_name, padded, spare_name},
 };
 use crate::file::{File, Files, Open, SyncSite, stamped};

@@ -5,8 +5,8 @@ use campanile_ports::StoreError;
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     ids::{ClusterId, SessionId},
+    stored::directory::{Directory, Starts},
 };
-use serde::{Deserialize, Serialize};
 use std::{
     io,
     path::Path,
@@ -15,27 +15,6 @@ use std::{
 
 /// Newest form of the read model that this release reads, and the one it writes. 2: a scheduled run is two rows (docs/adr/0026).
 pub const VIEWS_FORMAT: u32 = 2;
-
-/// The file `FORMAT`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Directory {
-    #[serde(flatten)]
-    row: FormatRow,
-    /// Form of the newest rows in the read model: releases that do not know it would show less than there is.
-    #[serde(default = "first_views_format")]
-    views_format: u32,
-}
-
-/// Of directories that do not name one.
-fn first_views_format() -> u32 {
-    1
-}
-
-/// The file `SESSION`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Starts {
-    starts: SessionId,
-}
 
 const ADVICE: &str = "The directory cannot be used as it is: restore it from a backup";
 

@@ -18,6 +18,7 @@
 
 mod backup;
 pub mod check;
+mod damage;
 mod ended;
 mod history;
 pub mod log;
@@ -53,11 +54,12 @@ use campanile_schema::{
     ids::{ClusterId, SessionId, ShardId},
     limits,
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -272,7 +274,7 @@ impl Inner {
 
 /// A lock of ours guards plain data, which is whole even after a panic elsewhere.
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 /// Makes the directory and takes its lock.

@@ -1,6 +1,6 @@
 //! Reads the batches of one segment file in order, a bounded buffer at a time, and tells damage from the end.
 
-use super::recovery::{cannot_read, corrupt};
+use super::damage::{cannot_read, corrupt};
 use super::segment::{BATCH_HEADER, BatchHeader, PAGE, Salt, batch_is_whole, padded, peek_batch};
 use crate::file::File;
 use campanile_ports::StoreError;

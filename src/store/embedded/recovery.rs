@@ -6,31 +6,15 @@
 //! durable, so that a page that only the cache holds cannot vanish later.
 
 use super::{
+    damage::{ADVICE, cannot_read, corrupt},
     reader::{SegmentReader, Step},
     segment::{PAGE, Place, Salt, SegmentHeader, decode_header, file_name, number_of},
 };
 use crate::file::{Files, Open, SyncSite, stamped};
 use campanile_ports::{Position, StoreError};
 use campanile_schema::ids::{ClusterId, SessionId};
-use serde::{Deserialize, Serialize};
+pub use campanile_schema::stored::journal::TrimMark;
 use std::{collections::BTreeMap, io, path::Path};
-
-/// What to do about damage; ends every message about it.
-pub const ADVICE: &str = "Acknowledged data may be missing: keep a copy of the directory, run `campanile store check DIR` \
-    to see what else is wrong, and restore the directory from a backup or a healthy disk";
-
-/// The file `TRIM`: segments below `first_segment` are gone for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TrimMark {
-    pub first_segment: u64,
-    /// Last position that was in the removed ones.
-    pub upto: Position,
-}
-
-impl TrimMark {
-    /// Nothing was ever trimmed.
-    pub const BEGINNING: Self = Self { first_segment: 1, upto: Position { session: SessionId(0), lane: 0, seq: 0 } };
-}
 
 /// One segment of the log.
 #[derive(Clone, Debug)]
@@ -336,16 +320,6 @@ impl Order {
         self.next.insert(position.lane, position.seq + 1);
         Ok(())
     }
-}
-
-/// A refusal that names file and offset.
-pub fn corrupt(path: &Path, offset: u64, why: &str) -> StoreError {
-    StoreError::Corrupt(format!("{}: offset {offset}: {why}. {ADVICE}", path.display()))
-}
-
-/// A read that the operating system refused.
-pub fn cannot_read(path: &Path, error: &io::Error) -> StoreError {
-    StoreError::Unavailable(format!("cannot read {}: {error}", path.display()))
 }
 
 fn missing(dir: &Path, number: u64) -> StoreError {

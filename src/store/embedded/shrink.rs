@@ -6,10 +6,8 @@ use super::guard;
 use crate::tables::Tables;
 use campanile_ports::StoreError;
 use campanile_schema::limits;
-use std::sync::{
-    Mutex,
-    atomic::{AtomicU64, Ordering},
-};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How much of its limit history takes after it was shrunk.
 const SHRINK_TO: f64 = 0.9;

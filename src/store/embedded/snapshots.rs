@@ -2,16 +2,17 @@
 //! the parts that count. Parts and their names are durable before a manifest names them, the manifest is durable before
 //! the journal may be trimmed. A part that no manifest names is removed by the next publish.
 
-use super::recovery::cannot_read;
+use super::damage::cannot_read;
 use crate::file::{Files, Open, SyncSite, stamped};
 use campanile_ports::{Manifest, Part, PartRef, StoreError};
 use campanile_schema::ids::ShardId;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -142,7 +143,7 @@ impl SnapshotFiles {
     }
 
     fn unsure(&self) -> MutexGuard<'_, BTreeSet<ShardId>> {
-        self.unsure.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unsure.lock()
     }
 
     /// Removes parts that are not named. What cannot be removed now goes with the next publish.

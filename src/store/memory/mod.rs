@@ -24,10 +24,8 @@ use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     ids::{ClusterId, SessionId, ShardId},
 };
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Journal, snapshots and views in memory.
 pub struct MemoryStore {
@@ -109,15 +107,15 @@ impl MemoryStore {
 
     /// As if it had a disk, with so much room.
     pub fn pretend_room(&self, room: DiskRoom) {
-        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+        *self.room.lock() = Some(room);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+        self.script.lock()
     }
 
     /// Does `call` as the script wants it for this call of `op`. `stale` answers a stale read.

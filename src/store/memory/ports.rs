@@ -10,7 +10,6 @@ use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     record::RunRecord,
 };
-use std::sync::PoisonError;
 
 fn ready<'a, T: Send + 'a>(result: Result<T, StoreError>) -> PortFuture<'a, T> {
     Box::pin(async move { result })
@@ -188,6 +187,6 @@ impl LocalViews for MemoryStore {
     }
 
     fn room(&self) -> PortFuture<'_, Option<DiskRoom>> {
-        ready(Ok(*self.room.lock().unwrap_or_else(PoisonError::into_inner)))
+        ready(Ok(*self.room.lock()))
     }
 }

@@ -7,10 +7,8 @@ use campanile_schema::{
     limits,
     record::RunRecord,
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tables, and what they were at the last flush.
 #[derive(Default)]
@@ -32,7 +30,7 @@ struct Maps {
 }
 
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl MemoryTables {

@@ -205,7 +205,8 @@ fn one_address_does_not_take_every_place() {
     one_more.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut told = String::new();
     let _ = one_more.read_to_string(&mut told);
-    assert!(told.contains("503_DISPATCHER_OVERLOADED") && told.contains("this address has"), "{told}");
+    assert!(told.contains("503_DISPATCHER_OVERLOADED"), "{told}");
+    assert!(told.contains("this address has"), "{told}");
     server.call(OPERATOR, "GET", "/api/v1/jobs", None).expect(200);
     drop(held);
 }

@@ -263,7 +263,9 @@ fn a_damaged_day_is_named_and_the_others_are_read() {
         assert_eq!(verified.code, 1, "{what}: {verified:?}");
         let verified = items(serde_json::from_str(&verified.out).unwrap());
         let told: Vec<&str> = verified.iter().filter_map(|file| file["error"].as_str()).collect();
-        assert!(told.len() == 1 && told[0].contains(text(&damaged)) && told[0].contains("offset"), "{what}: {told:?}");
+        assert_eq!(told.len(), 1, "{what}: {told:?}");
+        assert!(told[0].contains(text(&damaged)), "{what}: {told:?}");
+        assert!(told[0].contains("offset"), "{what}: {told:?}");
     }
     // In the middle of its rows: what is around the block is still read.
     let mut altered = whole.clone();
@@ -272,15 +274,18 @@ fn a_damaged_day_is_named_and_the_others_are_read() {
         fs::write(&damaged, bytes).unwrap();
         let done = run(&["run", "list", "--archive", text(&days), "--all", "-o", "json"]);
         assert_eq!(done.code, 1, "{}", done.err);
-        assert!(done.err.contains(text(&damaged)) && done.err.contains("offset"), "{}", done.err);
+        assert!(done.err.contains(text(&damaged)), "{}", done.err);
+        assert!(done.err.contains("offset"), "{}", done.err);
         let shown = items(serde_json::from_str(&done.out).unwrap());
-        assert!(shown.len() < records.len() && others.iter().all(|view| shown.contains(view)));
+        assert!(shown.len() < records.len());
+        assert!(others.iter().all(|view| shown.contains(view)));
         // It is not taken for archived, nor written over; the others are as they were.
         let again = archived(&data, &days);
         assert_eq!(again.code, 1, "{again:?}");
         let again = items(serde_json::from_str(&again.out).unwrap());
         let failed: Vec<&Value> = again.iter().filter(|kept| !kept["error"].is_null()).collect();
-        assert!(failed.len() == 1 && failed[0]["day"] == day_of(noon(3)), "{again:?}");
+        assert_eq!(failed.len(), 1, "{again:?}");
+        assert_eq!(failed[0]["day"], day_of(noon(3)), "{again:?}");
         assert!(again.iter().all(|kept| kept["file"].is_null()), "{again:?}");
     }
     // Moved away, it is written again.

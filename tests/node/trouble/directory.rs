@@ -61,7 +61,8 @@ fn a_directory_that_is_in_use() {
     let node = dir.path().join("node");
     let wanted = format!("{}: another process uses this directory (process {})", node.display(), dev.pid());
     let refused = Dev::refused(dir.path());
-    assert!(refused.contains(&wanted) && refused.contains("name another directory"), "{refused}");
+    assert!(refused.contains(&wanted), "{refused}");
+    assert!(refused.contains("name another directory"), "{refused}");
     let refused = store_check(dir.path()).refused(2);
     assert!(refused.contains(&wanted), "{refused}");
     // Whoever has it was not disturbed.
@@ -115,7 +116,9 @@ fn damage_in_the_middle_of_the_journal() {
         assert!(refused.contains(part), "{part}: {refused}");
     }
     let checked = store_check(dir.path());
-    assert!(checked.code == 1 && checked.out.contains(&place) && checked.out.ends_with("damaged\n"), "{checked:?}");
+    assert_eq!(checked.code, 1, "{checked:?}");
+    assert!(checked.out.contains(&place), "{checked:?}");
+    assert!(checked.out.ends_with("damaged\n"), "{checked:?}");
     assert!(fs::read(&segment).unwrap() == before, "a refused journal was changed");
     // The byte put back, everything is.
     file.write_all_at(&byte, offset + 100).unwrap();
@@ -137,14 +140,16 @@ fn a_torn_tail_is_cut() {
     torn[PAGE / 4..].fill(0xa5);
     file.write_all_at(&torn, end as u64).unwrap();
     let checked = store_check(dir.path()).ok();
-    assert!(checked.contains("torn tail") && checked.ends_with("whole\n"), "{checked}");
+    assert!(checked.contains("torn tail"), "{checked}");
+    assert!(checked.ends_with("whole\n"), "{checked}");
     let dev = start(dir.path());
     assert_eq!(fs::metadata(&segment).unwrap().len(), end as u64);
     assert_eq!(names(&dev), of(0..4));
     create(&dev, 4..5);
     dev.kill();
     let checked = store_check(dir.path()).ok();
-    assert!(!checked.contains("torn tail") && checked.ends_with("whole\n"), "{checked}");
+    assert!(!checked.contains("torn tail"), "{checked}");
+    assert!(checked.ends_with("whole\n"), "{checked}");
     assert_eq!(names(&start(dir.path())), of(0..5));
 }
 

@@ -51,11 +51,13 @@ async fn a_poisoned_job_is_put_aside_and_its_neighbours_go_on() {
 
     let view = put_aside(&client, poisoned).await;
     let reason = view.quarantine_reason.unwrap();
-    assert!(reason.contains("3 times in a row") && reason.contains("poisoned job"), "{reason}");
+    assert!(reason.contains("3 times in a row"), "{reason}");
+    assert!(reason.contains("poisoned job"), "{reason}");
     assert_eq!((view.status, view.next_fire_at, view.run_count), (JobStatus::Enabled, None, 0));
     let refused = client.job_trigger(poisoned, TriggerBody::default()).await.unwrap_err();
     assert_eq!(refused.api().unwrap().known(), ErrorCode::JobPaused);
-    assert!(refused.to_string().contains(&reason) && refused.to_string().contains("resume"), "{refused}");
+    assert!(refused.to_string().contains(&reason), "{refused}");
+    assert!(refused.to_string().contains("resume"), "{refused}");
     let aside_ms = now_ms();
     eventually("the neighbour runs on", || async {
         let runs = support::ledger::runs(&client, neighbour).await;
@@ -91,7 +93,8 @@ async fn a_poisoned_job_is_put_aside_and_its_neighbours_go_on() {
     })
     .await;
     let first = lines.iter().position(Line::fired).unwrap();
-    assert!(first >= 2 && lines[..first].iter().all(|line| line.skipped(SkipReason::Quarantined)), "{lines:?}");
+    assert!(first >= 2, "{lines:?}");
+    assert!(lines[..first].iter().all(|line| line.skipped(SkipReason::Quarantined)), "{lines:?}");
     assert!(lines[first..].iter().all(Line::fired), "{lines:?}");
     // Restarts and panics beside it took nothing from the neighbour.
     assert!(!ledger(&client, neighbour, Some(1_000)).await.is_empty());

@@ -10,6 +10,7 @@ use campanile_ports::{Clock, Opened, SecretOwner, Secrets};
 use campanile_schema::{
     error::ApiError,
     ids::{ClusterId, ExecutorSession},
+    kinds::Kinds,
     rpc::{
         codec::{AFTER_HELLO, Decoder, Message, from_map},
         encode,
@@ -274,8 +275,7 @@ pub fn register(session: u64, pools: &[&str]) -> Register {
         slots: 4,
         handlers: Vec::new(),
         any_handler: true,
-        commands: false,
-        http: false,
+        kinds: Kinds::NONE,
         labels: Default::default(),
         cpu: 0.0,
         memory_mb: 0,

@@ -50,6 +50,17 @@ fn manifest(tree: &Tree, directory: &str) -> Option<Result<Table, String>> {
     tree.text(&path).map(|text| text.parse().map_err(|error| format!("{path}: {error}")))
 }
 
+/// Where the sources of each crate are, `actors/src/` for example, of those that the tree has.
+pub fn sources(tree: &Tree) -> Vec<String> {
+    let of = |directory: &str| match directory {
+        "." => "src/".to_owned(),
+        _ if tree.exists(&format!("{directory}/src")) => format!("{directory}/src/"),
+        // A crate that is a folder of another one has its sources beside its manifest.
+        _ => format!("{directory}/"),
+    };
+    CRATES.iter().map(|(directory, ..)| of(directory)).filter(|sources| tree.exists(sources)).collect()
+}
+
 /// Every dependency table of a manifest, those for single platforms too, with the section's name.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, &Table)> {
     let platforms = manifest.get("target").and_then(Value::as_table);

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod docs;
+pub mod forms;
 pub mod imports;
 pub mod manifests;
 pub mod sources;

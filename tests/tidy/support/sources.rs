@@ -19,7 +19,7 @@ const THREADS_SLEEP: [(&str, &str); 4] = [
     ("src/store/embedded/tests/bench.rs", "a benchmark that paces flushes as a node does; it synchronises nothing"),
     ("tests/support/poll.rs", "`eventually` polls with a deadline"),
     ("tests/rpc/foreign.rs", "polls a process that ends, with a deadline"),
-    ("tests/node/frozen.rs", "a node is stopped for longer than a lease, and holds back what its executor sends"),
+    ("tests/node/frozen.rs", "the time for which a node is stopped is the input of the test"),
 ];
 
 /// The only places where a file gets its name by a rename, each with what makes that durable. An entry that renames no more is an

@@ -3,6 +3,7 @@
 //!
 //! Who renders says how a value is written where it stands (percent-encoded, as JSON, as it is): see [`Template::render`].
 
+use crate::placeholder::{Piece, pieces, text_of};
 use campanile_schema::rpc::executor::Assignment;
 use serde_json::Value;
 
@@ -66,16 +67,10 @@ impl Fact {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    Text(String),
-    Fact(Fact),
-}
-
 /// A text with places for facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    parts: Vec<Part>,
+    pieces: Vec<Piece<Fact>>,
 }
 
 /// Why a template gives nothing for an attempt. No further attempt of the run would change it.
@@ -92,62 +87,38 @@ pub enum RenderError {
 impl Template {
     /// Errors are sentences that name what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut parts = Vec::new();
-        let mut plain = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find("{{") {
-            if let Some(before) = rest[..at].strip_suffix('\\') {
-                plain.push_str(before);
-                plain.push_str("{{");
-                rest = &rest[at + 2..];
-                continue;
-            }
-            plain.push_str(&rest[..at]);
-            let inside = &rest[at + 2..];
-            let end = inside.find("}}").ok_or("'{{' without '}}' (write \\{{ for two braces)")?;
-            let fact = Fact::parse(inside[..end].trim())?;
-            if !plain.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut plain)));
-            }
-            parts.push(Part::Fact(fact));
-            rest = &inside[end + 2..];
-        }
-        plain.push_str(rest);
-        if !plain.is_empty() {
-            parts.push(Part::Text(plain));
-        }
-        Ok(Self { parts })
+        Ok(Self { pieces: pieces(text, Fact::parse)? })
     }
 
     /// Secret params that it names.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Fact(Fact::Secret(name)) => Some(name.as_str()),
-            Part::Text(_) | Part::Fact(_) => None,
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Name(Fact::Secret(name)) => Some(name.as_str()),
+            Piece::Text(_) | Piece::Name(_) => None,
         })
     }
 
     /// The text before its first fact; all of it when it has none.
     pub fn head(&self) -> &str {
-        match self.parts.first() {
-            Some(Part::Text(text)) => text,
-            Some(Part::Fact(_)) | None => "",
+        match self.pieces.first() {
+            Some(Piece::Text(text)) => text,
+            Some(Piece::Name(_)) | None => "",
         }
     }
 
     /// The text with `stand_in` in each place, for judging its form.
     pub fn with(&self, stand_in: &str) -> String {
-        let parts = self.parts.iter().map(|part| match part {
-            Part::Text(text) => text.as_str(),
-            Part::Fact(_) => stand_in,
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            Piece::Name(_) => stand_in,
         });
-        parts.collect()
+        pieces.collect()
     }
 
     /// The fact, when there is nothing beside it.
     pub(super) fn only_fact(&self) -> Option<&Fact> {
-        match self.parts.as_slice() {
-            [Part::Fact(fact)] => Some(fact),
+        match self.pieces.as_slice() {
+            [Piece::Name(fact)] => Some(fact),
             _ => None,
         }
     }
@@ -160,25 +131,16 @@ impl Template {
         write: impl Fn(&str, &mut String),
     ) -> Result<String, RenderError> {
         let mut out = String::new();
-        for part in &self.parts {
-            match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Fact(fact) => write(&text_of(facts.value(fact)?), &mut out),
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Name(fact) => write(&text_of(facts.value(fact)?), &mut out),
             }
             if out.len() > limit {
                 return Err(RenderError::TooLarge(limit));
             }
         }
         Ok(out)
-    }
-}
-
-/// A string is itself, null is nothing, all else is JSON.
-fn text_of(value: Value) -> String {
-    match value {
-        Value::String(text) => text,
-        Value::Null => String::new(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
     }
 }
 

@@ -169,8 +169,10 @@ mod tests {
             }
             for day in 1..=length {
                 let nearest = month.nearest_weekday(day);
-                assert!((1..=length).contains(&nearest) && (1..=5).contains(&weekday(nearest)));
-                assert!(nearest.abs_diff(day) <= 2 && (nearest == day) == (1..=5).contains(&weekday(day)));
+                assert!((1..=length).contains(&nearest));
+                assert!((1..=5).contains(&weekday(nearest)));
+                assert!(nearest.abs_diff(day) <= 2);
+                assert_eq!(nearest == day, (1..=5).contains(&weekday(day)));
             }
         }
     }

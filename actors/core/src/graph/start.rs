@@ -71,44 +71,46 @@ impl GraphRun {
     }
 }
 
-/// Starts nodes that may, the first in the order of the graph first, within `maxParallel` and the limit of one decision. A node whose
-/// params cannot be filled in fails instead.
-pub(super) fn start(turn: &mut Turn<'_>) {
-    let (mut started, mut looked) = (Vec::new(), 0);
-    while let Some(place) = turn.run.ready.first() {
-        let full = turn.run.running >= turn.graph.max_parallel && kept(Clause::MaxParallel);
-        if full || turn.run.finished.is_some() {
-            break;
-        }
-        if looked == limits::GRAPH_STARTS && kept(Clause::StartsPerDecision) {
-            turn.decision.wake = kept(Clause::WakeForTheRest);
-            break;
-        }
-        looked += 1;
-        let node = turn.graph.order()[place as usize];
-        let generation = turn.run.node(node).generation();
-        // The body is built again when it is sent; until then nothing that it reads changes, as all of it has ended.
-        match turn.run.params(node) {
-            Ok(_) if generation < GENERATIONS => {
-                turn.run.apply(&GraphChange::Started { nodes: vec![node] });
-                started.push(node);
-                let generation = turn.run.node(node).generation();
-                turn.decision.effects.push(GraphEffect::Start { node, generation });
+impl Turn<'_> {
+    /// Starts nodes that may, the first in the order of the graph first, within `maxParallel` and the limit of one decision. A node
+    /// whose params cannot be filled in fails instead.
+    pub(super) fn start(&mut self) {
+        let (mut started, mut looked) = (Vec::new(), 0);
+        while let Some(place) = self.run.ready.first() {
+            let full = self.run.running >= self.graph.max_parallel && kept(Clause::MaxParallel);
+            if full || self.run.finished.is_some() {
+                break;
             }
-            outcome => {
-                keep(turn, &mut started);
-                let failure = outcome.err().unwrap_or(NodeFailure::Undelivered);
-                turn.end(node, generation, NodeState::Failed, Some(failure), None, None);
-                turn.pass();
+            if looked == limits::GRAPH_STARTS && kept(Clause::StartsPerDecision) {
+                self.decision.wake = kept(Clause::WakeForTheRest);
+                break;
+            }
+            looked += 1;
+            let node = self.graph.order()[place as usize];
+            let generation = self.run.node(node).generation();
+            // The body is built again when it is sent; until then nothing that it reads changes, as all of it has ended.
+            match self.run.params(node) {
+                Ok(_) if generation < GENERATIONS => {
+                    self.run.apply(&GraphChange::Started { nodes: vec![node] });
+                    started.push(node);
+                    let generation = self.run.node(node).generation();
+                    self.decision.effects.push(GraphEffect::Start { node, generation });
+                }
+                outcome => {
+                    self.keep_started(&mut started);
+                    let failure = outcome.err().unwrap_or(NodeFailure::Undelivered);
+                    self.end(node, generation, NodeState::Failed, Some(failure), None, None);
+                    self.pass();
+                }
             }
         }
+        self.keep_started(&mut started);
     }
-    keep(turn, &mut started);
-}
 
-/// Writes down what was started, before whatever follows it.
-fn keep(turn: &mut Turn<'_>, started: &mut Vec<u32>) {
-    if !started.is_empty() {
-        turn.decision.changes.push(GraphChange::Started { nodes: std::mem::take(started) });
+    /// Writes down what was started, before whatever follows it.
+    fn keep_started(&mut self, started: &mut Vec<u32>) {
+        if !started.is_empty() {
+            self.decision.changes.push(GraphChange::Started { nodes: std::mem::take(started) });
+        }
     }
 }

@@ -12,7 +12,6 @@ use super::{
     node::GENERATIONS,
     rules::Verdict,
     run::GraphRun,
-    start,
 };
 use crate::reject::Rejection;
 use campanile_schema::{
@@ -301,7 +300,7 @@ impl Turn<'_> {
     /// Everything that follows: nodes that can never run, the stop after a failure, starts, and the end of the run.
     fn go_on(&mut self) {
         self.pass();
-        start::start(self);
+        self.start();
         let ended = self.run.waiting == 0 && (self.run.running == 0 || !self.waits_for_children());
         if self.run.finished.is_none() && ended {
             let state = self.run.outcome();

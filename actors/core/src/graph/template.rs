@@ -6,6 +6,7 @@
 //! compiled; what can only be missing when the node starts is the value.
 
 use super::fields::FieldPath;
+use crate::placeholder::{Piece, pieces, text_of};
 use campanile_schema::{payload::Payload, text::Text};
 use serde_json::{Map, Value};
 
@@ -39,17 +40,11 @@ impl Reference {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Part {
-    Text(String),
-    Reference(Reference),
-}
-
 /// A JSON value with templates in its strings.
 #[derive(Clone, Debug, PartialEq)]
 enum Tree {
     Plain(Value),
-    Text(Vec<Part>),
+    Text(Vec<Piece<Reference>>),
     List(Vec<Tree>),
     Object(Vec<(String, Tree)>),
 }
@@ -93,7 +88,7 @@ impl ParamsTemplate {
 
 fn tree(value: Value) -> Result<Tree, String> {
     Ok(match value {
-        Value::String(text) if text.contains("{{") => Tree::Text(parts(&text)?),
+        Value::String(text) if text.contains("{{") => Tree::Text(pieces(&text, Reference::parse)?),
         Value::Array(items) => Tree::List(items.into_iter().map(tree).collect::<Result<_, _>>()?),
         Value::Object(fields) => {
             let field = |(name, value)| Ok((name, tree(value)?));
@@ -103,38 +98,12 @@ fn tree(value: Value) -> Result<Tree, String> {
     })
 }
 
-fn parts(text: &str) -> Result<Vec<Part>, String> {
-    let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
-    while let Some(at) = rest.find("{{") {
-        if let Some(before) = rest[..at].strip_suffix('\\') {
-            plain.push_str(before);
-            plain.push_str("{{");
-            rest = &rest[at + 2..];
-            continue;
-        }
-        plain.push_str(&rest[..at]);
-        let inside = &rest[at + 2..];
-        let end = inside.find("}}").ok_or("'{{' without '}}' (write \\{{ for two braces)")?;
-        let reference = Reference::parse(inside[..end].trim())?;
-        if !plain.is_empty() {
-            parts.push(Part::Text(std::mem::take(&mut plain)));
-        }
-        parts.push(Part::Reference(reference));
-        rest = &inside[end + 2..];
-    }
-    plain.push_str(rest);
-    if !plain.is_empty() {
-        parts.push(Part::Text(plain));
-    }
-    Ok(parts)
-}
-
 fn collect<'t>(tree: &'t Tree, found: &mut Vec<&'t Reference>) {
     match tree {
         Tree::Plain(_) => {}
-        Tree::Text(parts) => found.extend(parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Reference(reference) => Some(reference),
+        Tree::Text(pieces) => found.extend(pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Name(reference) => Some(reference),
         })),
         Tree::List(items) => items.iter().for_each(|item| collect(item, found)),
         Tree::Object(fields) => fields.iter().for_each(|(_, field)| collect(field, found)),
@@ -144,15 +113,15 @@ fn collect<'t>(tree: &'t Tree, found: &mut Vec<&'t Reference>) {
 fn filled<E>(tree: &Tree, value: &impl Fn(&Reference) -> Result<Value, E>) -> Result<Value, E> {
     Ok(match tree {
         Tree::Plain(plain) => plain.clone(),
-        Tree::Text(parts) => {
-            if let [Part::Reference(only)] = parts.as_slice() {
+        Tree::Text(pieces) => {
+            if let [Piece::Name(only)] = pieces.as_slice() {
                 return value(only);
             }
             let mut text = String::new();
-            for part in parts {
-                match part {
-                    Part::Text(plain) => text.push_str(plain),
-                    Part::Reference(reference) => text.push_str(&text_of(value(reference)?)),
+            for piece in pieces {
+                match piece {
+                    Piece::Text(plain) => text.push_str(plain),
+                    Piece::Name(reference) => text.push_str(&text_of(value(reference)?)),
                 }
             }
             Value::String(text)
@@ -163,15 +132,6 @@ fn filled<E>(tree: &Tree, value: &impl Fn(&Reference) -> Result<Value, E>) -> Re
             Value::Object(fields.iter().map(field).collect::<Result<Map<_, _>, E>>()?)
         }
     })
-}
-
-/// A string is itself, null is nothing, all else is JSON.
-fn text_of(value: Value) -> String {
-    match value {
-        Value::String(text) => text,
-        Value::Null => String::new(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use campanile_schema::{
     ids::{ExecutorSession, JobId, RunId, Token},
+    kinds::ActionKind,
     record::RunRecord,
     rpc::executor::Held,
     stored::{Sealed, StoredAction, StoredJob},
@@ -25,6 +26,14 @@ impl Need {
             Some(StoredAction::Handler { name }) => Self::Handler(name.clone()),
             Some(StoredAction::Command { .. }) => Self::Command,
             Some(StoredAction::Http { .. }) => Self::Http,
+        }
+    }
+
+    pub fn kind(&self) -> ActionKind {
+        match self {
+            Self::Handler(_) => ActionKind::Handler,
+            Self::Command => ActionKind::Command,
+            Self::Http => ActionKind::Http,
         }
     }
 }

@@ -162,9 +162,11 @@ mod tests {
         borrowed.adopted(X, Epoch(1), 2);
         let request = borrowed.request(3).unwrap();
         assert_eq!(request.wish, Wish::Adopted { shards: vec![(X, Epoch(1), 2)] });
-        assert!(!borrowed.may_start(X) && !borrowed.settled(X));
+        assert!(!borrowed.may_start(X));
+        assert!(!borrowed.settled(X));
         borrowed.level(Level { version: 1, permits: 2 });
-        assert!(!borrowed.may_start(X) && borrowed.settled(X));
+        assert!(!borrowed.may_start(X));
+        assert!(borrowed.settled(X));
         assert_eq!(borrowed.request(3).unwrap().wish, Wish::Hold { permits: 3 });
         borrowed.level(Level { version: 2, permits: 3 });
         assert!(borrowed.may_start(X));

@@ -120,8 +120,38 @@ pub(crate) const fn kept(_: Rule) -> bool {
     true
 }
 
-/// Whether a rule is kept: always, but where a test breaks it on purpose.
 #[cfg(feature = "faults")]
-pub(crate) fn kept(rule: Rule) -> bool {
-    !crate::faults::is_broken(rule)
+pub(crate) use broken::kept;
+#[cfg(feature = "faults")]
+pub use broken::{break_rule, break_rule_everywhere};
+
+#[cfg(feature = "faults")]
+mod broken {
+    use super::Rule;
+    use std::{
+        cell::Cell,
+        sync::atomic::{AtomicU32, Ordering},
+    };
+
+    thread_local! {
+        static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+    }
+
+    /// Rules that the whole process breaks, one bit each: a node, told by its environment.
+    static BROKEN_BY_ALL: AtomicU32 = AtomicU32::new(0);
+
+    /// Breaks one rule, for this thread only: tests of different rules run side by side.
+    pub fn break_rule(rule: Option<Rule>) {
+        BROKEN.set(rule);
+    }
+
+    /// Breaks a rule in the whole process.
+    pub fn break_rule_everywhere(rule: Rule) {
+        BROKEN_BY_ALL.fetch_or(1 << rule as u32, Ordering::Relaxed);
+    }
+
+    /// Whether a rule is kept: always, but where a test or a node's environment breaks it on purpose.
+    pub(crate) fn kept(rule: Rule) -> bool {
+        BROKEN.get() != Some(rule) && BROKEN_BY_ALL.load(Ordering::Relaxed) & 1 << rule as u32 == 0
+    }
 }

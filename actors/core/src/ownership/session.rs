@@ -220,7 +220,8 @@ mod tests {
         let _ = session.beat(100, vec![0]);
         assert!(!session.may_act(100));
         assert_eq!(session.answered(&Answer::Done), Beat::Counted);
-        assert!(session.may_act(1_099) && !session.may_act(1_100));
+        assert!(session.may_act(1_099));
+        assert!(!session.may_act(1_100));
     }
 
     #[test]
@@ -233,7 +234,8 @@ mod tests {
         assert!(!session.may_act(1_000), "nobody knows whether it was applied");
         let _ = session.beat(900, vec![5]);
         assert_eq!(session.answered(&Answer::Session(Some(row_of(&lost)))), Beat::ReadBack);
-        assert!(session.may_act(1_399) && !session.may_act(1_400));
+        assert!(session.may_act(1_399));
+        assert!(!session.may_act(1_400));
         assert_eq!(session.stated(), [3]);
     }
 
@@ -244,7 +246,8 @@ mod tests {
         session.answered(&Answer::Unknown);
         assert_eq!(session.answered(&Answer::Session(None)), Beat::Missed);
         let _ = session.beat(600, vec![0]);
-        assert!(!session.is_stillborn(1_099) && session.is_stillborn(1_100));
+        assert!(!session.is_stillborn(1_099));
+        assert!(session.is_stillborn(1_100));
     }
 
     #[test]

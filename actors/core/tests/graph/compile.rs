@@ -237,55 +237,6 @@ fn deep_conditions_are_refused_before_they_take_the_stack() {
     judged.unwrap().join().unwrap();
 }
 
-/// How long the dearest texts take: `cargo test --test graph -- --ignored --nocapture dearest`.
-#[test]
-#[ignore = "prints times and checks none"]
-fn dearest_conditions() {
-    for text in [
-        "true&&".repeat(80) + "true",
-        "parent.result.a>0&&".repeat(25) + "true",
-        "parent.result.a>0||(".repeat(20) + "true" + &")".repeat(20),
-        format!("[{}1]==[1]", "1,".repeat(240)),
-        format!("{{{}'z':1}}=={{}}", (0..70).map(|n| format!("'{n}':1,")).collect::<String>()),
-        format!("[{}1]==[1]", "1,".repeat(32)),
-        format!("[{}1]==[1]", "parent.result.a,".repeat(29)),
-        "1+".repeat(250) + "1",
-        "!".repeat(500) + "true",
-        "1+1==2&&".repeat(62) + "true",
-        "1<2&&".repeat(100) + "true",
-        "-1<2&&".repeat(84) + "true",
-        "'x'+".repeat(120) + "'x'",
-        "true+".repeat(100) + "true",
-        "1*".repeat(250) + "1",
-        "1+".repeat(40) + "1==1",
-        "1+".repeat(80) + "1==1",
-        "1+".repeat(120) + "1==1",
-        "parent.result".to_owned() + &".a".repeat(249),
-        "parent.result.a".to_owned() + &"[0]".repeat(160),
-        "1==".repeat(160) + "1",
-        "true||true&&".repeat(40) + "true",
-        "1 ".repeat(250),
-        "parent.result.a in [".repeat(24),
-        format!("'{}'=='x'", "\\n".repeat(240)),
-        "size(".repeat(24) + "'x'" + &")".repeat(24) + "==1",
-        "1?".repeat(20) + "1" + &":1".repeat(20),
-        "parent.result.a+".repeat(20) + "1==1",
-        "(".repeat(24) + "1" + &")".repeat(24) + "==1",
-    ] {
-        let mut took = std::time::Duration::MAX;
-        for _ in 0..9 {
-            let start = std::time::Instant::now();
-            drop(Condition::parse(&text));
-            took = took.min(start.elapsed());
-        }
-        let parsed = Condition::parse(&text);
-        let shown = text.chars().take(40).collect::<String>();
-        let start = std::time::Instant::now();
-        let value = parsed.as_ref().map(|parsed| parsed.evaluate(&Parent::new(&serde_json::json!({"a":1}))));
-        println!("{took:>12?} {:>12?} {:>4} bytes {shown}: {:?}", start.elapsed(), text.len(), value.is_ok());
-    }
-}
-
 #[test]
 fn a_stored_graph_is_checked_as_a_new_one_is() {
     let (stored, _) = prepare(&spec("A>B>C")).unwrap();

@@ -17,7 +17,8 @@ fn every_edge_leads_to_the_right_and_no_two_nodes_share_a_place() {
         let places: BTreeSet<(u32, u32)> = layout.places.iter().map(|place| (place.x, place.y)).collect();
         assert_eq!(places.len(), graph.nodes.len(), "{edges}");
         for Place { x, y, .. } in &layout.places {
-            assert!(*x < layout.width && *y < layout.height, "{edges}");
+            assert!(*x < layout.width, "{edges}");
+            assert!(*y < layout.height, "{edges}");
         }
     }
 }
@@ -90,5 +91,6 @@ layer 2
     let mut dag = picture();
     when(&mut dag, "check", "report", "parent.result.s == 'ä\u{1b}'");
     let text = compiled(&dag).ascii(None);
-    assert!(text.is_ascii() && !text.contains('\u{1b}'), "{text}");
+    assert!(text.is_ascii(), "{text}");
+    assert!(!text.contains('\u{1b}'), "{text}");
 }

@@ -19,7 +19,7 @@ pub fn play(plan: &Plan) -> World {
 
 #[cfg(feature = "faults")]
 fn break_rule(rule: Option<Rule>) {
-    campanile_core::faults::break_rule(rule);
+    campanile_core::ownership::rules::break_rule(rule);
 }
 
 #[cfg(not(feature = "faults"))]

@@ -27,6 +27,15 @@ class Dialect(Word):
     QUARTZ = "QUARTZ"
 
 
+class ExecutorState(Word):
+    """How an executor stands."""
+
+    DISCONNECTED = "DISCONNECTED"
+    SUSPECTED_LOST = "SUSPECTED_LOST"
+    READY = "READY"
+    DRAINING = "DRAINING"
+
+
 class MemberState(Word):
     """How a node of a cluster stands."""
 

@@ -9,6 +9,7 @@ from campanile.enums import (
     ApplyOutcome,
     AttemptState,
     ClusterEventKind,
+    ExecutorState,
     JobStatus,
     JobStep,
     MemberState,
@@ -261,7 +262,7 @@ class ExecutorAtNode:
     """An executor as one node of a cluster sees it."""
 
     node: str
-    state: str
+    state: ExecutorState
     running: int
     credit: int
     last_heartbeat_at: datetime
@@ -280,7 +281,7 @@ class ExecutorInfo:
     slots: int
     running: int
     credit: int
-    state: str
+    state: ExecutorState
     labels: dict[str, str]
     last_heartbeat_at: datetime
     nodes: list[ExecutorAtNode] = field(default_factory=list)

@@ -1,12 +1,10 @@
 //! Executors that die, end themselves in the middle of a body, or stand still.
 
 use super::{
-    super::act::{
-        Act::{ExecutorEnds, FreezeExecutor, Kill, KillExecutor, Start, ThawExecutor, Wait},
-        When,
-    },
+    super::act::Act::{ExecutorEnds, FreezeExecutor, Kill, KillExecutor, Start, ThawExecutor, Wait},
     Scenario, USUAL, defect,
 };
+use crate::process::node::When;
 
 pub const ALL: &[Scenario] = &[
     Scenario {

@@ -1,7 +1,7 @@
 //! Each end has a cause that somebody other than the node wrote down: a body that said so, a call, a newer run under REPLACE, a time that
 //! was over, an executor that was lost. Attempts are made until the policy's last one, and what failed for good is a dead letter.
 
-use super::{repeats::lease_was_lost, starts::lines_may_be_lost};
+use super::{facts::us, repeats::lease_was_lost, starts::lines_may_be_lost};
 use crate::checker::{Attempt, Body, Findings, History, Job, Kind, Run};
 use campanile_schema::{
     job::{ConcurrencyPolicy, JobSpec},
@@ -25,10 +25,6 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
         dead_letter(job, run, found);
         generations(history, job, run, found);
     }
-}
-
-pub(super) fn us(ms: i64) -> i64 {
-    ms.saturating_mul(1000)
 }
 
 /// Definitions that may have been in force from the run's making to `to_us`.

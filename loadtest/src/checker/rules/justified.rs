@@ -2,8 +2,7 @@
 //! paused, nothing is missed while the node was up.
 
 use super::{
-    lateness::jitter_us,
-    outcomes::{entries, is_window, last_of},
+    facts::{entries, is_window, jitter_us, last_of, misfire},
     windows::{Expect, expect, may_be_paused, may_be_paused_above},
 };
 use crate::checker::{Disturbance, Findings, History, Job, Kind, Outage};
@@ -261,14 +260,4 @@ fn disturbed(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
         history.outages.iter().any(|o| touches(o.from_us, o.to_us, at_ms)) || history.disturbances.iter().any(by_act);
     let by_pause = job.all_pauses().any(|p| touches(p.sent_us, p.over_us(), at_ms));
     if by_outage || by_pause { Ok(()) } else { Err("the node was up and the job enabled".to_owned()) }
-}
-
-pub(super) fn misfire(trigger: &Trigger) -> Option<MisfirePolicy> {
-    match trigger {
-        Trigger::Cron { misfire_policy, .. }
-        | Trigger::FixedRate { misfire_policy, .. }
-        | Trigger::FixedDelay { misfire_policy, .. }
-        | Trigger::Once { misfire_policy, .. } => Some(*misfire_policy),
-        Trigger::Manual {} => None,
-    }
 }

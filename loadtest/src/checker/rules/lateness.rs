@@ -3,10 +3,10 @@
 //!
 //! What the node says of the moment in which it made a run must agree with it.
 
-use super::causes::us;
+use super::facts::{jitter_us, us};
 use crate::checker::{Attempt, Body, Findings, History, Job, Kind, Run};
 use campanile_schema::{
-    job::{ConcurrencyPolicy, Trigger},
+    job::ConcurrencyPolicy,
     limits::LEASE_MS,
     record::{AttemptState, Source},
 };
@@ -25,15 +25,6 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
             late(history, job, run, body, (us(at.0), latest_us), found);
         }
     }
-}
-
-/// The longest jitter that may have been in force.
-pub(super) fn jitter_us(job: &Job) -> i64 {
-    let of = |trigger: &Trigger| match trigger {
-        Trigger::Cron { jitter_sec, .. } | Trigger::FixedRate { jitter_sec, .. } => i64::from(*jitter_sec),
-        Trigger::FixedDelay { .. } | Trigger::Once { .. } | Trigger::Manual {} => 0,
-    };
-    job.versions.iter().map(|version| of(&version.spec.trigger)).max().unwrap_or(0) * 1_000_000
 }
 
 fn late(

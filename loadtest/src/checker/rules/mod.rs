@@ -3,6 +3,7 @@
 pub mod acknowledged;
 pub mod causes;
 pub mod export;
+mod facts;
 pub mod justified;
 pub mod lateness;
 pub mod order;

@@ -1,6 +1,6 @@
 //! Instants are decided in their order, and where runs may not overlap they begin in the order in which they were made.
 
-use super::{causes::us, lateness::clock_in_doubt};
+use super::{facts::us, lateness::clock_in_doubt};
 use crate::checker::{Findings, History, Job, Kind, Run};
 use campanile_schema::{job::ConcurrencyPolicy, record::Source};
 

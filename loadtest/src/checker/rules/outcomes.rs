@@ -2,17 +2,13 @@
 //! entries join.
 
 use super::{
-    justified::misfire,
-    lateness::jitter_us,
-    runs::waits_for_a_person,
+    facts::{entries, is_window, jitter_us, last_of, misfire, waits_for_a_person},
     windows::{Expect, expect},
 };
 use crate::checker::{Findings, History, Job, Kind, Oracle, OracleError};
 use campanile_schema::{
-    event::{Outcome, SkipReason},
     job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
     record::Source,
-    view::LedgerEntryView,
 };
 use std::{collections::BTreeMap, mem::discriminant};
 
@@ -108,20 +104,6 @@ fn once_after(job: &Job, delay_sec: i64, until_ms: i64, found: &mut Findings<'_>
         let text = format!("job {}, which is due between {from_ms} and {to_ms}, has no outcome", job.id);
         found.of_job(Kind::OutcomeMissing, job.id, Some(to_ms), text);
     }
-}
-
-/// Entries of all pages, oldest first.
-pub fn entries(job: &Job) -> impl Iterator<Item = &LedgerEntryView> {
-    job.ledger.iter().flat_map(|page| &page.items)
-}
-
-pub fn last_of(entry: &LedgerEntryView) -> i64 {
-    entry.until.map_or(entry.logical_time.0, |u| u.0)
-}
-
-/// An instant outside the trigger's own window may be told as SKIPPED(WINDOW); nobody is owed one.
-pub fn is_window(entry: &LedgerEntryView) -> bool {
-    entry.outcome == Outcome::Skipped && entry.reason == Some(SkipReason::Window)
 }
 
 fn pages_join(job: &Job, found: &mut Findings<'_>) {

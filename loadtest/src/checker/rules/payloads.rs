@@ -1,7 +1,7 @@
 //! A body gets the job's params with the caller's laid over them, and the job's secrets; the history shows the result and the error
 //! that it handed in.
 
-use super::causes::us;
+use super::facts::us;
 use crate::checker::{Body, Findings, History, Job, Kind, Run};
 use campanile_schema::{
     payload::Payload,

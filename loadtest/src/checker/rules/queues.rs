@@ -2,9 +2,8 @@
 //! a person is asked only about jobs that are not idempotent.
 
 use super::{
-    causes::us,
+    facts::{entries, last_of, us},
     justified::decided_by_ms,
-    outcomes::{entries, last_of},
 };
 use crate::checker::{Findings, History, Job, Kind, Run};
 use campanile_schema::{

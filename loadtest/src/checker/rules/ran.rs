@@ -1,7 +1,7 @@
 //! Compares the ledger with the executors' files: an instant that was skipped, missed or removed by daylight saving has
 //! no body.
 
-use super::outcomes::{entries, last_of};
+use super::facts::{entries, last_of};
 use crate::checker::{Findings, History, Kind};
 use campanile_schema::{event::Outcome, record::Source};
 use std::collections::HashMap;

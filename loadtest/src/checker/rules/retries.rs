@@ -1,7 +1,8 @@
 //! Between a failure and the next attempt lies the delay that the job's policy says, neither less nor much more.
 
 use super::{
-    causes::{body_of, stopped_by_executor, us},
+    causes::{body_of, stopped_by_executor},
+    facts::us,
     lateness::held_back,
 };
 use crate::checker::{Findings, History, Job, Kind, Run};

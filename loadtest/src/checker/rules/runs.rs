@@ -1,7 +1,10 @@
 //! Runs and the ledger must agree: each instant that fired has one run, each scheduled run has its instant, and each
 //! run has an end or a reason for not having one.
 
-use super::{causes::stopped_by_executor, outcomes::entries};
+use super::{
+    causes::stopped_by_executor,
+    facts::{entries, waits_for_a_person},
+};
 use crate::checker::{Findings, History, Job, Kind, Run};
 use campanile_schema::{
     event::Outcome,
@@ -124,11 +127,6 @@ fn ended(history: &History, run: &Run, found: &mut Findings<'_>) {
 /// A pause of the job, its tenant or the system that nobody is known to have ended.
 fn stays_paused(history: &History, job: u64) -> bool {
     history.jobs.get(&job).is_some_and(|job| job.all_pauses().any(|pause| pause.resume_ack_us.is_none()))
-}
-
-pub(super) fn waits_for_a_person(history: &History, job: u64) -> bool {
-    let mut runs = history.runs_of.get(&job).into_iter().flatten().filter_map(|id| history.runs.get(id));
-    runs.any(|run| run.state == RunState::NeedsConfirmation)
 }
 
 /// A result counts only while its attempt is the run's last: once an executor was told of a later one, the earlier token is void.

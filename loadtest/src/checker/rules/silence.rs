@@ -1,10 +1,7 @@
 //! A FIXED_DELAY job must continue: from its creation, and from each end of a run, of a pause or of a skipped instant,
 //! at most its delay passes until its next event.
 
-use super::{
-    causes::us,
-    outcomes::{entries, last_of},
-};
+use super::facts::{entries, last_of, us};
 use crate::checker::{Findings, History, Job, Kind};
 use campanile_schema::job::Trigger;
 

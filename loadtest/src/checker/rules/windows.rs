@@ -1,7 +1,7 @@
 //! What callers could expect of an instant of a job: between a request and its acknowledgement both outcomes are right;
 //! after the acknowledgement only one is.
 
-use super::lateness::jitter_us;
+use super::facts::jitter_us;
 use crate::checker::{History, Job};
 use campanile_schema::event::SkipReason;
 

@@ -44,7 +44,8 @@ fn a_torn_last_line_is_counted_and_damage_is_red() {
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{whole}{{\"event\":\"START\",\"t_us\":17")).unwrap();
     let verdict = check_dir(dir.path()).unwrap();
-    assert!(verdict.green && verdict.counts.torn_lines == 1, "{verdict}");
+    assert!(verdict.green, "{verdict}");
+    assert_eq!(verdict.counts.torn_lines, 1, "{verdict}");
     fs::write(&path, format!("{{\"event\":\"START\",\n{whole}")).unwrap();
     assert!(check_dir(dir.path()).unwrap().has(Kind::LogDamaged));
 }

@@ -14,7 +14,8 @@ use super::{Kind, Verdict};
 
 /// The verdict names a violation of this kind, perhaps with others that follow from it.
 fn red(verdict: &Verdict, kind: Kind) {
-    assert!(!verdict.green && verdict.has(kind), "wanted {kind:?}\n{verdict}");
+    assert!(!verdict.green, "wanted {kind:?}\n{verdict}");
+    assert!(verdict.has(kind), "wanted {kind:?}\n{verdict}");
 }
 
 /// And it is the only one.

@@ -48,18 +48,22 @@ async fn what_cannot_be_answered_says_whether_it_may_have_been_executed() {
     let silent = a.gateway.call(node_id("b"), b"silence".to_vec(), Duration::from_millis(300));
     let (silent, other) = tokio::join!(silent, ask(&a, "b", "hello"));
     let silent = silent.unwrap_err();
-    assert!(matches!(silent, GatewayError::TimedOut { sent: true, .. }) && silent.may_have_run(), "{silent}");
+    assert!(matches!(silent, GatewayError::TimedOut { sent: true, .. }), "{silent}");
+    assert!(silent.may_have_run(), "{silent}");
     assert_eq!(silent.to_string(), "node 'b' did not answer within 300 ms");
     assert_eq!(other.unwrap(), "b: hello");
     let panicked = ask(&a, "b", "panic").await.unwrap_err();
     assert!(panicked.may_have_run());
     assert_eq!(panicked.to_string(), "node 'b' began and could not answer: it panicked");
     let long = ask(&a, "b", &format!("large {}", GATEWAY_MESSAGE_BYTES + 1)).await.unwrap_err();
-    assert!(long.may_have_run() && long.to_string().contains("the answer has 1048577 bytes"), "{long}");
+    assert!(long.may_have_run(), "{long}");
+    assert!(long.to_string().contains("the answer has 1048577 bytes"), "{long}");
     let large = a.gateway.call(node_id("b"), vec![0; GATEWAY_MESSAGE_BYTES + 1], SOON).await.unwrap_err();
-    assert!(matches!(large, GatewayError::TooLarge(_)) && !large.may_have_run(), "{large}");
+    assert!(matches!(large, GatewayError::TooLarge(_)), "{large}");
+    assert!(!large.may_have_run(), "{large}");
     let nobody = ask(&a, "nobody", "hello").await.unwrap_err();
-    assert!(matches!(nobody, GatewayError::NotConnected(_)) && !nobody.may_have_run(), "{nobody}");
+    assert!(matches!(nobody, GatewayError::NotConnected(_)), "{nobody}");
+    assert!(!nobody.may_have_run(), "{nobody}");
     assert_eq!(ask(&a, "b", "still there").await.unwrap(), "b: still there");
 }
 
@@ -84,7 +88,8 @@ async fn too_much_at_once_is_refused_and_nothing_of_it_is_executed() {
         match call.await.unwrap() {
             Ok(_) => answered += 1,
             Err(error) => {
-                assert!(matches!(error, GatewayError::OutboxFull(_)) && !error.may_have_run(), "{error}");
+                assert!(matches!(error, GatewayError::OutboxFull(_)), "{error}");
+                assert!(!error.may_have_run(), "{error}");
             }
         }
     }
@@ -131,7 +136,8 @@ async fn a_full_outbox_is_a_clear_error() {
             })
         });
         if let Some(Err(error)) = now.await {
-            assert!(error.to_string().contains("wait already for node 'b'") && !error.may_have_run(), "{error}");
+            assert!(error.to_string().contains("wait already for node 'b'"), "{error}");
+            assert!(!error.may_have_run(), "{error}");
             full += 1;
         }
     }

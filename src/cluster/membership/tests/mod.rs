@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod clocks;
+mod forms;
 mod packets;
 mod refusals;
 mod simulation;

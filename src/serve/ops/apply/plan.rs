@@ -308,7 +308,8 @@ fn keep_labels(spec: &mut JobSpec, old: Option<&JobView>, owner: Option<&str>) {
             spec.labels.insert(name.to_owned(), kept.clone());
         }
     }
-    debug_assert!(LABEL_FILE.starts_with(LABELS) && LABEL_OWNER.starts_with(LABELS));
+    debug_assert!(LABEL_FILE.starts_with(LABELS));
+    debug_assert!(LABEL_OWNER.starts_with(LABELS));
 }
 
 /// As it would be read back. A schedule that has come to its end is only refused when something is changed.

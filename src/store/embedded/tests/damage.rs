@@ -35,7 +35,7 @@ impl Disk {
     fn session_and(&self, batches: u64, flush: bool) {
         let store = self.open().unwrap();
         let done = wait(store.applied(ShardId(1))).unwrap();
-        let session = store.inner.log.lock().unwrap().session();
+        let session = store.inner.log.lock().session();
         for seq in 1..=batches {
             wait(store.append(0, seq, &journal_batch(1, done + seq, 1))).unwrap();
         }
@@ -87,7 +87,8 @@ fn a_damaged_batch_that_a_later_one_states_durable_is_refused_with_file_and_offs
         disk.flip(FIRST, offset);
         let page = offset / PAGE * PAGE;
         for why in [disk.refusal(), disk.findings().join("\n")] {
-            assert!(why.contains(FIRST) && why.contains(&format!("offset {page}:")), "{why}");
+            assert!(why.contains(FIRST), "{why}");
+            assert!(why.contains(&format!("offset {page}:")), "{why}");
             assert!(why.contains("backup"), "says what to do: {why}");
         }
     }
@@ -122,7 +123,8 @@ fn a_damaged_last_batch_is_refused_when_views_or_a_snapshot_cover_it() {
     drop(store);
     disk.flip(FIRST, 4 * PAGE + 5);
     let why = disk.refusal();
-    assert!(why.contains("views or snapshots cover session 1 seq 4") && why.contains(FIRST), "{why}");
+    assert!(why.contains("views or snapshots cover session 1 seq 4"), "{why}");
+    assert!(why.contains(FIRST), "{why}");
 }
 
 #[test]
@@ -162,7 +164,8 @@ fn a_directory_without_its_small_files_or_with_damaged_ones_is_refused() {
             Err(other) => panic!("{name}: {other}"),
             Ok(_) => panic!("{name}: opened"),
         };
-        assert!(why.contains(name) && why.contains("offset"), "{why}");
+        assert!(why.contains(name), "{why}");
+        assert!(why.contains("offset"), "{why}");
     }
     for name in ["FORMAT", "SESSION", "log/TRIM"] {
         let disk = Disk::new();
@@ -179,7 +182,8 @@ fn a_session_number_that_went_back_is_refused() {
     disk.session(1);
     super::super::meta::write_session(&disk.files, Path::new(DIR), campanile_schema::ids::SessionId(0)).unwrap();
     let why = disk.refusal();
-    assert!(why.contains("written by session 2") && why.contains("SESSION"), "{why}");
+    assert!(why.contains("written by session 2"), "{why}");
+    assert!(why.contains("SESSION"), "{why}");
 }
 
 #[test]

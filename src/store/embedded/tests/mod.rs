@@ -55,10 +55,12 @@ fn its_room_is_that_of_its_directory_and_of_the_disk_below() {
     let room = wait(store.room()).unwrap().unwrap();
     let used = store.disk_usage().unwrap();
     assert_eq!((room.journal, room.snapshots, room.history), (used.journal, used.snapshots, used.views));
-    assert!(room.journal > 0 && room.history > 0, "{room:?}");
+    assert!(room.journal > 0, "{room:?}");
+    assert!(room.history > 0, "{room:?}");
     // What others write and remove meanwhile aside.
     let free = available(temp.path());
-    assert!(room.free.abs_diff(free) < 1 << 30 && room.free < room.size, "{room:?}, {free} free by df");
+    assert!(room.free.abs_diff(free) < 1 << 30, "{room:?}, {free} free by df");
+    assert!(room.free < room.size, "{room:?}, {free} free by df");
 }
 
 /// Bytes that `df` calls available.

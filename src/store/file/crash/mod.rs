@@ -9,10 +9,11 @@ mod disk;
 
 use super::{File, Files, Lock, Open, SyncSite};
 use disk::{Disk, Entry, NodeId};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 /// A handle of one life of the machine or the process; a later life makes it useless.
@@ -50,7 +51,7 @@ impl CrashFiles {
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.disk.lock()
     }
 
     fn alive(&self) -> io::Result<MutexGuard<'_, Disk>> {

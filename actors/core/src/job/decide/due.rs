@@ -180,7 +180,9 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
     let at_ms = draft.ctx.now_ms;
     #[cfg(feature = "faults")]
     let at_ms = {
-        super::spoilt::extra_outcome(draft, due);
+        if let Some(entry) = super::spoilt::extra_outcome(draft, due) {
+            move_cursor(draft, entry.last_ms, vec![entry]);
+        }
         super::spoilt::made_at(draft.ctx.now_ms, due)
     };
     let event = Event::RunCreated {
@@ -287,7 +289,7 @@ fn note_until(draft: &mut Draft<'_>, to: i64, run: RunId) {
     }
 }
 
-pub(super) fn move_cursor(draft: &mut Draft<'_>, to: i64, entries: Vec<LedgerEntry>) {
+fn move_cursor(draft: &mut Draft<'_>, to: i64, entries: Vec<LedgerEntry>) {
     let event = Event::CursorMoved { job: draft.job.id, interval: draft.interval(to), entries };
     draft.emit(event);
 }

@@ -272,8 +272,8 @@ pub(super) fn end(draft: &mut Draft<'_>, ended: &Ended, attempt_state: AttemptSt
     }
     record.result.clone_from(&ended.result);
     #[cfg(feature = "faults")]
-    {
-        record.result = super::spoilt::result(draft.ctx.now_ms, ended.result.as_ref());
+    if faults::strikes(Mutation::ChangeResult, now) {
+        record.result = Some(campanile_schema::payload::Payload("{\"changed\":true}".to_owned()));
     }
     close(draft, record, state, dead_letter);
 }

@@ -1,6 +1,6 @@
 //! Defects of decisions that can be switched on, so that the proofs are seen red: see [`crate::faults`].
 
-use super::{Draft, due, finish};
+use super::{Draft, finish};
 use crate::{
     faults::{Mutation, strikes},
     job::effect::{Assign, Effect},
@@ -9,7 +9,6 @@ use campanile_schema::{
     event::{Event, LedgerEntry, Outcome, SkipReason},
     ids::{JobId, RunId, Token},
     job::ConcurrencyPolicy,
-    payload::Payload,
     record::{AttemptState, RunRecord, RunState},
     rpc::executor::Ended,
 };
@@ -27,20 +26,17 @@ pub(super) fn skip_reason(draft: &Draft<'_>, due: i64) -> Option<SkipReason> {
     strikes(Mutation::SkipPlausibly, due).then_some(reason)
 }
 
-/// The ledger tells of an instant that was not due.
-pub(super) fn extra_outcome(draft: &mut Draft<'_>, due: i64) {
+/// An entry of the ledger for an instant that was not due, the one before `due`.
+pub(super) fn extra_outcome(draft: &Draft<'_>, due: i64) -> Option<LedgerEntry> {
     let extra = due - 1;
-    if strikes(Mutation::ExtraOutcome, due) && extra > draft.job.hot.cursor_ms {
-        let entry = LedgerEntry {
-            first_ms: extra,
-            last_ms: extra,
-            count: 1,
-            outcome: Outcome::Skipped,
-            reason: Some(SkipReason::RunActive),
-            run: None,
-        };
-        due::move_cursor(draft, extra, vec![entry]);
-    }
+    (strikes(Mutation::ExtraOutcome, due) && extra > draft.job.hot.cursor_ms).then_some(LedgerEntry {
+        first_ms: extra,
+        last_ms: extra,
+        count: 1,
+        outcome: Outcome::Skipped,
+        reason: Some(SkipReason::RunActive),
+        run: None,
+    })
 }
 
 /// When a run is said to have been made.
@@ -126,11 +122,6 @@ pub(super) fn lose_at_once(draft: &mut Draft<'_>) {
     for (run, token) in running {
         finish::lost(draft, run, token);
     }
-}
-
-/// The result that the history shows.
-pub(super) fn result(now_ms: i64, told: Option<&Payload>) -> Option<Payload> {
-    if strikes(Mutation::ChangeResult, now_ms) { Some(Payload("{\"changed\":true}".to_owned())) } else { told.cloned() }
 }
 
 fn ended(draft: &Draft<'_>, run: RunId, token: Token, state: AttemptState) -> Ended {

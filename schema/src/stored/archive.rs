@@ -1,11 +1,15 @@
 //! What an archive holds, record by record. Encoded as MessagePack with named fields; each variant has a number of its own, which
 //! stands in its block.
 
-use campanile_ports::{Manifest, Part, Position, Row};
-use campanile_schema::{
+use crate::{
     format::FormatRow,
     frame::{decode, encode},
     ids::{RunId, ShardId},
+    stored::{
+        journal::Position,
+        rows::Row,
+        snapshot::{Manifest, Part},
+    },
 };
 use serde::{Deserialize, Serialize};
 

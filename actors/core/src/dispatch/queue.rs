@@ -2,9 +2,10 @@
 //! then higher priority first. Within a priority it is deficit round robin over tenants, so that many runs of one
 //! tenant do not delay the others.
 
-use campanile_core::job::Waiting;
+use super::rules::{Rule, kept};
+use crate::job::Waiting;
 use campanile_schema::ids::RunId;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::{HashMap, hash_map::Entry as Place};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, VecDeque},
@@ -12,31 +13,60 @@ use std::{
 };
 
 /// Lane and priority.
-type Class = (bool, Reverse<u16>);
+type Rank = (bool, Reverse<u16>);
 
-/// Tenants of one class take turns; every run costs one, so a turn is one run.
+/// A run in its rank. It waits as long as the queue has the entry's number for it: a run that was given up may come again, perhaps changed,
+/// before the turn of its first entry.
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    run: Box<Waiting>,
+}
+
+/// Tenants of one rank take turns; every run costs one, so a turn is one run.
 #[derive(Debug, Default)]
 struct Turns {
     /// Those with a run.
     order: VecDeque<Arc<str>>,
-    runs: HashMap<Arc<str>, VecDeque<Box<Waiting>>>,
+    runs: HashMap<Arc<str>, VecDeque<Entry>>,
 }
 
-/// Waiting runs of one pool.
+/// Waiting runs of one class.
 #[derive(Debug, Default)]
 pub struct Queue {
-    classes: BTreeMap<Class, Turns>,
-    /// Runs that are in some class and not given up. A dequeued run stays in its class until its turn comes.
-    members: HashSet<RunId>,
-    /// Those that were given up since the last sweep, at most so many of them are still in a class.
+    ranks: BTreeMap<Rank, Turns>,
+    /// Runs that wait, and the number of the entry by which each of them does. The entry of a run that was given up stays in its rank until its
+    /// turn comes.
+    members: HashMap<RunId, u64>,
+    /// Number of the last entry.
+    entries: u64,
+    /// Those that were given up since the last sweep, at most so many of them are still in a rank.
     given_up: usize,
 }
 
-/// Classes and tenants that keep their tables while nothing of theirs waits: runs come and go all the time.
-const CLASSES_KEPT: usize = 8;
+/// Ranks and tenants that keep their tables while nothing of theirs waits: runs come and go all the time.
+const RANKS_KEPT: usize = 8;
 const TENANTS_KEPT: usize = 1_024;
 /// Runs that were given up and are kept beside as many as wait.
 const GIVEN_UP_KEPT: usize = 1_024;
+
+/// Which runs go before it.
+fn rank(run: &Waiting) -> Rank {
+    let backfill = run.backfill && kept(Rule::LiveFirst);
+    (backfill, Reverse(if kept(Rule::PriorityFirst) { run.priority } else { 0 }))
+}
+
+/// Takes a run out of the members if it is this entry by which it waits.
+fn leaves(members: &mut HashMap<RunId, u64>, entry: &Entry) -> bool {
+    match members.remove(&entry.run.run) {
+        Some(number) if number == entry.number || !kept(Rule::NewestEntryCounts) => true,
+        Some(newer) => {
+            members.insert(entry.run.run, newer);
+            false
+        }
+        None => false,
+    }
+}
 
 impl Queue {
     pub fn len(&self) -> usize {
@@ -46,57 +76,69 @@ impl Queue {
         self.members.is_empty()
     }
     pub fn contains(&self, run: RunId) -> bool {
-        self.members.contains(&run)
+        self.members.contains_key(&run)
     }
 
     /// False when it waits already.
     pub fn push(&mut self, run: Box<Waiting>) -> bool {
-        if !self.members.insert(run.run) {
-            return false;
-        }
-        let (turns, tenant) = self.turns(&run);
+        let Place::Vacant(place) = self.members.entry(run.run) else { return false };
+        self.entries += 1;
+        let entry = Entry { number: *place.insert(self.entries), run };
+        let (turns, tenant) = self.turns(&entry.run);
         let runs = turns.runs.entry(tenant.clone()).or_default();
         if runs.is_empty() {
             turns.order.push_back(tenant);
         }
-        runs.push_back(run);
+        if kept(Rule::FirstComeFirst) {
+            runs.push_back(entry);
+        } else {
+            runs.push_front(entry);
+        }
         true
     }
 
     /// Gives back a run that found no executor for the moment: it is the first of its tenant again.
     pub fn give_back(&mut self, run: Box<Waiting>) {
-        self.members.insert(run.run);
-        let (turns, tenant) = self.turns(&run);
+        self.entries += 1;
+        self.members.insert(run.run, self.entries);
+        let entry = Entry { number: self.entries, run };
+        let (turns, tenant) = self.turns(&entry.run);
         let runs = turns.runs.entry(tenant.clone()).or_default();
         if runs.is_empty() {
             turns.order.push_front(tenant);
         }
-        runs.push_front(run);
+        runs.push_front(entry);
     }
 
-    /// A run's class, and its tenant there.
+    /// A run's rank, and its tenant there.
     fn turns(&mut self, run: &Waiting) -> (&mut Turns, Arc<str>) {
-        let turns = self.classes.entry((run.backfill, Reverse(run.priority))).or_default();
+        let turns = self.ranks.entry(rank(run)).or_default();
         let known = turns.runs.get_key_value(run.tenant.as_str()).map(|(tenant, _)| tenant.clone());
         (turns, known.unwrap_or_else(|| run.tenant.as_str().into()))
     }
 
     pub fn pop(&mut self) -> Option<Box<Waiting>> {
-        if self.classes.len() > CLASSES_KEPT {
-            self.classes.retain(|_, turns| !turns.order.is_empty());
+        if self.ranks.len() > RANKS_KEPT {
+            self.ranks.retain(|_, turns| !turns.order.is_empty());
         }
-        for turns in self.classes.values_mut() {
+        for turns in self.ranks.values_mut() {
             while let Some(tenant) = turns.order.pop_front() {
                 let Some(runs) = turns.runs.get_mut(&tenant) else { continue };
                 let next = runs.pop_front();
                 if !runs.is_empty() {
-                    turns.order.push_back(tenant);
+                    if kept(Rule::TenantsTakeTurns) {
+                        turns.order.push_back(tenant);
+                    } else {
+                        turns.order.push_front(tenant);
+                    }
                 } else if turns.runs.len() > TENANTS_KEPT {
                     turns.runs.remove(&tenant);
                 }
                 match next {
-                    Some(run) if self.members.remove(&run.run) => return Some(run),
-                    // Dequeued meanwhile.
+                    Some(entry) if leaves(&mut self.members, &entry) || !kept(Rule::GivenUpStaysOut) => {
+                        return Some(entry.run);
+                    }
+                    // Given up meanwhile.
                     Some(_) | None => {}
                 }
             }
@@ -106,11 +148,11 @@ impl Queue {
 
     /// Only these runs stay; `gone` hears the tenant of each other one.
     pub fn retain(&mut self, stays: impl Fn(RunId) -> bool, mut gone: impl FnMut(&str)) {
-        for turns in self.classes.values_mut() {
+        for turns in self.ranks.values_mut() {
             for (tenant, runs) in &mut turns.runs {
-                runs.retain(|run| {
-                    let stay = stays(run.run);
-                    if !stay && self.members.remove(&run.run) {
+                runs.retain(|entry| {
+                    let stay = stays(entry.run.run);
+                    if !stay && leaves(&mut self.members, entry) {
                         gone(tenant);
                     }
                     stay
@@ -125,17 +167,18 @@ impl Queue {
     #[allow(clippy::vec_box)] // They stay boxed all the way.
     pub fn take(&mut self, tenant: &str) -> Vec<Box<Waiting>> {
         let mut taken = Vec::new();
-        for turns in self.classes.values_mut() {
+        for turns in self.ranks.values_mut() {
             let Some(runs) = turns.runs.remove(tenant) else { continue };
             turns.order.retain(|other| **other != *tenant);
-            taken.extend(runs.into_iter().filter(|run| self.members.remove(&run.run)));
+            let waiting = runs.into_iter().filter(|entry| leaves(&mut self.members, entry));
+            taken.extend(waiting.map(|entry| entry.run));
         }
         taken
     }
 
     /// True when it waited here.
     pub fn remove(&mut self, run: RunId) -> bool {
-        let waited = self.members.remove(&run);
+        let waited = self.members.remove(&run).is_some();
         if waited {
             self.given_up += 1;
             // Who is given up stays until its turn comes, which it may never do without executors. So now and then all of them go: never more
@@ -149,9 +192,9 @@ impl Queue {
 
     fn sweep(&mut self) {
         let members = &self.members;
-        self.classes.retain(|_, turns| {
+        self.ranks.retain(|_, turns| {
             turns.runs.retain(|_, runs| {
-                runs.retain(|run| members.contains(&run.run));
+                runs.retain(|entry| members.get(&entry.run.run) == Some(&entry.number));
                 !runs.is_empty()
             });
             turns.order.retain(|tenant| turns.runs.contains_key(tenant));
@@ -164,7 +207,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use campanile_core::job::Need;
+    use crate::job::Need;
     use campanile_schema::ids::JobId;
 
     fn run(id: u64, tenant: &str, priority: u16, backfill: bool) -> Box<Waiting> {
@@ -208,10 +251,10 @@ mod tests {
                 assert!(queue.remove(RunId(id - 1)));
             }
         }
-        let kept: usize = queue.classes.values().flat_map(|turns| turns.runs.values()).map(VecDeque::len).sum();
+        let kept: usize = queue.ranks.values().flat_map(|turns| turns.runs.values()).map(VecDeque::len).sum();
         assert_eq!(queue.len(), 2);
         assert!(kept <= 2 * GIVEN_UP_KEPT, "{kept} are kept for 2 that wait");
-        assert!(queue.classes.len() <= 2 * GIVEN_UP_KEPT);
+        assert!(queue.ranks.len() <= 2 * GIVEN_UP_KEPT);
         let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
         assert_eq!(order.len(), 2);
         assert!(order.contains(&0) && order.contains(&49_999));
@@ -231,6 +274,18 @@ mod tests {
         assert!(queue.push(run(4, "paused", 104, false)), "it may come back");
         let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|w| w.run.0).collect();
         assert_eq!(order, [5, 4, 3, 1]);
+    }
+
+    #[test]
+    fn a_run_that_comes_again_changed_waits_by_its_new_form() {
+        let mut queue = Queue::default();
+        queue.push(run(1, "t", 100, false));
+        queue.push(run(2, "t", 100, false));
+        queue.remove(RunId(1));
+        assert!(queue.push(run(1, "t", 50, false)));
+        assert_eq!(queue.len(), 2);
+        let order: Vec<(u64, u16)> = std::iter::from_fn(|| queue.pop()).map(|w| (w.run.0, w.priority)).collect();
+        assert_eq!(order, [(2, 100), (1, 50)]);
     }
 
     #[test]

@@ -1,0 +1,209 @@
+//! Golden lines of what the core keeps of jobs and shards, and of what jobs are asked by other nodes: `golden/forms.jsonl`. How to
+//! change a form is said in `golden_forms`.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../../schema/tests/golden_forms/mod.rs"]
+mod golden_forms;
+
+use campanile_core::{
+    job::{Claimant, Command, HotState, OpenRun, Reply},
+    ownership::loans::Loans,
+    shard::{KeptCreate, PauseTimes, ShardState},
+};
+use campanile_schema::{
+    event::PauseScope,
+    ids::{Digest, Epoch, ExecutorSession, SessionId, ShardId, Token},
+    job::{JobSpec, JobStatus, Trigger},
+    loan::{Level, LoanEvent},
+    payload::Payload,
+    record::{AttemptState, RunRecord},
+    rpc::executor::Ended,
+    stored::{StoredJob, StoredTrigger},
+    view::{ConfirmDecision, RunView},
+};
+use golden_forms::{
+    Coding, Forms,
+    samples::{AT, JOB, RUN, runs, tenant},
+    variants,
+};
+
+const TOKEN: Token = Token(41);
+const SESSION: ExecutorSession = ExecutorSession(9_007_199_254_740_991);
+
+#[test]
+fn forms_keep_their_bytes() {
+    let mut forms = Forms::new(concat!(env!("CARGO_MANIFEST_DIR"), "/golden/forms.jsonl"));
+    jobs(&mut forms);
+    shards(&mut forms);
+    commands(&mut forms);
+    replies(&mut forms);
+    forms.hold();
+}
+
+/// A run that an executor has.
+fn record() -> RunRecord {
+    runs().remove(0).1
+}
+
+fn definition() -> StoredJob {
+    StoredJob::from_spec(&JobSpec::new("finance", "close", Trigger::Manual {}), StoredTrigger::Manual {}, None)
+}
+
+fn jobs(forms: &mut Forms) {
+    let waiting = || OpenRun {
+        record: record().into(),
+        session: None,
+        credential: None,
+        retry_at_ms: None,
+        stopping: None,
+        stopping_since_ms: None,
+        tried: 0,
+        uncounted: 0,
+    };
+    let full = || OpenRun {
+        record: record().into(),
+        session: Some(SESSION),
+        credential: Some("blue-executors".into()),
+        retry_at_ms: Some(AT + 10_000),
+        stopping: Some(2),
+        stopping_since_ms: Some(AT + 30),
+        tried: 1,
+        uncounted: 2,
+    };
+    forms.samples("state::OpenRun", Coding::named(), [("waiting", waiting()), ("every field", full())]);
+    let created = HotState {
+        status: JobStatus::Enabled,
+        version: 1,
+        created_ms: AT,
+        updated_ms: AT,
+        cursor_ms: AT,
+        next_due_ms: None,
+        delay_base_ms: AT,
+        run_count: 0,
+        last_run_ms: None,
+        last_state: None,
+        catch_up_ms: None,
+        quarantine: None,
+        runs: Vec::new(),
+    };
+    let busy = HotState {
+        status: JobStatus::Paused,
+        next_due_ms: Some(AT + 86_400_000),
+        run_count: 1_000,
+        last_run_ms: Some(AT - 1),
+        last_state: Some(9),
+        catch_up_ms: Some(AT + 5),
+        quarantine: Some("three panics".to_owned()),
+        runs: vec![full()],
+        ..created.clone()
+    };
+    forms.samples("state::HotState", Coding::named(), [("created", created), ("every field", busy)]);
+}
+
+fn shards(forms: &mut Forms) {
+    let kept = |job| KeptCreate { print: Digest([200; 16]), job, at_ms: AT };
+    let all = [("every field", kept(Some(JOB))), ("in the key's shard", kept(None))];
+    forms.samples("shard::KeptCreate", Coding::named(), all);
+    let times = |to_ms| PauseTimes { from_ms: AT, to_ms };
+    let all = [("it is over", times(Some(AT + 60_000))), ("it lasts", times(None))];
+    forms.samples("shard::PauseTimes", Coding::named(), all);
+    let mut loans = Loans::new(100);
+    let session = SessionId(12);
+    loans.apply(LoanEvent::Set { session, level: Level { version: 5, permits: 40 } });
+    loans.apply(LoanEvent::Counted { shard: ShardId(7), epoch: Epoch(3), session });
+    forms.samples(
+        "loans::Loans",
+        Coding::named(),
+        [("every field", loans.clone()), ("nothing is lent", Loans::default())],
+    );
+    let scope = PauseScope::Tenant("finance".to_owned());
+    let full = ShardState {
+        counter: 70_000,
+        seq: 1_000,
+        hlc: AT as u64 * 1_000,
+        tzdb: "2026b".to_owned(),
+        tenants: [("finance".to_owned(), tenant())].into(),
+        pauses: [(PauseScope::System, (false, 1)), (scope.clone(), (true, 2))].into(),
+        pause_times: [(scope, vec![times(None)])].into(),
+        creates: [(Digest([7; 16]), kept(Some(JOB)))].into(),
+        loans: [("finance".to_owned(), loans)].into(),
+    };
+    // Its maps have callers' names and scopes as keys.
+    let coding = Coding::named().but_under(&["t", "p", "pt", "k", "l"]);
+    forms.samples("shard::ShardState", coding, [("every field", full), ("new", ShardState::default())]);
+}
+
+fn ended() -> Ended {
+    Ended {
+        run: RUN,
+        job: JOB,
+        token: TOKEN,
+        state: AttemptState::Failed,
+        error_code: Some("EXIT_1".to_owned()),
+        error_message: Some("exit code 1".to_owned()),
+        result: Some(Payload("[1]".to_owned())),
+        cpu_ms: Some(12),
+        max_rss_kb: Some(34_567),
+        permanent: true,
+    }
+}
+
+fn text(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn commands(forms: &mut Forms) {
+    let by = |pools| Claimant { session: SESSION, credential: "blue-executors".into(), pools };
+    let claimants = [("of two pools", by(Some(vec!["default".into(), "gpu".into()]))), ("of all pools", by(None))];
+    forms.samples("claim::Claimant", Coding::named(), claimants);
+    let start = |credential| Command::Start {
+        run: RUN,
+        executor: "executor-1".into(),
+        session: SESSION,
+        credential,
+        credit_stamp_ms: 4_000,
+    };
+    let claimed = |claim| Command::Claimed { by: by(None).into(), claim: Box::new(claim) };
+    let heard = || Command::Heard { run: RUN, token: TOKEN, session: SESSION };
+    let params = Some(Payload(r#"{"b":2}"#.to_owned()));
+    let record = || Box::new(record());
+    let all = [
+        ("", Command::Wake),
+        ("", Command::Replace { version: 2, spec: definition().into() }),
+        ("", Command::Pause { reason: None }),
+        ("with a reason", Command::Pause { reason: text("too loud") }),
+        ("", Command::Resume),
+        ("", Command::Delete),
+        ("", Command::Quarantine { reason: "three panics".to_owned() }),
+        ("", Command::Trigger { key: None, params: None, reason: None }),
+        ("every field", Command::Trigger { key: text("manual_1"), params, reason: text("re-run") }),
+        ("", start(None)),
+        ("of a credential", start(Some("blue-executors".into()))),
+        ("heard", claimed(heard())),
+        ("finish", claimed(Command::Finish(Box::new(ended())))),
+        ("", Command::Finish(Box::new(ended()))),
+        ("", Command::Suspect { run: RUN, token: TOKEN }),
+        ("", heard()),
+        ("", Command::Lost { run: RUN, token: TOKEN }),
+        ("", Command::Cancel { run: RUN, reason: None }),
+        ("with a reason", Command::Cancel { run: RUN, reason: text("too late") }),
+        ("", Command::Confirm { run: RUN, decision: ConfirmDecision::Rerun, reason: text("it is safe") }),
+        ("", Command::Reopen { record: record(), redrive: true, reason: None }),
+        ("", Command::Discard { record: record() }),
+        ("", Command::Restored { skip: true }),
+    ];
+    let variants = variants!(Command: Wake, Replace, Pause, Resume, Delete, Quarantine, Trigger, Start, Claimed, Finish, Suspect, Heard,
+        Lost, Cancel, Confirm, Reopen, Discard, Restored);
+    forms.enumeration("command::Command", Coding::named(), variants, all);
+}
+
+fn replies(forms: &mut Forms) {
+    let all = [
+        ("", Reply::Done),
+        ("", Reply::Unchanged),
+        ("", Reply::Run(Box::new(RunView::from(&record())))),
+        ("", Reply::Final(Box::new(record()))),
+        ("", Reply::Stale),
+    ];
+    forms.enumeration("effect::Reply", Coding::named(), variants!(Reply: Done, Unchanged, Run, Final, Stale), all);
+}

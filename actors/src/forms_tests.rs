@@ -1,0 +1,202 @@
+//! Golden lines of the calls to shards and of their answers: `golden/forms.jsonl`. How to change a form is said in `golden_forms`.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../schema/tests/golden_forms/mod.rs"]
+mod golden_forms;
+
+use crate::calls::{FinalAction, Once, ShardAnswer, ShardCall, TenantFacts, TenantUse};
+use campanile_core::job::{Claimant, Command, Reply};
+use campanile_schema::{
+    error::{ApiError, ErrorCode},
+    event::PauseScope,
+    ids::{Digest, ExecutorSession, SessionId, Token},
+    job::{JobSpec, JobStatus, JobView, Trigger},
+    loan::{Level, Request, Wish},
+    payload::Payload,
+    peer::{
+        lending::{Counts, Report, Terms},
+        pauses::Pause,
+    },
+    record::{AttemptState, RunState},
+    rpc::executor::{Ended, FinishOutcome},
+    stored::{Sealed, StoredJob, StoredTrigger},
+    time::Timestamp,
+    view::{Created, JobFilter, RunView},
+};
+use golden_forms::{
+    Coding, Forms,
+    samples::{AT, JOB, RUN, runs, tenant},
+    variants,
+};
+use std::sync::Arc;
+
+const TOKEN: Token = Token(41);
+/// A definition is told in full: these parts of it refuse what they do not know, here too.
+const IN_FULL: &[&str] = &["trigger", "action", "labels", "retryPolicy", "resources"];
+
+#[test]
+fn forms_keep_their_bytes() {
+    let mut forms = Forms::new(concat!(env!("CARGO_MANIFEST_DIR"), "/golden/forms.jsonl"));
+    calls(&mut forms);
+    answers(&mut forms);
+    forms.hold();
+}
+
+fn name() -> String {
+    "finance".to_owned()
+}
+
+fn definition() -> StoredJob {
+    StoredJob::from_spec(&JobSpec::new("finance", "close", Trigger::Manual {}), StoredTrigger::Manual {}, None)
+}
+
+fn counts() -> Counts {
+    Counts { jobs: 12, running: 3, waiting: 400, wanted: 403 }
+}
+
+fn claimant() -> Arc<Claimant> {
+    let (session, credential) = (ExecutorSession(9_007_199_254_740_991), "blue-executors".into());
+    Arc::new(Claimant { session, credential, pools: Some(vec!["default".into()]) })
+}
+
+fn ended() -> Ended {
+    Ended {
+        run: RUN,
+        job: JOB,
+        token: TOKEN,
+        state: AttemptState::Success,
+        error_code: None,
+        error_message: None,
+        result: Some(Payload("[1]".to_owned())),
+        cpu_ms: Some(12),
+        max_rss_kb: None,
+        permanent: false,
+    }
+}
+
+/// Calls that change something.
+fn changing_calls() -> Vec<(&'static str, ShardCall)> {
+    let once = Once { key: Digest([7; 16]), print: Digest([200; 16]) };
+    let scope = PauseScope::Tenant(name());
+    let resume = || Command::Resume;
+    let trigger = Command::Trigger { key: Some("manual_1".to_owned()), params: None, reason: None };
+    let request = Request { session: SessionId(12), version: 5, wish: Wish::Hold { permits: 40 } };
+    let report = Report { tenant: name(), counts: counts(), request: Some(request) };
+    let pause = Pause { scope: PauseScope::System, paused: true, version: 2 };
+    let action = FinalAction::Reopen { redrive: true, reason: None };
+    let filter = JobFilter {
+        tenant_id: Some(name()),
+        status: Some(JobStatus::Enabled),
+        labels: Some("team=billing".to_owned()),
+        text: Some("daily".to_owned()),
+        page_token: Some("p2".to_owned()),
+        page: Some(2),
+        page_size: Some(50),
+    };
+    vec![
+        ("", ShardCall::Create { spec: definition().into(), once: None }),
+        ("with a key", ShardCall::Create { spec: definition().into(), once: Some(once) }),
+        ("", ShardCall::Created(once)),
+        ("", ShardCall::KeepCreate(once)),
+        ("", ShardCall::CreateMany(vec![(0, definition()), (300, definition())])),
+        ("", ShardCall::Command { job: JOB, command: resume() }),
+        ("", ShardCall::Trigger { job: JOB, command: trigger }),
+        ("", ShardCall::OnFinal { run: RUN, action }),
+        ("", ShardCall::Finish(vec![ended()])),
+        ("", ShardCall::FinishBy { by: claimant(), items: vec![ended()] }),
+        ("", ShardCall::SetTenant(tenant())),
+        ("", ShardCall::ChangePause { scope: scope.clone(), paused: true }),
+        ("", ShardCall::SetPause { scope, paused: true, version: 2 }),
+        ("", ShardCall::HoldPauses(vec![pause])),
+        ("", ShardCall::DeleteTenant(name())),
+        ("", ShardCall::Borrow { session: SessionId(12), reports: vec![report] }),
+        ("", ShardCall::Remind(tenant())),
+        ("", ShardCall::ListJobs { filter: filter.into(), after: JOB.0, limit: 50 }),
+    ]
+}
+
+fn calls(forms: &mut Forms) {
+    let mut all = changing_calls();
+    all.extend([
+        ("", ShardCall::Holds { by: claimant(), run: RUN, token: TOKEN, attempt: 2 }),
+        ("", ShardCall::TenantUse(name())),
+        ("", ShardCall::GetJob(JOB)),
+        ("", ShardCall::GetJobByName { tenant: name(), name: "close".to_owned() }),
+        ("", ShardCall::GetRun(RUN)),
+        ("", ShardCall::OpenRuns(JOB)),
+        ("", ShardCall::TenantOfJob(JOB)),
+        ("", ShardCall::GetSealed(JOB)),
+        ("", ShardCall::GetTenant(name())),
+        ("", ShardCall::Tenants),
+        ("", ShardCall::WhyWaiting { run: RUN, tenant: name(), pool: "default".to_owned() }),
+    ]);
+    let variants = variants!(ShardCall: Create, Created, KeepCreate, CreateMany, Command, Trigger, OnFinal, Finish, FinishBy, Holds,
+        SetTenant, ChangePause, SetPause, HoldPauses, DeleteTenant, TenantUse, GetJob, GetJobByName, GetRun, OpenRuns, TenantOfJob,
+        GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs);
+    // An older node answers a filter that it does not know as a call that it does not know.
+    forms.enumeration("calls::ShardCall", Coding::named().but_under(&["filter"]), variants, all);
+}
+
+fn run() -> RunView {
+    RunView::from(&runs()[1].1)
+}
+
+fn job() -> JobView {
+    let at = Timestamp(AT);
+    JobView {
+        job_id: JOB,
+        status: JobStatus::Paused,
+        version: 2,
+        created_at: at,
+        updated_at: at,
+        next_fire_at: Some(at),
+        last_run_at: Some(at),
+        last_run_state: Some(RunState::Failed),
+        run_count: 12,
+        quarantine_reason: Some("three panics".to_owned()),
+        spec: definition().to_spec(),
+    }
+}
+
+fn answers(forms: &mut Forms) {
+    let created = || Created { job_id: JOB, status: JobStatus::Enabled, next_fire_at: Some(Timestamp(AT)) };
+    let refused = ApiError::new(ErrorCode::DuplicateName, "the tenant has a job of this name");
+    let facts = TenantFacts { limits: Some(tenant()), paused: true, counts: Some(counts()), paused_itself: true };
+    let level = Level { version: 5, permits: 40 };
+    let terms = Terms { tenant: name(), limits: Some(tenant()), level, share: 20, rate: 1.25, elsewhere: counts() };
+    let sealed = Sealed {
+        names: vec!["password".to_owned()],
+        key_id: "k1".to_owned(),
+        nonce: (0..24).collect(),
+        ciphertext: vec![0xde, 0xad, 0xbe, 0xef],
+    };
+    let outcomes = vec![FinishOutcome::Durable, FinishOutcome::Stale, FinishOutcome::Again];
+    let all = [
+        ("", ShardAnswer::Done(())),
+        ("", ShardAnswer::Created(created())),
+        ("", ShardAnswer::CreatedBefore(Some(created()))),
+        ("nothing", ShardAnswer::CreatedBefore(None)),
+        ("", ShardAnswer::CreatedMany(vec![(0, Ok(created())), (300, Err(refused))])),
+        ("", ShardAnswer::Reply(Reply::Unchanged)),
+        ("", ShardAnswer::Job(Box::new(job()))),
+        ("", ShardAnswer::Jobs(vec![job()])),
+        ("", ShardAnswer::Run(Some(Box::new(run())))),
+        ("nowhere", ShardAnswer::Run(None)),
+        ("", ShardAnswer::Runs(vec![run()])),
+        ("", ShardAnswer::Name(name())),
+        ("", ShardAnswer::Tenant(facts)),
+        ("", ShardAnswer::TenantUse(TenantUse { jobs: 12, open_runs: 400 })),
+        ("", ShardAnswer::Names(vec![name()])),
+        ("", ShardAnswer::Terms(vec![terms])),
+        ("", ShardAnswer::Why(Some("no executor of the pool has a free slot".to_owned()))),
+        ("it does not wait", ShardAnswer::Why(None)),
+        ("", ShardAnswer::Sealed(Some(sealed))),
+        ("none", ShardAnswer::Sealed(None)),
+        ("", ShardAnswer::Finished(outcomes)),
+        ("", ShardAnswer::Version(2)),
+        ("", ShardAnswer::Holds(true)),
+    ];
+    let variants = variants!(ShardAnswer: Done, Created, CreatedBefore, CreatedMany, Reply, Job, Jobs, Run, Runs, Name, Tenant,
+        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds);
+    forms.enumeration("calls::ShardAnswer", Coding::named().but_under(IN_FULL), variants, all);
+}

@@ -1,0 +1,38 @@
+//! What a request is about, in the table and in a call.
+
+use crate::{
+    error::ApiError,
+    ids::{JobId, RunId},
+};
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Job,
+    Run,
+    Tenant,
+    Node,
+    /// Jobs or runs of one tenant, which the request may name (`tenantId`).
+    Named,
+    Nothing,
+}
+
+/// The ids that the path of an HTTP request holds, and the body of an RPC request.
+pub trait Parts {
+    fn job(&self) -> Result<JobId, ApiError>;
+    fn run(&self) -> Result<RunId, ApiError>;
+    fn tenant(&self) -> String;
+    fn node(&self) -> String;
+}
+
+/// What one request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About<'a> {
+    Job(JobId),
+    Run(RunId),
+    Tenant(&'a str),
+    Node(&'a str),
+    /// Jobs or runs of one tenant, which the request may name (`tenantId`).
+    Named,
+    Nothing,
+}

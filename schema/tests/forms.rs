@@ -1,0 +1,393 @@
+//! Golden lines of `schema/src/peer` and `schema/src/stored`, and of the numbers and words of enums: `golden/forms.jsonl`. How to change
+//! a form is said in `golden_forms`. Forms whose lines are in `golden/stored.jsonl` and `golden/rpc` are not repeated here.
+#![allow(clippy::unwrap_used)]
+
+mod golden_forms;
+
+use campanile_schema::{
+    error::ErrorCode,
+    event::{Outcome, PauseScope, SkipReason, StopReason},
+    frame,
+    ids::{Digest, Epoch, SessionId, ShardId},
+    job::{Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact, Overlap},
+    loan::{Level, Request, Wish},
+    peer::{
+        changes::{Change, Copied, LogPlace, What},
+        cluster_query::{ClusterQuery, NodeAnswer},
+        gateway::{Hello, Item, Parcel, Receipt, Welcome},
+        lending::{Counts, Report, Terms},
+        pauses::Pause,
+        shard::{FinalAction, Once, TenantFacts, TenantUse},
+    },
+    record::{AttemptState, RunState, Source},
+    stored::{
+        archive::{BatchOf, ChunkOf, DayHead, EndOf, Head, LogOf, Record, SnapshotOf, Totals},
+        clock::Saved,
+        directory::{Directory, Starts},
+        journal::{Position, TrimMark},
+        rows::{LedgerRow, Row},
+        snapshot::{self, Manifest, Part, PartRef},
+    },
+    time::Timestamp,
+    view::{BrokenFile, ConfirmDecision, ExecutorState, ExecutorView, FilesView, NodeView, PoolView},
+    watch::{JobChange, JobStep, RunChange},
+};
+use golden_forms::{
+    Coding, Forms,
+    samples::{self, AT, JOB, RUN, runs, tenant},
+    variants,
+};
+use serde::Serialize;
+use std::{borrow::Cow, collections::BTreeMap};
+
+#[test]
+fn forms_keep_their_bytes() {
+    let mut forms = Forms::new(concat!(env!("CARGO_MANIFEST_DIR"), "/golden/forms.jsonl"));
+    lending(&mut forms);
+    shards(&mut forms);
+    changes(&mut forms);
+    lists(&mut forms);
+    gateways(&mut forms);
+    snapshots(&mut forms);
+    rows(&mut forms);
+    directories(&mut forms);
+    archives(&mut forms);
+    words(&mut forms);
+    forms.hold();
+}
+
+/// MessagePack without the names of fields, as gateways write it.
+fn array<T: Serialize>(value: &T) -> Vec<u8> {
+    rmp_serde::to_vec(value).unwrap()
+}
+
+fn counts() -> Counts {
+    Counts { jobs: 12, running: 3, waiting: 400, wanted: 403 }
+}
+
+fn lending(forms: &mut Forms) {
+    let wish = variants!(Wish: Hold, Adopted, HandedOver);
+    let (shard, epoch) = (ShardId(7), Epoch(3));
+    let wishes = || {
+        [
+            ("", Wish::Hold { permits: 40 }),
+            ("", Wish::Adopted { shards: vec![(shard, epoch, 5), (ShardId(300), Epoch(90_000), 0)] }),
+            ("", Wish::HandedOver { shard, epoch, runs: 5 }),
+        ]
+    };
+    forms.enumeration("loan::Wish", Coding::named(), wish, wishes());
+    let request = || Request { session: SessionId(12), version: 5, wish: Wish::Hold { permits: 40 } };
+    forms.samples("loan::Request", Coding::named(), [("every field", request())]);
+    forms.samples("lending::Counts", Coding::named(), [("every field", counts()), ("none", Counts::default())]);
+    let report = |request| Report { tenant: "finance".to_owned(), counts: counts(), request };
+    let reports = [("every field", report(Some(request()))), ("nothing new", report(None))];
+    forms.samples("lending::Report", Coding::named(), reports);
+    let terms = |limits| Terms {
+        tenant: "finance".to_owned(),
+        limits,
+        level: Level { version: 5, permits: 40 },
+        share: 20,
+        rate: 1.25,
+        elsewhere: counts(),
+    };
+    let all = [("every field", terms(Some(tenant()))), ("no limits", terms(None))];
+    forms.samples("lending::Terms", Coding::named(), all);
+}
+
+fn shards(forms: &mut Forms) {
+    let once = Once { key: Digest([7; 16]), print: Digest([200; 16]) };
+    forms.samples("shard::Once", Coding::named(), [("every field", once)]);
+    let reopen = |reason: Option<&str>| FinalAction::Reopen { redrive: true, reason: reason.map(str::to_owned) };
+    let actions = [("", reopen(None)), ("with a reason", reopen(Some("after the fix"))), ("", FinalAction::Discard)];
+    forms.enumeration("shard::FinalAction", Coding::named(), variants!(FinalAction: Reopen, Discard), actions);
+    let facts = [
+        (
+            "every field",
+            TenantFacts { limits: Some(tenant()), paused: true, counts: Some(counts()), paused_itself: true },
+        ),
+        ("of a single node", TenantFacts { limits: None, paused: false, counts: None, paused_itself: false }),
+    ];
+    forms.samples("shard::TenantFacts", Coding::named(), facts);
+    let uses = [("every field", TenantUse { jobs: 12, open_runs: 400 }), ("none", TenantUse::default())];
+    forms.samples("shard::TenantUse", Coding::named(), uses);
+    let scopes = [("", PauseScope::System), ("", PauseScope::Tenant("finance".to_owned()))];
+    forms.enumeration("event::PauseScope", Coding::named(), variants!(PauseScope: System, Tenant), scopes);
+    let pause = Pause { scope: PauseScope::Tenant("finance".to_owned()), paused: true, version: 2 };
+    forms.samples("pauses::Pause", Coding::named(), [("every field", pause)]);
+}
+
+fn run_change() -> RunChange {
+    RunChange {
+        at: Timestamp(AT),
+        run_id: RUN,
+        job_id: JOB,
+        job_name: "daily_billing".to_owned(),
+        tenant_id: "finance".to_owned(),
+        state: RunState::RetryWait,
+        source: Source::Schedule,
+        logical_time: Some(Timestamp(AT)),
+        generation: 1,
+        attempt_count: 2,
+        executor_id: Some("executor-1".to_owned()),
+        next_retry_at: Some(Timestamp(AT + 10_000)),
+        last_error: Some("exit code 1".to_owned()),
+    }
+}
+
+fn changes(forms: &mut Forms) {
+    let short =
+        RunChange { logical_time: None, executor_id: None, next_retry_at: None, last_error: None, ..run_change() };
+    let job = JobChange {
+        at: Timestamp(AT),
+        job_id: JOB,
+        job_name: "daily_billing".to_owned(),
+        tenant_id: "finance".to_owned(),
+        change: JobStep::Replaced,
+        status: JobStatus::Enabled,
+        version: 2,
+    };
+    let what = [("every field", What::Run(run_change())), ("short", What::Run(short)), ("", What::Job(job))];
+    forms.enumeration("changes::What", Coding::named(), variants!(What: Run, Job), what);
+    let labels: BTreeMap<_, _> = [("team".to_owned(), "billing".to_owned())].into();
+    let change = || Change { what: What::Run(run_change()), labels: labels.clone() };
+    let coding = || Coding::named().but_under(&["labels"]);
+    forms.samples("changes::Change", coding(), [("every field", change())]);
+    let place = LogPlace { log: 1 << 60, after: 4_000 };
+    forms.samples("changes::LogPlace", Coding::named(), [("every field", place)]);
+    let copied = |items| Copied { next: place, items, dropped: true, more: false };
+    let all = [("one change", copied(vec![change()])), ("none", copied(Vec::new()))];
+    forms.samples("changes::Copied", Coding::named().but_under(&["labels"]), all);
+}
+
+fn node() -> NodeView {
+    NodeView {
+        version: "0.1.0".to_owned(),
+        cluster_id: 5,
+        shards: 256,
+        epoch: 12,
+        tzdb: "2026b".to_owned(),
+        ready: false,
+        not_ready_reasons: vec!["the clock is halted".to_owned()],
+        jobs: 12,
+        open_runs: 3,
+        executors: 1,
+        now: Timestamp(AT),
+        files: Some(FilesView {
+            dir: "/etc/campanile/jobs".to_owned(),
+            files: 2,
+            jobs: 3,
+            applied_at: Some(Timestamp(AT)),
+            broken: vec![BrokenFile { file: "a.yaml".to_owned(), problems: vec!["no name".to_owned()] }],
+            error: Some("another job has the name".to_owned()),
+        }),
+        nodes: Vec::new(),
+        missing: Vec::new(),
+    }
+}
+
+fn lists(forms: &mut Forms) {
+    let queries = [ClusterQuery::Node, ClusterQuery::Executors, ClusterQuery::Pools].map(|query| ("", query));
+    let variants = variants!(ClusterQuery: Node, Executors, Pools);
+    forms.enumeration("cluster_query::ClusterQuery", Coding::named(), variants, queries);
+    let executor = ExecutorView {
+        executor_id: "executor-1".to_owned(),
+        session: 9_007_199_254_740_991,
+        pools: vec!["default".to_owned()],
+        slots: 8,
+        running: 1,
+        credit: 7,
+        state: ExecutorState::Ready,
+        labels: [("zone".to_owned(), "a".to_owned())].into(),
+        last_heartbeat_at: Timestamp(AT),
+        nodes: Vec::new(),
+    };
+    let pool = PoolView { name: "default".to_owned(), executors: 2, credit: 3, running: 1, waiting: 4 };
+    let answer = NodeAnswer {
+        node: Some(node()),
+        executors: vec![executor],
+        pools: vec![pool],
+        sessions: vec![(9_007_199_254_740_991, vec!["default".to_owned()], true)],
+    };
+    let answers = [("every field", answer), ("nothing", NodeAnswer::default())];
+    forms.samples("cluster_query::NodeAnswer", Coding::named().but_under(&["labels"]), answers);
+}
+
+fn gateways(forms: &mut Forms) {
+    let hello = Hello {
+        version: 1,
+        cluster: "blue".to_owned(),
+        node: 1 << 60,
+        name: "n1".to_owned(),
+        wants: 1 << 61,
+        actor: 7,
+    };
+    forms.samples("gateway::Hello", Coding::array(array), [("every field", hello)]);
+    let welcome =
+        |refused: Option<&str>| Welcome { refused: refused.map(str::to_owned), name: "n2".to_owned(), actor: 8 };
+    let welcomes = [("taken", welcome(None)), ("refused", welcome(Some("it is of another cluster")))];
+    forms.samples("gateway::Welcome", Coding::array(array), welcomes);
+    let items = || {
+        [
+            ("", Item::Request(70_000, 9_000, vec![0x81, 0xa1].into())),
+            ("", Item::Answer(70_000, vec![0xc0].into())),
+            ("", Item::Broken(70_000, "the node stops".to_owned())),
+        ]
+    };
+    forms.enumeration("gateway::Item", Coding::array(array), variants!(Item: Request, Answer, Broken), items());
+    let parcel = Parcel { from: 1 << 60, items: items().into_iter().map(|(_, item)| item).collect() };
+    forms.samples("gateway::Parcel", Coding::array(array), [("every item", parcel)]);
+    let receipts: [(&str, Receipt); 2] = [("all were taken", Vec::new()), ("two were not", vec![3, 70_000])];
+    forms.samples("gateway::Receipt", Coding::array(array), receipts);
+}
+
+const POSITION: Position = Position { session: SessionId(12), lane: 1, seq: 70_000 };
+
+fn manifest() -> Manifest {
+    let part = |number, part| PartRef { number, part, chunks: 2, bytes: 1_500_000, crc: 0xdead_beef };
+    Manifest {
+        number: 9,
+        epoch: Epoch(3),
+        shard_seq: 1_000,
+        replay_after: POSITION,
+        last_hlc: AT as u64 * 1_000,
+        parts: vec![part(8, Part::Definitions), part(9, Part::Hot)],
+    }
+}
+
+fn snapshots(forms: &mut Forms) {
+    let parts = [("", Part::Hot), ("", Part::Definitions)];
+    forms.enumeration("snapshot::Part", Coding::named(), variants!(Part: Hot, Definitions), parts);
+    forms.samples("snapshot::PartRef", Coding::json(), [("every field", manifest().parts.remove(0))]);
+    forms.samples("snapshot::Manifest", Coding::json(), [("every field", manifest())]);
+    let read = |bytes: &[u8]| {
+        let item = frame::decode::<snapshot::Item<'_>>("item", bytes).map_err(|error| error.to_string())?;
+        Ok(snapshot::Item(item.0, Cow::Owned(item.1.into_owned())))
+    };
+    let item = snapshot::Item(JOB.0, Cow::Owned(vec![0x81, 0xa1, b's', 0]));
+    forms.samples("snapshot::Item", Coding::of(frame::encode, read).fixed(), [("every field", item)]);
+}
+
+fn rows(forms: &mut Forms) {
+    let record = || runs().remove(1).1.into();
+    let interval = LedgerRow {
+        job: JOB,
+        from_ms: AT - 86_400_000,
+        to_ms: AT,
+        version: 3,
+        tzdb: "2026b".into(),
+        entries: vec![samples::entry(Outcome::Skipped, Some(SkipReason::Misfire), None)],
+    };
+    let rows = [
+        ("", Row::Run(record())),
+        ("", Row::Reopened(record())),
+        ("", Row::DeadLetterDiscarded(record())),
+        ("", Row::Ledger(interval.clone())),
+        ("", Row::JobDeleted(JOB)),
+    ];
+    let variants = variants!(Row: Run, Reopened, DeadLetterDiscarded, Ledger, JobDeleted);
+    forms.enumeration("rows::Row", Coding::named(), variants, rows);
+    forms.samples("rows::LedgerRow", Coding::named(), [("every field", interval)]);
+}
+
+fn directories(forms: &mut Forms) {
+    let of = |views_format| Directory { row: format_row(), views_format };
+    forms.samples("directory::Directory", Coding::json(), [("first", of(1)), ("two rows a run", of(2))]);
+    forms.samples("directory::Starts", Coding::json(), [("every field", Starts { starts: SessionId(12) })]);
+    forms.samples("journal::Position", Coding::named(), [("every field", POSITION), ("none", Position::default())]);
+    let marks = [("beginning", TrimMark::BEGINNING), ("trimmed", TrimMark { first_segment: 4, upto: POSITION })];
+    forms.samples("journal::TrimMark", Coding::json(), marks);
+    let boot_id = "6b0f3e0a-7c7a-4f0c-9d63-6f6f1c3f7a10".to_owned();
+    let saved = Saved { boot_id, wall_us: AT * 1_000, boot_us: 86_400_000_000 };
+    forms.samples("clock::Saved", Coding::json(), [("every field", saved)]);
+}
+
+fn format_row() -> campanile_schema::format::FormatRow {
+    campanile_schema::format::FormatRow {
+        event_format: 1,
+        wire_format: 1,
+        cluster_id: campanile_schema::ids::ClusterId(1_234_567_890_123),
+        shards: 256,
+        created_ms: AT,
+    }
+}
+
+fn archives(forms: &mut Forms) {
+    let totals = Totals { snapshots: 256, batches: 1_000, rows: 70_000, logs: 5 };
+    let head = Head {
+        archive_format: 1,
+        release: "0.1.0".to_owned(),
+        store: format_row(),
+        at_ms: AT,
+        cut: POSITION,
+        rows_upto: Position { seq: 60_000, ..POSITION },
+    };
+    let day = DayHead {
+        day_format: 1,
+        release: "0.1.0".to_owned(),
+        store: format_row(),
+        from_ms: AT - 86_400_000,
+        to_ms: AT,
+        at_ms: AT + 1,
+    };
+    let snapshot = SnapshotOf { shard: ShardId(17), manifest: manifest() };
+    let chunk = ChunkOf { shard: ShardId(17), part: Part::Hot, bytes: vec![0x92, 0, 0xc4, 0] };
+    let log = LogOf { run: RUN, attempt: 2, bytes: b"exit code 1\n".to_vec() };
+    let batch = BatchOf { position: POSITION, bytes: vec![0x80] };
+    let end = EndOf { totals, sha256: vec![0xab; 32] };
+    forms.samples("archive::Head", Coding::named(), [("every field", head.clone())]);
+    forms.samples("archive::DayHead", Coding::named(), [("every field", day.clone())]);
+    forms.samples("archive::Totals", Coding::named(), [("every field", totals), ("nothing", Totals::default())]);
+    forms.samples("archive::SnapshotOf", Coding::named(), [("every field", snapshot.clone())]);
+    forms.samples("archive::ChunkOf", Coding::named(), [("every field", chunk.clone())]);
+    forms.samples("archive::LogOf", Coding::named(), [("every field", log.clone())]);
+    forms.samples("archive::BatchOf", Coding::named(), [("every field", batch.clone())]);
+    forms.samples("archive::EndOf", Coding::named(), [("every field", end.clone())]);
+    let records = [
+        ("", Record::Head(head)),
+        ("", Record::Snapshot(snapshot)),
+        ("", Record::Chunk(chunk)),
+        ("", Record::Rows(vec![Row::JobDeleted(JOB)])),
+        ("", Record::Log(log.clone())),
+        ("", Record::Batch(batch)),
+        ("", Record::Day(day)),
+        ("", Record::Logs(vec![log])),
+        ("", Record::Again(vec![(RUN, 2)])),
+        ("", Record::Broken("the disk is full".to_owned())),
+        ("", Record::End(end)),
+    ];
+    // As a list of the record's number, which its block names, and its contents.
+    let write = |record: &Record| [[0x92, 0xcc, record.kind()].as_slice(), record.bytes().as_slice()].concat();
+    let coding = Coding::of(write, |bytes| Record::read(bytes[2], &bytes[3..]));
+    let variants = variants!(Record: Head, Snapshot, Chunk, Rows, Log, Batch, Day, Logs, Again, Broken, End);
+    forms.enumeration("archive::Record", coding, variants, records);
+}
+
+/// An enum's number, which stored forms have, and its word, which callers and other nodes are sent.
+macro_rules! words {
+    ($forms:ident: $($module:ident::$name:ident),+ $(,)?) => {$(
+        let read = |bytes: &[u8]| {
+            let (code, word): (u8, $name) = frame::decode("word", bytes).map_err(|error| error.to_string())?;
+            if $name::from_code(code) == Some(word) { Ok(word) } else { Err(format!("{code} is not {word}")) }
+        };
+        let write = |value: &$name| frame::encode(&(value.code(), value));
+        let all = $name::ALL.iter().map(|value| (value.as_str(), *value));
+        $forms.samples(concat!(stringify!($module), "::", stringify!($name)), Coding::of(write, read).fixed(), all);
+    )+};
+}
+
+fn words(forms: &mut Forms) {
+    words!(forms: view::ExecutorState, event::Outcome, event::SkipReason, event::StopReason, record::RunState,
+        record::AttemptState, record::Source, job::Dialect, job::Gap, job::Overlap, job::MisfirePolicy,
+        job::ConcurrencyPolicy, job::Backoff, job::OnLostContact, job::JobStatus, job::HttpMethod,
+        view::ConfirmDecision, watch::JobStep);
+    let read = |bytes: &[u8]| {
+        let text: String = frame::decode("code", bytes).map_err(|error| error.to_string())?;
+        ErrorCode::parse(&text).ok_or_else(|| format!("{text} is no code"))
+    };
+    let codes = ErrorCode::ALL.iter().map(|code| (code.as_str(), *code));
+    forms.samples(
+        "error::ErrorCode",
+        Coding::of(|code: &ErrorCode| frame::encode(&code.as_str()), read).fixed(),
+        codes,
+    );
+}
