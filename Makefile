@@ -21,6 +21,11 @@ OWNERSHIP_SEEDS ?= 10000
 OUTBOX_SEEDS ?= 20000
 OWNERSHIP_STEPS ?= 2000
 CHAOS_ARGS ?=
+# Commit of the program that `make upgrade-from` begins with; without it the newest release that CHANGELOG.md names, or 8f373c3. Or that program.
+OLD ?=
+OLD_BIN ?=
+# More for its cluster: --quiet-machine, --may-skip, --seed N.
+UPGRADE_ARGS ?=
 # Parts of `make proof`, with commas; without it all that are not green on this commit yet.
 PROOF_PARTS ?=
 KILLS ?= 20
@@ -30,7 +35,7 @@ MUTATIONS ?= skip_append ack_before_sync lost_ack reuse_token accept_stale forge
 	forget_policy quota_plus_one ledger_lie phantom_run skip_plausibly cancel_unasked invent_timeout invent_cancel no_retry no_backoff \
 	forget_dead_letter drop_params change_result delay_silent stray_body ask_undue fire_late made_later newest_first double_trigger \
 	phantom_trigger refuse_yet_run extra_outcome accept_twice endless_retry forget_delete invent_success start_twice lose_at_once \
-	forget_idempotence forget_rate forget_cancel
+	forget_idempotence forget_rate forget_cancel forget_hook
 MUTATION_KILLS ?= 3
 RESTORE_JOBS ?= 20000
 RESTORE_RATE ?= 2000
@@ -115,7 +120,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test foreign-schedules shipped test-shipped test-prometheus test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test foreign-schedules shipped test-shipped test-prometheus test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
@@ -331,6 +336,23 @@ chaos-short: ## The scenarios of its short form, some six minutes; without names
 
 chaos-mutations: ## Each scenario with its defect switched on in every node; each must be found (CHAOS_ARGS='--only NAME')
 	@$(call chaos,--broken $(CHAOS_ARGS))
+
+# No part of `make proof`, which is about one commit. The directory first: it takes a minute.
+upgrade-from: ## From an earlier release (OLD=COMMIT, built below target/earlier; OLD_BIN: its program) to this one and back: a directory, a cluster
+	@$(need)
+	need $(BUILD_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) git:git
+	$(rust)
+	old="$(OLD_BIN)"
+	[ -n "$$old" ] || old=$$(CARGO="$(CARGO)" loadtest/earlier_release.sh $(OLD) | tail -n 1)
+	$(CARGO) build $(TESTED) --bins --tests
+	$(call fresh,upgrade-from)
+	mkdir -p $(RUNS)/upgrade-from
+	status=0
+	$(LOADTEST) upgrade --server-bin $(NODE) --old-bin "$$old" --dir $(RUNS)/upgrade-from/directory || status=1
+	deploy/cassandra/cassandra.sh prepare
+	$(LOADTEST) chaos --only release-upgrade --server-bin $(NODE) --old-bin "$$old" --store deploy/cassandra/cassandra.sh \
+		--dir $(RUNS)/upgrade-from/cluster $(UPGRADE_ARGS) || status=1
+	exit $$status
 
 proof: ## All slow proofs of this commit and one report (target/proof/report.md, .json), some two hours; PROOF_PARTS=kill9,restore for pieces
 	@$(need)

@@ -2,9 +2,12 @@
 //! purpose so that the checkers are seen red. Only with the cargo feature `faults`; a release has none of it.
 //!
 //! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH`, `CAMPANILE_FAULT=mutation:NAME`, or `CAMPANILE_FAULT=rule:NAME` for a rule
-//! of ownership that is broken; several separated by `;`.
+//! of ownership that is broken, `outbox:NAME` for one of the outbox; several separated by `;`.
 
-use campanile_core::job::{Command, Job};
+use campanile_core::{
+    job::{Command, Job},
+    outbox,
+};
 use std::{
     sync::{
         OnceLock,
@@ -17,7 +20,7 @@ use std::{
 const STRIDE: u64 = 97;
 
 /// All fail points; `before_append` is passed only with the mutation `ack_before_sync`.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 14] = [
     "after_append",
     "after_dispatch",
     "backup",
@@ -25,6 +28,9 @@ const NAMES: [&str; 11] = [
     "history_day",
     "history_name",
     "migrate",
+    "outbox_answer",
+    "outbox_send",
+    "outbox_settle",
     "restore",
     "segment_roll",
     "snapshot",
@@ -85,6 +91,16 @@ pub fn set_in_core() {
         faults::ignore_deadlines();
     }
     for setting in settings() {
+        if let Some(name) = setting.strip_prefix("outbox:") {
+            match outbox::Rule::parse(name) {
+                Some(rule) => outbox::rules::break_rule_everywhere(rule),
+                None => {
+                    eprintln!("there is no rule '{name}' of the outbox");
+                    std::process::abort();
+                }
+            }
+            continue;
+        }
         let Some(name) = setting.strip_prefix("rule:") else { continue };
         match Rule::parse(name) {
             Some(rule) => break_rule_everywhere(rule),

@@ -51,6 +51,7 @@ fn row_of(event: &Event) -> Option<Row> {
         | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
+        | Event::Outbox { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

@@ -160,6 +160,9 @@ pub trait LocalViews: Views {
     /// While history takes more than `max_bytes` on disk: lets the oldest of what ended before `before_ms` go, until about nine
     /// tenths of that are left. Their room is given back when enough have gone to be worth it. Returns how many runs went. A store without a disk keeps everything.
     fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64>;
+    /// From now on runs that messages made ([`RunRecord::is_of_message`]) and that ended at `from_ms` or later stay, whatever
+    /// [`Views::retain`] and [`Self::shrink`] are told: their keys keep repeats from making them again.
+    fn keep_messages(&self, from_ms: i64);
     /// What the store takes on disk, and what is left there; None: it has no disk. Not for a hot path.
     fn room(&self) -> PortFuture<'_, Option<DiskRoom>>;
 }

@@ -8,15 +8,16 @@ use crate::{
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply};
-pub use campanile_schema::peer::shard::{FinalAction, Once, TenantFacts, TenantUse};
+pub use campanile_schema::peer::shard::{FinalAction, Once, OutboxAction, TenantFacts, TenantUse};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
     ids::{JobId, RunId, SessionId, ShardId, Token},
     job::JobView,
+    peer::outbox::{Deliver, Delivered},
     rpc::executor::{Ended, FinishOutcome},
     stored::{Sealed, StoredJob, TenantRecord},
-    view::{Created, JobFilter, RunView},
+    view::{Created, JobFilter, RunView, outbox::OutboxMessageView},
 };
 use serde::{Deserialize, Serialize};
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
@@ -113,6 +114,19 @@ pub enum ShardCall {
         after: u64,
         limit: usize,
     },
+    /// Messages of another shard's jobs. They do not count in the mailbox: they are put off when it is half full.
+    Deliver(Box<Deliver>),
+    /// Messages of its jobs that wait or were given up: of a tenant, of runs after this one and its generation.
+    ListOutbox {
+        tenant: Option<String>,
+        after: Option<(RunId, u32)>,
+        limit: usize,
+    },
+    /// For a person: of a run whose messages were given up.
+    ChangeOutbox {
+        run: RunId,
+        action: OutboxAction,
+    },
 }
 
 impl ShardCall {
@@ -126,7 +140,8 @@ impl ShardCall {
             | Self::Command { .. }
             | Self::Trigger { .. }
             | Self::OnFinal { .. }
-            | Self::SetTenant(_) => true,
+            | Self::SetTenant(_)
+            | Self::ChangeOutbox { .. } => true,
             Self::Created(_)
             | Self::ChangePause { .. }
             | Self::SetPause { .. }
@@ -147,7 +162,9 @@ impl ShardCall {
             | Self::Finish(_)
             | Self::FinishBy { .. }
             | Self::Holds { .. }
-            | Self::ListJobs { .. } => false,
+            | Self::ListJobs { .. }
+            | Self::Deliver(_)
+            | Self::ListOutbox { .. } => false,
         }
     }
 }
@@ -215,6 +232,8 @@ answers! {
     Finished(Vec<FinishOutcome>),
     Version(u64),
     Holds(bool),
+    Delivered(Delivered),
+    Messages(Vec<OutboxMessageView>),
 }
 
 /// Sends an answer of one kind to the caller.

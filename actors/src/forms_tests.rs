@@ -4,24 +4,31 @@
 #[path = "../../schema/tests/golden_forms/mod.rs"]
 mod golden_forms;
 
-use crate::calls::{FinalAction, Once, ShardAnswer, ShardCall, TenantFacts, TenantUse};
+use crate::calls::{FinalAction, Once, OutboxAction, ShardAnswer, ShardCall, TenantFacts, TenantUse};
 use campanile_core::job::{Claimant, Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::PauseScope,
-    ids::{Digest, ExecutorSession, SessionId, Token},
+    ids::{Digest, ExecutorSession, SessionId, ShardId, Token},
     job::{JobSpec, JobStatus, JobView, Trigger},
     loan::{Level, Request, Wish},
     payload::Payload,
     peer::{
         lending::{Counts, Report, Terms},
+        outbox::{Deliver, Delivered, Parcel},
         pauses::Pause,
     },
     record::{AttemptState, RunState},
     rpc::executor::{Ended, FinishOutcome},
-    stored::{Sealed, StoredJob, StoredTrigger},
+    stored::{
+        Sealed, StoredJob, StoredTrigger,
+        outbox::{MessageId, MessageKind},
+    },
     time::Timestamp,
-    view::{Created, JobFilter, RunView},
+    view::{
+        Created, JobFilter, RunView,
+        outbox::{OutboxMessageView, OutboxState},
+    },
 };
 use golden_forms::{
     Coding, Forms,
@@ -115,6 +122,38 @@ fn changing_calls() -> Vec<(&'static str, ShardCall)> {
     ]
 }
 
+/// Messages to a shard of another node.
+fn deliver() -> Deliver {
+    let parcel = Parcel {
+        id: MessageId(70_000),
+        kind: MessageKind::Hook.code(),
+        tenant: "finance".into(),
+        job: Some("refund".into()),
+        key: "\u{1}h11944/2/3".to_owned(),
+        decided_ms: AT,
+        marked: true,
+        depth: 1,
+        body: vec![0x81, 0xa1, 0x72, 7],
+    };
+    Deliver { from: ShardId(3), to: ShardId(17), at_ms: AT, parcels: vec![parcel] }
+}
+
+fn message() -> OutboxMessageView {
+    OutboxMessageView {
+        run_id: RUN,
+        generation: 2,
+        job_id: Some(JOB),
+        tenant_id: name(),
+        kind: MessageKind::Hook,
+        target_job: Some("refund".to_owned()),
+        state: OutboxState::Waiting,
+        reason: None,
+        decided_at: Timestamp(AT),
+        given_up_at: None,
+        may_have_run: false,
+    }
+}
+
 fn calls(forms: &mut Forms) {
     let mut all = changing_calls();
     all.extend([
@@ -129,10 +168,13 @@ fn calls(forms: &mut Forms) {
         ("", ShardCall::GetTenant(name())),
         ("", ShardCall::Tenants),
         ("", ShardCall::WhyWaiting { run: RUN, tenant: name(), pool: "default".to_owned() }),
+        ("", ShardCall::Deliver(Box::new(deliver()))),
+        ("", ShardCall::ListOutbox { tenant: Some(name()), after: Some((RUN, 2)), limit: 50 }),
+        ("", ShardCall::ChangeOutbox { run: RUN, action: OutboxAction::Resend }),
     ]);
     let variants = variants!(ShardCall: Create, Created, KeepCreate, CreateMany, Command, Trigger, OnFinal, Finish, FinishBy, Holds,
         SetTenant, ChangePause, SetPause, HoldPauses, DeleteTenant, TenantUse, GetJob, GetJobByName, GetRun, OpenRuns, TenantOfJob,
-        GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs);
+        GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs, Deliver, ListOutbox, ChangeOutbox);
     // An older node answers a filter that it does not know as a call that it does not know.
     forms.enumeration("calls::ShardCall", Coding::named().but_under(&["filter"]), variants, all);
 }
@@ -195,8 +237,10 @@ fn answers(forms: &mut Forms) {
         ("", ShardAnswer::Finished(outcomes)),
         ("", ShardAnswer::Version(2)),
         ("", ShardAnswer::Holds(true)),
+        ("", ShardAnswer::Delivered(Delivered::Later(1_000))),
+        ("", ShardAnswer::Messages(vec![message()])),
     ];
     let variants = variants!(ShardAnswer: Done, Created, CreatedBefore, CreatedMany, Reply, Job, Jobs, Run, Runs, Name, Tenant,
-        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds);
+        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds, Delivered, Messages);
     forms.enumeration("calls::ShardAnswer", Coding::named().but_under(IN_FULL), variants, all);
 }

@@ -2,8 +2,8 @@
 //! them. Every other task of the session gets the ones that it needs.
 
 use crate::{
-    ask::ShardClient, changes::Changes, ends::Ends, health::Health, identity::Identity, pool_handle::PoolHandle,
-    shard_map::ShardMap, tenants::TenantGauges,
+    ask::ShardClient, changes::Changes, ends::Ends, health::Health, identity::Identity, owner::InUse,
+    pool_handle::PoolHandle, shard_map::ShardMap, tenants::TenantGauges,
 };
 use campanile_ports::{Secrets, Views};
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub struct SessionHandles {
     /// For those who watch.
     pub changes: Arc<Changes>,
     pub health: Arc<Health>,
+    /// Formats that are written.
+    pub in_use: Arc<InUse>,
     pub views: Arc<dyn Views>,
     pub secrets: Arc<dyn Secrets>,
 }

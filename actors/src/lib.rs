@@ -16,6 +16,7 @@ mod chunks;
 pub mod cluster;
 pub mod cluster_events;
 pub mod cluster_query;
+pub mod delivery_window;
 pub mod disk_pressure;
 mod disk_space;
 pub mod ends;

@@ -6,6 +6,7 @@ use crate::{
     identity::Identity,
     messages::{ShardFacts, ShardMsg},
 };
+use campanile_core::outbox::keys;
 use campanile_ports::{Journal, LocalViews};
 use campanile_schema::limits;
 use std::{sync::Arc, time::Duration};
@@ -115,6 +116,8 @@ pub(crate) async fn round(
         // A shard did not answer: what it needs is not known.
         return Ok(());
     }
+    let restored_ms = facts.iter().filter_map(|facts| facts.restored_ms).max();
+    views.keep_messages(messages_from(identity.time.now_ms(), restored_ms));
     for facts in facts {
         if let Some(needed) = facts.needs_after {
             upto = upto.min(needed);
@@ -149,6 +152,14 @@ pub(crate) async fn round(
     Ok(())
 }
 
+/// Runs of messages that ended then or later stay: their keys live two days, those of a restored store two days from the restore on.
+fn messages_from(now_ms: i64, restored_ms: Option<i64>) -> i64 {
+    match restored_ms {
+        Some(restored_ms) if keys::keep_until(i64::MIN, Some(restored_ms)) > now_ms => i64::MIN,
+        Some(_) | None => now_ms - limits::MESSAGE_KEY_MS,
+    }
+}
+
 /// Asks every shard.
 pub async fn facts(client: &ShardClient) -> Vec<ShardFacts> {
     let mut asked = Vec::new();
@@ -166,6 +177,8 @@ pub async fn facts(client: &ShardClient) -> Vec<ShardFacts> {
     }
     metrics::gauge!("campanile_jobs").set(facts.iter().map(|f| f.jobs).sum::<u64>() as f64);
     metrics::gauge!("campanile_open_runs").set(facts.iter().map(|f| f.open_runs).sum::<u64>() as f64);
+    metrics::gauge!("campanile_outbox_messages").set(facts.iter().map(|f| f.messages).sum::<u64>() as f64);
+    metrics::gauge!("campanile_outbox_given_up").set(facts.iter().map(|f| f.given_up).sum::<u64>() as f64);
     metrics::gauge!("campanile_wheel_entries").set(facts.iter().map(|f| f.wheel).sum::<u64>() as f64);
     let owed_ms = facts.iter().map(|f| f.snapshot_owed_ms).max().unwrap_or_default();
     metrics::gauge!("campanile_snapshot_owed_seconds").set(owed_ms as f64 / 1000.0);

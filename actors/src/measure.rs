@@ -82,6 +82,9 @@ pub fn describe() {
     histogram!("campanile_journal_append_seconds", "One batch: write and sync, s");
     gauge!("campanile_journal_stored_bytes", "Bytes of the journal on disk");
     counter!("campanile_projected_rows_total", "Rows written to the read model");
+    counter!("campanile_hooks_total", "Hooks of ended runs, by outcome: started, refused, undelivered, dropped");
+    gauge!("campanile_outbox_messages", "Messages between jobs that are not settled");
+    gauge!("campanile_outbox_given_up", "Messages between jobs that were given up and not sent again or put away");
     counter!("campanile_snapshots_total", "Snapshots published");
     counter!("campanile_snapshot_failures_total", "Snapshots that could not be written");
     gauge!("campanile_snapshot_owed_seconds", "Longest time for which a shard of this node has owed a snapshot, s");
@@ -208,6 +211,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::Lent { .. }
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
+            | Event::Outbox { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }
             | Event::JobPaused { .. }

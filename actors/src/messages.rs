@@ -4,15 +4,20 @@
 use crate::{
     call_error::CallError,
     calls::{Responder, ShardAnswer, ShardCall},
+    delivery_window::DeliveryPlace,
     lending::Terms,
 };
-use campanile_core::job::{Claimant, Command, Effect, Reply};
+use campanile_core::{
+    job::{Claimant, Command, Effect, Reply},
+    outbox::{Batch, LookUp},
+};
 use campanile_ports::Position;
 use campanile_schema::{
     error::{Answer, ErrorCode},
     frame::Frame,
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId},
-    record::RunRecord,
+    peer::outbox::{Deliver, Delivered},
+    record::{RunRecord, Source},
     rpc::executor::{Assignment, Credit, Ended, FinishOutcome, Held, Hint, Register, Registered},
     stored::TenantRecord,
     text::Text,
@@ -155,6 +160,18 @@ pub enum ShardMsg {
     Facts(oneshot::Sender<ShardFacts>),
     /// Drain: snapshot now if needed and answer when published.
     Flush(oneshot::Sender<()>),
+    /// A batch of messages to another shard has a place.
+    Depart(Box<Departing>),
+    /// What a shard has said to a `Deliver`; None: there was no answer in time.
+    Delivered {
+        to: ShardId,
+        number: u64,
+        answer: Option<Delivered>,
+    },
+    /// A `Deliver` that arrived, with what the view says of its keys.
+    LookedUp(Box<LookedUp>),
+    /// The view did not say.
+    NotLookedUp,
     /// Answered when this run has ended; at once if it is not open. A `run.get` that waits sends it.
     Watch(RunId, oneshot::Sender<()>),
     /// The shard is given to another node: it decides nothing from now on. Answered when everything that it decided is durable.
@@ -162,6 +179,23 @@ pub enum ShardMsg {
     /// The shard stays on this node after all, or was just taken by it, at this epoch.
     Serve(Epoch),
 }
+
+/// Messages to another shard that may leave now.
+pub struct Departing {
+    pub batch: Batch,
+    pub place: DeliveryPlace,
+}
+
+/// A `Deliver` that arrived, with what the view says of the keys of its messages.
+pub struct LookedUp {
+    pub deliver: Deliver,
+    /// By the message's place. None: there was no such job.
+    pub keys: Vec<Option<KeyLookUp>>,
+    pub responder: Responder<Delivered>,
+}
+
+/// What the view says of the key of a message to this job: the run and its source.
+pub type KeyLookUp = (JobId, LookUp<(RunId, Source)>);
 
 /// What the node wants to know of a shard.
 #[derive(Clone, Copy, Debug, Default)]
@@ -175,6 +209,11 @@ pub struct ShardFacts {
     pub needs_after: Option<Position>,
     /// For so long a snapshot has been owed, ms; 0 = there is nothing new.
     pub snapshot_owed_ms: i64,
+    /// Messages that are not settled, and messages that were given up and are shown.
+    pub messages: u64,
+    pub given_up: u64,
+    /// When the shard was last restored from a backup, ms.
+    pub restored_ms: Option<i64>,
 }
 
 // Implemented by hand, and never serializable: ractor would mirror an actor with a serializable message on every peer.

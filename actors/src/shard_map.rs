@@ -163,6 +163,11 @@ impl ShardMap {
         self.mailbox[usize::from(shard.0)].fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Calls that were handed to the shard and not taken yet.
+    pub fn waiting(&self, shard: ShardId) -> usize {
+        usize::try_from(self.mailbox[usize::from(shard.0)].load(Ordering::Relaxed)).unwrap_or_default()
+    }
+
     /// The shard has so much to do that callers must wait.
     pub fn is_full(&self, shard: ShardId) -> bool {
         self.mailbox[usize::from(shard.0)].load(Ordering::Relaxed) > limits::SHARD_MAILBOX as i64

@@ -16,7 +16,10 @@ use crate::{
     shard_map::{Membership, ShardMap},
 };
 use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+/// Between two lines about hooks that were not started.
+const HOOKS_TOLD_EVERY: Duration = Duration::from_mins(1);
 
 /// What a session begins with.
 pub struct WiringParts {
@@ -60,6 +63,7 @@ impl Wiring {
             tenants: Arc::default(),
             changes,
             health,
+            in_use: in_use.clone(),
             views: views.clone(),
             secrets,
         };
@@ -79,6 +83,9 @@ impl Wiring {
             snapshots,
             in_use,
             snapshot_failures: LogOnce::new("snapshots cannot be written; it is tried again"),
+            deliveries: Arc::default(),
+            hook_failures: LogOnce::new("hooks were not started ('campanile outbox list' shows them)")
+                .every(HOOKS_TOLD_EVERY),
             ended: handles.health.ended.clone(),
         };
         Self { handles: Arc::new(handles), pauses, shard_deps: Arc::new(shard_deps) }

@@ -2,7 +2,7 @@
 //! that it shares no code with what it judges.
 //!
 //! Each mode of the program has a module: [`bench`], [`chaos`], [`cluster`] (`bench-cluster`), [`endurance`],
-//! [`faults`] (`kill9`, `executor-loss`, `restore`), [`load::drive`], [`peers`], [`proof`], [`run`] and
+//! [`faults`] (`kill9`, `executor-loss`, `restore`, `upgrade`), [`load::drive`], [`peers`], [`proof`], [`run`] and
 //! [`process::executor`]. They share the processes that they start ([`process`]), the calls that they make ([`load`])
 //! and the files that they write ([`run_dir`]), which [`checker`] judges.
 #![forbid(unsafe_code)]

@@ -14,6 +14,7 @@ use campanile_loadtest::{
         kill9::{self, Kill9Args},
         loss::{self, LossArgs},
         restore::{self, RestoreArgs},
+        upgrade::{self, UpgradeArgs},
     },
     load::drive::{self, DriveArgs},
     peers::{self, PeersArgs},
@@ -65,6 +66,8 @@ enum Mode {
     Endurance(EnduranceArgs),
     /// Back the node up under load, kill it for good, restore the archive, then judge.
     Restore(RestoreArgs),
+    /// One directory in turn of the program of an earlier release and of this one, under load, then judge.
+    Upgrade(UpgradeArgs),
     /// Triggers per second and lateness, end to end.
     Bench(BenchArgs),
     /// One, two and three nodes on a real CQL server: lateness, CPU and store requests per trigger; with --kill a take-over with many jobs.
@@ -117,6 +120,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
         | Mode::ExecutorLoss(_)
         | Mode::Endurance(_)
         | Mode::Restore(_)
+        | Mode::Upgrade(_)
         | Mode::Bench(_)
         | Mode::BenchCluster(_)
         | Mode::Peers(_)
@@ -137,6 +141,7 @@ fn run(mode: Mode) -> Result<Outcome, Box<dyn Error>> {
             Mode::ExecutorLoss(args) => with_children(loss::run(args)).await.map(green),
             Mode::Endurance(args) => with_children(endurance::run(args)).await.map(green),
             Mode::Restore(args) => with_children(restore::run(args)).await.map(green),
+            Mode::Upgrade(args) => with_children(upgrade::run(args)).await.map(green),
             Mode::Bench(args) => with_children(bench::run(args)).await.map(green),
             Mode::BenchCluster(args) => with_children(cluster::run(args)).await.map(green),
             Mode::Peers(args) => with_children(peers::run(args)).await.map(green),

@@ -126,6 +126,10 @@ codes! {
     Overloaded = 503 "DISPATCHER_OVERLOADED" exit 7
         title "The node has too much to do: try again"
         advice "Repeat the call after retryAfterSec, and send fewer at once",
+    /// The call needs an event format that not all nodes of the cluster can read yet.
+    UpgradeUnderWay = 503 "UPGRADE_UNDER_WAY" exit 7
+        title "This needs all nodes of the cluster to run the new release"
+        advice "Repeat the call when all nodes run the new release; the log of a node says when the formats were raised",
     /// The store cannot be written, the clock is halted, or the node is starting or stopping.
     NotReady = 503 "NOT_READY" exit 7
         title "The node is starting, stopping, or cannot write or tell the time"

@@ -10,7 +10,7 @@ use crate::{
     loan::LoanEvent,
     payload::Payload,
     record::{AttemptState, RunRecord, Source, code},
-    stored::{StoredJob, TenantRecord},
+    stored::{StoredJob, TenantRecord, outbox::OutboxEvent},
     text::Text,
 };
 use schemars::JsonSchema;
@@ -253,6 +253,12 @@ pub enum Event {
         /// Reserved for DAG runs: dag run id and node.
         #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
         dag: Option<(u64, u32)>,
+        /// Messages that led to it. Format 2.
+        #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+        depth: u32,
+        /// Made by a message that a restore had marked. Format 2.
+        #[serde(rename = "m", default, skip_serializing_if = "std::ops::Not::not")]
+        marked: bool,
     },
     /// PENDING -> QUEUED.
     #[serde(rename = "rr")]
@@ -399,6 +405,17 @@ pub enum Event {
         #[serde(rename = "a")]
         at_ms: i64,
     },
+    /// A message between jobs was sent or settled. Of the shard; what is sent stands behind the event that causes it. Format 2.
+    #[serde(rename = "ob")]
+    Outbox {
+        #[serde(rename = "e")]
+        change: OutboxEvent,
+    },
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Event {
@@ -409,7 +426,8 @@ impl Event {
             | Self::TenantDeleted { .. }
             | Self::PauseSet { .. }
             | Self::Lent { .. }
-            | Self::CreateKept { .. } => None,
+            | Self::CreateKept { .. }
+            | Self::Outbox { .. } => None,
             Self::JobCreated { job, .. }
             | Self::JobReplaced { job, .. }
             | Self::JobPaused { job, .. }

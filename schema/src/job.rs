@@ -109,11 +109,40 @@ pub struct JobSpec {
     pub priority: u16,
     #[serde(default)]
     pub resources: Resources,
+    /// Jobs that are started when a run of this one ends.
+    #[serde(default, skip_serializing_if = "Hooks::is_empty")]
+    pub hooks: Hooks,
+}
+
+/// Jobs that are started when a run ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Hooks {
+    /// When a run ends FAILED or TIMEOUT and is not tried again. One job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_failure: Vec<Hook>,
+}
+
+impl Hooks {
+    pub fn is_empty(&self) -> bool {
+        self.on_failure.is_empty()
+    }
+}
+
+/// A job that is started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Hook {
+    /// Name of a job of the same tenant.
+    pub job: String,
+    /// Laid over that job's params, with `run`, which tells of the run that ended.
+    #[serde(default, skip_serializing_if = "Payload::is_empty")]
+    pub params: Payload,
 }
 
 crate::redacted_debug!(JobSpec {
     name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, idempotent, on_lost_contact,
-    dead_letter, executor_selector, action, params, labels, priority, resources,
+    dead_letter, executor_selector, action, params, labels, priority, resources, hooks,
 } hides { secret_params });
 
 fn default_tenant() -> String {
@@ -413,6 +442,7 @@ impl JobSpec {
             labels: BTreeMap::new(),
             priority: default_priority(),
             resources: Resources::default(),
+            hooks: Hooks::default(),
         }
     }
 

@@ -127,9 +127,23 @@ pub struct RunRecord {
     /// Reserved for DAG runs: dag run id and node.
     #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
     pub dag: Option<(u64, u32)>,
+    /// Messages that led to it. Format 2.
+    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+    pub depth: u32,
+    /// Made by a message that a restore had marked. Format 2.
+    #[serde(rename = "m", default, skip_serializing_if = "std::ops::Not::not")]
+    pub marked: bool,
 }
 
+/// Keys of runs that messages make begin with it, and no key of a caller contains it.
+pub const MESSAGE_KEY: char = '\u{1}';
+
 impl RunRecord {
+    /// Whether a message of another job made it: its key keeps a repeat of the message from making it again.
+    pub fn is_of_message(&self) -> bool {
+        self.key.as_deref().is_some_and(|key| key.starts_with(MESSAGE_KEY))
+    }
+
     /// What its last attempt that says so has met. Of a run that succeeded only the attempt that did counts (its result may have
     /// been too large to keep): what earlier ones met stays with them.
     pub fn last_error(&self) -> Option<&str> {
@@ -146,6 +160,11 @@ fn one() -> u32 {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_one(n: &u32) -> bool {
     *n == 1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// Enums are stored as their stable number.
@@ -216,6 +235,8 @@ mod tests {
             dead_letter: false,
             attempts: (1..).zip(errors).map(attempt).collect(),
             dag: None,
+            depth: 0,
+            marked: false,
         }
     }
 

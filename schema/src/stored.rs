@@ -10,8 +10,8 @@ pub mod snapshot;
 
 use crate::{
     job::{
-        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobSpec, MisfirePolicy,
-        OnLostContact, Overlap, Resources, RetryPolicy, Trigger,
+        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, Hooks, HttpMethod, JobSpec,
+        MisfirePolicy, OnLostContact, Overlap, Resources, RetryPolicy, Trigger,
     },
     payload::Payload,
     record::code,
@@ -165,6 +165,18 @@ pub struct StoredJob {
     pub priority: u16,
     #[serde(rename = "rs", default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<(f64, u64, u64)>,
+    /// Event format 2.
+    #[serde(rename = "hf", default, skip_serializing_if = "Vec::is_empty")]
+    pub on_failure: Vec<StoredHook>,
+}
+
+/// A job that is started when a run ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredHook {
+    #[serde(rename = "n")]
+    pub job: Text,
+    #[serde(rename = "p", default, skip_serializing_if = "Payload::is_empty")]
+    pub params: Payload,
 }
 
 /// Action of a stored job; None in [`StoredJob`] = the handler named like the job.
@@ -352,6 +364,9 @@ impl StoredJob {
                 resources.memory_mb,
                 resources.storage_mb,
             )),
+            on_failure: (spec.hooks.on_failure.iter())
+                .map(|hook| StoredHook { job: hook.job.as_str().into(), params: hook.params.clone() })
+                .collect(),
         }
     }
 
@@ -429,6 +444,11 @@ impl StoredJob {
                 memory_mb,
                 storage_mb,
             }),
+            hooks: Hooks {
+                on_failure: (self.on_failure.iter())
+                    .map(|hook| Hook { job: hook.job.to_string(), params: hook.params.clone() })
+                    .collect(),
+            },
         }
     }
 

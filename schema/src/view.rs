@@ -1,6 +1,7 @@
 //! Bodies of HTTP and RPC calls: what callers send and read besides [`crate::job::JobSpec`]. One meaning in both; camelCase;
 //! what callers send refuses unknown fields by name.
 
+pub mod outbox;
 use crate::{
     event::{LedgerEntry, Outcome, SkipReason, StopReason},
     ids::{JobId, RunId},
@@ -255,7 +256,7 @@ impl From<&RunRecord> for RunView {
             state: r.state,
             source: r.source,
             logical_time: r.logical_ms.map(Timestamp),
-            key: r.key.clone(),
+            key: r.key.clone().filter(|_| !r.is_of_message()),
             generation: r.generation,
             attempt_count: r.attempts.last().map_or(0, |a| a.attempt),
             next_retry_at: None,

@@ -17,7 +17,7 @@ use campanile_schema::{
         gateway::{Hello, Item, Parcel, Receipt, Welcome},
         lending::{Counts, Report, Terms},
         pauses::Pause,
-        shard::{FinalAction, Once, TenantFacts, TenantUse},
+        shard::{FinalAction, Once, OutboxAction, TenantFacts, TenantUse},
     },
     record::{AttemptState, RunState, Source},
     stored::{
@@ -100,6 +100,8 @@ fn shards(forms: &mut Forms) {
     let reopen = |reason: Option<&str>| FinalAction::Reopen { redrive: true, reason: reason.map(str::to_owned) };
     let actions = [("", reopen(None)), ("with a reason", reopen(Some("after the fix"))), ("", FinalAction::Discard)];
     forms.enumeration("shard::FinalAction", Coding::named(), variants!(FinalAction: Reopen, Discard), actions);
+    let actions = [("", OutboxAction::Resend), ("", OutboxAction::Discard)];
+    forms.enumeration("shard::OutboxAction", Coding::named(), variants!(OutboxAction: Resend, Discard), actions);
     let facts = [
         (
             "every field",
@@ -255,8 +257,8 @@ fn manifest() -> Manifest {
 }
 
 fn snapshots(forms: &mut Forms) {
-    let parts = [("", Part::Hot), ("", Part::Definitions)];
-    forms.enumeration("snapshot::Part", Coding::named(), variants!(Part: Hot, Definitions), parts);
+    let parts = [("", Part::Hot), ("", Part::Definitions), ("", Part::Outbox)];
+    forms.enumeration("snapshot::Part", Coding::named(), variants!(Part: Hot, Definitions, Outbox), parts);
     forms.samples("snapshot::PartRef", Coding::json(), [("every field", manifest().parts.remove(0))]);
     forms.samples("snapshot::Manifest", Coding::json(), [("every field", manifest())]);
     let read = |bytes: &[u8]| {

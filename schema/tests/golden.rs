@@ -13,11 +13,11 @@ use campanile_schema::{
     frame::{self, Frame, Skimmed, decode_batch, decode_batch_up_to, skim_batch},
     graph::{StoredGraph, change::GraphChange},
     ids::{ClusterId, Epoch, ShardId},
-    peer::outbox::{Deliver, Delivered},
+    peer::outbox::{Deliver, Delivered, HookBody},
     record::RunRecord,
     stored::{
         StoredJob, TenantRecord,
-        outbox::{Message, OutboxEvent, OutboxHead},
+        outbox::{Message, OutboxEvent, OutboxHead, OutboxItem},
     },
 };
 use golden_forms::{
@@ -78,7 +78,7 @@ fn stored_bytes_change_only_with_a_diff() {
 fn every_event_has_a_sample() {
     let (names, name) = variants!(Event: TenantSet, TenantDeleted, PauseSet, Lent, JobCreated, CreateKept, JobReplaced, JobPaused,
         JobResumed, JobDeleted, JobQuarantined, CursorMoved, RunCreated, RunReleased, RetryDue, AttemptStarted, AttemptSuspected,
-        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded);
+        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded, Outbox);
     let sampled: BTreeSet<_> = events().iter().chain(&of_credentials()).map(name).collect();
     assert_eq!(sampled, names.iter().copied().collect());
 }
@@ -140,7 +140,9 @@ fn bytes_written_once_are_read_for_ever() {
             "format" => read::<FormatRow>(&bytes),
             "message" => read::<Message>(&bytes),
             "outbox head" => read::<OutboxHead>(&bytes),
+            "outbox item" => read::<OutboxItem>(&bytes),
             "deliver" => read::<Deliver>(&bytes),
+            "hook body" => read::<HookBody>(&bytes),
             // One-entry maps that tell a variant, as an event is: they grow inside a list.
             "outbox event" => outbox_events.push(decoded::<OutboxEvent>(&bytes)),
             "delivered" => delivered.push(decoded::<Delivered>(&bytes)),
@@ -205,7 +207,7 @@ fn a_frame_of_a_later_format_is_refused_in_words_by_who_does_not_know_it() {
     let frame = |seq, format| Frame { shard: ShardId(1), epoch: Epoch(1), seq, hlc: seq, events: Vec::new(), format };
     let bytes = [frame::encode(&frame(1, 1)), frame::encode(&frame(2, EVENT_FORMAT + 1))].concat();
     let refused = decode_batch(&bytes).unwrap_err().to_string();
-    assert!(refused.contains("event format 2, and this release knows 1: start a newer one"), "{refused}");
+    assert!(refused.contains("event format 3, and this release knows 2: start a newer one"), "{refused}");
     // Wanted or not.
     for wanted in [true, false] {
         assert_eq!(skim_batch(&bytes, EVENT_FORMAT, |_, _| wanted).unwrap_err().to_string(), refused);

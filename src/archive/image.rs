@@ -2,7 +2,7 @@
 //! serves them.
 
 use campanile_actors::at_rest::Loaded;
-use campanile_ports::{Manifest, Part, Row, StoreError, rows::add_rows};
+use campanile_ports::{Manifest, Part, Row, StoreError, release, rows::add_rows};
 use campanile_schema::{
     frame::decode_batch,
     ids::{RunId, ShardId},
@@ -51,7 +51,7 @@ impl Image {
                 continue;
             }
             if let Some(Coming { shard, manifest, chunks }) = coming.take() {
-                shards[usize::from(shard.0)] = Loaded::from_chunks(shard, manifest, chunks)?;
+                shards[usize::from(shard.0)] = Loaded::from_chunks(shard, manifest, chunks, release::formats().event)?;
             }
             match record {
                 Record::Head(_) => return Err(reader.nonsense("a second head")),
@@ -72,7 +72,7 @@ impl Image {
         }
         // No archive ends within a snapshot, but for one without a journal.
         if let Some(Coming { shard, manifest, chunks }) = coming {
-            shards[usize::from(shard.0)] = Loaded::from_chunks(shard, manifest, chunks)?;
+            shards[usize::from(shard.0)] = Loaded::from_chunks(shard, manifest, chunks, release::formats().event)?;
         }
         for shard in &mut shards {
             shard.settle(head.cut);

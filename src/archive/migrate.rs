@@ -17,6 +17,7 @@ use campanile_core::ownership::{
 };
 use campanile_ports::{Leases, Position, Row, Snapshots, StoreError, ViewBatch, Views};
 use campanile_schema::{
+    format::Formats,
     ids::{Epoch, RunId, SessionId, ShardId},
     limits::{MIGRATE_TRIES, RESTORED_SESSIONS},
 };
@@ -48,6 +49,7 @@ pub fn into_cluster<R: Read>(
     let runtime = runtime()?;
     let mut moving = Moving { to, runtime: &runtime, pointer: pointer(reader.head()), sent: HashMap::new() };
     moving.refuse_used()?;
+    moving.refuse_newer(reader.head().store.formats())?;
     told("history");
     let image = Image::read(reader, &mut moving)?;
     let report = Report::of(&image)?;
@@ -102,6 +104,17 @@ impl Moving<'_> {
             std::thread::sleep(AGAIN);
         }
         Err(StoreError::Unavailable("the rows of shards cannot be read; run it again, it goes on".to_owned()))
+    }
+
+    /// A cluster in which nodes of an earlier release live must not get what those cannot read.
+    fn refuse_newer(&self, ours: Formats) -> Result<(), StoreError> {
+        let theirs = self.runtime.block_on(self.to.leases.formats())?;
+        theirs.check(ours).map_err(|_| {
+            StoreError::Refused(format!(
+                "the directory is in event format {}, and nodes of the cluster may know {} only: replace them by this release first",
+                ours.event, theirs.event
+            ))
+        })
     }
 
     fn shard(&self, shard: &Loaded) -> Result<(), StoreError> {

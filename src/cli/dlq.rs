@@ -57,18 +57,20 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             let query = [("tenantId", tenant)];
             repeat::list(watch, format, LETTERS, || page.read(remote, DlqList::PATH, &query))
         }
-        Command::Redrive { runs, change } => each(remote, &runs, ("redrive", DlqRedrive::ROW), &change, format),
-        Command::Discard { runs, change } => each(remote, &runs, ("discard", DlqDiscard::ROW), &change, format),
+        Command::Redrive { runs, change } => each(remote, &runs, ("redrive", DlqRedrive::ROW), &change, format, would),
+        Command::Discard { runs, change } => each(remote, &runs, ("discard", DlqDiscard::ROW), &change, format, would),
     }
 }
 
-/// One after the other; goes on after a refusal, and ends with the last one's exit code.
-fn each(
+/// One after the other; goes on after a refusal, and ends with the last one's exit code. `would` reads the run in a dry run, or says why
+/// the change would be refused.
+pub(super) fn each(
     remote: &Remote,
     runs: &[u64],
     (verb, row): (&str, &Row),
     change: &Change,
     format: Format,
+    would: fn(&Remote, u64) -> Result<Value, Failure>,
 ) -> Result<(), Failure> {
     let (mut refused, mut items) = (None, Vec::new());
     let progress = Progress::new(verb, Unit::Things("runs"), Some(runs.len() as u64));

@@ -95,6 +95,9 @@ pub(super) struct JobFlags {
     /// 0 to 1000, higher first
     #[arg(long)]
     priority: Option<u16>,
+    /// A job of the same tenant that is started when a run fails for good
+    #[arg(long, value_name = "JOB")]
+    on_failure: Option<String>,
 }
 
 impl JobFlags {
@@ -123,6 +126,7 @@ impl JobFlags {
         set("timeoutSec", self.timeout.map(Value::from));
         set("retryPolicy", self.max_attempts.map(|attempts| json!({"maxAttempts": attempts})));
         set("priority", self.priority.map(Value::from));
+        set("hooks", self.on_failure.map(|job| json!({"onFailure": [{"job": job}]})));
         Ok(Value::Object(spec))
     }
 

@@ -35,6 +35,7 @@ mod job_ref;
 mod listing;
 mod logging;
 mod members;
+mod outbox;
 mod output;
 mod planned;
 mod private;
@@ -113,6 +114,9 @@ enum Command {
     /// Dead letters: list, redrive, discard
     #[command(subcommand)]
     Dlq(dlq::Command),
+    /// Messages between jobs that wait or were given up: list, resend, discard
+    #[command(subcommand)]
+    Outbox(outbox::Command),
     /// Tenants: limits and pauses
     #[command(subcommand)]
     Tenant(tenant::Command),
@@ -225,6 +229,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Job(command) => job::run(command, &remote()?, format),
         Command::Run(command) => run::run(command, &remote()?, format),
         Command::Dlq(command) => dlq::run(command, &remote()?, format),
+        Command::Outbox(command) => outbox::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),
         Command::System(command) => system::run(command, &remote()?, format),
         Command::Apply(args) => apply::run(args, remote, format),

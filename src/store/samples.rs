@@ -83,6 +83,8 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
             permanent: false,
         }],
         dag: None,
+        depth: 0,
+        marked: false,
     }
 }
 

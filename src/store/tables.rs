@@ -128,6 +128,8 @@ pub trait Tables: Send + Sync + 'static {
         limit: usize,
     ) -> Result<RunPage, StoreError>;
     fn retain(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError>;
+    /// See [`campanile_ports::LocalViews::keep_messages`]. Until it is called nothing is kept.
+    fn keep_messages(&self, from_ms: i64);
     /// Ended runs in the tables, roughly.
     fn runs_stored(&self) -> u64;
     /// Gives the room of what retention removed back to the disk. Takes long, and as much room as the largest table meanwhile.

@@ -73,6 +73,8 @@ fn every_change_can_be_tried_without_being_made() {
     refused(&["run", "cancel", &run], 5, "there is nothing to cancel");
     refused(&["run", "confirm", &run, "rerun"], 5, "does not wait for a confirmation");
     refused(&["dlq", "discard", "4096"], 3, "404_NOT_FOUND");
+    refused(&["outbox", "resend", &run], 5, "no message of the run was given up");
+    refused(&["outbox", "discard", "4096"], 3, "404_NOT_FOUND");
     dev.run(&["dlq", "discard", &run]).ok();
     assert!(dev.run(&["dlq", "redrive", &run, "--dry-run"]).refused(5).contains("is not a dead letter"));
     dev.run(&["job", "pause", "report"]).ok();

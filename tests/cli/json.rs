@@ -104,6 +104,18 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     asked.ends("run wait", &[&failed], &[8]);
     assert_eq!(asked.ok("dlq discard", &[&failed])["items"][0]["done"], "discard");
     assert!(asked.ends("dlq discard", &[&failed], &[5])["items"][0]["error"].is_string());
+    // Its hook is refused: there is no job of that name.
+    let hooked = job(dir, "hooked", "exit 3");
+    let hook = "\"hooks\":{\"onFailure\":[{\"job\":\"nobody\"}]},\"idempotent\"";
+    fs::write(&hooked, fs::read_to_string(&hooked).unwrap().replace("\"idempotent\"", hook)).unwrap();
+    asked.ok("job create", &[&hooked]);
+    let hooked = asked.ends("job trigger", &["hooked", "--wait"], &[8])["runId"].to_string();
+    crate::program::eventually("the hook is refused", || {
+        (asked.ok("outbox list", &[])["items"][0]["state"] == "REFUSED").then_some(())
+    });
+    assert_eq!(asked.ok("outbox discard", &[&hooked, "--dry-run"])["items"][0]["dryRun"], true);
+    assert!(asked.ends("outbox resend", &[&hooked], &[5])["items"][0]["error"].is_string());
+    assert_eq!(asked.ok("outbox discard", &[&hooked])["items"][0]["done"], "discard");
     asked.ok("run retry", &[&failed]);
     let waits = asked.ok("job trigger", &["waits"])["runId"].to_string();
     assert!(asked.ok("run cancel", &[&waits, "--dry-run"])["would"].is_string());

@@ -179,6 +179,7 @@ const WATCHED: &[&[&str]] = &[
     &["run", "get"],
     &["run", "failed"],
     &["dlq", "list"],
+    &["outbox", "list"],
     &["tenant", "list"],
     &["tenant", "get"],
     &["system", "info"],

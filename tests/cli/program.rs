@@ -199,6 +199,16 @@ impl Dev {
 
     /// One call over HTTP: status and body.
     pub fn http(&self, method: &str, path: &str, body: Option<&serde_json::Value>) -> (u16, serde_json::Value) {
+        self.try_http(method, path, body).unwrap()
+    }
+
+    /// The same of a node that may have ended.
+    pub fn try_http(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&serde_json::Value>,
+    ) -> Option<(u16, serde_json::Value)> {
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
@@ -212,8 +222,8 @@ impl Dev {
             (_, None) => agent.post(&url).send_empty(),
             (_, Some(body)) => agent.post(&url).send_json(body),
         }
-        .unwrap();
-        (answer.status().as_u16(), answer.body_mut().read_json().unwrap_or(serde_json::Value::Null))
+        .ok()?;
+        Some((answer.status().as_u16(), answer.body_mut().read_json().unwrap_or(serde_json::Value::Null)))
     }
 
     /// The first line of its output from here on that `wanted` likes.

@@ -1,4 +1,4 @@
-//! `docs/quickstart.md` as a new user types it: every line of its shell blocks runs, and shows what the page says.
+//! `docs/quickstart.md` and a guide as a new user types them: every line of their shell blocks runs, and shows what the page says.
 
 use std::{
     io::{BufRead, BufReader},
@@ -108,9 +108,9 @@ fn typed(home: &Path, block: &Block) -> String {
     out
 }
 
-#[test]
-fn every_line_of_the_quick_start_does_what_the_page_says() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/quickstart.md")).unwrap();
+/// Types every line of a page and looks at what it shows. Gives how many blocks ran.
+fn type_page(page: &str) -> usize {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let home = tempfile::tempdir().unwrap();
     let blocks = blocks(&page);
     let mut terminal = None;
@@ -140,12 +140,25 @@ fn every_line_of_the_quick_start_does_what_the_page_says() {
                 let what = format!("line {}: {why}", told.line);
                 poll::eventually(&what, || shows(&told.text, &typed(home.path(), block)).ok());
             }
-            "text" => {}
+            // Shown with a command before, or a part of a definition.
+            "text" | "json" => {}
             other => panic!("line {}: a block of the kind '{other}' would not be tested", block.line),
         }
     }
-    assert!(terminal.is_some(), "{ran} blocks");
+    assert!(terminal.is_some(), "no node was started");
+    ran
+}
+
+#[test]
+fn every_line_of_the_quick_start_does_what_the_page_says() {
+    let ran = type_page("docs/quickstart.md");
     assert!(ran >= 8, "{ran} blocks");
+}
+
+#[test]
+fn every_line_of_the_guide_to_hooks_does_what_the_page_says() {
+    let ran = type_page("docs/guides/hooks.md");
+    assert!(ran >= 6, "{ran} blocks");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod admin;
 mod claims;
 mod clocks;
 mod executors;
+mod hooks;
 mod hops;
 mod lag;
 mod limits;

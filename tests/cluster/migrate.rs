@@ -8,7 +8,8 @@ use campanile_archive::{
 use campanile_ports::StoreError;
 use campanile_schema::{
     ids::{JobId, RunId},
-    job::{ConcurrencyPolicy, JobSpec, Trigger},
+    job::{ConcurrencyPolicy, Hook, JobSpec, Trigger},
+    payload::Payload,
     record::RunState,
     view::{JobFilter, TenantBody, TriggerBody},
 };
@@ -138,4 +139,72 @@ async fn a_directory_moves_with_all_it_has_and_goes_on_where_it_broke_off() {
         cluster.stop(node).await;
     }
     drop(keep);
+}
+
+/// A hook that its receiver puts off, because as many runs of the tenant wait as may: it moves, and is started where it moved to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_not_settled_moves_with_the_directory_and_is_delivered_once() {
+    let node = TestNode::start().await;
+    let scheduler = node.scheduler();
+    let spec = |name: &str, pool: &str| {
+        let mut spec = JobSpec::new("default", name, Trigger::Manual {});
+        spec.retry_policy.max_attempts = 1;
+        spec.executor_selector = pool.to_owned();
+        spec
+    };
+    // After a restore its run would wait for a person.
+    let refund = JobSpec { idempotent: false, ..spec("refund", "nobody") };
+    let refund = scheduler.create_job(refund, None).await.unwrap().job_id;
+    let filler = scheduler.create_job(spec("filler", "nobody"), None).await.unwrap().job_id;
+    let mut work = spec("work", "default");
+    work.hooks.on_failure = vec![Hook { job: "refund".to_owned(), params: Payload::default() }];
+    let work = scheduler.create_job(work, None).await.unwrap().job_id;
+    let (go_on, goes_on) = tokio::sync::watch::channel(false);
+    let running = campanile_client::Executor::builder(node.rpc(), support::TOKEN)
+        .pool("default")
+        .any_handler(move |_: campanile_client::Context, _: Payload| {
+            let mut goes_on = goes_on.clone();
+            async move {
+                let _ = goes_on.wait_for(|on| *on).await;
+                Err::<Option<Payload>, _>(campanile_client::JobError::message("no luck"))
+            }
+        })
+        .build()
+        .unwrap()
+        .start();
+    let run = scheduler.trigger(work, TriggerBody::default()).await.unwrap().run_id;
+    eventually("it runs", || async { (scheduler.run(run).await.unwrap().state == RunState::Running).then_some(()) })
+        .await;
+    scheduler.set_tenant("default", TenantBody { max_queued_runs: 1, ..TenantBody::default() }).await.unwrap();
+    scheduler.trigger(filler, TriggerBody::default()).await.unwrap();
+    go_on.send(true).unwrap();
+    eventually("the hook is put off", || async {
+        let page = scheduler.outbox(None, None, 10).await.unwrap();
+        page.items.iter().any(|message| message.run_id == run).then_some(())
+    })
+    .await;
+    running.drain(Duration::from_secs(2)).await;
+    let (dir, _keep) = (node.dir(), node.dir_handle());
+    node.stop().await;
+
+    let mut cluster = TestCluster::new();
+    moved(dir, cluster.end()).await.unwrap();
+    for node in [1, 2] {
+        cluster.start(node).await;
+    }
+    spread(&cluster, 2).await;
+    let scheduler = cluster.scheduler(2);
+    let owed = eventually("the outbox is read", || async { scheduler.outbox(None, None, 10).await.ok() }).await.items;
+    // It waits until the cluster has counted the tenant's runs, or is taken before.
+    assert!(owed.iter().all(|message| message.run_id == run && !message.may_have_run), "{owed:?}");
+    scheduler.set_tenant("default", TenantBody::default()).await.unwrap();
+    let runs = eventually("the hook is started", || async {
+        let runs = scheduler.job_runs(refund, None, 10).await.ok()?.items;
+        (!runs.is_empty()).then_some(runs)
+    })
+    .await;
+    assert_eq!((runs.len(), runs[0].state), (1, RunState::Queued), "a move is no restore");
+    for node in [2, 1] {
+        cluster.stop(node).await;
+    }
 }

@@ -6,7 +6,12 @@ use crate::{
     test_cluster::{SHARDS, TestCluster},
 };
 use campanile_ports::Leases;
-use campanile_schema::format::Formats;
+use campanile_schema::{
+    error::ErrorCode,
+    format::Formats,
+    job::{Hook, JobSpec, Trigger},
+    payload::Payload,
+};
 use std::time::Duration;
 
 /// Of the release after this one.
@@ -53,7 +58,7 @@ async fn a_rolling_upgrade_misses_nothing_and_the_way_back_is_refused_in_words()
 
     let refused = cluster.replace(3, Formats::OURS).await.unwrap_err();
     let why =
-        "written in event format 2 / wire format 2; this release knows 1 / 1. Start a release that is at least as new";
+        "written in event format 3 / wire format 2; this release knows 2 / 1. Start a release that is at least as new";
     assert!(refused.contains(why), "{refused}");
     spread(&cluster, 2).await;
     for node in [1, 2] {
@@ -66,6 +71,38 @@ async fn a_rolling_upgrade_misses_nothing_and_the_way_back_is_refused_in_words()
     }
 }
 
+/// Before messages between jobs.
+const EARLIER: Formats = Formats { event: 1, wire: 1 };
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_of_the_first_format_is_raised_when_its_last_node_of_that_release_is_replaced() {
+    let mut cluster = TestCluster::of_formats(EARLIER);
+    for node in [1, 2] {
+        cluster.start_later(node, EARLIER).await;
+    }
+    spread(&cluster, 2).await;
+    cluster.replace(1, Formats::OURS).await.unwrap();
+    spread(&cluster, 2).await;
+    assert_eq!(written(&cluster).await, EARLIER, "node 2 cannot read more");
+    let mut hooked = JobSpec::new("default", "hooked", Trigger::Manual {});
+    hooked.hooks.on_failure = vec![Hook { job: "refund".to_owned(), params: Payload::default() }];
+    let refused = cluster.scheduler(1).create_job(hooked.clone(), None).await.unwrap_err();
+    assert_eq!(refused.known(), ErrorCode::UpgradeUnderWay, "{refused}");
+    cluster.replace(2, Formats::OURS).await.unwrap();
+    spread(&cluster, 2).await;
+    eventually("both read the second format, so it is written", || async {
+        (written(&cluster).await == Formats::OURS).then_some(())
+    })
+    .await;
+    eventually("a job with a hook is taken", || async {
+        cluster.scheduler(1).create_job(hooked.clone(), Some("hooked".to_owned())).await.ok()
+    })
+    .await;
+    let refused = cluster.replace(1, EARLIER).await.unwrap_err();
+    assert!(refused.contains("written in event format 2 / wire format 1; this release knows 1 / 1"), "{refused}");
+    cluster.stop(2).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_earlier_release_that_runs_while_formats_are_raised_says_so_and_leaves_its_shards() {
     let mut cluster = TestCluster::new();
@@ -74,7 +111,7 @@ async fn an_earlier_release_that_runs_while_formats_are_raised_says_so_and_leave
     cluster.end().raise_formats(LATER).await.unwrap();
     eventually("the node says why it has no session", || async {
         let reasons = cluster.scheduler(1).not_ready_reasons();
-        reasons.iter().any(|reason| reason.contains("written in event format 2")).then_some(())
+        reasons.iter().any(|reason| reason.contains("written in event format 3")).then_some(())
     })
     .await;
     cluster.start_later(2, LATER).await;

@@ -212,9 +212,14 @@ impl Announce for Gossip {
 
 impl TestCluster {
     pub fn new() -> Self {
+        Self::of_formats(Formats::OURS)
+    }
+
+    /// Made by a release with these formats.
+    pub fn of_formats(formats: Formats) -> Self {
         let (members, _) = watch::channel(Arc::default());
         let (addresses, _) = watch::channel(Arc::default());
-        let (store, roads) = (SharedMemory::new(SHARDS), Arc::default());
+        let (store, roads) = (SharedMemory::of_formats(SHARDS, formats), Arc::default());
         Self { store, members, addresses, roads, nodes: BTreeMap::new(), gossip: None }
     }
 

@@ -5,6 +5,7 @@ use crate::{
     program::{Dev, run},
     support::now_ms,
 };
+use campanile_schema::format::EVENT_FORMAT;
 use serde_json::Value;
 use std::{path::Path, process::Command};
 use tempfile::TempDir;
@@ -59,6 +60,7 @@ fn items(answer: Value) -> Vec<Value> {
 
 fn is_read(directory: &str) {
     let data = unpacked(directory);
+    assert_eq!(event_format(&data), 1, "of that release");
     let offset = data.path().join("offset");
     std::fs::write(&offset, (WRITTEN_MS - now_ms()).to_string()).unwrap();
     let environment = [("CAMPANILE_CLOCK_OFFSET_MS", offset.to_str().unwrap())];
@@ -87,6 +89,21 @@ fn is_read(directory: &str) {
     assert_eq!(dev.stop(), 0);
     let checked = run(&["store", "check", data.path().join("node").to_str().unwrap()]);
     checked.ok();
+    assert_eq!(event_format(&data), EVENT_FORMAT, "raised by the start");
+    // And once more, with the snapshots of this release.
+    let dev = Dev::start_with(data.path(), &["--no-demo", "--no-executor"], &environment);
+    for wanted in facts["jobs"].as_array().unwrap() {
+        let id = wanted["job"]["jobId"].to_string();
+        says(&dev.run(&["job", "get", &id, "-o", "json"]).json(), &wanted["job"], "after the raise");
+    }
+    assert_eq!(dev.stop(), 0);
+}
+
+/// What the directory says of itself.
+fn event_format(data: &TempDir) -> u32 {
+    let text = std::fs::read_to_string(data.path().join("node/FORMAT")).unwrap();
+    let row: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    u32::try_from(row["event_format"].as_u64().unwrap()).unwrap()
 }
 
 #[test]

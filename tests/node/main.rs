@@ -5,6 +5,7 @@ mod backup;
 mod earlier_release;
 mod executors;
 mod frozen;
+mod hooks;
 mod one_node;
 mod pauses;
 mod policies;

@@ -80,13 +80,15 @@ pub enum Mutation {
     ForgetIdempotence,
     /// Cancels are acknowledged and forgotten.
     ForgetCancel,
+    /// Some runs that fail for good do not start their hook.
+    ForgetHook,
 }
 
 /// Where a defect says "some", the instants or moments that it hits lie in one second of so many: rare enough to look like a bug, often enough for a short run.
 const ONE_SECOND_OF: i64 = 5;
 
 impl Mutation {
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::ForgetOutcome,
         Self::ReuseToken,
         Self::FireEarly,
@@ -123,6 +125,7 @@ impl Mutation {
         Self::LoseAtOnce,
         Self::ForgetIdempotence,
         Self::ForgetCancel,
+        Self::ForgetHook,
     ];
 
     /// As it is named in `CAMPANILE_FAULT=mutation:NAME`.
@@ -164,6 +167,7 @@ impl Mutation {
             Self::LoseAtOnce => "lose_at_once",
             Self::ForgetIdempotence => "forget_idempotence",
             Self::ForgetCancel => "forget_cancel",
+            Self::ForgetHook => "forget_hook",
         }
     }
     pub fn parse(name: &str) -> Option<Self> {

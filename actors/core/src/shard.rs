@@ -43,6 +43,14 @@ pub struct ShardState {
     /// By tenant whose home this shard is: what its quota lends to sessions of a cluster.
     #[serde(rename = "l", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub loans: BTreeMap<String, Loans>,
+    /// Event format of the snapshot that this is the header of: who does not know it must not read the rest. Left out: the first one.
+    #[serde(rename = "f", default, skip_serializing_if = "is_zero")]
+    pub format: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// Milliseconds by the clock that instants are decided by.
@@ -124,7 +132,8 @@ impl ShardState {
                 self.creates.insert(*key, KeptCreate { print: *print, job: *job, at_ms: *at_ms });
                 0
             }
-            Event::JobReplaced { .. }
+            Event::Outbox { .. }
+            | Event::JobReplaced { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobDeleted { .. }

@@ -58,6 +58,7 @@ pub fn resolve(
     check_sizes(spec)?;
     check_secrets(spec, old)?;
     check_instants(&spec.trigger)?;
+    check_hooks(spec)?;
     let trigger = resolve_trigger(spec, old, now_ms)?;
     let sealed = sealed.or_else(|| old.and_then(|o| o.secrets.clone()).filter(|_| masked(spec)));
     let stored = StoredJob::from_spec(spec, trigger, sealed);
@@ -102,6 +103,33 @@ fn check_secrets(spec: &JobSpec, old: Option<&StoredJob>) -> Result<(), Rejectio
     Err(invalid(format!(
         "secretParams: '{MASK}' keeps the stored values only when all of them are given so; else give every value"
     )))
+}
+
+fn check_hooks(spec: &JobSpec) -> Result<(), Rejection> {
+    let hooks = &spec.hooks.on_failure;
+    if hooks.len() > limits::HOOKS_ON_FAILURE {
+        return Err(invalid(format!("hooks.onFailure: at most {} job is allowed", limits::HOOKS_ON_FAILURE)));
+    }
+    for hook in hooks {
+        check_word("hooks.onFailure.job", &hook.job, limits::NAME_CHARS, "._-/")?;
+        if hook.job == spec.name {
+            return Err(invalid("hooks.onFailure.job: a job cannot be its own hook"));
+        }
+        if !hook.params.is_object() {
+            return Err(invalid("hooks.onFailure.params: an object is wanted: write {\"name\": value}"));
+        }
+        if hook.params.len() > limits::HOOK_PARAMS_BYTES {
+            return Err(Rejection::new(
+                ErrorCode::BodyTooLarge,
+                format!(
+                    "hooks.onFailure.params take {} bytes; at most {} are allowed",
+                    hook.params.len(),
+                    limits::HOOK_PARAMS_BYTES
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Last instant that a definition may name, ms: the end of the year 9998 UTC, as for cron.

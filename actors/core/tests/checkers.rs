@@ -135,6 +135,8 @@ fn the_policies_checker() {
             interval: Some(interval),
             late: false,
             dag: None,
+            depth: 0,
+            marked: false,
         };
         true
     });

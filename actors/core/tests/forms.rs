@@ -6,7 +6,7 @@
 mod golden_forms;
 
 use campanile_core::{
-    job::{Claimant, Command, HotState, OpenRun, Reply},
+    job::{Claimant, Command, HotState, OpenRun, Reply, Taken},
     ownership::loans::Loans,
     shard::{KeptCreate, PauseTimes, ShardState},
 };
@@ -16,7 +16,7 @@ use campanile_schema::{
     job::{JobSpec, JobStatus, Trigger},
     loan::{Level, LoanEvent},
     payload::Payload,
-    record::{AttemptState, RunRecord},
+    record::{AttemptState, RunRecord, Source},
     rpc::executor::Ended,
     stored::{StoredJob, StoredTrigger},
     view::{ConfirmDecision, RunView},
@@ -127,10 +127,16 @@ fn shards(forms: &mut Forms) {
         pause_times: [(scope, vec![times(None)])].into(),
         creates: [(Digest([7; 16]), kept(Some(JOB)))].into(),
         loans: [("finance".to_owned(), loans)].into(),
+        format: 0,
     };
+    let of_format_2 = ShardState { format: 2, ..ShardState::default() };
     // Its maps have callers' names and scopes as keys.
     let coding = Coding::named().but_under(&["t", "p", "pt", "k", "l"]);
-    forms.samples("shard::ShardState", coding, [("every field", full), ("new", ShardState::default())]);
+    forms.samples(
+        "shard::ShardState",
+        coding,
+        [("every field", full), ("new", ShardState::default()), ("of format 2", of_format_2)],
+    );
 }
 
 fn ended() -> Ended {
@@ -167,6 +173,15 @@ fn commands(forms: &mut Forms) {
     let heard = || Command::Heard { run: RUN, token: TOKEN, session: SESSION };
     let params = Some(Payload(r#"{"b":2}"#.to_owned()));
     let record = || Box::new(record());
+    let taken = Taken {
+        key: "\u{1}h11944/2/3".to_owned(),
+        source: Source::Event,
+        params: Payload(r#"{"b":2}"#.to_owned()),
+        reason: "hook of run 11944".to_owned(),
+        depth: 1,
+        confirm: false,
+        marked: true,
+    };
     let all = [
         ("", Command::Wake),
         ("", Command::Replace { version: 2, spec: definition().into() }),
@@ -177,6 +192,7 @@ fn commands(forms: &mut Forms) {
         ("", Command::Quarantine { reason: "three panics".to_owned() }),
         ("", Command::Trigger { key: None, params: None, reason: None }),
         ("every field", Command::Trigger { key: text("manual_1"), params, reason: text("re-run") }),
+        ("", Command::Take(Box::new(taken))),
         ("", start(None)),
         ("of a credential", start(Some("blue-executors".into()))),
         ("heard", claimed(heard())),
@@ -192,8 +208,8 @@ fn commands(forms: &mut Forms) {
         ("", Command::Discard { record: record() }),
         ("", Command::Restored { skip: true }),
     ];
-    let variants = variants!(Command: Wake, Replace, Pause, Resume, Delete, Quarantine, Trigger, Start, Claimed, Finish, Suspect, Heard,
-        Lost, Cancel, Confirm, Reopen, Discard, Restored);
+    let variants = variants!(Command: Wake, Replace, Pause, Resume, Delete, Quarantine, Trigger, Take, Start, Claimed, Finish,
+        Suspect, Heard, Lost, Cancel, Confirm, Reopen, Discard, Restored);
     forms.enumeration("command::Command", Coding::named(), variants, all);
 }
 

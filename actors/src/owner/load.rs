@@ -195,7 +195,7 @@ impl Loader {
 
     async fn begin(&self, wanted: Wanted) -> Result<Loading, StoreError> {
         let number = wanted.snapshot.map(|pointer| pointer.number);
-        let loaded = load::Loaded::of_cluster(&*self.store.snapshots, wanted.shard, number).await?;
+        let loaded = load::Loaded::of_cluster(&*self.store.snapshots, wanted.shard, number, self.reads.event).await?;
         let projected = self.store.views.applied(wanted.shard).await?;
         let replay = Replay::new(&wanted.spans, wanted.snapshot, projected);
         Ok(Loading {

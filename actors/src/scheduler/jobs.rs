@@ -16,6 +16,7 @@ use campanile_core::{
 use campanile_ports::SecretOwner;
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
+    format::MESSAGES_FORMAT,
     frame,
     ids::{Digest, JobId, ShardId, shard_of_slot, slot_of},
     job::{JobSpec, JobView},
@@ -35,6 +36,11 @@ impl Scheduler {
     /// Checks, seals secrets, resolves.
     fn stored(&self, spec: &JobSpec, old: Option<&StoredJob>) -> Answer<StoredJob> {
         let handles = self.handles()?;
+        if !spec.hooks.is_empty() && handles.in_use.event() < MESSAGES_FORMAT {
+            let why =
+                "hooks: not all nodes of the cluster run the release that knows them; repeat the call when they do";
+            return Err(ApiError::new(ErrorCode::UpgradeUnderWay, why).retry_after(10.0));
+        }
         let sealed = if spec.secret_params.is_empty() || spec::masked(spec) {
             None
         } else {

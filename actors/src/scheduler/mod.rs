@@ -9,6 +9,7 @@ mod cluster_queries;
 mod executors;
 mod jobs;
 mod lists;
+mod outbox;
 mod runs;
 mod tenants;
 

@@ -11,7 +11,10 @@ use crate::{
     messages::ShardMsg,
     shard_map::ShardPlace,
 };
-use campanile_core::job::{Command, Reply};
+use campanile_core::{
+    job::{Command, Reply},
+    outbox::keys,
+};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::{JobId, RunId},
@@ -33,6 +36,10 @@ impl Scheduler {
         };
         if body.manual_run_id.as_ref().is_some_and(|k| k.is_empty() || k.len() > limits::KEY_BYTES) {
             return Err(too_long("manualRunId (not empty)", limits::KEY_BYTES));
+        }
+        if body.manual_run_id.as_deref().is_some_and(keys::is_reserved) {
+            let why = "manualRunId: the character U+0001 is not allowed: keys of the scheduler itself begin with it";
+            return Err(ApiError::new(ErrorCode::InvalidArgument, why));
         }
         if body.params.as_ref().is_some_and(|p| p.len() > limits::PARAMS_BYTES) {
             return Err(too_long("params", limits::PARAMS_BYTES));

@@ -55,6 +55,13 @@ impl Shard {
         // A wake that panics is tried again until the job is put aside: its instants must not be lost.
         let mut reply = Some(reply);
         while let Some(error) = self.turn(myself, id, &command, &mut reply, moment) {
+            if matches!(command, Command::Take(_)) {
+                // The message is broken, not the job: its sender counts the tries.
+                if let Some(live) = self.jobs.get_mut(&id).and_then(|slot| slot.live.as_mut()) {
+                    live.panics = live.panics.saturating_sub(1);
+                }
+                break;
+            }
             if self.quarantine_if_hopeless(myself, id, &error) || !matches!(command, Command::Wake) {
                 break;
             }

@@ -77,7 +77,8 @@ impl Shard {
         self.append_for(myself, Waiter::Caller, events, effects, reply, answer);
     }
 
-    fn append_for(
+    /// [`Self::append`] that those who are named wait for.
+    pub(super) fn append_for(
         &mut self,
         myself: &ActorRef<ShardMsg>,
         waiter: Waiter,
@@ -93,6 +94,7 @@ impl Shard {
             self.state.apply(event);
             self.index(event, &mut open.forget);
         }
+        self.posted(&events, open.frame.seq);
         let changes = if watched { self.changes_of(&events) } else { Vec::new() };
         if open.frame.events.is_empty() && self.frame_events <= events.len() {
             // Nothing is copied for a frame of one decision.
@@ -173,10 +175,11 @@ impl Shard {
                     self.deps.tenants.gauge(&known.def.tenant).jobs.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Event::RunCreated { job, run, key, .. } => {
+            Event::RunCreated { job, run, key, source, .. } => {
                 self.open_runs.insert(*run, *job);
                 if let Some(key) = key {
                     self.keys.insert((*job, key.clone()), *run);
+                    self.post.made(*job, key, (*run, *source));
                 }
             }
             Event::RunReopened { job, record, .. } => {
@@ -208,6 +211,7 @@ impl Shard {
             | Event::Lent { .. }
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
+            | Event::Outbox { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }
@@ -223,7 +227,14 @@ impl Shard {
     }
 
     /// A job actor decided. `crowded`: runs of its tenant wait.
-    pub(super) fn accept(&mut self, myself: &ActorRef<ShardMsg>, decision: Decision, reply: ReplyTo, crowded: bool) {
+    pub(super) fn accept(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        mut decision: Decision,
+        reply: ReplyTo,
+        crowded: bool,
+    ) {
+        self.post(&mut decision);
         if decision.events.is_empty() {
             // Rests on what was enqueued before.
             let effects = decision.effects;
@@ -236,7 +247,8 @@ impl Shard {
             };
             return if called { self.when_durable(then) } else { self.behind_durable(then) };
         }
-        let ends = |event: &Event| matches!(event, Event::AttemptEnded { .. } | Event::RunEnded { .. });
+        let ends =
+            |event: &Event| matches!(event, Event::AttemptEnded { .. } | Event::RunEnded { .. } | Event::Outbox { .. });
         let waiter = match &reply {
             ReplyTo::Caller(_) => Waiter::Caller,
             ReplyTo::Finish(..) if !crowded && decision.events.iter().all(ends) => Waiter::Nobody,
@@ -276,6 +288,7 @@ impl Shard {
             }
         }
         self.deps.pool.release(effects);
+        self.posted_durably(seq);
     }
 
     /// The view shows everything up to `seq`: what was kept for readers and for dedup may go.
@@ -295,6 +308,7 @@ impl Shard {
                     Forget::Key(job, key) => {
                         let ended = self.keys.get(&(job, key.clone())).is_some_and(|r| !self.open_runs.contains_key(r));
                         if ended {
+                            self.post.shown(job, &key, self.deps.time.boot_ms());
                             self.keys.remove(&(job, key));
                         }
                     }

@@ -6,6 +6,7 @@
 use super::{
     Slot,
     load::Loaded,
+    owed::Owed,
     snapshotting::{Item, chunks},
 };
 use campanile_core::{
@@ -16,7 +17,7 @@ use campanile_core::{
 use campanile_ports::{Manifest, Part, Position, Row, Snapshots, StoreError, rows::add_rows};
 use campanile_schema::{
     event::{Event, PauseScope},
-    format::FIRST_FORMAT,
+    format::{FIRST_FORMAT, MESSAGES_FORMAT},
     frame::{Frame, encode},
     ids::{Digest, Epoch, JobId, ShardId, shard_of_slot, slot_of},
     limits::RESTORED_IDS,
@@ -71,6 +72,9 @@ impl Loaded {
                 false
             }
         };
+        // No frame says so: the snapshot that is written next holds it.
+        self.owed.restored(now_ms);
+        self.state.format = self.state.format.max(MESSAGES_FORMAT);
         let command = Command::Restored { skip };
         let mut rows = Vec::new();
         let jobs: Vec<Job> = self.jobs().collect::<Result<_, _>>()?;
@@ -89,6 +93,7 @@ impl Loaded {
             };
             let (decision, job) = decide_next(&job, &command, &context)
                 .map_err(|refused| StoreError::Corrupt(format!("job {}: {}", job.id, refused.message)))?;
+            debug_assert!(decision.sends.is_empty(), "a restore ends no run");
             if !decision.events.is_empty() {
                 self.decided(decision.events, now_us, epoch, &mut rows);
             }
@@ -120,11 +125,14 @@ impl Loaded {
         let mut new: Vec<Self> = (0..shards).map(|id| Self::empty(ShardId(id))).collect();
         let mut pauses = std::collections::BTreeMap::new();
         let mut pause_times = std::collections::BTreeMap::new();
-        let (mut counter, mut seq, mut hlc) = (0, 0, 0);
+        let (mut counter, mut seq, mut hlc, mut format) = (0, 0, 0, 0);
+        let mut owed = Vec::with_capacity(all.len());
         for old in all {
+            owed.push(old.owed);
             counter = old.state.counter.max(counter);
             seq = old.state.seq.max(seq);
             hlc = old.state.hlc.max(hlc);
+            format = old.state.format.max(format);
             for (scope, pause) in old.state.pauses {
                 let known: &mut (bool, u64) = pauses.entry(scope.clone()).or_default();
                 if pause.1 > known.1 {
@@ -151,11 +159,13 @@ impl Loaded {
                 }
             }
         }
-        for shard in &mut new {
+        for (shard, owed) in new.iter_mut().zip(Owed::reshard(owed, shards)) {
+            shard.owed = owed;
             // Above what any of the old ones used.
             shard.state.counter = counter;
             shard.state.seq = seq;
             shard.state.hlc = hlc;
+            shard.state.format = format;
             shard.state.pauses.clone_from(&pauses);
             shard.state.pause_times.clone_from(&pause_times);
         }
@@ -179,6 +189,10 @@ impl Loaded {
         let jobs = self.slots.iter().map(|(id, slot)| Item(id.0, Cow::from(&*slot.hot)));
         let hot = chunks(std::iter::once(header).chain(jobs));
         parts.push(store.write_part(self.id, number, Part::Hot, hot).await?);
+        let owed = self.owed.chunks();
+        if !owed.is_empty() {
+            parts.push(store.write_part(self.id, number, Part::Outbox, owed).await?);
+        }
         let shard_seq = self.state.seq;
         let manifest = Manifest { number, epoch, shard_seq, replay_after, last_hlc: self.state.hlc, parts };
         store.publish(self.id, manifest.clone()).await?;

@@ -78,6 +78,13 @@ impl Shard {
             ShardCall::WhyWaiting { run, tenant, pool } => {
                 self.why_waiting(run, tenant, pool, Responder::new(responder))
             }
+            ShardCall::ListOutbox { tenant, after, limit } => {
+                self.list_outbox(tenant.as_deref(), after, limit, Responder::new(responder));
+            }
+            ShardCall::ChangeOutbox { run, action } => {
+                self.change_outbox(myself, run, action, Responder::new(responder));
+            }
+            ShardCall::Deliver(deliver) => self.deliver(myself, *deliver, Responder::new(responder)),
             ShardCall::ListJobs { filter, after, limit } => {
                 self.list_jobs(&filter, after, limit, Responder::new(responder))
             }

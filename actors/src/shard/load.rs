@@ -2,6 +2,8 @@
 
 use super::{
     Shard, ShardDeps, Slot, name_hash,
+    owed::Owed,
+    post::Post,
     snapshotting::{Item, Snapshotting},
 };
 use crate::{
@@ -11,12 +13,14 @@ use crate::{
 };
 use campanile_core::{
     job::{Effect, Job, Resting, apply, pending::pending},
+    outbox::Now,
     shard::ShardState,
     wheel::Wheel,
 };
-use campanile_ports::{Manifest, Part, Position, Snapshots, StoreError};
+use campanile_ports::{Manifest, Part, Position, Snapshots, StoreError, release};
 use campanile_schema::{
     event::{Event, PauseScope},
+    format::FIRST_FORMAT,
     frame::{Frame, decode, decode_each, encode},
     ids::{Epoch, JobId, ShardId},
     job::JobStatus,
@@ -32,6 +36,7 @@ use std::{
 pub struct Loaded {
     pub id: ShardId,
     pub(super) state: ShardState,
+    pub(super) owed: Owed,
     pub(super) slots: HashMap<JobId, Slot>,
     /// Jobs touched by frames, decoded once.
     jobs: HashMap<JobId, Job>,
@@ -56,18 +61,28 @@ impl Loaded {
     /// Reads the newest snapshot of a shard.
     pub async fn from_snapshot(store: &dyn Snapshots, id: ShardId) -> Result<Self, StoreError> {
         let counts = store.load(id, None).await?;
-        Self::from_manifest(store, id, counts).await
+        Self::from_manifest(store, id, counts, release::formats().event).await
     }
 
-    /// Reads the snapshot that a cluster's row names, if it names one.
-    pub async fn of_cluster(store: &dyn Snapshots, id: ShardId, number: Option<u64>) -> Result<Self, StoreError> {
-        let Some(number) = number else { return Self::from_manifest(store, id, None).await };
+    /// Reads the snapshot that a cluster's row names, if it names one. `known`: the newest event format that this build reads.
+    pub async fn of_cluster(
+        store: &dyn Snapshots,
+        id: ShardId,
+        number: Option<u64>,
+        known: u32,
+    ) -> Result<Self, StoreError> {
+        let Some(number) = number else { return Ok(Self::empty(id)) };
         let manifest = store.load(id, Some(number)).await?;
         let manifest = manifest.ok_or_else(|| corrupt(format!("shard {id}: snapshot {number} is missing")))?;
-        Self::from_manifest(store, id, Some(manifest)).await
+        Self::from_manifest(store, id, Some(manifest), known).await
     }
 
-    async fn from_manifest(store: &dyn Snapshots, id: ShardId, counts: Option<Manifest>) -> Result<Self, StoreError> {
+    async fn from_manifest(
+        store: &dyn Snapshots,
+        id: ShardId,
+        counts: Option<Manifest>,
+        known: u32,
+    ) -> Result<Self, StoreError> {
         let Some(manifest) = counts else { return Ok(Self::empty(id)) };
         let mut chunks = Vec::new();
         for part in &manifest.parts {
@@ -76,7 +91,7 @@ impl Loaded {
                 .increment(read.iter().map(|c| c.len() as u64).sum());
             chunks.extend(read.into_iter().map(|chunk| (part.part, chunk)));
         }
-        Self::from_chunks(id, manifest, chunks)
+        Self::from_chunks(id, manifest, chunks, known)
     }
 
     /// One without a snapshot.
@@ -84,6 +99,7 @@ impl Loaded {
         Self {
             id,
             state: ShardState::default(),
+            owed: Owed::new(1),
             slots: HashMap::new(),
             jobs: HashMap::new(),
             snapshots: Snapshotting::default(),
@@ -93,20 +109,36 @@ impl Loaded {
         }
     }
 
-    /// From the chunks of a snapshot's parts, in the order in which the manifest names them.
-    pub fn from_chunks(id: ShardId, manifest: Manifest, chunks: Vec<(Part, Vec<u8>)>) -> Result<Self, StoreError> {
+    /// From the chunks of a snapshot's parts, in the order in which the manifest names them. Refused when its format is above `known`.
+    pub fn from_chunks(
+        id: ShardId,
+        manifest: Manifest,
+        chunks: Vec<(Part, Vec<u8>)>,
+        known: u32,
+    ) -> Result<Self, StoreError> {
         let mut loaded = Self::empty(id);
         let mut definitions: HashMap<u64, Vec<u8>> = HashMap::new();
-        let mut hot = Vec::new();
+        let (mut hot, mut owed) = (Vec::new(), Vec::new());
         for (part, chunk) in chunks {
             match part {
                 Part::Definitions => definitions.extend(items(&chunk)?),
                 Part::Hot => hot.extend(items(&chunk)?),
+                Part::Outbox => owed.extend(items(&chunk)?),
             }
         }
         let mut hot = hot.into_iter();
         let (_, header) = hot.next().ok_or_else(|| corrupt(format!("snapshot of shard {id} is empty")))?;
         loaded.state = decode("shard state", &header).map_err(corrupt)?;
+        if loaded.state.format > known {
+            return Err(StoreError::Refused(format!(
+                "the snapshot of shard {id} is written in event format {}; this release knows {known}. Start a release that is at least as \
+                 new as the one that wrote it",
+                loaded.state.format
+            )));
+        }
+        if !owed.is_empty() {
+            loaded.owed = Owed::from_items(1, owed)?;
+        }
         for (job, hot) in hot {
             let definition = definitions
                 .remove(&job)
@@ -147,7 +179,11 @@ impl Loaded {
             self.state.apply(event);
             self.apply(event)?;
         }
+        self.owed.apply(&frame.events);
         self.first_hlc.get_or_insert(frame.hlc);
+        if frame.format > FIRST_FORMAT {
+            self.state.format = self.state.format.max(frame.format);
+        }
         self.state.seq = frame.seq;
         self.state.hlc = frame.hlc + frame.events.len().max(1) as u64 - 1;
         self.frames += 1;
@@ -236,6 +272,11 @@ impl Shard {
             unprojected: VecDeque::new(),
             durable_position,
             watchers: HashMap::new(),
+            post: Post::new(
+                loaded.owed.of(deps.identity.shards),
+                epoch,
+                Now { wall_ms: now, boot_ms: deps.time.boot_ms() },
+            ),
             snapshots,
             deps,
         }
@@ -266,6 +307,7 @@ impl Shard {
                 self.open_runs.insert(open.id(), id);
                 if let Some(key) = &open.record.key {
                     self.keys.insert((id, key.clone()), open.id());
+                    self.post.made(id, key, (open.id(), open.record.source));
                 }
             }
             effects.extend(pending(&job));
@@ -332,5 +374,31 @@ pub(super) fn tell_of_pause(deps: &ShardDeps, pause: &Pause) {
             deps.pool.send(PoolMsg::PauseTenant(tenant.clone(), *paused));
         }
         PauseScope::System => deps.tenants.system_paused.store(*paused, Ordering::Relaxed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_snapshot_of_a_later_format_is_refused_in_words() {
+        let snapshot = |format| {
+            let header = Item(0, encode(&ShardState { format, ..ShardState::default() }).into());
+            let manifest = Manifest {
+                number: 1,
+                epoch: Epoch(1),
+                shard_seq: 0,
+                replay_after: Position::default(),
+                last_hlc: 0,
+                parts: Vec::new(),
+            };
+            Loaded::from_chunks(ShardId(3), manifest, vec![(Part::Hot, encode(&header))], 2).map(|loaded| loaded.id)
+        };
+        assert_eq!(snapshot(0).unwrap(), ShardId(3), "of a release that did not name it");
+        assert_eq!(snapshot(2).unwrap(), ShardId(3));
+        let Err(StoreError::Refused(why)) = snapshot(3) else { panic!("read") };
+        assert!(why.contains("shard 3 is written in event format 3; this release knows 2"), "{why}");
     }
 }

@@ -5,26 +5,33 @@
 //! Files: `append` the end of the log; `activate` job actors and panics; `commands` messages that change something;
 //! `creates` new jobs; `queries` reads; `snapshot` and `snapshotting` its state on disk; `keys` callers' keys;
 //! `lending` a tenant's limits and the nodes that use them; `tenants` limits and pauses; `load` how it is loaded;
-//! `moving` how it leaves for another node; `watched` what watchers are told; `at_rest` shards that no node serves.
+//! `moving` how it leaves for another node; `watched` what watchers are told; `at_rest` shards that no node serves;
+//! `outbox` messages to other jobs; `owed` what is durable of them; `post` what a served shard has of them; `given_up`
+//! messages that people see; `taking` messages from other jobs.
 
 mod activate;
 mod append;
 pub mod at_rest;
 mod commands;
 mod creates;
+mod given_up;
 mod keys;
 mod lending;
 pub mod load;
 mod moving;
+mod outbox;
+mod owed;
+mod post;
 mod queries;
 mod snapshot;
 mod snapshotting;
+mod taking;
 mod tenants;
 mod watched;
 
 use crate::{
-    ask::ShardClient, changes::Changes, ends::Ends, identity::Identity, job::JobActor, journal::JournalHandle,
-    lending::Heard, messages::ShardMsg, owner::InUse, pauses::Pauses, pool_handle::PoolHandle,
+    ask::ShardClient, changes::Changes, delivery_window::DeliveryWindow, ends::Ends, identity::Identity, job::JobActor,
+    journal::JournalHandle, lending::Heard, messages::ShardMsg, owner::InUse, pauses::Pauses, pool_handle::PoolHandle,
     projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown, tenants::TenantGauges, time::NodeTime,
 };
 use append::{Awaiting, OpenFrame};
@@ -63,6 +70,9 @@ pub struct ShardDeps {
     /// Formats that are written.
     pub in_use: Arc<InUse>,
     pub snapshot_failures: LogOnce,
+    /// `Deliver` calls of the node that are under way.
+    pub deliveries: Arc<DeliveryWindow>,
+    pub hook_failures: LogOnce,
     /// Set when the session is over: nothing that its tasks do counts any more.
     pub ended: Arc<Shutdown>,
 }
@@ -114,6 +124,8 @@ pub struct Shard {
     durable_position: Position,
     watchers: HashMap<RunId, Vec<oneshot::Sender<()>>>,
     snapshots: snapshotting::Snapshotting,
+    /// Messages to and from jobs of other shards.
+    post: post::Post,
 }
 
 /// What leaves memory when the view shows a frame.
@@ -177,9 +189,14 @@ impl Actor for ShardActor {
             }
             ShardMsg::Flush(port) => shard.flush(&myself, port),
             ShardMsg::Watch(run, port) => shard.watch(run, port),
+            ShardMsg::Depart(departing) => shard.depart(&myself, *departing),
+            ShardMsg::Delivered { to, number, answer } => shard.delivered(to, number, answer),
+            ShardMsg::LookedUp(deliver) => shard.looked_up(&myself, *deliver),
+            ShardMsg::NotLookedUp => shard.not_looked_up(),
             ShardMsg::Stop(port) => shard.stop(port),
             ShardMsg::Serve(epoch) => shard.serve(epoch),
         }
+        shard.carry_post(&myself);
         shard.end_of_turn(&myself);
         shard.publish_wake();
         Ok(())

@@ -20,6 +20,7 @@ impl Shard {
     pub(super) fn serve(&mut self, epoch: Epoch) {
         self.epoch = epoch;
         self.stopping = false;
+        self.post.stays(epoch);
         self.deps.pool.send(PoolMsg::ShardServed(self.id, epoch));
     }
 

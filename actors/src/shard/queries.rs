@@ -126,6 +126,9 @@ impl Shard {
             wheel: self.wheel.len() as u64,
             needs_after: self.needs_after(),
             snapshot_owed_ms: self.snapshots.owed_ms(self.deps.time.boot_ms()),
+            messages: self.post.owed.outbox.len() as u64,
+            given_up: self.post.owed.given_up().count() as u64,
+            restored_ms: self.post.owed.outbox.head().restored_ms,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::messages::ShardMsg;
 use campanile_ports::{Manifest, Part, PartRef, Position};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
+    format::FIRST_FORMAT,
     frame::encode,
     limits,
 };
@@ -31,6 +32,7 @@ impl Shard {
     pub(super) fn housekeep(&mut self, myself: &ActorRef<ShardMsg>) {
         self.passivate_idle();
         self.look_after_loans(myself);
+        self.look_after_post();
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
         let age = self.snapshots.oldest_ms.map_or(0, |t| self.deps.time.boot_ms() - t);
@@ -88,6 +90,10 @@ impl Shard {
         self.state.forget_creates(now);
         let mut state = self.state.clone();
         state.tzdb = self.deps.identity.tzdb.to_owned();
+        let format = self.deps.in_use.event();
+        if format > FIRST_FORMAT {
+            state.format = state.format.max(format);
+        }
         let header = Item(0, encode(&state).into());
         let hot = chunks(std::iter::once(header).chain(self.jobs.iter().map(|(id, slot)| {
             let bytes = match &slot.live {
@@ -96,6 +102,7 @@ impl Shard {
             };
             Item(id.0, bytes)
         })));
+        let owed = self.post.owed.chunks();
         self.snapshots.hot_bytes = hot.iter().map(Vec::len).sum();
         let changed = std::mem::take(&mut self.snapshots.changed);
         let definitions = chunks(
@@ -131,6 +138,9 @@ impl Shard {
                 }
                 let definitions = parts.clone();
                 parts.push(store.write_part(shard, number, Part::Hot, hot).await?);
+                if !owed.is_empty() {
+                    parts.push(store.write_part(shard, number, Part::Outbox, owed).await?);
+                }
                 let manifest = Manifest { number, epoch, shard_seq: seq, replay_after, last_hlc, parts };
                 store.publish(shard, manifest).await?;
                 if let Some(manifest) = old

@@ -47,7 +47,8 @@ fn step(event: &Event) -> Step<'_> {
         | Event::TenantDeleted { .. }
         | Event::Lent { .. }
         | Event::PauseSet { .. }
-        | Event::CreateKept { .. } => Step::Nothing,
+        | Event::CreateKept { .. }
+        | Event::Outbox { .. } => Step::Nothing,
     }
 }
 

@@ -12,7 +12,7 @@ use campanile_schema::{
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
         LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, Spread, TenantBody, TenantPageBody,
-        TenantView, TriggerBody,
+        TenantView, TriggerBody, outbox::OutboxMessageView,
     },
     watch::{JobChange, RunChange, WatchJobs, WatchRuns},
 };
@@ -114,6 +114,9 @@ waits! {
     dlq_list(page: TenantPageBody) -> Page<DeadLetterView>;
     dlq_redrive(run: RunId, why: Option<&str>) -> RunView;
     dlq_discard(run: RunId, why: Option<&str>) -> ();
+    outbox_list(page: TenantPageBody) -> Page<OutboxMessageView>;
+    outbox_resend(run: RunId, why: Option<&str>) -> ();
+    outbox_discard(run: RunId, why: Option<&str>) -> ();
     schedule_preview(body: PreviewBody) -> Preview;
     tenant_get(tenant: &str) -> TenantView;
     tenant_list() -> Vec<TenantView>;

@@ -13,7 +13,7 @@ use campanile_schema::{
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
-        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody, outbox::OutboxMessageView,
     },
 };
 
@@ -115,6 +115,16 @@ impl Client {
     }
     pub async fn dlq_discard(&self, run: RunId, why: Option<&str>) -> Answer<()> {
         self.done::<o::DlqDiscard>(&RunCall::new(run, reason(why))).await
+    }
+
+    pub async fn outbox_list(&self, page: TenantPageBody) -> Answer<Page<OutboxMessageView>> {
+        self.typed::<o::OutboxList>(&page).await
+    }
+    pub async fn outbox_resend(&self, run: RunId, why: Option<&str>) -> Answer<()> {
+        self.done::<o::OutboxResend>(&RunCall::new(run, reason(why))).await
+    }
+    pub async fn outbox_discard(&self, run: RunId, why: Option<&str>) -> Answer<()> {
+        self.done::<o::OutboxDiscard>(&RunCall::new(run, reason(why))).await
     }
 
     pub async fn schedule_preview(&self, body: PreviewBody) -> Answer<Preview> {

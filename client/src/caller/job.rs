@@ -2,7 +2,7 @@
 
 use campanile_schema::{
     job::{
-        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, OnLostContact,
+        Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, JobSpec, MisfirePolicy, OnLostContact,
         Overlap, Resources, Trigger,
     },
     payload::Payload,
@@ -141,6 +141,11 @@ impl Job {
     /// Runs that end badly are only in the history.
     pub fn without_dead_letters(mut self) -> Self {
         self.spec.dead_letter = false;
+        self
+    }
+    /// A job of the same tenant that is started when a run ends FAILED or TIMEOUT and is not tried again.
+    pub fn on_failure(mut self, job: impl Into<String>) -> Self {
+        self.spec.hooks.on_failure = vec![Hook { job: job.into(), params: Payload::default() }];
         self
     }
     /// What one run takes of its executor.

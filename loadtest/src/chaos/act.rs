@@ -1,6 +1,6 @@
 //! The acts of scenarios: what can be done to the cluster. `fault_driver.rs` carries them out.
 
-use crate::process::node::When;
+use crate::{process::node::When, test_cluster::Program};
 
 /// A host of the network. Nodes and executors are counted from 0, nodes of the store from 1, as its script does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,15 @@ pub enum Act {
     Readable,
     /// It must be refused soon for the formats that the cluster writes, in words that name this; waits until it is.
     Unreadable(&'static str),
+    /// From its next start on a node runs this program.
+    Runs(usize, Program),
+    /// The present program makes the tables that the earlier one lacks, as an operator does before the first node of it starts.
+    ApplySchema,
+    /// The earlier program must read all that the cluster writes.
+    EarlierReads,
+    /// All nodes run the present program: a node goes back to the earlier one and forward again, or, when newer formats are written by
+    /// now, is refused the way back in words. See `TestCluster::back_or_refused`.
+    BackOrRefused(usize),
 }
 
 impl Act {
@@ -100,8 +109,10 @@ impl Act {
             Self::StopBoth(..) => 10_000,
             Self::DieAt(..) => 8_000,
             Self::ExecutorEnds(..) => 5_000,
-            Self::Store(_) | Self::Readable => 1_000,
+            Self::Store(_) | Self::Readable | Self::EarlierReads => 1_000,
             Self::Unreadable(_) => 15_000,
+            Self::ApplySchema => 3_000,
+            Self::BackOrRefused(_) => 45_000,
             Self::Flap(_, _, times, ms) => u64::from(times) * 2 * ms,
             Self::Kill(_)
             | Self::Freeze(_)
@@ -119,7 +130,8 @@ impl Act {
             | Self::LoseLwts(_)
             | Self::FillDisk(_)
             | Self::FreeDisk(_)
-            | Self::Release(..) => 100,
+            | Self::Release(..)
+            | Self::Runs(..) => 100,
         }
     }
 
@@ -159,7 +171,11 @@ impl Act {
             | Self::Refused(..)
             | Self::Release(..)
             | Self::Readable
-            | Self::Unreadable(_) => false,
+            | Self::Unreadable(_)
+            | Self::Runs(..)
+            | Self::ApplySchema
+            | Self::EarlierReads
+            | Self::BackOrRefused(_) => false,
         }
     }
 }

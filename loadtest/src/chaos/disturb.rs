@@ -171,7 +171,11 @@ impl Disturbances {
             | Act::Refused(..)
             | Act::Release(..)
             | Act::Readable
-            | Act::Unreadable(_) => {}
+            | Act::Unreadable(_)
+            | Act::Runs(..)
+            | Act::ApplySchema
+            | Act::EarlierReads
+            | Act::BackOrRefused(_) => {}
         }
     }
 

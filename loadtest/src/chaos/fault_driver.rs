@@ -10,7 +10,7 @@ use super::{
 use crate::{
     process::node::{ExecutorProcess, ExecutorSetup, When},
     run_dir::{lines::now_us, record::Record},
-    test_cluster::{TestCluster, host::Host, store::Store},
+    test_cluster::{Program, TestCluster, host::Host, store::Store},
 };
 use std::{
     error::Error,
@@ -156,8 +156,15 @@ impl<'a> FaultDriver<'a> {
                 cluster.set_release(n, later);
                 Ok(())
             }
-            Act::Readable => cluster.is_readable(),
-            Act::Unreadable(why) => cluster.gets_unreadable(why),
+            Act::Readable => cluster.is_readable(Program::Present),
+            Act::Unreadable(why) => cluster.gets_unreadable(Program::Present, why),
+            Act::Runs(n, program) => {
+                cluster.set_program(n, program);
+                Ok(())
+            }
+            Act::ApplySchema => cluster.apply_schema(Program::Present),
+            Act::EarlierReads => cluster.is_readable(Program::Earlier),
+            Act::BackOrRefused(n) => cluster.back_or_refused(n),
             // Those that wait are carried out above.
             Act::Wait(_) | Act::Flap(..) => Ok(()),
         }

@@ -18,6 +18,7 @@ mod world;
 use crate::{
     checker::{LONG_ENOUGH_MS, Usage},
     faults::mutation::expected_of,
+    load::people::OF_ALL_JOBS,
     run_dir::lines::Verb,
     test_cluster::store::Store,
 };
@@ -35,6 +36,9 @@ pub struct ChaosArgs {
     /// The node's program.
     #[arg(long)]
     pub server_bin: PathBuf,
+    /// The program of an earlier release, for scenarios that begin with it: without it they are SKIPPED.
+    #[arg(long)]
+    pub old_bin: Option<PathBuf>,
     /// The script that starts the store: deploy/cassandra/cassandra.sh.
     #[arg(long)]
     pub store: PathBuf,
@@ -115,16 +119,19 @@ pub async fn run(mut args: ChaosArgs) -> Result<bool, Box<dyn Error>> {
     }
     args.dir = args.dir.canonicalize()?;
     args.server_bin = args.server_bin.canonicalize()?;
+    args.old_bin = args.old_bin.map(|old| old.canonicalize()).transpose()?;
     let net = if args.inside { Some(block_in_place(Net::new)?) } else { None };
     let mut run = Run { args: &args, net, table: Vec::new(), before: Vec::new() };
     run.before = run.proven()?;
     let proven: HashSet<String> = run.before.iter().map(|row| row.scenario.clone()).collect();
-    let possible = |scenario: &&&Scenario| run_is_possible(scenario, why_not.is_none());
-    for scenario in scenarios.iter().filter(|scenario| !possible(scenario)) {
-        let why = why_not.as_deref().unwrap_or_default();
-        run.row(Row { why: format!("no namespaces here: {why}"), ..run.empty(scenario, Word::Skipped) })?;
+    let (has_earlier, why_not) = (args.old_bin.is_some(), why_not.as_deref());
+    for scenario in &scenarios {
+        if let Some(why) = hindered(scenario, has_earlier, why_not) {
+            run.row(Row { why, ..run.empty(scenario, Word::Skipped) })?;
+        }
     }
-    let is_due = |scenario: &&&Scenario| possible(scenario) && !proven.contains(scenario.name);
+    let is_due =
+        |scenario: &&&Scenario| hindered(scenario, has_earlier, why_not).is_none() && !proven.contains(scenario.name);
     for scenario in scenarios.iter().filter(|scenario| proven.contains(scenario.name)) {
         println!("{:<19} was proven on this commit before", scenario.name);
     }
@@ -143,15 +150,19 @@ pub async fn run(mut args: ChaosArgs) -> Result<bool, Box<dyn Error>> {
     run.end()
 }
 
-fn run_is_possible(scenario: &Scenario, in_world: bool) -> bool {
-    in_world || !scenario.needs_world()
+/// Why a scenario cannot be run here; None: it can. `why_not`: why there are no namespaces.
+fn hindered(scenario: &Scenario, has_earlier: bool, why_not: Option<&str>) -> Option<String> {
+    if scenario.needs_earlier() && !has_earlier {
+        return Some("no program of an earlier release was given (--old-bin)".to_owned());
+    }
+    why_not.filter(|_| scenario.needs_world()).map(|why| format!("no namespaces here: {why}"))
 }
 
 fn chosen(args: &ChaosArgs) -> Result<Vec<&'static Scenario>, String> {
     if args.only.is_empty() {
         return Ok(Scenario::all().filter(|scenario| scenario.short || !args.short).collect());
     }
-    let known: Vec<&str> = Scenario::all().map(|scenario| scenario.name).collect();
+    let known: Vec<&str> = Scenario::known().map(|scenario| scenario.name).collect();
     let find = |name: &String| {
         Scenario::find(name).ok_or_else(|| format!("no scenario '{name}'; there are: {}", known.join(", ")))
     };
@@ -259,18 +270,27 @@ impl Run<'_> {
 /// A single scenario, or few, may leave something out: while nodes or the store are away callers wait.
 const ALL_LONG_ENOUGH_MS: i64 = 4 * LONG_ENOUGH_MS;
 
-/// What no caller of these scenarios ever used. A run waits for a person only after its executor was lost.
+/// What no caller of these scenarios ever used. A run waits for a person only after its executor was lost, and nobody pauses all jobs
+/// where nodes begin with an earlier release.
 fn unused<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
-    let (mut used, mut load_ms, mut loses_executor) = (Usage::default(), 0, false);
+    let (mut used, mut load_ms) = (Usage::default(), 0);
+    let mut scenarios: Vec<&Scenario> = Vec::new();
     for row in rows {
         used.add(&row.used);
         load_ms += row.load_ms;
-        loses_executor |= Scenario::find(&row.scenario).is_some_and(|scenario| scenario.has(Act::loses_executor));
+        scenarios.extend(Scenario::find(&row.scenario));
     }
     if load_ms < ALL_LONG_ENOUGH_MS {
         return Vec::new();
     }
-    used.missing(if loses_executor { &[] } else { &[Verb::Confirm] })
+    let mut except = Vec::new();
+    if !scenarios.iter().any(|scenario| scenario.has(Act::loses_executor)) {
+        except.push(Verb::Confirm);
+    }
+    if scenarios.iter().all(|scenario| scenario.needs_earlier()) {
+        except.extend(OF_ALL_JOBS);
+    }
+    used.missing(&except)
 }
 
 /// The closing word of all scenarios. What was not run shows nothing, so it is not green.
@@ -340,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_defect_is_found_only_by_what_it_must_be_found_as() {
-        for scenario in Scenario::all() {
+        for scenario in Scenario::known() {
             let word = |shown: Shown| judge(scenario, &shown, true).0;
             let expected = expected_of(scenario.defect);
             for kind in Kind::ALL {
@@ -402,5 +422,26 @@ mod tests {
         // Nobody waits for a person where no executor is lost.
         assert_eq!(of(&[row("split", long_ms, &[Verb::Confirm])]), [""; 0]);
         assert_eq!(of(&[row("kill-executor", long_ms, &[Verb::Confirm])]), ["no call Confirm was accepted"]);
+        // Nobody pauses all jobs where nodes are of an earlier release.
+        let paused = "no call PauseTenant was accepted";
+        assert_eq!(of(&[row("release-upgrade", long_ms, &[Verb::PauseTenant])]), [""; 0]);
+        assert_eq!(of(&[row("release-upgrade", long_ms, &[Verb::Edit])]), ["no call Edit was accepted"]);
+        let both = ["release-upgrade", "split"].map(|name| row(name, long_ms, &[Verb::PauseTenant]));
+        assert_eq!(of(&both), [paused]);
+    }
+
+    #[test]
+    fn what_cannot_be_run_here_says_why_and_only_that() {
+        let (upgrade, split) = (Scenario::find("release-upgrade").unwrap(), Scenario::find("split").unwrap());
+        assert!(hindered(upgrade, false, None).unwrap().contains("--old-bin"));
+        assert_eq!(hindered(upgrade, true, Some("not allowed")), None, "it cuts nothing");
+        assert_eq!(hindered(split, false, None), None);
+        assert_eq!(hindered(split, true, Some("not allowed")).unwrap(), "no namespaces here: not allowed");
+    }
+
+    #[test]
+    fn a_proof_of_a_commit_does_not_need_another_commits_program() {
+        assert!(Scenario::all().all(|scenario| !scenario.needs_earlier()));
+        assert!(Scenario::with_earlier().all(Scenario::needs_earlier));
     }
 }

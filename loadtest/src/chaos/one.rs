@@ -131,7 +131,8 @@ pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Resul
     }
     let extra = Arc::new(Mutex::new(Vec::new()));
     let mut load = start_calls(args, &plan, patience_sec, &caller, &specs[..first_worked], &ids, &extra);
-    people::start(&mut load, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
+    let start_people = if scenario.needs_earlier() { people::persons } else { people::start };
+    start_people(&mut load, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
     if let Some(load_shape) = scenario.load_shape {
         let gathered = load_shape::gather(load_shape, args, &plan, acts_ms, &caller).await?;
         jobs.extend(gathered.jobs());
@@ -230,6 +231,7 @@ async fn set<'a>(
     }
     let founding = Founding {
         binary: &args.server_bin,
+        earlier: args.old_bin.as_deref().filter(|_| scenario.needs_earlier()),
         dir,
         hosts: (0..count).map(host).collect(),
         shards: args.shards,

@@ -143,6 +143,8 @@ pub struct Run {
     pub dead_letter: bool,
     #[serde(default)]
     pub result: Option<Payload>,
+    #[serde(default)]
+    pub reason: Option<String>,
     pub attempts: Vec<Attempt>,
 }
 

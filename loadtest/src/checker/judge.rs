@@ -28,6 +28,7 @@ pub fn check(history: &History) -> Verdict {
     rules::payloads::check(history, &mut findings);
     rules::queues::check(history, &mut findings);
     rules::silence::check(history, &mut findings);
+    rules::hooks::check(history, &mut findings);
     rules::used::check(history, &mut findings);
     findings.into_verdict()
 }

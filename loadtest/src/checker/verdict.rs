@@ -72,6 +72,9 @@ kinds! {
     StartedAfterCancel = "a body started after an acknowledged cancel of its run",
     ReopenLost = "an acknowledged retry or redrive is not there",
     ReopenUnasked = "a generation of a run that nobody asked for",
+    HookMissing = "a run failed for good, and its hook was not started",
+    HookDoubled = "a hook was started twice for one end of a run",
+    HookUnasked = "a run of a hook that no run explains",
     NeverUsed = "callers never did something that they are there for, so nothing is shown of it",
 }
 

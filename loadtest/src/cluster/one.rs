@@ -46,6 +46,7 @@ pub async fn measure(args: &ClusterBenchArgs, nodes: usize, dir: &Path) -> Resul
     let store = block_in_place(|| Store::start(&args.store, dir, 1, false, Some(&args.store_heap)))?;
     let founding = Founding {
         binary: &args.server_bin,
+        earlier: None,
         dir,
         hosts: vec![Host::loopback(); nodes],
         shards: args.shards,

@@ -7,7 +7,7 @@ mod memory;
 mod plan;
 mod report;
 mod site;
-mod tokens;
+pub(crate) mod tokens;
 
 use crate::{
     checker::check_dir,

@@ -126,9 +126,11 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
         specs.extend(workload::limited(&plan).into_iter().filter(|spec| spec.tenant_id == metered));
         rates.insert(metered.to_owned(), rate);
     }
-    let worked = worked::worked(&plan);
+    let mut worked = worked::worked(&plan);
+    let hooked = worked::hooked(&plan, &mut worked);
     let first_worked = specs.len();
     specs.extend(worked.iter().map(|(_, spec)| spec.clone()));
+    specs.push(hooked);
     let ids = caller.create_many(&specs).await;
     let jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {

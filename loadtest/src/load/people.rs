@@ -5,7 +5,7 @@
 use crate::{
     load::caller::{Caller, Known},
     random::Random,
-    run_dir::lines::now_us,
+    run_dir::lines::{Verb, now_us},
     workload::worked::{PACED, Role, edited},
 };
 use campanile_schema::{
@@ -34,6 +34,8 @@ const SYSTEM_MS: ((u64, u64), (u64, u64)) = ((8_000, 16_000), (300, 1_200));
 /// A job is paused so long, and one that is deleted has lived so long, milliseconds.
 const PAUSED_MS: (u64, u64) = (200, 3_000);
 const LIFE_MS: (u64, u64) = (2_000, 20_000);
+/// Calls that [`start`] makes and [`persons`] does not.
+pub const OF_ALL_JOBS: [Verb; 4] = [Verb::PauseTenant, Verb::ResumeTenant, Verb::PauseSystem, Verb::ResumeSystem];
 /// Whoever pauses must get it resumed, or nothing runs any more: tries, each of a caller's whole patience.
 const RESUMES: u32 = 5;
 
@@ -47,13 +49,19 @@ async fn rest(random: &mut Random, (from, to): (u64, u64)) {
 
 /// Starts all of them; they end by themselves at `until_ms`.
 pub fn start(work: &mut JoinSet<()>, caller: &Caller, jobs: Vec<(Role, JobId, JobSpec)>, until_ms: i64, seed: u64) {
+    persons(work, caller, jobs, until_ms, seed);
+    work.spawn(pauses_of_tenant(caller.clone(), until_ms, Random::new(seed ^ 0x7465_6e61)));
+    work.spawn(pauses_of_system(caller.clone(), until_ms, Random::new(seed ^ 0x7379_7374)));
+}
+
+/// [`start`] without the pauses of a tenant and of the system. It is for loads that nodes of an earlier release carry:
+/// 8f373c3 decided such pauses by the moment of the decision and not by the instant.
+pub fn persons(work: &mut JoinSet<()>, caller: &Caller, jobs: Vec<(Role, JobId, JobSpec)>, until_ms: i64, seed: u64) {
     for (n, (role, job, spec)) in (1..).zip(jobs) {
         let random = Random::new(seed ^ (n << 20));
         let person = Person { caller: caller.clone(), job, spec, random, until_ms, latest: VecDeque::new() };
         work.spawn(person.work(role));
     }
-    work.spawn(pauses_of_tenant(caller.clone(), until_ms, Random::new(seed ^ 0x7465_6e61)));
-    work.spawn(pauses_of_system(caller.clone(), until_ms, Random::new(seed ^ 0x7379_7374)));
 }
 
 struct Person {

@@ -41,7 +41,8 @@ impl Fleet {
             return Err(io::Error::other(format!("{} is not empty; name a new directory or empty it", dir.display())));
         }
         let dir = dir.canonicalize()?;
-        let setup = NodeSetup { binary: binary.canonicalize()?, dir: dir.clone(), rpc_port: free_port()?, fault: None };
+        let (binary, rpc_port) = (binary.canonicalize()?, free_port()?);
+        let setup = NodeSetup { binary, dir: dir.clone(), rpc_port, fault: None, key_file: None };
         Ok(Self {
             faults: Arc::new(Record::open(&dir.join("faults.jsonl"), Duration::ZERO)?),
             calls: Arc::new(Record::open(&dir.join("caller-1.jsonl"), Duration::from_millis(5))?),

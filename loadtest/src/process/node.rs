@@ -11,7 +11,7 @@ use crate::{
 };
 use rustix::process::Signal;
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, BufRead, BufReader, Write},
     net::TcpListener,
     ops::Range,
@@ -42,6 +42,8 @@ pub struct NodeSetup {
     pub rpc_port: u16,
     /// Value of `CAMPANILE_FAULT`; needs a node built with the feature `faults`.
     pub fault: Option<String>,
+    /// Keys that seal secret params, for [`Node::start_server`]; `campanile dev` makes its own.
+    pub key_file: Option<PathBuf>,
 }
 
 /// A node that said where it listens.
@@ -95,9 +97,27 @@ impl Node {
 
     /// `campanile server` with a token file, in which `token` is an operator's.
     pub fn start_server(setup: &NodeSetup, tokens: &Path, token: &str, faults: &Arc<Record>) -> io::Result<Self> {
-        let mut command = Command::new(&setup.binary);
-        command.arg("server").arg("--token-file").arg(tokens);
-        Self::begin_by(command, Some(token.to_owned()), setup, faults)?.ready()
+        Self::begin_by(server(setup, tokens), Some(token.to_owned()), setup, faults)?.ready()
+    }
+
+    /// A start of `campanile server` that must be refused, in words that hold `why`; the line that says them.
+    pub fn refused_server(setup: &NodeSetup, tokens: &Path, why: &str) -> io::Result<String> {
+        let path = setup.dir.join("node.log");
+        let before = fs::metadata(&path).map_or(0, |log| log.len());
+        let log = OpenOptions::new().create(true).append(true).open(&path)?;
+        let mut command = server(setup, tokens);
+        with_addresses(&mut command, setup).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let mut child = OwnChild::start(&mut command)?;
+        if child.wait(READY)?.is_none_or(|status| status.success()) {
+            return Err(io::Error::other(format!("{} was not refused its start", setup.binary.display())));
+        }
+        let log = fs::read(&path)?;
+        let told = log.get(usize::try_from(before).unwrap_or(0)..).unwrap_or_default();
+        let told = String::from_utf8_lossy(told).into_owned();
+        let line = told.lines().find(|line| line.contains(why));
+        line.map(str::to_owned).ok_or_else(|| {
+            io::Error::other(format!("{} was refused its start without '{why}': {told}", setup.binary.display()))
+        })
     }
 
     /// Starts a node that may come to its fail point before it listens.
@@ -115,16 +135,7 @@ impl Node {
         faults: &Arc<Record>,
     ) -> io::Result<Started> {
         let log = OpenOptions::new().create(true).append(true).open(setup.dir.join("node.log"))?;
-        command
-            .arg("--data")
-            .arg(setup.dir.join("data"))
-            .args(["--http", "127.0.0.1:0", "--rpc"])
-            .arg(format!("127.0.0.1:{}", setup.rpc_port))
-            .arg("--with-parent")
-            .arg(std::process::id().to_string())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log.try_clone()?);
+        with_addresses(&mut command, setup).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone()?);
         if let Some(fault) = &setup.fault {
             command.env("CAMPANILE_FAULT", fault);
         }
@@ -204,6 +215,27 @@ impl Node {
     pub fn stop(mut self, patience: Duration) -> io::Result<ExitStatus> {
         self.child.end(patience)
     }
+}
+
+/// `campanile server` with its files of credentials.
+fn server(setup: &NodeSetup, tokens: &Path) -> Command {
+    let mut command = Command::new(&setup.binary);
+    command.arg("server").arg("--token-file").arg(tokens);
+    if let Some(keys) = &setup.key_file {
+        command.arg("--key-file").arg(keys);
+    }
+    command
+}
+
+/// Where it keeps its data and listens, and that it ends with this process.
+fn with_addresses<'a>(command: &'a mut Command, setup: &NodeSetup) -> &'a mut Command {
+    command
+        .arg("--data")
+        .arg(setup.dir.join("data"))
+        .args(["--http", "127.0.0.1:0", "--rpc"])
+        .arg(format!("127.0.0.1:{}", setup.rpc_port))
+        .arg("--with-parent")
+        .arg(std::process::id().to_string())
 }
 
 /// Copies the node's output to its log and hands out the first lines. It reads to the end, so that the node never blocks.

@@ -100,7 +100,7 @@ impl System {
             None => {
                 let binary = args.server()?;
                 let rpc_port = free_port().map_err(|error| format!("no free port: {error}"))?;
-                let setup = NodeSetup { binary, dir: dir.to_owned(), rpc_port, fault: None };
+                let setup = NodeSetup { binary, dir: dir.to_owned(), rpc_port, fault: None, key_file: None };
                 let node = block_in_place(|| Node::start(&setup, &faults)).map_err(|error| error.to_string())?;
                 let (address, pid) = (Address::of(&node), node.pid());
                 (Some(node), Some(setup), address, Some(pid))

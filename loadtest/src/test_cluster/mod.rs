@@ -7,6 +7,7 @@ mod release;
 pub mod store;
 
 pub use clients::ready;
+pub use release::Program;
 
 use crate::{
     limits::NODE_OUTPUT_LINES,
@@ -37,6 +38,8 @@ const CLUSTER: &str = "chaos";
 /// What a cluster is founded with.
 pub struct Founding<'a> {
     pub binary: &'a Path,
+    /// The program of an earlier release: it founds the cluster, and all nodes begin with it.
+    pub earlier: Option<&'a Path>,
     pub dir: &'a Path,
     /// One for each node that will ever be.
     pub hosts: Vec<Host>,
@@ -57,6 +60,7 @@ pub struct Founding<'a> {
 /// See the module's text.
 pub struct TestCluster {
     binary: PathBuf,
+    earlier: Option<PathBuf>,
     dir: PathBuf,
     shards: u16,
     contact_points: String,
@@ -80,6 +84,8 @@ struct Place {
     http: u16,
     gossip: u16,
     gateway: u16,
+    /// What it is started with.
+    program: Program,
     /// Formats that its release knows beyond this one's: see `release.rs`.
     later: u32,
     child: Option<OwnChild>,
@@ -96,13 +102,15 @@ impl Place {
 impl TestCluster {
     /// Makes the keys and the schema; no node is started.
     pub fn new(founding: Founding<'_>, faults: Arc<Record>) -> io::Result<Self> {
+        let program = if founding.earlier.is_some() { Program::Earlier } else { Program::Present };
         let place = |host| -> io::Result<Place> {
             let (rpc, http, gossip, gateway) = (free_port()?, free_port()?, free_port()?, free_port()?);
-            Ok(Place { host, rpc, http, gossip, gateway, later: 0, child: None, lines: None })
+            Ok(Place { host, rpc, http, gossip, gateway, program, later: 0, child: None, lines: None })
         };
         let dir = founding.dir;
         let mut cluster = Self {
             binary: founding.binary.to_owned(),
+            earlier: founding.earlier.map(Path::to_owned),
             dir: dir.to_owned(),
             shards: founding.shards,
             contact_points: founding.contact_points.join(","),
@@ -122,26 +130,26 @@ impl TestCluster {
         }
         cluster.mount_disks()?;
         let keys = dir.join("keys");
-        cluster.run(&["cluster", "new-keys", "--name", CLUSTER], Some(&keys))?;
-        let key = cluster.run(&["secrets", "new-key"], None)?;
+        cluster.run(program, &["cluster", "new-keys", "--name", CLUSTER], Some(&keys))?;
+        let key = cluster.run(program, &["secrets", "new-key"], None)?;
         OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(cluster.secrets())?
             .write_all(key.as_bytes())?;
-        let made = cluster
-            .run(&["token", "new", "--name", "chaos", "--role", "operator", "--append"], Some(&dir.join("tokens")))?;
+        let new_token = ["token", "new", "--name", "chaos", "--role", "operator", "--append"];
+        let made = cluster.run(program, &new_token, Some(&dir.join("tokens")))?;
         cluster.token = made.lines().next().unwrap_or_default().trim().to_owned();
-        cluster.apply_schema()?;
+        cluster.apply_schema(program)?;
         Ok(cluster)
     }
 
     /// A busy store may not answer in time; then nobody knows, and it is asked again.
-    fn apply_schema(&self) -> io::Result<()> {
+    pub fn apply_schema(&self, program: Program) -> io::Result<()> {
         let deadline = Instant::now() + READY;
         loop {
-            match self.run(&["schema", "apply"], None) {
+            match self.run(program, &["schema", "apply"], None) {
                 Ok(_) => return Ok(()),
                 Err(error) if Instant::now() > deadline => return Err(error),
                 Err(_) => std::thread::sleep(Duration::from_secs(1)),
@@ -149,9 +157,9 @@ impl TestCluster {
         }
     }
 
-    /// Runs this release's program with the first node's configuration; gives what it wrote.
-    fn run(&self, args: &[&str], path: Option<&Path>) -> io::Result<String> {
-        let mut command = self.command(0);
+    /// Runs a program with the first node's configuration; gives what it wrote.
+    fn run(&self, program: Program, args: &[&str], path: Option<&Path>) -> io::Result<String> {
+        let mut command = self.command(0, program)?;
         command.args(args);
         if let Some(path) = path {
             command.arg(path);
@@ -185,10 +193,12 @@ impl TestCluster {
         self.dir.join(format!("clock-{}", n + 1))
     }
 
-    fn command(&self, n: usize) -> Command {
+    /// A command of a program with the node's configuration, all of it in the environment. Settings that the earlier release does not
+    /// know would end it at its start: there are none so far.
+    fn command(&self, n: usize, program: Program) -> io::Result<Command> {
         let (place, keys) = (&self.nodes[n], self.dir.join("keys"));
         let seeds: Vec<String> = self.nodes.iter().map(|place| place.at(place.gossip)).collect();
-        let mut command = place.host.command(&self.binary);
+        let mut command = place.host.command(self.binary_of(program)?);
         let mut set = |name: &str, value: &str| {
             command.env(format!("CAMPANILE_{name}"), value);
         };
@@ -217,7 +227,7 @@ impl TestCluster {
         if self.clocks.contains(&n) {
             set("CLOCK_OFFSET_MS", &self.clock(n).to_string_lossy());
         }
-        command
+        Ok(command)
     }
 
     /// Addresses of all nodes' RPC, with commas between.
@@ -262,7 +272,7 @@ impl TestCluster {
     /// Starts a node.
     pub fn launch(&mut self, n: usize, fault: &str) -> io::Result<()> {
         let log = OpenOptions::new().create(true).append(true).open(self.log(n))?;
-        let mut command = self.command(n);
+        let mut command = self.command(n, self.nodes[n].program)?;
         let faults: Vec<&str> = [self.fault.as_str(), fault].into_iter().filter(|fault| !fault.is_empty()).collect();
         if !faults.is_empty() {
             command.env("CAMPANILE_FAULT", faults.join(";"));
@@ -281,7 +291,8 @@ impl TestCluster {
                 let _ = send.try_send(line);
             }
         })?;
-        self.note(format!("{} started", Self::name(n)));
+        let with = if self.earlier.is_some() { format!(" as {:?}", self.nodes[n].program) } else { String::new() };
+        self.note(format!("{} started{with}", Self::name(n)));
         self.nodes[n].child = Some(child);
         self.nodes[n].lines = Some(lines);
         Ok(())

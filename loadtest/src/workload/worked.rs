@@ -4,7 +4,7 @@
 use super::{Plan, Random, rate_at, spec, window};
 use campanile_schema::{
     ids::JobId,
-    job::{Backoff, ConcurrencyPolicy, JobSpec, MisfirePolicy, RetryPolicy, Trigger},
+    job::{Backoff, ConcurrencyPolicy, Hook, JobSpec, MisfirePolicy, RetryPolicy, Trigger},
     payload::Payload,
 };
 
@@ -70,6 +70,16 @@ pub fn worked(plan: &Plan) -> Vec<(Role, JobSpec)> {
     let plan = Plan { prefix: format!("{}-worked", plan.prefix), ..plan.clone() };
     let roles = ROLES.into_iter().flat_map(|(role, count)| (0..count).map(move |_| role));
     (0_u64..).zip(roles).map(|(n, role)| (role, of_role(&plan, n, role, &mut random))).collect()
+}
+
+/// A job that the failures of [`Role::Fails`] start as their hook; nobody triggers it.
+pub fn hooked(plan: &Plan, worked: &mut [(Role, JobSpec)]) -> JobSpec {
+    let plan = Plan { prefix: format!("{}-hooked", plan.prefix), ..plan.clone() };
+    let hooked = JobSpec { concurrency_policy: ConcurrencyPolicy::Allow, ..spec(&plan, 0, Trigger::Manual {}) };
+    for (_, spec) in worked.iter_mut().filter(|(role, _)| *role == Role::Fails) {
+        spec.hooks.on_failure = vec![Hook { job: hooked.name.clone(), params: Payload::default() }];
+    }
+    hooked
 }
 
 /// The jobs with the ids that they got.

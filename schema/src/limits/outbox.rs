@@ -18,6 +18,10 @@ pub const DELIVER_BYTES: usize = 256 << 10;
 pub const DELIVER_MESSAGES: usize = 1_024;
 /// `Deliver` calls of one node that are not answered, count.
 pub const DELIVERS_IN_FLIGHT: usize = 64;
+/// Those of them to one other node, count: a node that does not answer leaves places for the others.
+pub const DELIVERS_TO_ONE_NODE: usize = DELIVERS_IN_FLIGHT / 4;
+/// Keys of one `Deliver` that are looked up side by side, count.
+pub const DELIVER_LOOK_UPS: usize = 32;
 /// A `Deliver` that is not answered within this time is sent again, milliseconds.
 pub const DELIVER_ANSWER_MS: u64 = 10_000;
 /// A `Deliver` that was sent longer ago is not taken, milliseconds: it waited somewhere, and its keys may be gone.
@@ -46,3 +50,11 @@ pub const KEY_KEPT_MS: i64 = 60_000;
 pub const KEY_LOOK_UP_MS: i64 = 30_000;
 /// Messages that lead from one run to the next one, count: over it a hook is refused.
 pub const MESSAGE_DEPTH: u32 = 8;
+/// Messages of one shard that were given up and are shown until a person sends or discards them, count. The oldest go first.
+pub const OUTBOX_FAILED: usize = 512;
+/// The same, bytes.
+pub const OUTBOX_FAILED_BYTES: usize = 1 << 20;
+/// Jobs in `hooks.onFailure`, count.
+pub const HOOKS_ON_FAILURE: usize = 1;
+/// Largest `params` of a hook, bytes of JSON.
+pub const HOOK_PARAMS_BYTES: usize = 16 << 10;

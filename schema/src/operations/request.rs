@@ -17,7 +17,7 @@ use crate::{
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
-        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody, outbox::OutboxMessageView,
     },
 };
 use schemars::JsonSchema;
@@ -159,6 +159,7 @@ answers!(
     LedgerView,
     LogView,
     Page<DeadLetterView>,
+    Page<OutboxMessageView>,
     Preview,
     TenantView,
     Listed<TenantView>,

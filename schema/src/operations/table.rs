@@ -16,7 +16,7 @@ use crate::{
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
-        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody, outbox::OutboxMessageView,
     },
 };
 
@@ -116,6 +116,7 @@ const BAD_SPEC: &[E] = &[
     E::StaleVersion,
     E::IllegalState,
     E::TenantQuota,
+    E::UpgradeUnderWay,
 ];
 const BAD_APPLY: &[E] = &[
     E::InvalidArgument,
@@ -125,6 +126,7 @@ const BAD_APPLY: &[E] = &[
     E::UnsupportedMediaType,
     E::NotFound,
     E::StaleVersion,
+    E::UpgradeUnderWay,
 ];
 const BAD_LIST: &[E] = &[E::InvalidArgument, E::NotFound];
 const BAD_JOB_CHANGE: &[E] =
@@ -334,6 +336,27 @@ operations! {
     /// Put a dead letter away; the run stays.
     DlqDiscard = "dlq.discard": RunCall<ReasonBody> => NoBody {
         cli: Ok("dlq discard"), http: Ok(Http::post("/api/v1/dead-letters/{runId}/discard").optional_body().nothing()),
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        errors: BAD_RUN_CHANGE,
+    }
+
+    /// Messages between jobs that wait or were given up.
+    OutboxList = "outbox.list": TenantPageBody => Page<OutboxMessageView> {
+        cli: Ok("outbox list"), http: Ok(Http::get("/api/v1/outbox")),
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: Effect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
+    /// Send the messages of a run that were given up again.
+    OutboxResend = "outbox.resend": RunCall<ReasonBody> => NoBody {
+        cli: Ok("outbox resend"), http: Ok(Http::post("/api/v1/outbox/{runId}/resend").optional_body().nothing()),
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        errors: BAD_RUN_CHANGE,
+    }
+
+    /// Take the messages of a run that were given up off the list.
+    OutboxDiscard = "outbox.discard": RunCall<ReasonBody> => NoBody {
+        cli: Ok("outbox discard"), http: Ok(Http::post("/api/v1/outbox/{runId}/discard").optional_body().nothing()),
         least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     ids::{RunId, ShardId},
+    payload::Payload,
     record::{RunState, code},
     stored::outbox::{MessageId, Refusal},
     text::Text,
@@ -54,6 +55,22 @@ pub struct Parcel {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_zero(n: &u32) -> bool {
     *n == 0
+}
+
+/// Body of a hook: what the run that it makes is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HookBody {
+    /// The run that ended, and its generation.
+    #[serde(rename = "r")]
+    pub run: RunId,
+    #[serde(rename = "g")]
+    pub generation: u32,
+    /// Params of the new run.
+    #[serde(rename = "p")]
+    pub params: Payload,
+    /// Shown as the new run's reason.
+    #[serde(rename = "y")]
+    pub reason: String,
 }
 
 /// What a receiver says to one message.

@@ -19,6 +19,13 @@ pub enum FinalAction {
     Discard,
 }
 
+/// What to do with the messages of a run that were given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OutboxAction {
+    Resend,
+    Discard,
+}
+
 /// What the home shard of a tenant knows of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TenantFacts {

@@ -5,11 +5,15 @@ use crate::{
     ids::RunId,
     job::upper_enum,
     payload::Payload,
-    record::code::{self, Code},
+    record::{
+        RunRecord,
+        code::{self, Code},
+    },
     text::Text,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::sync::Arc;
 
 /// A message's number in the shard that sends it. It rises; a number is never given to another message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -174,6 +178,34 @@ pub enum OutboxEvent {
         #[serde(rename = "a")]
         at_ms: i64,
     },
+    /// Messages that were given up are not shown any more: a person has put them away, or they are sent again under new numbers.
+    #[serde(rename = "c")]
+    Cleared {
+        #[serde(rename = "i")]
+        ids: Vec<MessageId>,
+    },
+}
+
+/// Why a message was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GiveUp {
+    #[serde(rename = "f")]
+    Failed(Failure),
+    #[serde(rename = "d")]
+    Dropped(DropReason),
+}
+
+/// A message as a snapshot holds it: one that is owed, or one that was given up and is shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutboxItem {
+    #[serde(rename = "m")]
+    pub message: Message,
+    /// The run that sends it, as it ended.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Arc<RunRecord>>,
+    /// Why it was given up, and when.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<(GiveUp, i64)>,
 }
 
 /// What a shard knows of its outbox besides the messages: the first of its items in a snapshot. Each message is an item of its own.

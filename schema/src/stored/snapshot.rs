@@ -11,6 +11,8 @@ pub enum Part {
     Hot,
     /// Definitions that changed since the snapshot before (or all of them).
     Definitions,
+    /// Messages that are not settled: rewritten by every snapshot, if there ever was one. Format 2.
+    Outbox,
 }
 
 /// Names one written part.

@@ -192,6 +192,8 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         dead_letter: false,
         attempts: vec![attempt(1, AttemptState::Running)],
         dag: None,
+        depth: 0,
+        marked: false,
     };
     let mut failed = attempt(2, AttemptState::Failed);
     (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
@@ -254,6 +256,8 @@ pub fn events() -> Vec<Event> {
         interval,
         late: false,
         dag: None,
+        depth: 0,
+        marked: false,
     };
     vec![
         Event::TenantSet { tenant: tenant() },
@@ -303,6 +307,8 @@ pub fn events() -> Vec<Event> {
             interval: None,
             late: true,
             dag: Some((3, 4)),
+            depth: 0,
+            marked: false,
         },
         Event::RunReleased { job, run, at_ms },
         Event::RetryDue { job, run, at_ms },
@@ -362,6 +368,7 @@ pub fn of_credentials() -> Vec<Event> {
     vec![
         Event::AttemptStarted { job, run, attempt, token, executor, session, credential: credential.clone(), at_ms },
         Event::AttemptHeard { job, run, session, credential, at_ms },
+        outbox::event(),
     ]
 }
 

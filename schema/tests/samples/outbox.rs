@@ -1,13 +1,20 @@
 //! Samples of the outbox: what is stored of messages, and what travels.
 
-use super::{AT, RUN, Sample, sample};
+use super::{AT, JOB, RUN, Sample, sample};
 use campanile_schema::{
+    event::Event,
     ids::{RunId, ShardId},
     payload::Payload,
-    peer::outbox::{Deliver, Delivered, Parcel, RunFacts, Said},
-    record::RunState,
-    stored::outbox::{DropReason, Failure, Message, MessageId, MessageKind, OutboxEvent, OutboxHead, Refusal},
+    peer::outbox::{Deliver, Delivered, HookBody, Parcel, RunFacts, Said},
+    record::{RunRecord, RunState, Source},
+    stored::{
+        StoredHook,
+        outbox::{
+            DropReason, Failure, GiveUp, Message, MessageId, MessageKind, OutboxEvent, OutboxHead, OutboxItem, Refusal,
+        },
+    },
 };
+use std::sync::Arc;
 
 /// With every field.
 fn full() -> Message {
@@ -56,6 +63,7 @@ fn events() -> Vec<(&'static str, OutboxEvent)> {
         ("Failed, refused", OutboxEvent::Failed { id, why: Failure::Refused(Refusal::Poisoned), at_ms: AT }),
         ("Failed, undelivered", OutboxEvent::Failed { id, why: Failure::Undelivered, at_ms: AT }),
         ("Restored", OutboxEvent::Restored { at_ms: AT }),
+        ("Cleared", OutboxEvent::Cleared { ids: vec![MessageId(1), id] }),
     ]
 }
 
@@ -88,13 +96,70 @@ fn answers() -> Vec<(&'static str, Delivered)> {
     vec![("each", Delivered::Each(each)), ("later", Delivered::Later(1_000))]
 }
 
+/// As a snapshot holds them.
+fn items() -> Vec<(&'static str, OutboxItem)> {
+    let record = Some(Arc::new(super::runs()[0].1.clone()));
+    let given_up = |why| OutboxItem { message: end(), record: None, given_up: Some((why, AT)) };
+    vec![
+        ("owed", OutboxItem { message: full(), record, given_up: None }),
+        ("undelivered", given_up(GiveUp::Failed(Failure::Undelivered))),
+        ("refused", given_up(GiveUp::Failed(Failure::Refused(Refusal::JobDeleted)))),
+        ("dropped", given_up(GiveUp::Dropped(DropReason::OutboxFull))),
+    ]
+}
+
+/// As an event of the shard.
+pub fn event() -> Event {
+    Event::Outbox { change: OutboxEvent::Settled { ids: vec![MessageId(1), MessageId(300)] } }
+}
+
+/// A run that a message made, as it begins and ends, and a job with a hook.
+fn of_hooks() -> Vec<Sample> {
+    let made = Event::RunCreated {
+        job: JOB,
+        run: RUN,
+        source: Source::Event,
+        logical_ms: Some(AT),
+        key: Some("\u{1}h11944/2/0".to_owned()),
+        params: Some(Payload("{\"run\":{\"runId\":11944}}".to_owned())),
+        reason: Some("onFailure of run 11944, generation 2".to_owned()),
+        held: false,
+        at_ms: AT,
+        interval: None,
+        late: false,
+        dag: None,
+        depth: 2,
+        marked: true,
+    };
+    let record = RunRecord { source: Source::Event, depth: 2, marked: true, ..super::runs()[0].1.clone() };
+    let mut job = super::typical();
+    job.on_failure = vec![StoredHook { job: "refund".into(), params: Payload("{\"amount\":12}".to_owned()) }];
+    vec![
+        sample("event", "RunCreated, by a message", &made),
+        sample("run", "made by a message", &record),
+        sample("job", "with a hook", &job),
+    ]
+}
+
 pub fn samples() -> Vec<Sample> {
     let mut samples = vec![
         sample("message", "every field", &full()),
         sample("message", "an end", &end()),
+        sample(
+            "hook body",
+            "plain",
+            &HookBody {
+                run: RUN,
+                generation: 2,
+                params: Payload("{\"a\":1}".to_owned()),
+                reason: "onFailure of run 11944".to_owned(),
+            },
+        ),
         sample("outbox head", "plain", &OutboxHead { last: MessageId(70_000), restored_ms: None }),
         sample("outbox head", "restored", &OutboxHead { last: MessageId(70_000), restored_ms: Some(AT) }),
     ];
+    samples.extend(of_hooks());
+    samples.extend(items().iter().map(|(name, item)| sample("outbox item", name, item)));
     samples.extend(events().iter().map(|(name, event)| sample("outbox event", name, event)));
     samples.extend(delivers().iter().map(|(name, deliver)| sample("deliver", name, deliver)));
     samples.extend(answers().iter().map(|(name, answer)| sample("delivered", name, answer)));

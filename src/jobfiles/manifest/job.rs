@@ -8,8 +8,8 @@ use super::{
 };
 use campanile_schema::{
     job::{
-        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, JobSpec, MisfirePolicy, OnLostContact, Overlap, Resources,
-        Trigger,
+        Action, Backoff, ConcurrencyPolicy, Dialect, Gap, Hooks, JobSpec, MisfirePolicy, OnLostContact, Overlap,
+        Resources, Trigger,
     },
     payload::Payload,
     time::Timestamp,
@@ -146,13 +146,16 @@ pub struct Spec {
     pub priority: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
+    /// Jobs that are started when a run of this one ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Hooks>,
 }
 
 campanile_schema::redacted_debug!(Spec {
     schedule, dialect, time_zone, gap, overlap, every, anchor_at, after_last, at, start_at, end_at, jitter,
     misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout,
     idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, params,
-    priority, resources,
+    priority, resources, hooks,
 } hides { secret_params });
 
 /// `maxAttempts` counts the first try.
@@ -264,6 +267,7 @@ fn meant(metadata: Metadata, written: Spec) -> Result<Meant, String> {
     spec.executor_selector = written.executor_selector.unwrap_or(spec.executor_selector);
     spec.priority = written.priority.unwrap_or(spec.priority);
     spec.resources = written.resources.unwrap_or(spec.resources);
+    spec.hooks = written.hooks.unwrap_or_default();
     spec.params = params.unwrap_or(spec.params);
     spec.secret_params = secret_params;
     if let Some(retry) = retry_policy {

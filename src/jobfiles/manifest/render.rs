@@ -41,6 +41,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         labels,
         priority,
         resources,
+        hooks,
     } = job;
     let usual = JobSpec::new(tenant_id, name, Trigger::Manual {});
     let mut spec: Spec = serde_json::from_value(Value::Object(timing(trigger)?)).map_err(|error| error.to_string())?;
@@ -57,6 +58,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
     spec.secret_params.clone_from(secret_params);
     spec.priority = unusual(priority, &usual.priority);
     spec.resources = unusual(resources, &usual.resources);
+    spec.hooks = unusual(hooks, &usual.hooks);
     set_action(&mut spec, name, action.as_ref())?;
     let metadata = Metadata {
         name: name.clone(),

@@ -113,9 +113,9 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         "run.confirm" => json!({"decision": "RERUN", "reason": "it had not begun"}),
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
-        "job.pause" | "job.resume" | "run.cancel" | "run.retry" | "dlq.redrive" | "dlq.discard" | "tenant.pause"
-        | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept" | "cluster.cordon"
-        | "cluster.uncordon" => json!({"reason": "maintenance"}),
+        "job.pause" | "job.resume" | "run.cancel" | "run.retry" | "dlq.redrive" | "dlq.discard" | "outbox.resend"
+        | "outbox.discard" | "tenant.pause" | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept"
+        | "cluster.cordon" | "cluster.uncordon" => json!({"reason": "maintenance"}),
         _ => return None,
     })
 }
@@ -165,6 +165,11 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         "dlq.list" => page(json!({
             "runId": 4194305, "jobId": 8193, "jobName": "daily_billing", "tenantId": "default",
             "reason": "no space left", "at": ENDED, "attemptCount": 3,
+        })),
+        "outbox.list" => page(json!({
+            "runId": 4194305, "generation": 1, "jobId": 8193, "tenantId": "default", "kind": "HOOK",
+            "targetJob": "refund", "state": "REFUSED", "reason": "JOB_DELETED", "decidedAt": ENDED,
+            "givenUpAt": ENDED, "mayHaveRun": false,
         })),
         "tenant.list" => json!({"items": [tenant()]}),
         "tenant.get" | "tenant.set" => tenant(),

@@ -17,6 +17,7 @@ mod dispatch;
 mod files;
 mod jobs;
 mod labels;
+mod outbox;
 mod paging;
 mod parsing;
 mod runs;

@@ -247,6 +247,22 @@ fn retention_removes_the_oldest_with_keys_ledger_and_logs() {
 }
 
 #[test]
+fn runs_of_messages_stay_as_long_as_they_are_to_be_kept() {
+    for bench in benches() {
+        let store = bench.store();
+        let key = |n: u64| format!("\u{1}h{n}/1/0");
+        let made = |n: u64| RunRecord { key: Some(key(n)), ..run(4, n, RunState::Success, n as i64 * 1_000) };
+        apply(store.as_ref(), 1, rows(&[made(1), run(4, 2, RunState::Success, 2_000), made(3)]));
+        store.keep_messages(2_500);
+        assert_eq!(wait(store.retain(4_000, 100)).unwrap(), 2, "{}", bench.name);
+        assert_eq!(job_runs(store.as_ref()), [3], "{}", bench.name);
+        assert_eq!(wait(store.find_key(JOB, &key(3))).unwrap(), Some(RunId(3)), "{}", bench.name);
+        store.keep_messages(3_500);
+        assert_eq!(wait(store.retain(4_000, 100)).unwrap(), 1, "{}", bench.name);
+    }
+}
+
+#[test]
 fn after_a_restart_only_what_a_flush_covered_counts_as_applied() {
     for mut bench in benches() {
         let store = bench.store();

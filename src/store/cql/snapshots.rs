@@ -24,6 +24,7 @@ fn part_name(part: Part) -> &'static str {
     match part {
         Part::Hot => "HOT",
         Part::Definitions => "DEFINITIONS",
+        Part::Outbox => "OUTBOX",
     }
 }
 
@@ -31,6 +32,7 @@ fn part_of(name: &str) -> Result<Part, StoreError> {
     match name {
         "HOT" => Ok(Part::Hot),
         "DEFINITIONS" => Ok(Part::Definitions),
+        "OUTBOX" => Ok(Part::Outbox),
         other => Err(StoreError::Corrupt(format!("a part of a snapshot is named '{other}'"))),
     }
 }

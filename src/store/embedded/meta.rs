@@ -3,7 +3,7 @@
 use crate::file::{Files, SyncSite, stamped};
 use campanile_ports::StoreError;
 use campanile_schema::{
-    format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
+    format::{EVENT_FORMAT, FormatRow, Formats, WIRE_FORMAT},
     ids::{ClusterId, SessionId},
     stored::directory::{Directory, Starts},
 };
@@ -31,6 +31,28 @@ pub fn claim_format(files: &dyn Files, dir: &Path) -> Result<Option<FormatRow>, 
             .map_err(|e| StoreError::WriteFailed(format!("{}: {e}", dir.join("FORMAT").display())))?;
     }
     Ok(Some(directory.row))
+}
+
+/// The formats of this release for a directory that an earlier one made, once it could be opened: releases that do not know them refuse it
+/// from then on. None: it has them.
+pub fn raise_format(files: &dyn Files, dir: &Path, row: &FormatRow) -> Result<Option<FormatRow>, StoreError> {
+    let raised = row.formats().newest(Formats::OURS);
+    if raised == row.formats() {
+        return Ok(None);
+    }
+    tracing::warn!(
+        directory = %dir.display(),
+        from = row.event_format,
+        to = raised.event,
+        "this release writes the directory in a newer event format from now on, and earlier releases will refuse it; to be able to go back, \
+         keep a backup that was made before this start (campanile store backup)"
+    );
+    let row = FormatRow { event_format: raised.event, wire_format: raised.wire, ..row.clone() };
+    // Its name too: what is written from now on must not stand behind the old one.
+    write_format(files, dir, &row)
+        .and_then(|()| files.sync_dir(dir, SyncSite::CreateDirs))
+        .map_err(|e| StoreError::WriteFailed(format!("{}: {e}", dir.join("FORMAT").display())))?;
+    Ok(Some(row))
 }
 
 fn read_directory(files: &dyn Files, dir: &Path) -> Result<Option<Directory>, StoreError> {

@@ -192,6 +192,8 @@ impl EmbeddedStore {
         let expect = Expect { cluster: format.cluster_id, session, floor };
         let log = Log::open(Arc::clone(&files), &dir.join("log"), expect, options.segment_bytes)?;
         let (tables, flushed) = history::open_tables(files.as_ref(), options, source, mark, &log)?;
+        // Only now: a directory that cannot be opened stays one of its release.
+        let format = meta::raise_format(files.as_ref(), dir, &format)?.unwrap_or(format);
         let inner = Inner {
             files,
             dir: dir.clone(),

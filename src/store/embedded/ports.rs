@@ -170,6 +170,10 @@ impl LocalViews for EmbeddedStore {
         self.inner.tables.unflushed_bytes()
     }
 
+    fn keep_messages(&self, from_ms: i64) {
+        self.inner.tables.keep_messages(from_ms);
+    }
+
     fn shrink(&self, max_bytes: u64, before_ms: i64) -> PortFuture<'_, u64> {
         let inner = Arc::clone(&self.inner);
         self.view_calls.run(move || inner.shrinking.run(inner.tables.as_ref(), &inner.committer, max_bytes, before_ms))

@@ -1,4 +1,4 @@
-//! Snapshots: `snap/<shard>/<number>.<hot|defs>` hold chunks with an index behind them, `snap/<shard>/MANIFEST` names
+//! Snapshots: `snap/<shard>/<number>.<hot|defs|outbox>` hold chunks with an index behind them, `snap/<shard>/MANIFEST` names
 //! the parts that count. Parts and their names are durable before a manifest names them, the manifest is durable before
 //! the journal may be trimmed. A part that no manifest names is removed by the next publish.
 
@@ -156,7 +156,7 @@ impl SnapshotFiles {
             return;
         };
         for name in names {
-            let part = name.ends_with(".hot") || name.ends_with(".defs");
+            let part = [".hot", ".defs", ".outbox"].iter().any(|of| name.ends_with(of));
             if part
                 && !named.contains(&name)
                 && let Err(e) = self.files.remove(&dir.join(&name))
@@ -261,6 +261,7 @@ fn part_name(number: u64, part: Part) -> String {
     match part {
         Part::Hot => format!("{number}.hot"),
         Part::Definitions => format!("{number}.defs"),
+        Part::Outbox => format!("{number}.outbox"),
     }
 }
 

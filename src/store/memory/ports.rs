@@ -182,6 +182,10 @@ impl LocalViews for MemoryStore {
         self.tables.unflushed_bytes()
     }
 
+    fn keep_messages(&self, from_ms: i64) {
+        self.tables.keep_messages(from_ms);
+    }
+
     fn shrink(&self, _max_bytes: u64, _before_ms: i64) -> PortFuture<'_, u64> {
         ready(Ok(0))
     }

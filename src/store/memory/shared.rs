@@ -89,6 +89,11 @@ pub struct SharedEnd {
 
 impl SharedMemory {
     pub fn new(shards: u16) -> Arc<Self> {
+        Self::of_formats(shards, Formats::OURS)
+    }
+
+    /// As a release with these formats made it.
+    pub fn of_formats(shards: u16, formats: Formats) -> Arc<Self> {
         Arc::new(Self {
             shards,
             rows: Mutex::default(),
@@ -96,7 +101,7 @@ impl SharedMemory {
             manifests: Mutex::default(),
             tables: MemoryTables::default(),
             progress: Mutex::default(),
-            formats: Mutex::new(Formats::OURS),
+            formats: Mutex::new(formats),
             late: Mutex::default(),
         })
     }

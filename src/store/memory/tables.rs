@@ -16,6 +16,8 @@ pub struct MemoryTables {
     now: Mutex<Maps>,
     flushed: Mutex<Maps>,
     logs: Mutex<BTreeMap<(RunId, u32), Vec<u8>>>,
+    /// Runs of messages that ended then or later stay.
+    messages_from_ms: Mutex<Option<i64>>,
 }
 
 #[derive(Clone, Default)]
@@ -187,7 +189,12 @@ impl Tables for MemoryTables {
     fn retain(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError> {
         let mut maps = guard(&self.now);
         let max_rows = max_rows.min(limits::RETAIN_ROWS);
-        let gone: Vec<_> = maps.by_time.range(..(before_ms, RunId(0))).take(max_rows).copied().collect();
+        let messages_from_ms = guard(&self.messages_from_ms).unwrap_or(i64::MAX);
+        let goes = |(ended, run): &&(i64, RunId)| {
+            *ended < messages_from_ms || !maps.runs.get(run).is_some_and(RunRecord::is_of_message)
+        };
+        let old = maps.by_time.range(..(before_ms, RunId(0)));
+        let gone: Vec<_> = old.filter(goes).take(max_rows).copied().collect();
         for (ended, run) in &gone {
             maps.remove_run(*ended, *run);
             guard(&self.logs).retain(|(of, _), _| of != run);
@@ -196,6 +203,10 @@ impl Tables for MemoryTables {
             maps.ledger.retain(|(_, to_ms, _), _| *to_ms >= before_ms);
         }
         Ok(gone.len() as u64)
+    }
+
+    fn keep_messages(&self, from_ms: i64) {
+        *guard(&self.messages_from_ms) = Some(from_ms);
     }
 
     fn runs_stored(&self) -> u64 {

@@ -190,6 +190,8 @@ pub fn calls(code: ErrorCode, node: &Node) -> Option<Calls> {
         ErrorCode::Overloaded => None,
         // Answered by a node that has no session; `tests/node/trouble` has such nodes.
         ErrorCode::NotReady => None,
+        // It takes a cluster of two releases; `tests/cluster/releases.rs` has one.
+        ErrorCode::UpgradeUnderWay => None,
         // It takes a disk that hangs.
         ErrorCode::Timeout => None,
     }

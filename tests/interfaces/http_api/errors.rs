@@ -74,6 +74,7 @@ fn each_refusal_has_its_code_and_says_what_to_do() {
         ("GET", "/api/v1/runs?state=RUNNING", bare, b"", "400_INVALID_ARGUMENT", "state: only FAILED"),
         ("GET", "/api/v1/runs/4096?waitSec=61", bare, b"", "400_INVALID_ARGUMENT", "waitSec: at most 60"),
         ("GET", "/api/v1/dead-letters?pageToken=x", bare, b"", "400_INVALID_ARGUMENT", "pageToken"),
+        ("GET", "/api/v1/outbox?pageToken=x", bare, b"", "400_INVALID_ARGUMENT", "pageToken"),
         ("GET", "/api/v1/pools?x=1", bare, b"", "400_INVALID_ARGUMENT", "unknown field `x`"),
         // The body.
         ("POST", "/api/v1/jobs", with, b"", "400_MALFORMED_BODY", "the body is missing"),

@@ -33,6 +33,8 @@ fn what_belongs_to_another_tenant_does_not_exist() {
         ("GET", format!("/api/v1/runs/{run}/log"), None),
         ("POST", format!("/api/v1/dead-letters/{run}/redrive"), None),
         ("POST", format!("/api/v1/dead-letters/{run}/discard"), None),
+        ("POST", format!("/api/v1/outbox/{run}/resend"), None),
+        ("POST", format!("/api/v1/outbox/{run}/discard"), None),
     ] {
         asked.push((method, path, body));
     }
@@ -62,7 +64,7 @@ fn a_body_or_query_that_names_another_tenant_is_refused() {
     let path = format!("/api/v1/jobs/{}", made["jobId"]);
     let body = json!({"version": 1, "spec": spec("default")});
     server.call(FINANCE, "PUT", &path, Some(&body)).problem("403_FORBIDDEN");
-    for path in ["/api/v1/jobs", "/api/v1/dead-letters", "/api/v1/runs"] {
+    for path in ["/api/v1/jobs", "/api/v1/dead-letters", "/api/v1/outbox", "/api/v1/runs"] {
         server.call(FINANCE, "GET", &format!("{path}?tenantId=shop"), None).problem("403_FORBIDDEN");
         server.call(FINANCE, "GET", &format!("{path}?tenantId=finance"), None).expect(200);
     }

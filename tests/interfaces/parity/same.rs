@@ -9,7 +9,7 @@ use campanile_schema::{
     rpc::calls::{Listed, NoBody},
     view::{
         Created, DeadLetterView, ExecutorView, Gathered, LedgerView, LogView, NodeView, Page, PoolView, Preview,
-        RunView, TenantView,
+        RunView, TenantView, outbox::OutboxMessageView,
     },
 };
 use program::{Dev, eventually};
@@ -83,6 +83,7 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         }
         "run.log" => typed::<LogView>(client, name, params).await,
         "dlq.list" => typed::<Page<DeadLetterView>>(client, name, params).await,
+        "outbox.list" => typed::<Page<OutboxMessageView>>(client, name, params).await,
         "schedule.preview" => typed::<Preview>(client, name, params).await,
         "tenant.get" | "tenant.set" => typed::<TenantView>(client, name, params).await,
         "tenant.list" => typed::<Listed<TenantView>>(client, name, params).await,
@@ -183,6 +184,7 @@ fn reads((good, _, run, failed): (u64, u64, u64, u64)) -> Vec<Call> {
         get("run.log", &format!("{at}/log"), json!({"runId": run}), &["run", "log", &of]),
         get("run.failed", "/api/v1/runs", json!({}), &["run", "failed"]),
         get("dlq.list", "/api/v1/dead-letters", json!({}), &["dlq", "list"]),
+        get("outbox.list", "/api/v1/outbox", json!({}), &["outbox", "list"]),
         call("schedule.preview", "POST", "/api/v1/schedules/preview", preview.clone(), preview, &[]),
         get("tenant.get", "/api/v1/tenants/default", json!({"tenantId": "default"}), &["tenant", "get", "default"]),
         get("tenant.list", "/api/v1/tenants", json!({}), &["tenant", "list"]),
@@ -240,7 +242,9 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
             &["run", "confirm", &of, "rerun"],
         ),
         post("dlq.redrive", &format!("/api/v1/dead-letters/{run}/redrive"), run_rpc.clone(), &["dlq", "redrive", &of]),
-        post("dlq.discard", &format!("/api/v1/dead-letters/{run}/discard"), run_rpc, &["dlq", "discard", &of]),
+        post("dlq.discard", &format!("/api/v1/dead-letters/{run}/discard"), run_rpc.clone(), &["dlq", "discard", &of]),
+        post("outbox.resend", &format!("/api/v1/outbox/{run}/resend"), run_rpc.clone(), &["outbox", "resend", &of]),
+        post("outbox.discard", &format!("/api/v1/outbox/{run}/discard"), run_rpc, &["outbox", "discard", &of]),
         post("run.retry", "/api/v1/runs/4096/retry", json!({"runId": 4096}), &["run", "retry", "4096"]),
         call(
             "job.delete",

@@ -64,6 +64,8 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         dead_letter: failed,
         attempts: vec![attempt],
         dag: None,
+        depth: 0,
+        marked: false,
     }
 }
 

@@ -52,6 +52,7 @@ pub fn apply(job: &mut Job, event: &Event) {
         | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
+        | Event::Outbox { .. }
         | Event::JobCreated { .. } => {}
         Event::JobReplaced { spec, version, at_ms, .. } => {
             job.def = spec.clone();
@@ -90,7 +91,21 @@ pub fn apply(job: &mut Job, event: &Event) {
             }
             move_cursor(job, interval.to_ms);
         }
-        Event::RunCreated { run, source, logical_ms, key, params, reason, held, at_ms, interval, dag, .. } => {
+        Event::RunCreated {
+            run,
+            source,
+            logical_ms,
+            key,
+            params,
+            reason,
+            held,
+            at_ms,
+            interval,
+            dag,
+            depth,
+            marked,
+            ..
+        } => {
             let record = RunRecord {
                 run: *run,
                 job: job.id,
@@ -109,6 +124,8 @@ pub fn apply(job: &mut Job, event: &Event) {
                 dead_letter: false,
                 attempts: Vec::new(),
                 dag: *dag,
+                depth: *depth,
+                marked: *marked,
             };
             job.hot.runs.reserve_exact(1);
             job.hot.runs.push(OpenRun::waiting(record));

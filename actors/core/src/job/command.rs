@@ -6,7 +6,7 @@ use campanile_schema::{
     event::SkipReason,
     ids::{Epoch, ExecutorSession, RunId, Token},
     payload::Payload,
-    record::RunRecord,
+    record::{RunRecord, Source},
     rpc::executor::Ended,
     stored::StoredJob,
     text::Text,
@@ -46,6 +46,19 @@ impl Context {
     }
 }
 
+/// A run that a message makes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Taken {
+    pub key: String,
+    pub source: Source,
+    pub params: Payload,
+    pub reason: String,
+    pub depth: u32,
+    /// It waits for a person: it may have run before a restore.
+    pub confirm: bool,
+    pub marked: bool,
+}
+
 /// A command to a job that exists.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Command {
@@ -68,6 +81,8 @@ pub enum Command {
         params: Option<Payload>,
         reason: Option<String>,
     },
+    /// A message of another job makes a run. The shard has looked its key up.
+    Take(Box<Taken>),
     /// The pool has bound the run to an executor.
     Start {
         run: RunId,
@@ -131,7 +146,7 @@ impl Command {
         use campanile_schema::limits::{IDS_PER_COMMAND, OPEN_RUNS_PER_JOB, RUNS_PER_WAKE};
         match self {
             Self::Wake | Self::Replace { .. } | Self::Pause { .. } => RUNS_PER_WAKE,
-            Self::Trigger { .. } | Self::Start { .. } => IDS_PER_COMMAND,
+            Self::Trigger { .. } | Self::Take(_) | Self::Start { .. } => IDS_PER_COMMAND,
             Self::Restored { .. } => OPEN_RUNS_PER_JOB as u64,
             Self::Claimed { claim, .. } => claim.ids_wanted(),
             Self::Resume
@@ -160,6 +175,7 @@ impl Command {
             | Self::Delete
             | Self::Quarantine { .. }
             | Self::Trigger { .. }
+            | Self::Take(_)
             | Self::Start { .. }
             | Self::Claimed { .. }
             | Self::Suspect { .. }

@@ -15,12 +15,13 @@ pub mod state;
 pub mod table;
 
 pub use claim::Claimant;
-pub use command::{Command, Context, Ids};
+pub use command::{Command, Context, Ids, Taken};
 pub use decide::{decide, decide_create, decide_next, same_request};
 pub use effect::{Assign, Effect, Need, Reply, Waiting};
 pub use resting::Resting;
 pub use state::{HotState, Job, OpenRun};
 
+use crate::outbox::Wanted;
 use campanile_schema::event::Event;
 
 /// What a command leads to: events (all or nothing, one frame), effects and an answer for after they are durable.
@@ -29,4 +30,6 @@ pub struct Decision {
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
     pub reply: Reply,
+    /// Messages that belong to the same frame. The shard numbers them, and knows whether there is room.
+    pub sends: Vec<Wanted>,
 }

@@ -19,6 +19,9 @@ use campanile_schema::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// Error code of an attempt that stands for what may have happened after the backup that the store was restored from.
+pub(super) const RESTORED: &str = "RESTORED";
+
 /// A run that is not final.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenRun {
@@ -330,10 +333,14 @@ impl Job {
             RunState::RetryWait => {
                 Some(WaitCode::WaitingForRetry.because("the next attempt starts at nextRetryAt"))
             }
-            RunState::NeedsConfirmation => Some(
-                WaitCode::NeedsConfirmation
-                    .because("the job is not idempotent and its executor was lost or failed; confirm the run"),
-            ),
+            RunState::NeedsConfirmation => {
+                let last = open.record.attempts.last().and_then(|attempt| attempt.error_code.as_deref());
+                Some(WaitCode::NeedsConfirmation.because(if last == Some(RESTORED) {
+                    "the job is not idempotent and the run may have run after the backup that was restored; confirm it"
+                } else {
+                    "the job is not idempotent and its executor was lost or failed; confirm the run"
+                }))
+            }
             RunState::SuspectedLost => {
                 Some(WaitCode::SuspectedLost.because("its executor is silent; it is taken back when the lease ends"))
             }

@@ -162,7 +162,7 @@ impl Courier {
         match said {
             Said::Settled { .. } => self.settled(id, now),
             Said::Refused(why) => self.gave_up(id, Failure::Refused(*why)),
-            Said::Later(_) | Said::Broken if !mine => {}
+            Said::Later(_) | Said::Broken if !mine || !self.known.contains(&id) => {}
             Said::Later(_) if !kept(Rule::SettleOnlyNamed) => self.settled(id, now),
             Said::Later(ms) => {
                 self.put_off(to, id, i64::from(*ms), now);
@@ -209,7 +209,8 @@ impl Courier {
     }
 
     fn put_off(&mut self, to: ShardId, id: MessageId, asked_ms: i64, now: Now) {
-        if self.answered.contains(&id) {
+        // Settled by an answer to an earlier `Deliver`, perhaps.
+        if self.answered.contains(&id) || !self.known.contains(&id) {
             return;
         }
         let tries = self.tries.entry(id).or_default();
@@ -248,7 +249,10 @@ impl Courier {
         match event {
             OutboxEvent::Settled { ids } => ids.iter().for_each(|id| self.forget(*id)),
             OutboxEvent::Failed { id, .. } => self.forget(*id),
-            OutboxEvent::Sent(_) | OutboxEvent::Dropped { .. } | OutboxEvent::Restored { .. } => {}
+            OutboxEvent::Sent(_)
+            | OutboxEvent::Dropped { .. }
+            | OutboxEvent::Restored { .. }
+            | OutboxEvent::Cleared { .. } => {}
         }
     }
 

@@ -7,12 +7,12 @@ use super::rules::{Rule, kept};
 use campanile_schema::{
     ids::{Digest, JobId, RunId},
     limits::MESSAGE_KEY_MS,
-    record::Source,
+    record::{MESSAGE_KEY, Source},
     stored::outbox::{Message, MessageKind},
 };
 
 /// No key of a caller contains it.
-pub const RESERVED: char = '\u{1}';
+pub const RESERVED: char = MESSAGE_KEY;
 
 /// Of the run that a message makes, ends or tells of.
 pub fn of(message: &Message) -> String {

@@ -44,6 +44,11 @@ impl<R: Copy> KeyMemory<R> {
         Self { epoch, keys: BTreeMap::new() }
     }
 
+    /// The same owner has the shard at another epoch. Nobody else had it meanwhile, but a look-up does not tell that of its own.
+    pub fn raise(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+    }
+
     pub fn made(&mut self, job: JobId, key: &str, run: R) {
         self.keys.insert((job, key.to_owned()), (run, None));
     }

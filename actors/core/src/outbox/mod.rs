@@ -12,12 +12,13 @@
 //! - Nothing that is owed is kept only in memory: [`Outbox`] is state, [`Courier`] is built again from it.
 //! - What takes a message needs no room in its own outbox for that.
 //!
-//! **Files.** `keys` names effects; `bounds` who may send how much; `sending` decides messages; `state` what is owed; `courier` which
+//! **Files.** `keys` names effects; `bounds` who may send how much; `sending` decides messages and `body` says what they hold; `state` what is owed; `courier` which
 //! messages travel when; `receiver` what is said to one; `memory` which keys are known; `moving` restore and migrate; `rules` each
 //! clause by name, to break it on purpose. ADR 0028 has the reasons.
 //!
 //! **What this never does:** order messages, carry pauses, keys of creates or loans.
 
+pub mod body;
 pub mod bounds;
 pub mod courier;
 pub mod keys;

@@ -172,15 +172,33 @@ pub const fn kept(_: Rule) -> bool {
 }
 
 #[cfg(feature = "faults")]
-pub use broken::{break_rule, kept};
+pub use broken::{break_rule, break_rule_everywhere, kept};
 
 #[cfg(feature = "faults")]
 mod broken {
     use super::Rule;
-    use std::cell::Cell;
+    use std::{
+        cell::Cell,
+        sync::atomic::{AtomicU64, Ordering},
+    };
 
     thread_local! {
         static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+    }
+
+    /// Rules that the whole process breaks, one bit each: a node, told by its environment.
+    static BROKEN_BY_ALL: AtomicU64 = AtomicU64::new(0);
+
+    impl Rule {
+        /// By its name here.
+        pub fn parse(name: &str) -> Option<Self> {
+            Self::ALL.into_iter().find(|rule| format!("{rule:?}") == name)
+        }
+    }
+
+    /// Breaks a rule in the whole process.
+    pub fn break_rule_everywhere(rule: Rule) {
+        BROKEN_BY_ALL.fetch_or(1 << rule as u64, Ordering::Relaxed);
     }
 
     /// Breaks one rule, for this thread only: tests of different rules run side by side.
@@ -190,6 +208,6 @@ mod broken {
 
     /// Whether a rule is kept: always, but where a test breaks it on purpose.
     pub fn kept(rule: Rule) -> bool {
-        BROKEN.get() != Some(rule)
+        BROKEN.get() != Some(rule) && BROKEN_BY_ALL.load(Ordering::Relaxed) & (1 << rule as u64) == 0
     }
 }

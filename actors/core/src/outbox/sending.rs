@@ -14,7 +14,7 @@ use campanile_schema::{
 };
 
 /// A message that a decision wants to send.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     pub kind: MessageKind,
     pub tenant: Text,
@@ -34,7 +34,7 @@ pub struct Wanted {
 }
 
 /// Who receives it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum To {
     /// The tenant's job of this name.
     Job(Text),

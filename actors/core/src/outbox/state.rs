@@ -85,6 +85,8 @@ impl Outbox {
             OutboxEvent::Dropped { message, .. } => self.head.last = self.head.last.max(message.id),
             OutboxEvent::Settled { ids } => ids.iter().for_each(|id| self.remove(*id)),
             OutboxEvent::Failed { id, .. } => self.remove(*id),
+            // They were taken out when they were given up.
+            OutboxEvent::Cleared { .. } => {}
             OutboxEvent::Restored { at_ms } => {
                 self.head.restored_ms = Some(*at_ms);
                 for message in self.messages.values_mut() {

@@ -283,6 +283,9 @@ fn probe(wanted: &Wanted) -> Message {
     outbox.apply(&event);
     match event {
         OutboxEvent::Sent(message) | OutboxEvent::Dropped { message, .. } => message,
-        OutboxEvent::Settled { .. } | OutboxEvent::Failed { .. } | OutboxEvent::Restored { .. } => unreachable!(),
+        OutboxEvent::Settled { .. }
+        | OutboxEvent::Failed { .. }
+        | OutboxEvent::Restored { .. }
+        | OutboxEvent::Cleared { .. } => unreachable!(),
     }
 }

@@ -338,7 +338,10 @@ impl World {
                     self.undelivered.push(message);
                 }
             }
-            OutboxEvent::Sent(_) | OutboxEvent::Dropped { .. } | OutboxEvent::Restored { .. } => {}
+            OutboxEvent::Sent(_)
+            | OutboxEvent::Dropped { .. }
+            | OutboxEvent::Restored { .. }
+            | OutboxEvent::Cleared { .. } => {}
         }
     }
 }

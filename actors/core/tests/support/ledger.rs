@@ -110,6 +110,7 @@ impl Known {
             | Event::Lent { .. }
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
+            | Event::Outbox { .. }
             | Event::JobCreated { .. }
             | Event::RunReleased { .. }
             | Event::RetryDue { .. }

@@ -41,6 +41,7 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
         | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
+        | Event::Outbox { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

@@ -234,6 +234,25 @@ class SkipReason(Word):
     RESTORED = "RESTORED"
 
 
+class MessageKind(Word):
+    """What a message between jobs asks of its receiver."""
+
+    START = "START"
+    END = "END"
+    CANCEL = "CANCEL"
+    HOOK = "HOOK"
+    COMPENSATION = "COMPENSATION"
+
+
+class OutboxState(Word):
+    """How a message between jobs fares: it waits, or was given up."""
+
+    WAITING = "WAITING"
+    UNDELIVERED = "UNDELIVERED"
+    REFUSED = "REFUSED"
+    DROPPED = "DROPPED"
+
+
 class Decision(Word):
     """What a person says of a run in NEEDS_CONFIRMATION: run it again, it did its work, or it did not.
 

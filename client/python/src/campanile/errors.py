@@ -199,6 +199,7 @@ _KNOWN: dict[str, tuple[type[ApiError], str]] = {
     "500_INTERNAL": (NodeBugError, "report it with the id in the message, and read before you ask again"),
     "503_DISPATCHER_OVERLOADED": (UnavailableError, "ask again later, and send fewer calls at once"),
     "503_NOT_READY": (UnavailableError, "ask again later; the node's /readyz says what it waits for"),
+    "503_UPGRADE_UNDER_WAY": (UnavailableError, "ask again when all nodes of the cluster run the new release"),
     "504_TIMEOUT": (NodeTimeoutError, "read what became of it before you ask again"),
 }
 KNOWN_CODES = frozenset(_KNOWN)

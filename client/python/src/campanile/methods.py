@@ -90,6 +90,15 @@ DLQ_REDRIVE: Final = Method("dlq.redrive")
 DLQ_DISCARD: Final = Method("dlq.discard")
 """Put a dead letter away; the run stays."""
 
+OUTBOX_LIST: Final = Method("outbox.list", changes=False)
+"""Messages between jobs that wait or were given up."""
+
+OUTBOX_RESEND: Final = Method("outbox.resend")
+"""Send the messages of a run that were given up again."""
+
+OUTBOX_DISCARD: Final = Method("outbox.discard")
+"""Take the messages of a run that were given up off the list."""
+
 TENANT_LIST: Final = Method("tenant.list", changes=False)
 """Tenants with their limits and use."""
 

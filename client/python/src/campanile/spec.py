@@ -193,6 +193,21 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class Hook:
+    """A job of the same tenant that is started. `params` are laid over that job's own, with `run`, which tells what happened."""
+
+    job: str
+    params: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Jobs that are started when a run ends. `on_failure`: FAILED or TIMEOUT, and not tried again; one job."""
+
+    on_failure: list[Hook] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class JobSpec:
     """A whole job.
 
@@ -218,3 +233,4 @@ class JobSpec:
     labels: dict[str, str] = field(default_factory=dict)
     priority: int = 100
     resources: Resources = Resources()
+    hooks: Hooks | None = None

@@ -13,8 +13,10 @@ from campanile.enums import (
     JobStatus,
     JobStep,
     MemberState,
+    MessageKind,
     MoveReason,
     Outcome,
+    OutboxState,
     PlanAction,
     RunState,
     SkipReason,
@@ -206,6 +208,26 @@ class DeadLetter:
     at: datetime
     attempt_count: int
     job_name: str | None = None
+
+
+@dataclass(frozen=True)
+class OutboxMessage:
+    """A message between jobs that waits or was given up, as a hook whose job was not started.
+
+    `run_id` sends it to `target_job`. `may_have_run`: that job may have acted on it all the same.
+    """
+
+    run_id: int
+    generation: int
+    tenant_id: str
+    kind: MessageKind
+    state: OutboxState
+    decided_at: datetime
+    may_have_run: bool
+    job_id: int | None = None
+    target_job: str | None = None
+    reason: str | None = None
+    given_up_at: datetime | None = None
 
 
 @dataclass(frozen=True)

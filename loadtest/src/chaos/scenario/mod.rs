@@ -6,6 +6,7 @@ mod load_shapes;
 mod network;
 mod nodes;
 mod store;
+mod upgrade;
 
 use super::act::Act;
 
@@ -112,13 +113,29 @@ impl Scenario {
         of(1).chain(of(3))
     }
 
+    /// Scenarios that begin with the program of an earlier release. `make chaos` and `make proof` leave them out, because
+    /// they have only the program of one commit. `make upgrade-from` runs them.
+    pub fn with_earlier() -> impl Iterator<Item = &'static Self> {
+        upgrade::ALL.iter()
+    }
+
+    /// All scenarios that `--only` can name.
+    pub fn known() -> impl Iterator<Item = &'static Self> {
+        Self::all().chain(Self::with_earlier())
+    }
+
     pub fn find(name: &str) -> Option<&'static Self> {
-        Self::all().find(|scenario| scenario.name == name)
+        Self::known().find(|scenario| scenario.name == name)
     }
 
     /// About how long it takes, milliseconds.
     pub fn lasts_ms(&self) -> u64 {
         self.acts.iter().map(|act| act.lasts_ms()).sum()
+    }
+
+    /// All nodes begin with the program of an earlier release.
+    pub fn needs_earlier(&self) -> bool {
+        self.has(|act| matches!(act, Act::Runs(..)))
     }
 
     /// It needs what only namespaces give.
@@ -137,6 +154,7 @@ mod tests {
         super::act::{At, NODES},
         *,
     };
+    use crate::test_cluster::Program;
 
     fn count(scenario: &Scenario, wanted: fn(&Act) -> bool) -> usize {
         scenario.acts.iter().filter(|act| wanted(act)).count()
@@ -144,9 +162,9 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_every_scenario_ends_whole() {
-        for scenario in Scenario::all() {
+        for scenario in Scenario::known() {
             let name = scenario.name;
-            assert_eq!(Scenario::all().filter(|other| other.name == name).count(), 1, "{name}");
+            assert_eq!(Scenario::known().filter(|other| other.name == name).count(), 1, "{name}");
             let frozen = count(scenario, |act| matches!(act, Act::Freeze(_) | Act::FreezeExecutor));
             assert_eq!(frozen, count(scenario, |act| matches!(act, Act::Thaw(_) | Act::ThawExecutor)), "{name}");
             let cuts = scenario
@@ -172,6 +190,15 @@ mod tests {
             };
             let releases: Vec<bool> = (0..scenario.nodes).map(later).collect();
             assert!(releases.iter().all(|later| *later == releases[0]), "{name} leaves nodes of two releases");
+            let present = |n: usize| {
+                let of = |act: &&Act| matches!(act, Act::Runs(of, _) | Act::BackOrRefused(of) if *of == n);
+                !matches!(scenario.acts.iter().rfind(of), Some(Act::Runs(_, Program::Earlier)))
+            };
+            let upgraded = |n: usize| scenario.has(|act| matches!(act, Act::Runs(of, _) if *of == n));
+            assert!(
+                (0..scenario.nodes).all(|n| present(n) && (upgraded(n) || !scenario.needs_earlier())),
+                "{name} leaves nodes of the earlier program"
+            );
             assert!(scenario.nodes <= usize::from(NODES), "{name}");
             assert!([1, 3].contains(&scenario.stores), "{name}");
             let within = |bound: Bound| 0 < bound.quiet_ms && bound.quiet_ms <= bound.busy_ms;

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// What this release is told of formats of the next one, by the store and by a node.
-const NEWER: &str = "written in event format 2 / wire format 2; this release knows 1 / 1";
+const NEWER: &str = "written in event format 3 / wire format 2; this release knows 2 / 1";
 
 pub const ALL: &[Scenario] = &[
     Scenario {

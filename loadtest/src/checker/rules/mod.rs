@@ -4,6 +4,7 @@ pub mod acknowledged;
 pub mod causes;
 pub mod export;
 mod facts;
+pub mod hooks;
 pub mod justified;
 pub mod lateness;
 pub mod order;

@@ -45,7 +45,11 @@ fn given(job: &Job, run: &Run, body: &Body, found: &mut Findings<'_>) {
         .map(|t| t.params.as_ref())
         .collect();
     let over = if over.is_empty() { vec![None] } else { over };
-    let got = value(body.params.as_ref());
+    let mut got = value(body.params.as_ref());
+    if let (Source::Event, Value::Object(got)) = (run.source, &mut got) {
+        // What a hook tells of the run that failed.
+        got.remove("run");
+    }
     let mut specs = job.in_force(us(run.created_at.0), body.start_us).peekable();
     if specs.peek().is_none() {
         return;

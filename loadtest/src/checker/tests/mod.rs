@@ -5,6 +5,7 @@ mod files;
 mod green;
 mod red_claims;
 mod red_ends;
+mod red_hooks;
 mod red_ledger;
 mod red_limits;
 mod red_runs;

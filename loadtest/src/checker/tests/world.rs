@@ -199,6 +199,8 @@ impl World {
             dead_letter: false,
             attempts: Vec::new(),
             dag: None,
+            depth: 0,
+            marked: false,
         };
         self.runs.push(RunView::from(&record));
         self.next_run

@@ -387,11 +387,12 @@ fn field_of(message: &str) -> &'static str {
         ("action.command", "spec.command"),
         ("action.name", "spec.handler"),
     ];
-    const SAME: [(&str, &str); 7] = [
+    const SAME: [(&str, &str); 8] = [
         ("executorSelector", "spec.executorSelector"),
         ("retryPolicy", "spec.retryPolicy"),
         ("priority", "spec.priority"),
         ("resources", "spec.resources"),
+        ("hooks", "spec.hooks"),
         ("params", "spec.params"),
         ("secretParams", "spec.secretParams"),
         ("action", "spec.action"),

@@ -104,7 +104,8 @@ impl<'a> Gathered<'a> {
         if let Some(key) = &record.key {
             let job = record.job.0.cast_signed();
             let values = vec![long(record.job.0), CqlValue::Text(key.clone()), long(record.run.0)];
-            self.put_history(Place::Key(job, key.clone()), &self.core.link.statements.put_key, values, hlc);
+            let ttl_s = self.core.key_ttl_s(record);
+            self.put_for(Place::Key(job, key.clone()), &self.core.link.statements.put_key, values, (hlc, ttl_s));
         }
         let Some(ended) = record.ended_ms else { return };
         let lists = [(TenantList::DeadLetters, record.dead_letter), (TenantList::Failed, failed(record.state))];
@@ -175,8 +176,18 @@ impl<'a> Gathered<'a> {
     }
 
     /// With the event's time and the retention.
-    fn put_history(&mut self, place: Place, statement: &'a PreparedStatement, mut values: Vec<CqlValue>, hlc: i64) {
-        values.extend([CqlValue::BigInt(hlc), CqlValue::Int(self.core.history_ttl_s)]);
+    fn put_history(&mut self, place: Place, statement: &'a PreparedStatement, values: Vec<CqlValue>, hlc: i64) {
+        self.put_for(place, statement, values, (hlc, self.core.history_ttl_s));
+    }
+
+    fn put_for(
+        &mut self,
+        place: Place,
+        statement: &'a PreparedStatement,
+        mut values: Vec<CqlValue>,
+        (hlc, ttl_s): (i64, i32),
+    ) {
+        values.extend([CqlValue::BigInt(hlc), CqlValue::Int(ttl_s)]);
         self.put(place, statement, values);
     }
 
@@ -283,6 +294,15 @@ impl Core {
 
     pub fn shard_of(&self, job: JobId) -> i32 {
         shard_column(job.shard(self.shards))
+    }
+
+    /// Keys of messages live as long as a repeat may come. Counted from when the row is written, so a restored one lives as long again.
+    fn key_ttl_s(&self, record: &RunRecord) -> i32 {
+        match self.history_ttl_s {
+            0 => 0,
+            ttl_s if record.is_of_message() => ttl_s.max((limits::MESSAGE_KEY_MS / 1_000) as i32),
+            ttl_s => ttl_s,
+        }
     }
 
     /// A bucket's own row stays longer than the rows that are written while it is taken for noted (`Known`).

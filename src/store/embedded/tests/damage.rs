@@ -8,7 +8,10 @@ use crate::{
     samples::{at, batch, journal_batch, wait},
 };
 use campanile_ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
-use campanile_schema::ids::{Epoch, ShardId};
+use campanile_schema::{
+    format::{EVENT_FORMAT, FormatRow},
+    ids::{Epoch, ShardId},
+};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -212,6 +215,61 @@ fn a_read_model_of_a_newer_form_is_refused_and_an_older_one_is_marked_as_ours() 
     assert!(why.contains("/data/FORMAT: its read model is written in form 3; this release knows 2"), "{why}");
     assert!(why.contains("Start a release that is at least as new"), "{why}");
     let Err(StoreError::Refused(_)) = check_on(Arc::new(disk.files.clone()), Path::new(DIR)) else { panic!("checked") };
+}
+
+/// As a release before format 2 made it.
+fn of_the_first_format(disk: &Disk) {
+    let row = meta::read_format(&disk.files, Path::new(DIR)).unwrap().unwrap();
+    meta::write_format(&disk.files, Path::new(DIR), &FormatRow { event_format: 1, ..row }).unwrap();
+}
+
+fn format_of(disk: &Disk) -> u32 {
+    meta::read_format(&disk.files, Path::new(DIR)).unwrap().unwrap().event_format
+}
+
+#[test]
+fn a_directory_of_an_earlier_format_is_raised_once_it_could_be_opened() {
+    let disk = Disk::new();
+    drop(disk.open().unwrap());
+    of_the_first_format(&disk);
+    // Nobody writes.
+    drop(check_on(Arc::new(disk.files.clone()), Path::new(DIR)).unwrap());
+    assert_eq!(format_of(&disk), 1);
+    let store = disk.open().unwrap();
+    assert_eq!(format_of(&disk), EVENT_FORMAT);
+    assert_eq!(store.reopen().unwrap().format.event_format, EVENT_FORMAT, "what may be written from now on");
+}
+
+#[test]
+fn a_directory_that_cannot_be_opened_keeps_its_format() {
+    let disk = Disk::new();
+    drop(disk.open().unwrap());
+    of_the_first_format(&disk);
+    super::super::meta::write_session(&disk.files, Path::new(DIR), campanile_schema::ids::SessionId(7)).unwrap();
+    disk.session(1);
+    super::super::meta::write_session(&disk.files, Path::new(DIR), campanile_schema::ids::SessionId(0)).unwrap();
+    of_the_first_format(&disk);
+    drop(disk.refusal());
+    assert_eq!(format_of(&disk), 1);
+}
+
+#[test]
+fn a_power_cut_while_a_format_is_raised_leaves_the_old_one_or_ours() {
+    let mut seen = BTreeSet::new();
+    for changes in 0..60 {
+        let disk = Disk::new();
+        disk.session(3);
+        of_the_first_format(&disk);
+        disk.files.sync_dir(Path::new(DIR), SyncSite::CreateDirs).unwrap();
+        disk.files.power_off_in(changes);
+        drop(disk.open());
+        let disk = Disk { files: disk.files.cut(), source: disk.source };
+        disk.files.calm();
+        seen.insert(format_of(&disk));
+        assert_eq!(disk.batches(), 3, "cut after {changes} changes");
+        assert_eq!(format_of(&disk), EVENT_FORMAT);
+    }
+    assert_eq!(seen, BTreeSet::from([1, EVENT_FORMAT]), "both were met");
 }
 
 #[test]

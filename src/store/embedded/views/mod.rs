@@ -57,6 +57,8 @@ pub struct FjallTables {
     db: RwLock<Option<Arc<Db>>>,
     /// Held by whoever appends to a log: its length is read first.
     log_writer: Mutex<()>,
+    /// Runs of messages that ended then or later stay.
+    messages_from_ms: AtomicI64,
 }
 
 /// Open databases and their keyspaces.
@@ -211,7 +213,11 @@ impl Tables for FjallTables {
     }
 
     fn retain(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError> {
-        retain::retain(&*self.db()?, before_ms, max_rows)
+        retain::retain(&*self.db()?, before_ms, max_rows, self.messages_from_ms.load(Ordering::Relaxed))
+    }
+
+    fn keep_messages(&self, from_ms: i64) {
+        self.messages_from_ms.store(from_ms, Ordering::Relaxed);
     }
 
     fn runs_stored(&self) -> u64 {

@@ -102,7 +102,8 @@ pub(super) fn begin(options: &EmbeddedOptions, position: Position) -> Result<Arc
 
 impl FjallTables {
     fn shared(settings: Settings, db: Db) -> Arc<Self> {
-        Arc::new(Self { settings, db: RwLock::new(Some(Arc::new(db))), log_writer: Mutex::new(()) })
+        let (db, log_writer) = (RwLock::new(Some(Arc::new(db))), Mutex::new(()));
+        Arc::new(Self { settings, db, log_writer, messages_from_ms: AtomicI64::new(i64::MAX) })
     }
 
     /// After a failed write: opens the databases anew, as a restart would.

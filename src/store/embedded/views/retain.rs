@@ -3,15 +3,16 @@
 use super::{Db, keys, packs, points, staging::Table, stretch::Writes, write};
 use crate::tables::is_listed_by_fire;
 use campanile_ports::StoreError;
-use campanile_schema::{limits, record::RunRecord};
+use campanile_schema::{ids::RunId, limits, record::RunRecord};
 use std::{
     ops::Bound,
     sync::{PoisonError, atomic::Ordering},
 };
 
-/// Removes runs that ended before `before_ms` with their keys, list entries and logs. Ledger rows that are older than all runs
-/// that are left vanish too: readers hide them at once, compaction removes them.
-pub fn retain(db: &Db, before_ms: i64, max_rows: usize) -> Result<u64, StoreError> {
+/// Removes runs that ended before `before_ms` with their keys, list entries and logs, but for those of messages that ended at
+/// `messages_from_ms` or later. Ledger rows that are older than all runs that are left vanish too: readers hide them at once, compaction
+/// removes them.
+pub fn retain(db: &Db, before_ms: i64, max_rows: usize, messages_from_ms: i64) -> Result<u64, StoreError> {
     let max_rows = max_rows.min(limits::RETAIN_ROWS);
     if max_rows == 0 {
         return Ok(0);
@@ -21,48 +22,23 @@ pub fn retain(db: &Db, before_ms: i64, max_rows: usize) -> Result<u64, StoreErro
     if cursor.as_slice() >= end.as_slice() {
         cursor.clear();
     }
-    let mut batch = Writes::default();
-    let (mut gone, mut count, mut last) = (Vec::new(), 0, None);
+    let mut sweep = Sweep::new(db, before_ms, messages_from_ms);
+    let mut last = None;
     for entry in db.scan(Table::ByTime, Bound::Included(cursor.clone()), &[]) {
         let (key, value) = entry?;
-        if *key >= end[..] || count >= max_rows {
+        if *key >= end[..] || sweep.is_over(max_rows) {
             break;
         }
-        let runs = match packs::of(&key, &value) {
-            Some(mut runs) => {
-                // Those that are not due yet, or too many for this call, stay as a smaller pack.
-                let due = runs.partition_point(|(ended, _)| *ended < before_ms).min(max_rows - count);
-                packs::put_one(&mut batch, &runs.split_off(due));
-                runs
-            }
-            None => {
-                let Some((ended, run)) = keys::of_by_time(&key) else { continue };
-                let (lists, tenant) = keys::of_by_time_value(&value);
-                for list in lists {
-                    batch.remove(write::list(list), keys::tenant_run(tenant, ended, run));
-                }
-                vec![(ended, run)]
-            }
-        };
-        count += runs.len();
-        last = runs.last().map(|(ended, _)| (key.to_vec(), *ended)).or(last);
-        batch.remove(Table::ByTime, key);
-        for (ended, run) in runs {
-            match db.record(run)? {
-                // It was reopened meanwhile and has another row by now: only the stale entry goes.
-                Some(record) if record.ended_ms != Some(ended) || !record.state.is_final() => continue,
-                Some(record) => remove_run(db, &mut batch, &record)?,
-                None => {}
-            }
-            gone.push(run);
-        }
+        last = sweep.entry(&key, &value, max_rows)?.map(|ended| (key.to_vec(), ended)).or(last);
     }
+    let over = sweep.is_over(max_rows);
+    let Sweep { batch, gone, count, .. } = sweep;
     db.staging.add(batch);
     for run in &gone {
         super::logs::remove(db, *run)?;
     }
     let ledger_from_ms = match last {
-        Some((key, ended)) if count == max_rows => {
+        Some((key, ended)) if over => {
             *cursor = key;
             ended
         }
@@ -73,6 +49,87 @@ pub fn retain(db: &Db, before_ms: i64, max_rows: usize) -> Result<u64, StoreErro
     };
     db.ledger_from_ms.fetch_max(ledger_from_ms, Ordering::Relaxed);
     Ok(count as u64)
+}
+
+/// One call of retention.
+struct Sweep<'a> {
+    db: &'a Db,
+    before_ms: i64,
+    messages_from_ms: i64,
+    batch: Writes,
+    gone: Vec<RunId>,
+    /// Runs whose entries went, and runs that stay.
+    count: usize,
+    stayed: usize,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(db: &'a Db, before_ms: i64, messages_from_ms: i64) -> Self {
+        Self { db, before_ms, messages_from_ms, batch: Writes::default(), gone: Vec::new(), count: 0, stayed: 0 }
+    }
+
+    fn is_over(&self, max_rows: usize) -> bool {
+        self.count >= max_rows || self.stayed >= limits::RETAIN_ROWS
+    }
+
+    /// Gives when the last run of the entry ended that was looked at.
+    fn entry(&mut self, key: &[u8], value: &[u8], max_rows: usize) -> Result<Option<i64>, StoreError> {
+        let pack = packs::of(key, value);
+        let (runs, later) = match pack {
+            Some(mut runs) => {
+                // Those that are not due yet, or too many for this call, stay as a smaller pack.
+                let due = runs.partition_point(|(ended, _)| *ended < self.before_ms).min(max_rows - self.count);
+                let later = runs.split_off(due);
+                (runs, Some(later))
+            }
+            None => match keys::of_by_time(key) {
+                Some(run) => (vec![run], None),
+                None => return Ok(None),
+            },
+        };
+        let last = runs.last().map(|(ended, _)| *ended);
+        let (mut goes, mut stays) = (Vec::with_capacity(runs.len()), Vec::new());
+        for (ended, run) in runs {
+            let record = self.db.record(run)?;
+            let is_kept = |record: &RunRecord| record.ended_ms == Some(ended) && record.is_of_message();
+            if ended >= self.messages_from_ms && record.as_ref().is_some_and(is_kept) {
+                stays.push((ended, run));
+            } else {
+                goes.push((ended, run, record));
+            }
+        }
+        self.stayed += stays.len();
+        if goes.is_empty() {
+            return Ok(last);
+        }
+        self.count += goes.len();
+        // Before the packs: one of them may have the same key.
+        self.batch.remove(Table::ByTime, key);
+        match later {
+            Some(later) => [stays, later].iter().for_each(|runs| packs::put_one(&mut self.batch, runs)),
+            None => self.leave_lists(value, &goes),
+        }
+        for (ended, run, record) in goes {
+            match record {
+                // It was reopened meanwhile and has another row by now: only the stale entry goes.
+                Some(record) if record.ended_ms != Some(ended) || !record.state.is_final() => continue,
+                Some(record) => remove_run(self.db, &mut self.batch, &record)?,
+                None => {}
+            }
+            self.gone.push(run);
+        }
+        Ok(last)
+    }
+
+    /// A run of an entry of its own leaves the lists of its tenant.
+    fn leave_lists(&mut self, value: &[u8], goes: &[(i64, RunId, Option<RunRecord>)]) {
+        let (lists, tenant) = keys::of_by_time_value(value);
+        for list in lists {
+            for (ended, run, _) in goes {
+                self.batch.remove(write::list(list), keys::tenant_run(tenant, *ended, *run));
+            }
+        }
+    }
 }
 
 fn remove_run(db: &Db, batch: &mut Writes, record: &RunRecord) -> Result<(), StoreError> {
@@ -100,11 +157,7 @@ mod tests {
         tables::Tables,
     };
     use campanile_ports::Row;
-    use campanile_schema::{
-        frame,
-        ids::{JobId, RunId},
-        record::RunState,
-    };
+    use campanile_schema::{frame, ids::JobId, record::RunState};
 
     const JOB: u64 = 4;
 
@@ -158,6 +211,39 @@ mod tests {
         assert_eq!(listed(&*tables), [0; 0]);
         assert!(tables.run(RunId(1)).unwrap().is_some(), "it is active");
         assert_eq!(tables.run(RunId(2)).unwrap(), None);
+    }
+
+    /// Keys of messages live as long as a repeat of the message may come.
+    #[test]
+    fn runs_of_messages_stay_as_long_as_they_are_to_be_kept() {
+        let temp = tempfile::tempdir().unwrap();
+        let tables = begin(&EmbeddedOptions::new(temp.path()), at(0, 0)).unwrap();
+        let of_message =
+            |n: u64, state| RunRecord { key: Some(format!("\u{1}h{n}/1/0")), ..run(JOB, n, state, n as i64) };
+        let success = |n| run(JOB, n, RunState::Success, n as i64);
+        // The failed one has an entry of its own, all others share one.
+        let records = [
+            success(1),
+            of_message(2, RunState::Success),
+            success(3),
+            of_message(4, RunState::Success),
+            of_message(5, RunState::Failed),
+            success(6),
+        ];
+        let rows: Vec<_> = records.into_iter().map(|record| (0, Row::Run(record.into()))).collect();
+        tables.apply(&rows, at(1, 1)).unwrap();
+        tables.keep_messages(4);
+        for flushed in [false, true] {
+            let went = if flushed { 0 } else { 4 };
+            assert_eq!(tables.retain(100, 99).unwrap(), went, "flushed: {flushed}");
+            assert_eq!(listed(&*tables), [5, 4]);
+            let run_of = |n: u64| tables.find_key(JobId(JOB), &format!("\u{1}h{n}/1/0")).unwrap();
+            assert_eq!((run_of(2), run_of(4), run_of(5)), (None, Some(RunId(4)), Some(RunId(5))));
+            tables.flush().unwrap();
+        }
+        tables.keep_messages(6);
+        assert_eq!(tables.retain(100, 99).unwrap(), 2);
+        assert_eq!(listed(&*tables), [0; 0]);
     }
 
     /// One row each in `ledger`, `job_runs` and `by_time`, as it was.

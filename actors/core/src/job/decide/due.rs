@@ -198,6 +198,8 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         interval: interval_told(draft, due),
         late,
         dag: None,
+        depth: 0,
+        marked: false,
     };
     draft.emit(event);
     #[cfg(feature = "faults")]

@@ -7,7 +7,7 @@ use super::{
         state::OpenRun,
         table::{Step, run_after},
     },
-    Draft,
+    Draft, message,
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
@@ -283,7 +283,9 @@ pub(super) fn close(draft: &mut Draft<'_>, mut record: RunRecord, state: RunStat
     record.state = state;
     record.ended_ms = Some(draft.ctx.now_ms);
     record.dead_letter = dead_letter;
-    draft.emit(Event::RunEnded { job: draft.job.id, record: Arc::new(record) });
+    let record = Arc::new(record);
+    draft.emit(Event::RunEnded { job: draft.job.id, record: record.clone() });
+    message::on_end(draft, &record);
     release_held(draft);
 }
 

@@ -5,6 +5,7 @@ mod attempt;
 mod change;
 mod due;
 mod finish;
+mod message;
 mod reopen;
 mod restore;
 #[cfg(feature = "faults")]
@@ -25,7 +26,7 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{reject::Rejection, shard::Pause};
+use crate::{outbox::Wanted, reject::Rejection, shard::Pause};
 use campanile_schema::{
     event::{Event, Interval, SkipReason},
     ids::{JobId, RunId, Token, make_id},
@@ -41,6 +42,7 @@ pub(crate) struct Draft<'a> {
     pub ctx: &'a Context,
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
+    pub sends: Vec<Wanted>,
     next_id: u64,
 }
 
@@ -48,7 +50,7 @@ impl<'a> Draft<'a> {
     fn new(job: &Job, ctx: &'a Context) -> Self {
         // Nearly every decision has one event and one effect, and a vector that grows by itself begins with room for four.
         let (events, effects) = (Vec::with_capacity(1), Vec::with_capacity(1));
-        Self { job: job.clone(), ctx, events, effects, next_id: ctx.ids.first }
+        Self { job: job.clone(), ctx, events, effects, sends: Vec::new(), next_id: ctx.ids.first }
     }
     pub fn emit(&mut self, event: Event) {
         apply(&mut self.job, &event);
@@ -132,7 +134,7 @@ impl<'a> Draft<'a> {
         }
     }
     fn finish(self, reply: Reply) -> (Decision, Job) {
-        (Decision { events: self.events, effects: self.effects, reply }, self.job)
+        (Decision { events: self.events, effects: self.effects, reply, sends: self.sends }, self.job)
     }
     /// The record of a run that this decision ended.
     fn ended(&self, run: RunId) -> Option<RunRecord> {
@@ -151,7 +153,7 @@ pub fn decide_create(job: JobId, spec: StoredJob, ctx: &Context) -> (Job, Decisi
     let event = Event::JobCreated { job, spec: Arc::new(spec), at_ms: ctx.now_ms };
     let Event::JobCreated { spec, at_ms, .. } = &event else { unreachable!("made above") };
     let new = created(job, spec.clone(), *at_ms);
-    (new, Decision { events: vec![event], effects: Vec::new(), reply: Reply::Done })
+    (new, Decision { events: vec![event], ..Decision::default() })
 }
 
 /// Decides a command. Pure: the same job, command and context give the same decision.
@@ -197,6 +199,7 @@ fn decide_said(
             }
             reply
         }
+        Command::Take(taken) => message::take(&mut draft, taken)?,
         Command::Start { run, executor, session, credential, credit_stamp_ms } => {
             attempt::start(&mut draft, *run, executor, (*session, credential.as_ref()), *credit_stamp_ms)?
         }

@@ -2,15 +2,15 @@
 //! here knows how far.
 
 use super::{Draft, change::standing_reason, due};
-use crate::{job::effect::Reply, reject::Rejection};
+use crate::{
+    job::{effect::Reply, state::RESTORED},
+    reject::Rejection,
+};
 use campanile_schema::{
     event::{Event, Next, Outcome, SkipReason},
     ids::{ExecutorSession, RunId},
     record::{AttemptState, RunState},
 };
-
-/// Error code of an attempt that stands for what may have happened after the backup.
-pub const RESTORED: &str = "RESTORED";
 
 /// Runs of a job that is not idempotent wait for a person: their bodies may have begun after the backup. With `skip`, the
 /// instants up to now are closed as skipped: they may have fired. Without it they are misfires, as after an outage.
@@ -45,7 +45,7 @@ fn skip_by_pauses(draft: &mut Draft<'_>) -> SkipReason {
 
 /// An attempt that perhaps was: the run goes the way of one whose executor was lost. Bodies that ran at the time of the backup
 /// need no doubt of their own: their lease ends, or their executor announces them.
-fn doubt(draft: &mut Draft<'_>, run: RunId, state: RunState) {
+pub(super) fn doubt(draft: &mut Draft<'_>, run: RunId, state: RunState) {
     let (job, at_ms) = (draft.job.id, draft.ctx.now_ms);
     match state {
         RunState::Queued => {}

@@ -62,6 +62,8 @@ pub(super) fn trigger(
         interval: None,
         late: false,
         dag: None,
+        depth: 0,
+        marked: false,
     };
     #[cfg(feature = "faults")]
     let again = made.clone();
@@ -123,7 +125,7 @@ pub(super) fn has_room(draft: &Draft<'_>) -> Result<(), Rejection> {
     Ok(())
 }
 
-fn queue_full() -> Rejection {
+pub(super) fn queue_full() -> Rejection {
     let why = format!(
         "the job has {OPEN_RUNS_PER_JOB} open runs, as many as one job may have; try again when some have ended"
     );

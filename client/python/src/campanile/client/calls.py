@@ -22,6 +22,7 @@ from campanile.views import (
     Member,
     MissingNode,
     NodeInfo,
+    OutboxMessage,
     Page,
     Plan,
     Pool,
@@ -215,6 +216,26 @@ class Calls(ABC):
     async def dlq_discard(self, run_id: int, *, reason: str | None = None) -> None:
         """Takes a dead letter off the list; the run stays in the history."""
         await self.call(methods.DLQ_DISCARD.name, {"runId": run_id, **_given(reason=reason)})
+
+    async def outbox_list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        page_token: str | None = None,
+        page: int | None = None,
+        page_size: int | None = None,
+    ) -> Page[OutboxMessage]:
+        """A page of the messages between jobs that wait or were given up."""
+        params = {**_given(tenantId=tenant_id), **_paging(page_token, page, page_size)}
+        return _page(OutboxMessage, await self.call(methods.OUTBOX_LIST.name, params))
+
+    async def outbox_resend(self, run_id: int, *, reason: str | None = None) -> None:
+        """Sends the messages of a run that were given up again, at most 47 hours after they were decided."""
+        await self.call(methods.OUTBOX_RESEND.name, {"runId": run_id, **_given(reason=reason)})
+
+    async def outbox_discard(self, run_id: int, *, reason: str | None = None) -> None:
+        """Takes the messages of a run that were given up off the list."""
+        await self.call(methods.OUTBOX_DISCARD.name, {"runId": run_id, **_given(reason=reason)})
 
     async def schedule_preview(
         self, trigger: Trigger, *, after: datetime | None = None, count: int | None = None

@@ -1,0 +1,211 @@
+//! Messages of the shard's jobs to other jobs: what is owed, and which travel now (ADR 0028). `taking` has those that arrive.
+//!
+//! Decisions name what they send; [`Shard::post`] numbers it and puts it into their frame. When that is durable, a message is ready
+//! to travel. At the end of a turn messages for one shard become a batch, which waits outside for a place of the node's window; the
+//! bodies are built when it has one, so what waits costs no more than its numbers.
+
+use super::Shard;
+use crate::{
+    ask::ask,
+    calls::ShardCall,
+    delivery_window::DeliveryPlace,
+    journal::Waiter,
+    messages::{Departing, ReplyTo, ShardMsg},
+    shard_map::ShardPlace,
+};
+use campanile_core::{
+    job::{Decision, Reply},
+    outbox::{Batch, Now, Sending, body, bounds::is_hook, parcel},
+};
+use campanile_schema::{
+    event::Event,
+    ids::{SessionId, ShardId},
+    limits,
+    peer::outbox::{Deliver, Delivered},
+    stored::outbox::{Failure, Message, MessageId, OutboxEvent},
+};
+use ractor::ActorRef;
+use std::time::Duration;
+
+/// A batch for a shard that nobody serves is put off after so many looks, [`LOOK_AGAIN`] apart.
+const LOOKS: u32 = 50;
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+impl Shard {
+    pub(super) fn both_clocks(&self) -> Now {
+        Now { wall_ms: self.now_ms(), boot_ms: self.deps.time.boot_ms() }
+    }
+
+    /// What a decision sends, as events of its frame.
+    pub(super) fn post(&mut self, decision: &mut Decision) {
+        if decision.sends.is_empty() {
+            return;
+        }
+        let mut sending = Sending::new(&self.post.owed.outbox, self.now_ms());
+        for wanted in std::mem::take(&mut decision.sends) {
+            let run = wanted.run;
+            // Hooks always become an event; other kinds are not sent yet.
+            if let Err(full) = sending.send(wanted) {
+                tracing::error!(%run, ?full, "a message has no room");
+            }
+        }
+        decision.events.extend(sending.events.into_iter().map(|change| Event::Outbox { change }));
+    }
+
+    /// Events were applied to the shard, as part of frame `seq`.
+    pub(super) fn posted(&mut self, events: &[Event], seq: u64) {
+        if !events.iter().any(|event| matches!(event, Event::Outbox { .. })) {
+            return;
+        }
+        self.count(events);
+        self.post.owed.apply(events);
+        for event in events {
+            let Event::Outbox { change } = event else { continue };
+            self.post.courier.applied(change);
+            if let OutboxEvent::Sent(message) = change {
+                self.post.undurable.push_back((seq, message.id));
+            }
+        }
+    }
+
+    /// What became of hooks, before it is applied: then they are gone.
+    fn count(&self, events: &[Event]) {
+        for event in events {
+            let Event::Outbox { change } = event else { continue };
+            match change {
+                OutboxEvent::Settled { ids } => {
+                    ids.iter().filter_map(|id| self.post.owed.outbox.get(*id)).for_each(|of| told(of, "started"));
+                }
+                OutboxEvent::Failed { id, why, .. } => {
+                    if let Some(message) = self.post.owed.outbox.get(*id) {
+                        told(message, if *why == Failure::Undelivered { "undelivered" } else { "refused" });
+                        self.deps.hook_failures.failed(&format_args!("run {}: {why:?}", message.run));
+                    }
+                }
+                OutboxEvent::Dropped { message, why } => {
+                    told(message, "dropped");
+                    self.deps.hook_failures.failed(&format_args!("run {}: {why:?}", message.run));
+                }
+                OutboxEvent::Sent(_) | OutboxEvent::Restored { .. } | OutboxEvent::Cleared { .. } => {}
+            }
+        }
+    }
+
+    /// Everything up to `seq` is durable: its messages may travel.
+    pub(super) fn posted_durably(&mut self, seq: u64) {
+        if self.post.undurable.is_empty() {
+            return;
+        }
+        let now = self.both_clocks();
+        while self.post.undurable.front().is_some_and(|(of, _)| *of <= seq) {
+            let Some((_, id)) = self.post.undurable.pop_front() else { break };
+            if let Some(message) = self.post.owed.outbox.get(id) {
+                self.post.courier.durable(message, self.deps.identity.shards, now);
+                self.post.due = true;
+            }
+        }
+    }
+
+    /// Once a second.
+    pub(super) fn look_after_post(&mut self) {
+        let now = self.deps.time.boot_ms();
+        self.post.keys.forget(now);
+        self.post.due |= self.post.courier.wake_at().is_some_and(|at| at <= now);
+    }
+
+    /// At the end of a turn: settles, gives up and sends what is due.
+    pub(super) fn carry_post(&mut self, myself: &ActorRef<ShardMsg>) {
+        if self.stopping || !std::mem::take(&mut self.post.due) {
+            return;
+        }
+        let now = self.both_clocks();
+        let events = self.post.courier.events(&self.post.owed.outbox, now);
+        if !events.is_empty() {
+            #[cfg(feature = "faults")]
+            campanile_ports::faults::point("outbox_settle");
+            let events = events.into_iter().map(|change| Event::Outbox { change }).collect();
+            self.append_for(myself, Waiter::Nobody, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+        }
+        let batches = self.post.courier.next(&self.post.owed.outbox, now, usize::MAX);
+        // Those that are given up for their age.
+        self.post.due = self.post.courier.wake_at() == Some(i64::MIN);
+        for batch in batches {
+            self.wait_for_place(myself, batch);
+        }
+    }
+
+    /// A batch of a shard that is served somewhere comes back with a place. Of a shard that is on its way it waits without one.
+    fn wait_for_place(&self, myself: &ActorRef<ShardMsg>, batch: Batch) {
+        let (deps, myself) = (self.deps.clone(), myself.clone());
+        tokio::spawn(async move {
+            let mut looks = 0;
+            let node: Option<SessionId> = loop {
+                match deps.shards.place(batch.to) {
+                    ShardPlace::Here => break None,
+                    ShardPlace::Elsewhere { owner, .. } => break Some(owner),
+                    ShardPlace::TakenOver | ShardPlace::Nowhere => looks += 1,
+                }
+                if looks > LOOKS {
+                    let answer = ShardMsg::Delivered { to: batch.to, number: batch.number, answer: None };
+                    let _ = myself.cast(answer);
+                    return;
+                }
+                if deps.ended.comes_within(LOOK_AGAIN).await {
+                    return;
+                }
+            };
+            let place = deps.deliveries.enter(node).await;
+            let _ = myself.cast(ShardMsg::Depart(Box::new(Departing { batch, place })));
+        });
+    }
+
+    /// A batch has a place: it is built and sent.
+    pub(super) fn depart(&mut self, myself: &ActorRef<ShardMsg>, Departing { batch, place }: Departing) {
+        let Batch { to, number, ids } = batch;
+        if self.stopping {
+            return self.post.courier.unanswered(to, number, self.both_clocks());
+        }
+        let owed = &self.post.owed;
+        let travels = |id: MessageId| {
+            // Else it was settled meanwhile by the answer to an earlier one.
+            let message = owed.outbox.get(id)?;
+            Some(parcel(message, body::hook(message, owed.record(message).map(|record| &**record))))
+        };
+        let parcels: Vec<_> = ids.into_iter().filter_map(travels).collect();
+        if parcels.is_empty() {
+            return self.delivered(to, number, Some(Delivered::Each(Vec::new())));
+        }
+        let deliver = Deliver { from: self.id, to, at_ms: self.now_ms(), parcels };
+        self.send_deliver(myself, deliver, number, place);
+    }
+
+    fn send_deliver(&self, myself: &ActorRef<ShardMsg>, deliver: Deliver, number: u64, place: DeliveryPlace) {
+        let (client, myself, to) = (self.deps.client.clone(), myself.clone(), deliver.to);
+        #[cfg(feature = "faults")]
+        campanile_ports::faults::point("outbox_send");
+        tokio::spawn(async move {
+            let call = ask::<Delivered>(&client, to, ShardCall::Deliver(Box::new(deliver)));
+            let answer = tokio::time::timeout(Duration::from_millis(limits::DELIVER_ANSWER_MS), call).await;
+            drop(place);
+            let answer = answer.ok().and_then(Result::ok);
+            let _ = myself.cast(ShardMsg::Delivered { to, number, answer });
+        });
+    }
+
+    /// A shard has answered a `Deliver`, or has not.
+    pub(super) fn delivered(&mut self, to: ShardId, number: u64, answer: Option<Delivered>) {
+        let now = self.both_clocks();
+        match answer {
+            Some(answer) => self.post.courier.answered(to, number, &answer, now),
+            None => self.post.courier.unanswered(to, number, now),
+        }
+        self.post.due = true;
+    }
+}
+
+/// Counts what became of a hook.
+fn told(message: &Message, outcome: &'static str) {
+    if is_hook(message.kind) {
+        metrics::counter!("campanile_hooks_total", "outcome" => outcome).increment(1);
+    }
+}

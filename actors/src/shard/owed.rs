@@ -1,0 +1,399 @@
+//! What is durable of a shard's messages: those that are not settled, with the records of the runs that send them, and those that were
+//! given up, until a person sends them again or puts them away. Changed by events only, as the jobs are; a part of its own in the
+//! shard's snapshot.
+
+use super::snapshotting::{self, chunks};
+use campanile_core::outbox::{Bounds, Outbox, body};
+use campanile_ports::StoreError;
+use campanile_schema::{
+    event::Event,
+    frame::{decode, encode},
+    ids::RunId,
+    limits::{OUTBOX_FAILED, OUTBOX_FAILED_BYTES, OUTBOX_TENANT_PART},
+    record::RunRecord,
+    stored::outbox::{DropReason, GiveUp, Message, MessageId, OutboxEvent, OutboxHead, OutboxItem},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What a message needs of the run that sends it, and how many messages need it.
+type Records = BTreeMap<(RunId, u32), (Arc<RunRecord>, usize)>;
+
+/// A message that was given up.
+#[derive(Clone)]
+pub(super) struct GivenUp {
+    pub message: Arc<Message>,
+    pub record: Option<Arc<RunRecord>>,
+    pub why: GiveUp,
+    pub at_ms: i64,
+}
+
+/// What is durable of a shard's messages.
+pub(super) struct Owed {
+    pub outbox: Outbox,
+    records: Records,
+    given_up: BTreeMap<MessageId, GivenUp>,
+}
+
+impl Owed {
+    pub fn new(shards: u16) -> Self {
+        let outbox = Outbox::new(shards, Bounds::default());
+        Self { outbox, records: Records::new(), given_up: BTreeMap::new() }
+    }
+
+    /// Of a shard that was read without knowing how many there are.
+    pub fn of(self, shards: u16) -> Self {
+        let messages = self.outbox.owed().map(|message| (**message).clone());
+        let outbox = Outbox::from_items(shards, Bounds::default(), self.outbox.head().clone(), messages);
+        Self { outbox, ..self }
+    }
+
+    /// The run that sends a message, as it ended.
+    pub fn record(&self, message: &Message) -> Option<&Arc<RunRecord>> {
+        self.records.get(&(message.run, message.generation)).map(|(record, _)| record)
+    }
+
+    /// Messages that were given up, in the order in which they were decided.
+    pub fn given_up(&self) -> impl Iterator<Item = &GivenUp> {
+        self.given_up.values()
+    }
+
+    /// Whether a snapshot need not hold anything of it.
+    pub fn is_untouched(&self) -> bool {
+        *self.outbox.head() == OutboxHead::default()
+    }
+
+    /// The items of a snapshot: the head under 0, each message under its number.
+    pub fn items(&self) -> Vec<(u64, Vec<u8>)> {
+        let head = (0, encode(self.outbox.head()));
+        let owed = self.outbox.owed().map(|message| {
+            let record = self.record(message).cloned();
+            (message.id.0, encode(&OutboxItem { message: (**message).clone(), record, given_up: None }))
+        });
+        let given_up = self.given_up.values().map(|GivenUp { message, record, why, at_ms }| {
+            let given_up = Some((*why, *at_ms));
+            (message.id.0, encode(&OutboxItem { message: (**message).clone(), record: record.clone(), given_up }))
+        });
+        std::iter::once(head).chain(owed).chain(given_up).collect()
+    }
+
+    /// [`Self::items`] packed; empty when there is nothing to keep.
+    pub fn chunks(&self) -> Vec<Vec<u8>> {
+        if self.is_untouched() {
+            return Vec::new();
+        }
+        chunks(self.items().into_iter().map(|(id, bytes)| snapshotting::Item(id, bytes.into())))
+    }
+
+    pub fn from_items(shards: u16, items: Vec<(u64, Vec<u8>)>) -> Result<Self, StoreError> {
+        let corrupt = |e: &dyn std::fmt::Display| StoreError::Corrupt(format!("outbox: {e}"));
+        let mut head = OutboxHead::default();
+        let mut read = Vec::with_capacity(items.len());
+        for (id, bytes) in items {
+            if id == 0 {
+                head = decode("outbox head", &bytes).map_err(|e| corrupt(&e))?;
+            } else {
+                read.push(decode::<OutboxItem>("message", &bytes).map_err(|e| corrupt(&e))?);
+            }
+        }
+        Ok(Self::from_read(shards, head, read))
+    }
+
+    fn from_read(shards: u16, head: OutboxHead, items: Vec<OutboxItem>) -> Self {
+        let (mut messages, mut records, mut given_up) = (Vec::new(), Records::new(), BTreeMap::new());
+        for OutboxItem { message, record, given_up: why } in items {
+            if let Some((why, at_ms)) = why {
+                given_up.insert(message.id, GivenUp { message: Arc::new(message), record, why, at_ms });
+                continue;
+            }
+            if let Some(record) = record {
+                records.entry((message.run, message.generation)).or_insert((record, 0)).1 += 1;
+            }
+            messages.push(message);
+        }
+        Self { outbox: Outbox::from_items(shards, Bounds::default(), head, messages), records, given_up }
+    }
+
+    /// Applies the events of one decision, or of one frame: a message stands behind the end that sends it.
+    pub fn apply(&mut self, events: &[Event]) {
+        for event in events {
+            let Event::Outbox { change } = event else { continue };
+            match change {
+                OutboxEvent::Sent(message) => self.keep(message, events),
+                OutboxEvent::Settled { ids } => ids.iter().for_each(|id| drop(self.release(*id))),
+                OutboxEvent::Failed { id, why, at_ms } => {
+                    if let Some((message, record)) = self.release(*id) {
+                        self.give_up(message, record.as_deref(), GiveUp::Failed(*why), *at_ms);
+                    }
+                }
+                OutboxEvent::Dropped { message, why } => {
+                    let record = ended(message, events);
+                    self.give_up(Arc::new(message.clone()), record.as_deref(), GiveUp::Dropped(*why), message.at_ms);
+                }
+                OutboxEvent::Cleared { ids } => ids.iter().for_each(|id| drop(self.given_up.remove(id))),
+                OutboxEvent::Restored { .. } => {}
+            }
+            self.outbox.apply(change);
+        }
+    }
+
+    fn keep(&mut self, message: &Message, events: &[Event]) {
+        let key = (message.run, message.generation);
+        if let Some((_, messages)) = self.records.get_mut(&key) {
+            *messages += 1;
+            return;
+        }
+        // Sent again by a person, it stands among those that were given up.
+        let before = || {
+            let same = |given_up: &&GivenUp| (given_up.message.run, given_up.message.generation) == key;
+            self.given_up.values().find(same).and_then(|given_up| given_up.record.clone())
+        };
+        if let Some(record) = ended(message, events).or_else(before) {
+            self.records.insert(key, (record, 1));
+        }
+    }
+
+    /// A message leaves what is owed, and the record of its run with its last one.
+    fn release(&mut self, id: MessageId) -> Option<(Arc<Message>, Option<Arc<RunRecord>>)> {
+        let message = self.outbox.get(id)?.clone();
+        let key = (message.run, message.generation);
+        let Some((record, messages)) = self.records.get_mut(&key) else { return Some((message, None)) };
+        let record = record.clone();
+        *messages -= 1;
+        if *messages == 0 {
+            self.records.remove(&key);
+        }
+        Some((message, Some(record)))
+    }
+
+    /// The oldest make room, those of the same tenant first when it has more than its part.
+    fn give_up(&mut self, message: Arc<Message>, record: Option<&RunRecord>, why: GiveUp, at_ms: i64) {
+        let record = record.map(|record| Arc::new(body::essence(record)));
+        let tenant = message.tenant.clone();
+        self.given_up.insert(message.id, GivenUp { message, record, why, at_ms });
+        let is_its = |given_up: &GivenUp| given_up.message.tenant == tenant;
+        self.shrink(OUTBOX_TENANT_PART, is_its);
+        self.shrink(1, |_| true);
+    }
+
+    fn shrink(&mut self, part: usize, of: impl Fn(&GivenUp) -> bool) {
+        loop {
+            let theirs = || self.given_up.values().filter(|given_up| of(given_up));
+            let bytes: usize = theirs().map(|given_up| given_up.message.bytes as usize).sum();
+            if theirs().count() <= OUTBOX_FAILED / part && bytes <= OUTBOX_FAILED_BYTES / part {
+                return;
+            }
+            let Some(oldest) = theirs().map(|given_up| given_up.message.id).next() else { return };
+            self.given_up.remove(&oldest);
+        }
+    }
+
+    /// The store was restored from a backup.
+    pub fn restored(&mut self, at_ms: i64) {
+        self.apply(&[Event::Outbox { change: OutboxEvent::Restored { at_ms } }]);
+    }
+
+    /// Those of all shards in another number of shards.
+    pub fn reshard(all: Vec<Self>, shards: u16) -> Vec<Self> {
+        let mut records = BTreeMap::new();
+        let mut given_up = Vec::new();
+        let mut old = Vec::with_capacity(all.len());
+        for owed in all {
+            old.push((owed.outbox.head().clone(), owed.outbox.owed().map(|message| (**message).clone()).collect()));
+            records.extend(owed.records);
+            given_up.extend(owed.given_up.into_values());
+        }
+        let mut new: Vec<Self> = campanile_core::outbox::moving::migrate(old, shards)
+            .into_iter()
+            .map(|(_, head, messages)| {
+                let item = |message: Message| {
+                    let record = records.get(&(message.run, message.generation)).map(|(record, _)| record.clone());
+                    OutboxItem { message, record, given_up: None }
+                };
+                Self::from_read(shards, head, messages.into_iter().map(item).collect())
+            })
+            .collect();
+        given_up.sort_by_key(|given_up| (given_up.message.at_ms, given_up.message.from, given_up.message.id));
+        for given_up in given_up {
+            let shard = given_up.message.run.shard(shards);
+            if let Some(owed) = new.get_mut(usize::from(shard.0)) {
+                owed.move_here(given_up);
+            }
+        }
+        new
+    }
+
+    /// A message of another shard that was given up, under a number that no message had.
+    fn move_here(&mut self, GivenUp { message, record, why, at_ms }: GivenUp) {
+        let id = MessageId(self.outbox.head().last.0 + 1);
+        let message = Message { id, ..(*message).clone() };
+        // It takes the number, and is not owed.
+        self.outbox.apply(&OutboxEvent::Dropped { message: message.clone(), why: DropReason::OutboxFull });
+        self.give_up(Arc::new(message), record.as_deref(), why, at_ms);
+    }
+}
+
+/// The end that sends a message, if it is among these events.
+fn ended(message: &Message, events: &[Event]) -> Option<Arc<RunRecord>> {
+    events.iter().find_map(|event| match event {
+        Event::RunEnded { record, .. } if (record.run, record.generation) == (message.run, message.generation) => {
+            Some(record.clone())
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use campanile_core::outbox::{Sending, Wanted, moving, sending::To};
+    use campanile_schema::{
+        ids::{JobId, make_id},
+        record::{RunState, Source},
+        stored::outbox::{Failure, MessageKind},
+    };
+
+    /// A run that has failed, and its hook, as a decision's events.
+    fn failed(owed: &Owed, slot: u64) -> Vec<Event> {
+        let run = RunId(make_id(owed.outbox.head().last.0 + 1, slot));
+        let record = RunRecord {
+            run,
+            job: JobId(slot),
+            tenant: "acme".into(),
+            state: RunState::Failed,
+            source: Source::Manual,
+            logical_ms: None,
+            key: None,
+            generation: 1,
+            created_ms: 1,
+            started_ms: None,
+            ended_ms: Some(2),
+            params: None,
+            result: None,
+            reason: None,
+            dead_letter: true,
+            attempts: Vec::new(),
+            dag: None,
+            depth: 0,
+            marked: false,
+        };
+        let mut sending = Sending::new(&owed.outbox, 2);
+        let wanted = Wanted {
+            kind: MessageKind::Hook,
+            tenant: "acme".into(),
+            run,
+            run_created_ms: 1,
+            run_marked: false,
+            generation: 1,
+            index: 0,
+            to: To::Job("refund".into()),
+            params: None,
+            depth: 0,
+            body_bytes: 10,
+        };
+        sending.send(wanted).unwrap();
+        let sent = sending.events.into_iter().map(|change| Event::Outbox { change });
+        std::iter::once(Event::RunEnded { job: JobId(slot), record: Arc::new(record) }).chain(sent).collect()
+    }
+
+    fn change(change: OutboxEvent) -> [Event; 1] {
+        [Event::Outbox { change }]
+    }
+
+    fn bodies(owed: &Owed) -> Vec<(RunId, Vec<u8>)> {
+        let body = |message: &Arc<Message>| (message.run, body::hook(message, Some(owed.record(message).unwrap())));
+        let mut bodies: Vec<_> = owed.outbox.owed().map(body).collect();
+        bodies.sort();
+        bodies
+    }
+
+    /// Messages that are owed, each of a run of its own.
+    fn four() -> Owed {
+        let mut owed = Owed::new(2);
+        for slot in [0, 2, 4, 6] {
+            let events = failed(&owed, slot);
+            owed.apply(&events);
+        }
+        owed
+    }
+
+    fn numbers(owed: &Owed) -> Vec<u64> {
+        owed.given_up().map(|given_up| given_up.message.id.0).collect()
+    }
+
+    #[test]
+    fn what_is_owed_survives_its_items_a_restore_and_another_number_of_shards() {
+        let untouched = Owed::new(2);
+        assert!(untouched.is_untouched() && untouched.chunks().is_empty());
+        let owed = four();
+        let before = bodies(&owed);
+        assert_eq!(before.len(), 4);
+        let mut read = Owed::from_items(2, owed.items()).unwrap();
+        assert_eq!(bodies(&read), before);
+        read.restored(9);
+        assert!(read.outbox.owed().all(|message| message.marked));
+        let four = Owed::reshard(vec![read, Owed::new(2)], 4);
+        let of = |n: usize| four[n].outbox.owed().map(|message| message.from).collect::<Vec<_>>();
+        assert_eq!((of(0), of(1), of(2), of(3)), (vec![0, 4], vec![], vec![2, 6], vec![]));
+        let mut together: Vec<_> = four.iter().flat_map(bodies).collect();
+        together.sort();
+        assert_eq!(together, before);
+    }
+
+    #[test]
+    fn the_record_of_a_run_leaves_with_its_last_message() {
+        let mut owed = Owed::new(1);
+        let events = failed(&owed, 0);
+        owed.apply(&events);
+        assert_eq!(owed.records.len(), 1);
+        let ids = owed.outbox.owed().map(|message| message.id).collect();
+        owed.apply(&change(OutboxEvent::Settled { ids }));
+        assert!(owed.records.is_empty() && owed.outbox.is_empty());
+        assert!(!owed.is_untouched(), "its numbers are not given again");
+    }
+
+    #[test]
+    fn a_message_that_was_given_up_is_kept_wherever_it_goes_until_it_is_sent_again_or_put_away() {
+        let mut owed = four();
+        let before = bodies(&owed);
+        let undelivered = |id| OutboxEvent::Failed { id: MessageId(id), why: Failure::Undelivered, at_ms: 5 };
+        owed.apply(&change(undelivered(2)));
+        owed.apply(&change(undelivered(3)));
+        assert_eq!((owed.outbox.len(), numbers(&owed)), (2, vec![2, 3]));
+        let mut read = Owed::from_items(2, owed.items()).unwrap();
+        assert_eq!(numbers(&read), [2, 3]);
+        let moved = Owed::reshard(vec![Owed::from_items(2, owed.items()).unwrap(), Owed::new(2)], 4);
+        assert_eq!(moved.iter().map(|owed| owed.given_up.len()).collect::<Vec<_>>(), [1, 0, 1, 0]);
+        let ids: Vec<u64> = moved.iter().flat_map(|owed| owed.outbox.owed().map(|message| message.id.0)).collect();
+        assert!(moved.iter().all(|owed| numbers(owed).iter().all(|id| *id > 4)), "new numbers, as {ids:?}");
+        // By hand, with the record that was kept of its run.
+        let again = read.given_up[&MessageId(2)].message.clone();
+        let again = moving::by_hand(&again, read.outbox.head(), 6).unwrap();
+        let mut sending = Sending::new(&read.outbox, 6);
+        sending.send_again(again, 0).unwrap();
+        sending.events.push(OutboxEvent::Cleared { ids: vec![MessageId(2)] });
+        let events: Vec<Event> = sending.events.into_iter().map(|change| Event::Outbox { change }).collect();
+        read.apply(&events);
+        assert_eq!((read.outbox.len(), numbers(&read)), (3, vec![3]));
+        assert_eq!(bodies(&read).len(), 3);
+        assert!(bodies(&read).iter().all(|body| before.contains(body)), "as it was");
+        read.apply(&change(OutboxEvent::Cleared { ids: vec![MessageId(3)] }));
+        assert_eq!(numbers(&read), [0; 0]);
+    }
+
+    #[test]
+    fn the_oldest_that_were_given_up_make_room_and_a_tenant_takes_none_from_others() {
+        let mut owed = four();
+        let message = (**owed.outbox.owed().next().unwrap()).clone();
+        let mut dropped = |tenant: &str, id: u64| {
+            let message = Message { id: MessageId(id), tenant: tenant.into(), ..message.clone() };
+            owed.apply(&change(OutboxEvent::Dropped { message, why: DropReason::OutboxFull }));
+        };
+        dropped("globex", 10);
+        let part = OUTBOX_FAILED / OUTBOX_TENANT_PART;
+        (100..100 + 2 * part as u64).for_each(|id| dropped("acme", id));
+        let kept = numbers(&owed);
+        assert_eq!(kept.len(), 1 + part);
+        assert_eq!((kept[0], kept[1]), (10, 100 + part as u64), "the oldest of acme went");
+    }
+}
