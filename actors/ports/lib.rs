@@ -3,6 +3,7 @@
 //! crates above it share.
 #![forbid(unsafe_code)]
 
+mod audit;
 pub mod clock;
 #[cfg(feature = "faults")]
 pub mod faults;
@@ -12,4 +13,5 @@ pub mod release;
 pub mod rows;
 mod store;
 
+pub use audit::{AuditFilling, AuditPage, AuditQuery};
 pub use store::*;

@@ -45,6 +45,7 @@ fn row_of(event: &Event) -> Option<Row> {
         Event::RunReopened { record, .. } => Some(Row::Reopened(record.clone())),
         Event::DeadLetterDiscarded { record, .. } => Some(Row::DeadLetterDiscarded(record.clone())),
         Event::JobDeleted { job, .. } => Some(Row::JobDeleted(*job)),
+        Event::Audited { record } => Some(Row::Audited(record.clone())),
         Event::RunCreated { interval: None, .. }
         | Event::TenantSet { .. }
         | Event::TenantDeleted { .. }

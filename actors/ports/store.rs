@@ -6,6 +6,7 @@
 //!
 //! What they never do: interpret frames, decide anything, or retry on their own.
 
+use crate::{AuditPage, AuditQuery};
 use campanile_core::ownership::store::{Answer, Statement};
 pub use campanile_schema::stored::{
     journal::Position,
@@ -140,6 +141,10 @@ pub trait Views: Send + Sync + 'static {
     fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
     /// FAILED and TIMEOUT runs of a tenant, newest first.
     fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
+    /// Records of the audit trail, newest first: `limit` at most.
+    fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage>;
+    /// Deletes records of the audit trail from before `before_ms`; at most `max_rows` a call. Returns how many went.
+    fn retain_audit(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64>;
     /// Deletes runs, ledger rows and logs that ended before `before_ms`; at most `max_rows` a call. Returns how many went.
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64>;
 

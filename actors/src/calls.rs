@@ -16,7 +16,7 @@ use campanile_schema::{
     job::JobView,
     peer::outbox::{Deliver, Delivered},
     rpc::executor::{Ended, FinishOutcome},
-    stored::{Sealed, StoredJob, TenantRecord},
+    stored::{Sealed, StoredJob, TenantRecord, audit::AuditRecord},
     view::{Created, JobFilter, RunView, outbox::OutboxMessageView},
 };
 use serde::{Deserialize, Serialize};
@@ -127,6 +127,13 @@ pub enum ShardCall {
         run: RunId,
         action: OutboxAction,
     },
+    /// A change, and who asks for it: the record goes into the frame of the change. Sent only where event format 2 is written.
+    Audited {
+        record: Box<AuditRecord>,
+        call: Box<ShardCall>,
+    },
+    /// Records of what no frame of this shard tells.
+    Audit(Vec<AuditRecord>),
 }
 
 impl ShardCall {
@@ -142,6 +149,7 @@ impl ShardCall {
             | Self::OnFinal { .. }
             | Self::SetTenant(_)
             | Self::ChangeOutbox { .. } => true,
+            Self::Audited { call, .. } => call.is_counted(),
             Self::Created(_)
             | Self::ChangePause { .. }
             | Self::SetPause { .. }
@@ -164,7 +172,8 @@ impl ShardCall {
             | Self::Holds { .. }
             | Self::ListJobs { .. }
             | Self::Deliver(_)
-            | Self::ListOutbox { .. } => false,
+            | Self::ListOutbox { .. }
+            | Self::Audit(_) => false,
         }
     }
 }
@@ -178,7 +187,10 @@ impl ShardCall {
                 Self::ChangePause { .. } | Self::SetPause { .. } | Self::HoldPauses(_) | Self::DeleteTenant(_)
             )
         };
-        self.is_counted() || of_all(self)
+        match self {
+            Self::Audited { call, .. } => call.changes(),
+            call => call.is_counted() || of_all(call),
+        }
     }
 
     /// The error that the caller gets. Only a call that certainly had no effect is reported as refused.
@@ -291,6 +303,9 @@ mod tests {
     fn a_change_without_an_answer_is_not_told_as_refused() {
         let (job, change) = (JobId(1), ShardCall::Command { job: JobId(1), command: Command::Resume });
         assert_eq!(change.told(CallError::Unanswered).code(), ErrorCode::Timeout);
+        let audited = ShardCall::Audited { record: Box::default(), call: Box::new(change.clone()) };
+        assert_eq!(audited.told(CallError::Unanswered).code(), ErrorCode::Timeout);
+        assert!(audited.is_counted(), "it is refused when the change is");
         assert_eq!(change.told(CallError::NotServed).code(), ErrorCode::NotReady, "nobody took it");
         assert_eq!(
             ShardCall::GetJob(job).told(CallError::Unanswered).code(),

@@ -158,7 +158,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn kept(days: u32, max_bytes: u64) -> Retention {
-        Retention { days, max_bytes }
+        Retention { days, max_bytes, audit_days: 0 }
     }
 
     #[test]

@@ -32,7 +32,7 @@ use campanile_schema::{
 };
 use golden_forms::{
     Coding, Forms,
-    samples::{AT, JOB, RUN, runs, tenant},
+    samples::{AT, JOB, RUN, audit, runs, tenant},
     variants,
 };
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn changing_calls() -> Vec<(&'static str, ShardCall)> {
     let once = Once { key: Digest([7; 16]), print: Digest([200; 16]) };
     let scope = PauseScope::Tenant(name());
     let resume = || Command::Resume;
-    let trigger = Command::Trigger { key: Some("manual_1".to_owned()), params: None, reason: None };
+    let trigger = Command::Trigger { key: Some("manual_1".to_owned()), params: None, reason: None, by: None };
     let request = Request { session: SessionId(12), version: 5, wish: Wish::Hold { permits: 40 } };
     let report = Report { tenant: name(), counts: counts(), request: Some(request) };
     let pause = Pause { scope: PauseScope::System, paused: true, version: 2 };
@@ -156,6 +156,7 @@ fn message() -> OutboxMessageView {
 
 fn calls(forms: &mut Forms) {
     let mut all = changing_calls();
+    let pause = ShardCall::Command { job: JOB, command: Command::Pause { reason: Some("too loud".to_owned()) } };
     all.extend([
         ("", ShardCall::Holds { by: claimant(), run: RUN, token: TOKEN, attempt: 2 }),
         ("", ShardCall::TenantUse(name())),
@@ -171,10 +172,13 @@ fn calls(forms: &mut Forms) {
         ("", ShardCall::Deliver(Box::new(deliver()))),
         ("", ShardCall::ListOutbox { tenant: Some(name()), after: Some((RUN, 2)), limit: 50 }),
         ("", ShardCall::ChangeOutbox { run: RUN, action: OutboxAction::Resend }),
+        ("", ShardCall::Audited { record: Box::new(audit::paused()), call: Box::new(pause) }),
+        ("", ShardCall::Audit(vec![audit::paused()])),
     ]);
     let variants = variants!(ShardCall: Create, Created, KeepCreate, CreateMany, Command, Trigger, OnFinal, Finish, FinishBy, Holds,
         SetTenant, ChangePause, SetPause, HoldPauses, DeleteTenant, TenantUse, GetJob, GetJobByName, GetRun, OpenRuns, TenantOfJob,
-        GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs, Deliver, ListOutbox, ChangeOutbox);
+        GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs, Deliver, ListOutbox, ChangeOutbox,
+        Audited, Audit);
     // An older node answers a filter that it does not know as a call that it does not know.
     forms.enumeration("calls::ShardCall", Coding::named().but_under(&["filter"]), variants, all);
 }

@@ -39,6 +39,7 @@ mod pool;
 pub mod pool_handle;
 pub mod projector;
 mod quota;
+pub mod record_id;
 pub mod scheduler;
 pub mod session;
 mod shard;

@@ -42,6 +42,8 @@ pub struct Retention {
     pub days: u32,
     /// On disk, bytes; 0 = as much as there is room for.
     pub max_bytes: u64,
+    /// The audit trail; 0 = for ever.
+    pub audit_days: u32,
 }
 /// Between two looks at the shards for the gauges, seconds.
 const GAUGE_SECONDS: u64 = 5;
@@ -135,6 +137,11 @@ pub(crate) async fn round(
                 break;
             }
         }
+    }
+    if retention.audit_days > 0 {
+        let before = identity.time.now_ms() - i64::from(retention.audit_days) * DAY_MS;
+        // What is more than that goes in the rounds that follow.
+        views.retain_audit(before, limits::RETAIN_ROWS).await?;
     }
     if retention.max_bytes > 0 {
         let before = identity.time.now_ms() - SHRINK_KEEPS_MS;

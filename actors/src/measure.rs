@@ -111,6 +111,8 @@ pub fn describe() {
     histogram!("campanile_http_request_ms", "HTTP requests by operation, from the head's arrival to the answer, ms");
     gauge!("campanile_rpc_connections", "RPC connections");
     counter!("campanile_rpc_calls_total", "RPC requests and notifications after the hello");
+    counter!("campanile_audit_refusals_total", "Calls refused that the audit trail counts; equal ones are one record");
+    counter!("campanile_audit_lost_total", "Records of the audit trail that could not be written and were given up");
     counter!("campanile_rpc_hellos_refused_total", "RPC connections refused at the hello");
     counter!("campanile_executor_claims_refused_total", "What executors said of attempts that are not theirs");
     counter!("campanile_executor_guessers_closed_total", "Connections closed for naming too many such attempts");
@@ -212,6 +214,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::Outbox { .. }
+            | Event::Audited { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }
             | Event::JobPaused { .. }

@@ -10,7 +10,11 @@ use crate::{
     loan::LoanEvent,
     payload::Payload,
     record::{AttemptState, RunRecord, Source, code},
-    stored::{StoredJob, TenantRecord, outbox::OutboxEvent},
+    stored::{
+        StoredJob, TenantRecord,
+        audit::{AuditRecord, CallOrigin},
+        outbox::OutboxEvent,
+    },
     text::Text,
 };
 use schemars::JsonSchema;
@@ -240,6 +244,9 @@ pub enum Event {
         params: Option<Payload>,
         #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// Who triggered it, for MANUAL.
+        #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<CallOrigin>>,
         /// PENDING (held by the concurrency policy) instead of QUEUED.
         #[serde(rename = "h", default, skip_serializing_if = "std::ops::Not::not")]
         held: bool,
@@ -411,6 +418,12 @@ pub enum Event {
         #[serde(rename = "e")]
         change: OutboxEvent,
     },
+    /// Who made the change that stands before it in its frame, or was refused one. Changes no state. Format 2.
+    #[serde(rename = "au")]
+    Audited {
+        #[serde(rename = "d")]
+        record: Arc<AuditRecord>,
+    },
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
@@ -427,7 +440,8 @@ impl Event {
             | Self::PauseSet { .. }
             | Self::Lent { .. }
             | Self::CreateKept { .. }
-            | Self::Outbox { .. } => None,
+            | Self::Outbox { .. }
+            | Self::Audited { .. } => None,
             Self::JobCreated { job, .. }
             | Self::JobReplaced { job, .. }
             | Self::JobPaused { job, .. }

@@ -4,7 +4,8 @@
 use crate::ids::ClusterId;
 use serde::{Deserialize, Serialize};
 
-/// Newest event and snapshot format this build reads and writes. 2: messages of the outbox, and what sends them (ADR 0028).
+/// Newest event and snapshot format this build reads and writes. 2: messages of the outbox, and what sends them (ADR 0028);
+/// records of the audit trail (ADR 0031).
 pub const EVENT_FORMAT: u32 = 2;
 /// Newest RPC protocol version this build speaks.
 pub const WIRE_FORMAT: u32 = 1;
@@ -14,6 +15,9 @@ pub const FIRST_FORMAT: u32 = 1;
 
 /// Event format from which on messages of the outbox, and what sends them, may be stored.
 pub const MESSAGES_FORMAT: u32 = 2;
+
+/// Event format from which on records of the audit trail may be stored.
+pub const AUDIT_FORMAT: u32 = 2;
 
 /// The newest formats that a build reads and writes, or that may be written now: all before them are read too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

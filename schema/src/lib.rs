@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apply;
+pub mod audit;
 pub mod cluster;
 pub mod error;
 pub mod event;

@@ -1,11 +1,13 @@
 //! Every limit with its unit, in one place. When a limit is exceeded, the caller gets an error with a code, and nothing
 //! is lost.
 
+mod audit;
 mod callers;
 mod cluster;
 mod graph;
 mod outbox;
 
+pub use audit::*;
 pub use callers::*;
 pub use cluster::*;
 pub use graph::*;

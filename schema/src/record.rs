@@ -4,10 +4,12 @@ use crate::{
     ids::{JobId, RunId, Token},
     job::upper_enum,
     payload::Payload,
+    stored::audit::CallOrigin,
     text::Text,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::sync::Arc;
 
 upper_enum!(/// State of a run. The last five are final.
     RunState {
@@ -120,6 +122,9 @@ pub struct RunRecord {
     /// Who asked and why, for MANUAL and reopened runs.
     #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Who triggered it, for MANUAL runs.
+    #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Arc<CallOrigin>>,
     #[serde(rename = "d", default, skip_serializing_if = "std::ops::Not::not")]
     pub dead_letter: bool,
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
@@ -232,6 +237,7 @@ mod tests {
             params: None,
             result: None,
             reason: None,
+            by: None,
             dead_letter: false,
             attempts: (1..).zip(errors).map(attempt).collect(),
             dag: None,

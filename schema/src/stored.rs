@@ -1,6 +1,7 @@
 //! Stored forms of definitions: short names, defaults left out, so that three million of them stay small.
 
 pub mod archive;
+pub mod audit;
 pub mod clock;
 pub mod directory;
 pub mod journal;

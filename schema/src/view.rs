@@ -2,10 +2,13 @@
 //! what callers send refuses unknown fields by name.
 
 pub mod outbox;
+mod preview;
+
 use crate::{
+    audit::TriggeredBy,
     event::{LedgerEntry, Outcome, SkipReason, StopReason},
     ids::{JobId, RunId},
-    job::{JobStatus, Trigger, upper_enum},
+    job::{JobStatus, upper_enum},
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     time::Timestamp,
@@ -14,6 +17,7 @@ pub use crate::{
     executor_view::{ExecutorAtNode, ExecutorState, ExecutorView},
     replace::ReplaceBody,
 };
+pub use preview::{Preview, PreviewBody};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -93,29 +97,6 @@ upper_enum!(/// What a person says of a run whose executor was lost, or of one w
         Ended = "ENDED" = 3,
     } default Rerun);
 
-/// `POST /schedules/preview`, `schedule.preview`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PreviewBody {
-    pub trigger: Trigger,
-    /// Default: now.
-    #[serde(default)]
-    pub after: Option<Timestamp>,
-    /// Default 5, at most 100.
-    #[serde(default)]
-    pub count: Option<usize>,
-}
-/// Answer of a preview.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Preview {
-    /// Resolved, with dialect and instants filled in.
-    pub trigger: Trigger,
-    pub next: Vec<Timestamp>,
-    pub description: String,
-    pub hazards: Vec<String>,
-}
-
 /// Answer of a create.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -185,6 +166,9 @@ pub struct RunView {
     pub result: Option<Payload>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Who triggered it, of a MANUAL run. Absent: an earlier release made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triggered_by: Option<TriggeredBy>,
     pub attempts: Vec<AttemptView>,
 }
 
@@ -273,6 +257,7 @@ impl From<&RunRecord> for RunView {
             secret_params: BTreeMap::new(),
             result: r.result.clone(),
             reason: r.reason.clone(),
+            triggered_by: r.by.as_deref().map(TriggeredBy::from),
             attempts: r.attempts.iter().map(AttemptView::from).collect(),
         }
     }

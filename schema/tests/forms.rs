@@ -285,8 +285,9 @@ fn rows(forms: &mut Forms) {
         ("", Row::DeadLetterDiscarded(record())),
         ("", Row::Ledger(interval.clone())),
         ("", Row::JobDeleted(JOB)),
+        ("", Row::Audited(samples::audit::paused().into())),
     ];
-    let variants = variants!(Row: Run, Reopened, DeadLetterDiscarded, Ledger, JobDeleted);
+    let variants = variants!(Row: Run, Reopened, DeadLetterDiscarded, Ledger, JobDeleted, Audited);
     forms.enumeration("rows::Row", Coding::named(), variants, rows);
     forms.samples("rows::LedgerRow", Coding::named(), [("every field", interval)]);
 }

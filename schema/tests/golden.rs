@@ -17,6 +17,7 @@ use campanile_schema::{
     record::RunRecord,
     stored::{
         StoredJob, TenantRecord,
+        audit::AuditRecord,
         outbox::{Message, OutboxEvent, OutboxHead, OutboxItem},
     },
 };
@@ -78,7 +79,7 @@ fn stored_bytes_change_only_with_a_diff() {
 fn every_event_has_a_sample() {
     let (names, name) = variants!(Event: TenantSet, TenantDeleted, PauseSet, Lent, JobCreated, CreateKept, JobReplaced, JobPaused,
         JobResumed, JobDeleted, JobQuarantined, CursorMoved, RunCreated, RunReleased, RetryDue, AttemptStarted, AttemptSuspected,
-        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded, Outbox);
+        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded, Outbox, Audited);
     let sampled: BTreeSet<_> = events().iter().chain(&of_credentials()).map(name).collect();
     assert_eq!(sampled, names.iter().copied().collect());
 }
@@ -138,6 +139,7 @@ fn bytes_written_once_are_read_for_ever() {
             "job" => read::<StoredJob>(&bytes),
             "tenant" => read::<TenantRecord>(&bytes),
             "format" => read::<FormatRow>(&bytes),
+            "audit" => read::<AuditRecord>(&bytes),
             "message" => read::<Message>(&bytes),
             "outbox head" => read::<OutboxHead>(&bytes),
             "outbox item" => read::<OutboxItem>(&bytes),

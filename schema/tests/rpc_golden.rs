@@ -168,6 +168,7 @@ fn run() -> RunView {
         secret_params: BTreeMap::new(),
         result: Some(Payload("42".to_owned())),
         reason: Some("test".to_owned()),
+        triggered_by: None,
         attempts: vec![AttemptView {
             attempt: 1,
             generation: 1,
@@ -405,6 +406,7 @@ fn messages_are_as_they_were() {
     operators::of_watches(&mut golden);
     operators::of_clusters(&mut golden);
     operators::of_errors(&mut golden);
+    operators::of_audit(&mut golden);
     let write = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut files: Vec<String> = Vec::new();
     for (name, bytes) in &golden.0 {

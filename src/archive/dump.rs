@@ -3,6 +3,7 @@
 use super::image::{Image, Sink};
 use campanile_ports::{Row, StoreError};
 use campanile_schema::{
+    audit::AuditView,
     ids::RunId,
     job::JobStatus,
     time::Timestamp,
@@ -66,6 +67,7 @@ impl Sink for Lines<'_> {
                 Row::Run(record) | Row::DeadLetterDiscarded(record) => self.thing("run", &RunView::from(&*record))?,
                 // Its owner answers for it: it comes with its job.
                 Row::Reopened(_) | Row::JobDeleted(_) => {}
+                Row::Audited(record) => self.thing("audit", &AuditView::from(&*record))?,
                 Row::Ledger(row) => {
                     for entry in &row.entries {
                         let mut value = serde_json::to_value(LedgerEntryView::from(entry))

@@ -111,6 +111,7 @@ fn time_of(row: &Row) -> u64 {
             record.ended_ms.unwrap_or(record.created_ms)
         }
         Row::Ledger(row) => row.to_ms,
+        Row::Audited(record) => record.at_ms,
         Row::JobDeleted(_) => 0,
     };
     ms.max(0) as u64 * 1000

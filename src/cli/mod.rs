@@ -7,6 +7,7 @@
 
 mod apply;
 mod archives;
+mod audit;
 mod bench;
 mod bulk;
 mod change;
@@ -123,6 +124,9 @@ enum Command {
     /// The node, its executors and pools, and the pause of everything
     #[command(subcommand)]
     System(system::Command),
+    /// The audit trail: who changed what and why, and who was refused
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Bring jobs to what manifests say: shows what would change, then changes it
     Apply(apply::Args),
     /// Jobs as manifests that `apply` takes
@@ -232,6 +236,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Outbox(command) => outbox::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),
         Command::System(command) => system::run(command, &remote()?, format),
+        Command::Audit(command) => audit::run(command, &remote()?, format),
         Command::Apply(args) => apply::run(args, remote, format),
         Command::Export(args) => export::run(args, &remote()?, format),
         Command::Import(command) => import::run(command, &remote()?, format),

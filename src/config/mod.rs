@@ -72,7 +72,7 @@ sections! {
     AuthSection { token_file: String = String::new(), calls_per_sec: u32 = 0 }
     /// Empty = none.
     SecretsSection { key_file: String = String::new() }
-    HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, accept_loss: bool = false, cache_mb: u64 = 16, memtable_mb: u64 = 32 }
+    HistorySection { retention_days: u32 = 30, max_mb: u64 = 0, audit_days: u32 = 400, accept_loss: bool = false, cache_mb: u64 = 16, memtable_mb: u64 = 32 }
     JournalSection { segment_mb: u64 = 64, linger_us: u64 = 2_000 }
     /// `contact_points`: with commas between them; empty = the embedded store.
     CqlSection {
@@ -252,6 +252,7 @@ impl Config {
             max_in_flight: cql.max_in_flight as usize,
             request_timeout: Duration::from_millis(cql.request_timeout_ms),
             retention_days: self.history.retention_days,
+            audit_days: self.history.audit_days,
             cluster: self.cluster.name.clone(),
             shards: self.shards(),
             node: self.node.name.clone(),
@@ -276,7 +277,8 @@ impl Config {
 
     /// How much history is kept.
     pub fn retention(&self) -> Retention {
-        Retention { days: self.history.retention_days, max_bytes: self.history.max_mb << 20 }
+        let HistorySection { retention_days: days, audit_days, max_mb, .. } = self.history;
+        Retention { days, max_bytes: max_mb << 20, audit_days }
     }
 
     /// Values outside their ranges.
@@ -309,6 +311,9 @@ impl Config {
         need(fine, "node.shards", "is 0 or a power of two, 1 to 4096".to_owned());
         need(self.node.threads <= THREADS_MOST, "node.threads", range(0, THREADS_MOST.into()));
         need(self.history.retention_days <= 36_500, "history.retention_days", range(0, 36_500));
+        // What a CQL server can keep, on any store: a directory can move there.
+        let most = RETENTION_DAYS_MAX;
+        need(self.history.audit_days <= most, "history.audit_days", range(0, most.into()));
         let max = self.history.max_mb;
         need(max == 0 || max >= HISTORY_LEAST_MB, "history.max_mb", format!("is 0 or at least {HISTORY_LEAST_MB}"));
         let own = max == 0 || self.cql.contact_points.is_empty();

@@ -66,6 +66,7 @@ fn slips_are_told_with_their_place() {
         ("[node]\nthreads = 1025\n", &[], "FILE, line 2: node.threads is 0 to 1024"),
         ("history.max_mb = 255\n", &[], "FILE, line 1: history.max_mb is 0 or at least 256"),
         ("history.retention_days = 99999\n", &[], "FILE, line 1: history.retention_days is 0 to 36500"),
+        ("history.audit_days = 3651\n", &[], "FILE, line 1: history.audit_days is 0 to 3650"),
         ("cql.keyspace = \"Jobs\"\n", &[], "FILE, line 1: cql.keyspace is a letter, then letters"),
         ("[cql]\nuser = \"me\"\n", &[], "FILE: cql.password_file is needed with cql.user"),
         ("[cql]\ntls_ca_file = \"ca.pem\"\n", &[], "FILE: cql.tls is to be true when another tls_ setting"),

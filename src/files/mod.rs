@@ -144,6 +144,7 @@ async fn apply(
     let changed = done.created + done.changed + done.deleted;
     metrics::counter!("campanile_files_jobs_changed_total").increment(changed);
     if changed > 0 {
+        ops.note_files(caller, &options.dir.display().to_string(), &done).await;
         tracing::info!(
             dir = %options.dir.display(), created = done.created, changed = done.changed, deleted = done.deleted,
             unchanged = done.unchanged, "files applied"

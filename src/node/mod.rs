@@ -20,7 +20,7 @@ use campanile_security::{
 };
 use campanile_serve::{
     api::{self, Api, Origins},
-    ops::Operations,
+    ops::{AuditTrail, Operations},
     rpc,
 };
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -105,6 +105,9 @@ impl Node {
         if let Some(source) = sessions.store.backup_source() {
             operations = operations.with_backups(source);
         }
+        AuditTrail::at_zero();
+        let trail = operations.trail.clone();
+        let reloads = tell_of_tokens(operations.clone(), options.authenticator.clone(), options.name.clone());
         let api = Api {
             operations: operations.clone(),
             authenticator: options.authenticator.clone(),
@@ -136,8 +139,18 @@ impl Node {
                 stopped.clone(),
             )),
         ];
+        let mut ends = (stopped.clone(), left.clone());
+        let ends = async move {
+            // A node of a cluster leaves first, and has no shards to ask by the time that it stops.
+            tokio::select! { () = told(&mut ends.0) => (), () = told(&mut ends.1) => () }
+        };
+        serving.push(tokio::spawn(trail.run(scheduler.clone(), ends)));
         serving.extend(watching);
         serving.extend(renewing);
+        let mut tokens_stop = stopped.clone();
+        serving.push(tokio::spawn(async move {
+            tokio::select! { () = reloads => (), () = told(&mut tokens_stop) => () }
+        }));
         let supervising = tokio::spawn(sessions.supervise(session, failed, left));
         Ok(Self { http: addresses.0, rpc: addresses.1, scheduler, stop, leave, is_member, serving, supervising })
     }
@@ -173,6 +186,15 @@ impl Node {
         let _ = self.leave.send(true);
         let _ = self.supervising.await;
     }
+}
+
+/// Tells the audit trail when other tokens are in force.
+async fn tell_of_tokens(operations: Operations, authenticator: Authenticator, node: String) {
+    let Some(mut changes) = authenticator.changes() else { return std::future::pending().await };
+    while changes.changed().await.is_ok() {
+        operations.note_tokens(&node).await;
+    }
+    std::future::pending().await
 }
 
 async fn bind(what: &str, address: SocketAddr) -> Result<TcpListener, String> {

@@ -14,7 +14,10 @@ use campanile_schema::{
     frame::{self, Frame},
     ids::{Epoch, JobId, RunId, SessionId, ShardId, Token},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
-    stored::Sealed,
+    stored::{
+        Sealed,
+        audit::{AuditRecord, CallOrigin},
+    },
 };
 use std::{
     collections::BTreeMap,
@@ -67,6 +70,7 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
         params: None,
         result: None,
         reason: None,
+        by: None,
         dead_letter: state == RunState::Failed,
         attempts: vec![AttemptRecord {
             attempt: 1,
@@ -114,6 +118,20 @@ pub fn ledger(job: u64, from_ms: i64, to_ms: i64) -> LedgerRow {
             reason: None,
             run: None,
         }],
+    }
+}
+
+/// A record of the audit trail.
+pub fn audited(at_ms: i64, id: u64, tenant: Option<&str>, operation: &str) -> AuditRecord {
+    AuditRecord {
+        id,
+        at_ms,
+        origin: CallOrigin { who: Some("olga".into()), address: Some("192.0.2.7".into()), request: None },
+        operation: operation.into(),
+        tenant: tenant.map(Into::into),
+        job: Some(JobId(4)),
+        count: 1,
+        ..AuditRecord::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tables of the read model, behind a blocking interface. The embedded store keeps them in an LSM, the store in
 //! memory in maps. Positions, flush marks and threads are the same for both and belong to the stores.
 
-use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{AuditPage, AuditQuery, LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     event::Outcome,
     ids::{JobId, RunId},
@@ -127,6 +127,9 @@ pub trait Tables: Send + Sync + 'static {
         after: Option<&[u8]>,
         limit: usize,
     ) -> Result<RunPage, StoreError>;
+    /// See [`campanile_ports::Views::audit`].
+    fn audit(&self, query: &AuditQuery, after: Option<&[u8]>, limit: usize) -> Result<AuditPage, StoreError>;
+    fn retain_audit(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError>;
     fn retain(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError>;
     /// See [`campanile_ports::LocalViews::keep_messages`]. Until it is called nothing is kept.
     fn keep_messages(&self, from_ms: i64);

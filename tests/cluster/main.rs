@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod admin;
+mod audit;
 mod claims;
 mod clocks;
 mod executors;

@@ -231,6 +231,10 @@ fn a_hook_that_is_refused_is_shown_until_a_person_puts_it_away() {
     assert_eq!(outbox(&dev).len(), 1);
     assert_eq!(dev.http("POST", &format!("/api/v1/outbox/{run}/discard"), None).0, 204);
     assert_eq!(outbox(&dev), [json!(null); 0]);
+    let trail = dev.http("GET", "/api/v1/audit?operation=outbox.discard&outcome=DONE", None).1;
+    let record = &trail["items"][0];
+    assert_eq!((&record["runId"], &record["jobId"]), (&json!(run), &json!(work)), "{trail}");
+    assert_eq!((&record["tenantId"], &trail["items"][1]), (&json!("default"), &json!(null)), "{trail}");
     assert_eq!(dev.http("POST", &format!("/api/v1/outbox/{run}/discard"), None).0, 409, "there is none");
     assert_eq!(dev.stop(), 0);
 }

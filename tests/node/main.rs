@@ -1,6 +1,7 @@
 //! One whole node: triggers, policies, quotas, lost executors, backups, and trouble that it must survive.
 #![allow(clippy::unwrap_used)]
 
+mod audit;
 mod backup;
 mod earlier_release;
 mod executors;

@@ -62,7 +62,7 @@ pub fn options(dir: &Path) -> NodeOptions {
         files: None,
         open_metrics: true,
         metrics: None,
-        retention: campanile_actors::maintenance::Retention { days: 30, max_bytes: 0 },
+        retention: campanile_actors::maintenance::Retention { days: 30, max_bytes: 0, audit_days: 400 },
         linger_us: 500,
     }
 }

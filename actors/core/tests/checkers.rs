@@ -130,6 +130,7 @@ fn the_policies_checker() {
             key: None,
             params: None,
             reason: None,
+            by: None,
             held: false,
             at_ms: interval.to_ms,
             interval: Some(interval),

@@ -23,7 +23,7 @@ use campanile_schema::{
 };
 use golden_forms::{
     Coding, Forms,
-    samples::{AT, JOB, RUN, runs, tenant},
+    samples::{AT, JOB, RUN, audit, runs, tenant},
     variants,
 };
 
@@ -171,7 +171,8 @@ fn commands(forms: &mut Forms) {
     };
     let claimed = |claim| Command::Claimed { by: by(None).into(), claim: Box::new(claim) };
     let heard = || Command::Heard { run: RUN, token: TOKEN, session: SESSION };
-    let params = Some(Payload(r#"{"b":2}"#.to_owned()));
+    let params = || Some(Payload(r#"{"b":2}"#.to_owned()));
+    let trigger = |by| Command::Trigger { key: text("manual_1"), params: params(), reason: text("re-run"), by };
     let record = || Box::new(record());
     let taken = Taken {
         key: "\u{1}h11944/2/3".to_owned(),
@@ -190,8 +191,9 @@ fn commands(forms: &mut Forms) {
         ("", Command::Resume),
         ("", Command::Delete),
         ("", Command::Quarantine { reason: "three panics".to_owned() }),
-        ("", Command::Trigger { key: None, params: None, reason: None }),
-        ("every field", Command::Trigger { key: text("manual_1"), params, reason: text("re-run") }),
+        ("", Command::Trigger { key: None, params: None, reason: None, by: None }),
+        ("every field", trigger(None)),
+        ("of a caller", trigger(Some(audit::origin().into()))),
         ("", Command::Take(Box::new(taken))),
         ("", start(None)),
         ("of a credential", start(Some("blue-executors".into()))),

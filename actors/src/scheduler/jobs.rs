@@ -2,10 +2,11 @@
 
 use super::{Scheduler, changed::read_changed, no_such};
 use crate::{
-    ask::{ShardClient, ask},
+    ask::ask,
     call_error::CallError,
     calls::{Once, ShardCall},
     chunks::chunks,
+    handles::SessionHandles,
 };
 use campanile_core::{
     cron,
@@ -26,7 +27,7 @@ use campanile_schema::{
     view::{Created, Preview, PreviewBody},
 };
 use sha2::{Digest as _, Sha256};
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 fn owner_of(spec: &JobSpec) -> SecretOwner<'_> {
     SecretOwner { tenant: &spec.tenant_id, job: &spec.name }
@@ -72,7 +73,8 @@ impl Scheduler {
             let keeper = shard_of_slot(once.key.slot(), handles.identity.shards);
             ask::<()>(&handles.client, keeper, ShardCall::KeepCreate(once)).await?;
         }
-        Ok(ask(&handles.client, shard, ShardCall::Create { spec: stored, once }).await?)
+        let create = self.with_record(&handles, ShardCall::Create { spec: stored, once });
+        Ok(ask(&handles.client, shard, create).await?)
     }
 
     /// Creates many in one go; an answer per item, each given when it is durable.
@@ -92,13 +94,39 @@ impl Scheduler {
                 Err(error) => answers[index] = Err(error),
             }
         }
-        let asked =
-            groups.into_iter().map(|(shard, specs)| tokio::spawn(create_many(handles.client.clone(), shard, specs)));
+        let asked = groups.into_iter().map(|(shard, specs)| {
+            let (scheduler, handles) = (self.clone(), handles.clone());
+            tokio::spawn(async move { scheduler.create_many(&handles, shard, specs).await })
+        });
         for made in asked.collect::<Vec<_>>() {
             // Without an answer nobody knows, as it was said above.
             made.await.unwrap_or_default().into_iter().for_each(|(index, made)| answers[index] = made);
         }
         answers
+    }
+
+    /// All of them in one shard, in their order: of two with one name the first is made.
+    async fn create_many(
+        &self,
+        handles: &SessionHandles,
+        shard: ShardId,
+        specs: Vec<(usize, StoredJob)>,
+    ) -> Vec<(usize, Answer<Created>)> {
+        let mut made = Vec::with_capacity(specs.len());
+        // On a node alone nothing travels.
+        let chunks = if handles.client.shards.is_alone() { vec![specs] } else { chunks(specs) };
+        for chunk in chunks {
+            let places: Vec<usize> = chunk.iter().map(|(index, _)| *index).collect();
+            let create = self.with_record(handles, ShardCall::CreateMany(chunk));
+            match ask::<Vec<(usize, Answer<Created>)>>(&handles.client, shard, create).await {
+                Ok(some) => made.extend(some),
+                Err(error) => {
+                    let error = ApiError::from(error);
+                    made.extend(places.into_iter().map(|index| (index, Err(error.clone()))));
+                }
+            }
+        }
+        made
     }
 
     pub async fn job(&self, job: JobId) -> Answer<JobView> {
@@ -159,15 +187,15 @@ impl Scheduler {
         read_changed(|| self.job(job)).await
     }
 
-    pub async fn delete_job(&self, job: JobId, _reason: Option<String>) -> Answer<()> {
-        self.command(job, Command::Delete).await.map(|_| ())
+    pub async fn delete_job(&self, job: JobId, reason: Option<String>) -> Answer<()> {
+        self.because(reason).command(job, Command::Delete).await.map(|_| ())
     }
     pub async fn pause_job(&self, job: JobId, reason: Option<String>) -> Answer<JobView> {
         self.command(job, Command::Pause { reason }).await?;
         read_changed(|| self.job(job)).await
     }
-    pub async fn resume_job(&self, job: JobId, _reason: Option<String>) -> Answer<JobView> {
-        self.command(job, Command::Resume).await?;
+    pub async fn resume_job(&self, job: JobId, reason: Option<String>) -> Answer<JobView> {
+        self.because(reason).command(job, Command::Resume).await?;
         read_changed(|| self.job(job)).await
     }
 
@@ -182,9 +210,8 @@ impl Scheduler {
     /// Gives a job a command and waits until its outcome is durable.
     pub(super) async fn command(&self, job: JobId, command: Command) -> Answer<Reply> {
         let handles = self.handles()?;
-        ask(&handles.client, job.shard(handles.identity.shards), ShardCall::Command { job, command })
-            .await
-            .map_err(|e| named(e, "job", job))
+        let change = self.with_record(&handles, ShardCall::Command { job, command });
+        ask(&handles.client, job.shard(handles.identity.shards), change).await.map_err(|e| named(e, "job", job))
     }
 
     /// Next instants of a trigger, without creating anything.
@@ -192,28 +219,6 @@ impl Scheduler {
         let now = self.handles().map_or_else(|_| 0, |d| d.identity.time.now_ms());
         preview(body, now)
     }
-}
-
-/// All of them in one shard, in their order: of two with one name the first is made.
-async fn create_many(
-    client: Arc<ShardClient>,
-    shard: ShardId,
-    specs: Vec<(usize, StoredJob)>,
-) -> Vec<(usize, Answer<Created>)> {
-    let mut made = Vec::with_capacity(specs.len());
-    // On a node alone nothing travels.
-    let chunks = if client.shards.is_alone() { vec![specs] } else { chunks(specs) };
-    for chunk in chunks {
-        let places: Vec<usize> = chunk.iter().map(|(index, _)| *index).collect();
-        match ask::<Vec<(usize, Answer<Created>)>>(&client, shard, ShardCall::CreateMany(chunk)).await {
-            Ok(some) => made.extend(some),
-            Err(error) => {
-                let error = ApiError::from(error);
-                made.extend(places.into_iter().map(|index| (index, Err(error.clone()))));
-            }
-        }
-    }
-    made
 }
 
 /// A job that was read, as it is stored, but for the values of its secrets.

@@ -4,6 +4,7 @@
 //! It finds the owner of the shard, refuses calls early when queues are full, and combines the answers of several
 //! shards.
 
+mod audit;
 mod changed;
 mod cluster_queries;
 mod executors;
@@ -27,6 +28,7 @@ use crate::{
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     ids::{SessionId, ShardId},
+    stored::audit::AuditRecord,
 };
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -35,6 +37,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Scheduler {
     inner: Arc<Inner>,
+    /// The call that it works for, as its changes are to tell it.
+    record: Option<Arc<AuditRecord>>,
 }
 
 struct Inner {
@@ -50,7 +54,8 @@ impl Default for Scheduler {
 impl Scheduler {
     /// Not ready until a session is set.
     pub fn new() -> Self {
-        Self { inner: Arc::new(Inner { handles: RwLock::new(Err("the node is starting".to_owned())) }) }
+        let inner = Arc::new(Inner { handles: RwLock::new(Err("the node is starting".to_owned())) });
+        Self { inner, record: None }
     }
 
     /// The session that answers from now on, or why there is none.

@@ -50,7 +50,8 @@ impl Scheduler {
     pub async fn change_outbox(&self, run: RunId, action: OutboxAction) -> Answer<()> {
         let handles = self.handles()?;
         let shard = run.shard(handles.identity.shards);
-        Ok(ask(&handles.client, shard, ShardCall::ChangeOutbox { run, action }).await?)
+        let change = self.with_record(&handles, ShardCall::ChangeOutbox { run, action });
+        Ok(ask(&handles.client, shard, change).await?)
     }
 }
 

@@ -48,7 +48,9 @@ impl Scheduler {
             return Err(too_long("reason", limits::REASON_BYTES));
         }
         let handles = self.handles()?;
-        let command = Command::Trigger { key: body.manual_run_id, params: body.params, reason: body.reason };
+        let TriggerBody { manual_run_id: key, params, reason } = body;
+        // The run tells who asked for it; there is no record beside it.
+        let command = Command::Trigger { key, params, reason, by: self.caller() };
         let reply = ask(&handles.client, job.shard(handles.identity.shards), ShardCall::Trigger { job, command })
             .await
             .map_err(|e| named(e, "job", job))?;
@@ -117,13 +119,14 @@ impl Scheduler {
         run_view(self.on_final(run, FinalAction::Reopen { redrive, reason }).await?)
     }
 
-    pub async fn discard_dead_letter(&self, run: RunId, _reason: Option<String>) -> Answer<()> {
-        self.on_final(run, FinalAction::Discard).await.map(|_| ())
+    pub async fn discard_dead_letter(&self, run: RunId, reason: Option<String>) -> Answer<()> {
+        self.because(reason).on_final(run, FinalAction::Discard).await.map(|_| ())
     }
 
     async fn on_final(&self, run: RunId, action: FinalAction) -> Answer<Reply> {
         let handles = self.handles()?;
-        Ok(ask(&handles.client, run.shard(handles.identity.shards), ShardCall::OnFinal { run, action }).await?)
+        let change = self.with_record(&handles, ShardCall::OnFinal { run, action });
+        Ok(ask(&handles.client, run.shard(handles.identity.shards), change).await?)
     }
 
     pub async fn confirm_run(&self, run: RunId, decision: ConfirmDecision, reason: Option<String>) -> Answer<RunView> {

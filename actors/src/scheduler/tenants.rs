@@ -131,11 +131,13 @@ impl Scheduler {
         let home = home_of(tenant, handles.identity.shards);
         let facts: TenantFacts = ask(&handles.client, home, ShardCall::GetTenant(tenant.to_owned())).await?;
         if paused_itself(&handles, &facts, tenant) {
-            change_pause(&handles, PauseScope::Tenant(tenant.to_owned()), false).await?;
+            // Its end is a part of the deletion, which has the record.
+            let unrecorded = Self { record: None, ..self.clone() };
+            unrecorded.change_pause(&handles, PauseScope::Tenant(tenant.to_owned()), false).await?;
         }
         let delete = ShardCall::DeleteTenant(tenant.to_owned());
         ask_all::<()>(&handles.client, all().filter(|shard| *shard != home), &delete).await?;
-        ask::<()>(&handles.client, home, delete).await?;
+        ask::<()>(&handles.client, home, self.with_record(&handles, delete)).await?;
         handles.pool.tick_quotas();
         Ok(())
     }
@@ -158,13 +160,14 @@ impl Scheduler {
             max_queued_runs: quota.max_queued_runs,
             version: 0,
         };
-        ask::<()>(&handles.client, home_of(tenant, handles.identity.shards), ShardCall::SetTenant(record)).await?;
+        let set = self.with_record(&handles, ShardCall::SetTenant(record));
+        ask::<()>(&handles.client, home_of(tenant, handles.identity.shards), set).await?;
         read_changed(|| self.tenant(tenant)).await
     }
 
     /// `tenant` None = the whole system. With an answer the change is kept and is the newest one; in it are the shards that were not
     /// heard to hold it in time, and that come to hold it without another call.
-    pub async fn set_paused(&self, tenant: Option<&str>, paused: bool, _reason: Option<String>) -> Answer<Spread> {
+    pub async fn set_paused(&self, tenant: Option<&str>, paused: bool, reason: Option<String>) -> Answer<Spread> {
         let handles = self.handles()?;
         let scope = match tenant {
             Some(tenant) => {
@@ -173,9 +176,29 @@ impl Scheduler {
             }
             None => PauseScope::System,
         };
-        let spread = change_pause(&handles, scope, paused).await?;
+        let spread = self.because(reason).change_pause(&handles, scope, paused).await?;
         handles.pool.tick_quotas();
         Ok(spread)
+    }
+
+    /// First in the home shard, which makes it the newest change; then everywhere.
+    async fn change_pause(&self, handles: &Arc<SessionHandles>, scope: PauseScope, paused: bool) -> Answer<Spread> {
+        let home = pause_home(&scope, handles.identity.shards);
+        let change = self.with_record(handles, ShardCall::ChangePause { scope: scope.clone(), paused });
+        let version = match ask(&handles.client, home, change).await {
+            Err(CallError::UnknownCall) => {
+                // As its release does it, which knows no better.
+                let version = handles.identity.time.now_us().max(0) as u64;
+                ask::<()>(&handles.client, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;
+                version
+            }
+            said => said?,
+        };
+        let set = ShardCall::SetPause { scope, paused, version };
+        let others = (0..handles.identity.shards).map(ShardId).filter(|shard| *shard != home);
+        let answers = ask_each::<()>(&handles.client, others.map(|shard| (shard, set.clone()))).await;
+        let outstanding = answers.into_iter().filter(|(_, answer)| answer.is_err()).map(|(shard, _)| shard.0);
+        Ok(Spread { outstanding: outstanding.collect() })
     }
 
     /// Executors of this node.
@@ -254,23 +277,4 @@ async fn is_used(handles: &Arc<SessionHandles>, tenant: &str) -> Answer<bool> {
 fn paused_itself(handles: &SessionHandles, facts: &TenantFacts, tenant: &str) -> bool {
     let here = handles.tenants.known(tenant);
     facts.paused_itself || here.is_some_and(|gauge| gauge.paused.load(Ordering::Relaxed))
-}
-
-/// First in the home shard, which makes it the newest change; then everywhere.
-async fn change_pause(handles: &Arc<SessionHandles>, scope: PauseScope, paused: bool) -> Answer<Spread> {
-    let home = pause_home(&scope, handles.identity.shards);
-    let version = match ask(&handles.client, home, ShardCall::ChangePause { scope: scope.clone(), paused }).await {
-        Err(CallError::UnknownCall) => {
-            // As its release does it, which knows no better.
-            let version = handles.identity.time.now_us().max(0) as u64;
-            ask::<()>(&handles.client, home, ShardCall::SetPause { scope: scope.clone(), paused, version }).await?;
-            version
-        }
-        said => said?,
-    };
-    let set = ShardCall::SetPause { scope, paused, version };
-    let others = (0..handles.identity.shards).map(ShardId).filter(|shard| *shard != home);
-    let answers = ask_each::<()>(&handles.client, others.map(|shard| (shard, set.clone()))).await;
-    let outstanding = answers.into_iter().filter(|(_, answer)| answer.is_err()).map(|(shard, _)| shard.0);
-    Ok(Spread { outstanding: outstanding.collect() })
 }

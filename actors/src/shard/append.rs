@@ -69,11 +69,12 @@ impl Shard {
     pub(super) fn append(
         &mut self,
         myself: &ActorRef<ShardMsg>,
-        events: Vec<Event>,
+        mut events: Vec<Event>,
         effects: Vec<Effect>,
         reply: ReplyTo,
         answer: Result<Reply, CallError>,
     ) {
+        self.audit(&mut events);
         self.append_for(myself, Waiter::Caller, events, effects, reply, answer);
     }
 
@@ -212,6 +213,7 @@ impl Shard {
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::Outbox { .. }
+            | Event::Audited { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }
@@ -234,7 +236,11 @@ impl Shard {
         reply: ReplyTo,
         crowded: bool,
     ) {
+        // A message stands behind the event that causes it; who asked for all of them comes last.
         self.post(&mut decision);
+        if let ReplyTo::Caller(_) = reply {
+            self.audit(&mut decision.events);
+        }
         if decision.events.is_empty() {
             // Rests on what was enqueued before.
             let effects = decision.effects;

@@ -40,6 +40,23 @@ impl Shard {
             let _ = responder.send(Err(CallError::NotServed));
             return;
         }
+        let call = match call {
+            ShardCall::Audited { record, call } => {
+                self.begin_auditing(*record, &call);
+                *call
+            }
+            call => call,
+        };
+        self.answer_call(myself, call, responder).await;
+        self.auditing = None;
+    }
+
+    async fn answer_call(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        call: ShardCall,
+        responder: oneshot::Sender<Result<ShardAnswer, CallError>>,
+    ) {
         let command = |job, command, responder| envelope(job, command, ReplyTo::Caller(Responder::new(responder)));
         match call {
             ShardCall::Create { spec, once } => self.create(myself, *spec, once, Responder::new(responder)),
@@ -87,6 +104,11 @@ impl Shard {
             ShardCall::Deliver(deliver) => self.deliver(myself, *deliver, Responder::new(responder)),
             ShardCall::ListJobs { filter, after, limit } => {
                 self.list_jobs(&filter, after, limit, Responder::new(responder))
+            }
+            ShardCall::Audit(records) => self.keep_audit(myself, records, Responder::new(responder)),
+            // A node sends no such thing.
+            ShardCall::Audited { .. } => {
+                let _ = responder.send(Err(CallError::UnknownCall));
             }
         }
     }

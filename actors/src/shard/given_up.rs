@@ -65,6 +65,9 @@ impl Shard {
         };
         match events {
             Ok(events) => {
+                if let Some(first) = of_run.first() {
+                    self.audit_about(first.record.as_ref().map(|record| record.job), &first.message.tenant);
+                }
                 let events = events.into_iter().map(|change| Event::Outbox { change }).collect();
                 self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
                 self.when_durable(move || responder.send(Ok(())));

@@ -271,6 +271,7 @@ impl Shard {
             awaiting: VecDeque::new(),
             unprojected: VecDeque::new(),
             durable_position,
+            auditing: None,
             watchers: HashMap::new(),
             post: Post::new(
                 loaded.owed.of(deps.identity.shards),

@@ -2,16 +2,17 @@
 //! activates job actors and gives them their turns, appends their decisions to the log in order, and releases replies
 //! and effects when they are durable.
 //!
-//! Files: `append` the end of the log; `activate` job actors and panics; `commands` messages that change something;
-//! `creates` new jobs; `queries` reads; `snapshot` and `snapshotting` its state on disk; `keys` callers' keys;
-//! `lending` a tenant's limits and the nodes that use them; `tenants` limits and pauses; `load` how it is loaded;
-//! `moving` how it leaves for another node; `watched` what watchers are told; `at_rest` shards that no node serves;
-//! `outbox` messages to other jobs; `owed` what is durable of them; `post` what a served shard has of them; `given_up`
-//! messages that people see; `taking` messages from other jobs.
+//! Files: `append` the end of the log; `audit` who asked for a change; `activate` job actors and panics; `commands`
+//! messages that change something; `creates` new jobs; `queries` reads; `snapshot` and `snapshotting` its state on
+//! disk; `keys` callers' keys; `lending` a tenant's limits and the nodes that use them; `tenants` limits and pauses;
+//! `load` how it is loaded; `moving` how it leaves for another node; `watched` what watchers are told; `at_rest`
+//! shards that no node serves; `outbox` messages to other jobs; `owed` what is durable of them; `post` what a served
+//! shard has of them; `given_up` messages that people see; `taking` messages from other jobs.
 
 mod activate;
 mod append;
 pub mod at_rest;
+mod audit;
 mod commands;
 mod creates;
 mod given_up;
@@ -35,6 +36,7 @@ use crate::{
     projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown, tenants::TenantGauges, time::NodeTime,
 };
 use append::{Awaiting, OpenFrame};
+use audit::Auditing;
 use campanile_core::{
     job::{Effect, Job},
     shard::ShardState,
@@ -122,6 +124,8 @@ pub struct Shard {
     unprojected: VecDeque<(u64, Vec<Forget>)>,
     durable_seq: u64,
     durable_position: Position,
+    /// Who asks for the change that is being decided.
+    auditing: Option<Auditing>,
     watchers: HashMap<RunId, Vec<oneshot::Sender<()>>>,
     snapshots: snapshotting::Snapshotting,
     /// Messages to and from jobs of other shards.

@@ -271,6 +271,7 @@ mod tests {
             params: None,
             result: None,
             reason: None,
+            by: None,
             dead_letter: true,
             attempts: Vec::new(),
             dag: None,

@@ -94,7 +94,7 @@ impl Shard {
             let at_ms = Some(self.deps.time.now_ms());
             events.push(Event::PauseSet { scope, paused, version, at_ms });
         }
-        if !events.is_empty() {
+        if !events.is_empty() || self.auditing.is_some() {
             self.append(myself, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         }
         let deps = self.deps.clone();

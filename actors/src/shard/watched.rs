@@ -48,7 +48,8 @@ fn step(event: &Event) -> Step<'_> {
         | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
-        | Event::Outbox { .. } => Step::Nothing,
+        | Event::Outbox { .. }
+        | Event::Audited { .. } => Step::Nothing,
     }
 }
 

@@ -209,6 +209,20 @@ async def test_requests_and_limits_are_actions(client: Client) -> None:
     assert (await client.run_log_text(run.run_id)).splitlines()[0] == "64"
 
 
+async def test_the_audit_trail_tells_who_changed_what_and_a_run_who_triggered_it(client: Client) -> None:
+    job_id = (await client.job_create(JobSpec(unique("audited"), Manual()))).job_id
+    run = await client.job_trigger(job_id)
+    assert run.triggered_by is not None
+    assert (run.triggered_by.address, run.triggered_by.request_id is None) == ("127.0.0.1", False)
+    await client.job_pause(job_id, reason="too loud")
+    first = await client.audit_list(job_id=job_id, page_size=1)
+    rest = await client.audit_list(job_id=job_id, page_token=first.next_page_token)
+    assert [(r.operation, r.outcome, r.reason) for r in first.items] == [("job.pause", "DONE", "too loud")]
+    assert [(r.operation, r.who) for r in rest.items] == [("job.create", run.triggered_by.who)]
+    since = await client.audit_list(job_id=job_id, start=first.items[0].at, operation="job.create")
+    assert since.items == []
+
+
 async def test_dead_letters_are_redriven_and_discarded(client: Client) -> None:
     broken = Command(["/bin/sh", "-c", "exit 3"])
     spec = JobSpec(unique("dead"), Manual(), action=broken, retry_policy=RetryPolicy(max_attempts=1))

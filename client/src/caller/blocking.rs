@@ -5,6 +5,7 @@
 use super::{ClientOptions, Heard, watch};
 use crate::error::ClientError;
 use campanile_schema::{
+    audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     ids::{JobId, RunId},
@@ -117,6 +118,7 @@ waits! {
     outbox_list(page: TenantPageBody) -> Page<OutboxMessageView>;
     outbox_resend(run: RunId, why: Option<&str>) -> ();
     outbox_discard(run: RunId, why: Option<&str>) -> ();
+    audit_list(body: AuditBody) -> Page<AuditView>;
     schedule_preview(body: PreviewBody) -> Preview;
     tenant_get(tenant: &str) -> TenantView;
     tenant_list() -> Vec<TenantView>;

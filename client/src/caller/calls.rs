@@ -4,6 +4,7 @@ use super::{Client, retry::Effect};
 use crate::error::ClientError;
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, PlanView},
+    audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     ids::{JobId, RunId},
@@ -125,6 +126,11 @@ impl Client {
     }
     pub async fn outbox_discard(&self, run: RunId, why: Option<&str>) -> Answer<()> {
         self.done::<o::OutboxDiscard>(&RunCall::new(run, reason(why))).await
+    }
+
+    /// Who changed what and why, and who was refused, newest first. A page may have few records although more follow.
+    pub async fn audit_list(&self, body: AuditBody) -> Answer<Page<AuditView>> {
+        self.typed::<o::AuditList>(&body).await
     }
 
     pub async fn schedule_preview(&self, body: PreviewBody) -> Answer<Preview> {

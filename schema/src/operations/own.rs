@@ -38,6 +38,7 @@ const CLOSES: Reason = "Changes.close";
 const ARCHIVE: Reason = "an archive has no size that is known: it is read as a stream over HTTP";
 const HISTORY: Reason = "`campanile history archive`, beside the commands that read what it made";
 const STORES: Reason = "`campanile store backup`, beside the commands that read what it made";
+const PAGES: Reason = "the pages of audit.list, one after the other";
 const PAGE: Reason = "a page of HTTP, for people and monitoring";
 const CONNECTION: Reason = "a message of an RPC connection";
 const EXECUTORS: Reason = "a message of executors, which only RPC has";
@@ -49,7 +50,7 @@ own! {
     JOB_CREATE_LINES = "job.createLines" {
         http: Ok(Http::post("/api/v1/jobs/bulk").own(OwnRoute::JobCreateLines)), rpc: Err(LINES),
         cli: Err(ONE_CALL), python: Err(LINES),
-        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::No, key: Some("idempotencyKey"), errors: &[E::UnsupportedMediaType],
+        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::Frame, key: Some("idempotencyKey"), errors: &[E::UnsupportedMediaType],
     }
 
     /// Runs as they change, as server-sent events.
@@ -99,6 +100,13 @@ own! {
         cli: Err(HISTORY), python: Err(ARCHIVE),
         least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Own, key: None,
         errors: &[E::InvalidArgument, E::IllegalState],
+    }
+
+    /// The audit trail as lines of JSON, newest first, sent while it is read.
+    AUDIT_EXPORT = "audit.export" {
+        http: Ok(Http::get("/api/v1/audit/export").own(OwnRoute::AuditExport)), rpc: Err(PAGES),
+        cli: Ok("audit export"), python: Err(PAGES),
+        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::No, key: None, errors: &[E::InvalidArgument],
     }
 
     /// What this is, with links.

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     apply::{AppliedView, ApplyBody, PlanView},
+    audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     job::{JobSpec, JobView},
@@ -103,7 +104,7 @@ bodies!(
     NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
     ShardFilter, TenantBody;
     reason ReasonBody, TriggerBody, ConfirmBody;
-    narrowed FindBody, JobFilter, TenantPageBody,
+    narrowed AuditBody, FindBody, JobFilter, TenantPageBody,
 );
 
 /// What HTTP has in the query or the body of an operation. Nearly always the body itself; where HTTP differs on purpose, the
@@ -139,6 +140,10 @@ pub trait Answer: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
     fn tenant(&self) -> Option<&str> {
         None
     }
+    /// How many things were changed, for the audit trail.
+    fn changes(&self) -> u64 {
+        1
+    }
     /// Whether the change is kept, and some shards do not hold it yet.
     fn is_outstanding(&self) -> bool {
         false
@@ -153,7 +158,7 @@ answers!(
     Created,
     Listed<ItemResult<Created>>,
     PlanView,
-    AppliedView,
+    Page<AuditView>,
     Page<JobView>,
     Page<RunView>,
     LedgerView,
@@ -171,6 +176,11 @@ answers!(
     ClusterPlan,
     Listed<ClusterEventView>,
 );
+impl Answer for AppliedView {
+    fn changes(&self) -> u64 {
+        self.created + self.changed + self.deleted
+    }
+}
 impl Answer for JobView {
     fn tenant(&self) -> Option<&str> {
         Some(&self.spec.tenant_id)

@@ -107,14 +107,29 @@ pub enum Tenant {
     Nothing,
 }
 
-/// Whether and where a call writes a line to the audit log.
+/// Where a call that was carried out leaves its record in the audit trail. A refusal of each of them but [`Self::No`] leaves
+/// one too; a refusal of those only if the caller is not known or not allowed to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audit {
-    /// The dispatcher writes the line when the handler has ended.
-    Line,
-    /// The handler writes the line, because the work continues after the answer.
+    /// In the frame of the change, to which the call carries it.
+    Frame,
+    /// No record: the run that it makes tells who called.
+    Run,
+    /// The change has no frame: the dispatcher has a record written, when the handler has ended.
+    Home,
+    /// The same, by the handler, because the work goes on behind the answer.
     Own,
     No,
+}
+
+impl Audit {
+    /// Whether each call leaves a trace.
+    pub fn is_kept(self) -> bool {
+        match self {
+            Self::Frame | Self::Run | Self::Home | Self::Own => true,
+            Self::No => false,
+        }
+    }
 }
 
 /// Whether a client may send a call again without knowing whether the first one arrived.
@@ -187,6 +202,7 @@ pub enum OwnRoute {
     RunWatchOne,
     StoreBackup,
     StoreHistory,
+    AuditExport,
     Root,
     Errors,
     Healthz,

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     apply::{AppliedView, ApplyBody, PlanView},
+    audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlanView, ShardFilter, ShardView},
     error::ErrorCode as E,
     job::{JobSpec, JobView},
@@ -175,14 +176,14 @@ operations! {
     /// Create a job.
     JobCreate = "job.create": CreateCall => Created, key field as "idempotencyKey" {
         cli: Ok("job create"), http: Ok(Http::post("/api/v1/jobs").takes(Takes::Definition).created()),
-        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::No, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_SPEC,
     }
 
     /// Create many jobs in one message, durable together, an answer for each.
     JobCreateMany = "job.createMany": Items<JobSpec> => Listed<ItemResult<Created>> {
         cli: Err(ONE_CALL), http: Err(MANY),
-        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::No, effect: Effect::Once, weight: Weight::List,
+        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::Frame, effect: Effect::Once, weight: Weight::List,
         errors: &[],
     }
 
@@ -210,7 +211,7 @@ operations! {
     /// Bring jobs to what their manifests say, an answer for each.
     JobApply = "job.apply": ApplyBody => AppliedView {
         cli: Err(APPLIES), http: Ok(Http::post("/api/v1/apply")),
-        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::No, effect: Effect::Once, weight: Weight::List,
+        least: Least::Tenant, tenant: Tenant::Each, audit: Audit::Home, effect: Effect::Once, weight: Weight::List,
         errors: BAD_APPLY,
     }
 
@@ -224,35 +225,35 @@ operations! {
     /// Replace a job's definition, given the version it replaces.
     JobReplace = "job.replace": JobCall<ReplaceBody> => JobView {
         cli: Ok("job replace"), http: Ok(Http::put("/api/v1/jobs/{jobId}").takes(Takes::Definition)),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_SPEC,
     }
 
     /// Delete a job; its history stays.
     JobDelete = "job.delete": JobCall<ReasonBody> => NoBody {
         cli: Ok("job delete"), http: Ok(Http::delete("/api/v1/jobs/{jobId}").nothing()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_LIST,
     }
 
     /// Start nothing more; bodies that run go on.
     JobPause = "job.pause": JobCall<ReasonBody> => JobView {
         cli: Ok("job pause"), http: Ok(Http::post("/api/v1/jobs/{jobId}/pause").optional_body()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_JOB_CHANGE,
     }
 
     /// Fire again, from the next due instant on.
     JobResume = "job.resume": JobCall<ReasonBody> => JobView {
         cli: Ok("job resume"), http: Ok(Http::post("/api/v1/jobs/{jobId}/resume").optional_body()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_JOB_CHANGE,
     }
 
     /// Run now; the same manualRunId makes one run.
     JobTrigger = "job.trigger": JobCall<TriggerBody> => RunView, key body.manual_run_id as "manualRunId" {
         cli: Ok("job trigger"), http: Ok(Http::post("/api/v1/jobs/{jobId}/trigger").optional_body()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Run, effect: Effect::Once, weight: Weight::One,
         errors: BAD_TRIGGER,
     }
 
@@ -294,21 +295,21 @@ operations! {
     /// Cancel a run that is not final.
     RunCancel = "run.cancel": RunCall<ReasonBody> => RunView {
         cli: Ok("run cancel"), http: Ok(Http::post("/api/v1/runs/{runId}/cancel").optional_body()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }
 
     /// Run a final run again, as its next generation.
     RunRetry = "run.retry": RunCall<ReasonBody> => RunView {
         cli: Ok("run retry"), http: Ok(Http::post("/api/v1/runs/{runId}/retry").optional_body()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }
 
     /// Decide about a run in NEEDS_CONFIRMATION.
     RunConfirm = "run.confirm": RunCall<ConfirmBody> => RunView {
         cli: Ok("run confirm"), http: Ok(Http::post("/api/v1/runs/{runId}/confirm")),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }
 
@@ -329,14 +330,14 @@ operations! {
     /// Run a dead letter again.
     DlqRedrive = "dlq.redrive": RunCall<ReasonBody> => RunView {
         cli: Ok("dlq redrive"), http: Ok(Http::post("/api/v1/dead-letters/{runId}/redrive").optional_body()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }
 
     /// Put a dead letter away; the run stays.
     DlqDiscard = "dlq.discard": RunCall<ReasonBody> => NoBody {
         cli: Ok("dlq discard"), http: Ok(Http::post("/api/v1/dead-letters/{runId}/discard").optional_body().nothing()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }
 
@@ -350,14 +351,14 @@ operations! {
     /// Send the messages of a run that were given up again.
     OutboxResend = "outbox.resend": RunCall<ReasonBody> => NoBody {
         cli: Ok("outbox resend"), http: Ok(Http::post("/api/v1/outbox/{runId}/resend").optional_body().nothing()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }
 
     /// Take the messages of a run that were given up off the list.
     OutboxDiscard = "outbox.discard": RunCall<ReasonBody> => NoBody {
         cli: Ok("outbox discard"), http: Ok(Http::post("/api/v1/outbox/{runId}/discard").optional_body().nothing()),
-        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }
 
@@ -378,50 +379,57 @@ operations! {
     /// Set a tenant's limits (0 = none).
     TenantSet = "tenant.set": TenantCall<TenantBody> => TenantView {
         cli: Ok("tenant set"), http: Ok(Http::put("/api/v1/tenants/{tenantId}")),
-        least: Least::Operator, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_BODY,
     }
 
     /// Forget the limits and the pause of a tenant without jobs and open runs; its history stays.
     TenantDelete = "tenant.delete": TenantCall<ReasonBody> => NoBody {
         cli: Ok("tenant delete"), http: Ok(Http::delete("/api/v1/tenants/{tenantId}").nothing()),
-        least: Least::Operator, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: &[E::InvalidArgument, E::NotFound, E::IllegalState],
     }
 
     /// Stop firing and starting for a tenant.
     TenantPause = "tenant.pause": TenantCall<ReasonBody> => Spread {
         cli: Ok("tenant pause"), http: Ok(Http::post("/api/v1/tenants/{tenantId}/pause").optional_body().spread()),
-        least: Least::Operator, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_BODY,
     }
 
     /// Undo a tenant's pause.
     TenantResume = "tenant.resume": TenantCall<ReasonBody> => Spread {
         cli: Ok("tenant resume"), http: Ok(Http::post("/api/v1/tenants/{tenantId}/resume").optional_body().spread()),
-        least: Least::Operator, tenant: Tenant::Before, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Before, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_BODY,
     }
 
     /// Stop firing and starting everywhere.
     SystemPause = "system.pause": ReasonBody => Spread {
         cli: Ok("system pause"), http: Ok(Http::post("/api/v1/system/pause").optional_body().spread()),
-        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_BODY,
     }
 
     /// Undo the system's pause.
     SystemResume = "system.resume": ReasonBody => Spread {
         cli: Ok("system resume"), http: Ok(Http::post("/api/v1/system/resume").optional_body().spread()),
-        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Frame, effect: Effect::Once, weight: Weight::One,
         errors: BAD_BODY,
     }
 
     /// Fire again after a jump of the clock: it is right.
     ClockAccept = "clock.accept": ReasonBody => NoBody {
         cli: Ok("system accept-clock"), http: Ok(Http::post("/api/v1/cluster/clock/accept").optional_body().nothing()),
-        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Home, effect: Effect::Once, weight: Weight::One,
         errors: BAD_BODY,
+    }
+
+    /// The audit trail, newest first: who changed what and why, and who was refused.
+    AuditList = "audit.list": AuditBody => Page<AuditView> {
+        cli: Ok("audit list"), http: Ok(Http::get("/api/v1/audit")),
+        least: Least::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: Effect::Read, weight: Weight::List,
+        errors: BAD_LIST,
     }
 
     /// Executors that are connected, of all nodes.
@@ -476,14 +484,14 @@ operations! {
     /// Give a node nothing new; it keeps what it has.
     ClusterCordon = "cluster.cordon": NodeCall<ReasonBody> => NoBody {
         cli: Ok("cluster cordon"), http: Ok(Http::post("/api/v1/cluster/members/{node}/cordon").optional_body().nothing()),
-        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Home, effect: Effect::Once, weight: Weight::One,
         errors: BAD_CORDON,
     }
 
     /// Undo a node's cordon.
     ClusterUncordon = "cluster.uncordon": NodeCall<ReasonBody> => NoBody {
         cli: Ok("cluster uncordon"), http: Ok(Http::post("/api/v1/cluster/members/{node}/uncordon").optional_body().nothing()),
-        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Line, effect: Effect::Once, weight: Weight::One,
+        least: Least::Operator, tenant: Tenant::Nothing, audit: Audit::Home, effect: Effect::Once, weight: Weight::One,
         errors: BAD_CORDON,
     }
 }

@@ -1,6 +1,6 @@
 //! Rows of the read model, as projections write them and archives carry them.
 
-use crate::{event::LedgerEntry, ids::JobId, record::RunRecord, text::Text};
+use crate::{event::LedgerEntry, ids::JobId, record::RunRecord, stored::audit::AuditRecord, text::Text};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ pub enum Row {
     Ledger(LedgerRow),
     /// A job is gone; its history stays until retention.
     JobDeleted(JobId),
+    /// A record of the audit trail. Event format 2.
+    Audited(Arc<AuditRecord>),
 }
 
 /// A closed interval `(from, to]` of a job's ledger.

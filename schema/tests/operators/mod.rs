@@ -6,6 +6,7 @@ use campanile_schema::{
         AppliedView, ApplyBody, ApplyFailure, ApplyOutcome, FieldChange, ManifestFile, ManifestProblem, PlanAction,
         PlanItem, PlanView,
     },
+    audit::{AuditBody, AuditView, TriggeredBy},
     cluster::{
         self, ClusterEventKind, ClusterEventView, MemberState, MemberView, MoveReason, MoveView, ShardFilter, ShardView,
     },
@@ -20,7 +21,7 @@ use campanile_schema::{
         method,
     },
     time::Timestamp,
-    view::ReasonBody,
+    view::{Page, ReasonBody, RunView},
     watch::{Changed, JobChange, JobStep, RunChange, StopWatch, WatchEnded, WatchJobs, WatchRuns, Watching},
 };
 use serde_json::json;
@@ -211,6 +212,38 @@ pub fn of_clusters(golden: &mut Golden) {
         &NodeCall::new(node.clone(), reason()),
     );
     golden.request("cluster_uncordon_request", 17, operations::ClusterUncordon::NAME, &NodeCall::new(node, reason()));
+}
+
+pub fn of_audit(golden: &mut Golden) {
+    let body = AuditBody {
+        tenant_id: Some("finance".to_owned()),
+        operation: Some("job.pause".to_owned()),
+        from: Some(AT),
+        page_size: Some(50),
+        ..AuditBody::default()
+    };
+    golden.request("audit_list_request", 9, operations::AuditList::NAME, &body);
+    let view = AuditView {
+        at: AT,
+        who: Some("olga".to_owned()),
+        address: Some("192.0.2.7".to_owned()),
+        operation: "job.pause".to_owned(),
+        tenant_id: Some("finance".to_owned()),
+        job_id: Some(JobId(8_193)),
+        run_id: None,
+        target: None,
+        reason: Some("maintenance".to_owned()),
+        outcome: "DONE".to_owned(),
+        count: 1,
+        request_id: Some("1f2e3d4c-17".to_owned()),
+    };
+    golden.answer("audit_list_answer", 9, &Page { items: vec![view], next_page_token: None });
+    let by = TriggeredBy {
+        who: Some("olga".to_owned()),
+        address: Some("192.0.2.7".to_owned()),
+        request_id: Some("1f2e3d4c-18".to_owned()),
+    };
+    golden.answer("run_triggered_answer", 10, &RunView { triggered_by: Some(by), ..run() });
 }
 
 pub fn of_errors(golden: &mut Golden) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, dead_code)]
 
+pub mod audit;
 pub mod graph;
 pub mod grow;
 mod outbox;
@@ -189,6 +190,7 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         params: None,
         result: None,
         reason: None,
+        by: None,
         dead_letter: false,
         attempts: vec![attempt(1, AttemptState::Running)],
         dag: None,
@@ -215,7 +217,8 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
     };
     let mut hopeless = full.clone();
     hopeless.attempts[1].permanent = true;
-    vec![("running", short), ("every field", full), ("failed for good", hopeless)]
+    let triggered = RunRecord { by: Some(audit::origin().into()), ..full.clone() };
+    vec![("running", short), ("every field", full), ("failed for good", hopeless), ("triggered by a caller", triggered)]
 }
 
 fn interval() -> Interval {
@@ -251,6 +254,7 @@ pub fn events() -> Vec<Event> {
         key: None,
         params: None,
         reason: None,
+        by: None,
         held: false,
         at_ms: at_ms + 4,
         interval,
@@ -302,6 +306,7 @@ pub fn events() -> Vec<Event> {
             key: Some("manual_20260224_001".to_owned()),
             params: Some(Payload(r#"{"b":2}"#.to_owned())),
             reason: Some("re-run after fix".to_owned()),
+            by: None,
             held: true,
             at_ms,
             interval: None,
@@ -357,6 +362,7 @@ pub fn events() -> Vec<Event> {
         Event::RunEnded { job, record: record.clone().into() },
         Event::RunReopened { job, record: record.clone().into(), at_ms },
         Event::DeadLetterDiscarded { job, record: record.into(), at_ms },
+        Event::Audited { record: audit::paused().into() },
     ]
 }
 
@@ -406,6 +412,7 @@ pub fn samples() -> Vec<Sample> {
     samples.push(sample("format", "first", &row));
     samples.extend(outbox::samples());
     samples.extend(graph::graphs().iter().map(|(name, graph)| sample("graph", name, graph)));
+    samples.extend(audit::samples());
     samples.extend(graph::changes().iter().map(|change| sample("graph change", graph::change_name(change), change)));
     samples
 }

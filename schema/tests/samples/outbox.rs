@@ -123,6 +123,7 @@ fn of_hooks() -> Vec<Sample> {
         key: Some("\u{1}h11944/2/0".to_owned()),
         params: Some(Payload("{\"run\":{\"runId\":11944}}".to_owned())),
         reason: Some("onFailure of run 11944, generation 2".to_owned()),
+        by: None,
         held: false,
         at_ms: AT,
         interval: None,

@@ -100,6 +100,13 @@ fn limits() -> Value {
     json!({"maxConcurrentRuns": 50, "maxTriggersPerSec": 100.0, "maxJobs": 1000, "maxQueuedRuns": 0})
 }
 
+fn audited() -> Value {
+    json!({
+        "at": AT, "who": "olga", "address": "192.0.2.7", "operation": "job.pause", "tenantId": "default", "jobId": 8193,
+        "reason": "maintenance", "outcome": "DONE", "count": 1, "requestId": "1-10",
+    })
+}
+
 /// The body of a call.
 pub(super) fn body(operation: &str) -> Option<Value> {
     Some(match operation {
@@ -199,6 +206,8 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         "cluster.events" => json!({"items": [{
             "at": AT, "kind": "SHARD_SERVED", "node": null, "shard": 7, "detail": "epoch 2, 14 frames replayed",
         }]}),
+        "audit.list" => page(audited()),
+        "audit.export" => audited(),
         "store.backup" | "store.history" => json!("CMPNARC1..."),
         "page.readyz" => json!({"ready": true}),
         "page.openapi" => json!({"openapi": "3.1.0", "info": {"title": "Campanile"}, "paths": {}}),
@@ -262,6 +271,9 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "attempt" | "page" => json!(1),
         "offset" | "waitSec" => json!(0),
         "after" => json!("64b1f0-11"),
+        "who" => json!("olga"),
+        "operation" => json!("job.pause"),
+        "outcome" => json!("DONE"),
         "pageSize" => json!(50),
         "pageToken" => json!(""),
         "Idempotency-Key" => json!("request-1"),

@@ -11,6 +11,7 @@
 
 mod access;
 mod archive;
+mod audit;
 mod body;
 mod bulk;
 mod connection;

@@ -1,7 +1,7 @@
 //! Handles one request: id, route, token, path, body, operation, answer.
 
 use super::{
-    Shared, access, body,
+    Api, Shared, access, body,
     link::Held,
     listener::{Came, Peer},
     places::PlaceKind,
@@ -9,6 +9,7 @@ use super::{
     route::{Answered, Call, Handler, Route},
     routes,
 };
+use crate::ops::{CameFrom, Operations};
 use axum::{
     RequestExt,
     body::{Body, Bytes},
@@ -159,16 +160,20 @@ fn good(route: &Route, mut response: Response<Body>) -> Response<Body> {
 
 async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) -> Answered {
     let api = &shared.api;
+    let id = id_of(&request);
     let peer = request.extensions().get::<ConnectInfo<Came>>().map(|ConnectInfo(came)| came.peer);
     match &route.handler {
         Handler::Page(page) => page(api, request.uri()),
         Handler::Listing(page) => page(routes::table),
         Handler::Metrics(page) => {
             if !api.open_metrics {
-                let caller = access::caller(api, request.headers(), peer)?;
+                let ops = called_from(api, peer, id);
+                let caller = access::caller(api, request.headers(), peer);
+                let caller = caller.map_err(|error| ops.refused(None, rows::PAGE_METRICS, error))?;
                 if !matches!(caller.role, Role::Operator | Role::Metrics) {
                     let message = "metrics are about all tenants: for operators, and for tokens of the role metrics";
-                    return Err(ApiError::new(ErrorCode::Forbidden, message));
+                    let error = ApiError::new(ErrorCode::Forbidden, message);
+                    return Err(ops.refused(Some(&caller), rows::PAGE_METRICS, error));
                 }
             }
             page(api)
@@ -212,20 +217,27 @@ async fn call_of(
     request: &mut Request,
     peer: Option<Peer>,
 ) -> Result<(Call, Body), ApiError> {
-    let caller = access::caller(&shared.api, request.headers(), peer)?;
+    let ops = called_from(&shared.api, peer, id_of(request));
+    let caller = access::caller(&shared.api, request.headers(), peer);
+    let caller = caller.map_err(|error| ops.refused(None, route.row, error))?;
     if caller.role == Role::Metrics {
         // Here and not only in the operations: none that is added later may forget it.
         let message = "a credential for metrics reads /metrics only";
-        return Err(ApiError::new(ErrorCode::Forbidden, message));
+        return Err(ops.refused(Some(&caller), route.row, ApiError::new(ErrorCode::Forbidden, message)));
     }
     shared.api.authenticator.admit(&caller)?;
     body::check_encoding(request.headers())?;
     let path = path_of(request).await?;
     let idempotency_key = if route.idempotent_by_key { key(request.headers())? } else { None };
     let (parts, body) = std::mem::take(request).into_parts();
-    let (shared, ops) = (shared.clone(), shared.api.operations.clone());
+    let shared = shared.clone();
     let (uri, headers) = (parts.uri, parts.headers);
     Ok((Call { shared, ops, caller, path, uri, headers, idempotency_key, body: Bytes::new() }, body))
+}
+
+fn called_from(api: &Api, peer: Option<Peer>, request_id: Option<String>) -> Operations {
+    let address = peer.map(|Peer(address)| address.ip());
+    api.operations.called_from(CameFrom { address, request_id })
 }
 
 async fn within_time(answering: impl Future<Output = Answered>) -> Answered {

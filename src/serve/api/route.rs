@@ -71,6 +71,7 @@ pub(super) struct Route {
     pub method: Verb,
     pub path: &'static str,
     pub operation: &'static str,
+    pub row: &'static Row,
     pub summary: &'static str,
     /// Of a good answer; 204 has no body.
     pub status: u16,
@@ -109,6 +110,7 @@ impl Route {
             method: http.verb,
             path: http.path,
             operation: row.name,
+            row,
             summary: row.summary(),
             status: http.status,
             query: None,
@@ -203,6 +205,23 @@ impl Route {
     {
         self.query = Some(Q::json_schema);
         self.media = events::MEDIA;
+        self.handler = Handler::Operation(Box::new(move |call| {
+            let answering = parse_query(&call.uri).map(|query| handle(call, query));
+            Box::pin(async move { answering?.await })
+        }));
+        self
+    }
+
+    /// Parameters in the query, and lines for an answer.
+    pub fn lines_of<Q, A, F>(mut self, media: &'static str, handle: fn(Call, Q) -> F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        A: JsonSchema,
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        self.query = Some(Q::json_schema);
+        self.answer = Some(SchemaGenerator::subschema_for::<A>);
+        self.media = media;
         self.handler = Handler::Operation(Box::new(move |call| {
             let answering = parse_query(&call.uri).map(|query| handle(call, query));
             Box::pin(async move { answering?.await })

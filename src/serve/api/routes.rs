@@ -1,12 +1,13 @@
 //! The routes: every row of the table of operations that HTTP has, with its types and its handler.
 
 use super::{
-    access, archive, bulk, events, log, pages,
+    access, archive, audit, bulk, events, log, pages,
     route::{Call, Route},
     watching,
 };
 use crate::ops::Operations;
 use campanile_schema::{
+    audit::AuditView,
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
     job::JobSpec,
@@ -53,6 +54,7 @@ fn own(route: Route, kind: OwnRoute) -> Route {
         OwnRoute::RunWatchOne => route.events(watching::run),
         OwnRoute::StoreBackup => route.bytes(archive::MEDIA, archive::backup),
         OwnRoute::StoreHistory => route.bytes_of(archive::MEDIA, archive::history),
+        OwnRoute::AuditExport => route.lines_of::<_, AuditView, _>(bulk::MEDIA, audit::export),
         OwnRoute::Root => route.listing(HTML, pages::root),
         OwnRoute::Errors => route.page(HTML, pages::errors),
         OwnRoute::Healthz => route.page("text/plain", pages::healthz),

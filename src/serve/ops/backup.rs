@@ -1,6 +1,6 @@
 //! A backup of the store of this node, while it runs.
 
-use super::{Answer, Operations, access, dispatch::audit, invalid};
+use super::{Answer, Operations, access, invalid};
 use campanile_archive::days::{self, Day};
 use campanile_ports::StoreError;
 use campanile_schema::{
@@ -52,6 +52,7 @@ impl Backups {
 /// A backup that was allowed.
 pub struct Backup {
     source: Arc<dyn BackupSource>,
+    ops: Operations,
     caller: Caller,
     at_ms: i64,
     what: What,
@@ -75,7 +76,7 @@ impl Backup {
             tracing::warn!(%error, operation = row.name, "it did not come to its end");
             ApiError::new(ErrorCode::NotReady, error.to_string())
         });
-        audit(&self.caller, row, row.noun(), None, &done);
+        self.ops.leave_own_trace(&self.caller, row, &done);
     }
 }
 
@@ -98,7 +99,12 @@ impl Operations {
         Ok(history)
     }
 
-    fn source(&self, caller: &Caller, row: &Row, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
+    fn source(&self, caller: &Caller, row: &'static Row, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
+        let source = self.source_for(caller, row, what);
+        source.map_err(|error| self.refused(Some(caller), row, error))
+    }
+
+    fn source_for(&self, caller: &Caller, row: &Row, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
         access::least(caller, row.least)?;
         // Also says whether the node is ready.
         let at_ms = self.scheduler.now_ms()?;
@@ -115,6 +121,7 @@ impl Operations {
             let message = "a backup or an archive of history is under way, and a node makes one at a time: ask again when it has ended";
             return Err(ApiError::new(ErrorCode::IllegalState, message).retry_after(10.0));
         };
-        Ok(Backup { source, caller: caller.clone(), at_ms, what: what(at_ms), _place: place })
+        let (ops, caller) = (self.clone(), caller.clone());
+        Ok(Backup { source, ops, caller, at_ms, what: what(at_ms), _place: place })
     }
 }

@@ -18,7 +18,8 @@ const NUMBER_BYTES: usize = 8;
 impl Operations {
     /// Whether this caller may create in bulk, with this key.
     pub fn check_bulk(&self, caller: &Caller, key: Option<&str>) -> Answer<()> {
-        access::least(caller, rows::JOB_CREATE_LINES.least)?;
+        let may = access::least(caller, rows::JOB_CREATE_LINES.least);
+        may.map_err(|error| self.refused(Some(caller), rows::JOB_CREATE_LINES, error))?;
         // A node that is not ready refuses the call and not each line.
         self.scheduler.now_ms()?;
         match key {
@@ -41,7 +42,10 @@ impl Operations {
     ) -> Vec<(u64, Answer<Created>)> {
         let (numbers, specs): (Vec<u64>, Vec<JobSpec>) = lines.into_iter().unzip();
         let answers = match key {
-            None => self.create_many(caller, specs).await.unwrap_or_else(|error| vec![Err(error); numbers.len()]),
+            None => {
+                let made = self.create_many(caller, rows::JOB_CREATE_LINES, specs).await;
+                made.unwrap_or_else(|error| vec![Err(error); numbers.len()])
+            }
             Some(key) => self.create_keyed(caller, &numbers, specs, key).await,
         };
         numbers.into_iter().zip(answers).collect()

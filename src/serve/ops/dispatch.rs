@@ -1,15 +1,15 @@
 //! The only path to an operation, for HTTP, RPC and the node itself.
 //!
 //! It does what the table says, once for all operations: it checks the role of the credential and the tenant of the
-//! job, run or tenant that the request is about, and writes the line of the audit log. The order is always the same:
+//! job, run or tenant that the request is about, and keeps the audit trail (`audit`). The order is always the same:
 //! may this credential call this operation; is the request within its limits; does its subject belong to the caller's
 //! tenant; then the handler begins.
 
-use super::{Answer, Operations, access, check_reason};
+use super::{Answer, Operations, access, audit::Subject, check_reason};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
-    operations::{About, Audit, Handle, Host, Operation, Request, Row, Tenant},
+    operations::{About, Handle, Host, Operation, Request, Tenant},
 };
 use campanile_security::auth::Caller;
 
@@ -19,7 +19,24 @@ impl Host for Operations {
 
 impl Operations {
     /// Carries out an operation for a caller.
-    pub async fn call<O: Operation>(&self, caller: &Caller, mut request: O::Request) -> Answer<O::Answer>
+    pub async fn call<O: Operation>(&self, caller: &Caller, request: O::Request) -> Answer<O::Answer>
+    where
+        Self: Handle<O>,
+    {
+        let subject = Subject::of(&request);
+        let answer = self.carried_out_for::<O>(caller, request, &subject).await;
+        if let Some(record) = self.leave_trace(caller, O::ROW, &subject, &answer) {
+            self.trail.change(&self.scheduler, record).await;
+        }
+        answer
+    }
+
+    async fn carried_out_for<O: Operation>(
+        &self,
+        caller: &Caller,
+        mut request: O::Request,
+        subject: &Subject,
+    ) -> Answer<O::Answer>
     where
         Self: Handle<O>,
     {
@@ -30,17 +47,15 @@ impl Operations {
         if row.tenant == Tenant::Before {
             self.let_in(caller, &mut request).await?;
         }
-        let kept = Kept::of(row, &request);
-        let answer = <Self as Handle<O>>::handle(self, caller, request).await;
-        let answer = match (row.tenant, kept.about) {
-            (Tenant::InAnswer, about) => shown(caller, about, answer),
-            (Tenant::Before | Tenant::Each | Tenant::Nothing, _) => answer,
+        let about = Shown::of(&request);
+        let answer = match self.audited(caller, row, subject) {
+            Some(audited) => <Self as Handle<O>>::handle(&audited, caller, request).await,
+            None => <Self as Handle<O>>::handle(self, caller, request).await,
         };
-        match row.audit {
-            Audit::Line => audit(caller, row, &kept.subject, kept.reason.as_deref(), &answer),
-            Audit::Own | Audit::No => {}
+        match row.tenant {
+            Tenant::InAnswer => shown(caller, about, answer),
+            Tenant::Before | Tenant::Each | Tenant::Nothing => answer,
         }
-        answer
     }
 
     /// Refuses a thing of another tenant before anything is done with it, and narrows a list to the caller's own tenant.
@@ -84,13 +99,6 @@ impl Operations {
     }
 }
 
-/// The parts of a request that the dispatcher still needs after the handler has taken it.
-struct Kept {
-    about: Shown,
-    subject: String,
-    reason: Option<String>,
-}
-
 /// The subject of a read, whose tenant is compared with the answer.
 #[derive(Clone, Copy)]
 enum Shown {
@@ -99,23 +107,13 @@ enum Shown {
     Other,
 }
 
-impl Kept {
-    fn of<R: Request>(row: &Row, request: &R) -> Self {
-        let about = match request.about() {
-            About::Job(job) => Shown::Job(job),
-            About::Run(run) => Shown::Run(run),
-            About::Tenant(_) | About::Node(_) | About::Named | About::Nothing => Shown::Other,
-        };
-        if row.audit != Audit::Line {
-            return Self { about, subject: String::new(), reason: None };
+impl Shown {
+    fn of<R: Request>(request: &R) -> Self {
+        match request.about() {
+            About::Job(job) => Self::Job(job),
+            About::Run(run) => Self::Run(run),
+            About::Tenant(_) | About::Node(_) | About::Named | About::Nothing => Self::Other,
         }
-        let subject = match request.about() {
-            About::Job(job) => job.to_string(),
-            About::Run(run) => run.to_string(),
-            About::Tenant(name) | About::Node(name) => name.to_owned(),
-            About::Named | About::Nothing => row.noun().to_owned(),
-        };
-        Self { about, subject, reason: request.reason().map(str::to_owned) }
     }
 }
 
@@ -134,10 +132,4 @@ fn shown<A: campanile_schema::operations::Answer>(caller: &Caller, about: Shown,
 /// A row of the table that asks for a comparison of tenants which its request or answer does not allow. The call is refused.
 fn unsound() -> ApiError {
     ApiError::new(ErrorCode::Internal, "the table of operations names no tenant to compare here; report it as a bug")
-}
-
-/// One line of the audit log: who did what to what, why, and whether it was done.
-pub(super) fn audit<T>(caller: &Caller, row: &Row, subject: &str, reason: Option<&str>, done: &Answer<T>) {
-    let outcome = done.as_ref().err().map_or("done", |error| error.code.as_str());
-    tracing::info!(target: "audit", caller = %caller.name, operation = row.name, %subject, reason, outcome);
 }

@@ -1,13 +1,13 @@
 //! Jobs: create, read, replace, delete, pause, resume, trigger, their runs and their ledger; and schedule previews.
 
-use super::{Answer, Operations, access, check_key, check_params, invalid, labels, paging};
+use super::{Answer, Operations, access, audit::Subject, check_key, check_params, invalid, labels, paging};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     job::{JobSpec, JobView},
     limits::{CREATE_MANY_JOBS, NAME_CHARS, PREVIEW_INSTANTS},
     operations::{
         Handle, JobCreate, JobCreateMany, JobDelete, JobFind, JobGet, JobLedger, JobList, JobPause, JobReplace,
-        JobResume, JobRuns, JobTrigger, SchedulePreview,
+        JobResume, JobRuns, JobTrigger, Operation, Row, SchedulePreview,
     },
     rpc::{
         calls::{CreateCall, Items, JobCall, Listed, NoBody},
@@ -42,14 +42,19 @@ impl Handle<JobCreate> for Operations {
 /// Many in one go, durable together. The error of the whole call: nothing was created.
 impl Handle<JobCreateMany> for Operations {
     async fn handle(&self, caller: &Caller, request: Items<JobSpec>) -> Answer<Listed<ItemResult<Created>>> {
-        let created = self.create_many(caller, request.items).await?;
+        let created = self.create_many(caller, JobCreateMany::ROW, request.items).await?;
         Ok(Listed { items: created.into_iter().map(ItemResult::from).collect() })
     }
 }
 
 impl Operations {
-    /// An answer for each spec, in order.
-    pub(super) async fn create_many(&self, caller: &Caller, specs: Vec<JobSpec>) -> Answer<Vec<Answer<Created>>> {
+    /// An answer for each spec, in order, and in the audit trail a record of each: of a job in the frame that makes it.
+    pub(super) async fn create_many(
+        &self,
+        caller: &Caller,
+        row: &'static Row,
+        specs: Vec<JobSpec>,
+    ) -> Answer<Vec<Answer<Created>>> {
         if specs.len() > CREATE_MANY_JOBS {
             return Err(invalid(format!("jobs: {} in one call; at most {CREATE_MANY_JOBS}", specs.len())));
         }
@@ -58,11 +63,13 @@ impl Operations {
             .into_iter()
             .map(|mut spec| access::settle_spec(caller, &mut spec).map(|()| allowed.push(spec)))
             .collect();
-        let mut created = self.scheduler.create_jobs(allowed).await.into_iter();
-        Ok(settled
+        let audited = self.audited(caller, row, &Subject::default());
+        let scheduler = audited.as_ref().map_or(&self.scheduler, |audited| &audited.scheduler);
+        let mut created = scheduler.create_jobs(allowed).await.into_iter();
+        let answers = settled
             .into_iter()
-            .map(|settled| settled.and_then(|()| created.next().unwrap_or_else(|| Err(lost_answer()))))
-            .collect())
+            .map(|settled| settled.and_then(|()| created.next().unwrap_or_else(|| Err(lost_answer()))));
+        Ok(answers.map(|answer| answer.map_err(|error| self.refused(Some(caller), row, error))).collect())
     }
 }
 

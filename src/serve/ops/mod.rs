@@ -9,6 +9,7 @@
 
 mod access;
 pub mod apply;
+mod audit;
 mod backup;
 mod bulk;
 mod cluster;
@@ -24,6 +25,7 @@ mod runs;
 mod tenants;
 mod watch;
 
+pub use audit::{AuditTrail, CameFrom};
 pub use backup::{Backup, BackupSource};
 pub use files::FilesState;
 
@@ -49,12 +51,24 @@ pub struct Operations {
     /// How the directory of files stands.
     pub files: FilesState,
     backups: Option<Backups>,
+    /// Who writes what no change carries ([`AuditTrail::run`]) has it too.
+    pub trail: AuditTrail,
+    /// Of the call that is carried out.
+    came_from: CameFrom,
     pub(crate) parsers: Parsers,
 }
 
 impl Operations {
     pub fn new(scheduler: Scheduler) -> Self {
-        Self { scheduler, cluster: None, files: FilesState::default(), backups: None, parsers: Parsers::default() }
+        Self {
+            scheduler,
+            cluster: None,
+            files: FilesState::default(),
+            backups: None,
+            trail: AuditTrail::default(),
+            came_from: CameFrom::default(),
+            parsers: Parsers::default(),
+        }
     }
 
     /// Where operators ask about the cluster; None: the node is alone.

@@ -9,6 +9,7 @@ use super::{
     reply::Reply,
     watching::{self, Watches},
 };
+use crate::ops::{CameFrom, Operations};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     format::WIRE_FORMAT,
@@ -16,6 +17,7 @@ use campanile_schema::{
         CREDIT_MS, HEARTBEAT_MS, LEASE_MS, RPC_BYTES_PER_REQUEST, RPC_CLOSE_MS, RPC_FRAME_BYTES, RPC_FRAME_IDLE_MS,
         RPC_HELLO_MS, RPC_OUTBOX_FRAMES, RPC_READ_BYTES, RPC_REQUESTS_IN_FLIGHT,
     },
+    operations::rows,
     rpc::{
         codec::{AFTER_HELLO, BEFORE_HELLO, Decoder, Message, Params},
         encode,
@@ -27,7 +29,11 @@ use campanile_security::{
     auth::{Authenticator, Caller, Credential, Role},
     tls::Transport,
 };
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
@@ -38,6 +44,9 @@ use tokio::{
 const FIRST_READ_BYTES: usize = 2 << 10;
 /// A moment that does not come.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Different after each start: calls are numbered by their connection, and connections by their start.
+static START: LazyLock<u32> = LazyLock::new(|| getrandom::u32().unwrap_or(0));
 
 /// Why a connection is read no more.
 enum End {
@@ -66,6 +75,7 @@ enum HasPlace {
 struct Connection {
     server: Arc<Server>,
     number: u64,
+    address: IpAddr,
     out: mpsc::Sender<Out>,
     room: Arc<Semaphore>,
     who: Option<(Arc<Caller>, ConnectionRole)>,
@@ -79,20 +89,21 @@ struct Connection {
 pub(super) async fn run(
     transport: Transport,
     number: u64,
-    peer: Seat<IpAddr>,
+    (address, peer): (IpAddr, Seat<IpAddr>),
     server: Arc<Server>,
     stop: watch::Receiver<bool>,
 ) {
+    let from = (address, peer);
     match transport {
-        Transport::Plain(stream) => serve(stream.into_split(), number, peer, server, stop).await,
-        Transport::Secure(stream) => serve(tokio::io::split(*stream), number, peer, server, stop).await,
+        Transport::Plain(stream) => serve(stream.into_split(), number, from, server, stop).await,
+        Transport::Secure(stream) => serve(tokio::io::split(*stream), number, from, server, stop).await,
     }
 }
 
 async fn serve<R, W>(
     (read, write): (R, W),
     number: u64,
-    peer: Seat<IpAddr>,
+    (address, peer): (IpAddr, Seat<IpAddr>),
     server: Arc<Server>,
     mut stop: watch::Receiver<bool>,
 ) where
@@ -110,6 +121,7 @@ async fn serve<R, W>(
     let mut connection = Connection {
         server,
         number,
+        address,
         out: out.clone(),
         room,
         who: None,
@@ -261,6 +273,7 @@ impl Connection {
             }
             Err(error) => {
                 metrics::counter!("campanile_rpc_hellos_refused_total").increment(1);
+                let error = self.operations(id).refused(None, rows::HELLO, error);
                 reply.send::<()>(&Err(error.clone())).await;
                 Flow::End(End::Fault(error))
             }
@@ -303,6 +316,12 @@ impl Connection {
         Ok((who, place, hello.role, welcome))
     }
 
+    /// For a call of this connection.
+    fn operations(&self, id: u32) -> Operations {
+        let request_id = Some(format!("{:08x}-{}.{id}", *START, self.number));
+        self.server.operations.called_from(CameFrom { address: Some(self.address), request_id })
+    }
+
     /// Waits for room, then hands the call out. Executors' own messages stay in order as far as it matters.
     async fn request(&mut self, id: u32, method: &str, params: Params<'_>, who: Arc<Caller>, role: ConnectionRole) {
         let weight = calls::weight(method).max((params.0.len() / RPC_BYTES_PER_REQUEST) as u32);
@@ -328,7 +347,7 @@ impl Connection {
         if watching::is_watching(method) {
             return self.watch(method, params, who, reply).await;
         }
-        let operations = self.server.operations.clone();
+        let operations = self.operations(id);
         let (method, params) = (method.to_owned(), params.0.to_vec());
         tokio::spawn(async move {
             let mut bytes = Vec::new();

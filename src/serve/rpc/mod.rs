@@ -150,7 +150,10 @@ pub async fn serve(
             Some(Ok((stream, peer))) => {
                 let _ = stream.set_nodelay(true);
                 let place = match room.clone().try_acquire_owned() {
-                    Ok(permit) => server.places.ungreeted(peer.ip()).map(|peer| Place { permit, peer }),
+                    Ok(permit) => {
+                        let seat = server.places.ungreeted(peer.ip());
+                        seat.map(|seat| Place { permit, peer: (peer.ip(), seat) })
+                    }
                     Err(_) => Err(full()),
                 };
                 handshakes.begin(stream, place)
@@ -185,8 +188,8 @@ pub async fn serve(
 /// Room for a connection.
 struct Place {
     permit: OwnedSemaphorePermit,
-    /// Until it has said hello.
-    peer: Seat<IpAddr>,
+    /// Its seat is among those of its network until it has said hello.
+    peer: (IpAddr, Seat<IpAddr>),
 }
 
 fn full() -> ApiError {

@@ -1,10 +1,13 @@
 //! The CQL store that all tests share, as if each test had one of its own: ids, shards and tenants are moved to where no other test is.
 
 use crate::cql::{CqlStore, tests::shared};
-use campanile_ports::{LedgerRow, Manifest, Part, PartRef, PortFuture, Row, RunPage, Snapshots, ViewBatch, Views};
+use campanile_ports::{
+    AuditPage, AuditQuery, LedgerRow, Manifest, Part, PartRef, PortFuture, Row, RunPage, Snapshots, ViewBatch, Views,
+};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     record::RunRecord,
+    stored::audit::AuditRecord,
 };
 use std::sync::{
     Arc,
@@ -60,6 +63,26 @@ impl Apart {
         RunRecord { job: JobId(job), run: RunId(run), tenant: tenant.into(), ..record }
     }
 
+    /// A record without a tenant stays without one.
+    fn record_there(&self, record: &AuditRecord) -> Arc<AuditRecord> {
+        Arc::new(AuditRecord {
+            id: record.id + self.test * IDS,
+            tenant: record.tenant.as_ref().map(|tenant| self.tenant(tenant).into()),
+            job: record.job.map(|job| self.job(job)),
+            run: record.run.map(|run| self.id(run)),
+            ..record.clone()
+        })
+    }
+
+    /// None: another test's.
+    fn record_here(&self, record: AuditRecord) -> Option<AuditRecord> {
+        let back = self.test * IDS;
+        let id = record.id.checked_sub(back).filter(|id| *id < IDS)?;
+        let tenant = record.tenant.map(|tenant| tenant.split_once('/').unwrap().1.into());
+        let (job, run) = (record.job.map(|job| JobId(job.0 - back)), record.run.map(|run| RunId(run.0 - back)));
+        Some(AuditRecord { id, tenant, job, run, ..record })
+    }
+
     fn page<'a>(&'a self, page: PortFuture<'a, RunPage>) -> PortFuture<'a, RunPage> {
         Box::pin(async move {
             let page = page.await?;
@@ -104,6 +127,7 @@ impl Views for Apart {
             Row::DeadLetterDiscarded(record) => Row::DeadLetterDiscarded(self.there(&record)),
             Row::Ledger(row) => Row::Ledger(named(row, |job| self.job(job), |run| self.id(run))),
             Row::JobDeleted(job) => Row::JobDeleted(self.job(job)),
+            Row::Audited(record) => Row::Audited(self.record_there(&record)),
         };
         self.store.apply(ViewBatch {
             rows: batch.rows.into_iter().map(|(hlc, r)| (hlc, row(r))).collect(),
@@ -139,6 +163,21 @@ impl Views for Apart {
     }
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
         self.store.retain(before_ms, max_rows)
+    }
+    /// Without a tenant it sees what every test wrote: records of its own only.
+    fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {
+        let tenant = query.tenant.as_ref().map(|tenant| self.tenant(tenant));
+        let job = query.job.map(|job| self.job(job));
+        let run = query.run.map(|run| self.id(run));
+        let found = self.store.audit(AuditQuery { tenant, job, run, ..query }, after, limit);
+        Box::pin(async move {
+            let page = found.await?;
+            let items = page.items.into_iter().filter_map(|record| self.record_here(record)).collect();
+            Ok(AuditPage { items, next: page.next })
+        })
+    }
+    fn retain_audit(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
+        self.store.retain_audit(before_ms, max_rows)
     }
     fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {
         self.store.append_log(self.id(run), attempt, chunk)

@@ -1,12 +1,13 @@
 //! What every read model must do.
 
 use super::benches;
-use crate::samples::{at, batch, fired, ledger, reopened, run, scheduled, wait};
-use campanile_ports::{Row, RunPage, ViewBatch, Views};
+use crate::samples::{at, audited, batch, fired, ledger, reopened, run, scheduled, wait};
+use campanile_ports::{AuditQuery, Row, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     limits,
     record::{RunRecord, RunState},
+    stored::audit::AuditRecord,
 };
 
 const JOB: JobId = JobId(4);
@@ -43,6 +44,20 @@ fn failed_runs(store: &dyn Views) -> Vec<u64> {
 
 fn job_runs(store: &dyn Views) -> Vec<u64> {
     pages(|after| wait(store.job_runs(JOB, after, 2)).unwrap())
+}
+
+/// Ids of all records that fit, two at a time.
+fn audit(store: &dyn Views, query: &AuditQuery) -> Vec<u64> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = wait(store.audit(query.clone(), after, 2)).unwrap();
+        assert!(page.items.len() <= 2);
+        all.extend(page.items.iter().map(|record| record.id));
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return all,
+        }
+    }
 }
 
 /// Five runs of a job, of which two failed and one timed out.
@@ -174,6 +189,37 @@ every_store! {
         assert_eq!(job_runs(store), [70, 30, 20], "{on}");
     }
 
+    fn the_audit_trail_is_listed_newest_first_of_a_tenant_and_of_all(store: &dyn Views, on: &str) {
+        const HOUR: i64 = 3_600_000;
+        let records = [
+            audited(HOUR, 7, Some("finance"), "job.create"),
+            audited(HOUR, 8, Some("fin"), "job.create"),
+            audited(5 * HOUR, 9, None, "system.pause"),
+            AuditRecord { refused: Some("423_JOB_PAUSED".into()), ..audited(5 * HOUR, 10, Some("finance"), "job.trigger") },
+            audited(9 * HOUR, 3, Some("finance"), "job.pause"),
+            audited(9 * HOUR, 4, Some("finance"), "job.resume"),
+        ];
+        let rows = records.iter().cloned().map(|record| Row::Audited(record.into()));
+        apply(store, 1, rows.collect());
+        let finance = || AuditQuery { tenant: Some("finance".to_owned()), ..AuditQuery::all() };
+        assert_eq!(audit(store, &finance()), [4, 3, 10, 7], "{on}");
+        assert_eq!(audit(store, &AuditQuery::all()), [4, 3, 10, 9, 8, 7], "{on}");
+        let of = |query: AuditQuery| audit(store, &query);
+        assert_eq!(of(AuditQuery { operation: Some("job.pause".to_owned()), ..finance() }), [3], "{on}");
+        assert_eq!(of(AuditQuery { outcome: Some("REFUSED".to_owned()), ..finance() }), [10], "{on}");
+        assert_eq!(of(AuditQuery { from_ms: 5 * HOUR, to_ms: 9 * HOUR - 1, ..AuditQuery::all() }), [10, 9], "{on}");
+        assert_eq!(of(AuditQuery { job: Some(JobId(5)), ..AuditQuery::all() }), [0; 0], "{on}");
+        assert_eq!(of(AuditQuery { tenant: Some("f".to_owned()), ..AuditQuery::all() }), [0; 0], "{on}");
+        let whole = wait(store.audit(finance(), None, 9)).unwrap();
+        assert_eq!(whole.items[0], records[5], "{on}");
+        // A later row of the same time and id has the higher count, and takes the place of the first.
+        let counted = AuditRecord { count: 40, ..records[3].clone() };
+        apply(store, 2, vec![Row::Audited(counted.clone().into())]);
+        apply(store, 2, vec![Row::Audited(counted.clone().into())]);
+        assert_eq!(audit(store, &finance()), [4, 3, 10, 7], "{on}");
+        assert_eq!(wait(store.audit(finance(), None, 9)).unwrap().items[2], counted, "{on}");
+    }
+
     fn logs_are_read_from_any_byte_and_end_at_their_limit(store: &dyn Views, on: &str) {
         for chunk in [&b"hello "[..], b"", b"wide ", b"world"] {
             wait(store.append_log(RunId(9), 2, chunk.to_vec())).unwrap();
@@ -259,6 +305,27 @@ fn runs_of_messages_stay_as_long_as_they_are_to_be_kept() {
         assert_eq!(wait(store.find_key(JOB, &key(3))).unwrap(), Some(RunId(3)), "{}", bench.name);
         store.keep_messages(3_500);
         assert_eq!(wait(store.retain(4_000, 100)).unwrap(), 1, "{}", bench.name);
+    }
+}
+
+#[test]
+fn the_audit_trail_has_a_retention_of_its_own() {
+    for bench in benches() {
+        let store = bench.store();
+        let store = store.as_ref();
+        let record =
+            |n: u64| audited(n as i64 * 100, n, Some(if n.is_multiple_of(2) { "finance" } else { "fin" }), "job.pause");
+        apply(store, 1, (1..=6).map(|n| Row::Audited(record(n).into())).collect());
+        let finance = AuditQuery { tenant: Some("finance".to_owned()), ..AuditQuery::all() };
+        wait(store.retain(i64::MAX, 99)).unwrap();
+        assert_eq!(audit(store, &AuditQuery::all()), [6, 5, 4, 3, 2, 1], "{}: history goes earlier", bench.name);
+        assert_eq!(wait(store.retain_audit(500, 3)).unwrap(), 3, "{}", bench.name);
+        assert_eq!(audit(store, &AuditQuery::all()), [6, 5, 4], "{}: the oldest first", bench.name);
+        wait(store.flush()).unwrap();
+        assert_eq!(wait(store.retain_audit(500, 99)).unwrap(), 1, "{}", bench.name);
+        assert_eq!(wait(store.retain_audit(500, 99)).unwrap(), 0, "{}", bench.name);
+        assert_eq!(audit(store, &AuditQuery::all()), [6, 5], "{}", bench.name);
+        assert_eq!(audit(store, &finance), [6], "{}", bench.name);
     }
 }
 

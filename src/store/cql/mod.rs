@@ -57,6 +57,7 @@ struct Core {
     shards: u16,
     /// Seconds that history is kept; 0 = for ever.
     history_ttl_s: i32,
+    audit_ttl_s: i32,
     /// By partition of the shards' rows.
     shard_turns: Vec<Mutex<()>>,
     deleted: lanes::Deleted,
@@ -81,6 +82,7 @@ impl CqlStore {
             node: options.node.clone(),
             shards: format.shards,
             history_ttl_s: options.history_ttl_s(),
+            audit_ttl_s: options.audit_ttl_s(),
             shard_turns: (0..format.shards.div_ceil(leases::SHARDS_PER_BUCKET)).map(|_| Mutex::default()).collect(),
             deleted: lanes::Deleted::default(),
             known: views::Known::default(),

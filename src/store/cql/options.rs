@@ -39,6 +39,8 @@ pub struct CqlOptions {
     pub request_timeout: Duration,
     /// Days that history is kept, as TTL of its rows; 0 = for ever.
     pub retention_days: u32,
+    /// Days that the audit trail is kept, in the same way.
+    pub audit_days: u32,
     /// Name of the cluster: nodes of another one are refused.
     pub cluster: String,
     /// Shards of the cluster: nodes with another number are refused.
@@ -55,7 +57,12 @@ impl CqlOptions {
 
     /// Seconds; 0 = for ever.
     pub fn history_ttl_s(&self) -> i32 {
-        i32::try_from(u64::from(self.retention_days) * 24 * 3_600).unwrap_or(i32::MAX)
+        ttl_s(self.retention_days)
+    }
+
+    /// Seconds; 0 = for ever.
+    pub fn audit_ttl_s(&self) -> i32 {
+        ttl_s(self.audit_days)
     }
 
     /// Names go into statements as they stand, so they are held to what needs no quotes.
@@ -92,6 +99,10 @@ impl CqlOptions {
             .map_err(|error| StoreError::Refused(format!("[cql] password_file {}: {error}", file.display())))?;
         Ok(Some(password))
     }
+}
+
+fn ttl_s(days: u32) -> i32 {
+    i32::try_from(u64::from(days) * 24 * 3_600).unwrap_or(i32::MAX)
 }
 
 /// Without what an editor puts before and behind the line.

@@ -3,8 +3,8 @@
 use super::{EmbeddedStore, guard, history, position_of};
 use crate::tables::TenantList;
 use campanile_ports::{
-    DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots,
-    StoreError, ViewBatch, Views,
+    AuditPage, AuditQuery, DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position,
+    RunPage, Snapshots, StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -130,6 +130,19 @@ impl Views for EmbeddedStore {
         self.view_calls.run(move || {
             let _one_at_a_time = guard(&inner.committer);
             inner.tables.retain(before_ms, max_rows)
+        })
+    }
+
+    fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {
+        let tables = Arc::clone(&self.inner.tables);
+        self.reads.run(move || tables.audit(&query, after.as_deref(), limit))
+    }
+
+    fn retain_audit(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
+        let inner = Arc::clone(&self.inner);
+        self.view_calls.run(move || {
+            let _one_at_a_time = guard(&inner.committer);
+            inner.tables.retain_audit(before_ms, max_rows)
         })
     }
 

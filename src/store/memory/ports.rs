@@ -3,8 +3,8 @@
 use super::{MemoryStore, faults::Op};
 use crate::tables::{Tables, TenantList};
 use campanile_ports::{
-    DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position, RunPage, Snapshots,
-    StoreError, ViewBatch, Views,
+    AuditPage, AuditQuery, DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position,
+    RunPage, Snapshots, StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -153,6 +153,14 @@ impl Views for MemoryStore {
 
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
         ready(self.write(Op::Retain, || self.tables.retain(before_ms, max_rows)))
+    }
+
+    fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {
+        ready(self.view(|tables| tables.audit(&query, after.as_deref(), limit)))
+    }
+
+    fn retain_audit(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
+        ready(self.write(Op::Retain, || self.tables.retain_audit(before_ms, max_rows)))
     }
 
     fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {

@@ -14,7 +14,8 @@ use campanile_core::ownership::{
     store::{Answer, Batch, Statement},
 };
 use campanile_ports::{
-    Leases, LedgerRow, Manifest, Part, PartRef, PortFuture, RunPage, Snapshots, StoreError, ViewBatch, Views,
+    AuditPage, AuditQuery, Leases, LedgerRow, Manifest, Part, PartRef, PortFuture, RunPage, Snapshots, StoreError,
+    ViewBatch, Views,
 };
 use campanile_schema::{
     format::Formats,
@@ -353,6 +354,12 @@ impl Views for SharedEnd {
     }
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
         self.call(move |store| store.tables.retain(before_ms, max_rows))
+    }
+    fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {
+        self.call(move |store| store.tables.audit(&query, after.as_deref(), limit))
+    }
+    fn retain_audit(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
+        self.call(move |store| store.tables.retain_audit(before_ms, max_rows))
     }
     fn append_log(&self, run: RunId, attempt: u32, chunk: Vec<u8>) -> PortFuture<'_, ()> {
         self.call(move |store| store.tables.append_log(run, attempt, &chunk))

@@ -1,11 +1,12 @@
 //! The read model in maps.
 
 use crate::tables::{Ended, EndedRuns, Stored, StoredRows, Tables, TenantList, discarded, stored_run};
-use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{AuditFilling, AuditPage, AuditQuery, LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     ids::{JobId, RunId},
     limits,
     record::RunRecord,
+    stored::audit::AuditRecord,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,8 @@ struct Maps {
     ledger: BTreeMap<(JobId, i64, i64), LedgerRow>,
     /// Of the runs that are final.
     by_time: BTreeSet<(i64, RunId)>,
+    /// By time and id.
+    audit: BTreeMap<(i64, u64), AuditRecord>,
 }
 
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -116,6 +119,9 @@ impl Tables for MemoryTables {
                     maps.ledger.insert((row.job, row.to_ms, row.from_ms), row.clone());
                 }
                 Row::JobDeleted(_) => {}
+                Row::Audited(record) => {
+                    maps.audit.insert((record.at_ms, record.id), AuditRecord::clone(record));
+                }
             }
         }
         maps.position = position;
@@ -209,6 +215,30 @@ impl Tables for MemoryTables {
         *guard(&self.messages_from_ms) = Some(from_ms);
     }
 
+    fn audit(&self, query: &AuditQuery, after: Option<&[u8]>, limit: usize) -> Result<AuditPage, StoreError> {
+        let maps = guard(&self.now);
+        let before = AuditFilling::before(query, after);
+        let mut filling = AuditFilling::new(query, limit.min(limits::PAGE_SIZE_MAX), limits::AUDIT_LOOKS);
+        let newest_first = maps.audit.range(..before).rev().take_while(|((at, _), _)| *at >= query.from_ms);
+        let of_tenant = newest_first
+            .filter(|(_, record)| query.tenant.is_none() || query.tenant.as_deref() == record.tenant.as_deref());
+        for (_, record) in of_tenant {
+            if !filling.look(record.clone()) {
+                break;
+            }
+        }
+        Ok(filling.end())
+    }
+
+    fn retain_audit(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError> {
+        let mut maps = guard(&self.now);
+        let gone: Vec<_> = maps.audit.range(..(before_ms, 0)).take(max_rows).map(|(key, _)| *key).collect();
+        for key in &gone {
+            maps.audit.remove(key);
+        }
+        Ok(gone.len() as u64)
+    }
+
     fn runs_stored(&self) -> u64 {
         guard(&self.now).by_time.len() as u64
     }
@@ -221,7 +251,8 @@ impl Tables for MemoryTables {
         let maps = guard(&self.now);
         let runs = maps.runs.values().cloned().map(stored_run);
         let ledger = maps.ledger.values().cloned().map(Row::Ledger);
-        let mut rows: Vec<_> = runs.chain(ledger).map(|row| Ok(Stored::Row(row))).collect();
+        let audit = maps.audit.values().cloned().map(|record| Row::Audited(record.into()));
+        let mut rows: Vec<_> = runs.chain(ledger).chain(audit).map(|row| Ok(Stored::Row(row))).collect();
         let logs = guard(&self.logs);
         rows.extend(
             logs.iter()

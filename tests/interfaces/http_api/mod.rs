@@ -3,6 +3,7 @@
 
 mod access;
 mod apply;
+mod audit;
 mod bulk;
 mod connections;
 mod errors;

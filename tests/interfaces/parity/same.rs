@@ -4,6 +4,7 @@ use crate::program;
 
 use campanile_client::{Client, ClientError};
 use campanile_schema::{
+    audit::AuditView,
     error::ApiError,
     job::JobView,
     rpc::calls::{Listed, NoBody},
@@ -86,6 +87,7 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         "outbox.list" => typed::<Page<OutboxMessageView>>(client, name, params).await,
         "schedule.preview" => typed::<Preview>(client, name, params).await,
         "tenant.get" | "tenant.set" => typed::<TenantView>(client, name, params).await,
+        "audit.list" => typed::<Page<AuditView>>(client, name, params).await,
         "tenant.list" => typed::<Listed<TenantView>>(client, name, params).await,
         "system.info" => typed::<NodeView>(client, name, params).await,
         "executor.list" => typed::<Gathered<ExecutorView>>(client, name, params).await,
@@ -185,6 +187,13 @@ fn reads((good, _, run, failed): (u64, u64, u64, u64)) -> Vec<Call> {
         get("run.failed", "/api/v1/runs", json!({}), &["run", "failed"]),
         get("dlq.list", "/api/v1/dead-letters", json!({}), &["dlq", "list"]),
         get("outbox.list", "/api/v1/outbox", json!({}), &["outbox", "list"]),
+        get(
+            "audit.list",
+            "/api/v1/audit?operation=job.create&pageSize=1",
+            json!({"operation": "job.create", "pageSize": 1}),
+            &["audit", "list", "--operation", "job.create", "--page-size", "1"],
+        ),
+        get("audit.list", "/api/v1/audit?pageSize=0", json!({"pageSize": 0}), &["audit", "list", "--page-size", "0"]),
         call("schedule.preview", "POST", "/api/v1/schedules/preview", preview.clone(), preview, &[]),
         get("tenant.get", "/api/v1/tenants/default", json!({"tenantId": "default"}), &["tenant", "get", "default"]),
         get("tenant.list", "/api/v1/tenants", json!({}), &["tenant", "list"]),

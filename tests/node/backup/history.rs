@@ -61,6 +61,7 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         params: Some(Payload(format!("{{\"n\":{run}}}"))),
         result: (!failed).then(|| Payload("{\"ok\":true}".to_owned())),
         reason: Some("a test".to_owned()),
+        by: None,
         dead_letter: failed,
         attempts: vec![attempt],
         dag: None,

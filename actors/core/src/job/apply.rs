@@ -53,6 +53,7 @@ pub fn apply(job: &mut Job, event: &Event) {
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
+        | Event::Audited { .. }
         | Event::JobCreated { .. } => {}
         Event::JobReplaced { spec, version, at_ms, .. } => {
             job.def = spec.clone();
@@ -98,6 +99,7 @@ pub fn apply(job: &mut Job, event: &Event) {
             key,
             params,
             reason,
+            by,
             held,
             at_ms,
             interval,
@@ -121,6 +123,7 @@ pub fn apply(job: &mut Job, event: &Event) {
                 params: params.clone(),
                 result: None,
                 reason: reason.clone(),
+                by: by.clone(),
                 dead_letter: false,
                 attempts: Vec::new(),
                 dag: *dag,

@@ -8,7 +8,7 @@ use campanile_schema::{
     payload::Payload,
     record::{RunRecord, Source},
     rpc::executor::Ended,
-    stored::StoredJob,
+    stored::{StoredJob, audit::CallOrigin},
     text::Text,
     view::ConfirmDecision,
 };
@@ -80,6 +80,9 @@ pub enum Command {
         key: Option<String>,
         params: Option<Payload>,
         reason: Option<String>,
+        /// Who calls; the run tells it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<CallOrigin>>,
     },
     /// A message of another job makes a run. The shard has looked its key up.
     Take(Box<Taken>),

@@ -95,6 +95,7 @@ from campanile.views import (
     Applied,
     ApplyFailure,
     Attempt,
+    AuditRecord,
     ClusterEvent,
     Created,
     DeadLetter,
@@ -124,6 +125,7 @@ from campanile.views import (
     ShardMove,
     ShardPlan,
     Tenant,
+    TriggeredBy,
     Welcome,
 )
 
@@ -136,6 +138,7 @@ __all__ = [
     "ApplyOutcome",
     "Attempt",
     "AttemptState",
+    "AuditRecord",
     "Backoff",
     "CampanileError",
     "Changes",
@@ -233,6 +236,7 @@ __all__ = [
     "Tls",
     "TooLargeError",
     "Trigger",
+    "TriggeredBy",
     "UnauthenticatedError",
     "UnavailableError",
     "Welcome",

@@ -139,6 +139,7 @@ class Client:
     run_log = _blocking(_asyncio.Client.run_log)
     run_log_text = _blocking(_asyncio.Client.run_log_text)
     run_wait = _blocking(_asyncio.Client.run_wait)
+    audit_list = _blocking(_asyncio.Client.audit_list)
     dlq_list = _blocking(_asyncio.Client.dlq_list)
     dlq_redrive = _blocking(_asyncio.Client.dlq_redrive)
     dlq_discard = _blocking(_asyncio.Client.dlq_discard)

@@ -126,6 +126,9 @@ SYSTEM_RESUME: Final = Method("system.resume")
 CLOCK_ACCEPT: Final = Method("clock.accept")
 """Fire again after a jump of the clock: it is right."""
 
+AUDIT_LIST: Final = Method("audit.list", changes=False)
+"""The audit trail, newest first: who changed what and why, and who was refused."""
+
 EXECUTOR_LIST: Final = Method("executor.list", changes=False)
 """Executors that are connected, of all nodes."""
 
@@ -189,6 +192,7 @@ METHODS: Final = {
         SYSTEM_PAUSE,
         SYSTEM_RESUME,
         CLOCK_ACCEPT,
+        AUDIT_LIST,
         EXECUTOR_LIST,
         POOL_LIST,
         SYSTEM_INFO,

@@ -128,6 +128,15 @@ class Stopping:
 
 
 @dataclass(frozen=True)
+class TriggeredBy:
+    """Who triggered a run: the name of the credential, the caller's address, and the request."""
+
+    who: str | None = None
+    address: str | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True)
 class Run:
     """A run as read. `wait_reason` says why it is not running, or not ending: then `stopping` is set, and no other body of it
     starts until this one has ended or `run_confirm` says ENDED. `generation` rises with each redrive and retry by hand.
@@ -156,6 +165,7 @@ class Run:
     secret_params: dict[str, str] = field(default_factory=dict)
     result: Json = None
     reason: str | None = None
+    triggered_by: TriggeredBy | None = None
     attempts: list[Attempt] = field(default_factory=list)
 
 
@@ -228,6 +238,25 @@ class OutboxMessage:
     target_job: str | None = None
     reason: str | None = None
     given_up_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class AuditRecord:
+    """Who did what, and why. `outcome`: DONE, or the code of the error. `count`: equal refusals within a minute, or things changed
+    by one call. Without `who` the token was not known; without `address` the node itself called."""
+
+    at: datetime
+    operation: str
+    outcome: str
+    count: int
+    who: str | None = None
+    address: str | None = None
+    tenant_id: str | None = None
+    job_id: int | None = None
+    run_id: int | None = None
+    target: str | None = None
+    reason: str | None = None
+    request_id: str | None = None
 
 
 @dataclass(frozen=True)

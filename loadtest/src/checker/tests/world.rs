@@ -196,6 +196,7 @@ impl World {
             params: None,
             result: None,
             reason: None,
+            by: None,
             dead_letter: false,
             attempts: Vec::new(),
             dag: None,

@@ -5,11 +5,12 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 /// Number, name and text of each, in order.
-pub const MIGRATIONS: [(i32, &str, &str); 4] = [
+pub const MIGRATIONS: [(i32, &str, &str); 5] = [
     (1, "ownership", include_str!("../../../../schema/cql/0001_ownership.cql")),
     (2, "journal", include_str!("../../../../schema/cql/0002_journal.cql")),
     (3, "history", include_str!("../../../../schema/cql/0003_history.cql")),
     (4, "packs", include_str!("../../../../schema/cql/0004_packs.cql")),
+    (5, "audit", include_str!("../../../../schema/cql/0005_audit.cql")),
 ];
 
 /// Options of tables whose rows go by their TTL: a window of a day at once, when all of it is over.

@@ -55,6 +55,7 @@ pub fn options(server: &Server, keyspace: &str) -> CqlOptions {
         // A young server on a busy machine pauses.
         request_timeout: Duration::from_secs(10),
         retention_days: 30,
+        audit_days: 400,
         cluster: "tests".to_owned(),
         shards: SHARDS,
         node: "node-1".to_owned(),

@@ -1,5 +1,6 @@
 //! The port `Views`: the read model, as rows that are only ever written. Retention is their TTL.
 
+mod audit;
 mod lists;
 mod logs;
 mod pack;
@@ -12,7 +13,7 @@ pub use logs::Logs;
 use super::CqlStore;
 use super::{connection::Kind, error};
 use crate::tables::TenantList;
-use campanile_ports::{LedgerRow, PortFuture, RunPage, ViewBatch, Views};
+use campanile_ports::{AuditPage, AuditQuery, LedgerRow, PortFuture, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     record::RunRecord,
@@ -36,7 +37,7 @@ pub struct Known(Mutex<BTreeMap<Place, Instant>>);
 impl Known {
     fn is_new(&self, place: &Place) -> bool {
         match place {
-            Place::History(..) | Place::Fires(..) | Place::Tenant(..) => {
+            Place::History(..) | Place::Fires(..) | Place::Tenant(..) | Place::Audit(..) => {
                 let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 known.get(place).is_none_or(|noted| noted.elapsed() > NOTED_FOR)
             }
@@ -92,6 +93,15 @@ impl Views for CqlStore {
 
     fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
         self.tenant_list(TenantList::Failed, tenant, after, limit)
+    }
+
+    fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {
+        self.spawn(move |core| async move { audit::list(&core, &query, after.as_deref(), limit).await })
+    }
+
+    /// Rows go by their TTL.
+    fn retain_audit(&self, _before_ms: i64, _max_rows: usize) -> PortFuture<'_, u64> {
+        Box::pin(async { Ok(0) })
     }
 
     /// Rows go by their TTL.

@@ -15,6 +15,10 @@ const FIRES_BUCKET_MS: i64 = 2 * 3_600_000;
 const HISTORY_BUCKET_MS: i64 = 6 * 3_600_000;
 /// Time in which failed runs of a tenant share a partition: with 5,000 a second 18 million entries.
 const TENANT_BUCKET_MS: i64 = 3_600_000;
+/// Time in which records of the audit trail of a tenant share a partition: a bulk create of a million jobs makes some 250 MB.
+const AUDIT_BUCKET_MS: i64 = 3_600_000;
+/// The partition of all records stands under a name that no tenant can have.
+pub const EVERY_TENANT: &str = "*";
 /// Shards whose positions share a partition.
 const SHARDS_PER_BUCKET: u16 = 64;
 
@@ -31,6 +35,8 @@ pub enum Place {
     History(i32, i64),
     /// Tenant and hour: the tenant's lists.
     Tenant(String, i64),
+    /// Tenant, or [`EVERY_TENANT`], and hour: the audit trail.
+    Audit(String, i64),
     /// Job and caller's key.
     Key(i64, String),
     /// Positions of 64 shards.
@@ -63,6 +69,10 @@ pub fn history_bucket(at_ms: i64) -> i64 {
 
 pub fn tenant_bucket(ended_ms: i64) -> i64 {
     ended_ms.div_euclid(TENANT_BUCKET_MS)
+}
+
+pub fn audit_bucket(at_ms: i64) -> i64 {
+    at_ms.div_euclid(AUDIT_BUCKET_MS)
 }
 
 pub fn applied_bucket(shard: ShardId) -> i32 {

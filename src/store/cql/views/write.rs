@@ -10,8 +10,8 @@ use super::{
     super::{Core, connection::Kind, error},
     pack,
     places::{
-        Place, applied_bucket, fires_bucket, fires_shards, history_bucket, pack_range, range_of, shard_column,
-        tenant_bucket,
+        EVERY_TENANT, Place, applied_bucket, audit_bucket, fires_bucket, fires_shards, history_bucket, pack_range,
+        range_of, shard_column, tenant_bucket,
     },
 };
 use crate::tables::{TenantList, discarded, failed, fired, is_listed_by_fire};
@@ -21,6 +21,7 @@ use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     limits,
     record::RunRecord,
+    stored::audit::AuditRecord,
 };
 use futures_util::future::try_join_all;
 use scylla::{statement::prepared::PreparedStatement, value::CqlValue};
@@ -94,6 +95,7 @@ impl<'a> Gathered<'a> {
             Row::Ledger(row) => self.ledger(hlc.cast_signed(), row),
             // Its history stays until retention.
             Row::JobDeleted(_) => {}
+            Row::Audited(record) => self.audited(hlc.cast_signed(), record),
         }
     }
 
@@ -175,6 +177,23 @@ impl<'a> Gathered<'a> {
         self.put_history(place, statement, values, hlc);
     }
 
+    /// A record stands in the list of all, and in its tenant's. Its id is below 2^63.
+    fn audited(&mut self, hlc: i64, record: &AuditRecord) {
+        let bucket = audit_bucket(record.at_ms);
+        for list in record.tenant.as_deref().into_iter().chain([EVERY_TENANT]) {
+            let values = vec![
+                CqlValue::Text(list.to_owned()),
+                CqlValue::BigInt(bucket),
+                CqlValue::BigInt(record.at_ms),
+                long(record.id),
+                CqlValue::Blob(frame::encode(record)),
+                CqlValue::BigInt(hlc),
+                CqlValue::Int(self.core.audit_ttl_s),
+            ];
+            self.put(Place::Audit(list.to_owned(), bucket), &self.core.link.statements.put_audit, values);
+        }
+    }
+
     /// With the event's time and the retention.
     fn put_history(&mut self, place: Place, statement: &'a PreparedStatement, values: Vec<CqlValue>, hlc: i64) {
         self.put_for(place, statement, values, (hlc, self.core.history_ttl_s));
@@ -193,7 +212,7 @@ impl<'a> Gathered<'a> {
 
     /// Says that a shard or a tenant has the bucket: twice a day and process, so it need not go with others.
     fn note_bucket(&mut self, place: &Place) {
-        let (statements, ttl) = (&self.core.link.statements, self.core.bucket_ttl());
+        let (statements, ttl) = (&self.core.link.statements, bucket_ttl(self.core.history_ttl_s));
         match place {
             Place::History(shard, bucket) => {
                 let values = vec![CqlValue::Int(*shard), CqlValue::BigInt(*bucket), ttl];
@@ -206,6 +225,11 @@ impl<'a> Gathered<'a> {
             Place::Tenant(tenant, bucket) => {
                 let values = vec![CqlValue::Text(tenant.clone()), CqlValue::BigInt(*bucket), ttl];
                 self.put(Place::Tenant(tenant.clone(), i64::MIN), &statements.put_tenant_bucket, values);
+            }
+            Place::Audit(list, bucket) => {
+                let ttl = bucket_ttl(self.core.audit_ttl_s);
+                let values = vec![CqlValue::Text(list.clone()), CqlValue::BigInt(*bucket), ttl];
+                self.put(Place::Audit(list.clone(), i64::MIN), &statements.put_audit_bucket, values);
             }
             Place::Runs(..) | Place::Packs(..) | Place::Key(..) | Place::Applied(_) => {}
         }
@@ -304,10 +328,10 @@ impl Core {
             ttl_s => ttl_s,
         }
     }
+}
 
-    /// A bucket's own row stays longer than the rows that are written while it is taken for noted (`Known`).
-    fn bucket_ttl(&self) -> CqlValue {
-        const DAY_S: i32 = 24 * 3_600;
-        CqlValue::Int(if self.history_ttl_s == 0 { 0 } else { self.history_ttl_s.saturating_add(DAY_S) })
-    }
+/// A bucket's own row stays longer than the rows that are written while it is taken for noted (`Known`).
+fn bucket_ttl(of_rows_s: i32) -> CqlValue {
+    const DAY_S: i32 = 24 * 3_600;
+    CqlValue::Int(if of_rows_s == 0 { 0 } else { of_rows_s.saturating_add(DAY_S) })
 }

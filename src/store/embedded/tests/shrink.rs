@@ -101,7 +101,7 @@ async fn a_session_lets_the_oldest_go_when_history_takes_too_much_room_and_keeps
     });
     let before = store.disk_usage().unwrap().views;
     // Less than anything takes: all goes that may.
-    let session = session(&store, opened, Retention { days: 0, max_bytes: 1 }).await;
+    let session = session(&store, opened, Retention { max_bytes: 1, ..Retention::default() }).await;
     let deadline = Instant::now() + PATIENCE;
     while store.inner.shrinking.compactions() == 0 {
         assert!(Instant::now() < deadline, "nothing went in {PATIENCE:?}");

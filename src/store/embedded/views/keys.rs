@@ -90,6 +90,14 @@ pub fn tenant_run(tenant_name: &str, ended_ms: i64, run: RunId) -> Vec<u8> {
     bytes
 }
 
+/// `audit`: within a list, newest first.
+pub fn newest_first(list: &[u8], at_ms: i64, id: u64) -> Vec<u8> {
+    let mut bytes = list.to_vec();
+    bytes.extend(time(at_ms).map(|b| !b));
+    bytes.extend((!id).to_be_bytes());
+    bytes
+}
+
 /// Time and run of a `dead_letters` or `failed` key.
 pub fn of_tenant_run(key: &[u8]) -> Option<(i64, RunId)> {
     let at = key.len().checked_sub(16)?;

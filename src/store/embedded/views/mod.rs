@@ -7,6 +7,7 @@
 //! Rows gather in memory (`staging`) and go to disk as whole table files. Traps of fjall that are met here: without a journal
 //! file it forgets its sequence numbers, so an empty one is put there.
 
+mod audit;
 mod compaction;
 mod export;
 mod fires;
@@ -28,7 +29,7 @@ pub use open::FjallSource;
 pub use open::copy_flushed_to;
 
 use crate::tables::{EndedRuns, StoredRows, Tables, TenantList};
-use campanile_ports::{LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{AuditPage, AuditQuery, LedgerRow, Position, Row, RunPage, StoreError};
 use campanile_schema::{
     frame,
     ids::{JobId, RunId},
@@ -218,6 +219,14 @@ impl Tables for FjallTables {
 
     fn keep_messages(&self, from_ms: i64) {
         self.messages_from_ms.store(from_ms, Ordering::Relaxed);
+    }
+
+    fn audit(&self, query: &AuditQuery, after: Option<&[u8]>, limit: usize) -> Result<AuditPage, StoreError> {
+        audit::list(&*self.db()?, query, after, limit)
+    }
+
+    fn retain_audit(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError> {
+        audit::retain(&*self.db()?, before_ms, max_rows)
     }
 
     fn runs_stored(&self) -> u64 {

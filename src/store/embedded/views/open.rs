@@ -132,8 +132,8 @@ fn open_existing(settings: &Settings) -> Result<Db, String> {
     }
     empty_journal(&settings.views).map_err(|e| format!("cannot empty their journal: {e}"))?;
     let opened = database(settings)?;
-    // A release before had no `fires`: it is made, and what stands in other tables stays there.
-    let expected = Table::ALL.iter().filter(|table| **table != Table::Fires);
+    // Releases before had no `fires` or no `audit`: they are made, and what stands in other tables stays there.
+    let expected = Table::ALL.iter().filter(|table| !matches!(table, Table::Fires | Table::Audit));
     if let Some(missing) = expected.copied().find(|t| !opened.database.keyspace_exists(t.name())) {
         return Err(format!("the table {} is missing", missing.name()));
     }
@@ -184,6 +184,7 @@ fn database(settings: &Settings) -> Result<Opened, String> {
                 | Table::DeadLetters
                 | Table::Failed
                 | Table::ByTime
+                | Table::Audit
                 | Table::Meta => return None,
             };
             Some(Arc::new(LedgerRetention { from_ms: Arc::clone(&from_ms), after_ms }) as _)

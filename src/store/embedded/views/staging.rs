@@ -32,12 +32,13 @@ pub enum Table {
     DeadLetters,
     Failed,
     ByTime,
+    Audit,
     /// Last: its row says that the others are there.
     Meta,
 }
 
 impl Table {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Runs,
         Self::JobRuns,
         Self::Keys,
@@ -46,6 +47,7 @@ impl Table {
         Self::DeadLetters,
         Self::Failed,
         Self::ByTime,
+        Self::Audit,
         Self::Meta,
     ];
 
@@ -59,6 +61,7 @@ impl Table {
             Self::DeadLetters => "dead_letters",
             Self::Failed => "failed",
             Self::ByTime => "by_time",
+            Self::Audit => "audit",
             Self::Meta => "meta",
         }
     }
@@ -86,7 +89,8 @@ impl Table {
             | Self::Fires
             | Self::DeadLetters
             | Self::Failed
-            | Self::ByTime => Filters::None,
+            | Self::ByTime
+            | Self::Audit => Filters::None,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! Rows are idempotent and may be applied again from an earlier place while some tables are already ahead. So a list's
 //! entry is only a hint: readers check it against the run's own row, and what is stale is removed when it is met.
 
-use super::{Db, fires, keys, packs, staging::Table, stretch::Writes};
+use super::{Db, audit, fires, keys, packs, staging::Table, stretch::Writes};
 use crate::tables::{TenantList, discarded, failed, is_listed_by_fire};
 use campanile_ports::{LedgerRow, Position, Row, StoreError};
 use campanile_schema::{frame, record::RunRecord};
@@ -35,6 +35,7 @@ pub fn apply(db: &Db, rows: &[(u64, Row)], position: Position) -> Result<(), Sto
             Row::Ledger(row) => batch.interval(row),
             // Its history stays until retention.
             Row::JobDeleted(_) => {}
+            Row::Audited(record) => audit::put(&mut batch.writes, record),
         }
     }
     packs::put(&mut batch.writes, batch.ended);
@@ -110,7 +111,12 @@ fn leave_lists(db: &Db, writes: &mut Writes, earlier: &[(u64, Row)], record: &Ru
     let stored = db.record(record.run)?.and_then(|r| r.ended_ms);
     let in_batch = earlier.iter().rev().find_map(|(_, row)| match row {
         Row::Run(r) if r.run == record.run => r.ended_ms,
-        Row::Run(_) | Row::Reopened(_) | Row::DeadLetterDiscarded(_) | Row::Ledger(_) | Row::JobDeleted(_) => None,
+        Row::Run(_)
+        | Row::Reopened(_)
+        | Row::DeadLetterDiscarded(_)
+        | Row::Ledger(_)
+        | Row::JobDeleted(_)
+        | Row::Audited(_) => None,
     });
     for ended in [stored, in_batch, record.ended_ms].into_iter().flatten() {
         writes.remove(Table::ByTime, keys::by_time(ended, record.run));

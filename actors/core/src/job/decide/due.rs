@@ -193,6 +193,7 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         key: None,
         params: None,
         reason: None,
+        by: None,
         held,
         at_ms,
         interval: interval_told(draft, due),

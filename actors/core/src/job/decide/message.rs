@@ -70,6 +70,7 @@ pub(super) fn take(draft: &mut Draft<'_>, taken: &Taken) -> Result<Reply, Reject
         key: Some(taken.key.clone()),
         params: Some(taken.params.clone()),
         reason: Some(taken.reason.clone()),
+        by: None,
         held,
         at_ms: draft.ctx.now_ms,
         interval: None,

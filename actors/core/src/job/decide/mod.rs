@@ -191,8 +191,8 @@ fn decide_said(
         Command::Resume => change::resume(&mut draft)?,
         Command::Delete => change::delete(&mut draft)?,
         Command::Quarantine { reason } => change::quarantine(&mut draft, reason.clone()),
-        Command::Trigger { key, params, reason } => {
-            let reply = trigger::trigger(&mut draft, key, params, reason)?;
+        Command::Trigger { key, params, reason, by } => {
+            let reply = trigger::trigger(&mut draft, key, params, reason, by)?;
             #[cfg(feature = "faults")]
             if faults::strikes(Mutation::LostAck, ctx.now_ms) {
                 draft = Draft::new(job, ctx);

@@ -13,13 +13,16 @@ use campanile_schema::{
     limits::OPEN_RUNS_PER_JOB,
     payload::Payload,
     record::{RunRecord, Source},
+    stored::audit::CallOrigin,
 };
+use std::sync::Arc;
 
 pub(super) fn trigger(
     draft: &mut Draft<'_>,
     key: &Option<String>,
     params: &Option<Payload>,
     reason: &Option<String>,
+    by: &Option<Arc<CallOrigin>>,
 ) -> Result<Reply, Rejection> {
     if let Some(key) = key
         && let Some(open) =
@@ -57,6 +60,7 @@ pub(super) fn trigger(
         key,
         params: params.clone(),
         reason: reason.clone(),
+        by: by.clone(),
         held,
         at_ms: draft.ctx.now_ms,
         interval: None,

@@ -12,6 +12,7 @@ from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
 from campanile.views import (
     Applied,
+    AuditRecord,
     ClusterEvent,
     Created,
     DeadLetter,
@@ -236,6 +237,41 @@ class Calls(ABC):
     async def outbox_discard(self, run_id: int, *, reason: str | None = None) -> None:
         """Takes the messages of a run that were given up off the list."""
         await self.call(methods.OUTBOX_DISCARD.name, {"runId": run_id, **_given(reason=reason)})
+
+    async def audit_list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        job_id: int | None = None,
+        run_id: int | None = None,
+        who: str | None = None,
+        operation: str | None = None,
+        outcome: str | None = None,
+        start: datetime | None = None,
+        to: datetime | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
+    ) -> Page[AuditRecord]:
+        """A page of the audit trail, newest first: who changed what and why, and who was refused.
+
+        `outcome` is DONE, REFUSED (all others) or an error code. A page may have few records although more follow: go on with
+        `page_token` until there is none.
+        """
+        given = _given(
+            tenantId=tenant_id,
+            jobId=job_id,
+            runId=run_id,
+            who=who,
+            operation=operation,
+            outcome=outcome,
+            pageToken=page_token,
+            pageSize=page_size,
+        )
+        if start is not None:
+            given["from"] = to_ms(start)
+        if to is not None:
+            given["to"] = to_ms(to)
+        return _page(AuditRecord, await self.call(methods.AUDIT_LIST.name, given))
 
     async def schedule_preview(
         self, trigger: Trigger, *, after: datetime | None = None, count: int | None = None

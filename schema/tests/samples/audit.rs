@@ -1,0 +1,69 @@
+//! Samples of the audit trail.
+
+use super::{AT, JOB, RUN, Sample, sample};
+use campanile_schema::{
+    event::Event,
+    record::Source,
+    stored::audit::{AuditRecord, CallOrigin},
+};
+
+pub fn origin() -> CallOrigin {
+    CallOrigin { who: Some("olga".into()), address: Some("192.0.2.7".into()), request: Some("1f2e3d4c-17".into()) }
+}
+
+/// A change of a job, which names what every change names.
+pub fn paused() -> AuditRecord {
+    AuditRecord {
+        id: 9_007_199_254_740_993,
+        at_ms: AT,
+        origin: origin(),
+        operation: "job.pause".into(),
+        tenant: Some("finance".into()),
+        job: Some(JOB),
+        reason: Some("too loud".into()),
+        count: 1,
+        ..AuditRecord::default()
+    }
+}
+
+fn records() -> Vec<(&'static str, AuditRecord)> {
+    let everything = AuditRecord { run: Some(RUN), target: Some("node-1".into()), count: 3, ..paused() };
+    let unknown = CallOrigin { who: None, ..origin() };
+    let refused = AuditRecord {
+        id: 7,
+        at_ms: AT,
+        origin: unknown,
+        operation: "job.list".into(),
+        refused: Some("401_UNAUTHENTICATED".into()),
+        count: 40_000,
+        ..AuditRecord::default()
+    };
+    vec![("a change", paused()), ("every field of a change", everything), ("refusals", refused)]
+}
+
+/// Of a caller: the form that this release writes.
+fn triggered() -> Event {
+    Event::RunCreated {
+        job: JOB,
+        run: RUN,
+        source: Source::Manual,
+        logical_ms: Some(AT),
+        key: Some("run-11944".to_owned()),
+        params: None,
+        reason: None,
+        by: Some(origin().into()),
+        held: false,
+        at_ms: AT,
+        interval: None,
+        late: false,
+        dag: None,
+        depth: 0,
+        marked: false,
+    }
+}
+
+pub fn samples() -> Vec<Sample> {
+    let mut samples: Vec<Sample> = records().iter().map(|(name, record)| sample("audit", name, record)).collect();
+    samples.push(sample("event", "RunCreated, by a caller", &triggered()));
+    samples
+}
