@@ -144,6 +144,8 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     }
     asked.ok("job delete", &["waits"]);
 
+    assert_eq!(asked.ok("audit list", &["--operation", "job.delete"])["items"][0]["outcome"], "DONE");
+    assert_eq!(asked.ok("audit export", &["--operation", "job.delete"])["operation"], "job.delete");
     asked.ok("tenant list", &[]);
     asked.ok("tenant set", &["other", "--max-jobs", "5"]);
     asked.ok("tenant get", &["other"]);

@@ -132,8 +132,18 @@ fn a_session() {
 }
 
 /// Values of these fields are other ones each time, and short.
-const VOLATILE: &[&str] =
-    &["startedAt", "uptimeSec", "version", "build", "tzdb", "clockOffsetMs", "session", "pid", "clusterId"];
+const VOLATILE: &[&str] = &[
+    "startedAt",
+    "uptimeSec",
+    "version",
+    "build",
+    "tzdb",
+    "clockOffsetMs",
+    "session",
+    "pid",
+    "clusterId",
+    "requestId",
+];
 
 /// Every list and every state that commands show, of a node with something of each.
 #[test]

@@ -3,11 +3,11 @@
 use crate::{
     spread,
     support::{self, eventually},
-    test_cluster::TestCluster,
+    test_cluster::{SHARDS, TestCluster},
 };
 use campanile_client::{Context, Executor, JobError};
 use campanile_schema::{
-    ids::JobId,
+    ids::{JobId, shard_of_slot, slot_of},
     job::{ConcurrencyPolicy, Hook, JobSpec, Trigger},
     payload::Payload,
     record::RunState,
@@ -106,8 +106,11 @@ async fn a_hook_waits_for_a_node_that_cannot_be_asked_and_is_started_when_it_can
         .build()
         .unwrap()
         .start();
+    // Its quota is kept on node 1: a run asks the node of its tenant's quota for a permit.
+    let is_of_node_1 = |tenant: &String| cluster.owner_of_shard(shard_of_slot(slot_of(tenant, ""), SHARDS)) == Some(1);
+    let tenant = (0..).map(|n| format!("tenant-{n}")).find(is_of_node_1).unwrap();
     let spec = |name: &str| {
-        let mut spec = JobSpec::new("default", name, Trigger::Manual {});
+        let mut spec = JobSpec::new(&tenant, name, Trigger::Manual {});
         spec.retry_policy.max_attempts = 1;
         spec
     };

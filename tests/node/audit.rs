@@ -95,7 +95,7 @@ fn of(row: &Row, things: &Things) -> Call {
     let [redriven, discarded, retried] = dead;
     let reason = || json!({"reason": "the test asks for it"});
     let spec = |name: &str| json!({"name": name, "trigger": {"type": "MANUAL"}});
-    let manifest = "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: applied}\nspec: {trigger: {type: MANUAL}}\n";
+    let manifest = "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: applied}\nspec: {handler: applied}\n";
     match row.name {
         "job.create" => call("POST", row.path(), spec("made")),
         "job.createLines" => call("LINES", row.path(), spec("line")),

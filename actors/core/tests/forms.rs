@@ -183,6 +183,7 @@ fn commands(forms: &mut Forms) {
         confirm: false,
         marked: true,
     };
+    forms.samples("command::Taken", Coding::named(), [("every field", taken.clone())]);
     let all = [
         ("", Command::Wake),
         ("", Command::Replace { version: 2, spec: definition().into() }),

@@ -1,6 +1,5 @@
 //! The turns of `upgrade`: which program serves the directory when, and how it ends.
 
-use super::upgrade::UpgradeArgs;
 use crate::{
     endurance::tokens::Tokens,
     process::{
@@ -79,9 +78,16 @@ impl fmt::Display for Turn {
     }
 }
 
+/// Files of the two programs.
+#[derive(Clone, Copy)]
+pub(super) struct Programs<'a> {
+    pub(super) present: &'a Path,
+    pub(super) earlier: &'a Path,
+}
+
 /// The turns so far.
 pub(super) struct Turns<'a> {
-    args: &'a UpgradeArgs,
+    programs: Programs<'a>,
     pub(super) fleet: Fleet,
     tokens: Tokens,
     token: String,
@@ -92,10 +98,10 @@ pub(super) struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     /// Of a fleet whose first node, of the earlier release, has made the directory.
-    pub(super) fn new(args: &'a UpgradeArgs, fleet: Fleet, tokens: Tokens, token: String) -> io::Result<Self> {
+    pub(super) fn new(programs: Programs<'a>, fleet: Fleet, tokens: Tokens, token: String) -> io::Result<Self> {
         let earlier = DirectoryFormat::read(&data(&fleet))?;
         println!("the earlier release made a directory of {earlier:?}");
-        Ok(Self { args, fleet, tokens, token, earlier, done: Vec::new() })
+        Ok(Self { programs, fleet, tokens, token, earlier, done: Vec::new() })
     }
 
     /// From the first program's turn, which is under way, to the last one's, which goes on; its node.
@@ -134,8 +140,8 @@ impl<'a> Turns<'a> {
 
     fn binary(&self, program: Program) -> &Path {
         match program {
-            Program::Present => &self.args.server_bin,
-            Program::Earlier => &self.args.old_bin,
+            Program::Present => self.programs.present,
+            Program::Earlier => self.programs.earlier,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     endurance::tokens::Tokens,
     faults::{
         kill9::LATEST_MS,
-        turns::{self, LEG_MS, LEGS, Turn, Turns, with_bodies},
+        turns::{self, LEG_MS, LEGS, Programs, Turn, Turns, with_bodies},
     },
     load::{caller::Caller, open_loop, people},
     process::fleet::Fleet,
@@ -87,7 +87,8 @@ pub async fn run(args: UpgradeArgs) -> Result<bool, Box<dyn Error>> {
     fleet.executors_ready(caller.client()).await?;
     let Load { plan, begin_ms, jobs, mut calls } = start_load(&args, &caller).await?;
 
-    let mut turns = Turns::new(&args, fleet, tokens, token)?;
+    let programs = Programs { present: &args.server_bin, earlier: &args.old_bin };
+    let mut turns = Turns::new(programs, fleet, tokens, token)?;
     let node = turns.all(node).await?;
     sleep(Duration::from_millis((plan.end_ms + 1_000 - now_us() / 1000).max(0).unsigned_abs())).await;
     while calls.join_next().await.is_some() {}

@@ -26,7 +26,7 @@ pub fn paused() -> AuditRecord {
     }
 }
 
-fn records() -> Vec<(&'static str, AuditRecord)> {
+pub fn records() -> Vec<(&'static str, AuditRecord)> {
     let everything = AuditRecord { run: Some(RUN), target: Some("node-1".into()), count: 3, ..paused() };
     let unknown = CallOrigin { who: None, ..origin() };
     let refused = AuditRecord {

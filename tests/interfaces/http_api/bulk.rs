@@ -18,17 +18,12 @@ fn post(server: &Server, token: &str, key: Option<&str>, lines: &str) -> Answer 
     raw::call(&server.address, "POST", PATH, &headers, lines.as_bytes())
 }
 
-/// The lines of a good answer, out of its chunks.
+/// The lines of a good answer.
 fn answers(answer: Answer) -> Vec<Value> {
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.header("content-type"), Some("application/x-ndjson"));
-    let (mut body, mut text) = (answer.body.as_slice(), Vec::new());
-    while let Some(end) = body.windows(2).position(|two| two == b"\r\n") {
-        let size = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
-        text.extend_from_slice(&body[end + 2..end + 2 + size]);
-        body = &body[end + 4 + size..];
-    }
-    String::from_utf8(text).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let text = String::from_utf8(answer.body).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn told(answers: &[Value]) -> Vec<(u64, String)> {

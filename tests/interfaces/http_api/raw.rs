@@ -1,7 +1,7 @@
 //! HTTP by hand, so that what no client would send can be sent.
 use super::server::Answer;
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     time::Duration,
 };
@@ -43,6 +43,25 @@ fn read(stream: &mut impl BufRead) -> Answer {
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     let mut body = Vec::new();
-    stream.read_to_end(&mut body).unwrap();
+    if headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked") {
+        read_chunks(stream, &mut body);
+    } else {
+        stream.read_to_end(&mut body).unwrap();
+    }
     Answer { status, headers, body }
+}
+
+fn read_chunks(stream: &mut impl BufRead, body: &mut Vec<u8>) {
+    loop {
+        let mut size = String::new();
+        stream.read_line(&mut size).unwrap();
+        let size = u64::from_str_radix(size.trim_end(), 16).unwrap_or_else(|_| panic!("no size of a chunk: {size:?}"));
+        assert_eq!(std::io::copy(&mut stream.by_ref().take(size), body).unwrap(), size, "the answer was cut off");
+        let mut end = String::new();
+        stream.read_line(&mut end).unwrap();
+        assert_eq!(end, "\r\n", "after a chunk");
+        if size == 0 {
+            return;
+        }
+    }
 }

@@ -91,7 +91,9 @@ fn the_command_line_has_every_operation() {
 
 #[test]
 fn python_has_every_operation() {
-    let nouns = ["job", "run", "dlq", "schedule", "tenant", "system", "clock", "executor", "pool", "cluster", "audit"];
+    let nouns = [
+        "job", "run", "dlq", "schedule", "tenant", "system", "clock", "executor", "pool", "cluster", "audit", "outbox",
+    ];
     let helpers = ["run_wait", "run_log_text"];
     let mut there = Names::new();
     for file in ["calls.py", "__init__.py"] {

@@ -1,6 +1,6 @@
 //! Messages between jobs: what a run sends when it ends, and the run that a message makes.
 
-use super::{super::effect::Reply, Draft, restore::doubt, trigger::queue_full};
+use super::{super::effect::Reply, Draft, doubtful::doubt, queue_full};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
 use crate::{

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod change;
+mod doubtful;
 mod due;
 mod finish;
 mod message;
@@ -28,8 +29,10 @@ use super::{
 use crate::faults::{self, Mutation};
 use crate::{outbox::Wanted, reject::Rejection, shard::Pause};
 use campanile_schema::{
+    error::ErrorCode,
     event::{Event, Interval, SkipReason},
     ids::{JobId, RunId, Token, make_id},
+    limits::OPEN_RUNS_PER_JOB,
     record::RunRecord,
     stored::StoredJob,
     text::Text,
@@ -146,6 +149,14 @@ impl<'a> Draft<'a> {
     fn run_reply(&self, run: RunId) -> Reply {
         self.job.run(run).map_or(Reply::Done, |open| Reply::Run(Box::new(self.job.run_view(open))))
     }
+}
+
+/// A job takes no more runs.
+fn queue_full() -> Rejection {
+    let why = format!(
+        "the job has {OPEN_RUNS_PER_JOB} open runs, as many as one job may have; try again when some have ended"
+    );
+    Rejection::new(ErrorCode::JobQueueFull, why)
 }
 
 /// Creates a job. Names and sizes were checked (`crate::spec`), the name is free (the shard's index).

@@ -38,7 +38,7 @@ pub(super) fn trigger(
         Admission::Start => false,
         Admission::Hold => true,
         Admission::No(SkipReason::QueueFull) => {
-            return Err(queue_full());
+            return Err(super::queue_full());
         }
         Admission::No(_) => {
             return Err(Rejection::new(
@@ -124,16 +124,9 @@ pub(super) fn has_room(draft: &Draft<'_>) -> Result<(), Rejection> {
         return Err(Rejection::new(ErrorCode::TenantQuota, why));
     }
     if draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
-        return Err(queue_full());
+        return Err(super::queue_full());
     }
     Ok(())
-}
-
-pub(super) fn queue_full() -> Rejection {
-    let why = format!(
-        "the job has {OPEN_RUNS_PER_JOB} open runs, as many as one job may have; try again when some have ended"
-    );
-    Rejection::new(ErrorCode::JobQueueFull, why)
 }
 
 /// A repeated key finds the run that it made only with the params that it came with.
