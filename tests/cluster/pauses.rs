@@ -151,8 +151,12 @@ async fn what_is_outstanding_is_named_and_goes_on_by_itself_also_when_the_node_t
     cluster.deafen(2);
     let deaf: Vec<u16> = (0..SHARDS).filter(|shard| cluster.owner_of_shard(ShardId(*shard)) == Some(2)).collect();
     let Spread { outstanding } = set(&cluster, 1, Some(&tenant), true).await;
-    assert_eq!(outstanding, deaf, "the shards of the node that cannot be asked");
-    assert_eq!(at_work(&cluster, 2, &jobs).await, deaf);
+    // Others may be late as well on a busy machine.
+    assert!(deaf.iter().all(|shard| outstanding.contains(shard)), "{outstanding:?}: all of {deaf:?} cannot be asked");
+    eventually("the shards that cannot be asked go on", || async {
+        (at_work(&cluster, 2, &jobs).await == deaf).then_some(())
+    })
+    .await;
     // Only its home shard knows what is to be done, and who served it is gone.
     cluster.cut_off(1);
     eventually("two nodes own everything", || async {
