@@ -53,30 +53,30 @@ def phases() -> list[list[Lane]]:
     return [
         [
             [Part("tests", f"python3 tests/side_by_side.py 2 {cargo} {tested}")],
-            [Part("a program without fault hooks", f"CAMPANILE_BIN={SHIPPED} make test-shipped")],
-        ],
-        [
             # It has a copy of the program, because others build theirs meanwhile.
             [Part("chaos (short form)", f"make chaos-short NODE={CHAOS_NODE}")],
+            [
+                Part("a program without fault hooks", f"CAMPANILE_BIN={SHIPPED} make test-shipped"),
+                Part("Python client and executor", "make test-python"),
+                Part("HTTP API against its document", "make test-api"),
+                Part("client types generated from the document", "make test-api-client"),
+                Part("backup and restore under load", "make restore RESTORE_JOBS=4000 RESTORE_RATE=400"),
+            ],
+        ],
+        [
+            # Its limits are seconds, which one lane beside it does not take.
+            [Part("load (short forms, checked)", "make load")],
             [
                 Part(
                     "foreign RPC programs, parity (Python)",
                     f"{cargo} test {tested} --test rpc --test interfaces -- --ignored foreign:: parity::",
                 ),
+                Part("CQL store (Apache Cassandra)", "make test-cql"),
                 # It fetches Debian's cron with apt-get.
                 *([schedules] if debian else []),
-                Part("Python client and executor", "make test-python"),
-                Part("HTTP API against its document", "make test-api"),
-                Part("client types generated from the document", "make test-api-client"),
-            ],
-            [
-                Part("CQL store (Apache Cassandra)", "make test-cql"),
                 Part(f"kill9 ({setting('SHORT_KILLS')} kills)", kills),
-                Part("backup and restore under load", "make restore RESTORE_JOBS=4000 RESTORE_RATE=400"),
             ],
         ],
-        # Its limits are judged by time, so nothing runs beside it.
-        [[Part("load (short forms, checked)", "make load")]],
     ]
 
 
