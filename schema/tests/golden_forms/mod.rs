@@ -23,10 +23,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+type Write<T> = Box<dyn Fn(&T) -> Vec<u8>>;
+type Read<T> = Box<dyn Fn(&[u8]) -> Result<T, String>>;
+
 /// How the values of a form become bytes and are read again.
 pub struct Coding<T> {
-    write: Box<dyn Fn(&T) -> Vec<u8>>,
-    read: Box<dyn Fn(&[u8]) -> Result<T, String>>,
+    write: Write<T>,
+    read: Read<T>,
     /// Whether fields may be added, since a reader passes over those that it does not know; and the names under which that is not so.
     grows: Option<&'static [&'static str]>,
     show: fn(&[u8]) -> String,
