@@ -177,10 +177,14 @@ pub fn leave_at_deadline() -> bool {
     *SET.get_or_init(|| mutation("leave_at_deadline"))
 }
 
-/// Jobs with the label `campanile.fault=panic` break their actor when they are woken.
+/// Jobs with the label `campanile.fault=panic` break their actor when they are woken, those with `panic_on_pause` when they are paused.
 pub fn panic_if_poisoned(job: &Job, command: &Command) {
-    if !matches!(command, Command::Wake) {
+    let poison = if matches!(command, Command::Wake) {
+        "panic"
+    } else if matches!(command, Command::Pause { .. }) {
+        "panic_on_pause"
+    } else {
         return;
-    }
-    assert!(job.def.labels.get("campanile.fault").is_none_or(|v| v != "panic"), "poisoned job {}", job.id);
+    };
+    assert!(job.def.labels.get("campanile.fault").is_none_or(|v| v != poison), "poisoned job {}", job.id);
 }

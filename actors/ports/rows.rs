@@ -41,7 +41,9 @@ fn row_of(event: &Event) -> Option<Row> {
                 run: Some(*run),
             }],
         })),
-        Event::RunEnded { record, .. } => Some(Row::Run(record.clone())),
+        Event::RunEnded { record, .. } | Event::HookFailed { record: Some(record), .. } => {
+            Some(Row::Run(record.clone()))
+        }
         Event::RunReopened { record, .. } => Some(Row::Reopened(record.clone())),
         Event::DeadLetterDiscarded { record, .. } => Some(Row::DeadLetterDiscarded(record.clone())),
         Event::JobDeleted { job, .. } => Some(Row::JobDeleted(*job)),
@@ -53,6 +55,7 @@ fn row_of(event: &Event) -> Option<Row> {
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
+        | Event::HookFailed { record: None, .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

@@ -214,6 +214,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::Outbox { .. }
+            | Event::HookFailed { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }

@@ -9,7 +9,7 @@ use crate::{
     job::upper_enum,
     loan::LoanEvent,
     payload::Payload,
-    record::{AttemptState, RunRecord, Source, code},
+    record::{AttemptState, FailedHook, RunRecord, Source, code},
     stored::{
         StoredJob, TenantRecord,
         audit::{AuditRecord, CallOrigin},
@@ -418,6 +418,19 @@ pub enum Event {
         #[serde(rename = "e")]
         change: OutboxEvent,
     },
+    /// The job of a hook was not started. Changes the record of the run. Format 2.
+    #[serde(rename = "hf")]
+    HookFailed {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        #[serde(rename = "h")]
+        failed: FailedHook,
+        /// The run as it ended last, with the hook. None: it is open again.
+        #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+        record: Option<Arc<RunRecord>>,
+    },
     /// Who made the change that stands before it in its frame, or was refused one. Changes no state. Format 2.
     #[serde(rename = "au")]
     Audited {
@@ -460,7 +473,8 @@ impl Event {
             | Self::RunConfirmed { job, .. }
             | Self::RunEnded { job, .. }
             | Self::RunReopened { job, .. }
-            | Self::DeadLetterDiscarded { job, .. } => Some(*job),
+            | Self::DeadLetterDiscarded { job, .. }
+            | Self::HookFailed { job, .. } => Some(*job),
         }
     }
 }

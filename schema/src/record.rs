@@ -3,6 +3,7 @@
 use crate::{
     ids::{JobId, RunId, Token},
     job::upper_enum,
+    limits::FAILED_HOOKS_KEPT,
     payload::Payload,
     stored::audit::CallOrigin,
     text::Text,
@@ -138,6 +139,39 @@ pub struct RunRecord {
     /// Made by a message that a restore had marked. Format 2.
     #[serde(rename = "m", default, skip_serializing_if = "std::ops::Not::not")]
     pub marked: bool,
+    /// Its hooks whose jobs were not started, the newest [`FAILED_HOOKS_KEPT`]. Format 2.
+    #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_hooks: Vec<FailedHook>,
+}
+
+upper_enum!(/// Why the job of a hook was not started.
+    HookFailure {
+        /// There was no answer for a day. The job may have been started all the same.
+        Undelivered = "UNDELIVERED" = 1,
+        /// The job will never be started for it.
+        Refused = "REFUSED" = 2,
+        /// The hook was not sent, because too many were not delivered.
+        Dropped = "DROPPED" = 3,
+    } default Refused);
+
+/// A hook whose job was not started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailedHook {
+    /// Of the run when it failed, and which of its job's hooks.
+    #[serde(rename = "g", default = "one", skip_serializing_if = "is_one")]
+    pub generation: u32,
+    #[serde(rename = "x", default, skip_serializing_if = "is_zero")]
+    pub index: u32,
+    /// Name of the job that was to be started.
+    #[serde(rename = "j")]
+    pub job: Text,
+    #[serde(rename = "s", with = "code")]
+    pub state: HookFailure,
+    /// Why it was refused or dropped.
+    #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text>,
+    #[serde(rename = "a")]
+    pub at_ms: i64,
 }
 
 /// Keys of runs that messages make begin with it, and no key of a caller contains it.
@@ -147,6 +181,15 @@ impl RunRecord {
     /// Whether a message of another job made it: its key keeps a repeat of the message from making it again.
     pub fn is_of_message(&self) -> bool {
         self.key.as_deref().is_some_and(|key| key.starts_with(MESSAGE_KEY))
+    }
+
+    /// Adds a hook whose job was not started; of the same hook the newest counts.
+    pub fn add_failed_hook(&mut self, failed: FailedHook) {
+        self.failed_hooks.retain(|known| (known.generation, known.index) != (failed.generation, failed.index));
+        if self.failed_hooks.len() >= FAILED_HOOKS_KEPT {
+            self.failed_hooks.remove(0);
+        }
+        self.failed_hooks.push(failed);
     }
 
     /// What its last attempt that says so has met. Of a run that succeeded only the attempt that did counts (its result may have
@@ -194,7 +237,7 @@ pub mod code {
             fn from_code(code: u8) -> Option<Self> { <$name>::from_code(code) }
         })+ };
     }
-    impl_code!(super::RunState, super::Source, super::AttemptState);
+    impl_code!(super::RunState, super::Source, super::AttemptState, super::HookFailure);
     impl_code!(crate::job::Dialect, crate::job::Gap, crate::job::Overlap, crate::job::MisfirePolicy);
     impl_code!(crate::job::ConcurrencyPolicy, crate::job::Backoff, crate::job::OnLostContact, crate::job::JobStatus);
     impl_code!(crate::job::HttpMethod);
@@ -243,7 +286,27 @@ mod tests {
             dag: None,
             depth: 0,
             marked: false,
+            failed_hooks: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_run_keeps_the_newest_of_its_failed_hooks_and_each_once() {
+        let mut run = ended(RunState::Failed, &[]);
+        let failed = |generation| FailedHook {
+            generation,
+            index: 0,
+            job: "refund".into(),
+            state: HookFailure::Refused,
+            reason: None,
+            at_ms: 1,
+        };
+        run.add_failed_hook(failed(1));
+        run.add_failed_hook(FailedHook { at_ms: 2, ..failed(1) });
+        assert_eq!(run.failed_hooks, [FailedHook { at_ms: 2, ..failed(1) }]);
+        (2..=40).for_each(|generation| run.add_failed_hook(failed(generation)));
+        let kept: Vec<u32> = run.failed_hooks.iter().map(|failed| failed.generation).collect();
+        assert_eq!(kept, (41 - FAILED_HOOKS_KEPT as u32..=40).collect::<Vec<_>>());
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub use crate::{
     executor_view::{ExecutorAtNode, ExecutorState, ExecutorView},
     replace::ReplaceBody,
 };
+use outbox::FailedHookView;
 pub use preview::{Preview, PreviewBody};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -169,6 +170,9 @@ pub struct RunView {
     /// Who triggered it, of a MANUAL run. Absent: an earlier release made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggered_by: Option<TriggeredBy>,
+    /// Its hooks whose jobs were not started, the newest 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_hooks: Vec<FailedHookView>,
     pub attempts: Vec<AttemptView>,
 }
 
@@ -258,6 +262,7 @@ impl From<&RunRecord> for RunView {
             result: r.result.clone(),
             reason: r.reason.clone(),
             triggered_by: r.by.as_deref().map(TriggeredBy::from),
+            failed_hooks: r.failed_hooks.iter().map(FailedHookView::from).collect(),
             attempts: r.attempts.iter().map(AttemptView::from).collect(),
         }
     }

@@ -79,7 +79,7 @@ fn stored_bytes_change_only_with_a_diff() {
 fn every_event_has_a_sample() {
     let (names, name) = variants!(Event: TenantSet, TenantDeleted, PauseSet, Lent, JobCreated, CreateKept, JobReplaced, JobPaused,
         JobResumed, JobDeleted, JobQuarantined, CursorMoved, RunCreated, RunReleased, RetryDue, AttemptStarted, AttemptSuspected,
-        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded, Outbox, Audited);
+        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded, HookFailed, Outbox, Audited);
     let sampled: BTreeSet<_> = events().iter().chain(&of_credentials()).map(name).collect();
     assert_eq!(sampled, names.iter().copied().collect());
 }

@@ -169,6 +169,7 @@ fn run() -> RunView {
         result: Some(Payload("42".to_owned())),
         reason: Some("test".to_owned()),
         triggered_by: None,
+        failed_hooks: Vec::new(),
         attempts: vec![AttemptView {
             attempt: 1,
             generation: 1,

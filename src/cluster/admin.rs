@@ -187,7 +187,10 @@ impl ClusterAdmin {
 
     pub(super) fn cordon_self(&self, cordoned: bool) -> Answer<()> {
         self.announcer.set_cordoned(cordoned).map_err(|error| {
-            ApiError::new(ErrorCode::NotReady, format!("the node cannot write that down in its directory: {error}"))
+            let why = format!("the node cannot write that down in its directory: {error}");
+            // The file may have changed although its name could not be made durable: then a restart goes by it.
+            let code = if self.announcer.is_written_down(cordoned) { ErrorCode::Timeout } else { ErrorCode::NotReady };
+            ApiError::new(code, why)
         })
     }
 

@@ -88,12 +88,20 @@ impl GatewayPeers {
 
     /// Has another node cordoned, or not any more.
     pub async fn cordon(&self, node: NodeId, cordoned: bool) -> Answer<()> {
-        match self.inner.send_to(node, &Question::Cordon(cordoned), ANSWER).await? {
+        match self.inner.send_to(node, &Question::Cordon(cordoned), ANSWER).await.map_err(of_change)? {
             Reply::Cordoned(answer) => answer,
             Reply::Asked(_) | Reply::Heard | Reply::Changed(_) | Reply::Queried(_) | Reply::NotUnderstood(_) => {
                 Err(CallError::UnknownCall.into())
             }
         }
+    }
+}
+
+/// Of a question that changes something: without its answer nobody knows whether the other node has carried it out.
+fn of_change(error: CallError) -> CallError {
+    match error {
+        CallError::Unanswered => CallError::OutcomeUnknown,
+        error => error,
     }
 }
 
@@ -224,5 +232,13 @@ mod tests {
     fn questions_and_replies_of_an_earlier_release_are_read() {
         are_read::<Question>("question", |question| rmp_serde::to_vec_named(question).unwrap());
         are_read::<Reply>("reply", |reply| rmp_serde::to_vec_named(reply).unwrap());
+    }
+
+    #[test]
+    fn a_cordon_whose_answer_is_lost_may_have_been_carried_out() {
+        let code = |error: CallError| of_change(error).code();
+        assert_eq!(code(CallError::Unanswered), ErrorCode::Timeout);
+        assert_eq!(code(CallError::NotServed), ErrorCode::NotReady, "it was not sent");
+        assert_eq!(code(ApiError::new(ErrorCode::BodyTooLarge, "too large").into()), ErrorCode::BodyTooLarge);
     }
 }

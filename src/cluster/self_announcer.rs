@@ -71,6 +71,11 @@ impl SelfAnnouncer {
         self.tell(|membership| membership.set_cordoned(cordoned));
         Ok(())
     }
+
+    /// Whether its directory says so.
+    pub fn is_written_down(&self, cordoned: bool) -> bool {
+        is_cordoned(&self.dir) == cordoned
+    }
 }
 
 /// Whether an operator has cordoned the node of this directory.

@@ -228,6 +228,7 @@ impl Config {
         store.views_cache_bytes = self.history.cache_mb << 20;
         store.views_memtable_bytes = self.history.memtable_mb << 20;
         store.accept_history_loss = self.history.accept_loss;
+        store.raise_format = true;
         store
     }
 

@@ -89,6 +89,7 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
         dag: None,
         depth: 0,
         marked: false,
+        failed_hooks: Vec::new(),
     }
 }
 

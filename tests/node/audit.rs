@@ -1,9 +1,12 @@
 //! The audit trail of the real node: each operation of the table leaves its record, durably, and nobody else reads it.
 
 use crate::program::{Dev, Done, eventually, run};
-use campanile_schema::operations::{self, Audit, Row};
+use campanile_schema::{
+    job::{JobSpec, Trigger},
+    operations::{self, Audit, Row},
+};
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, io::Write, net::TcpStream, path::Path, time::Duration};
 
 fn start(dir: &Path, more: &[&str]) -> Dev {
     Dev::start(&dir.join("data"), &[&["--no-demo"], more].concat())
@@ -190,6 +193,89 @@ fn every_audited_operation_leaves_exactly_one_record_that_tells_who_from_where_a
     }
     // What an apply changes is there as what it is, too.
     assert_eq!(of_request(&dev, "audit-job.apply", "job.create").len(), 1);
+}
+
+/// The operations that the walk over HTTP cannot call: RPC alone has them.
+#[test]
+fn many_jobs_of_one_message_leave_a_record_each_and_so_does_the_refusal_of_one() {
+    let only_rpc: Vec<&str> =
+        operations::all().filter(|row| row.audit.is_kept() && row.http.is_err()).map(|row| row.name).collect();
+    assert_eq!(only_rpc, ["job.createMany"], "say here how the others are called");
+    let dir = tempfile::tempdir().unwrap();
+    let dev = start(dir.path(), &["--no-executor"]);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let made = runtime.block_on(async {
+        let client = campanile_client::Client::connect(dev.rpc.clone(), dev.token.clone()).await.unwrap();
+        let spec = |name: &str| JobSpec::new("default", name, Trigger::Manual {});
+        client.job_create_many(vec![spec("one"), spec("two"), spec("one")]).await.unwrap()
+    });
+    let jobs: Vec<Value> = made.iter().flatten().map(|made| json!(made.job_id)).collect();
+    assert_eq!(jobs.len(), 2, "{made:?}");
+    let found = eventually("all three are in the audit trail", || {
+        Some(records(&dev, "operation=job.createMany")).filter(|found| found.len() == 3)
+    });
+    let (done, refused): (Vec<&Value>, Vec<&Value>) = found.iter().partition(|record| record["outcome"] == "DONE");
+    let about: Vec<&Value> = done.iter().map(|record| &record["jobId"]).collect();
+    assert_eq!(about.len(), 2, "{found:?}");
+    assert!(jobs.iter().all(|job| about.contains(&job)), "{found:?}");
+    assert_eq!(refused[0]["outcome"], "409_DUPLICATE_NAME", "{found:?}");
+    for record in &found {
+        assert_eq!((&record["who"], &record["address"]), (&json!("dev"), &json!("127.0.0.1")), "{record}");
+        assert_eq!(record["requestId"], found[0]["requestId"], "all are of one call");
+        assert!(record["requestId"].is_string(), "{record}");
+    }
+    assert!(done.iter().all(|record| record["tenantId"] == "default"), "{found:?}");
+}
+
+#[test]
+fn a_change_that_the_job_fails_on_is_told_as_refused_also_when_the_job_is_put_aside_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let dev = start(dir.path(), &["--no-executor"]);
+    let labels = json!({"campanile.fault": "panic_on_pause"});
+    let spec = json!({"name": "poisoned", "trigger": {"type": "MANUAL"}, "labels": labels});
+    let (status, made) = dev.http("POST", "/api/v1/jobs", Some(&spec));
+    assert_eq!(status, 201, "{made}");
+    let job = &made["jobId"];
+    for _ in 0..3 {
+        assert_eq!(dev.http("POST", &format!("/api/v1/jobs/{job}/pause"), None).0, 500);
+    }
+    assert!(dev.http("GET", &format!("/api/v1/jobs/{job}"), None).1["quarantineReason"].is_string());
+    let found = eventually("the refusals are in the audit trail", || {
+        Some(records(&dev, "operation=job.pause")).filter(|found| !found.is_empty())
+    });
+    assert!(found.iter().all(|record| record["outcome"] == "500_INTERNAL"), "{found:?}");
+}
+
+/// A caller who closes its connection leaves no change without a record.
+#[test]
+fn an_apply_whose_caller_goes_away_is_carried_on_and_recorded() {
+    const JOBS: usize = 300;
+    let dir = tempfile::tempdir().unwrap();
+    let dev = start(dir.path(), &["--no-executor"]);
+    let manifest = |n: usize| {
+        format!("apiVersion: campanile/v1\nkind: Job\nmetadata: {{name: job-{n}}}\nspec: {{handler: work}}\n")
+    };
+    let text: Vec<String> = (0..JOBS).map(manifest).collect();
+    let body = json!({"files": [{"name": "all.yaml", "text": text.join("---\n")}]}).to_string();
+    let address = dev.server.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /api/v1/apply HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\nx-request-id: gone\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        dev.token,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    eventually("the apply has begun", || {
+        let (_, page) = dev.http("GET", "/api/v1/jobs?pageSize=1", None);
+        page["items"].as_array().is_some_and(|items| !items.is_empty()).then_some(())
+    });
+    drop(stream);
+    let found = of_request(&dev, "gone", "job.apply");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((&found[0]["outcome"], &found[0]["count"]), (&json!("DONE"), &json!(JOBS)), "{found:?}");
+    assert_eq!(records(&dev, "operation=job.create").len(), JOBS);
 }
 
 #[test]

@@ -49,7 +49,8 @@ async fn a_run_that_fails_for_good_starts_its_hook_in_each_generation() {
     let refund = scheduler.create_job(spec("refund", None), None).await.unwrap().job_id;
     let work = scheduler.create_job(spec("work", Some("refund")), None).await.unwrap().job_id;
     assert_eq!(scheduler.job(work).await.unwrap().spec.hooks, spec("work", Some("refund")).hooks, "as it was given");
-    let failed = scheduler.trigger(work, TriggerBody::default()).await.unwrap();
+    let order = Some(Payload(r#"{"order":7}"#.to_owned()));
+    let failed = scheduler.trigger(work, TriggerBody { params: order, ..TriggerBody::default() }).await.unwrap();
     let node = &node;
     let ended = |count: usize| async move {
         let runs = runs(node, refund).await;
@@ -61,6 +62,7 @@ async fn a_run_that_fails_for_good_starts_its_hook_in_each_generation() {
     let params = hooks[0].params.clone().unwrap().to_value();
     assert_eq!((&params["amount"], &params["run"]["runId"]), (&json!(12), &json!(failed.run_id)));
     assert_eq!((&params["run"]["state"], &params["run"]["errorMessage"]), (&json!("FAILED"), &json!("no luck")));
+    assert_eq!(params["run"]["params"], json!({"order": 7}));
     // It fails once more: another hook, of its own generation.
     scheduler.retry_run(failed.run_id, false, None).await.unwrap();
     let hooks = eventually("the second failure has its hook", || ended(2)).await;
@@ -226,10 +228,18 @@ fn a_hook_that_is_refused_is_shown_until_a_person_puts_it_away() {
     assert_eq!((&refused["kind"], &refused["mayHaveRun"]), (&json!("HOOK"), &json!(false)), "{refused}");
     let (status, answer) = dev.http("POST", &format!("/api/v1/outbox/{run}/resend"), None);
     assert_eq!((status, &answer["code"]), (409, &json!("409_ILLEGAL_STATE")), "{answer}");
-    // It is a record of the store.
+    // It is a record of the store, and the record of the run tells it.
     assert_eq!(dev.stop(), 0);
     let dev = Dev::start(data.path(), &["--no-demo"]);
     assert_eq!(outbox(&dev).len(), 1);
+    let told = |dev: &Dev| dev.http("GET", &format!("/api/v1/runs/{run}"), None).1["failedHooks"].clone();
+    let failed = told(&dev);
+    assert_eq!(failed.as_array().map(Vec::len), Some(1), "{failed}");
+    let refusal = |generation: u32| json!([generation, "gone", "REFUSED", "JOB_DELETED"]);
+    let words = |failed: &Value| json!([failed["generation"], failed["targetJob"], failed["state"], failed["reason"]]);
+    assert_eq!(words(&failed[0]), refusal(1));
+    let shown = dev.run(&["run", "get", &run.to_string()]).ok();
+    assert!(shown.contains("failedHooks.1.reason") && shown.contains("JOB_DELETED"), "{shown}");
     assert_eq!(dev.http("POST", &format!("/api/v1/outbox/{run}/discard"), None).0, 204);
     assert_eq!(outbox(&dev), [json!(null); 0]);
     let trail = dev.http("GET", "/api/v1/audit?operation=outbox.discard&outcome=DONE", None).1;
@@ -237,6 +247,15 @@ fn a_hook_that_is_refused_is_shown_until_a_person_puts_it_away() {
     assert_eq!((&record["runId"], &record["jobId"]), (&json!(run), &json!(work)), "{trail}");
     assert_eq!((&record["tenantId"], &trail["items"][1]), (&json!("default"), &json!(null)), "{trail}");
     assert_eq!(dev.http("POST", &format!("/api/v1/outbox/{run}/discard"), None).0, 409, "there is none");
+    // The run keeps it, and gets another one when it fails again.
+    assert_eq!(told(&dev), failed);
+    assert_eq!(dev.http("POST", &format!("/api/v1/runs/{run}/retry"), None).0, 200);
+    let both = program::eventually("the second refusal is told", || {
+        Some(told(&dev)).filter(|told| told.as_array().is_some_and(|told| told.len() == 2))
+    });
+    assert_eq!((words(&both[0]), words(&both[1])), (refusal(1), refusal(2)));
+    let (_, failed) = dev.http("GET", "/api/v1/dead-letters", None);
+    assert_eq!(failed["items"].as_array().map(Vec::len), Some(1), "once in the lists: {failed}");
     assert_eq!(dev.stop(), 0);
 }
 

@@ -133,6 +133,7 @@ impl ShardState {
                 0
             }
             Event::Outbox { .. }
+            | Event::HookFailed { .. }
             | Event::Audited { .. }
             | Event::JobReplaced { .. }
             | Event::JobPaused { .. }

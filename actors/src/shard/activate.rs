@@ -8,6 +8,7 @@ use super::Shard;
 use crate::{
     call_error::CallError,
     job::{After, JobActor, Turn},
+    journal::Waiter,
     messages::{Envelope, ReplyTo, ShardMsg},
 };
 use campanile_core::job::{Command, Context, Ids, Reply, pending};
@@ -158,7 +159,7 @@ impl Shard {
         }
     }
 
-    fn activate(&mut self, id: JobId) -> bool {
+    pub(super) fn activate(&mut self, id: JobId) -> bool {
         match self.jobs.get(&id) {
             None => return false,
             Some(slot) if slot.live.is_some() => return true,
@@ -211,7 +212,8 @@ impl Shard {
         let effects = if live.job.holds_runs() { Vec::new() } else { pending::withdrawn(&live.job) };
         campanile_core::job::apply::apply(&mut live.job, &event);
         self.passivate(id);
-        self.append(myself, vec![event], effects, ReplyTo::Nobody, Ok(Reply::Done));
+        // Not the change of a caller whose command was the last to panic: that is refused.
+        self.append_for(myself, Waiter::Caller, vec![event], effects, ReplyTo::Nobody, Ok(Reply::Done));
         true
     }
 }

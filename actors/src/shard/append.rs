@@ -202,7 +202,7 @@ impl Shard {
                     });
                 }
             }
-            Event::DeadLetterDiscarded { record, .. } => {
+            Event::DeadLetterDiscarded { record, .. } | Event::HookFailed { record: Some(record), .. } => {
                 self.recent.insert(record.run, (self.state.seq, record.clone()));
                 forget.push(Forget::Run(record.run));
             }
@@ -213,6 +213,7 @@ impl Shard {
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::Outbox { .. }
+            | Event::HookFailed { record: None, .. }
             | Event::Audited { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }

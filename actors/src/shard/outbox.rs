@@ -14,7 +14,7 @@ use crate::{
     shard_map::ShardPlace,
 };
 use campanile_core::{
-    job::{Decision, Reply},
+    job::{Decision, Reply, apply},
     outbox::{Batch, Now, Sending, body, bounds::is_hook, parcel},
 };
 use campanile_schema::{
@@ -22,10 +22,11 @@ use campanile_schema::{
     ids::{SessionId, ShardId},
     limits,
     peer::outbox::{Deliver, Delivered},
-    stored::outbox::{Failure, Message, MessageId, OutboxEvent},
+    record::{FailedHook, HookFailure},
+    stored::outbox::{DropReason, Failure, GiveUp, Message, MessageId, OUTBOX_FULL, OutboxEvent},
 };
 use ractor::ActorRef;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// A batch for a shard that nobody serves is put off after so many looks, [`LOOK_AGAIN`] apart.
 const LOOKS: u32 = 50;
@@ -49,12 +50,17 @@ impl Shard {
                 tracing::error!(%run, ?full, "a message has no room");
             }
         }
+        for change in &sending.events {
+            if let OutboxEvent::Dropped { message, why } = change {
+                end_with(&mut decision.events, message, failed_hook(message, GiveUp::Dropped(*why), message.at_ms));
+            }
+        }
         decision.events.extend(sending.events.into_iter().map(|change| Event::Outbox { change }));
     }
 
     /// Events were applied to the shard, as part of frame `seq`.
     pub(super) fn posted(&mut self, events: &[Event], seq: u64) {
-        if !events.iter().any(|event| matches!(event, Event::Outbox { .. })) {
+        if !self.post.owed.has_records() && !events.iter().any(|event| matches!(event, Event::Outbox { .. })) {
             return;
         }
         self.count(events);
@@ -119,11 +125,15 @@ impl Shard {
             return;
         }
         let now = self.both_clocks();
-        let events = self.post.courier.events(&self.post.owed.outbox, now);
-        if !events.is_empty() {
-            #[cfg(feature = "faults")]
+        let changes = self.post.courier.events(&self.post.owed.outbox, now);
+        #[cfg(feature = "faults")]
+        if !changes.is_empty() {
             campanile_ports::faults::point("outbox_settle");
-            let events = events.into_iter().map(|change| Event::Outbox { change }).collect();
+        }
+        // Each by itself: with the record of its run it is as large as an end.
+        for change in changes {
+            let told = self.tell_run(&change);
+            let events = told.into_iter().chain([Event::Outbox { change }]).collect();
             self.append_for(myself, Waiter::Nobody, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
         }
         let batches = self.post.courier.next(&self.post.owed.outbox, now, usize::MAX);
@@ -132,6 +142,26 @@ impl Shard {
         for batch in batches {
             self.wait_for_place(myself, batch);
         }
+    }
+
+    /// A hook is given up: the record of its run says so. The run may be open again by now, or have ended once more.
+    fn tell_run(&mut self, change: &OutboxEvent) -> Option<Event> {
+        let OutboxEvent::Failed { id, why, at_ms } = change else { return None };
+        let message = self.post.owed.outbox.get(*id)?.clone();
+        let failed = failed_hook(&message, GiveUp::Failed(*why), *at_ms)?;
+        let run = message.run;
+        if let Some(job) = self.open_runs.get(&run).copied() {
+            let event = Event::HookFailed { job, run, failed, record: None };
+            if !self.activate(job) {
+                return None;
+            }
+            // As its own decision would.
+            apply::apply(&mut self.jobs.get_mut(&job)?.live.as_mut()?.job, &event);
+            return Some(event);
+        }
+        let mut record = self.post.owed.newest(&message)?.clone();
+        Arc::make_mut(&mut record).add_failed_hook(failed.clone());
+        Some(Event::HookFailed { job: record.job, run, failed, record: Some(record) })
     }
 
     /// A batch of a shard that is served somewhere comes back with a place. Of a shard that is on its way it waits without one.
@@ -203,9 +233,63 @@ impl Shard {
     }
 }
 
+/// What the record of a run says of its hook that was given up; None: the message is none.
+fn failed_hook(message: &Message, why: GiveUp, at_ms: i64) -> Option<FailedHook> {
+    if !is_hook(message.kind) {
+        return None;
+    }
+    let (state, reason) = match why {
+        GiveUp::Failed(Failure::Undelivered) => (HookFailure::Undelivered, None),
+        GiveUp::Failed(Failure::Refused(refusal)) => (HookFailure::Refused, Some(refusal.as_str().into())),
+        GiveUp::Dropped(DropReason::OutboxFull) => (HookFailure::Dropped, Some(OUTBOX_FULL.into())),
+    };
+    let (generation, index) = (message.generation, message.index);
+    Some(FailedHook { generation, index, job: message.job.clone()?, state, reason, at_ms })
+}
+
+/// The end that causes a message says that it was dropped.
+fn end_with(events: &mut [Event], message: &Message, failed: Option<FailedHook>) {
+    let Some(failed) = failed else { return };
+    for event in events {
+        if let Event::RunEnded { record, .. } = event
+            && (record.run, record.generation) == (message.run, message.generation)
+        {
+            Arc::make_mut(record).add_failed_hook(failed.clone());
+        }
+    }
+}
+
 /// Counts what became of a hook.
 fn told(message: &Message, outcome: &'static str) {
     if is_hook(message.kind) {
         metrics::counter!("campanile_hooks_total", "outcome" => outcome).increment(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use campanile_schema::{record::RunRecord, stored::outbox::Refusal};
+    use serde_json::json;
+
+    #[test]
+    fn the_end_of_a_run_tells_that_its_hook_was_dropped() {
+        // As they are stored.
+        let record = json!({"r": 4_097, "j": 9, "t": "acme", "s": 7, "o": 1, "c": 1, "e": 2});
+        let record: RunRecord = serde_json::from_value(record).unwrap();
+        let message = json!({"i": 1, "f": 1, "t": 2, "k": 3, "n": "acme", "r": 4_097, "j": "refund", "b": 10, "a": 2});
+        let message: Message = serde_json::from_value(message).unwrap();
+        let mut events = [Event::RunEnded { job: record.job, record: Arc::new(record) }];
+        let dropped = |message: &Message| failed_hook(message, GiveUp::Dropped(DropReason::OutboxFull), 7);
+        let of_another = Message { generation: 2, ..message.clone() };
+        end_with(&mut events, &of_another, dropped(&of_another));
+        end_with(&mut events, &message, dropped(&message));
+        let [Event::RunEnded { record, .. }] = &events else { panic!("{events:?}") };
+        let [told] = record.failed_hooks.as_slice() else { panic!("{record:?}") };
+        assert_eq!((told.generation, told.index, &*told.job, told.at_ms), (1, 0, "refund", 7));
+        assert_eq!((told.state, told.reason.as_deref()), (HookFailure::Dropped, Some("OUTBOX_FULL")));
+        let refused = failed_hook(&message, GiveUp::Failed(Failure::Refused(Refusal::Depth)), 7).unwrap();
+        assert_eq!((refused.state, refused.reason.as_deref()), (HookFailure::Refused, Some("DEPTH")));
     }
 }

@@ -15,8 +15,21 @@ use campanile_schema::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a message needs of the run that sends it, and how many messages need it.
-type Records = BTreeMap<(RunId, u32), (Arc<RunRecord>, usize)>;
+/// By run and generation.
+type Senders = BTreeMap<(RunId, u32), Sender>;
+
+/// The run that sends messages.
+#[derive(Clone)]
+struct Sender {
+    /// As it ended, which the messages tell of.
+    record: Arc<RunRecord>,
+    /// Messages of it that are not settled, count.
+    messages: usize,
+    /// The run as it ended last, if it was started again or changed since.
+    newest: Option<Arc<RunRecord>>,
+    /// `record` has only what the messages tell: a person has sent one again.
+    partial: bool,
+}
 
 /// A message that was given up.
 #[derive(Clone)]
@@ -30,14 +43,14 @@ pub(super) struct GivenUp {
 /// What is durable of a shard's messages.
 pub(super) struct Owed {
     pub outbox: Outbox,
-    records: Records,
+    senders: Senders,
     given_up: BTreeMap<MessageId, GivenUp>,
 }
 
 impl Owed {
     pub fn new(shards: u16) -> Self {
         let outbox = Outbox::new(shards, Bounds::default());
-        Self { outbox, records: Records::new(), given_up: BTreeMap::new() }
+        Self { outbox, senders: Senders::new(), given_up: BTreeMap::new() }
     }
 
     /// Of a shard that was read without knowing how many there are.
@@ -49,7 +62,18 @@ impl Owed {
 
     /// The run that sends a message, as it ended.
     pub fn record(&self, message: &Message) -> Option<&Arc<RunRecord>> {
-        self.records.get(&(message.run, message.generation)).map(|(record, _)| record)
+        self.senders.get(&(message.run, message.generation)).map(|sender| &sender.record)
+    }
+
+    /// The same, as it ended last. None: it is not known whole.
+    pub fn newest(&self, message: &Message) -> Option<&Arc<RunRecord>> {
+        let sender = self.senders.get(&(message.run, message.generation))?;
+        sender.newest.as_ref().or_else(|| (!sender.partial).then_some(&sender.record))
+    }
+
+    /// Whether events of runs may concern it.
+    pub fn has_records(&self) -> bool {
+        !self.senders.is_empty()
     }
 
     /// Messages that were given up, in the order in which they were decided.
@@ -66,12 +90,13 @@ impl Owed {
     pub fn items(&self) -> Vec<(u64, Vec<u8>)> {
         let head = (0, encode(self.outbox.head()));
         let owed = self.outbox.owed().map(|message| {
-            let record = self.record(message).cloned();
-            (message.id.0, encode(&OutboxItem { message: (**message).clone(), record, given_up: None }))
+            let sender = self.senders.get(&(message.run, message.generation));
+            (message.id.0, encode(&item((**message).clone(), sender)))
         });
         let given_up = self.given_up.values().map(|GivenUp { message, record, why, at_ms }| {
             let given_up = Some((*why, *at_ms));
-            (message.id.0, encode(&OutboxItem { message: (**message).clone(), record: record.clone(), given_up }))
+            let item = OutboxItem { record: record.clone(), given_up, ..item((**message).clone(), None) };
+            (message.id.0, encode(&item))
         });
         std::iter::once(head).chain(owed).chain(given_up).collect()
     }
@@ -99,23 +124,30 @@ impl Owed {
     }
 
     fn from_read(shards: u16, head: OutboxHead, items: Vec<OutboxItem>) -> Self {
-        let (mut messages, mut records, mut given_up) = (Vec::new(), Records::new(), BTreeMap::new());
-        for OutboxItem { message, record, given_up: why } in items {
+        let (mut messages, mut senders, mut given_up) = (Vec::new(), Senders::new(), BTreeMap::new());
+        for OutboxItem { message, record, given_up: why, newest, partial } in items {
             if let Some((why, at_ms)) = why {
                 given_up.insert(message.id, GivenUp { message: Arc::new(message), record, why, at_ms });
                 continue;
             }
             if let Some(record) = record {
-                records.entry((message.run, message.generation)).or_insert((record, 0)).1 += 1;
+                let sender = Sender { record, messages: 0, newest, partial };
+                senders.entry((message.run, message.generation)).or_insert(sender).messages += 1;
             }
             messages.push(message);
         }
-        Self { outbox: Outbox::from_items(shards, Bounds::default(), head, messages), records, given_up }
+        Self { outbox: Outbox::from_items(shards, Bounds::default(), head, messages), senders, given_up }
     }
 
     /// Applies the events of one decision, or of one frame: a message stands behind the end that sends it.
     pub fn apply(&mut self, events: &[Event]) {
         for event in events {
+            if let Event::RunEnded { record, .. }
+            | Event::DeadLetterDiscarded { record, .. }
+            | Event::HookFailed { record: Some(record), .. } = event
+            {
+                self.ended_last(record);
+            }
             let Event::Outbox { change } = event else { continue };
             match change {
                 OutboxEvent::Sent(message) => self.keep(message, events),
@@ -136,10 +168,17 @@ impl Owed {
         }
     }
 
+    /// A run that may have sent messages was started again and has ended, or its record has changed.
+    fn ended_last(&mut self, record: &Arc<RunRecord>) {
+        for (_, sender) in self.senders.range_mut((record.run, 0)..=(record.run, u32::MAX)) {
+            sender.newest = Some(record.clone());
+        }
+    }
+
     fn keep(&mut self, message: &Message, events: &[Event]) {
         let key = (message.run, message.generation);
-        if let Some((_, messages)) = self.records.get_mut(&key) {
-            *messages += 1;
+        if let Some(sender) = self.senders.get_mut(&key) {
+            sender.messages += 1;
             return;
         }
         // Sent again by a person, it stands among those that were given up.
@@ -147,8 +186,10 @@ impl Owed {
             let same = |given_up: &&GivenUp| (given_up.message.run, given_up.message.generation) == key;
             self.given_up.values().find(same).and_then(|given_up| given_up.record.clone())
         };
-        if let Some(record) = ended(message, events).or_else(before) {
-            self.records.insert(key, (record, 1));
+        let ended = ended(message, events);
+        let partial = ended.is_none();
+        if let Some(record) = ended.or_else(before) {
+            self.senders.insert(key, Sender { record, messages: 1, newest: None, partial });
         }
     }
 
@@ -156,11 +197,11 @@ impl Owed {
     fn release(&mut self, id: MessageId) -> Option<(Arc<Message>, Option<Arc<RunRecord>>)> {
         let message = self.outbox.get(id)?.clone();
         let key = (message.run, message.generation);
-        let Some((record, messages)) = self.records.get_mut(&key) else { return Some((message, None)) };
-        let record = record.clone();
-        *messages -= 1;
-        if *messages == 0 {
-            self.records.remove(&key);
+        let Some(sender) = self.senders.get_mut(&key) else { return Some((message, None)) };
+        let record = sender.record.clone();
+        sender.messages -= 1;
+        if sender.messages == 0 {
+            self.senders.remove(&key);
         }
         Some((message, Some(record)))
     }
@@ -194,20 +235,20 @@ impl Owed {
 
     /// Those of all shards in another number of shards.
     pub fn reshard(all: Vec<Self>, shards: u16) -> Vec<Self> {
-        let mut records = BTreeMap::new();
+        let mut senders = Senders::new();
         let mut given_up = Vec::new();
         let mut old = Vec::with_capacity(all.len());
         for owed in all {
             old.push((owed.outbox.head().clone(), owed.outbox.owed().map(|message| (**message).clone()).collect()));
-            records.extend(owed.records);
+            senders.extend(owed.senders);
             given_up.extend(owed.given_up.into_values());
         }
         let mut new: Vec<Self> = campanile_core::outbox::moving::migrate(old, shards)
             .into_iter()
             .map(|(_, head, messages)| {
                 let item = |message: Message| {
-                    let record = records.get(&(message.run, message.generation)).map(|(record, _)| record.clone());
-                    OutboxItem { message, record, given_up: None }
+                    let sender = senders.get(&(message.run, message.generation));
+                    item(message, sender)
                 };
                 Self::from_read(shards, head, messages.into_iter().map(item).collect())
             })
@@ -230,6 +271,14 @@ impl Owed {
         self.outbox.apply(&OutboxEvent::Dropped { message: message.clone(), why: DropReason::OutboxFull });
         self.give_up(Arc::new(message), record.as_deref(), why, at_ms);
     }
+}
+
+/// A message that is owed, as a snapshot holds it.
+fn item(message: Message, sender: Option<&Sender>) -> OutboxItem {
+    let Some(Sender { record, newest, partial, .. }) = sender else {
+        return OutboxItem { message, record: None, given_up: None, newest: None, partial: false };
+    };
+    OutboxItem { message, record: Some(record.clone()), given_up: None, newest: newest.clone(), partial: *partial }
 }
 
 /// The end that sends a message, if it is among these events.
@@ -277,6 +326,7 @@ mod tests {
             dag: None,
             depth: 0,
             marked: false,
+            failed_hooks: Vec::new(),
         };
         let mut sending = Sending::new(&owed.outbox, 2);
         let wanted = Wanted {
@@ -346,11 +396,34 @@ mod tests {
         let mut owed = Owed::new(1);
         let events = failed(&owed, 0);
         owed.apply(&events);
-        assert_eq!(owed.records.len(), 1);
+        assert_eq!(owed.senders.len(), 1);
         let ids = owed.outbox.owed().map(|message| message.id).collect();
         owed.apply(&change(OutboxEvent::Settled { ids }));
-        assert!(owed.records.is_empty() && owed.outbox.is_empty());
+        assert!(owed.senders.is_empty() && owed.outbox.is_empty());
         assert!(!owed.is_untouched(), "its numbers are not given again");
+    }
+
+    #[test]
+    fn a_run_that_was_started_again_is_known_as_it_ended_last_wherever_its_message_goes() {
+        let mut owed = four();
+        let message = (**owed.outbox.owed().next().unwrap()).clone();
+        let before = bodies(&owed);
+        let again = RunRecord { generation: 2, ..(**owed.record(&message).unwrap()).clone() };
+        owed.apply(&[Event::RunEnded { job: again.job, record: Arc::new(again.clone()) }]);
+        let read = Owed::from_items(2, owed.items()).unwrap();
+        let moved = Owed::reshard(vec![Owed::from_items(2, owed.items()).unwrap(), Owed::new(2)], 4).swap_remove(0);
+        for owed in [&owed, &read] {
+            assert_eq!(**owed.newest(&message).unwrap(), again);
+            assert_eq!(bodies(owed), before, "the message tells of the generation that sent it");
+        }
+        assert_eq!(**moved.newest(&message).unwrap(), again);
+        let told = RunRecord { dead_letter: false, ..again };
+        let told = Event::DeadLetterDiscarded { job: told.job, record: Arc::new(told), at_ms: 9 };
+        owed.apply(&[told]);
+        assert!(!owed.newest(&message).unwrap().dead_letter);
+        let ids = owed.outbox.owed().map(|message| message.id).collect();
+        owed.apply(&change(OutboxEvent::Settled { ids }));
+        assert!(!owed.has_records(), "it goes with the message");
     }
 
     #[test]
@@ -378,6 +451,9 @@ mod tests {
         assert_eq!((read.outbox.len(), numbers(&read)), (3, vec![3]));
         assert_eq!(bodies(&read).len(), 3);
         assert!(bodies(&read).iter().all(|body| before.contains(body)), "as it was");
+        let of_two = |owed: &Owed| owed.outbox.owed().last().map(|message| owed.newest(message).is_some());
+        assert_eq!(of_two(&read), Some(false), "the run's own record must not be written over with less");
+        assert_eq!(of_two(&Owed::from_items(2, read.items()).unwrap()), Some(false));
         read.apply(&change(OutboxEvent::Cleared { ids: vec![MessageId(3)] }));
         assert_eq!(numbers(&read), [0; 0]);
     }

@@ -49,6 +49,7 @@ fn step(event: &Event) -> Step<'_> {
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
+        | Event::HookFailed { .. }
         | Event::Audited { .. } => Step::Nothing,
     }
 }

@@ -5,6 +5,7 @@
 use super::{ClientOptions, Heard, watch};
 use crate::error::ClientError;
 use campanile_schema::{
+    apply::{AppliedView, ApplyBody, PlanView},
     audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
@@ -95,6 +96,8 @@ waits! {
     job_create(spec: impl Into<JobSpec>) -> Created;
     job_create_once(spec: impl Into<JobSpec>, idempotency_key: &str) -> Created;
     job_create_many(specs: Vec<JobSpec>) -> Vec<Result<Created, ApiError>>;
+    job_plan(body: ApplyBody) -> PlanView;
+    job_apply(body: ApplyBody) -> AppliedView;
     job_get(job: JobId) -> JobView;
     job_find(tenant: Option<&str>, name: &str) -> JobView;
     job_list(filter: JobFilter) -> Page<JobView>;

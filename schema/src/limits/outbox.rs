@@ -54,6 +54,8 @@ pub const MESSAGE_DEPTH: u32 = 8;
 pub const OUTBOX_FAILED: usize = 512;
 /// The same, bytes.
 pub const OUTBOX_FAILED_BYTES: usize = 1 << 20;
+/// Hooks whose jobs were not started that the record of a run names, count. The oldest go first.
+pub const FAILED_HOOKS_KEPT: usize = 16;
 /// Jobs in `hooks.onFailure`, count.
 pub const HOOKS_ON_FAILURE: usize = 1;
 /// Largest `params` of a hook, bytes of JSON.

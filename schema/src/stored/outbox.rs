@@ -137,6 +137,9 @@ pub enum Failure {
     Undelivered,
 }
 
+/// How people read [`DropReason::OutboxFull`].
+pub const OUTBOX_FULL: &str = "OUTBOX_FULL";
+
 /// What a dropped hook lacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DropReason {
@@ -206,6 +209,12 @@ pub struct OutboxItem {
     /// Why it was given up, and when.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<(GiveUp, i64)>,
+    /// The run as it ended last, if it was started again or changed since. None: `record` is that.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<Arc<RunRecord>>,
+    /// `record` has only what the message tells, because a person has sent the message again.
+    #[serde(rename = "e", default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }
 
 /// What a shard knows of its outbox besides the messages: the first of its items in a snapshot. Each message is an item of its own.

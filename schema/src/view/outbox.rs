@@ -3,6 +3,7 @@
 use crate::{
     ids::{JobId, RunId},
     job::upper_enum,
+    record::{FailedHook, HookFailure},
     stored::outbox::MessageKind,
     time::Timestamp,
 };
@@ -40,4 +41,31 @@ pub struct OutboxMessageView {
     pub given_up_at: Option<Timestamp>,
     /// The job that it is for may have acted on it: there was no answer, or a restore lies between.
     pub may_have_run: bool,
+}
+
+/// A hook of a run whose job was not started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedHookView {
+    /// Of the run when it failed.
+    pub generation: u32,
+    /// Name of the job that was to be started.
+    pub target_job: String,
+    pub state: HookFailure,
+    /// Why it was refused or dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub at: Timestamp,
+}
+
+impl From<&FailedHook> for FailedHookView {
+    fn from(failed: &FailedHook) -> Self {
+        Self {
+            generation: failed.generation,
+            target_job: failed.job.to_string(),
+            state: failed.state,
+            reason: failed.reason.as_ref().map(ToString::to_string),
+            at: Timestamp(failed.at_ms),
+        }
+    }
 }

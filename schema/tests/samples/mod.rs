@@ -196,6 +196,7 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         dag: None,
         depth: 0,
         marked: false,
+        failed_hooks: Vec::new(),
     };
     let mut failed = attempt(2, AttemptState::Failed);
     (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
@@ -361,7 +362,8 @@ pub fn events() -> Vec<Event> {
         Event::RunConfirmed { job, run, at_ms },
         Event::RunEnded { job, record: record.clone().into() },
         Event::RunReopened { job, record: record.clone().into(), at_ms },
-        Event::DeadLetterDiscarded { job, record: record.into(), at_ms },
+        Event::DeadLetterDiscarded { job, record: record.clone().into(), at_ms },
+        Event::HookFailed { job, run, failed: outbox::failed_hook(), record: Some(record.into()) },
         Event::Audited { record: audit::paused().into() },
     ]
 }

@@ -6,7 +6,7 @@ use campanile_schema::{
     ids::{RunId, ShardId},
     payload::Payload,
     peer::outbox::{Deliver, Delivered, HookBody, Parcel, RunFacts, Said},
-    record::{RunRecord, RunState, Source},
+    record::{FailedHook, HookFailure, RunRecord, RunState, Source},
     stored::{
         StoredHook,
         outbox::{
@@ -99,9 +99,13 @@ fn answers() -> Vec<(&'static str, Delivered)> {
 /// As a snapshot holds them.
 fn items() -> Vec<(&'static str, OutboxItem)> {
     let record = Some(Arc::new(super::runs()[0].1.clone()));
-    let given_up = |why| OutboxItem { message: end(), record: None, given_up: Some((why, AT)) };
+    let owed = |newest| OutboxItem { message: full(), record: record.clone(), given_up: None, newest, partial: false };
+    let given_up =
+        |why| OutboxItem { message: end(), record: None, given_up: Some((why, AT)), newest: None, partial: false };
     vec![
-        ("owed", OutboxItem { message: full(), record, given_up: None }),
+        ("owed", owed(None)),
+        ("owed, of a run that was started again", owed(record.clone())),
+        ("owed, sent again by hand", OutboxItem { partial: true, ..owed(None) }),
         ("undelivered", given_up(GiveUp::Failed(Failure::Undelivered))),
         ("refused", given_up(GiveUp::Failed(Failure::Refused(Refusal::JobDeleted)))),
         ("dropped", given_up(GiveUp::Dropped(DropReason::OutboxFull))),
@@ -111,6 +115,26 @@ fn items() -> Vec<(&'static str, OutboxItem)> {
 /// As an event of the shard.
 pub fn event() -> Event {
     Event::Outbox { change: OutboxEvent::Settled { ids: vec![MessageId(1), MessageId(300)] } }
+}
+
+pub fn failed_hook() -> FailedHook {
+    FailedHook {
+        generation: 2,
+        index: 1,
+        job: "refund".into(),
+        state: HookFailure::Refused,
+        reason: Some("JOB_DELETED".into()),
+        at_ms: AT,
+    }
+}
+
+/// A hook whose job was not started, of a run that is open again; and a run that tells of such hooks.
+fn failed_hooks() -> Vec<Sample> {
+    let (_, run) = super::runs().remove(0);
+    let short = FailedHook { generation: 1, index: 0, state: HookFailure::Undelivered, reason: None, ..failed_hook() };
+    let told = RunRecord { failed_hooks: vec![short.clone(), failed_hook()], ..run };
+    let open = Event::HookFailed { job: JOB, run: RUN, failed: short, record: None };
+    vec![sample("run", "with failed hooks", &told), sample("event", "HookFailed, of an open run", &open)]
 }
 
 /// A run that a message made, as it begins and ends, and a job with a hook.
@@ -160,6 +184,7 @@ pub fn samples() -> Vec<Sample> {
         sample("outbox head", "restored", &OutboxHead { last: MessageId(70_000), restored_ms: Some(AT) }),
     ];
     samples.extend(of_hooks());
+    samples.extend(failed_hooks());
     samples.extend(items().iter().map(|(name, item)| sample("outbox item", name, item)));
     samples.extend(events().iter().map(|(name, event)| sample("outbox event", name, event)));
     samples.extend(delivers().iter().map(|(name, deliver)| sample("deliver", name, deliver)));

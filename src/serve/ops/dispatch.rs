@@ -9,9 +9,10 @@ use super::{Answer, Operations, access, audit::Subject, check_reason};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId},
-    operations::{About, Handle, Host, Operation, Request, Tenant},
+    operations::{About, Audit, Handle, Host, Operation, Request, Tenant},
 };
 use campanile_security::auth::Caller;
+use tracing::Instrument;
 
 impl Host for Operations {
     type Context = Caller;
@@ -20,6 +21,23 @@ impl Host for Operations {
 impl Operations {
     /// Carries out an operation for a caller.
     pub async fn call<O: Operation>(&self, caller: &Caller, request: O::Request) -> Answer<O::Answer>
+    where
+        Self: Handle<O>,
+    {
+        if O::ROW.audit != Audit::Home {
+            return self.recorded::<O>(caller, request).await;
+        }
+        // Its record is made after the change: begun, both are carried on, also when the caller goes away or its time is over.
+        let (ops, caller) = (self.clone(), caller.clone());
+        let call = async move { ops.recorded::<O>(&caller, request).await };
+        tokio::spawn(call.in_current_span()).await.unwrap_or_else(|error| match error.try_into_panic() {
+            // As if it had been awaited here: the interface logs it.
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ApiError::new(ErrorCode::Timeout, "the node is stopping; read what became of the call")),
+        })
+    }
+
+    async fn recorded<O: Operation>(&self, caller: &Caller, request: O::Request) -> Answer<O::Answer>
     where
         Self: Handle<O>,
     {

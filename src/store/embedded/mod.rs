@@ -88,6 +88,9 @@ pub struct EmbeddedOptions {
     /// When the views are lost and the journal no longer reaches back to its beginning, go on without the history that
     /// cannot be rebuilt, instead of refusing to start.
     pub accept_history_loss: bool,
+    /// Write a directory of an earlier release in the formats of this one from now on: for a node that serves it. Whoever only reads it, as
+    /// a backup of a stopped node, leaves it to its release.
+    pub raise_format: bool,
     /// Cluster id of a new directory; None = drawn at random. Only tests name one.
     pub cluster_id: Option<ClusterId>,
 }
@@ -103,6 +106,7 @@ impl EmbeddedOptions {
             views_memtable_bytes: 32 << 20,
             views_workers: if std::thread::available_parallelism().is_ok_and(|n| n.get() > 2) { 2 } else { 1 },
             accept_history_loss: false,
+            raise_format: false,
             cluster_id: None,
         }
     }
@@ -193,7 +197,8 @@ impl EmbeddedStore {
         let log = Log::open(Arc::clone(&files), &dir.join("log"), expect, options.segment_bytes)?;
         let (tables, flushed) = history::open_tables(files.as_ref(), options, source, mark, &log)?;
         // Only now: a directory that cannot be opened stays one of its release.
-        let format = meta::raise_format(files.as_ref(), dir, &format)?.unwrap_or(format);
+        let raised = if options.raise_format { meta::raise_format(files.as_ref(), dir, &format)? } else { None };
+        let format = raised.unwrap_or(format);
         let inner = Inner {
             files,
             dir: dir.clone(),

@@ -106,6 +106,38 @@ fn python_has_every_operation() {
     compare("Python", &there, table::python);
 }
 
+/// Names of the functions that begin with `before` in these files of the Rust client.
+fn rust_functions(files: &[&str], before: &str) -> Names {
+    let mut there = Names::new();
+    for file in files {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("client/src/caller").join(file);
+        let text = std::fs::read_to_string(path).unwrap();
+        let names = text.lines().filter_map(|line| line.strip_prefix(before)?.split('(').next());
+        let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_lowercase());
+        there.extend(names.filter(is_name).map(str::to_owned));
+    }
+    there
+}
+
+/// `others`: functions that are no operations of their own.
+fn has_every_operation(interface: &str, there: &Names, others: &[&str]) {
+    let others: Names = others.iter().map(|name| (*name).to_owned()).collect();
+    let missing: Vec<_> = others.difference(there).collect();
+    assert!(missing.is_empty(), "{interface} does not have {missing:?}");
+    compare(interface, &there.difference(&others).cloned().collect(), table::rust);
+}
+
+#[test]
+fn both_rust_clients_have_every_operation() {
+    let there = rust_functions(&["calls.rs", "watch.rs"], "    pub async fn ");
+    has_every_operation("the Rust client", &there, &["job_create_once", "run_wait", "next"]);
+    // Calls stand in a list, one a line; watches are functions.
+    let mut there = rust_functions(&["blocking.rs"], "    pub fn ");
+    there.extend(rust_functions(&["blocking.rs"], "    "));
+    let others = ["job_create_once", "run_wait", "connect", "connect_with", "with_timeout"];
+    has_every_operation("the blocking Rust client", &there, &others);
+}
+
 #[test]
 fn what_is_missing_says_why() {
     for row in operations() {

@@ -33,6 +33,24 @@ pub fn python(row: &Row) -> There {
     row.python_name()
 }
 
+/// Method of both Rust clients. A watch is ended by dropping it.
+pub fn rust(row: &Row) -> There {
+    if row.name == "watch.stop" {
+        return Err("the watch ends when its `Changes` are dropped");
+    }
+    row.rpc.map(|()| snake_case(row.name))
+}
+
+fn snake_case(name: &str) -> String {
+    name.chars().fold(String::new(), |mut snake, c| {
+        if c == '.' || c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.extend(Some(c.to_ascii_lowercase()).filter(|c| *c != '.'));
+        snake
+    })
+}
+
 /// Commands under these talk to a node; all others work on this machine's files.
 pub const NODE_COMMANDS: &[&str] = &["job", "run", "dlq", "tenant", "system", "cluster", "audit", "outbox"];
 /// Such commands that are several calls, and so no operation of their own.

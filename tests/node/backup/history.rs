@@ -67,6 +67,7 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         dag: None,
         depth: 0,
         marked: false,
+        failed_hooks: Vec::new(),
     }
 }
 

@@ -129,6 +129,7 @@ pub fn apply(job: &mut Job, event: &Event) {
                 dag: *dag,
                 depth: *depth,
                 marked: *marked,
+                failed_hooks: Vec::new(),
             };
             job.hot.runs.reserve_exact(1);
             job.hot.runs.push(OpenRun::waiting(record));
@@ -256,6 +257,12 @@ pub fn apply(job: &mut Job, event: &Event) {
             job.hot.runs.push(OpenRun::waiting(record.clone()));
             if job.schedule.is_fixed_delay() {
                 job.refresh_next_due();
+            }
+        }
+        Event::HookFailed { run, failed, .. } => {
+            // Of a run that has ended, the event has the record.
+            if let Some(open) = job.run_mut(*run) {
+                open.record_mut().add_failed_hook(failed.clone());
             }
         }
         Event::DeadLetterDiscarded { .. } => {}

@@ -2,21 +2,35 @@
 
 use campanile_schema::{
     frame::encode,
+    limits::PARAMS_BYTES,
     payload::Payload,
     peer::outbox::HookBody,
     record::{AttemptRecord, RunRecord},
-    stored::outbox::Message,
+    stored::{audit::CallOrigin, outbox::Message},
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// Bytes that the body of a hook takes besides what is counted by name, at most.
 const HOOK_BYTES: usize = 512;
+/// The same of an attempt in memory.
+const ATTEMPT_BYTES: usize = 192;
 
-/// Bytes that a hook takes while it is owed, without its own params: its body, and the params and the result of the run, which stay in
-/// memory with it.
+/// Bytes that a hook takes while it is owed, without its own params: the record of the run, which stays in memory with it. Its body is no
+/// larger: it has parts of the record only.
 pub fn hook_bytes(record: &RunRecord) -> usize {
-    let kept = [&record.params, &record.result].into_iter().flatten().map(Payload::len);
-    HOOK_BYTES + record.last_error().map_or(0, str::len) * 2 + kept.sum::<usize>()
+    let RunRecord { params, result, key, reason, by, attempts, .. } = record;
+    let payloads: usize = [params, result].into_iter().flatten().map(Payload::len).sum();
+    let texts: usize = [key, reason].into_iter().flatten().map(String::len).sum();
+    let origin = by.as_deref().map_or(0, |CallOrigin { who, address, request }| {
+        [who, address, request].into_iter().flatten().map(|text| text.len()).sum()
+    });
+    let attempt = |attempt: &AttemptRecord| {
+        let texts = [&attempt.error_code, &attempt.error_message];
+        ATTEMPT_BYTES + attempt.executor.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
+    };
+    // Once more the text that is longer in JSON.
+    let told = record.last_error().map_or(0, str::len);
+    HOOK_BYTES + payloads + texts + origin + attempts.iter().map(attempt).sum::<usize>() + told
 }
 
 /// What a hook tells of a run, without what it does not tell: so much is kept of the run of a hook that was given up.
@@ -28,27 +42,164 @@ pub fn essence(record: &RunRecord) -> RunRecord {
         [earlier @ .., last] => earlier.iter().rev().find(told).into_iter().chain([last]).cloned().collect(),
         [] => Vec::new(),
     };
-    RunRecord { params: None, result: None, reason: None, key: None, attempts, ..record.clone() }
+    RunRecord { reason: None, key: None, by: None, attempts, ..record.clone() }
 }
 
-/// Body of a hook: its params, with what it is told of the run that ended. Params and result of that run are not passed on: they may
-/// hold what the other job must not see.
+/// Body of a hook: its params, with what it is told of the run that ended; together no more than a caller may give with a trigger.
 pub fn hook(message: &Message, record: Option<&RunRecord>) -> Vec<u8> {
-    let mut run = json!({"runId": message.run, "generation": message.generation});
-    // It is there, but a hook must not wait for ever for a record that a defect has lost.
-    if let (Some(record), Some(run)) = (record, run.as_object_mut()) {
-        let error_code = record.attempts.last().and_then(|attempt| attempt.error_code.as_deref());
-        run.extend([
-            ("jobId".to_owned(), json!(record.job)),
-            ("state".to_owned(), json!(record.state.as_str())),
-            ("logicalTimeMs".to_owned(), json!(record.logical_ms)),
-            ("endedAtMs".to_owned(), json!(record.ended_ms)),
-            ("errorCode".to_owned(), json!(error_code)),
-            ("errorMessage".to_owned(), json!(record.last_error())),
-        ]);
-    }
-    let run = Payload::from_value(&json!({"run": run}));
+    let run = Payload::from_value(&json!({"run": told(message, record)}));
     let params = message.params.clone().unwrap_or_default().laid_over(Some(&run));
     let reason = format!("onFailure of run {}, generation {}", message.run, message.generation);
     encode(&HookBody { run: message.run, generation: message.generation, params, reason })
+}
+
+/// The run that ended. Its params and its result are left out, and named, when there is no room for them. Secret params are in no record.
+fn told(message: &Message, record: Option<&RunRecord>) -> Value {
+    let mut run = json!({"runId": message.run, "generation": message.generation});
+    // It is there, but a hook must not wait for ever for a record that a defect has lost.
+    let (Some(record), Some(members)) = (record, run.as_object_mut()) else { return run };
+    let error_code = record.attempts.last().and_then(|attempt| attempt.error_code.as_deref());
+    members.extend([
+        ("jobId".to_owned(), json!(record.job)),
+        ("state".to_owned(), json!(record.state.as_str())),
+        ("logicalTimeMs".to_owned(), json!(record.logical_ms)),
+        ("endedAtMs".to_owned(), json!(record.ended_ms)),
+        ("errorCode".to_owned(), json!(error_code)),
+        ("errorMessage".to_owned(), json!(record.last_error())),
+    ]);
+    let own = message.params.as_ref().map_or(0, |own| own.to_value().to_string().len());
+    let data = [("params", &record.params), ("result", &record.result)];
+    add_what_fits(members, &data, PARAMS_BYTES.saturating_sub(own));
+    run
+}
+
+/// Adds members one after the other while all of them take no more than `room`, and the names of those that are left out.
+fn add_what_fits(members: &mut Map<String, Value>, data: &[(&'static str, &Option<Payload>)], room: usize) {
+    /// A name with what stands around it, here and in `omitted`.
+    const NAME_BYTES: usize = 32;
+    let begun = serde_json::to_vec(members).map_or(room, |bytes| bytes.len() + 2 * NAME_BYTES);
+    let mut left = room.saturating_sub(begun);
+    let mut omitted = Vec::new();
+    for (name, data) in data {
+        let Some(data) = data else { continue };
+        let value = data.to_value();
+        // As it will be written: the text of the caller may have had other spaces and escapes.
+        let bytes = value.to_string().len() + NAME_BYTES;
+        if bytes <= left {
+            left -= bytes;
+            members.insert((*name).to_owned(), value);
+        } else {
+            omitted.push(name);
+        }
+    }
+    if !omitted.is_empty() {
+        members.insert("omitted".to_owned(), json!(omitted));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::outbox::sending::tests::message;
+    use campanile_schema::{
+        ids::{JobId, RunId, Token},
+        limits::{ATTEMPTS_KEPT, ERROR_MESSAGE_BYTES, HOOK_PARAMS_BYTES, RESULT_BYTES},
+        record::{AttemptState, RunState, Source},
+        stored::outbox::MessageKind,
+    };
+
+    fn attempt(attempt: u32, error: String) -> AttemptRecord {
+        AttemptRecord {
+            attempt,
+            generation: 2,
+            state: AttemptState::Failed,
+            token: Token(7),
+            executor: "executor-1".into(),
+            started_ms: 1,
+            ended_ms: Some(2),
+            error_code: Some("EXIT_3".to_owned()),
+            error_message: Some(error),
+            cpu_ms: None,
+            max_rss_kb: None,
+            permanent: false,
+        }
+    }
+
+    fn failed(params: Option<&str>, result: Option<&str>, errors: Vec<String>) -> RunRecord {
+        let payload = |text: Option<&str>| text.map(|text| Payload(text.to_owned()));
+        RunRecord {
+            run: RunId(4_097),
+            job: JobId(9),
+            tenant: "acme".into(),
+            state: RunState::Failed,
+            source: Source::Manual,
+            logical_ms: Some(1),
+            key: Some("order-7".to_owned()),
+            generation: 2,
+            created_ms: 1,
+            started_ms: Some(1),
+            ended_ms: Some(2),
+            params: payload(params),
+            result: payload(result),
+            reason: Some("by hand".to_owned()),
+            by: Some(CallOrigin { who: Some("w".repeat(128).into()), ..CallOrigin::default() }.into()),
+            dead_letter: true,
+            attempts: (1..).zip(errors).map(|(number, error)| attempt(number, error)).collect(),
+            dag: None,
+            depth: 0,
+            marked: false,
+            failed_hooks: Vec::new(),
+        }
+    }
+
+    fn body_of(record: &RunRecord, params: Option<String>) -> Value {
+        let message = Message { params: params.map(Payload), ..message(MessageKind::Hook) };
+        let body: HookBody = campanile_schema::frame::decode("hook", &hook(&message, Some(record))).unwrap();
+        body.params.to_value()
+    }
+
+    #[test]
+    fn a_hook_gets_the_params_and_the_result_of_the_run() {
+        let record = failed(Some(r#"{"order":7}"#), Some("[1]"), vec!["no luck".to_owned()]);
+        let own = || Some(r#"{"channel":"card"}"#.to_owned());
+        let expected = json!({"channel": "card", "run": {
+            "runId": 4_097, "generation": 2, "jobId": 9, "state": "FAILED", "logicalTimeMs": 1, "endedAtMs": 2,
+            "errorCode": "EXIT_3", "errorMessage": "no luck", "params": {"order": 7}, "result": [1],
+        }});
+        assert_eq!(body_of(&record, own()), expected);
+        assert_eq!(body_of(&essence(&record), own()), expected, "also when it is sent again by hand");
+    }
+
+    fn text(bytes: usize) -> String {
+        format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - 8))
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_named_and_the_rest_stays() {
+        let fits = failed(Some(&text(PARAMS_BYTES / 2)), Some(&text(RESULT_BYTES)), vec!["no luck".to_owned()]);
+        assert_eq!(body_of(&fits, None)["run"]["omitted"], Value::Null);
+        let large = failed(Some(&text(PARAMS_BYTES)), Some(&text(RESULT_BYTES)), vec!["no luck".to_owned()]);
+        let run = &body_of(&large, None)["run"];
+        assert_eq!(run["omitted"], json!(["params"]));
+        assert_eq!(run["params"], Value::Null);
+        assert!(run["result"]["a"].is_string());
+    }
+
+    /// Control characters take six bytes of JSON each.
+    #[test]
+    fn neither_the_params_nor_what_stays_in_memory_takes_more_than_is_counted() {
+        for params in [PARAMS_BYTES / 4, PARAMS_BYTES / 2, PARAMS_BYTES - RESULT_BYTES, PARAMS_BYTES] {
+            for error in ["x", "\u{1}"] {
+                let errors = vec![error.repeat(ERROR_MESSAGE_BYTES); ATTEMPTS_KEPT];
+                let record = failed(Some(&text(params)), Some(&text(RESULT_BYTES)), errors);
+                let counted = hook_bytes(&record);
+                assert!(counted >= encode(&record).len(), "{params}: {counted}");
+                for own in [None, Some(text(HOOK_PARAMS_BYTES))] {
+                    let bytes = body_of(&record, own).to_string().len();
+                    assert!(bytes <= PARAMS_BYTES, "{params}: {bytes}");
+                }
+            }
+        }
+    }
 }

@@ -62,5 +62,27 @@ pub fn by_hand(failed: &Message, head: &OutboxHead, now_ms: i64) -> Result<Messa
         return Err(TooLate);
     }
     let until_ms = now_ms.saturating_add(DELIVER_FOR_MS).min(last_ms);
-    Ok(Message { until_ms: Some(until_ms), ..failed.clone() })
+    // Where the backup was made, somebody may have sent it again since.
+    let restored = head.restored_ms.is_some_and(|at_ms| failed.at_ms <= at_ms) && kept(Rule::RestoreMarks);
+    Ok(Message { until_ms: Some(until_ms), marked: failed.marked || restored, ..failed.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::outbox::sending::tests::message;
+    use campanile_schema::stored::outbox::MessageKind;
+
+    #[test]
+    fn a_message_that_was_given_up_before_a_backup_is_marked_when_it_is_sent_again_after_the_restore() {
+        let failed = message(MessageKind::Hook);
+        let marked = |restored_ms| {
+            let head = OutboxHead { restored_ms, ..OutboxHead::default() };
+            by_hand(&failed, &head, failed.at_ms + 10).unwrap().marked
+        };
+        assert!(!marked(None));
+        assert!(marked(Some(failed.at_ms + 5)));
+        assert!(!marked(Some(failed.at_ms - 1)), "it was decided in the restored store");
+    }
 }

@@ -111,6 +111,7 @@ impl Known {
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::Outbox { .. }
+            | Event::HookFailed { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }
             | Event::RunReleased { .. }

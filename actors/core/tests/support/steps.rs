@@ -42,6 +42,7 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
+        | Event::HookFailed { .. }
         | Event::Audited { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }

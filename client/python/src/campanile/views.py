@@ -137,6 +137,17 @@ class TriggeredBy:
 
 
 @dataclass(frozen=True)
+class FailedHook:
+    """A hook of a run whose job was not started. `generation`: of the run when it failed. `reason`: why it was refused or dropped."""
+
+    generation: int
+    target_job: str
+    state: OutboxState
+    at: datetime
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
 class Run:
     """A run as read. `wait_reason` says why it is not running, or not ending: then `stopping` is set, and no other body of it
     starts until this one has ended or `run_confirm` says ENDED. `generation` rises with each redrive and retry by hand.
@@ -166,6 +177,7 @@ class Run:
     result: Json = None
     reason: str | None = None
     triggered_by: TriggeredBy | None = None
+    failed_hooks: list[FailedHook] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
 
 

@@ -202,6 +202,7 @@ impl World {
             dag: None,
             depth: 0,
             marked: false,
+            failed_hooks: Vec::new(),
         };
         self.runs.push(RunView::from(&record));
         self.next_run

@@ -1,7 +1,7 @@
 //! Damage on disk: refused with file and offset when it hits what was acknowledged, cut when it cannot have been.
 #![allow(clippy::unwrap_used)]
 
-use super::super::{EmbeddedStore, check::check_on, meta, segment::PAGE};
+use super::super::{EmbeddedOptions, EmbeddedStore, check::check_on, meta, segment::PAGE};
 use crate::{
     conformance::{MemorySource, SEGMENT, options},
     file::{Files, Open, SyncSite, crash::CrashFiles},
@@ -30,8 +30,13 @@ impl Disk {
         Self { files: CrashFiles::new(9), source: MemorySource::default() }
     }
 
+    /// As a node does.
     fn open(&self) -> Result<Arc<EmbeddedStore>, StoreError> {
-        EmbeddedStore::open_on(Arc::new(self.files.clone()), &options(Path::new(DIR)), &self.source).map(|(s, _)| s)
+        self.open_with(&EmbeddedOptions { raise_format: true, ..options(Path::new(DIR)) })
+    }
+
+    fn open_with(&self, options: &EmbeddedOptions) -> Result<Arc<EmbeddedStore>, StoreError> {
+        EmbeddedStore::open_on(Arc::new(self.files.clone()), options, &self.source).map(|(s, _)| s)
     }
 
     /// A session of `batches` batches, a page each, of frames of shard 1.
@@ -232,8 +237,11 @@ fn a_directory_of_an_earlier_format_is_raised_once_it_could_be_opened() {
     let disk = Disk::new();
     drop(disk.open().unwrap());
     of_the_first_format(&disk);
-    // Nobody writes.
+    // Nobody writes, or only reads: an archive that is made of it is one of its release, too.
     drop(check_on(Arc::new(disk.files.clone()), Path::new(DIR)).unwrap());
+    let read = disk.open_with(&options(Path::new(DIR))).unwrap();
+    assert_eq!(read.reopen().unwrap().format.event_format, 1);
+    drop(read);
     assert_eq!(format_of(&disk), 1);
     let store = disk.open().unwrap();
     assert_eq!(format_of(&disk), EVENT_FORMAT);
