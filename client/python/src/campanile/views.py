@@ -138,7 +138,7 @@ class TriggeredBy:
 
 @dataclass(frozen=True)
 class FailedHook:
-    """A hook of a run whose job was not started. `generation`: of the run when it failed. `reason`: why it was refused or dropped."""
+    """A hook of a run whose job was not started. `generation`: of the run when it failed."""
 
     generation: int
     target_job: str
