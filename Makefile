@@ -49,6 +49,8 @@ ENDURANCE_SECONDS ?= 3600
 # Systems of `make bench-peers`: ours and rivals (quartz and temporal besides these); and the length of a window.
 PEERS ?= campanile graphile-worker river db-scheduler
 PEER_SECONDS ?= 10
+# Seconds for which `make observe` keeps everything after its end.
+OBSERVE_STAY ?= 0
 # Runs of each workload of `make load-full`, for medians.
 LOAD_REPEAT ?= 5
 # Workload files, or names of workloads, of `make load` and `make load-full`.
@@ -110,17 +112,18 @@ TRACE_NEEDS := strace:strace
 FOREIGN_NEEDS := go:golang-go java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless mvn:maven dpkg-source:dpkg-dev
 # A generator of TypeScript types from the OpenAPI document, and its compiler.
 NPM_NEEDS := node:nodejs npm:npm
-# A Prometheus that reads a node; not among what `make test` needs.
+# A Prometheus that reads a node, and what sends its alerts.
 PROMETHEUS_NEEDS := prometheus:prometheus promtool:prometheus
+ALERTING_NEEDS := prometheus-alertmanager:prometheus-alertmanager
 # Certificates of the program that is started as an operator does.
 SHIPPED_NEEDS := openssl:openssl
-TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS) $(NPM_NEEDS) $(SHIPPED_NEEDS)
+TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS) $(NPM_NEEDS) $(SHIPPED_NEEDS) $(PROMETHEUS_NEEDS)
 
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test foreign-schedules shipped test-shipped test-prometheus test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help dev test foreign-schedules shipped test-shipped test-prometheus observe test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
@@ -168,16 +171,36 @@ test-shipped: ## A program without fault hooks, as an operator runs it: TLS, tok
 	fi
 	python3 tests/shipped/shipped.py "$$CAMPANILE_BIN"
 
-test-prometheus: ## A real Prometheus reads a node as docs/operations.md says, and evaluates deploy/prometheus (CAMPANILE_BIN)
+test-prometheus: ## Metrics, rules, alerts and boards with a real Prometheus and a loaded node (CAMPANILE_BIN); < 1 min
 	@$(need)
-	need $(PROMETHEUS_NEEDS)
+	need $(PYTHON_NEEDS) $(PROMETHEUS_NEEDS) $(NPM_NEEDS)
 	if [ -z "$${CAMPANILE_BIN:-}" ]; then
 		need $(BUILD_NEEDS)
 		$(rust)
 		$(CARGO) build $(TESTED) --bins --tests
 		export CAMPANILE_BIN=$$PWD/$(NODE)
 	fi
-	python3 tests/prometheus/scrape.py "$$CAMPANILE_BIN"
+	export PYTHONDONTWRITEBYTECODE=1
+	folder=$$PWD/target/grafana-types
+	mkdir -p $$folder
+	cp tests/prometheus/grafana/package.json tests/prometheus/grafana/package-lock.json $$folder
+	if [ tests/prometheus/grafana/package-lock.json -nt $$folder/installed ]; then
+		(cd $$folder && npm ci --ignore-scripts --no-audit --no-fund)
+		touch $$folder/installed
+	fi
+	python3 tests/prometheus/grafana_types.py $$folder
+	python3 tests/prometheus/check.py "$$CAMPANILE_BIN"
+
+observe: ## Prometheus and Alertmanager beside a node: an executor is killed, the alerts are shown (CAMPANILE_BIN, OBSERVE_STAY)
+	@$(need)
+	need $(PROMETHEUS_NEEDS) $(ALERTING_NEEDS)
+	if [ -z "$${CAMPANILE_BIN:-}" ]; then
+		need $(BUILD_NEEDS)
+		$(rust)
+		$(CARGO) build --bin campanile
+		export CAMPANILE_BIN=$$PWD/$(NODE)
+	fi
+	PYTHONDONTWRITEBYTECODE=1 python3 tests/prometheus/observe.py "$$CAMPANILE_BIN" --stay $(OBSERVE_STAY)
 
 test-python: ## The Python client and executor (client/python): ruff, mypy --strict, and tests against real nodes (CAMPANILE_BIN)
 	@$(need)

@@ -118,7 +118,7 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     parts.cluster_events.note(ClusterEventKind::SessionBegun, None, None, Some(format!("session {}", id.0)));
     let tasks = vec![
         tokio::spawn(Ticker::new(&handles).run()),
-        tokio::spawn(maintenance::gauges(handles.client.clone())),
+        tokio::spawn(maintenance::gauges(handles.client.clone(), handles.tenants.clone())),
         tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
         tokio::spawn(keeper.run()),
     ];

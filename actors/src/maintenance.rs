@@ -4,7 +4,9 @@
 use crate::{
     ask::ShardClient,
     identity::Identity,
+    measure::shares,
     messages::{ShardFacts, ShardMsg},
+    tenants::TenantGauges,
 };
 use campanile_core::outbox::keys;
 use campanile_ports::{Journal, LocalViews};
@@ -70,16 +72,17 @@ pub async fn run(identity: Arc<Identity>, client: Arc<ShardClient>, store: Local
 }
 
 /// Keeps the gauges up to date until it is aborted.
-pub async fn gauges(client: Arc<ShardClient>) {
+pub(crate) async fn gauges(client: Arc<ShardClient>, tenants: Arc<TenantGauges>) {
     // The shards may take their time to answer.
-    tokio::join!(shard_gauges(&client), lag_gauges(&client));
+    tokio::join!(shard_gauges(&client, &tenants), lag_gauges(&client));
 }
 
-async fn shard_gauges(client: &ShardClient) {
+async fn shard_gauges(client: &ShardClient, tenants: &TenantGauges) {
     let mut gauges = tokio::time::interval(Duration::from_secs(GAUGE_SECONDS));
     gauges.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         gauges.tick().await;
+        shares::tenants().look(tenants.levels());
         facts(client).await;
     }
 }
@@ -182,6 +185,7 @@ pub async fn facts(client: &ShardClient) -> Vec<ShardFacts> {
             facts.push(fact);
         }
     }
+    metrics::gauge!("campanile_shards_served").set(facts.len() as f64);
     metrics::gauge!("campanile_jobs").set(facts.iter().map(|f| f.jobs).sum::<u64>() as f64);
     metrics::gauge!("campanile_open_runs").set(facts.iter().map(|f| f.open_runs).sum::<u64>() as f64);
     metrics::gauge!("campanile_outbox_messages").set(facts.iter().map(|f| f.messages).sum::<u64>() as f64);

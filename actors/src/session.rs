@@ -138,7 +138,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
     let ticker = Ticker::new(&handles);
     let tasks = vec![
         tokio::spawn(ticker.run()),
-        tokio::spawn(maintenance::gauges(handles.client.clone())),
+        tokio::spawn(maintenance::gauges(handles.client.clone(), handles.tenants.clone())),
         tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
         tokio::spawn(maintenance::run(
             handles.identity.clone(),

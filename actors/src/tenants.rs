@@ -1,11 +1,12 @@
 //! What a node knows of tenants without asking: current counts and limits, which shards, quota actors and the pool
 //! share. A shard therefore notices at once that a tenant's queue is full.
 
-use crate::lending::Counts;
+use crate::{lending::Counts, measure::shares::Levels};
 use campanile_schema::{
     ids::{ShardId, shard_of_slot, slot_of},
     limits,
     stored::TenantRecord,
+    text::Text,
 };
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -28,6 +29,7 @@ pub struct TenantGauge {
     pub running: AtomicI64,
     pub max_jobs: AtomicU64,
     pub max_waiting: AtomicU64,
+    pub max_running: AtomicU64,
     pub paused: AtomicBool,
 }
 
@@ -57,6 +59,7 @@ impl TenantGauge {
     pub fn set_limits(&self, tenant: &TenantRecord) {
         self.max_jobs.store(tenant.max_jobs, Ordering::Relaxed);
         self.max_waiting.store(u64::from(tenant.max_queued_runs), Ordering::Relaxed);
+        self.max_running.store(u64::from(tenant.max_concurrent_runs), Ordering::Relaxed);
     }
 }
 
@@ -90,6 +93,27 @@ impl TenantGauges {
             waiting: count(&gauge.waiting),
             wanted: 0,
         })
+    }
+
+    /// What this node has of each tenant, and the tenants' limits, for the metrics.
+    pub fn levels(&self) -> Vec<(Text, u64, Levels)> {
+        let gauges = self.gauges.read();
+        let levels = gauges.iter().map(|(name, gauge)| {
+            let count = |n: &AtomicI64| n.load(Ordering::Relaxed).max(0) as u64;
+            // 0 = there is no limit.
+            let limit = |n: &AtomicU64| Some(n.load(Ordering::Relaxed)).filter(|n| *n > 0).map(|n| n as f64);
+            let (jobs, running, waiting) = (count(&gauge.jobs), count(&gauge.running), count(&gauge.waiting));
+            let levels = vec![
+                Some(jobs as f64),
+                limit(&gauge.max_jobs),
+                Some(running as f64),
+                limit(&gauge.max_running),
+                Some(waiting as f64),
+                limit(&gauge.max_waiting),
+            ];
+            (name.as_str().into(), running + waiting, levels)
+        });
+        levels.collect()
     }
 
     pub fn names(&self) -> Vec<String> {

@@ -466,3 +466,7 @@ pub const HISTORY_CLOSED_AFTER_MS: i64 = 600_000;
 pub const BACKUP_PIECE_BYTES: usize = 256 << 10;
 /// A caller who takes nothing of a backup for this long is cut off, milliseconds: the journal is not trimmed meanwhile.
 pub const BACKUP_STALL_MS: u64 = 60_000;
+/// Tenants, and pools, that metrics name, count; those with most activity. The others are counted together.
+pub const LABEL_VALUES: usize = 20;
+/// Tenants, and pools, whose activity is known for that, count; more are not looked at.
+pub const LABEL_VALUES_KNOWN: usize = 4_096;

@@ -216,6 +216,11 @@ pub(super) fn record_metrics() -> Result<PrometheusHandle, Failure> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_ms".to_owned()), &measure::MS_BUCKETS)
         .and_then(|b| b.set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &measure::SECOND_BUCKETS))
+        .and_then(|b| {
+            // A whole name goes before an ending.
+            let runs = Matcher::Full("campanile_run_duration_ms".to_owned());
+            b.set_buckets_for_metric(runs, &measure::DURATION_BUCKETS)
+        })
         .and_then(PrometheusBuilder::install_recorder)
         .map_err(failed)?;
     measure::describe();

@@ -3,6 +3,7 @@
 
 mod errors;
 mod http_api;
+mod metrics_page;
 mod parity;
 #[path = "../cli/program.rs"]
 mod program;

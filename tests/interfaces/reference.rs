@@ -6,7 +6,7 @@ use program::run;
 use std::fmt::Write;
 
 /// The page holds exactly this.
-fn holds(page: &str, text: &str) {
+pub fn holds(page: &str, text: &str) {
     let path = format!("{}/docs/reference/{page}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, text).unwrap();

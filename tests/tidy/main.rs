@@ -313,6 +313,10 @@ fn alerts_and_the_manual_name_metrics_that_there_are() {
         &[table, ("docs/operations.md", "`campanile_b`")],
         &[table, ("docs/operations.md", "`campanile_a_bytes`")],
     );
+    for path in ["deploy/grafana/dashboards/a.json", "docs/runbooks/A.md", "docs/observability.md"] {
+        let asking = |text: &'static str| [table, (path, text)];
+        sees(alerts_ask_for_what_is_measured, &asking("campanile_b"), &asking("campanile_a_bytes"));
+    }
 }
 
 #[test]

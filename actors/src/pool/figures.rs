@@ -1,13 +1,26 @@
 //! What others can ask the pool: its pools, why a run waits, and gauges.
 
 use super::{PoolDeps, PoolState, session::Session};
-use crate::quota::PAUSED;
+use crate::{
+    measure::shares::{self, Levels},
+    quota::PAUSED,
+};
 use campanile_core::{
     dispatch::{Class, Whereabouts, filter},
     job::Need,
 };
-use campanile_schema::{ids::RunId, kinds::ActionKind, view::PoolView, wait::WaitCode};
+use campanile_schema::{
+    ids::RunId,
+    kinds::ActionKind,
+    text::Text,
+    view::{ExecutorState, PoolView},
+    wait::WaitCode,
+};
+use hashbrown::HashMap;
 use std::{collections::BTreeMap, sync::atomic::Ordering};
+
+/// Between two looks at the pools for the metrics, ms.
+const POOLS_SHOWN_EVERY_MS: i64 = 5_000;
 
 /// What an executor does that runs the kind, for people.
 fn does(kind: ActionKind) -> &'static str {
@@ -37,7 +50,7 @@ impl PoolState {
         pools.into_values().collect()
     }
 
-    pub(super) fn gauges(&self, now_ms: i64) {
+    pub(super) fn gauges(&mut self, now_ms: i64) {
         let waiting: usize = self.dispatch.waiting().map(|(_, runs)| runs).sum();
         let running: usize = self.sessions.values().map(|s| s.executor.running.len()).sum();
         metrics::gauge!("dispatch_queue_lag").set(waiting as f64);
@@ -47,6 +60,38 @@ impl PoolState {
         metrics::gauge!("campanile_attempts_stopping").set(stopping as f64);
         metrics::gauge!("campanile_attempts_stop_overdue").set(overdue as f64);
         metrics::gauge!("campanile_executors").set(self.sessions.len() as f64);
+        for state in ExecutorState::ALL {
+            let sessions = self.sessions.values().filter(|session| session.state() == *state).count();
+            metrics::gauge!("campanile_executor_sessions", "state" => state.as_str()).set(sessions as f64);
+        }
+        if now_ms >= self.pools_shown_ms + POOLS_SHOWN_EVERY_MS {
+            self.pools_shown_ms = now_ms;
+            shares::pools().look(self.levels(now_ms));
+        }
+    }
+
+    /// Each pool with what it has of runs, and the levels of [`shares::pools`].
+    fn levels(&self, now_ms: i64) -> Vec<(Text, u64, Levels)> {
+        // Executors, slots, credit, running, waiting.
+        let mut pools: HashMap<&str, [u64; 5]> = HashMap::new();
+        for (pool, waiting) in self.dispatch.waiting() {
+            pools.entry(pool).or_default()[4] += waiting as u64;
+        }
+        for session in self.sessions.values() {
+            let here = u64::from(session.outbox.is_some());
+            let slots = here * u64::from(session.executor.slots());
+            let (credit, running) = (session.credit_left(now_ms), session.executor.running.len() as u64);
+            for pool in session.executor.register.iter().flat_map(|register| &register.pools) {
+                let of = pools.entry(pool).or_default();
+                for (sum, more) in of.iter_mut().zip([here, slots, u64::from(credit), running]) {
+                    *sum += more;
+                }
+            }
+        }
+        let levels = pools
+            .into_iter()
+            .map(|(pool, of)| (pool.into(), of[3] + of[4], of.into_iter().map(|value| Some(value as f64)).collect()));
+        levels.collect()
     }
 
     /// Why a run has no executor yet, beginning with a code; None: it is not here.

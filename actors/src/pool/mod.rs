@@ -83,6 +83,8 @@ pub struct PoolState {
     pub(super) looked_ms: i64,
     /// Shards that were taken over, and when executors are to be asked what they hold of them.
     pub(super) taken_over: Vec<(i64, ShardId, Epoch)>,
+    /// When the figures by pool were last shown, CLOCK_BOOTTIME ms.
+    pools_shown_ms: i64,
 }
 
 impl Actor for PoolActor {
@@ -239,6 +241,7 @@ impl PoolState {
             started_ms: now_ms,
             looked_ms: now_ms,
             taken_over: Vec::new(),
+            pools_shown_ms: i64::MIN,
         }
     }
 

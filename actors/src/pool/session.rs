@@ -141,7 +141,7 @@ impl Session {
         }
     }
 
-    fn state(&self) -> ExecutorState {
+    pub fn state(&self) -> ExecutorState {
         if self.suspected {
             ExecutorState::SuspectedLost
         } else if self.draining {

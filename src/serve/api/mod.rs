@@ -29,6 +29,7 @@ mod openapi_shapes;
 mod pages;
 mod places;
 mod problem;
+mod process;
 mod request;
 mod route;
 mod routes;

@@ -1,11 +1,12 @@
 //! The pages beside the API: what this is, what the codes mean, health, metrics, the OpenAPI document.
 
 use super::{
-    Api, markdown, openapi,
+    Api, markdown, openapi, process,
     route::{Answered, Route, page},
 };
 use crate::ops::Operations;
 use axum::http::Uri;
+use campanile_actors::measure;
 use campanile_schema::error::{ApiError, ErrorCode};
 use serde_json::{Value, json};
 use std::{
@@ -50,9 +51,17 @@ fn ready(operations: &Operations, tokens_refused: bool) -> Value {
 
 pub(super) fn metrics(api: &Api) -> Answered {
     match &api.metrics {
-        Some(metrics) => Ok(page("text/plain; version=0.0.4; charset=utf-8", metrics.render())),
+        Some(metrics) => Ok(page("text/plain; version=0.0.4; charset=utf-8", metrics.render() + &read_now())),
         None => Err(ApiError::new(ErrorCode::NotFound, "this node records no metrics")),
     }
+}
+
+/// Metrics that the recorder does not have.
+fn read_now() -> String {
+    let mut page = measure::page();
+    measure::by_label(&mut page);
+    process::show(&mut page);
+    page.text()
 }
 
 pub(super) fn openapi(routes: fn() -> Vec<Route>) -> Answered {

@@ -282,8 +282,14 @@ pub fn metrics_are_described(tree: &Tree) -> Found {
 /// Alerts and the manual ask only for metrics that there are.
 pub fn alerts_ask_for_what_is_measured(tree: &Tree) -> Found {
     let table = tree.text(METRIC_TABLE).unwrap_or_default();
-    let described = |name: &str| table.contains(&format!("\"{name}\""));
-    let asks = |path: &str| path.starts_with("deploy/prometheus/") || path == "docs/operations.md";
+    // A name that ends in `_` stands for all that begin with it.
+    let described = |name: &str| table.contains(&format!("\"{name}{}", if name.ends_with('_') { "" } else { "\"" }));
+    let asks = |path: &str| {
+        path.starts_with("deploy/prometheus/")
+            || path.starts_with("deploy/grafana/")
+            || path.starts_with("docs/runbooks/")
+            || ["docs/operations.md", "docs/observability.md"].contains(&path)
+    };
     let mut found = Found::new();
     for (path, text) in tree.all().filter(|(path, _)| asks(path)) {
         for (number, line) in numbered(text) {

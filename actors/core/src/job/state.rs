@@ -247,7 +247,8 @@ impl Job {
             && self.hot.next_due_ms.is_some_and(|due| self.is_misfire(due, now_ms))
     }
 
-    pub(crate) fn is_misfire(&self, at_ms: i64, now_ms: i64) -> bool {
+    /// Whether an instant is decided later than the misfire threshold allows.
+    pub fn is_misfire(&self, at_ms: i64, now_ms: i64) -> bool {
         now_ms - self.due_with_jitter(at_ms) > i64::from(self.def.misfire_threshold_sec) * 1000
     }
 
