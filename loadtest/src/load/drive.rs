@@ -150,7 +150,7 @@ pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
         create_ms: created_ms - begin_ms,
         jobs_created_per_sec: jobs.len() as f64 * 1000.0 / (created_ms - begin_ms).max(1) as f64,
         created_too_late: created_ms > start_ms,
-        triggers_by_hand: serde_json::to_value(&*told)?,
+        triggers_by_hand: serde_json::to_value(&*counts)?,
         drain_ms,
         runs_left: left,
         server_cpu_us: cpu_us,

@@ -14,7 +14,7 @@ use tokio::{
 pub(super) const MEDIA: &str = "text/event-stream";
 
 /// A caller that lost the connection waits this long, milliseconds.
-const AGAIN_MS: u64 = 1_000;
+const RECONNECT_MS: u64 = 1_000;
 /// So long may a caller take to read why the events end before their end.
 const FAREWELL: Duration = Duration::from_secs(1);
 

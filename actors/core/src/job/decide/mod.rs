@@ -7,10 +7,10 @@ mod doubtful;
 mod due;
 mod finish;
 mod message;
+#[cfg(feature = "faults")]
+mod mutations;
 mod reopen;
 mod restore;
-#[cfg(feature = "faults")]
-mod spoilt;
 mod stop;
 mod trigger;
 
@@ -27,7 +27,7 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{outbox::Wanted, reject::Rejection, shard::Pause};
+use crate::{outbox::MessageDraft, reject::Rejection, shard::Pause};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, Interval, SkipReason},
@@ -45,7 +45,7 @@ pub(crate) struct Draft<'a> {
     pub ctx: &'a Context,
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
-    pub sends: Vec<Wanted>,
+    pub sends: Vec<MessageDraft>,
     next_id: u64,
 }
 
