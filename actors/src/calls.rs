@@ -238,7 +238,7 @@ answers! {
     Tenant(TenantFacts),
     TenantUse(TenantUse),
     Names(Vec<String>),
-    TenantShare(Vec<TenantShare>),
+    Terms(Vec<TenantShare>),
     Why(Option<String>),
     Sealed(Option<Sealed>),
     Finished(Vec<FinishOutcome>),

@@ -202,7 +202,7 @@ fn targets(measured: &[Measured], leaves: bool) -> Vec<Judged> {
         let (least, most) = costs.fold((f64::INFINITY, 0.0_f64), |(least, most), us| (least.min(us), most.max(us)));
         let apart = most / least.max(1e-9);
         let limit = "dearest number of nodes / cheapest, CPU of all".to_owned();
-        all.push(judged(limit, format!("<= {APART}"), format!("{apart:.2}"), apart <= CPU_RATIO_MAX));
+        all.push(judged(limit, format!("<= {CPU_RATIO_MAX}"), format!("{apart:.2}"), apart <= CPU_RATIO_MAX));
     }
     all
 }

@@ -134,7 +134,7 @@ pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
         begin_ms.unsigned_abs(),
     ));
     sleep(Duration::from_millis((plan.end_ms + 100 - now_us() / 1000).max(0).unsigned_abs())).await;
-    let told = by_hand.await?;
+    let counts = by_hand.await?;
     let left = drain(caller.client(), Duration::from_secs(120)).await?;
     let drain_ms = now_us() / 1000 - plan.end_ms;
     let after = usage()?;

@@ -43,7 +43,7 @@ impl Events {
 
     /// How soon to connect again.
     pub async fn begin(&self) -> Result<(), Over> {
-        self.text(format!("retry: {AGAIN_MS}\n\n")).await
+        self.text(format!("retry: {RECONNECT_MS}\n\n")).await
     }
 
     pub async fn event(&self, name: &str, id: Option<&str>, data: &impl Serialize) -> Result<(), Over> {
