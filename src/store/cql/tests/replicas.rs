@@ -154,7 +154,7 @@ fn two_of_three_servers_are_enough_and_one_turns_away_what_it_does_not_do() {
     let store = {
         let all = all.clone();
         on_runtime(async move {
-            schema::apply(&all, "tests", 1_000).await.unwrap();
+            patiently(|| schema::apply(&all, "tests", 1_000)).await;
             patiently(|| CqlStore::connect(&all)).await.0
         })
     };
