@@ -3,6 +3,7 @@
 
 pub mod outbox;
 mod preview;
+mod session;
 
 use crate::{
     audit::TriggeredBy,
@@ -20,6 +21,7 @@ pub use crate::{
 pub use preview::{Preview, PreviewBody};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+pub use session::{CallerKind, KnownBy, SessionView};
 use std::collections::BTreeMap;
 
 /// Makes a body that callers send.
