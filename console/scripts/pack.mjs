@@ -13,7 +13,9 @@ const dist = join(root, "dist");
 
 async function filesIn(directory) {
   const entries = await readdir(directory, { withFileTypes: true, recursive: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => relative(directory, join(entry.parentPath ?? entry.path, entry.name)));
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(directory, join(entry.parentPath ?? entry.path, entry.name)));
 }
 
 for (const name of await readdir(dist)) if (name !== ".gitignore") await rm(join(dist, name), { recursive: true });
@@ -39,7 +41,9 @@ const catalogues = files.filter((name) => /assets\/(en|zh-Hans)-/.test(name)).ma
 const first = ["index.html", ...named].reduce((sum, name) => sum + sizes.get(name), Math.max(0, ...catalogues));
 const all = [...sizes.values()].reduce((sum, size) => sum + size, 0);
 const kib = (bytes) => `${(bytes / 1024).toFixed(1)} KiB`;
-console.log(`console: ${files.length} files, ${kib(all)} with gzip; first load ${kib(first)} of at most ${kib(FIRST_LOAD)}`);
+console.log(
+  `console: ${files.length} files, ${kib(all)} with gzip; first load ${kib(first)} of at most ${kib(FIRST_LOAD)}`,
+);
 if (first > FIRST_LOAD) {
   console.error("the first load is too large: load what it does not need later");
   process.exit(1);

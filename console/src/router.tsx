@@ -13,7 +13,8 @@ const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 /** Anything that does not fit counts as not given: an address that somebody shortened still opens. */
 const text = v.fallback(v.optional(v.pipe(v.union([v.string(), v.number()]), v.transform(String))), undefined);
 const number = v.fallback(v.optional(v.pipe(v.number(), v.integer())), undefined);
-const oneOf = <const T extends readonly [string, ...string[]]>(words: T) => v.fallback(v.optional(v.picklist(words)), undefined);
+const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
+  v.fallback(v.optional(v.picklist(words)), undefined);
 const id = (value: string) => ({ valid: /^\d{1,16}$/.test(value), number: Number(value) });
 
 const home = createRoute({ getParentRoute: () => root, path: "/", component: Home });
@@ -29,8 +30,18 @@ export const newJobRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/job-form"), "NewJob"),
   validateSearch: v.object({ from: number }),
 });
-const withJob = { params: { parse: ({ jobId }: { jobId: string }) => ({ jobId: numbered(jobId) }), stringify: ({ jobId }: { jobId: number }) => ({ jobId: String(jobId) }) } };
-const withRun = { params: { parse: ({ runId }: { runId: string }) => ({ runId: numbered(runId) }), stringify: ({ runId }: { runId: number }) => ({ runId: String(runId) }) } };
+const withJob = {
+  params: {
+    parse: ({ jobId }: { jobId: string }) => ({ jobId: numbered(jobId) }),
+    stringify: ({ jobId }: { jobId: number }) => ({ jobId: String(jobId) }),
+  },
+};
+const withRun = {
+  params: {
+    parse: ({ runId }: { runId: string }) => ({ runId: numbered(runId) }),
+    stringify: ({ runId }: { runId: number }) => ({ runId: String(runId) }),
+  },
+};
 function numbered(text: string): number {
   const { valid, number } = id(text);
   if (!valid) throw new Error(`'${text.slice(0, 40)}' is not an id`);

@@ -109,7 +109,10 @@ export function Shell() {
   }, []);
   return (
     <div className="min-h-dvh md:grid md:grid-cols-[13.5rem_minmax(0,1fr)]">
-      <a href="#main" className="sr-only rounded bg-accent p-2 text-accent-ink focus:not-sr-only focus:absolute focus:z-50">
+      <a
+        href="#main"
+        className="sr-only rounded bg-accent p-2 text-accent-ink focus:not-sr-only focus:absolute focus:z-50"
+      >
         <Trans>Skip to the page</Trans>
       </a>
       <aside className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface md:flex">
@@ -128,7 +131,9 @@ export function Shell() {
             className="flex h-9 min-w-0 flex-1 items-center gap-2 rounded-lg border border-line bg-surface px-3 text-left text-faint hover:border-strong sm:max-w-md"
           >
             <Search aria-hidden className="size-4 shrink-0" />
-            <span className="truncate"><Trans>Search jobs, go anywhere</Trans></span>
+            <span className="truncate">
+              <Trans>Search jobs, go anywhere</Trans>
+            </span>
             <kbd className="ml-auto hidden rounded border border-line px-1.5 text-[0.78rem] sm:inline">Ctrl K</kbd>
           </button>
           <div className="ml-auto flex items-center gap-1">
@@ -236,7 +241,10 @@ function Freshness() {
   const node = useQuery({ ...nodeQuery, enabled: operator });
   const old = pulse.failed ? Math.round((now - pulse.at) / 1000) : 0;
   const [dot, text] = pulse.failed
-    ? ["bg-bad pulse", pulse.at ? t`no answer for ${Math.max(1, old)} s: what you see is old` : t`the node does not answer`]
+    ? [
+        "bg-bad pulse",
+        pulse.at ? t`no answer for ${Math.max(1, old)} s: what you see is old` : t`the node does not answer`,
+      ]
     : node.data && !node.data.ready
       ? ["bg-warn", t`the node is not ready`]
       : ["bg-good", t`${Math.round(pulse.ms)} ms`];

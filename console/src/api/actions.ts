@@ -27,7 +27,12 @@ export async function deleteJob(jobId: number, reason?: string) {
   await read(["jobs"], ["job", jobId]);
 }
 
-export async function triggerJob(jobId: number, params: unknown, reason: string | undefined, key: string): Promise<Run> {
+export async function triggerJob(
+  jobId: number,
+  params: unknown,
+  reason: string | undefined,
+  key: string,
+): Promise<Run> {
   const body = { ...(params === undefined ? {} : { params }), ...because(reason), manualRunId: key };
   const made = await good(api.POST("/api/v1/jobs/{jobId}/trigger", { params: job(jobId), body }));
   await read(["runs", jobId], ["job", jobId]);
@@ -81,7 +86,8 @@ export async function discardMessages(runId: number, reason?: string) {
 }
 
 /** A run changed: itself, and the lists that it may be in. */
-export const ofRun = (runId: number) => read(["run", runId], ["runs"], ["failures"], ["deadLetters"], ["waiting"], ["outbox"]);
+export const ofRun = (runId: number) =>
+  read(["run", runId], ["runs"], ["failures"], ["deadLetters"], ["waiting"], ["outbox"]);
 
 export async function setTenant(tenantId: string, quota: Schemas["TenantBodyInput"]) {
   await good(api.PUT("/api/v1/tenants/{tenantId}", { params: { path: { tenantId } }, body: quota }));
@@ -122,4 +128,5 @@ export async function cordon(node: string, on: boolean, reason?: string) {
 }
 
 /** A key that makes a repeated call one change. */
-export const newKey = () => `console-${crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+export const newKey = () =>
+  `console-${crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;

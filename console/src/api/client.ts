@@ -95,9 +95,11 @@ export async function good<T>(call: Promise<Outcome<T>>): Promise<NonNullable<T>
 
 /** A call whose answer is text or a stream. */
 export async function raw(path: string, init?: RequestInit): Promise<Response> {
-  const response = await measured(new Request(path, { ...init, headers: { ...OURS, ...init?.headers } })).catch((thrown) => {
-    throw problemOf(thrown);
-  });
+  const response = await measured(new Request(path, { ...init, headers: { ...OURS, ...init?.headers } })).catch(
+    (thrown) => {
+      throw problemOf(thrown);
+    },
+  );
   if (!response.ok) throw problemIn(await response.json().catch(() => undefined), response.status);
   return response;
 }

@@ -6,7 +6,11 @@ import type { Problem } from "./client";
 
 const LEAST_MS = 1_000;
 
-export function useChanges(path: string | null, keys: QueryKey[], onEvent?: (event: ServerEvent) => void): { live: Live; problem?: Problem } {
+export function useChanges(
+  path: string | null,
+  keys: QueryKey[],
+  onEvent?: (event: ServerEvent) => void,
+): { live: Live; problem?: Problem } {
   const client = useQueryClient();
   const [state, setState] = useState<{ live: Live; problem?: Problem }>({ live: "connecting" });
   const latest = useRef({ keys, onEvent });

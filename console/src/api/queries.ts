@@ -1,7 +1,7 @@
 // What pages read. Each read has a limit, and lists that are watched ask again at most every few seconds while the page is seen.
 import { infiniteQueryOptions, QueryClient, queryOptions } from "@tanstack/react-query";
 import { learnNodeTime } from "../lib/time";
-import { api, good, problemOf, raw } from "./client";
+import { api, good, problemOf, raw, type Schemas } from "./client";
 import { parseMetrics, type Reading } from "../lib/metrics";
 
 export const LIST_PAGE = 100;
@@ -39,7 +39,12 @@ export const jobsQuery = (filter: JobsFilter) =>
   infiniteQueryOptions({
     queryKey: ["jobs", filter],
     queryFn: ({ pageParam, signal }) =>
-      good(api.GET("/api/v1/jobs", { signal, params: { query: { ...jobQueryOf(filter), pageSize: LIST_PAGE, pageToken: pageParam } } })),
+      good(
+        api.GET("/api/v1/jobs", {
+          signal,
+          params: { query: { ...jobQueryOf(filter), pageSize: LIST_PAGE, pageToken: pageParam } },
+        }),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextPageToken ?? undefined,
     refetchInterval: SLOW_MS,
@@ -56,7 +61,12 @@ export const runsOfJobQuery = (jobId: number) =>
   infiniteQueryOptions({
     queryKey: ["runs", jobId],
     queryFn: ({ pageParam, signal }) =>
-      good(api.GET("/api/v1/jobs/{jobId}/runs", { signal, params: { path: { jobId }, query: { pageSize: LIST_PAGE, pageToken: pageParam } } })),
+      good(
+        api.GET("/api/v1/jobs/{jobId}/runs", {
+          signal,
+          params: { path: { jobId }, query: { pageSize: LIST_PAGE, pageToken: pageParam } },
+        }),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextPageToken ?? undefined,
     refetchInterval: SLOW_MS,
@@ -76,7 +86,12 @@ export const failuresQuery = (tenant?: string) =>
   queryOptions({
     queryKey: ["failures", tenant],
     queryFn: ({ signal }) =>
-      good(api.GET("/api/v1/runs", { signal, params: { query: { state: "FAILED", tenantId: tenant, pageSize: LARGEST_PAGE } } })),
+      good(
+        api.GET("/api/v1/runs", {
+          signal,
+          params: { query: { state: "FAILED", tenantId: tenant, pageSize: LARGEST_PAGE } },
+        }),
+      ),
     refetchInterval: SLOW_MS,
   });
 
@@ -84,14 +99,17 @@ export const deadLettersQuery = (tenant?: string) =>
   queryOptions({
     queryKey: ["deadLetters", tenant],
     queryFn: ({ signal }) =>
-      good(api.GET("/api/v1/dead-letters", { signal, params: { query: { tenantId: tenant, pageSize: LARGEST_PAGE } } })),
+      good(
+        api.GET("/api/v1/dead-letters", { signal, params: { query: { tenantId: tenant, pageSize: LARGEST_PAGE } } }),
+      ),
     refetchInterval: SLOW_MS,
   });
 
 export const outboxQuery = (tenant?: string) =>
   queryOptions({
     queryKey: ["outbox", tenant],
-    queryFn: ({ signal }) => good(api.GET("/api/v1/outbox", { signal, params: { query: { tenantId: tenant, pageSize: LARGEST_PAGE } } })),
+    queryFn: ({ signal }) =>
+      good(api.GET("/api/v1/outbox", { signal, params: { query: { tenantId: tenant, pageSize: LARGEST_PAGE } } })),
     refetchInterval: SLOW_MS,
   });
 
@@ -123,38 +141,31 @@ export const tenantsQuery = queryOptions({
   refetchInterval: SLOW_MS,
 });
 
-/** Null on a node that is alone: it has no cluster. */
-async function ofCluster<T>(call: Promise<T>): Promise<T | null> {
-  try {
-    return await call;
-  } catch (thrown) {
-    if (problemOf(thrown).code === "409_ILLEGAL_STATE") return null;
-    throw thrown;
-  }
-}
+/** A node that is alone on a directory of its own has no members, shards and moves to ask for. */
+export const isCluster = (node: Schemas["NodeView"] | undefined) => (node?.nodes?.length ?? 0) > 0;
 
 export const membersQuery = queryOptions({
   queryKey: ["members"],
-  queryFn: ({ signal }) => ofCluster(good(api.GET("/api/v1/cluster/members", { signal }))),
-  refetchInterval: (query) => (query.state.data === null ? false : FAST_MS),
+  queryFn: ({ signal }) => good(api.GET("/api/v1/cluster/members", { signal })),
+  refetchInterval: FAST_MS,
 });
 
 export const shardsQuery = queryOptions({
   queryKey: ["shards"],
-  queryFn: ({ signal }) => ofCluster(good(api.GET("/api/v1/cluster/shards", { signal }))),
-  refetchInterval: (query) => (query.state.data === null ? false : FAST_MS),
+  queryFn: ({ signal }) => good(api.GET("/api/v1/cluster/shards", { signal })),
+  refetchInterval: FAST_MS,
 });
 
 export const movesQuery = queryOptions({
   queryKey: ["moves"],
-  queryFn: ({ signal }) => ofCluster(good(api.GET("/api/v1/cluster/plan", { signal }))),
-  refetchInterval: (query) => (query.state.data === null ? false : FAST_MS),
+  queryFn: ({ signal }) => good(api.GET("/api/v1/cluster/plan", { signal })),
+  refetchInterval: FAST_MS,
 });
 
 export const clusterEventsQuery = queryOptions({
   queryKey: ["clusterEvents"],
-  queryFn: ({ signal }) => ofCluster(good(api.GET("/api/v1/cluster/events", { signal }))),
-  refetchInterval: (query) => (query.state.data === null ? false : FAST_MS),
+  queryFn: ({ signal }) => good(api.GET("/api/v1/cluster/events", { signal })),
+  refetchInterval: FAST_MS,
 });
 
 /** Readings of the last ten minutes that this page was open. */
@@ -192,7 +203,12 @@ export const auditQuery = (filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: ["audit", filter],
     queryFn: ({ pageParam, signal }) =>
-      good(api.GET("/api/v1/audit", { signal, params: { query: { ...auditParams(filter), pageSize: LIST_PAGE, pageToken: pageParam } } })),
+      good(
+        api.GET("/api/v1/audit", {
+          signal,
+          params: { query: { ...auditParams(filter), pageSize: LIST_PAGE, pageToken: pageParam } },
+        }),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextPageToken ?? undefined,
     refetchInterval: SLOW_MS,

@@ -3,9 +3,7 @@ import { value } from "../lib/store";
 import { api, good, OURS, Problem, problemOf, whenSignedOut, type Session } from "./client";
 
 export type SignIn =
-  | { state: "asking" }
-  | { state: "out"; problem?: Problem; ended?: boolean }
-  | { state: "in"; session: Session };
+  { state: "asking" } | { state: "out"; problem?: Problem; ended?: boolean } | { state: "in"; session: Session };
 
 export const signIn = value<SignIn>({ state: "asking" });
 

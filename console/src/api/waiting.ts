@@ -22,7 +22,9 @@ async function find(tenantId: string | undefined, signal: AbortSignal): Promise<
   let pageToken: string | undefined;
   let pages = 0;
   do {
-    const page = await good(api.GET("/api/v1/jobs", { signal, params: { query: { tenantId, pageSize: LARGEST_PAGE, pageToken } } }));
+    const page = await good(
+      api.GET("/api/v1/jobs", { signal, params: { query: { tenantId, pageSize: LARGEST_PAGE, pageToken } } }),
+    );
     jobs.push(...page.items.filter((job) => !job.idempotent && job.runCount > 0));
     pageToken = page.nextPageToken ?? undefined;
     pages += 1;
@@ -33,7 +35,12 @@ async function find(tenantId: string | undefined, signal: AbortSignal): Promise<
   const worker = async () => {
     while (next < looked.length) {
       const job = looked[next++]!;
-      const page = await good(api.GET("/api/v1/jobs/{jobId}/runs", { signal, params: { path: { jobId: job.jobId }, query: { pageSize: RUNS } } }));
+      const page = await good(
+        api.GET("/api/v1/jobs/{jobId}/runs", {
+          signal,
+          params: { path: { jobId: job.jobId }, query: { pageSize: RUNS } },
+        }),
+      );
       items.push(...page.items.filter((run) => run.state === "NEEDS_CONFIRMATION").map((run) => ({ run, job })));
     }
   };

@@ -5,19 +5,24 @@ const MOST_CHARS = 240;
 /** The text without what differs between failures of one cause. */
 export function fingerprint(text: string): string {
   const firstLine = text.split("\n").find((line) => line.trim() !== "") ?? "";
-  return firstLine
-    .slice(0, 2000)
-    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>")
-    .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?/g, "<time>")
-    .replace(/\b(?:0x)?(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b/gi, "<id>")
-    .replace(/\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, "<address>")
-    // Exit codes and HTTP statuses are the cause itself.
-    .replace(/\b(exit code|signal|status|HTTP) (\d{1,3})\b/gi, (_, word: string, number: string) => `${word} \u0001${[...number].join("\u0001")}`)
-    .replace(/(?<!\u0001)\b\d+(\.\d+)?\b/g, "#")
-    .replaceAll("\u0001", "")
-    .replace(/\s+/g, " ")
-    .trim()
-    .slice(0, MOST_CHARS);
+  return (
+    firstLine
+      .slice(0, 2000)
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>")
+      .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?/g, "<time>")
+      .replace(/\b(?:0x)?(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b/gi, "<id>")
+      .replace(/\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, "<address>")
+      // Exit codes and HTTP statuses are the cause itself.
+      .replace(
+        /\b(exit code|signal|status|HTTP) (\d{1,3})\b/gi,
+        (_, word: string, number: string) => `${word} \u0001${[...number].join("\u0001")}`,
+      )
+      .replace(/(?<!\u0001)\b\d+(\.\d+)?\b/g, "#")
+      .replaceAll("\u0001", "")
+      .replace(/\s+/g, " ")
+      .trim()
+      .slice(0, MOST_CHARS)
+  );
 }
 
 export interface Group<T> {

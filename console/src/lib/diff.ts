@@ -6,8 +6,10 @@ export interface Difference {
   is: string;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => value !== null && typeof value === "object" && !Array.isArray(value);
-const shown = (value: unknown) => (value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value));
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === "object" && !Array.isArray(value);
+const shown = (value: unknown) =>
+  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
 export function differences(was: unknown, is: unknown, path = ""): Difference[] {
   if (isObject(was) && isObject(is)) {

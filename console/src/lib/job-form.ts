@@ -4,7 +4,10 @@ import type { Schemas } from "../api/client";
 
 export type Spec = Schemas["JobSpec"];
 
-const pairsOf = (map: Record<string, string> | undefined) => Object.entries(map ?? {}).map(([name, value]) => `${name}=${value}`).join("\n");
+const pairsOf = (map: Record<string, string> | undefined) =>
+  Object.entries(map ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join("\n");
 
 /** Lines of `name=value`; the names of lines that are not so. */
 export function parsePairs(text: string): { map: Record<string, string>; wrong: string[] } {
@@ -29,7 +32,10 @@ export const isJsonObject = (text: string) => {
   }
 };
 
-const pairs = v.pipe(v.string(), v.check((text) => parsePairs(text).wrong.length === 0, "pairs"));
+const pairs = v.pipe(
+  v.string(),
+  v.check((text) => parsePairs(text).wrong.length === 0, "pairs"),
+);
 const json = v.pipe(v.string(), v.check(isJsonObject, "json"));
 const whole = (least: number) => v.pipe(v.number("number"), v.integer("number"), v.minValue(least, "number"));
 const seconds = v.pipe(v.number("number"), v.minValue(0, "number"));
@@ -37,7 +43,13 @@ const seconds = v.pipe(v.number("number"), v.minValue(0, "number"));
 /** Messages are codes; the page has the sentences. The node checks everything once more. */
 export const schema = v.pipe(
   v.object({
-    name: v.pipe(v.string(), v.trim(), v.nonEmpty("required"), v.maxLength(128, "name"), v.regex(/^[\p{L}\p{N}._/-]+$/u, "name")),
+    name: v.pipe(
+      v.string(),
+      v.trim(),
+      v.nonEmpty("required"),
+      v.maxLength(128, "name"),
+      v.regex(/^[\p{L}\p{N}._/-]+$/u, "name"),
+    ),
     tenantId: v.string(),
     type: v.picklist(["CRON", "FIXED_RATE", "FIXED_DELAY", "ONCE", "MANUAL"]),
     expr: v.string(),
@@ -73,11 +85,29 @@ export const schema = v.pipe(
     priority: v.pipe(whole(0), v.maxValue(1000, "number")),
     onFailure: v.string(),
   }),
-  v.forward(v.check((form) => form.type !== "CRON" || form.expr.trim() !== "", "required"), ["expr"]),
-  v.forward(v.check((form) => !["FIXED_RATE", "FIXED_DELAY"].includes(form.type) || form.every * Number(form.unit) >= 1, "number"), ["every"]),
-  v.forward(v.check((form) => form.type !== "ONCE" || Number.isFinite(Date.parse(form.at)), "required"), ["at"]),
-  v.forward(v.check((form) => form.kind !== "COMMAND" || form.command.trim() !== "", "required"), ["command"]),
-  v.forward(v.check((form) => form.kind !== "HTTP" || /^https?:\/\/./.test(form.url.trim()), "url"), ["url"]),
+  v.forward(
+    v.check((form) => form.type !== "CRON" || form.expr.trim() !== "", "required"),
+    ["expr"],
+  ),
+  v.forward(
+    v.check(
+      (form) => !["FIXED_RATE", "FIXED_DELAY"].includes(form.type) || form.every * Number(form.unit) >= 1,
+      "number",
+    ),
+    ["every"],
+  ),
+  v.forward(
+    v.check((form) => form.type !== "ONCE" || Number.isFinite(Date.parse(form.at)), "required"),
+    ["at"],
+  ),
+  v.forward(
+    v.check((form) => form.kind !== "COMMAND" || form.command.trim() !== "", "required"),
+    ["command"],
+  ),
+  v.forward(
+    v.check((form) => form.kind !== "HTTP" || /^https?:\/\/./.test(form.url.trim()), "url"),
+    ["url"],
+  ),
 );
 
 export type Form = v.InferOutput<typeof schema>;
@@ -128,7 +158,11 @@ export function formOf(spec: Spec): Form {
   const action = spec.action ?? { kind: "HANDLER" as const, name: spec.name };
   const every = trigger.type === "FIXED_RATE" || trigger.type === "FIXED_DELAY" ? trigger.everySec : 300;
   const unit = ([86_400, 3600, 60, 1] as const).find((length) => every % length === 0) ?? 1;
-  const shell = action.kind === "COMMAND" && action.command.length === 3 && action.command[0] === SHELL[0] && action.command[1] === SHELL[1];
+  const shell =
+    action.kind === "COMMAND" &&
+    action.command.length === 3 &&
+    action.command[0] === SHELL[0] &&
+    action.command[1] === SHELL[1];
   return {
     name: spec.name,
     tenantId: spec.tenantId ?? "default",
@@ -149,9 +183,15 @@ export function formOf(spec: Spec): Form {
     method: (action.kind === "HTTP" && action.method) || "POST",
     url: action.kind === "HTTP" ? action.url : "",
     headers: action.kind === "HTTP" ? pairsOf(action.headers) : "",
-    body: action.kind === "HTTP" && action.body != null ? (typeof action.body === "string" ? action.body : JSON.stringify(action.body, null, 2)) : "",
+    body:
+      action.kind === "HTTP" && action.body != null
+        ? typeof action.body === "string"
+          ? action.body
+          : JSON.stringify(action.body, null, 2)
+        : "",
     handler: action.kind === "HANDLER" ? action.name : "",
-    params: Object.keys((spec.params as object | undefined) ?? {}).length > 0 ? JSON.stringify(spec.params, null, 2) : "",
+    params:
+      Object.keys((spec.params as object | undefined) ?? {}).length > 0 ? JSON.stringify(spec.params, null, 2) : "",
     secretParams: pairsOf(spec.secretParams),
     labels: pairsOf(spec.labels),
     executorSelector: spec.executorSelector ?? "default",
@@ -175,17 +215,44 @@ export function triggerOf(form: Form, base: Spec["trigger"]): Schemas["TriggerIn
   switch (form.type) {
     case "CRON": {
       const same = base.type === "CRON" && base.expr === form.expr.trim();
-      return { ...kept, type: "CRON", expr: form.expr.trim(), dialect: same ? base.dialect : "AUTO", timezone: form.timezone.trim() || "UTC", gap: form.gap, overlap: form.overlap, misfirePolicy, misfireThresholdSec };
+      return {
+        ...kept,
+        type: "CRON",
+        expr: form.expr.trim(),
+        dialect: same ? base.dialect : "AUTO",
+        timezone: form.timezone.trim() || "UTC",
+        gap: form.gap,
+        overlap: form.overlap,
+        misfirePolicy,
+        misfireThresholdSec,
+      };
     }
     case "FIXED_RATE":
-      return { ...kept, type: "FIXED_RATE", everySec: Math.round(form.every * Number(form.unit)), misfirePolicy, misfireThresholdSec };
+      return {
+        ...kept,
+        type: "FIXED_RATE",
+        everySec: Math.round(form.every * Number(form.unit)),
+        misfirePolicy,
+        misfireThresholdSec,
+      };
     case "FIXED_DELAY":
-      return { ...kept, type: "FIXED_DELAY", everySec: Math.round(form.every * Number(form.unit)), misfirePolicy, misfireThresholdSec };
+      return {
+        ...kept,
+        type: "FIXED_DELAY",
+        everySec: Math.round(form.every * Number(form.unit)),
+        misfirePolicy,
+        misfireThresholdSec,
+      };
     case "ONCE": {
       const at = form.at ? new Date(form.at) : undefined;
       // The field has whole seconds: an instant that was not touched keeps its milliseconds.
       const same = base.type === "ONCE" && base.at && localField(base.at) === form.at;
-      return { type: "ONCE", at: same ? base.at : at && Number.isFinite(at.getTime()) ? at.toISOString() : null, misfirePolicy, misfireThresholdSec };
+      return {
+        type: "ONCE",
+        at: same ? base.at : at && Number.isFinite(at.getTime()) ? at.toISOString() : null,
+        misfirePolicy,
+        misfireThresholdSec,
+      };
     }
     case "MANUAL":
       return { type: "MANUAL" };
@@ -200,7 +267,14 @@ function actionOf(form: Form, base: Spec["action"]): Spec["action"] {
       return { ...kept, kind: "COMMAND", command, env: parsePairs(form.env).map } as Spec["action"];
     }
     case "HTTP":
-      return { ...kept, kind: "HTTP", method: form.method, url: form.url.trim(), headers: parsePairs(form.headers).map, body: bodyOf(form.body) } as Spec["action"];
+      return {
+        ...kept,
+        kind: "HTTP",
+        method: form.method,
+        url: form.url.trim(),
+        headers: parsePairs(form.headers).map,
+        body: bodyOf(form.body),
+      } as Spec["action"];
     case "HANDLER":
       return form.handler.trim() === "" ? undefined : { kind: "HANDLER", name: form.handler.trim() };
   }
@@ -232,7 +306,13 @@ export function specOf(form: Form, base: Spec): Spec {
     labels: parsePairs(form.labels).map,
     executorSelector: form.executorSelector.trim(),
     timeoutSec: form.timeoutSec,
-    retryPolicy: { ...base.retryPolicy, maxAttempts: form.maxAttempts, backoff: form.backoff, baseDelaySec: form.baseDelaySec, maxDelaySec: form.maxDelaySec },
+    retryPolicy: {
+      ...base.retryPolicy,
+      maxAttempts: form.maxAttempts,
+      backoff: form.backoff,
+      baseDelaySec: form.baseDelaySec,
+      maxDelaySec: form.maxDelaySec,
+    },
     concurrencyPolicy: form.concurrencyPolicy,
     idempotent: form.idempotent,
     deadLetter: form.deadLetter,
@@ -254,7 +334,18 @@ function trimmed(spec: Record<string, unknown>) {
   };
 }
 
-const READ_ONLY = ["jobId", "status", "version", "createdAt", "updatedAt", "nextFireAt", "lastRunAt", "lastRunState", "runCount", "quarantineReason"];
+const READ_ONLY = [
+  "jobId",
+  "status",
+  "version",
+  "createdAt",
+  "updatedAt",
+  "nextFireAt",
+  "lastRunAt",
+  "lastRunState",
+  "runCount",
+  "quarantineReason",
+];
 
 /** The definition within what is read of a job. */
 export function specIn(job: Schemas["JobView"]): Spec {

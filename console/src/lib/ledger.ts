@@ -44,7 +44,10 @@ export function zoneOffset(ms: number, zone: string): number {
     second: "numeric",
   }).formatToParts(ms);
   const of = (type: string) => Number(parts.find((part) => part.type === type)?.value);
-  return Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second")) - Math.floor(ms / 1000) * 1000;
+  return (
+    Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second")) -
+    Math.floor(ms / 1000) * 1000
+  );
 }
 
 /** The start of the cell that an instant is in. Days are those of the zone, whatever the clock does in them. */

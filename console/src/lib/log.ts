@@ -35,7 +35,11 @@ export class LogText {
 
 /** Without the sequences by which programs colour their output on a terminal. */
 // eslint-disable-next-line no-control-regex
-export const plain = (line: string) => line.replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "").replace(/\r$/, "").replace(/^.*\r/, "");
+export const plain = (line: string) =>
+  line
+    .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "")
+    .replace(/\r$/, "")
+    .replace(/^[^]*\r/, "");
 
 /** Indices of the lines that contain the text, whatever its case. */
 export function matches(lines: string[], text: string): number[] {

@@ -26,11 +26,15 @@ export function parseMetrics(text: string, at: number): Reading {
     const [, name = "", labels = "", shown = ""] = found;
     const number = shown === "+Inf" ? Infinity : Number(shown);
     const label = (wanted: string) => new RegExp(`(?:^|,)${wanted}="([^"]*)"`).exec(labels)?.[1];
-    const histogram =
-      name.startsWith("trigger_delay_ms_") ? reading.lateness : name.startsWith("dispatch_delay_ms_") ? reading.dispatch : undefined;
+    const histogram = name.startsWith("trigger_delay_ms_")
+      ? reading.lateness
+      : name.startsWith("dispatch_delay_ms_")
+        ? reading.dispatch
+        : undefined;
     if (histogram) {
       const most = label("le");
-      if (name.endsWith("_bucket") && most !== undefined) addBucket(histogram, most === "+Inf" ? Infinity : Number(most), number);
+      if (name.endsWith("_bucket") && most !== undefined)
+        addBucket(histogram, most === "+Inf" ? Infinity : Number(most), number);
       else if (name.endsWith("_count")) histogram.count += number;
     } else if (name === "schedule_fires_total") reading.fires += number;
     else if (name === "runs_ended_total") {

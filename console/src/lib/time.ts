@@ -56,7 +56,10 @@ export function relative(ms: number, at: number): string {
     // 90 s is "90 seconds", not "2 minutes": the smaller unit up to one and a half of the larger.
     if (size >= seconds * 1.5 || name === "second") [unit, length] = [name, seconds];
   }
-  const format = new Intl.RelativeTimeFormat(i18n.locale || "en", { style: "short", numeric: size < 1 ? "auto" : "always" });
+  const format = new Intl.RelativeTimeFormat(i18n.locale || "en", {
+    style: "short",
+    numeric: size < 1 ? "auto" : "always",
+  });
   return format.format(Math.trunc(seconds / length), unit);
 }
 

@@ -27,7 +27,8 @@ function everyMs(job: Job): number | undefined {
 }
 
 const COLOURS: Record<LedgerEntry["outcome"], string> = {
-  FIRED: "bg-good",
+  // What is well is quiet, so that the rest is seen.
+  FIRED: "bg-good/35",
   FIRED_LATE: "bg-warn",
   COALESCED: "bg-busy",
   SKIPPED: "bg-sunken hatch",
@@ -44,7 +45,10 @@ export default function Calendar({ job }: { job: Job }) {
   // One instant for the whole visit, moved by whole pictures.
   const [arrived] = useState(nodeNow);
   const { cellMs, cells: count, columns } = GRAINS[grain];
-  const frame = useMemo(() => emptyCells(arrived - back * count * cellMs, grain, zone), [arrived, back, count, cellMs, grain, zone]);
+  const frame = useMemo(
+    () => emptyCells(arrived - back * count * cellMs, grain, zone),
+    [arrived, back, count, cellMs, grain, zone],
+  );
   const from = frame[0]!.from;
   const to = frame.at(-1)!.to - 1;
   const ledger = useQuery({
@@ -54,7 +58,9 @@ export default function Calendar({ job }: { job: Job }) {
       let next = new Date(from).toISOString();
       for (let page = 0; page < MOST_PAGES; page += 1) {
         const query = { from: next, to: new Date(to).toISOString(), pageSize: LARGEST_PAGE };
-        const read = await good(api.GET("/api/v1/jobs/{jobId}/ledger", { signal, params: { path: { jobId: job.jobId }, query } }));
+        const read = await good(
+          api.GET("/api/v1/jobs/{jobId}/ledger", { signal, params: { path: { jobId: job.jobId }, query } }),
+        );
         entries.push(...read.items);
         next = read.to;
         if (!read.truncated) return { entries, whole: true, to: read.to };
@@ -70,13 +76,14 @@ export default function Calendar({ job }: { job: Job }) {
     return filled;
   }, [frame, ledger.data]);
   const picked = cells.find((cell) => cell.from === chosen);
-  const totals = WORST.map((outcome) => [outcome, cells.reduce((sum, cell) => sum + (cell.counts[outcome] ?? 0), 0)] as const).filter(([, n]) => n > 0);
+  const totals = WORST.map(
+    (outcome) => [outcome, cells.reduce((sum, cell) => sum + (cell.counts[outcome] ?? 0), 0)] as const,
+  ).filter(([, n]) => n > 0);
   const move = (by: number) => {
     setBack((was) => Math.max(0, was + by));
     setChosen(undefined);
   };
-  // A week begins on Monday, in the zone of the job.
-  const lead = grain === "day" ? (new Date(cells[0]!.from + 12 * 3_600_000).getUTCDay() + 6) % 7 : grain === "hour" ? hourOf(cells[0]!.from, zone) : 0;
+  const rows = useMemo(() => rowsOf(cells, grain, zone, columns), [cells, grain, zone, columns]);
   const grains: [Grain, string][] = [
     ["minute", t`minutes`],
     ["hour", t`hours`],
@@ -89,17 +96,27 @@ export default function Calendar({ job }: { job: Job }) {
         <>
           <div role="group" aria-label={t`Size of a cell`} className="flex">
             {grains.map(([name, text]) => (
-              <Button key={name} size="small" kind={grain === name ? "plain" : "ghost"} aria-pressed={grain === name} onClick={() => {
-                setGrain(name);
-                setBack(0);
-                setChosen(undefined);
-              }}>
+              <Button
+                key={name}
+                size="small"
+                kind={grain === name ? "plain" : "ghost"}
+                aria-pressed={grain === name}
+                onClick={() => {
+                  setGrain(name);
+                  setBack(0);
+                  setChosen(undefined);
+                }}
+              >
                 {text}
               </Button>
             ))}
           </div>
-          <Button size="small" onClick={() => move(1)}><Trans>Earlier</Trans></Button>
-          <Button size="small" onClick={() => move(-1)} disabled={back === 0}><Trans>Later</Trans></Button>
+          <Button size="small" onClick={() => move(1)}>
+            <Trans>Earlier</Trans>
+          </Button>
+          <Button size="small" onClick={() => move(-1)} disabled={back === 0}>
+            <Trans>Later</Trans>
+          </Button>
         </>
       }
     >
@@ -114,7 +131,10 @@ export default function Calendar({ job }: { job: Job }) {
           </p>
           {!ledger.data.whole && (
             <p role="status" className="mb-3 rounded-lg bg-warn-wash p-2.5 text-[0.9rem]">
-              <Trans>So many instants were due that the picture ends at {absolute(Date.parse(ledger.data.to), zone)}. Choose smaller cells.</Trans>
+              <Trans>
+                So many instants were due that the picture ends at {absolute(Date.parse(ledger.data.to), zone)}. Choose
+                smaller cells.
+              </Trans>
             </p>
           )}
           {totals.length === 0 ? (
@@ -130,31 +150,33 @@ export default function Calendar({ job }: { job: Job }) {
                 ))}
               </ul>
               <div className="overflow-x-auto pb-1">
-                <div role="grid" aria-label={t`Calendar`} className="grid w-max gap-[3px]" style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, auto))` }}>
-                  {Array.from({ length: lead }, (_, index) => <span key={index} aria-hidden />)}
-                  {cells.map((cell) => {
-                    const outcome = worst(cell);
-                    const label = [
-                      label0(cell, grain, zone),
-                      ...WORST.filter((name) => cell.counts[name]).map((name) => `${i18n._(lookOf(name).text)} ${cell.counts[name]}`),
-                    ].join(", ");
-                    const size = grain === "day" ? "h-9 w-10" : grain === "hour" ? "h-7 w-7" : "h-6 w-[13px]";
-                    return (
-                      <button
-                        key={cell.from}
-                        type="button"
-                        role="gridcell"
-                        disabled={cell.total === 0}
-                        title={label}
-                        aria-label={label}
-                        aria-selected={cell.from === chosen}
-                        onClick={() => setChosen(cell.from === chosen ? undefined : cell.from)}
-                        className={`rounded-[4px] text-[0.72rem] leading-none ${size} ${outcome ? `${COLOURS[outcome]} text-canvas` : "border border-line"} ${cell.from === chosen ? "ring-2 ring-ink" : ""}`}
-                      >
-                        {grain === "day" ? <span className={outcome === "SKIPPED" || outcome === "DST_SKIPPED" || !outcome ? "text-soft" : ""}>{dayOf(cell.from, zone)}</span> : ""}
-                      </button>
-                    );
-                  })}
+                <div role="grid" aria-label={t`Calendar`} className="w-max min-w-full space-y-[3px]">
+                  {rows.map((row) => (
+                    <div key={row.label} role="row" className="flex items-center gap-[3px]">
+                      <span role="rowheader" className="w-24 shrink-0 text-[0.8rem] text-faint tabular-nums">
+                        {row.label}
+                      </span>
+                      {row.cells.map((cell, index) => (
+                        <span
+                          key={cell?.from ?? `gap-${index}`}
+                          role="gridcell"
+                          aria-selected={cell !== undefined && cell.from === chosen}
+                          className="max-w-12 min-w-[9px] flex-1"
+                        >
+                          {cell && (
+                            <Square
+                              cell={cell}
+                              grain={grain}
+                              zone={zone}
+                              before={cell.to <= Date.parse(job.createdAt)}
+                              on={cell.from === chosen}
+                              onChoose={() => setChosen(cell.from === chosen ? undefined : cell.from)}
+                            />
+                          )}
+                        </span>
+                      ))}
+                    </div>
+                  ))}
                 </div>
               </div>
               {picked && <Picked cell={picked} zone={zone} />}
@@ -168,7 +190,72 @@ export default function Calendar({ job }: { job: Job }) {
 
 const hourOf = (ms: number, zone: string) => Number(absolute(ms, zone).slice(11, 13));
 const dayOf = (ms: number, zone: string) => Number(absolute(ms, zone).slice(8, 10));
-const label0 = (cell: Cell, grain: Grain, zone: string) => absolute(cell.from, zone).slice(0, grain === "day" ? 10 : 16);
+const nameOf = (cell: Cell, grain: Grain, zone: string) =>
+  absolute(cell.from, zone).slice(0, grain === "day" ? 10 : 16);
+
+/** A row is an hour of minutes, a day of hours or a week of days; a week begins on Monday. */
+function rowsOf(
+  cells: Cell[],
+  grain: Grain,
+  zone: string,
+  columns: number,
+): { label: string; cells: (Cell | undefined)[] }[] {
+  const first = cells[0]!.from;
+  const lead =
+    grain === "day"
+      ? (new Date(`${absolute(first, zone).slice(0, 10)}T00:00:00Z`).getUTCDay() + 6) % 7
+      : grain === "hour"
+        ? hourOf(first, zone)
+        : new Date(first).getUTCMinutes();
+  const all: (Cell | undefined)[] = [...Array.from({ length: lead }, () => undefined), ...cells];
+  while (all.length % columns !== 0) all.push(undefined);
+  return Array.from({ length: all.length / columns }, (_, row) => {
+    const part = all.slice(row * columns, (row + 1) * columns);
+    const at = part.find((cell) => cell !== undefined)?.from ?? first;
+    const label = grain === "minute" ? `${absolute(at, zone).slice(5, 13)}:00` : absolute(at, zone).slice(0, 10);
+    return { label, cells: part };
+  });
+}
+
+function Square({
+  cell,
+  grain,
+  zone,
+  before,
+  on,
+  onChoose,
+}: {
+  cell: Cell;
+  grain: Grain;
+  zone: string;
+  before: boolean;
+  on: boolean;
+  onChoose: () => void;
+}) {
+  const { i18n } = useLingui();
+  const outcome = worst(cell);
+  const counts = WORST.filter((name) => cell.counts[name]).map(
+    (name) => `${i18n._(lookOf(name).text)} ${cell.counts[name]}`,
+  );
+  const label = [nameOf(cell, grain, zone), ...counts].join(", ");
+  return (
+    <button
+      type="button"
+      disabled={cell.total === 0}
+      title={label}
+      aria-label={label}
+      aria-expanded={on}
+      onClick={onChoose}
+      className={`block h-7 w-full rounded-[4px] text-[0.76rem] leading-none tabular-nums ${outcome ? COLOURS[outcome] : before ? "bg-sunken" : "border border-line"} ${on ? "ring-2 ring-ink" : ""}`}
+    >
+      {grain === "day" && (
+        <span className={outcome === "MISSED" || outcome === "FIRED_LATE" ? "text-canvas" : "text-soft"}>
+          {dayOf(cell.from, zone)}
+        </span>
+      )}
+    </button>
+  );
+}
 
 const SHOWN = 200;
 
@@ -202,7 +289,11 @@ function Picked({ cell, zone }: { cell: Cell; zone: string }) {
               {absolute(Date.parse(entry.logicalTime), zone)}
               {entry.until && ` – ${absolute(Date.parse(entry.until), zone)}`}
             </span>
-            {entry.count > 1 && <span className="text-soft"><Trans>{amount(entry.count)} instants</Trans></span>}
+            {entry.count > 1 && (
+              <span className="text-soft">
+                <Trans>{amount(entry.count)} instants</Trans>
+              </span>
+            )}
             {entry.reason && <span className="text-soft">{reasons[entry.reason] ?? entry.reason}</span>}
             {entry.runId && (
               <Link to="/runs/$runId" params={{ runId: entry.runId }} className="link">
@@ -212,7 +303,11 @@ function Picked({ cell, zone }: { cell: Cell; zone: string }) {
           </li>
         ))}
       </ul>
-      {cell.entries.length > SHOWN && <p className="mt-1 text-[0.86rem] text-faint"><Trans>The first {SHOWN} are listed.</Trans></p>}
+      {cell.entries.length > SHOWN && (
+        <p className="mt-1 text-[0.86rem] text-faint">
+          <Trans>The first {SHOWN} are listed.</Trans>
+        </p>
+      )}
     </div>
   );
 }

@@ -17,7 +17,11 @@ import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
 import { Time } from "../ui/time";
 
-export const letterCause = (letter: DeadLetter) => ({ text: letter.reason, jobId: letter.jobId, job: letter.jobName ?? String(letter.jobId) });
+export const letterCause = (letter: DeadLetter) => ({
+  text: letter.reason,
+  jobId: letter.jobId,
+  job: letter.jobName ?? String(letter.jobId),
+});
 
 export function DeadLetters() {
   const { t } = useLingui();
@@ -28,12 +32,39 @@ export function DeadLetters() {
   const [asked, setAsked] = useState<{ what: "redrive" | "discard"; group: Group<DeadLetter> }>();
   const group = groups.find((one) => one.cause === cause);
   const columns: Column<DeadLetter>[] = [
-    { name: "run", head: t`Run`, cell: (letter) => <Link to="/runs/$runId" params={{ runId: letter.runId }} className="link tabular-nums">{letter.runId}</Link> },
-    { name: "job", head: t`Job`, cell: (letter) => <Link to="/jobs/$jobId" params={{ jobId: letter.jobId }} className="link hostile">{letter.jobName ?? letter.jobId}</Link> },
-    { name: "tenant", head: t`Tenant`, from: "md", cell: (letter) => <span className="hostile">{letter.tenantId}</span> },
+    {
+      name: "run",
+      head: t`Run`,
+      cell: (letter) => (
+        <Link to="/runs/$runId" params={{ runId: letter.runId }} className="link tabular-nums">
+          {letter.runId}
+        </Link>
+      ),
+    },
+    {
+      name: "job",
+      head: t`Job`,
+      cell: (letter) => (
+        <Link to="/jobs/$jobId" params={{ jobId: letter.jobId }} className="link hostile">
+          {letter.jobName ?? letter.jobId}
+        </Link>
+      ),
+    },
+    {
+      name: "tenant",
+      head: t`Tenant`,
+      from: "md",
+      cell: (letter) => <span className="hostile">{letter.tenantId}</span>,
+    },
     { name: "at", head: t`When`, cell: (letter) => <Time at={letter.at} /> },
     { name: "attempts", head: t`Attempts`, num: true, from: "md", cell: (letter) => letter.attemptCount },
-    { name: "reason", head: t`Why`, main: true, bare: true, cell: (letter) => <span className="hostile line-clamp-2">{letter.reason}</span> },
+    {
+      name: "reason",
+      head: t`Why`,
+      main: true,
+      bare: true,
+      cell: (letter) => <span className="hostile line-clamp-2">{letter.reason}</span>,
+    },
   ];
   const actions = {
     redrive: {
@@ -65,13 +96,26 @@ export function DeadLetters() {
           )
         }
       >
-        <TenantFilter value={tenant} onChange={(chosen) => void navigate({ search: { tenant: chosen }, replace: true })} />
+        <TenantFilter
+          value={tenant}
+          onChange={(chosen) => void navigate({ search: { tenant: chosen }, replace: true })}
+        />
       </PageHead>
-      {letters.error && <div className="mb-3"><Failure error={letters.error} retry={() => void letters.refetch()} /></div>}
+      {letters.error && (
+        <div className="mb-3">
+          <Failure error={letters.error} retry={() => void letters.refetch()} />
+        </div>
+      )}
       {letters.isPending ? (
-        <div className="card"><Loading /></div>
+        <div className="card">
+          <Loading />
+        </div>
       ) : groups.length === 0 ? (
-        <div className="card"><Nothing icon={Inbox} title={<Trans>No dead letters.</Trans>}><Trans>A run that fails for good is kept here until somebody redrives or discards it.</Trans></Nothing></div>
+        <div className="card">
+          <Nothing icon={Inbox} title={<Trans>No dead letters.</Trans>}>
+            <Trans>A run that fails for good is kept here until somebody redrives or discards it.</Trans>
+          </Nothing>
+        </div>
       ) : (
         <>
           <CauseList
@@ -82,9 +126,15 @@ export function DeadLetters() {
             actions={(one) => (
               <>
                 <Button size="small" onClick={() => setAsked({ what: "redrive", group: one })}>
-                  <Inbox aria-hidden className="size-3.5" /> <Plural value={one.items.length} one="Redrive it" other="Redrive all #" />
+                  <Inbox aria-hidden className="size-3.5" />{" "}
+                  <Plural value={one.items.length} one="Redrive it" other="Redrive all #" />
                 </Button>
-                <Button size="small" kind="ghost" aria-label={t`Discard this group`} onClick={() => setAsked({ what: "discard", group: one })}>
+                <Button
+                  size="small"
+                  kind="ghost"
+                  aria-label={t`Discard this group`}
+                  onClick={() => setAsked({ what: "discard", group: one })}
+                >
                   <Trash2 aria-hidden className="size-4" />
                 </Button>
               </>
@@ -92,7 +142,13 @@ export function DeadLetters() {
           />
           {group && (
             <div className="card overflow-hidden">
-              <Table label={t`Dead letters of this cause`} columns={columns} rows={group.items} rowKey={(letter) => String(letter.runId)} onOpen={(letter) => void navigate({ to: "/runs/$runId", params: { runId: letter.runId } })} />
+              <Table
+                label={t`Dead letters of this cause`}
+                columns={columns}
+                rows={group.items}
+                rowKey={(letter) => String(letter.runId)}
+                onOpen={(letter) => void navigate({ to: "/runs/$runId", params: { runId: letter.runId } })}
+              />
             </div>
           )}
         </>

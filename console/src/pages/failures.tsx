@@ -19,7 +19,11 @@ import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
 import { Span, Time } from "../ui/time";
 
-export const failureCause = (run: Run) => ({ text: run.lastError ?? run.state, jobId: run.jobId, job: String(run.jobId) });
+export const failureCause = (run: Run) => ({
+  text: run.lastError ?? run.state,
+  jobId: run.jobId,
+  job: String(run.jobId),
+});
 
 export function Failures() {
   const { t } = useLingui();
@@ -31,27 +35,63 @@ export function Failures() {
   const group = groups.find((one) => one.cause === cause);
   const columns: Column<Run>[] = [
     { name: "state", head: t`State`, bare: true, cell: (run) => <State of={run.state} /> },
-    { name: "run", head: t`Run`, cell: (run) => <Link to="/runs/$runId" params={{ runId: run.runId }} className="link tabular-nums">{run.runId}</Link> },
+    {
+      name: "run",
+      head: t`Run`,
+      cell: (run) => (
+        <Link to="/runs/$runId" params={{ runId: run.runId }} className="link tabular-nums">
+          {run.runId}
+        </Link>
+      ),
+    },
     { name: "job", head: t`Job`, cell: (run) => <JobName jobId={run.jobId} /> },
     { name: "ended", head: t`Ended`, cell: (run) => <Time at={run.endedAt} /> },
     { name: "took", head: t`Took`, from: "md", cell: (run) => <Span from={run.startedAt} to={run.endedAt} /> },
     { name: "attempts", head: t`Attempts`, num: true, from: "lg", cell: (run) => run.attemptCount },
-    { name: "error", head: t`Error`, main: true, bare: true, cell: (run) => <span className="hostile line-clamp-2 text-bad">{run.deadLetter && <Tag tone="bad">{t`dead letter`}</Tag>} {run.lastError}</span> },
+    {
+      name: "error",
+      head: t`Error`,
+      main: true,
+      bare: true,
+      cell: (run) => (
+        <span className="hostile line-clamp-2 text-bad">
+          {run.deadLetter && <Tag tone="bad">{t`dead letter`}</Tag>} {run.lastError}
+        </span>
+      ),
+    },
   ];
   return (
     <>
       <PageHead
         name={t`Failures`}
         title={<Trans>Failures</Trans>}
-        below={failures.data && (failures.data.nextPageToken ? <Trans>The newest {amount(LARGEST_PAGE)} failed runs, by cause.</Trans> : <Trans>All failed runs that are kept, by cause.</Trans>)}
+        below={
+          failures.data &&
+          (failures.data.nextPageToken ? (
+            <Trans>The newest {amount(LARGEST_PAGE)} failed runs, by cause.</Trans>
+          ) : (
+            <Trans>All failed runs that are kept, by cause.</Trans>
+          ))
+        }
       >
-        <TenantFilter value={tenant} onChange={(chosen) => void navigate({ search: { tenant: chosen }, replace: true })} />
+        <TenantFilter
+          value={tenant}
+          onChange={(chosen) => void navigate({ search: { tenant: chosen }, replace: true })}
+        />
       </PageHead>
-      {failures.error && <div className="mb-3"><Failure error={failures.error} retry={() => void failures.refetch()} /></div>}
+      {failures.error && (
+        <div className="mb-3">
+          <Failure error={failures.error} retry={() => void failures.refetch()} />
+        </div>
+      )}
       {failures.isPending ? (
-        <div className="card"><Loading /></div>
+        <div className="card">
+          <Loading />
+        </div>
       ) : groups.length === 0 ? (
-        <div className="card"><Nothing icon={CircleCheck} title={<Trans>No run failed.</Trans>} /></div>
+        <div className="card">
+          <Nothing icon={CircleCheck} title={<Trans>No run failed.</Trans>} />
+        </div>
       ) : (
         <>
           <CauseList
@@ -61,13 +101,20 @@ export function Failures() {
             newest={(run) => run.endedAt ?? run.createdAt}
             actions={(one) => (
               <Button size="small" onClick={() => setAsked(one)}>
-                <RotateCcw aria-hidden className="size-3.5" /> <Plural value={one.items.length} one="Retry it" other="Retry all #" />
+                <RotateCcw aria-hidden className="size-3.5" />{" "}
+                <Plural value={one.items.length} one="Retry it" other="Retry all #" />
               </Button>
             )}
           />
           {group && (
             <div className="card overflow-hidden">
-              <Table label={t`Runs of this cause`} columns={columns} rows={group.items} rowKey={(run) => String(run.runId)} onOpen={(run) => void navigate({ to: "/runs/$runId", params: { runId: run.runId } })} />
+              <Table
+                label={t`Runs of this cause`}
+                columns={columns}
+                rows={group.items}
+                rowKey={(run) => String(run.runId)}
+                onOpen={(run) => void navigate({ to: "/runs/$runId", params: { runId: run.runId } })}
+              />
             </div>
           )}
         </>

@@ -25,7 +25,13 @@ export function NewJob() {
   const session = useSession();
   if (from !== undefined && original.isPending) return <Loading lines={10} />;
   if (original.error) return <Failure error={original.error} />;
-  const base: Spec = original.data ? withoutSecrets(specIn(original.data)) : { ...blank, tenantId: session?.tenantId ?? "default", trigger: { ...blank.trigger, timezone: viewerZone() } as Spec["trigger"] };
+  const base: Spec = original.data
+    ? withoutSecrets(specIn(original.data))
+    : {
+        ...blank,
+        tenantId: session?.tenantId ?? "default",
+        trigger: { ...blank.trigger, timezone: viewerZone() } as Spec["trigger"],
+      };
   return <JobForm key={from ?? "new"} base={original.data ? { ...base, name: `${base.name}-copy` } : base} />;
 }
 
@@ -101,19 +107,44 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
   const number = { valueAsNumber: true };
   return (
     <form onSubmit={(event) => void submit(event)} noValidate>
-      <PageHead name={was ? t`Edit ${was.name}` : t`Create a job`} title={was ? <Trans>Edit {was.name}</Trans> : <Trans>Create a job</Trans>}>
-        <Button onClick={() => void navigate(was ? { to: "/jobs/$jobId", params: { jobId: was.jobId } } : { to: "/jobs" })}><Trans>Cancel</Trans></Button>
+      <PageHead
+        name={was ? t`Edit ${was.name}` : t`Create a job`}
+        title={was ? <Trans>Edit {was.name}</Trans> : <Trans>Create a job</Trans>}
+      >
+        <Button
+          onClick={() => void navigate(was ? { to: "/jobs/$jobId", params: { jobId: was.jobId } } : { to: "/jobs" })}
+        >
+          <Trans>Cancel</Trans>
+        </Button>
         <Button type="submit" kind="primary" disabled={isSubmitting || (was !== undefined && !isDirty)}>
           {was ? <Trans>Look at the changes</Trans> : <Trans>Create</Trans>}
         </Button>
       </PageHead>
-      {refused !== undefined && <div className="mb-4"><Failure error={refused} /></div>}
-      {Object.keys(errors).length > 0 && <p role="alert" className="mb-4 rounded-lg bg-bad-wash p-3 font-medium text-bad"><Trans>Some fields are not right yet.</Trans></p>}
+      {refused !== undefined && (
+        <div className="mb-4">
+          <Failure error={refused} />
+        </div>
+      )}
+      {Object.keys(errors).length > 0 && (
+        <p role="alert" className="mb-4 rounded-lg bg-bad-wash p-3 font-medium text-bad">
+          <Trans>Some fields are not right yet.</Trans>
+        </p>
+      )}
       <div className="grid items-start gap-x-4 xl:grid-cols-[minmax(0,1fr)_26rem]">
         <div className="min-w-0">
           <Section title={<Trans>What and when</Trans>}>
             <div className="grid gap-4 sm:grid-cols-2">
-              <Field label={<Trans>Name</Trans>} error={of("name")} hint={was ? <Trans>A name cannot be changed.</Trans> : <Trans>Unique in its tenant. A / makes groups: billing/daily</Trans>}>
+              <Field
+                label={<Trans>Name</Trans>}
+                error={of("name")}
+                hint={
+                  was ? (
+                    <Trans>A name cannot be changed.</Trans>
+                  ) : (
+                    <Trans>Unique in its tenant. A / makes groups: billing/daily</Trans>
+                  )
+                }
+              >
                 <input className="input" autoFocus={!was} disabled={!!was} spellCheck={false} {...register("name")} />
               </Field>
               {operator && (
@@ -123,11 +154,15 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
               )}
             </div>
             <fieldset className="mt-4">
-              <legend className="mb-1.5 text-[0.9rem] font-medium"><Trans>It is due</Trans></legend>
+              <legend className="mb-1.5 text-[0.9rem] font-medium">
+                <Trans>It is due</Trans>
+              </legend>
               <Segments
                 name={t`Kind of trigger`}
                 value={values.type}
-                onChange={(type) => form.setValue("type", type, { shouldDirty: true, shouldValidate: formState.isSubmitted })}
+                onChange={(type) =>
+                  form.setValue("type", type, { shouldDirty: true, shouldValidate: formState.isSubmitted })
+                }
                 of={[
                   ["CRON", t`by a cron expression`],
                   ["FIXED_RATE", t`at a fixed rate`],
@@ -140,17 +175,32 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
             <div className="mt-4 grid gap-4 sm:grid-cols-2">
               {values.type === "CRON" && (
                 <>
-                  <Field label={<Trans>Cron expression</Trans>} error={of("expr")} hint={<Trans>5 fields, minute first; 6 with seconds; 7 with a year. Also L, W, # and @daily.</Trans>}>
+                  <Field
+                    label={<Trans>Cron expression</Trans>}
+                    error={of("expr")}
+                    hint={
+                      <Trans>5 fields, minute first; 6 with seconds; 7 with a year. Also L, W, # and @daily.</Trans>
+                    }
+                  >
                     <input className="input font-mono" spellCheck={false} autoComplete="off" {...register("expr")} />
                   </Field>
                   <Field label={<Trans>Time zone</Trans>} error={of("timezone")}>
                     <input className="input" list="zones" spellCheck={false} {...register("timezone")} />
                   </Field>
-                  <datalist id="zones">{zones.map((zone) => <option key={zone} value={zone} />)}</datalist>
+                  <datalist id="zones">
+                    {zones.map((zone) => (
+                      <option key={zone} value={zone} />
+                    ))}
+                  </datalist>
                 </>
               )}
               {(values.type === "FIXED_RATE" || values.type === "FIXED_DELAY") && (
-                <Field label={values.type === "FIXED_RATE" ? <Trans>Every</Trans> : <Trans>So long after the end of a run</Trans>} error={of("every")}>
+                <Field
+                  label={
+                    values.type === "FIXED_RATE" ? <Trans>Every</Trans> : <Trans>So long after the end of a run</Trans>
+                  }
+                  error={of("every")}
+                >
                   <EveryField amount={register("every", number)} unit={register("unit")} />
                 </Field>
               )}
@@ -162,9 +212,14 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
             </div>
             {values.type !== "MANUAL" && (
               <details className="mt-4">
-                <summary className="text-soft"><Trans>When it cannot fire in time, and when the clock changes</Trans></summary>
+                <summary className="text-soft">
+                  <Trans>When it cannot fire in time, and when the clock changes</Trans>
+                </summary>
                 <div className="mt-3 grid gap-4 sm:grid-cols-2">
-                  <Field label={<Trans>Instants that were missed</Trans>} hint={<Trans>For example while the cluster was down.</Trans>}>
+                  <Field
+                    label={<Trans>Instants that were missed</Trans>}
+                    hint={<Trans>For example while the cluster was down.</Trans>}
+                  >
                     <select className="input" {...register("misfirePolicy")}>
                       <option value="FIRE_ONCE_NOW">{t`one run for all of them`}</option>
                       <option value="FIRE_ALL_MISSED">{t`a run for each`}</option>
@@ -200,7 +255,9 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
             <Segments
               name={t`Kind of action`}
               value={values.kind}
-              onChange={(kind) => form.setValue("kind", kind, { shouldDirty: true, shouldValidate: formState.isSubmitted })}
+              onChange={(kind) =>
+                form.setValue("kind", kind, { shouldDirty: true, shouldValidate: formState.isSubmitted })
+              }
               of={[
                 ["COMMAND", t`runs a command`],
                 ["HTTP", t`sends an HTTP request`],
@@ -210,14 +267,40 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
             <div className="mt-4 grid gap-4">
               {values.kind === "COMMAND" && (
                 <>
-                  <Field label={values.shell ? <Trans>Shell script</Trans> : <Trans>Program and arguments, one a line</Trans>} error={of("command")}>
+                  <Field
+                    label={
+                      values.shell ? <Trans>Shell script</Trans> : <Trans>Program and arguments, one a line</Trans>
+                    }
+                    error={of("command")}
+                  >
                     <textarea className="input" rows={4} spellCheck={false} {...register("command")} />
                   </Field>
-                  <Check label={<Trans>In a shell</Trans>} hint={<Trans>With /bin/sh -c. Otherwise the program is started as it is, without quoting or variables.</Trans>}>
+                  <Check
+                    label={<Trans>In a shell</Trans>}
+                    hint={
+                      <Trans>
+                        With /bin/sh -c. Otherwise the program is started as it is, without quoting or variables.
+                      </Trans>
+                    }
+                  >
                     <input type="checkbox" {...register("shell")} />
                   </Check>
-                  <Field label={<Trans>Environment</Trans>} error={of("env")} hint={<Trans>One NAME=value a line. It inherits nothing of the executor but what its configuration allows.</Trans>}>
-                    <textarea className="input" rows={2} spellCheck={false} placeholder="PATH=/usr/bin:/bin" {...register("env")} />
+                  <Field
+                    label={<Trans>Environment</Trans>}
+                    error={of("env")}
+                    hint={
+                      <Trans>
+                        One NAME=value a line. It inherits nothing of the executor but what its configuration allows.
+                      </Trans>
+                    }
+                  >
+                    <textarea
+                      className="input"
+                      rows={2}
+                      spellCheck={false}
+                      placeholder="PATH=/usr/bin:/bin"
+                      {...register("env")}
+                    />
                   </Field>
                 </>
               )}
@@ -225,37 +308,106 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
                 <>
                   <div className="grid gap-4 sm:grid-cols-[8rem_1fr]">
                     <Field label={<Trans>Method</Trans>}>
-                      <select className="input" {...register("method")}>{["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"].map((method) => <option key={method}>{method}</option>)}</select>
+                      <select className="input" {...register("method")}>
+                        {["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"].map((method) => (
+                          <option key={method}>{method}</option>
+                        ))}
+                      </select>
                     </Field>
-                    <Field label="URL" error={of("url")}><input className="input" type="url" spellCheck={false} placeholder="https://hooks.example/billing" {...register("url")} /></Field>
+                    <Field label="URL" error={of("url")}>
+                      <input
+                        className="input"
+                        type="url"
+                        spellCheck={false}
+                        placeholder="https://hooks.example/billing"
+                        {...register("url")}
+                      />
+                    </Field>
                   </div>
-                  <Field label={<Trans>Headers</Trans>} error={of("headers")} hint={<Trans>One name=value a line.</Trans>}><textarea className="input" rows={2} spellCheck={false} {...register("headers")} /></Field>
-                  <Field label={<Trans>Body</Trans>} hint={<Trans>A JSON value is sent as JSON, anything else as text.</Trans>}><textarea className="input" rows={3} spellCheck={false} {...register("body")} /></Field>
+                  <Field
+                    label={<Trans>Headers</Trans>}
+                    error={of("headers")}
+                    hint={<Trans>One name=value a line.</Trans>}
+                  >
+                    <textarea className="input" rows={2} spellCheck={false} {...register("headers")} />
+                  </Field>
+                  <Field
+                    label={<Trans>Body</Trans>}
+                    hint={<Trans>A JSON value is sent as JSON, anything else as text.</Trans>}
+                  >
+                    <textarea className="input" rows={3} spellCheck={false} {...register("body")} />
+                  </Field>
                 </>
               )}
               {values.kind === "HANDLER" && (
-                <Field label={<Trans>Name of the handler</Trans>} hint={<Trans>Empty: the handler that is named like the job.</Trans>}><input className="input" spellCheck={false} {...register("handler")} /></Field>
+                <Field
+                  label={<Trans>Name of the handler</Trans>}
+                  hint={<Trans>Empty: the handler that is named like the job.</Trans>}
+                >
+                  <input className="input" spellCheck={false} {...register("handler")} />
+                </Field>
               )}
-              <Field label={<Trans>Params</Trans>} error={of("params")} hint={<Trans>A JSON object that every run gets.</Trans>}>
+              <Field
+                label={<Trans>Params</Trans>}
+                error={of("params")}
+                hint={<Trans>A JSON object that every run gets.</Trans>}
+              >
                 <textarea className="input" rows={3} spellCheck={false} placeholder="{}" {...register("params")} />
               </Field>
-              <Field label={<Trans>Secret params</Trans>} error={of("secretParams")} hint={<Trans>One name=value a line. They are sealed and never shown again; *** keeps what is stored.</Trans>}>
-                <textarea className="input" rows={2} spellCheck={false} autoComplete="off" {...register("secretParams")} />
+              <Field
+                label={<Trans>Secret params</Trans>}
+                error={of("secretParams")}
+                hint={
+                  <Trans>One name=value a line. They are sealed and never shown again; *** keeps what is stored.</Trans>
+                }
+              >
+                <textarea
+                  className="input"
+                  rows={2}
+                  spellCheck={false}
+                  autoComplete="off"
+                  {...register("secretParams")}
+                />
               </Field>
             </div>
           </Section>
 
           <Section title={<Trans>Where, and what if it goes wrong</Trans>}>
             <div className="grid gap-4 sm:grid-cols-2">
-              <Field label={<Trans>Pool</Trans>} error={of("executorSelector")} hint={<Trans>Executors of this pool run it.</Trans>}><input className="input" list="pools" spellCheck={false} {...register("executorSelector")} /></Field>
-              <datalist id="pools">{pools.data?.items.map((pool) => <option key={pool.name} value={pool.name} />)}</datalist>
-              <Field label={<Trans>Time limit of an attempt, seconds</Trans>} error={of("timeoutSec")}><input className="input" type="number" min={1} {...register("timeoutSec", number)} /></Field>
-              <Field label={<Trans>Attempts</Trans>} error={of("maxAttempts")} hint={<Trans>1 = it is not tried again.</Trans>}><input className="input" type="number" min={1} {...register("maxAttempts", number)} /></Field>
-              <Field label={<Trans>Delay between attempts</Trans>}>
-                <select className="input" {...register("backoff")}><option value="EXPONENTIAL">{t`doubles each time`}</option><option value="FIXED">{t`is always the same`}</option></select>
+              <Field
+                label={<Trans>Pool</Trans>}
+                error={of("executorSelector")}
+                hint={<Trans>Executors of this pool run it.</Trans>}
+              >
+                <input className="input" list="pools" spellCheck={false} {...register("executorSelector")} />
               </Field>
-              <Field label={<Trans>First delay, seconds</Trans>} error={of("baseDelaySec")}><input className="input" type="number" min={0} step="any" {...register("baseDelaySec", number)} /></Field>
-              <Field label={<Trans>Longest delay, seconds</Trans>} error={of("maxDelaySec")}><input className="input" type="number" min={0} step="any" {...register("maxDelaySec", number)} /></Field>
+              <datalist id="pools">
+                {pools.data?.items.map((pool) => (
+                  <option key={pool.name} value={pool.name} />
+                ))}
+              </datalist>
+              <Field label={<Trans>Time limit of an attempt, seconds</Trans>} error={of("timeoutSec")}>
+                <input className="input" type="number" min={1} {...register("timeoutSec", number)} />
+              </Field>
+              <Field
+                label={<Trans>Attempts</Trans>}
+                error={of("maxAttempts")}
+                hint={<Trans>1 = it is not tried again.</Trans>}
+              >
+                <input className="input" type="number" min={1} {...register("maxAttempts", number)} />
+              </Field>
+              <Field label={<Trans>Delay between attempts</Trans>}>
+                <select className="input" {...register("backoff")}>
+                  <option value="EXPONENTIAL">{t`doubles each time`}</option>
+                  <option value="FIXED">{t`is always the same`}</option>
+                </select>
+              </Field>
+              <Field label={<Trans>First delay, seconds</Trans>} error={of("baseDelaySec")}>
+                <input className="input" type="number" min={0} step="any" {...register("baseDelaySec", number)} />
+              </Field>
+              <Field label={<Trans>Longest delay, seconds</Trans>} error={of("maxDelaySec")}>
+                <input className="input" type="number" min={0} step="any" {...register("maxDelaySec", number)} />
+              </Field>
               <Field label={<Trans>When it is due and a run is still active</Trans>}>
                 <select className="input" {...register("concurrencyPolicy")}>
                   <option value="FORBID">{t`the due instant is skipped`}</option>
@@ -264,29 +416,67 @@ function JobForm({ base, was }: { base: Spec; was?: Job }) {
                   <option value="REPLACE">{t`the active run is canceled`}</option>
                 </select>
               </Field>
-              <Field label={<Trans>Started when it fails for good</Trans>} hint={<Trans>Name of a job of the same tenant.</Trans>}><input className="input" spellCheck={false} {...register("onFailure")} /></Field>
-              <Field label={<Trans>Priority</Trans>} error={of("priority")} hint={<Trans>0 to 1000, higher first.</Trans>}><input className="input" type="number" min={0} max={1000} {...register("priority", number)} /></Field>
-              <Field label={<Trans>Labels</Trans>} error={of("labels")} hint={<Trans>One name=value a line.</Trans>}><textarea className="input" rows={2} spellCheck={false} {...register("labels")} /></Field>
+              <Field
+                label={<Trans>Started when it fails for good</Trans>}
+                hint={<Trans>Name of a job of the same tenant.</Trans>}
+              >
+                <input className="input" spellCheck={false} {...register("onFailure")} />
+              </Field>
+              <Field
+                label={<Trans>Priority</Trans>}
+                error={of("priority")}
+                hint={<Trans>0 to 1000, higher first.</Trans>}
+              >
+                <input className="input" type="number" min={0} max={1000} {...register("priority", number)} />
+              </Field>
+              <Field label={<Trans>Labels</Trans>} error={of("labels")} hint={<Trans>One name=value a line.</Trans>}>
+                <textarea className="input" rows={2} spellCheck={false} {...register("labels")} />
+              </Field>
             </div>
             <div className="mt-4 space-y-3">
-              <Check label={<Trans>It may run twice</Trans>} hint={<Trans>If its executor is lost, it runs again by itself. Otherwise the run waits until a person says what became of it.</Trans>}><input type="checkbox" {...register("idempotent")} /></Check>
-              <Check label={<Trans>Keep a dead letter when it fails for good</Trans>}><input type="checkbox" {...register("deadLetter")} /></Check>
+              <Check
+                label={<Trans>It may run twice</Trans>}
+                hint={
+                  <Trans>
+                    If its executor is lost, it runs again by itself. Otherwise the run waits until a person says what
+                    became of it.
+                  </Trans>
+                }
+              >
+                <input type="checkbox" {...register("idempotent")} />
+              </Check>
+              <Check label={<Trans>Keep a dead letter when it fails for good</Trans>}>
+                <input type="checkbox" {...register("deadLetter")} />
+              </Check>
             </div>
           </Section>
         </div>
         <aside className="xl:sticky xl:top-17">
           <Section title={<Trans>What the node makes of it</Trans>}>
-            {canPreview ? <SchedulePreview trigger={JSON.parse(trigger)} count={20} quiet /> : <p className="text-soft"><Trans>Choose a time.</Trans></p>}
+            {canPreview ? (
+              <SchedulePreview trigger={JSON.parse(trigger)} count={20} quiet />
+            ) : (
+              <p className="text-soft">
+                <Trans>Choose a time.</Trans>
+              </p>
+            )}
           </Section>
         </aside>
       </div>
       {review && was && (
-        <ActionDialog wide withReason={false} title={t`Save ${was.name}?`} action={<Trans>Save</Trans>} run={async () => {
-          await replaceJob(was, review);
-          setSaved(true);
-          tell(<Trans>{was.name} is saved.</Trans>);
-          await navigate({ to: "/jobs/$jobId", params: { jobId: was.jobId }, ignoreBlocker: true });
-        }} onClose={() => setReview(undefined)}>
+        <ActionDialog
+          wide
+          withReason={false}
+          title={t`Save ${was.name}?`}
+          action={<Trans>Save</Trans>}
+          run={async () => {
+            await replaceJob(was, review);
+            setSaved(true);
+            tell(<Trans>{was.name} is saved.</Trans>);
+            await navigate({ to: "/jobs/$jobId", params: { jobId: was.jobId }, ignoreBlocker: true });
+          }}
+          onClose={() => setReview(undefined)}
+        >
           <Changes was={base} is={review} />
         </ActionDialog>
       )}
@@ -309,12 +499,32 @@ function EveryField({ amount, unit, ...rest }: { amount: object; unit: object })
   );
 }
 
-function Segments<T extends string>({ name, value, of, onChange }: { name: string; value: T; of: [T, string][]; onChange: (value: T) => void }) {
+function Segments<T extends string>({
+  name,
+  value,
+  of,
+  onChange,
+}: {
+  name: string;
+  value: T;
+  of: [T, string][];
+  onChange: (value: T) => void;
+}) {
   return (
     <div role="radiogroup" aria-label={name} className="flex flex-wrap gap-1.5">
       {of.map(([key, text]) => (
-        <label key={key} className={`cursor-pointer rounded-lg border px-3 py-1.5 has-focus-visible:outline-2 has-focus-visible:outline-accent ${value === key ? "border-accent bg-accent-wash font-medium text-accent" : "border-line hover:border-strong"}`}>
-          <input type="radio" name={name} value={key} checked={value === key} onChange={() => onChange(key)} className="sr-only" />
+        <label
+          key={key}
+          className={`cursor-pointer rounded-lg border px-3 py-1.5 has-focus-visible:outline-2 has-focus-visible:outline-accent ${value === key ? "border-accent bg-accent-wash font-medium text-accent" : "border-line hover:border-strong"}`}
+        >
+          <input
+            type="radio"
+            name={name}
+            value={key}
+            checked={value === key}
+            onChange={() => onChange(key)}
+            className="sr-only"
+          />
           {text}
         </label>
       ))}
@@ -324,17 +534,34 @@ function Segments<T extends string>({ name, value, of, onChange }: { name: strin
 
 function Changes({ was, is }: { was: Spec; is: Spec }) {
   const found = differences(was, is);
-  if (found.length === 0) return <p className="text-soft"><Trans>Nothing differs.</Trans></p>;
+  if (found.length === 0)
+    return (
+      <p className="text-soft">
+        <Trans>Nothing differs.</Trans>
+      </p>
+    );
   return (
     <div className="max-h-[50dvh] overflow-auto rounded-lg border border-line">
       <table className="data text-[0.88rem]">
         <thead>
-          <tr><th scope="col"><Trans>Field</Trans></th><th scope="col"><Trans>Before</Trans></th><th scope="col"><Trans>After</Trans></th></tr>
+          <tr>
+            <th scope="col">
+              <Trans>Field</Trans>
+            </th>
+            <th scope="col">
+              <Trans>Before</Trans>
+            </th>
+            <th scope="col">
+              <Trans>After</Trans>
+            </th>
+          </tr>
         </thead>
         <tbody>
           {found.map(({ path, was: before, is: after }) => (
             <tr key={path}>
-              <td><code>{path}</code></td>
+              <td>
+                <code>{path}</code>
+              </td>
               <td className="hostile whitespace-pre-wrap text-bad">{before}</td>
               <td className="hostile whitespace-pre-wrap text-good">{after}</td>
             </tr>

@@ -31,7 +31,10 @@ export function JobPage() {
   const { jobId } = useParams({ from: "/jobs/$jobId" });
   const { tab } = useSearch({ from: "/jobs/$jobId" });
   const job = useQuery(jobQuery(jobId));
-  const { live, problem } = useChanges(`/api/v1/runs/watch?jobId=${jobId}`, [["job", jobId], ["runs", jobId]]);
+  const { live, problem } = useChanges(`/api/v1/runs/watch?jobId=${jobId}`, [
+    ["job", jobId],
+    ["runs", jobId],
+  ]);
   const [asked, setAsked] = useState<"trigger" | "pause" | "resume" | "delete" | undefined>();
   const navigate = useNavigate();
   if (job.isPending) return <Loading lines={10} />;
@@ -57,7 +60,11 @@ export function JobPage() {
           <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
             <span className="hostile">{of.tenantId}</span>
             <span className="hostile">{shortTrigger(of.trigger)}</span>
-            <span className="text-faint"><Trans>job {of.jobId}, version {of.version}</Trans></span>
+            <span className="text-faint">
+              <Trans>
+                job {of.jobId}, version {of.version}
+              </Trans>
+            </span>
             <LiveSign live={live} problem={problem} />
           </span>
         }
@@ -94,7 +101,11 @@ export function JobPage() {
       </PageHead>
       {of.quarantineReason && (
         <div role="alert" className="mb-4 rounded-[10px] border border-bad/40 bg-bad-wash p-4">
-          <p className="font-medium text-bad"><Trans>The node put this job aside, because deciding about it failed again and again. Resume tries it again.</Trans></p>
+          <p className="font-medium text-bad">
+            <Trans>
+              The node put this job aside, because deciding about it failed again and again. Resume tries it again.
+            </Trans>
+          </p>
           <p className="hostile mt-1">{of.quarantineReason}</p>
         </div>
       )}
@@ -120,28 +131,54 @@ export function JobPage() {
       </Suspense>
       {asked === "trigger" && <TriggerDialog job={of} onClose={() => setAsked(undefined)} />}
       {asked === "pause" && (
-        <ActionDialog title={t`Pause ${of.name}`} action={<Trans>Pause</Trans>} run={async (reason) => {
-          await pauseJob(jobId, reason);
-          tell(<Trans>{of.name} is paused.</Trans>, { label: t`Resume`, run: () => void resumeJob(jobId, t`undone in the console`).catch((thrown) => complain(problemOf(thrown).message)) });
-        }} onClose={() => setAsked(undefined)}>
-          <p><Trans>It starts nothing more until somebody resumes it. A body that runs goes on.</Trans></p>
+        <ActionDialog
+          title={t`Pause ${of.name}`}
+          action={<Trans>Pause</Trans>}
+          run={async (reason) => {
+            await pauseJob(jobId, reason);
+            tell(<Trans>{of.name} is paused.</Trans>, {
+              label: t`Resume`,
+              run: () =>
+                void resumeJob(jobId, t`undone in the console`).catch((thrown) => complain(problemOf(thrown).message)),
+            });
+          }}
+          onClose={() => setAsked(undefined)}
+        >
+          <p>
+            <Trans>It starts nothing more until somebody resumes it. A body that runs goes on.</Trans>
+          </p>
         </ActionDialog>
       )}
       {asked === "resume" && (
-        <ActionDialog title={t`Resume ${of.name}`} action={<Trans>Resume</Trans>} run={async (reason) => {
-          await resumeJob(jobId, reason);
-          tell(<Trans>{of.name} fires again.</Trans>);
-        }} onClose={() => setAsked(undefined)}>
-          <p><Trans>It fires again from its next due instant on. What was due meanwhile is not made up for.</Trans></p>
+        <ActionDialog
+          title={t`Resume ${of.name}`}
+          action={<Trans>Resume</Trans>}
+          run={async (reason) => {
+            await resumeJob(jobId, reason);
+            tell(<Trans>{of.name} fires again.</Trans>);
+          }}
+          onClose={() => setAsked(undefined)}
+        >
+          <p>
+            <Trans>It fires again from its next due instant on. What was due meanwhile is not made up for.</Trans>
+          </p>
         </ActionDialog>
       )}
       {asked === "delete" && (
-        <ActionDialog danger title={t`Delete ${of.name}`} action={<Trans>Delete</Trans>} run={async (reason) => {
-          await deleteJob(jobId, reason);
-          tell(<Trans>{of.name} is deleted.</Trans>);
-          await navigate({ to: "/jobs" });
-        }} onClose={() => setAsked(undefined)}>
-          <p><Trans>It never fires again, and its name becomes free. Its runs and its ledger stay.</Trans></p>
+        <ActionDialog
+          danger
+          title={t`Delete ${of.name}`}
+          action={<Trans>Delete</Trans>}
+          run={async (reason) => {
+            await deleteJob(jobId, reason);
+            tell(<Trans>{of.name} is deleted.</Trans>);
+            await navigate({ to: "/jobs" });
+          }}
+          onClose={() => setAsked(undefined)}
+        >
+          <p>
+            <Trans>It never fires again, and its name becomes free. Its runs and its ledger stay.</Trans>
+          </p>
         </ActionDialog>
       )}
     </>
@@ -162,19 +199,35 @@ function Runs({ job }: { job: Job }) {
       complain(problemOf(thrown).message);
     }
   };
-  const columns = runColumns(t, zone, retry);
+  const columns = useRunColumns(zone, retry);
   return (
     <>
       <Section>
         <Facts>
-          <Fact name={<Trans>Next due</Trans>}>{job.nextFireAt ? <TimeInZones at={job.nextFireAt} zone={zone} /> : <span className="text-soft"><Trans>nothing is due</Trans></span>}</Fact>
+          <Fact name={<Trans>Next due</Trans>}>
+            {job.nextFireAt ? (
+              <TimeInZones at={job.nextFireAt} zone={zone} />
+            ) : (
+              <span className="text-soft">
+                <Trans>nothing is due</Trans>
+              </span>
+            )}
+          </Fact>
           <Fact name={<Trans>Runs so far</Trans>}>{amount(job.runCount)}</Fact>
           <Statistics runs={rows} />
           <Fact name={<Trans>Pool</Trans>}>{job.executorSelector}</Fact>
         </Facts>
       </Section>
-      {runs.error && <div className="mb-3"><Failure error={runs.error} retry={() => void runs.refetch()} /></div>}
-      {rows.length > 0 && <Section title={<Plural value={Math.min(rows.length, 60)} one="The newest run" other="The newest # runs" />}><RunStrip runs={rows} /></Section>}
+      {runs.error && (
+        <div className="mb-3">
+          <Failure error={runs.error} retry={() => void runs.refetch()} />
+        </div>
+      )}
+      {rows.length > 0 && (
+        <Section title={<Plural value={Math.min(rows.length, 60)} one="The newest run" other="The newest # runs" />}>
+          <RunStrip runs={rows} />
+        </Section>
+      )}
       <div className="card overflow-hidden">
         {runs.isPending ? (
           <Loading />
@@ -209,7 +262,10 @@ function Statistics({ runs }: { runs: Run[] }) {
   const ended = runs.filter((run) => ["SUCCESS", "FAILED", "TIMEOUT"].includes(run.state));
   if (ended.length === 0) return null;
   const good = ended.filter((run) => run.state === "SUCCESS").length;
-  const took = ended.filter((run) => run.startedAt && run.endedAt).map((run) => Date.parse(run.endedAt!) - Date.parse(run.startedAt!)).sort((a, b) => a - b);
+  const took = ended
+    .filter((run) => run.startedAt && run.endedAt)
+    .map((run) => Date.parse(run.endedAt!) - Date.parse(run.startedAt!))
+    .sort((a, b) => a - b);
   const middle = took[Math.floor(took.length / 2)];
   const share = Math.floor((1000 * good) / ended.length) / 10;
   return (
@@ -222,10 +278,14 @@ function Statistics({ runs }: { runs: Run[] }) {
   );
 }
 
-type T = ReturnType<typeof useLingui>["t"];
-
-export function runColumns(t: T, zone: string | undefined, retry: (run: Run) => void): Column<Run>[] {
-  const sources: Record<string, string> = { SCHEDULE: t`schedule`, MANUAL: t`by hand`, BACKFILL: t`backfill`, HOOK: t`hook` };
+function useRunColumns(zone: string | undefined, retry: (run: Run) => void): Column<Run>[] {
+  const { t } = useLingui();
+  const sources: Record<string, string> = {
+    SCHEDULE: t`schedule`,
+    MANUAL: t`by hand`,
+    BACKFILL: t`backfill`,
+    HOOK: t`hook`,
+  };
   return [
     { name: "state", head: t`State`, bare: true, cell: (run) => <State of={stateOf(run)} /> },
     {
@@ -239,7 +299,12 @@ export function runColumns(t: T, zone: string | undefined, retry: (run: Run) => 
     },
     { name: "took", head: t`Took`, cell: (run) => <Span from={run.startedAt} to={run.endedAt} /> },
     { name: "attempts", head: t`Attempts`, num: true, from: "md", cell: (run) => run.attemptCount },
-    { name: "source", head: t`Source`, from: "lg", cell: (run) => <span className="whitespace-nowrap text-soft">{sources[run.source] ?? run.source}</span> },
+    {
+      name: "source",
+      head: t`Source`,
+      from: "lg",
+      cell: (run) => <span className="whitespace-nowrap text-soft">{sources[run.source] ?? run.source}</span>,
+    },
     {
       name: "why",
       head: t`What it says`,
@@ -247,7 +312,8 @@ export function runColumns(t: T, zone: string | undefined, retry: (run: Run) => 
       bare: true,
       cell: (run) => (
         <span className="hostile line-clamp-2">
-          {run.deadLetter && <Tag tone="bad">{t`dead letter`}</Tag>} <span className={run.lastError ? "text-bad" : "text-soft"}>{run.lastError ?? run.waitReason ?? ""}</span>
+          {run.deadLetter && <Tag tone="bad">{t`dead letter`}</Tag>}{" "}
+          <span className={run.lastError ? "text-bad" : "text-soft"}>{run.lastError ?? run.waitReason ?? ""}</span>
         </span>
       ),
     },

@@ -30,7 +30,10 @@ export function Jobs() {
   const navigate = useNavigate({ from: "/jobs" });
   const operator = useIsOperator();
   const setFilter = (change: Partial<JobsFilter>) =>
-    void navigate({ search: (was) => Object.fromEntries(Object.entries({ ...was, ...change }).filter(([, value]) => value)), replace: true });
+    void navigate({
+      search: (was) => Object.fromEntries(Object.entries({ ...was, ...change }).filter(([, value]) => value)),
+      replace: true,
+    });
   const jobs = useInfiniteQuery({ ...jobsQuery(useDeferredValue(filter)), placeholderData: (was) => was });
   const rows = useMemo(() => jobs.data?.pages.flatMap((page) => page.items) ?? [], [jobs.data]);
   const [chosen, setChosen] = useState<Chosen>(NONE);
@@ -55,7 +58,12 @@ export function Jobs() {
           {Object.entries(job.labels).length > 0 && (
             <span className="mt-0.5 flex flex-wrap gap-1">
               {Object.entries(job.labels).map(([key, value]) => (
-                <button key={key} type="button" title={t`Only jobs with this label`} onClick={() => setFilter({ labels: `${key}=${value}` })}>
+                <button
+                  key={key}
+                  type="button"
+                  title={t`Only jobs with this label`}
+                  onClick={() => setFilter({ labels: `${key}=${value}` })}
+                >
                   <Tag>
                     {key}={value}
                   </Tag>
@@ -66,18 +74,24 @@ export function Jobs() {
         </span>
       ),
     },
-    { name: "status", head: t`Status`, cell: (job) => <State of={job.quarantineReason ? "QUARANTINED" : job.status} /> },
+    {
+      name: "status",
+      head: t`Status`,
+      cell: (job) => <State of={job.quarantineReason ? "QUARANTINED" : job.status} />,
+    },
     {
       name: "schedule",
       head: t`Schedule`,
-      cell: (job) => <span className="hostile whitespace-nowrap max-sm:whitespace-normal">{shortTrigger(job.trigger)}</span>,
+      cell: (job) => (
+        <span className="hostile whitespace-nowrap max-sm:whitespace-normal">{shortTrigger(job.trigger)}</span>
+      ),
     },
     { name: "next", head: t`Next`, cell: (job) => <Time at={job.nextFireAt} zone={zoneOf(job.trigger)} /> },
     {
       name: "last",
       head: t`Last run`,
       cell: (job) => (
-        <span className="flex items-center gap-2 whitespace-nowrap">
+        <span className="inline-flex items-center gap-2 whitespace-nowrap">
           {job.lastRunState && <State of={job.lastRunState} plain />}
           <Time at={job.lastRunAt} zone={zoneOf(job.trigger)} />
         </span>
@@ -109,7 +123,8 @@ export function Jobs() {
       return { all: false, ids };
     });
   const allShown = rows.length > 0 && rows.every((job) => has(String(job.jobId)));
-  const toggleAll = () => setChosen(allShown ? NONE : { all: false, ids: new Map(rows.map((job) => [String(job.jobId), job])) });
+  const toggleAll = () =>
+    setChosen(allShown ? NONE : { all: false, ids: new Map(rows.map((job) => [String(job.jobId), job])) });
 
   return (
     <>
@@ -119,7 +134,13 @@ export function Jobs() {
         </ButtonLink>
       </PageHead>
       <div className="mb-3 flex flex-wrap items-center gap-2">
-        <Filter value={filter.text ?? ""} onChange={(text) => setFilter({ text })} label={t`Part of a name`} type="search" className="max-w-72 min-w-40 flex-1" />
+        <Filter
+          value={filter.text ?? ""}
+          onChange={(text) => setFilter({ text })}
+          label={t`Part of a name`}
+          type="search"
+          className="max-w-72 min-w-40 flex-1"
+        />
         <select
           className="input w-auto"
           aria-label={t`Status`}
@@ -132,7 +153,12 @@ export function Jobs() {
           <option value="DELETED">{t`deleted`}</option>
         </select>
         <TenantFilter value={filter.tenant} onChange={(tenant) => setFilter({ tenant })} />
-        <Filter value={filter.labels ?? ""} onChange={(labels) => setFilter({ labels })} label={t`Labels: team=pay,tier!=test`} className="max-w-56 min-w-36 flex-1" />
+        <Filter
+          value={filter.labels ?? ""}
+          onChange={(labels) => setFilter({ labels })}
+          label={t`Labels: team=pay,tier!=test`}
+          className="max-w-56 min-w-36 flex-1"
+        />
         {isFiltered && (
           <Button kind="ghost" onClick={() => void navigate({ search: {} })}>
             <Trans>Clear</Trans>
@@ -140,10 +166,18 @@ export function Jobs() {
         )}
       </div>
       {(chosen.all || chosen.ids.size > 0) && (
-        <div role="region" aria-label={t`What is selected`} className="appear sticky top-15 z-20 mb-3 flex flex-wrap items-center gap-2 rounded-[10px] border border-accent/40 bg-accent-wash px-3 py-2">
+        <div
+          role="region"
+          aria-label={t`What is selected`}
+          className="appear sticky top-15 z-20 mb-3 flex flex-wrap items-center gap-2 rounded-[10px] border border-accent/40 bg-accent-wash px-3 py-2"
+        >
           <span className="font-medium">
             {chosen.all ? (
-              chosen.but.size === 0 ? <Trans>All jobs that match</Trans> : <Trans>All jobs that match, but {chosen.but.size}</Trans>
+              chosen.but.size === 0 ? (
+                <Trans>All jobs that match</Trans>
+              ) : (
+                <Trans>All jobs that match, but {chosen.but.size}</Trans>
+              )
             ) : (
               <Plural value={count ?? 0} one="# job" other="# jobs" />
             )}
@@ -171,12 +205,19 @@ export function Jobs() {
           </Button>
         </div>
       )}
-      {jobs.error && <div className="mb-3"><Failure error={jobs.error} retry={() => void jobs.refetch()} /></div>}
+      {jobs.error && (
+        <div className="mb-3">
+          <Failure error={jobs.error} retry={() => void jobs.refetch()} />
+        </div>
+      )}
       <div className="card overflow-hidden">
         {jobs.isPending ? (
           <Loading lines={10} />
         ) : rows.length === 0 ? (
-          <Nothing icon={ClipboardList} title={isFiltered ? <Trans>No job matches.</Trans> : <Trans>There is no job yet.</Trans>}>
+          <Nothing
+            icon={ClipboardList}
+            title={isFiltered ? <Trans>No job matches.</Trans> : <Trans>There is no job yet.</Trans>}
+          >
             {isFiltered ? (
               <Button onClick={() => void navigate({ search: {} })} className="mt-1">
                 <Trans>Clear the filter</Trans>
@@ -202,7 +243,11 @@ export function Jobs() {
       {rows.length > 0 && (
         <div className="mt-2 flex flex-wrap items-center justify-between gap-2 text-[0.86rem] text-faint">
           <span>
-            {jobs.hasNextPage ? <Trans>{amount(rows.length)} shown, more follow</Trans> : <Plural value={rows.length} one="# job" other="# jobs" />}
+            {jobs.hasNextPage ? (
+              <Trans>{amount(rows.length)} shown, more follow</Trans>
+            ) : (
+              <Plural value={rows.length} one="# job" other="# jobs" />
+            )}
             {" · "}
             <Trans>answered in {Math.round(pulse.ms)} ms</Trans>
           </span>
@@ -213,13 +258,33 @@ export function Jobs() {
           )}
         </div>
       )}
-      {action && <JobsAction what={action} chosen={chosen} filter={filter} onClose={() => setAction(undefined)} onDone={() => setChosen(NONE)} />}
+      {action && (
+        <JobsAction
+          what={action}
+          chosen={chosen}
+          filter={filter}
+          onClose={() => setAction(undefined)}
+          onDone={() => setChosen(NONE)}
+        />
+      )}
     </>
   );
 }
 
 /** A field that changes the address when the person stops typing. */
-export function Filter({ value, onChange, label, className, type = "text" }: { value: string; onChange: (value: string | undefined) => void; label: string; className?: string; type?: "text" | "search" }) {
+export function Filter({
+  value,
+  onChange,
+  label,
+  className,
+  type = "text",
+}: {
+  value: string;
+  onChange: (value: string | undefined) => void;
+  label: string;
+  className?: string;
+  type?: "text" | "search";
+}) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   useEffect(() => {
@@ -241,7 +306,19 @@ export function Filter({ value, onChange, label, className, type = "text" }: { v
   );
 }
 
-function JobsAction({ what, chosen, filter, onClose, onDone }: { what: "pause" | "resume" | "trigger" | "delete"; chosen: Chosen; filter: JobsFilter; onClose: () => void; onDone: () => void }) {
+function JobsAction({
+  what,
+  chosen,
+  filter,
+  onClose,
+  onDone,
+}: {
+  what: "pause" | "resume" | "trigger" | "delete";
+  chosen: Chosen;
+  filter: JobsFilter;
+  onClose: () => void;
+  onDone: () => void;
+}) {
   const { t } = useLingui();
   const find = async (signal: AbortSignal) => {
     if (!chosen.all) return [...chosen.ids.values()];

@@ -99,9 +99,16 @@ export default function Log({ run, attempt, onAttempt }: Props) {
   return (
     <section className="card mb-4 overflow-hidden" aria-label={t`Log`}>
       <div className="flex flex-wrap items-center gap-2 border-b border-line px-4 py-2">
-        <h2 className="text-[0.95rem] font-semibold"><Trans>Log</Trans></h2>
+        <h2 className="text-[0.95rem] font-semibold">
+          <Trans>Log</Trans>
+        </h2>
         {attempts.length > 1 && (
-          <select className="input w-auto" aria-label={t`Attempt`} value={attempt} onChange={(event) => onAttempt(Number(event.target.value))}>
+          <select
+            className="input w-auto"
+            aria-label={t`Attempt`}
+            value={attempt}
+            onChange={(event) => onAttempt(Number(event.target.value))}
+          >
             {attempts.map((one) => (
               <option key={one.attempt} value={one.attempt}>{t`attempt ${one.attempt}`}</option>
             ))}
@@ -123,19 +130,61 @@ export default function Log({ run, attempt, onAttempt }: Props) {
         />
         {search !== "" && (
           <span className="flex items-center gap-1 text-[0.86rem] text-soft" role="status">
-            {found.length === 0 ? <Trans>no match</Trans> : <Trans>{(((at % found.length) + found.length) % found.length) + 1} of {amount(found.length)}</Trans>}
-            <Button kind="ghost" size="small" aria-label={t`Previous match`} disabled={found.length === 0} onClick={() => setAt((was) => was - 1)}><ChevronUp aria-hidden className="size-4" /></Button>
-            <Button kind="ghost" size="small" aria-label={t`Next match`} disabled={found.length === 0} onClick={() => setAt((was) => was + 1)}><ChevronDown aria-hidden className="size-4" /></Button>
+            {found.length === 0 ? (
+              <Trans>no match</Trans>
+            ) : (
+              <Trans>
+                {(((at % found.length) + found.length) % found.length) + 1} of {amount(found.length)}
+              </Trans>
+            )}
+            <Button
+              kind="ghost"
+              size="small"
+              aria-label={t`Previous match`}
+              disabled={found.length === 0}
+              onClick={() => setAt((was) => was - 1)}
+            >
+              <ChevronUp aria-hidden className="size-4" />
+            </Button>
+            <Button
+              kind="ghost"
+              size="small"
+              aria-label={t`Next match`}
+              disabled={found.length === 0}
+              onClick={() => setAt((was) => was + 1)}
+            >
+              <ChevronDown aria-hidden className="size-4" />
+            </Button>
           </span>
         )}
-        <Button size="small" kind={wrap ? "plain" : "ghost"} aria-pressed={wrap} onClick={() => setWrap(!wrap)}><WrapText aria-hidden className="size-4" /> <Trans>Wrap</Trans></Button>
-        <Button size="small" kind={tail ? "plain" : "ghost"} aria-pressed={tail} onClick={() => setTail(!tail)}><ArrowDownToLine aria-hidden className="size-4" /> <Trans>Follow</Trans></Button>
-        <Button size="small" onClick={() => void download()}><Download aria-hidden className="size-4" /> <Trans>Download</Trans></Button>
+        <Button size="small" kind={wrap ? "plain" : "ghost"} aria-pressed={wrap} onClick={() => setWrap(!wrap)}>
+          <WrapText aria-hidden className="size-4" /> <Trans>Wrap</Trans>
+        </Button>
+        <Button size="small" kind={tail ? "plain" : "ghost"} aria-pressed={tail} onClick={() => setTail(!tail)}>
+          <ArrowDownToLine aria-hidden className="size-4" /> <Trans>Follow</Trans>
+        </Button>
+        <Button size="small" onClick={() => void download()}>
+          <Download aria-hidden className="size-4" /> <Trans>Download</Trans>
+        </Button>
       </div>
-      {problem && live === "over" && <div className="p-3"><Failure error={problem} compact /></div>}
-      {dropped > 0 && <p className="border-b border-line bg-warn-wash px-4 py-1.5 text-[0.86rem]"><Plural value={dropped} one="# older line is not shown. Download the log to see all." other="# older lines are not shown. Download the log to see all." /></p>}
+      {problem && live === "over" && (
+        <div className="p-3">
+          <Failure error={problem} compact />
+        </div>
+      )}
+      {dropped > 0 && (
+        <p className="border-b border-line bg-warn-wash px-4 py-1.5 text-[0.86rem]">
+          <Plural
+            value={dropped}
+            one="# older line is not shown. Download the log to see all."
+            other="# older lines are not shown. Download the log to see all."
+          />
+        </p>
+      )}
       {empty ? (
-        <p className="p-4 text-soft">{live === "over" ? <Trans>The attempt wrote nothing.</Trans> : <Trans>Nothing is written yet.</Trans>}</p>
+        <p className="p-4 text-soft">
+          {live === "over" ? <Trans>The attempt wrote nothing.</Trans> : <Trans>Nothing is written yet.</Trans>}
+        </p>
       ) : (
         <div
           ref={box}
@@ -154,8 +203,12 @@ export default function Log({ run, attempt, onAttempt }: Props) {
                 className={`absolute top-0 left-0 flex w-full ${item.index === current ? "bg-warn-wash" : "hover:bg-line/40"}`}
                 style={{ transform: `translateY(${item.start}px)` }}
               >
-                <span aria-hidden className="w-14 shrink-0 pr-3 text-right text-faint select-none">{item.index + 1 + dropped}</span>
-                <span className={`flex-1 pr-3 [unicode-bidi:isolate] ${wrap ? "[overflow-wrap:anywhere] whitespace-pre-wrap" : "whitespace-pre"}`}>
+                <span aria-hidden className="w-14 shrink-0 pr-3 text-right text-faint select-none">
+                  {item.index + 1 + dropped}
+                </span>
+                <span
+                  className={`flex-1 pr-3 [unicode-bidi:isolate] ${wrap ? "[overflow-wrap:anywhere] whitespace-pre-wrap" : "whitespace-pre"}`}
+                >
                   <Marked text={plain(lines[item.index] ?? "") || "\u00a0"} wanted={search} />
                 </span>
               </div>
@@ -174,7 +227,12 @@ function Marked({ text, wanted }: { text: string; wanted: string }) {
   const low = wanted.toLowerCase();
   let from = 0;
   for (let found = lower.indexOf(low); found >= 0 && parts.length < 200; found = lower.indexOf(low, from)) {
-    parts.push(text.slice(from, found), <mark key={found} className="rounded-sm bg-warn text-canvas">{text.slice(found, found + wanted.length)}</mark>);
+    parts.push(
+      text.slice(from, found),
+      <mark key={found} className="rounded-sm bg-warn text-canvas">
+        {text.slice(found, found + wanted.length)}
+      </mark>,
+    );
     from = found + wanted.length;
   }
   parts.push(text.slice(from));

@@ -34,11 +34,15 @@ export function Login({ who }: { who: Exclude<SignIn, { state: "in" }> }) {
         <img src={icon} alt="" className="size-11" />
         <div>
           <h1 className="text-xl font-semibold">Campanile</h1>
-          <p className="text-soft"><Trans>Sign in to see jobs and runs.</Trans></p>
+          <p className="text-soft">
+            <Trans>Sign in to see jobs and runs.</Trans>
+          </p>
         </div>
       </div>
       {who.ended && (
-        <p role="status" className="rounded-lg bg-warn-wash p-3 text-warn"><Trans>Your session has ended. Sign in again to go on where you were.</Trans></p>
+        <p role="status" className="rounded-lg bg-warn-wash p-3 text-warn">
+          <Trans>Your session has ended. Sign in again to go on where you were.</Trans>
+        </p>
       )}
       {who.problem ? (
         <Failure error={who.problem} retry={() => void lookWhoIsThere()} />
@@ -71,13 +75,15 @@ export function Login({ who }: { who: Exclude<SignIn, { state: "in" }> }) {
           </Button>
           <p className="text-[0.84rem] text-faint">
             <Trans>
-              The page forgets the token at once. The session lives in a cookie that scripts cannot read, and ends after twelve hours or when the
-              token is taken back.
+              The page forgets the token at once. The session lives in a cookie that scripts cannot read, and ends after
+              twelve hours or when the token is taken back.
             </Trans>
           </p>
         </form>
       )}
-      <div className="flex justify-center"><Preferences label={t`Language and theme`} /></div>
+      <div className="flex justify-center">
+        <Preferences label={t`Language and theme`} />
+      </div>
     </main>
   );
 }

@@ -49,11 +49,17 @@ export function RunPage() {
         name={`${name} · ${run.runId}`}
         title={
           <>
-            <Link to="/jobs/$jobId" params={{ jobId: run.jobId }} className="link hostile">{name}</Link>
+            <Link to="/jobs/$jobId" params={{ jobId: run.jobId }} className="link hostile">
+              {name}
+            </Link>
             <span className="text-faint">/</span>
             <span className="tabular-nums">{run.runId}</span>
             <State of={state} />
-            {run.deadLetter && <Tag tone="bad"><Trans>dead letter</Trans></Tag>}
+            {run.deadLetter && (
+              <Tag tone="bad">
+                <Trans>dead letter</Trans>
+              </Tag>
+            )}
           </>
         }
         below={
@@ -65,16 +71,28 @@ export function RunPage() {
       >
         {run.deadLetter ? (
           <>
-            <Button kind="primary" onClick={() => setAsked("redrive")}><Inbox aria-hidden className="size-4" /> <Trans>Redrive</Trans></Button>
-            <Button onClick={() => setAsked("discard")}><Trash2 aria-hidden className="size-4" /> <Trans>Discard</Trans></Button>
+            <Button kind="primary" onClick={() => setAsked("redrive")}>
+              <Inbox aria-hidden className="size-4" /> <Trans>Redrive</Trans>
+            </Button>
+            <Button onClick={() => setAsked("discard")}>
+              <Trash2 aria-hidden className="size-4" /> <Trans>Discard</Trans>
+            </Button>
           </>
         ) : (
-          isFinal(run.state) && <Button kind="primary" onClick={() => setAsked("retry")}><RotateCcw aria-hidden className="size-4" /> <Trans>Run again</Trans></Button>
+          isFinal(run.state) && (
+            <Button kind="primary" onClick={() => setAsked("retry")}>
+              <RotateCcw aria-hidden className="size-4" /> <Trans>Run again</Trans>
+            </Button>
+          )
         )}
         <Button onClick={() => setAsked("again")} disabled={!job.data || job.data.status === "DELETED"}>
           <Pencil aria-hidden className="size-4" /> <Trans>With other params</Trans>
         </Button>
-        {open && <Button kind="danger" onClick={() => setAsked("cancel")}><Ban aria-hidden className="size-4" /> <Trans>Cancel</Trans></Button>}
+        {open && (
+          <Button kind="danger" onClick={() => setAsked("cancel")}>
+            <Ban aria-hidden className="size-4" /> <Trans>Cancel</Trans>
+          </Button>
+        )}
       </PageHead>
 
       {run.state === "NEEDS_CONFIRMATION" && <NeedsPerson run={run} onAsk={setAsked} />}
@@ -84,50 +102,88 @@ export function RunPage() {
             <Trans>The body was told to stop and has not ended. No other body of this run starts until it has.</Trans>{" "}
             <span className="text-soft">{run.stopping.reason}</span>
           </p>
-          <Button onClick={() => setAsked("ENDED")}><CircleCheck aria-hidden className="size-4" /> <Trans>It has ended</Trans></Button>
+          <Button onClick={() => setAsked("ENDED")}>
+            <CircleCheck aria-hidden className="size-4" /> <Trans>It has ended</Trans>
+          </Button>
         </div>
       )}
       {open && run.waitReason && run.state !== "NEEDS_CONFIRMATION" && (
         <div className="mb-4 rounded-[10px] border border-warn/40 bg-warn-wash p-4">
-          <p className="font-medium text-warn"><Trans>Why it is not running</Trans></p>
+          <p className="font-medium text-warn">
+            <Trans>Why it is not running</Trans>
+          </p>
           <p className="hostile mt-0.5">{run.waitReason}</p>
         </div>
       )}
       {run.lastError && (
         <div className="mb-4 rounded-[10px] border border-bad/40 bg-bad-wash p-4">
-          <p className="font-medium text-bad"><Trans>The last error</Trans></p>
+          <p className="font-medium text-bad">
+            <Trans>The last error</Trans>
+          </p>
           <pre className="hostile mt-0.5 max-h-56 overflow-auto whitespace-pre-wrap">{run.lastError}</pre>
         </div>
       )}
 
       <Section>
         <Facts>
-          <Fact name={<Trans>Due</Trans>}>{run.logicalTime ? <TimeInZones at={run.logicalTime} zone={zone} /> : <span className="text-soft"><Trans>not by schedule</Trans></span>}</Fact>
+          <Fact name={<Trans>Due</Trans>}>
+            {run.logicalTime ? (
+              <TimeInZones at={run.logicalTime} zone={zone} />
+            ) : (
+              <span className="text-soft">
+                <Trans>not by schedule</Trans>
+              </span>
+            )}
+          </Fact>
           <Fact name={<Trans>Began</Trans>}>
             <TimeInZones at={run.startedAt} zone={zone} />
             {run.logicalTime && run.startedAt && (
-              <span className="text-[0.86rem] text-soft"><Trans>{duration(Math.max(0, Date.parse(run.startedAt) - Date.parse(run.logicalTime)))} late</Trans></span>
+              <span className="text-[0.86rem] text-soft">
+                <Trans>{duration(Math.max(0, Date.parse(run.startedAt) - Date.parse(run.logicalTime)))} late</Trans>
+              </span>
             )}
           </Fact>
-          <Fact name={<Trans>Took</Trans>}><Span from={run.startedAt} to={run.endedAt} /></Fact>
+          <Fact name={<Trans>Took</Trans>}>
+            <Span from={run.startedAt} to={run.endedAt} />
+          </Fact>
           <Fact name={<Trans>Executor</Trans>}>{run.executorId ?? "–"}</Fact>
           <Fact name={<Trans>Attempts</Trans>}>
             {run.attemptCount}
-            {run.generation > 1 && <span className="text-soft"> · <Trans>generation {run.generation}</Trans></span>}
+            {run.generation > 1 && (
+              <span className="text-soft">
+                {" "}
+                · <Trans>generation {run.generation}</Trans>
+              </span>
+            )}
           </Fact>
-          {run.nextRetryAt && <Fact name={<Trans>Next attempt</Trans>}><Time at={run.nextRetryAt} zone={zone} /></Fact>}
+          {run.nextRetryAt && (
+            <Fact name={<Trans>Next attempt</Trans>}>
+              <Time at={run.nextRetryAt} zone={zone} />
+            </Fact>
+          )}
           <Fact name={<Trans>Source</Trans>}>
             {run.source.toLowerCase()}
-            {run.triggeredBy?.who && <span className="text-soft"> · <Trans>by {run.triggeredBy.who}</Trans></span>}
+            {run.triggeredBy?.who && (
+              <span className="text-soft">
+                {" "}
+                · <Trans>by {run.triggeredBy.who}</Trans>
+              </span>
+            )}
           </Fact>
           {run.reason && <Fact name={<Trans>Reason</Trans>}>{run.reason}</Fact>}
-          {run.key && <Fact name={<Trans>Key of the caller</Trans>}><code>{run.key}</code></Fact>}
+          {run.key && (
+            <Fact name={<Trans>Key of the caller</Trans>}>
+              <code>{run.key}</code>
+            </Fact>
+          )}
         </Facts>
       </Section>
 
       <Section title={<Plural value={run.attempts.length} one="# attempt" other="# attempts" />} flush>
         {run.attempts.length === 0 ? (
-          <p className="p-4 text-soft"><Trans>None yet.</Trans></p>
+          <p className="p-4 text-soft">
+            <Trans>None yet.</Trans>
+          </p>
         ) : (
           <Attempts run={run} shown={shownAttempt} />
         )}
@@ -150,13 +206,19 @@ export function RunPage() {
           {Object.keys(run.secretParams ?? {}).length > 0 && (
             <p className="mt-2 text-soft">
               <Trans>Secret, never shown:</Trans>{" "}
-              {Object.keys(run.secretParams ?? {}).map((secret) => <Tag key={secret}>{secret}</Tag>)}
+              {Object.keys(run.secretParams ?? {}).map((secret) => (
+                <Tag key={secret}>{secret}</Tag>
+              ))}
             </p>
           )}
           {run.effectiveParams !== undefined && run.params !== undefined && run.params !== null && (
             <details className="mt-2">
-              <summary className="text-soft"><Trans>As they came with the trigger</Trans></summary>
-              <div className="mt-2"><Json value={run.params} empty={<Trans>none</Trans>} /></div>
+              <summary className="text-soft">
+                <Trans>As they came with the trigger</Trans>
+              </summary>
+              <div className="mt-2">
+                <Json value={run.params} empty={<Trans>none</Trans>} />
+              </div>
             </details>
           )}
         </Section>
@@ -165,46 +227,104 @@ export function RunPage() {
         </Section>
       </div>
 
-      {asked === "again" && job.data && <TriggerDialog job={job.data} params={run.params ?? undefined} onClose={close} />}
+      {asked === "again" && job.data && (
+        <TriggerDialog job={job.data} params={run.params ?? undefined} onClose={close} />
+      )}
       {asked === "cancel" && (
-        <ActionDialog danger title={t`Cancel run ${runId}`} action={<Trans>Cancel the run</Trans>} run={(reason) => cancelRun(runId, reason)} onClose={close}>
-          <p><Trans>A body that runs is told to stop. The run ends as canceled and is not tried again.</Trans></p>
+        <ActionDialog
+          danger
+          title={t`Cancel run ${runId}`}
+          action={<Trans>Cancel the run</Trans>}
+          run={(reason) => cancelRun(runId, reason)}
+          onClose={close}
+        >
+          <p>
+            <Trans>A body that runs is told to stop. The run ends as canceled and is not tried again.</Trans>
+          </p>
         </ActionDialog>
       )}
       {asked === "retry" && (
-        <ActionDialog title={t`Run ${runId} again`} action={<Trans>Run again</Trans>} run={(reason) => retryRun(runId, reason)} onClose={close}>
-          <p><Trans>It gets a new generation with all its attempts, and keeps its due instant and params.</Trans></p>
+        <ActionDialog
+          title={t`Run ${runId} again`}
+          action={<Trans>Run again</Trans>}
+          run={(reason) => retryRun(runId, reason)}
+          onClose={close}
+        >
+          <p>
+            <Trans>It gets a new generation with all its attempts, and keeps its due instant and params.</Trans>
+          </p>
         </ActionDialog>
       )}
       {asked === "redrive" && (
-        <ActionDialog title={t`Redrive run ${runId}`} action={<Trans>Redrive</Trans>} run={async (reason) => {
-          await redrive(runId, reason);
-          await ofRun(runId);
-        }} onClose={close}>
-          <p><Trans>It leaves the dead letters and runs again, with all its attempts.</Trans></p>
+        <ActionDialog
+          title={t`Redrive run ${runId}`}
+          action={<Trans>Redrive</Trans>}
+          run={async (reason) => {
+            await redrive(runId, reason);
+            await ofRun(runId);
+          }}
+          onClose={close}
+        >
+          <p>
+            <Trans>It leaves the dead letters and runs again, with all its attempts.</Trans>
+          </p>
         </ActionDialog>
       )}
       {asked === "discard" && (
-        <ActionDialog danger title={t`Discard the dead letter of run ${runId}`} action={<Trans>Discard</Trans>} run={async (reason) => {
-          await discard(runId, reason);
-          await ofRun(runId);
-          tell(<Trans>The dead letter is put away. The run stays.</Trans>);
-        }} onClose={close}>
-          <p><Trans>It leaves the list of dead letters and does not run again. The run and its log stay.</Trans></p>
+        <ActionDialog
+          danger
+          title={t`Discard the dead letter of run ${runId}`}
+          action={<Trans>Discard</Trans>}
+          run={async (reason) => {
+            await discard(runId, reason);
+            await ofRun(runId);
+            tell(<Trans>The dead letter is put away. The run stays.</Trans>);
+          }}
+          onClose={close}
+        >
+          <p>
+            <Trans>It leaves the list of dead letters and does not run again. The run and its log stay.</Trans>
+          </p>
         </ActionDialog>
       )}
-      {(asked === "RERUN" || asked === "SUCCEEDED" || asked === "FAILED" || asked === "ENDED") && <ConfirmDialog run={run} decision={asked} onClose={close} />}
+      {(asked === "RERUN" || asked === "SUCCEEDED" || asked === "FAILED" || asked === "ENDED") && (
+        <ConfirmDialog run={run} decision={asked} onClose={close} />
+      )}
     </>
   );
 }
 
-export function ConfirmDialog({ run, decision, onClose }: { run: Pick<Run, "runId">; decision: "RERUN" | "SUCCEEDED" | "FAILED" | "ENDED"; onClose: () => void }) {
+export function ConfirmDialog({
+  run,
+  decision,
+  onClose,
+}: {
+  run: Pick<Run, "runId">;
+  decision: "RERUN" | "SUCCEEDED" | "FAILED" | "ENDED";
+  onClose: () => void;
+}) {
   const { t } = useLingui();
   const texts = {
-    RERUN: { title: t`Run ${run.runId} again`, text: t`Choose this if the lost attempt did not do its work, or if doing it twice does no harm.`, action: t`Run it again` },
-    SUCCEEDED: { title: t`Run ${run.runId} did its work`, text: t`Choose this if you have checked that the work was done. The run ends as succeeded.`, action: t`It succeeded` },
-    FAILED: { title: t`Run ${run.runId} failed`, text: t`The run ends as failed and is not tried again.`, action: t`It failed` },
-    ENDED: { title: t`The body of run ${run.runId} has ended`, text: t`Choose this only if you have checked that the process is gone. The attempt ends now, and another one may start.`, action: t`It has ended` },
+    RERUN: {
+      title: t`Run ${run.runId} again`,
+      text: t`Choose this if the lost attempt did not do its work, or if doing it twice does no harm.`,
+      action: t`Run it again`,
+    },
+    SUCCEEDED: {
+      title: t`Run ${run.runId} did its work`,
+      text: t`Choose this if you have checked that the work was done. The run ends as succeeded.`,
+      action: t`It succeeded`,
+    },
+    FAILED: {
+      title: t`Run ${run.runId} failed`,
+      text: t`The run ends as failed and is not tried again.`,
+      action: t`It failed`,
+    },
+    ENDED: {
+      title: t`The body of run ${run.runId} has ended`,
+      text: t`Choose this only if you have checked that the process is gone. The attempt ends now, and another one may start.`,
+      action: t`It has ended`,
+    },
   }[decision];
   return (
     <ActionDialog
@@ -225,15 +345,26 @@ export function ConfirmDialog({ run, decision, onClose }: { run: Pick<Run, "runI
 function NeedsPerson({ run, onAsk }: { run: Run; onAsk: (asked: Asked) => void }) {
   return (
     <section className="mb-4 rounded-[10px] border border-ask/40 bg-ask-wash p-4">
-      <h2 className="font-semibold text-ask"><Trans>This run waits for you</Trans></h2>
+      <h2 className="font-semibold text-ask">
+        <Trans>This run waits for you</Trans>
+      </h2>
       <p className="mt-1 max-w-prose">
-        <Trans>Its executor was lost while the body ran, and the job is not idempotent: running it twice may do harm. Look whether the work was done, then decide.</Trans>
+        <Trans>
+          Its executor was lost while the body ran, and the job is not idempotent: running it twice may do harm. Look
+          whether the work was done, then decide.
+        </Trans>
       </p>
       {run.waitReason && <p className="hostile mt-1 text-soft">{run.waitReason}</p>}
       <div className="mt-3 flex flex-wrap gap-2">
-        <Button kind="primary" onClick={() => onAsk("RERUN")}><RotateCcw aria-hidden className="size-4" /> <Trans>Run it again</Trans></Button>
-        <Button onClick={() => onAsk("SUCCEEDED")}><CircleCheck aria-hidden className="size-4" /> <Trans>It did its work</Trans></Button>
-        <Button kind="danger" onClick={() => onAsk("FAILED")}><Ban aria-hidden className="size-4" /> <Trans>It failed</Trans></Button>
+        <Button kind="primary" onClick={() => onAsk("RERUN")}>
+          <RotateCcw aria-hidden className="size-4" /> <Trans>Run it again</Trans>
+        </Button>
+        <Button onClick={() => onAsk("SUCCEEDED")}>
+          <CircleCheck aria-hidden className="size-4" /> <Trans>It did its work</Trans>
+        </Button>
+        <Button kind="danger" onClick={() => onAsk("FAILED")}>
+          <Ban aria-hidden className="size-4" /> <Trans>It failed</Trans>
+        </Button>
       </div>
     </section>
   );
@@ -246,7 +377,15 @@ function Attempts({ run, shown }: { run: Run; shown: number | undefined }) {
       name: "n",
       head: t`Attempt`,
       cell: (attempt) => (
-        <Link to="/runs/$runId" params={{ runId: run.runId }} search={{ attempt: attempt.attempt }} replace resetScroll={false} className="link font-medium" aria-current={attempt.attempt === shown ? "true" : undefined}>
+        <Link
+          to="/runs/$runId"
+          params={{ runId: run.runId }}
+          search={{ attempt: attempt.attempt }}
+          replace
+          resetScroll={false}
+          className="link font-medium"
+          aria-current={attempt.attempt === shown ? "true" : undefined}
+        >
           {attempt.generation > 1 ? `${attempt.generation}.${attempt.attempt}` : attempt.attempt}
         </Link>
       ),
@@ -280,10 +419,22 @@ function Attempts({ run, shown }: { run: Run; shown: number | undefined }) {
         ),
     },
   ];
-  return <Table label={t`Attempts`} columns={columns} rows={run.attempts} rowKey={(attempt) => `${attempt.generation}-${attempt.attempt}`} keyboard={false} />;
+  return (
+    <Table
+      label={t`Attempts`}
+      columns={columns}
+      rows={run.attempts}
+      rowKey={(attempt) => `${attempt.generation}-${attempt.attempt}`}
+      keyboard={false}
+    />
+  );
 }
 
 export function Json({ value, empty }: { value: unknown; empty: React.ReactNode }) {
   const none = value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0);
-  return none ? <p className="text-faint">{empty}</p> : <Code>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</Code>;
+  return none ? (
+    <p className="text-faint">{empty}</p>
+  ) : (
+    <Code>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</Code>
+  );
 }

@@ -27,12 +27,55 @@ export function Tenants() {
   const [asked, setAsked] = useState<Asked>();
   const close = () => setAsked(undefined);
   const columns: Column<Tenant>[] = [
-    { name: "name", head: t`Tenant`, main: true, bare: true, cell: (tenant) => <Link to="/jobs" search={{ tenant: tenant.tenantId }} className="link hostile font-medium">{tenant.tenantId}</Link> },
-    { name: "state", head: t`Status`, bare: true, cell: (tenant) => <State of={tenant.paused ? "PAUSED" : "ENABLED"} /> },
-    { name: "running", head: t`Running`, cell: (tenant) => <Meter used={tenant.running} most={tenant.quota.maxConcurrentRuns} label={t`Runs of ${tenant.tenantId}`} /> },
-    { name: "waiting", head: t`Waiting`, cell: (tenant) => <Meter used={tenant.waiting} most={tenant.quota.maxQueuedRuns} label={t`Waiting runs of ${tenant.tenantId}`} /> },
-    { name: "jobs", head: t`Jobs`, cell: (tenant) => <Meter used={tenant.jobs} most={tenant.quota.maxJobs} label={t`Jobs of ${tenant.tenantId}`} /> },
-    { name: "rate", head: t`Triggers a second`, num: true, cell: (tenant) => (tenant.quota.maxTriggersPerSec > 0 ? <Trans>at most {amount(tenant.quota.maxTriggersPerSec)}</Trans> : <span className="text-faint"><Trans>no limit</Trans></span>) },
+    {
+      name: "name",
+      head: t`Tenant`,
+      main: true,
+      bare: true,
+      cell: (tenant) => (
+        <Link to="/jobs" search={{ tenant: tenant.tenantId }} className="link hostile font-medium">
+          {tenant.tenantId}
+        </Link>
+      ),
+    },
+    {
+      name: "state",
+      head: t`Status`,
+      bare: true,
+      cell: (tenant) => <State of={tenant.paused ? "PAUSED" : "ENABLED"} />,
+    },
+    {
+      name: "running",
+      head: t`Running`,
+      cell: (tenant) => (
+        <Meter used={tenant.running} most={tenant.quota.maxConcurrentRuns} label={t`Runs of ${tenant.tenantId}`} />
+      ),
+    },
+    {
+      name: "waiting",
+      head: t`Waiting`,
+      cell: (tenant) => (
+        <Meter used={tenant.waiting} most={tenant.quota.maxQueuedRuns} label={t`Waiting runs of ${tenant.tenantId}`} />
+      ),
+    },
+    {
+      name: "jobs",
+      head: t`Jobs`,
+      cell: (tenant) => <Meter used={tenant.jobs} most={tenant.quota.maxJobs} label={t`Jobs of ${tenant.tenantId}`} />,
+    },
+    {
+      name: "rate",
+      head: t`Triggers a second`,
+      num: true,
+      cell: (tenant) =>
+        tenant.quota.maxTriggersPerSec > 0 ? (
+          <Trans>at most {amount(tenant.quota.maxTriggersPerSec)}</Trans>
+        ) : (
+          <span className="text-faint">
+            <Trans>no limit</Trans>
+          </span>
+        ),
+    },
   ];
   if (operator) {
     columns.push({
@@ -40,37 +83,96 @@ export function Tenants() {
       head: <span className="sr-only">{t`Actions`}</span>,
       bare: true,
       cell: (tenant) => (
-        <Menu trigger={<Button size="small" kind="ghost" aria-label={t`Actions for ${tenant.tenantId}`}><MoreHorizontal aria-hidden className="size-4" /></Button>}>
-          <Item onSelect={() => setAsked({ what: "limits", tenant })}><SlidersHorizontal aria-hidden className="size-4" /> <Trans>Limits</Trans></Item>
+        <Menu
+          trigger={
+            <Button size="small" kind="ghost" aria-label={t`Actions for ${tenant.tenantId}`}>
+              <MoreHorizontal aria-hidden className="size-4" />
+            </Button>
+          }
+        >
+          <Item onSelect={() => setAsked({ what: "limits", tenant })}>
+            <SlidersHorizontal aria-hidden className="size-4" /> <Trans>Limits</Trans>
+          </Item>
           {tenant.paused ? (
-            <Item onSelect={() => setAsked({ what: "resume", tenant })}><Play aria-hidden className="size-4" /> <Trans>Resume</Trans></Item>
+            <Item onSelect={() => setAsked({ what: "resume", tenant })}>
+              <Play aria-hidden className="size-4" /> <Trans>Resume</Trans>
+            </Item>
           ) : (
-            <Item onSelect={() => setAsked({ what: "pause", tenant })}><Pause aria-hidden className="size-4" /> <Trans>Pause</Trans></Item>
+            <Item onSelect={() => setAsked({ what: "pause", tenant })}>
+              <Pause aria-hidden className="size-4" /> <Trans>Pause</Trans>
+            </Item>
           )}
-          <Item danger disabled={tenant.jobs > 0} onSelect={() => setAsked({ what: "delete", tenant })}><Trash2 aria-hidden className="size-4" /> <Trans>Forget</Trans></Item>
+          <Item danger disabled={tenant.jobs > 0} onSelect={() => setAsked({ what: "delete", tenant })}>
+            <Trash2 aria-hidden className="size-4" /> <Trans>Forget</Trans>
+          </Item>
         </Menu>
       ),
     });
   }
   return (
     <>
-      <PageHead name={t`Tenants`} title={operator ? <Trans>Tenants</Trans> : <Trans>Tenant</Trans>} below={<Trans>Limits, and how much of them is used now.</Trans>}>
-        {operator && <Button onClick={() => setAsked({ what: "limits" })}><Plus aria-hidden className="size-4" /> <Trans>Limits for a tenant</Trans></Button>}
+      <PageHead
+        name={t`Tenants`}
+        title={operator ? <Trans>Tenants</Trans> : <Trans>Tenant</Trans>}
+        below={<Trans>Limits, and how much of them is used now.</Trans>}
+      >
+        {operator && (
+          <Button onClick={() => setAsked({ what: "limits" })}>
+            <Plus aria-hidden className="size-4" /> <Trans>Limits for a tenant</Trans>
+          </Button>
+        )}
       </PageHead>
-      {tenants.error && <div className="mb-3"><Failure error={tenants.error} retry={() => void tenants.refetch()} /></div>}
+      {tenants.error && (
+        <div className="mb-3">
+          <Failure error={tenants.error} retry={() => void tenants.refetch()} />
+        </div>
+      )}
       <div className="card overflow-hidden">
-        {tenants.isPending ? <Loading /> : tenants.data?.items.length === 0 ? <Nothing icon={Users} title={<Trans>No tenant has jobs or limits.</Trans>} /> : <Table label={t`Tenants`} columns={columns} rows={tenants.data?.items ?? []} rowKey={(tenant) => tenant.tenantId} />}
+        {tenants.isPending ? (
+          <Loading />
+        ) : tenants.data?.items.length === 0 ? (
+          <Nothing icon={Users} title={<Trans>No tenant has jobs or limits.</Trans>} />
+        ) : (
+          <Table
+            label={t`Tenants`}
+            columns={columns}
+            rows={tenants.data?.items ?? []}
+            rowKey={(tenant) => tenant.tenantId}
+          />
+        )}
       </div>
       {asked?.what === "limits" && <Limits tenant={asked.tenant} onClose={close} />}
       {asked?.what === "pause" && (
-        <ActionDialog title={t`Pause ${asked.tenant.tenantId}`} action={<Trans>Pause</Trans>} run={(reason) => pauseTenant(asked.tenant.tenantId, true, reason)} onClose={close}>
-          <p><Trans>No job of this tenant fires or starts until it is resumed. Bodies that run go on.</Trans></p>
+        <ActionDialog
+          title={t`Pause ${asked.tenant.tenantId}`}
+          action={<Trans>Pause</Trans>}
+          run={(reason) => pauseTenant(asked.tenant.tenantId, true, reason)}
+          onClose={close}
+        >
+          <p>
+            <Trans>No job of this tenant fires or starts until it is resumed. Bodies that run go on.</Trans>
+          </p>
         </ActionDialog>
       )}
-      {asked?.what === "resume" && <ActionDialog title={t`Resume ${asked.tenant.tenantId}`} action={<Trans>Resume</Trans>} run={(reason) => pauseTenant(asked.tenant.tenantId, false, reason)} onClose={close} />}
+      {asked?.what === "resume" && (
+        <ActionDialog
+          title={t`Resume ${asked.tenant.tenantId}`}
+          action={<Trans>Resume</Trans>}
+          run={(reason) => pauseTenant(asked.tenant.tenantId, false, reason)}
+          onClose={close}
+        />
+      )}
       {asked?.what === "delete" && (
-        <ActionDialog danger title={t`Forget ${asked.tenant.tenantId}`} action={<Trans>Forget</Trans>} run={(reason) => deleteTenant(asked.tenant.tenantId, reason)} onClose={close}>
-          <p><Trans>Its limits and its pause are forgotten. Its history stays.</Trans></p>
+        <ActionDialog
+          danger
+          title={t`Forget ${asked.tenant.tenantId}`}
+          action={<Trans>Forget</Trans>}
+          run={(reason) => deleteTenant(asked.tenant.tenantId, reason)}
+          onClose={close}
+        >
+          <p>
+            <Trans>Its limits and its pause are forgotten. Its history stays.</Trans>
+          </p>
         </ActionDialog>
       )}
     </>
@@ -84,7 +186,12 @@ function Limits({ tenant, onClose }: { tenant?: Tenant; onClose: () => void }) {
   const [name, setName] = useState(tenant?.tenantId ?? "");
   const [limits, setLimits] = useState<Record<(typeof FIELDS)[number], string>>(() => {
     const of = (field: (typeof FIELDS)[number]) => String(tenant?.quota[field] ?? 0);
-    return { maxConcurrentRuns: of("maxConcurrentRuns"), maxTriggersPerSec: of("maxTriggersPerSec"), maxJobs: of("maxJobs"), maxQueuedRuns: of("maxQueuedRuns") };
+    return {
+      maxConcurrentRuns: of("maxConcurrentRuns"),
+      maxTriggersPerSec: of("maxTriggersPerSec"),
+      maxJobs: of("maxJobs"),
+      maxQueuedRuns: of("maxQueuedRuns"),
+    };
   });
   const labels: Record<(typeof FIELDS)[number], string> = {
     maxConcurrentRuns: t`Runs at once`,
@@ -99,14 +206,32 @@ function Limits({ tenant, onClose }: { tenant?: Tenant; onClose: () => void }) {
       action={<Trans>Save</Trans>}
       withReason={false}
       canGo={name.trim() !== "" && !wrong}
-      run={() => setTenant(name.trim(), { maxConcurrentRuns: Number(limits.maxConcurrentRuns), maxTriggersPerSec: Number(limits.maxTriggersPerSec), maxJobs: Number(limits.maxJobs), maxQueuedRuns: Number(limits.maxQueuedRuns) })}
+      run={() =>
+        setTenant(name.trim(), {
+          maxConcurrentRuns: Number(limits.maxConcurrentRuns),
+          maxTriggersPerSec: Number(limits.maxTriggersPerSec),
+          maxJobs: Number(limits.maxJobs),
+          maxQueuedRuns: Number(limits.maxQueuedRuns),
+        })
+      }
       onClose={onClose}
     >
-      {!tenant && <Field label={<Trans>Tenant</Trans>}><input className="input" value={name} onChange={(event) => setName(event.target.value)} /></Field>}
+      {!tenant && (
+        <Field label={<Trans>Tenant</Trans>}>
+          <input className="input" value={name} onChange={(event) => setName(event.target.value)} />
+        </Field>
+      )}
       <div className="grid gap-4 sm:grid-cols-2">
         {FIELDS.map((field) => (
           <Field key={field} label={labels[field]} hint={t`0 = no limit`}>
-            <input className="input" type="number" min={0} step={field === "maxTriggersPerSec" ? "any" : 1} value={limits[field]} onChange={(event) => setLimits({ ...limits, [field]: event.target.value })} />
+            <input
+              className="input"
+              type="number"
+              min={0}
+              step={field === "maxTriggersPerSec" ? "any" : 1}
+              value={limits[field]}
+              onChange={(event) => setLimits({ ...limits, [field]: event.target.value })}
+            />
           </Field>
         ))}
       </div>

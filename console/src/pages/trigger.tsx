@@ -46,13 +46,24 @@ export function TriggerDialog({ job, params, onClose }: Props) {
       }}
       onClose={onClose}
     >
-      {job.status === "PAUSED" && <p className="rounded-lg bg-warn-wash p-3 text-warn"><Trans>The job is paused: the node refuses the run until it is resumed.</Trans></p>}
+      {job.status === "PAUSED" && (
+        <p className="rounded-lg bg-warn-wash p-3 text-warn">
+          <Trans>The job is paused: the node refuses the run until it is resumed.</Trans>
+        </p>
+      )}
       <Field
         label={<Trans>Params</Trans>}
         hint={<Trans>A JSON object. Its values are laid over the job's params by their names.</Trans>}
-        error={parsed.wrong === "object" ? <Trans>Write an object: {"{\"name\": value}"}</Trans> : parsed.wrong}
+        error={parsed.wrong === "object" ? <Trans>Write an object: {'{"name": value}'}</Trans> : parsed.wrong}
       >
-        <textarea className="input" rows={6} spellCheck={false} placeholder={own} value={text} onChange={(event) => setText(event.target.value)} />
+        <textarea
+          className="input"
+          rows={6}
+          spellCheck={false}
+          placeholder={own}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
       </Field>
     </ActionDialog>
   );

@@ -76,7 +76,9 @@ export function BulkDialog<T>({ action, find, name, onClose, onDone }: Props<T>)
         <Failure error={refused} />
       ) : !items ? (
         <>
-          <p className="text-soft"><Trans>Counting…</Trans></p>
+          <p className="text-soft">
+            <Trans>Counting…</Trans>
+          </p>
           <Loading lines={2} />
         </>
       ) : !progress ? (
@@ -88,16 +90,30 @@ export function BulkDialog<T>({ action, find, name, onClose, onDone }: Props<T>)
           }}
         >
           <p>
-            <strong><Plural value={items.length} one="# item" other="# items" />.</strong> {action.text}
+            <strong>
+              <Plural value={items.length} one="# item" other="# items" />.
+            </strong>{" "}
+            {action.text}
           </p>
           <div>
             <label htmlFor={id} className="mb-1 block text-[0.9rem] font-medium">
-              <Trans>Reason</Trans> <span className="font-normal text-faint"><Trans>(optional, kept in the audit trail)</Trans></span>
+              <Trans>Reason</Trans>{" "}
+              <span className="font-normal text-faint">
+                <Trans>(optional, kept in the audit trail)</Trans>
+              </span>
             </label>
-            <input id={id} className="input" value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />
+            <input
+              id={id}
+              className="input"
+              value={reason}
+              maxLength={500}
+              onChange={(event) => setReason(event.target.value)}
+            />
           </div>
           <div className="flex justify-end gap-2">
-            <Button onClick={close}><Trans>Cancel</Trans></Button>
+            <Button onClick={close}>
+              <Trans>Cancel</Trans>
+            </Button>
             <Button type="submit" kind={action.danger ? "danger" : "primary"} disabled={items.length === 0}>
               {action.button} ({amount(items.length)})
             </Button>
@@ -105,31 +121,50 @@ export function BulkDialog<T>({ action, find, name, onClose, onDone }: Props<T>)
         </form>
       ) : (
         <div className="space-y-4">
-          <progress className="h-2 w-full accent-accent" max={progress.total} value={progress.done} aria-label={action.title} />
+          <progress
+            className="h-2 w-full accent-accent"
+            max={progress.total}
+            value={progress.done}
+            aria-label={action.title}
+          />
           <p role="status">
             {goes ? (
-              <Trans>{amount(progress.done)} of {amount(progress.total)}</Trans>
+              <Trans>
+                {amount(progress.done)} of {amount(progress.total)}
+              </Trans>
             ) : undoing ? (
-              <Trans>Undone for {amount(succeeded)} of {amount(progress.total)}.</Trans>
+              <Trans>
+                Undone for {amount(succeeded)} of {amount(progress.total)}.
+              </Trans>
             ) : progress.state === "stopped" ? (
-              <Trans>Stopped: done for {amount(succeeded)} of {amount(progress.total)}.</Trans>
+              <Trans>
+                Stopped: done for {amount(succeeded)} of {amount(progress.total)}.
+              </Trans>
             ) : (
-              <Trans>Done for {amount(succeeded)} of {amount(progress.total)}.</Trans>
+              <Trans>
+                Done for {amount(succeeded)} of {amount(progress.total)}.
+              </Trans>
             )}
           </p>
           {progress.failed.length > 0 && (
             <div role="alert" className="max-h-52 overflow-auto rounded-lg bg-bad-wash p-3">
-              <p className="font-medium text-bad"><Plural value={progress.failed.length} one="# was refused" other="# were refused" /></p>
+              <p className="font-medium text-bad">
+                <Plural value={progress.failed.length} one="# was refused" other="# were refused" />
+              </p>
               <ul className="mt-1 space-y-1 text-[0.86rem]">
                 {progress.failed.slice(0, 50).map(({ what, problem }, index) => (
-                  <li key={index} className="hostile"><strong>{what}</strong>: {problem.message}</li>
+                  <li key={index} className="hostile">
+                    <strong>{what}</strong>: {problem.message}
+                  </li>
                 ))}
               </ul>
             </div>
           )}
           <div className="flex justify-end gap-2">
             {goes ? (
-              <Button onClick={() => stop.current.abort()}><Trans>Stop here</Trans></Button>
+              <Button onClick={() => stop.current.abort()}>
+                <Trans>Stop here</Trans>
+              </Button>
             ) : (
               <>
                 {action.undo && !undoing && done.current.length > 0 && (
@@ -142,7 +177,9 @@ export function BulkDialog<T>({ action, find, name, onClose, onDone }: Props<T>)
                     {action.undo.label}
                   </Button>
                 )}
-                <Button kind="primary" onClick={close}><Trans>Close</Trans></Button>
+                <Button kind="primary" onClick={close}>
+                  <Trans>Close</Trans>
+                </Button>
               </>
             )}
           </div>

@@ -18,7 +18,8 @@ interface Looks {
   size?: keyof typeof SIZES;
 }
 
-export const looks = ({ kind = "plain", size = "normal" }: Looks, more = "") => `${BASE} ${KINDS[kind]} ${SIZES[size]} ${more}`;
+export const looks = ({ kind = "plain", size = "normal" }: Looks, more = "") =>
+  `${BASE} ${KINDS[kind]} ${SIZES[size]} ${more}`;
 
 export const Button = forwardRef<HTMLButtonElement, ButtonHTMLAttributes<HTMLButtonElement> & Looks>(
   ({ kind, size, className, ...rest }, ref) => (

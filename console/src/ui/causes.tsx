@@ -30,14 +30,27 @@ export function CauseList<T>({ groups, chosen, onChoose, newest, actions }: Prop
             <div className="flex flex-wrap items-center gap-x-4 gap-y-2 p-3.5">
               <span className="flex w-16 shrink-0 flex-col gap-1 text-right">
                 <span className="text-lg leading-none font-semibold tabular-nums">{group.items.length}</span>
-                <span aria-hidden className="ml-auto h-1 rounded-full bg-bad" style={{ width: `${Math.max(6, (100 * group.items.length) / most)}%` }} />
+                <span
+                  aria-hidden
+                  className="ml-auto h-1 rounded-full bg-bad"
+                  style={{ width: `${Math.max(6, (100 * group.items.length) / most)}%` }}
+                />
               </span>
-              <button type="button" aria-expanded={on} onClick={() => onChoose(on ? undefined : group.cause)} className="flex min-w-52 flex-1 items-start gap-1.5 text-left">
-                <ChevronRight aria-hidden className={`mt-0.5 size-4 shrink-0 text-faint transition-transform ${on ? "rotate-90" : ""}`} />
+              <button
+                type="button"
+                aria-expanded={on}
+                onClick={() => onChoose(on ? undefined : group.cause)}
+                className="flex min-w-52 flex-1 items-start gap-1.5 text-left"
+              >
+                <ChevronRight
+                  aria-hidden
+                  className={`mt-0.5 size-4 shrink-0 text-faint transition-transform ${on ? "rotate-90" : ""}`}
+                />
                 <span className="min-w-0">
                   <span className="hostile line-clamp-2 font-medium">{group.sample}</span>
                   <span className="block text-[0.86rem] text-soft">
-                    <Plural value={group.jobs.size} one="# job" other="# jobs" />, <Trans>the newest</Trans> <Time at={newest(first)} />
+                    <Plural value={group.jobs.size} one="# job" other="# jobs" />, <Trans>the newest</Trans>{" "}
+                    <Time at={newest(first)} />
                   </span>
                 </span>
               </button>
@@ -46,7 +59,9 @@ export function CauseList<T>({ groups, chosen, onChoose, newest, actions }: Prop
                   name === String(jobId) ? (
                     <JobName key={jobId} jobId={jobId} ask />
                   ) : (
-                    <Link key={jobId} to="/jobs/$jobId" params={{ jobId }} className="link hostile">{name}</Link>
+                    <Link key={jobId} to="/jobs/$jobId" params={{ jobId }} className="link hostile">
+                      {name}
+                    </Link>
                   ),
                 )}
                 {group.jobs.size > JOBS && <span className="text-faint">+{group.jobs.size - JOBS}</span>}

@@ -63,7 +63,17 @@ interface ActionProps {
 }
 
 /** Asks before something is done, and shows why it was refused. */
-export function ActionDialog({ title, children, action, danger, withReason = true, canGo = true, wide, run, onClose }: ActionProps) {
+export function ActionDialog({
+  title,
+  children,
+  action,
+  danger,
+  withReason = true,
+  canGo = true,
+  wide,
+  run,
+  onClose,
+}: ActionProps) {
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>();
@@ -92,9 +102,18 @@ export function ActionDialog({ title, children, action, danger, withReason = tru
         {withReason && (
           <div>
             <label htmlFor={id} className="mb-1 block text-[0.9rem] font-medium">
-              <Trans>Reason</Trans> <span className="font-normal text-faint"><Trans>(optional, kept in the audit trail)</Trans></span>
+              <Trans>Reason</Trans>{" "}
+              <span className="font-normal text-faint">
+                <Trans>(optional, kept in the audit trail)</Trans>
+              </span>
             </label>
-            <input id={id} className="input" value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />
+            <input
+              id={id}
+              className="input"
+              value={reason}
+              maxLength={500}
+              onChange={(event) => setReason(event.target.value)}
+            />
           </div>
         )}
         {refused !== undefined && <Failure error={refused} compact />}

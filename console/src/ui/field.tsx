@@ -33,7 +33,15 @@ export function Field({ label, hint, error, children, className = "" }: Props) {
   );
 }
 
-export function Check({ label, hint, children }: { label: ReactNode; hint?: ReactNode; children: ReactElement<Record<string, unknown>> }) {
+export function Check({
+  label,
+  hint,
+  children,
+}: {
+  label: ReactNode;
+  hint?: ReactNode;
+  children: ReactElement<Record<string, unknown>>;
+}) {
   const id = useId();
   return (
     <div className="flex items-start gap-2.5">

@@ -2,7 +2,17 @@ import type { ReactNode } from "react";
 import { useEffect } from "react";
 
 /** Title in the tab and on the page, and what can be done. */
-export function PageHead({ title, name, children, below }: { title: ReactNode; name: string; children?: ReactNode; below?: ReactNode }) {
+export function PageHead({
+  title,
+  name,
+  children,
+  below,
+}: {
+  title: ReactNode;
+  name: string;
+  children?: ReactNode;
+  below?: ReactNode;
+}) {
   useEffect(() => {
     document.title = `${name} · Campanile`;
   }, [name]);
@@ -17,7 +27,17 @@ export function PageHead({ title, name, children, below }: { title: ReactNode; n
   );
 }
 
-export function Section({ title, children, actions, flush = false }: { title?: ReactNode; children: ReactNode; actions?: ReactNode; flush?: boolean }) {
+export function Section({
+  title,
+  children,
+  actions,
+  flush = false,
+}: {
+  title?: ReactNode;
+  children: ReactNode;
+  actions?: ReactNode;
+  flush?: boolean;
+}) {
   return (
     <section className="card mb-4 overflow-hidden">
       {(title || actions) && (
@@ -33,21 +53,28 @@ export function Section({ title, children, actions, flush = false }: { title?: R
 
 /** Names and values, one beside the other. */
 export function Facts({ children }: { children: ReactNode }) {
-  return <dl className="grid grid-cols-[repeat(auto-fill,minmax(11.5rem,1fr))] gap-x-6 gap-y-3.5">{children}</dl>;
+  return (
+    <dl className="grid gap-x-6 gap-y-3.5 max-sm:gap-y-2 sm:grid-cols-[repeat(auto-fill,minmax(11.5rem,1fr))]">
+      {children}
+    </dl>
+  );
 }
 
 export function Fact({ name, children, wide = false }: { name: ReactNode; children: ReactNode; wide?: boolean }) {
   return (
-    <div className={`min-w-0 ${wide ? "col-span-full" : ""}`}>
+    <div className={`min-w-0 max-sm:flex max-sm:justify-between max-sm:gap-4 ${wide ? "col-span-full" : ""}`}>
       <dt className="text-[0.82rem] text-faint">{name}</dt>
-      <dd className="hostile mt-0.5">{children}</dd>
+      <dd className="hostile mt-0.5 min-w-0 max-sm:mt-0 max-sm:text-right">{children}</dd>
     </div>
   );
 }
 
 export function Code({ children, className = "" }: { children: string; className?: string }) {
   return (
-    <pre tabIndex={0} className={`hostile max-h-96 overflow-auto rounded-lg border border-line bg-sunken p-3 text-[0.86rem] whitespace-pre-wrap ${className}`}>
+    <pre
+      tabIndex={0}
+      className={`hostile max-h-96 overflow-auto rounded-lg border border-line bg-sunken p-3 text-[0.86rem] whitespace-pre-wrap ${className}`}
+    >
       {children}
     </pre>
   );

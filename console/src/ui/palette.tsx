@@ -25,7 +25,8 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     queryKey: ["palette", wanted],
     enabled: wanted !== "",
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => good(api.GET("/api/v1/jobs", { signal, params: { query: { text: wanted, pageSize: FOUND } } })),
+    queryFn: ({ signal }) =>
+      good(api.GET("/api/v1/jobs", { signal, params: { query: { text: wanted, pageSize: FOUND } } })),
   });
   const go = (there: () => Promise<void>) => () => {
     onClose();
@@ -56,10 +57,18 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         <Command.List className="max-h-[60dvh] overflow-auto p-1.5">
           {id !== undefined && (
             <>
-              <Row value={`run-${id}`} icon={<Hash />} onSelect={go(() => navigate({ to: "/runs/$runId", params: { runId: id } }))}>
+              <Row
+                value={`run-${id}`}
+                icon={<Hash />}
+                onSelect={go(() => navigate({ to: "/runs/$runId", params: { runId: id } }))}
+              >
                 <Trans>Run {id}</Trans>
               </Row>
-              <Row value={`job-id-${id}`} icon={<Hash />} onSelect={go(() => navigate({ to: "/jobs/$jobId", params: { jobId: id } }))}>
+              <Row
+                value={`job-id-${id}`}
+                icon={<Hash />}
+                onSelect={go(() => navigate({ to: "/jobs/$jobId", params: { jobId: id } }))}
+              >
                 <Trans>Job {id}</Trans>
               </Row>
             </>
@@ -86,7 +95,12 @@ export default function Palette({ onClose }: { onClose: () => void }) {
             .flat()
             .filter((place) => fits(place.text))
             .map((place) => (
-              <Row key={place.to} value={`page-${place.to}`} icon={<place.icon />} onSelect={go(() => navigate({ to: place.to }))}>
+              <Row
+                key={place.to}
+                value={`page-${place.to}`}
+                icon={<place.icon />}
+                onSelect={go(() => navigate({ to: place.to }))}
+              >
                 {place.text}
               </Row>
             ))}
@@ -99,7 +113,17 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
-function Row({ value, icon, onSelect, children }: { value: string; icon: ReactNode; onSelect: () => void; children: ReactNode }) {
+function Row({
+  value,
+  icon,
+  onSelect,
+  children,
+}: {
+  value: string;
+  icon: ReactNode;
+  onSelect: () => void;
+  children: ReactNode;
+}) {
   return (
     <Command.Item
       value={value}

@@ -101,5 +101,11 @@ export function State({ of, plain = false }: { of: string; plain?: boolean }) {
 
 export function Tag({ children, tone = "quiet" }: { children: React.ReactNode; tone?: Tone }) {
   const { text, wash } = TONES[tone];
-  return <span className={`hostile inline-block rounded px-1.5 text-[0.84rem] ${text} ${wash}`}>{children}</span>;
+  return (
+    <span
+      className={`inline-block max-w-64 truncate rounded px-1.5 align-bottom text-[0.84rem] [unicode-bidi:isolate] ${text} ${wash}`}
+    >
+      {children}
+    </span>
+  );
 }

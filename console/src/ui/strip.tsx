@@ -15,14 +15,17 @@ export function height(ms: number, most: number): number {
   return Math.max(LOW, (HIGH * Math.log1p(ms)) / Math.log1p(Math.max(most, 1)));
 }
 
-export const stateOf = (run: { state: string; stopping?: unknown }) => (run.state === "RUNNING" && run.stopping ? "STOPPING" : run.state);
+export const stateOf = (run: { state: string; stopping?: unknown }) =>
+  run.state === "RUNNING" && run.stopping ? "STOPPING" : run.state;
 
 export function RunStrip({ runs }: { runs: Run[] }) {
   const { t, i18n } = useLingui();
   const now = useNow();
   const shown = runs.slice(0, MOST).reverse();
-  const took = (run: Run) => (run.startedAt ? (run.endedAt ? Date.parse(run.endedAt) : now) - Date.parse(run.startedAt) : 0);
-  const late = (run: Run) => (run.startedAt && run.logicalTime ? Math.max(0, Date.parse(run.startedAt) - Date.parse(run.logicalTime)) : 0);
+  const took = (run: Run) =>
+    run.startedAt ? (run.endedAt ? Date.parse(run.endedAt) : now) - Date.parse(run.startedAt) : 0;
+  const late = (run: Run) =>
+    run.startedAt && run.logicalTime ? Math.max(0, Date.parse(run.startedAt) - Date.parse(run.logicalTime)) : 0;
   const mostTook = Math.max(...shown.map(took), 1);
   const mostLate = Math.max(...shown.map(late), 1);
   return (
@@ -48,7 +51,11 @@ export function RunStrip({ runs }: { runs: Run[] }) {
             runId={run.runId}
             high={run.startedAt ? height(late(run), Math.max(mostLate, 1000)) : LOW}
             colour={late(run) > 2000 ? "fill-warn" : "fill-strong"}
-            label={run.startedAt ? t`${duration(late(run))} late, ${absolute(Date.parse(run.logicalTime ?? run.createdAt))}` : t`not begun`}
+            label={
+              run.startedAt
+                ? t`${duration(late(run))} late, ${absolute(Date.parse(run.logicalTime ?? run.createdAt))}`
+                : t`not begun`
+            }
           />
         ))}
       </Bars>
@@ -61,7 +68,17 @@ export function RunStrip({ runs }: { runs: Run[] }) {
   );
 }
 
-function Bars({ title, most, count, children }: { title: string; most: string; count: number; children: React.ReactNode }) {
+function Bars({
+  title,
+  most,
+  count,
+  children,
+}: {
+  title: string;
+  most: string;
+  count: number;
+  children: React.ReactNode;
+}) {
   if (count === 0) return null;
   return (
     <figure className="min-w-0">
@@ -78,9 +95,16 @@ function Bars({ title, most, count, children }: { title: string; most: string; c
 
 function Bar({ runId, high, colour, label }: { runId: number; high: number; colour: string; label: string }) {
   return (
-    <Link to="/runs/$runId" params={{ runId }} title={label} aria-label={label} preload={false} className="group flex h-full max-w-4 min-w-[3px] flex-1 items-end rounded-sm hover:bg-sunken focus-visible:bg-sunken">
+    <Link
+      to="/runs/$runId"
+      params={{ runId }}
+      title={label}
+      aria-label={label}
+      preload={false}
+      className="group flex h-full max-w-4 min-w-[3px] flex-1 items-end rounded-sm hover:bg-sunken focus-visible:bg-sunken"
+    >
       <svg aria-hidden className="w-full rounded-t-[2px]" height={high} preserveAspectRatio="none" viewBox="0 0 1 1">
-        <rect width="1" height="1" className={`${colour} group-hover:opacity-75`} />
+        <rect width="1" height="1" className={`${colour} opacity-75 group-hover:opacity-100`} />
       </svg>
     </Link>
   );

@@ -100,14 +100,23 @@ export function Table<T>({ label, columns, rows, rowKey, onOpen, selection, onEn
             </th>
           )}
           {visible.map(({ name, head, num, main, hide }) => (
-            <th key={name} role="columnheader" scope="col" className={`${num ? "num" : ""} ${main ? "w-full" : ""} ${hide}`}>
+            <th
+              key={name}
+              role="columnheader"
+              scope="col"
+              className={`${num ? "num" : ""} ${main ? "w-full" : ""} ${hide}`}
+            >
               {head}
             </th>
           ))}
         </tr>
       </thead>
       <tbody role="rowgroup">
-        {above > 0 && <tr aria-hidden><td colSpan={span} style={{ height: above, padding: 0 }} /></tr>}
+        {above > 0 && (
+          <tr aria-hidden>
+            <td colSpan={span} style={{ height: above, padding: 0 }} />
+          </tr>
+        )}
         {shown.map((index) => {
           const row = rows[index]!;
           const key = rowKey(row);
@@ -146,7 +155,11 @@ export function Table<T>({ label, columns, rows, rowKey, onOpen, selection, onEn
             </tr>
           );
         })}
-        {below > 0 && <tr aria-hidden><td colSpan={span} style={{ height: below, padding: 0 }} /></tr>}
+        {below > 0 && (
+          <tr aria-hidden>
+            <td colSpan={span} style={{ height: below, padding: 0 }} />
+          </tr>
+        )}
       </tbody>
     </table>
   );

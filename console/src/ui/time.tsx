@@ -4,7 +4,15 @@ import { useValue } from "../lib/store";
 import { absolute, duration, relative, useNow, viewerZone } from "../lib/time";
 
 /** An instant as the person wants to see times; the tooltip has it in all zones. */
-export function Time({ at, zone, always }: { at: string | null | undefined; zone?: string; always?: "relative" | "local" | "utc" }) {
+export function Time({
+  at,
+  zone,
+  always,
+}: {
+  at: string | null | undefined;
+  zone?: string;
+  always?: "relative" | "local" | "utc";
+}) {
   const chosen = useValue(times);
   if (!at) return <span className="text-faint">–</span>;
   const ms = Date.parse(at);
