@@ -19,7 +19,7 @@ import {
   X,
   type LucideIcon,
 } from "lucide-react";
-import { lazy, Suspense, useEffect, useState, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from "react";
 import { pulse } from "./api/client";
 import { nodeQuery } from "./api/queries";
 import { closeSession, signIn } from "./api/session";
@@ -30,6 +30,7 @@ import { useNow } from "./lib/time";
 import { Button } from "./ui/button";
 import { Dialog } from "./ui/dialog";
 import { Divider, Item } from "./ui/menu";
+import { useModal } from "./ui/modal";
 import { Preferences } from "./ui/preferences";
 
 const Palette = lazy(() => import("./ui/palette"));
@@ -190,13 +191,13 @@ function Nav({ places }: { places: Place[][] }) {
 
 function Drawer({ places, onClose }: { places: Place[][]; onClose: () => void }) {
   const { t } = useLingui();
+  const ref = useRef<HTMLDialogElement>(null);
+  useModal(ref);
   return (
     <div className="md:hidden">
       <dialog
         aria-label={t`Navigation`}
-        ref={(dialog) => {
-          if (dialog && !dialog.open) dialog.showModal();
-        }}
+        ref={ref}
         onCancel={onClose}
         onClose={onClose}
         onMouseDown={(event) => event.target === event.currentTarget && onClose()}

@@ -42,7 +42,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** The audit trail, newest first: who changed what and why, and who was refused */
         get: operations["audit.list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The audit trail as lines of JSON, newest first, sent while it is read */
+        get: operations["audit.export"];
         put?: never;
         post?: never;
         delete?: never;
@@ -486,6 +504,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** Messages between jobs that wait or were given up */
         get: operations["outbox.list"];
         put?: never;
         post?: never;
@@ -504,6 +523,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
+        /** Take the messages of a run that were given up off the list */
         post: operations["outbox.discard"];
         delete?: never;
         options?: never;
@@ -520,6 +540,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
+        /** Send the messages of a run that were given up again */
         post: operations["outbox.resend"];
         delete?: never;
         options?: never;
@@ -1107,18 +1128,28 @@ export interface components {
             /** Format: uint64 */
             token: number;
         };
+        /** @description A record of the audit trail as read. */
         AuditView: {
+            /** @description IP address of the caller. Absent: the node itself called. */
             address?: string | null;
-            at: string;
+            at: components["schemas"]["Timestamp"];
+            /**
+             * Format: uint64
+             * @description Equal refusals within a minute, or things that one call changed.
+             */
             count: number;
-            jobId?: number | null;
+            jobId?: components["schemas"]["JobId"] | null;
             operation: string;
+            /** @description `DONE`, or the code of the error. */
             outcome: string;
             reason?: string | null;
             requestId?: string | null;
-            runId?: number | null;
+            runId?: components["schemas"]["RunId"] | null;
+            /** @description What it was about, if neither a job nor a run: a tenant, a node, a file. */
             target?: string | null;
+            /** @description Absent: it is about no tenant. */
             tenantId?: string | null;
+            /** @description Name of the credential. Absent: its token was not known. */
             who?: string | null;
         };
         /**
@@ -1224,8 +1255,10 @@ export interface components {
             node: string;
             /** Format: uint32 */
             running: number;
-            state: string;
+            state: components["schemas"]["ExecutorState"];
         };
+        /** @description How an executor stands. */
+        ExecutorState: "READY" | "DISCONNECTED" | "SUSPECTED_LOST" | "DRAINING";
         /** @description An executor as read. */
         ExecutorView: {
             /** Format: uint32 */
@@ -1244,7 +1277,7 @@ export interface components {
             session: number;
             /** Format: uint32 */
             slots: number;
-            state: string;
+            state: components["schemas"]["ExecutorState"];
         };
         /** @description One field that differs, as manifests write it. */
         FieldChange: {
@@ -1289,11 +1322,16 @@ export interface components {
             /** @description Nodes of whom nothing is in it. */
             missing?: components["schemas"]["MissingNode"][];
         };
+        /** @description A job that is started. */
         Hook: {
+            /** @description Name of a job of the same tenant. */
             job: string;
+            /** @description Laid over that job's params, with `run`, which tells of the run that ended. */
             params?: components["schemas"]["Payload"];
         };
+        /** @description Jobs that are started when a run ends. */
         Hooks: {
+            /** @description When a run ends FAILED or TIMEOUT and is not tried again. One job. */
             onFailure?: components["schemas"]["Hook"][];
         };
         /**
@@ -1332,6 +1370,7 @@ export interface components {
             deadLetter?: boolean;
             /** @description The pool's name. Default: "default" */
             executorSelector?: string;
+            /** @description Jobs that are started when a run of this one ends. */
             hooks?: components["schemas"]["Hooks"];
             /** @description Default: true */
             idempotent?: boolean;
@@ -1383,6 +1422,7 @@ export interface components {
             deadLetter: boolean;
             /** @description The pool's name. Default: "default" */
             executorSelector: string;
+            /** @description Jobs that are started when a run of this one ends. */
             hooks?: components["schemas"]["Hooks"];
             /** @description Default: true */
             idempotent: boolean;
@@ -1532,6 +1572,8 @@ export interface components {
             shards: number;
             state: components["schemas"]["MemberState"];
         };
+        /** @description What a message asks of its receiver. */
+        MessageKind: "START" | "END" | "CANCEL" | "HOOK" | "COMPENSATION";
         /**
          * @description What happens to instants that are older than the threshold when they can be decided.
          * @enum {string}
@@ -1611,20 +1653,26 @@ export interface components {
          * @enum {string}
          */
         OnLostContact: "CONTINUE" | "STOP";
+        /** @description A message between jobs that waits or was given up: for example a hook whose job was not started. */
         OutboxMessageView: {
-            decidedAt: string;
+            decidedAt: components["schemas"]["Timestamp"];
+            /** Format: uint32 */
             generation: number;
-            givenUpAt?: string | null;
-            jobId?: number | null;
-            kind: string;
+            givenUpAt: components["schemas"]["Timestamp"] | null;
+            jobId: components["schemas"]["JobId"] | null;
+            kind: components["schemas"]["MessageKind"];
+            /** @description The job that it is for may have acted on it: there was no answer, or a restore lies between. */
             mayHaveRun: boolean;
-            reason?: string | null;
-            runId: number;
+            /** @description Why it was refused or dropped. */
+            reason: string | null;
+            /** @description The run that sends it. */
+            runId: components["schemas"]["RunId"];
             state: components["schemas"]["OutboxState"];
-            targetJob?: string | null;
+            /** @description Name of the job that it is for. */
+            targetJob: string | null;
             tenantId: string;
         };
-        /** @enum {string} */
+        /** @description How a message between jobs fares that was not delivered. */
         OutboxState: "WAITING" | "UNDELIVERED" | "REFUSED" | "DROPPED";
         /** @description Outcome of due instants in the fire ledger. */
         Outcome: ("FIRED" | "SKIPPED" | "MISSED" | "DST_SKIPPED") | "FIRED_LATE" | "COALESCED";
@@ -1646,6 +1694,16 @@ export interface components {
         /** @description A list's page. */
         Page3: {
             items: components["schemas"]["DeadLetterView"][];
+            nextPageToken: string | null;
+        };
+        /** @description A list's page. */
+        Page4: {
+            items: components["schemas"]["OutboxMessageView"][];
+            nextPageToken: string | null;
+        };
+        /** @description A list's page. */
+        Page5: {
+            items: components["schemas"]["AuditView"][];
             nextPageToken: string | null;
         };
         /** @description Any JSON value; usually an object */
@@ -1784,6 +1842,8 @@ export interface components {
             deadLetter?: boolean;
             /** @description The pool's name. Default: "default" */
             executorSelector?: string;
+            /** @description Jobs that are started when a run of this one ends. */
+            hooks?: components["schemas"]["Hooks"];
             /** @description Default: true */
             idempotent?: boolean;
             jobId?: components["schemas"]["JobId"];
@@ -1841,6 +1901,8 @@ export interface components {
             deadLetter?: boolean;
             /** @description The pool's name. Default: "default" */
             executorSelector?: string;
+            /** @description Jobs that are started when a run of this one ends. */
+            hooks?: components["schemas"]["Hooks"];
             /** @description Default: true */
             idempotent?: boolean;
             jobId?: components["schemas"]["JobId"];
@@ -2025,7 +2087,8 @@ export interface components {
             /** @description The run is STOPPING: its body was told to stop and has not ended. No other body of it starts until it has. */
             stopping?: components["schemas"]["StoppingView"] | null;
             tenantId: string;
-            triggeredBy?: components["schemas"]["TriggeredBy"];
+            /** @description Who triggered it, of a MANUAL run. Absent: an earlier release made it. */
+            triggeredBy?: components["schemas"]["TriggeredBy"] | null;
             /** @description Why it is not running, or not ending: a code and a sentence. */
             waitReason: string | null;
         };
@@ -2261,9 +2324,12 @@ export interface components {
             params?: components["schemas"]["Payload"] | null;
             reason?: string | null;
         };
+        /** @description Who triggered a run. */
         TriggeredBy: {
+            /** @description IP address of the caller. */
             address?: string | null;
             requestId?: string | null;
+            /** @description Name of the credential. */
             who?: string | null;
         };
         /** @description When a job is due. */
@@ -2446,16 +2512,47 @@ export interface operations {
     "audit.list": {
         parameters: {
             query?: {
-                from?: string;
-                jobId?: number;
-                operation?: string;
-                outcome?: string;
-                pageSize?: number;
-                pageToken?: string;
-                runId?: number;
-                tenantId?: string;
-                to?: string;
-                who?: string;
+                /**
+                 * @description The first millisecond that is asked for.
+                 * @example 2026-02-24T08:00:00.000Z
+                 */
+                from?: components["schemas"]["Timestamp"] | null;
+                /** @example 8193 */
+                jobId?: components["schemas"]["JobId"] | null;
+                /**
+                 * @description Name of an operation, such as `job.pause`.
+                 * @example job.pause
+                 */
+                operation?: string | null;
+                /**
+                 * @description `DONE`, `REFUSED` (all others), or the code of an error.
+                 * @example DONE
+                 */
+                outcome?: string | null;
+                /**
+                 * @description Records of a page at most. One may have fewer although more follow: with filters a call looks at a bounded number.
+                 * @example 50
+                 */
+                pageSize?: number | null;
+                /** @example  */
+                pageToken?: string | null;
+                /** @example 4194305 */
+                runId?: components["schemas"]["RunId"] | null;
+                /**
+                 * @description Default: the credential's own; for operators every tenant, and what is about none.
+                 * @example default
+                 */
+                tenantId?: string | null;
+                /**
+                 * @description The last one.
+                 * @example 2026-02-25T01:00:41.250Z
+                 */
+                to?: components["schemas"]["Timestamp"] | null;
+                /**
+                 * @description Name of a credential.
+                 * @example olga
+                 */
+                who?: string | null;
             };
             header?: never;
             path?: never;
@@ -2463,16 +2560,101 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description ok */
+            /** @description The audit trail, newest first: who changed what and why, and who was refused */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["AuditView"][];
-                        nextPageToken?: string | null;
-                    };
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "address": "192.0.2.7",
+                     *           "at": "2026-02-25T01:00:00.000Z",
+                     *           "count": 1,
+                     *           "jobId": 8193,
+                     *           "operation": "job.pause",
+                     *           "outcome": "DONE",
+                     *           "reason": "maintenance",
+                     *           "requestId": "1-10",
+                     *           "tenantId": "default",
+                     *           "who": "olga"
+                     *         }
+                     *       ],
+                     *       "nextPageToken": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page5"];
+                };
+            };
+        };
+    };
+    "audit.export": {
+        parameters: {
+            query?: {
+                /**
+                 * @description The first millisecond that is asked for.
+                 * @example 2026-02-24T08:00:00.000Z
+                 */
+                from?: components["schemas"]["Timestamp"] | null;
+                /** @example 8193 */
+                jobId?: components["schemas"]["JobId"] | null;
+                /**
+                 * @description Name of an operation, such as `job.pause`.
+                 * @example job.pause
+                 */
+                operation?: string | null;
+                /**
+                 * @description `DONE`, `REFUSED` (all others), or the code of an error.
+                 * @example DONE
+                 */
+                outcome?: string | null;
+                /** @example 4194305 */
+                runId?: components["schemas"]["RunId"] | null;
+                /**
+                 * @description Default: the credential's own; for operators every tenant, and what is about none.
+                 * @example default
+                 */
+                tenantId?: string | null;
+                /**
+                 * @description The last one.
+                 * @example 2026-02-25T01:00:41.250Z
+                 */
+                to?: components["schemas"]["Timestamp"] | null;
+                /**
+                 * @description Name of a credential.
+                 * @example olga
+                 */
+                who?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The audit trail as lines of JSON, newest first, sent while it is read */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "address": "192.0.2.7",
+                     *       "at": "2026-02-25T01:00:00.000Z",
+                     *       "count": 1,
+                     *       "jobId": 8193,
+                     *       "operation": "job.pause",
+                     *       "outcome": "DONE",
+                     *       "reason": "maintenance",
+                     *       "requestId": "1-10",
+                     *       "tenantId": "default",
+                     *       "who": "olga"
+                     *     }
+                     */
+                    "application/x-ndjson": components["schemas"]["AuditView"];
                 };
             };
         };
@@ -3973,10 +4155,14 @@ export interface operations {
     "outbox.list": {
         parameters: {
             query?: {
-                page?: number;
-                pageSize?: number;
-                pageToken?: string;
-                tenantId?: string;
+                /** @example 1 */
+                page?: number | null;
+                /** @example 50 */
+                pageSize?: number | null;
+                /** @example  */
+                pageToken?: string | null;
+                /** @example default */
+                tenantId?: string | null;
             };
             header?: never;
             path?: never;
@@ -3984,16 +4170,33 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description ok */
+            /** @description Messages between jobs that wait or were given up */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: components["schemas"]["OutboxMessageView"][];
-                        nextPageToken?: string | null;
-                    };
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "decidedAt": "2026-02-25T01:00:41.250Z",
+                     *           "generation": 1,
+                     *           "givenUpAt": "2026-02-25T01:00:41.250Z",
+                     *           "jobId": 8193,
+                     *           "kind": "HOOK",
+                     *           "mayHaveRun": false,
+                     *           "reason": "JOB_DELETED",
+                     *           "runId": 4194305,
+                     *           "state": "REFUSED",
+                     *           "targetJob": "refund",
+                     *           "tenantId": "default"
+                     *         }
+                     *       ],
+                     *       "nextPageToken": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Page4"];
                 };
             };
         };
@@ -4003,17 +4206,23 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "maintenance"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
         responses: {
-            /** @description done */
+            /** @description Take the messages of a run that were given up off the list */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4027,17 +4236,23 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "maintenance"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
         responses: {
-            /** @description done */
+            /** @description Send the messages of a run that were given up again */
             204: {
                 headers: {
                     [name: string]: unknown;

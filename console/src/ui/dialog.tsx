@@ -1,9 +1,10 @@
 // Dialogs are the browser's own: focus stays inside, Escape closes, the rest of the page is inert.
 import { Trans, useLingui } from "@lingui/react/macro";
 import { X } from "lucide-react";
-import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { useId, useRef, useState, type ReactNode } from "react";
 import { Button } from "./button";
 import { Failure } from "./feedback";
+import { useModal } from "./modal";
 
 interface Props {
   title: ReactNode;
@@ -16,11 +17,7 @@ export function Dialog({ title, onClose, children, wide = false }: Props) {
   const { t } = useLingui();
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const dialog = ref.current;
-    // React mounts twice while it looks for mistakes.
-    if (dialog && !dialog.open) dialog.showModal();
-  }, []);
+  useModal(ref);
   return (
     <dialog
       ref={ref}

@@ -54,7 +54,7 @@ export function Section({
 /** Names and values, one beside the other. */
 export function Facts({ children }: { children: ReactNode }) {
   return (
-    <dl className="grid gap-x-6 gap-y-3.5 max-sm:gap-y-2 sm:grid-cols-[repeat(auto-fill,minmax(11.5rem,1fr))]">
+    <dl className="grid gap-x-6 gap-y-3.5 max-sm:gap-y-2 sm:grid-cols-[repeat(auto-fill,minmax(13.8rem,1fr))]">
       {children}
     </dl>
   );

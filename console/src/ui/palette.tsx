@@ -4,9 +4,10 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { ClipboardList, Hash, Plus, Search } from "lucide-react";
-import { useDeferredValue, useEffect, useRef, useState, type ReactNode } from "react";
+import { useDeferredValue, useRef, useState, type ReactNode } from "react";
 import { api, good } from "../api/client";
 import { usePlaces } from "../shell";
+import { useModal } from "./modal";
 import { State } from "./state";
 
 const FOUND = 12;
@@ -18,9 +19,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const places = usePlaces();
   const [text, setText] = useState("");
   const wanted = useDeferredValue(text.trim());
-  useEffect(() => {
-    if (ref.current && !ref.current.open) ref.current.showModal();
-  }, []);
+  useModal(ref);
   const jobs = useQuery({
     queryKey: ["palette", wanted],
     enabled: wanted !== "",

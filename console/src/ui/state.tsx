@@ -103,7 +103,7 @@ export function Tag({ children, tone = "quiet" }: { children: React.ReactNode; t
   const { text, wash } = TONES[tone];
   return (
     <span
-      className={`inline-block max-w-64 truncate rounded px-1.5 align-bottom text-[0.84rem] [unicode-bidi:isolate] ${text} ${wash}`}
+      className={`inline-block max-w-64 truncate rounded px-1.5 align-middle text-[0.84rem] [unicode-bidi:isolate] ${text} ${wash}`}
     >
       {children}
     </span>

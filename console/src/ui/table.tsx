@@ -142,8 +142,8 @@ export function Table<T>({ label, columns, rows, rowKey, onOpen, selection, onEn
                   />
                 </td>
               )}
-              {visible.map(({ name, head, cell, num, hide, bare }) => (
-                <td key={name} role="cell" className={`${num ? "num" : ""} ${hide}`}>
+              {visible.map(({ name, head, cell, num, main, hide, bare }) => (
+                <td key={name} role="cell" className={`${num ? "num" : ""} ${main ? "main" : ""} ${hide}`}>
                   {!bare && (
                     <span aria-hidden className="name">
                       {head}

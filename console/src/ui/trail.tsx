@@ -47,7 +47,7 @@ export default function Trail({ filter, onFilter }: { filter: AuditFilter; onFil
       name: "about",
       head: t`About`,
       cell: (record) => (
-        <span className="flex flex-wrap gap-x-2">
+        <span className="inline-flex flex-wrap gap-x-2 whitespace-nowrap">
           {record.tenantId && <span className="hostile text-soft">{record.tenantId}</span>}
           {record.jobId != null && (
             <Link to="/jobs/$jobId" params={{ jobId: record.jobId }} className="link">
