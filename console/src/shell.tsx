@@ -33,7 +33,8 @@ import { Divider, Item } from "./ui/menu";
 import { useModal } from "./ui/modal";
 import { Preferences } from "./ui/preferences";
 
-const Palette = lazy(() => import("./ui/palette"));
+const loadPalette = () => import("./ui/palette");
+const Palette = lazy(loadPalette);
 
 export interface Place {
   to: string;
@@ -87,6 +88,8 @@ export function Shell() {
   const places = usePlaces();
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(() => setDrawer(false), [path]);
+  // Loaded before it is needed, so that what is typed right after the key arrives.
+  useEffect(() => void setTimeout(() => void loadPalette(), 1500), []);
   const keys: Record<string, () => void> = {
     "/": () => {
       const search = document.querySelector<HTMLInputElement>("main input[type=search]");

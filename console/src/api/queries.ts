@@ -13,6 +13,8 @@ const FAST_MS = 5_000;
 export const client = new QueryClient({
   defaultOptions: {
     queries: {
+      // The node may be reached although the browser calls itself offline; whether it answers is seen by asking.
+      networkMode: "always",
       staleTime: 2_000,
       retry: (count, thrown) => count < 2 && problemOf(thrown).isPassing,
       refetchIntervalInBackground: false,

@@ -301,7 +301,12 @@ export function Filter({
       value={text}
       spellCheck={false}
       onChange={(event) => setText(event.target.value)}
-      onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        // The browser would empty the field: what was searched for is to stay.
+        event.preventDefault();
+        event.currentTarget.blur();
+      }}
     />
   );
 }
