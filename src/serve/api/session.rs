@@ -94,6 +94,7 @@ pub(super) async fn get(call: Call, _: NoQuery) -> Result<Reply<SessionView>, Ap
 
 /// The browser forgets the cookie. What was sealed stands for the token until its time is over or the token is taken back.
 pub(super) async fn close(call: Call, _: NoQuery) -> Result<Reply<SessionView>, ApiError> {
+    kind_of(&call)?;
     let mut response = Response::new(axum::body::Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response.headers_mut().insert(header::SET_COOKIE, in_header(&cookie(&call.headers, "", "; Max-Age=0"))?);
@@ -123,14 +124,19 @@ fn cookie(headers: &HeaderMap, value: &str, more: &str) -> String {
     }
 }
 
-fn of_caller(call: &Call) -> Result<SessionView, ApiError> {
+/// Executors and what reads metrics have nothing to see.
+fn kind_of(call: &Call) -> Result<CallerKind, ApiError> {
     let refused = |message: &str| Err(ApiError::new(ErrorCode::Forbidden, message));
-    let role = match call.caller.role {
-        Role::Operator => CallerKind::Operator,
-        Role::Tenant => CallerKind::Tenant,
-        Role::Executor => return refused("an executor's credential cannot use the console"),
-        Role::Metrics => return refused("a credential for metrics reads /metrics only"),
-    };
+    match call.caller.role {
+        Role::Operator => Ok(CallerKind::Operator),
+        Role::Tenant => Ok(CallerKind::Tenant),
+        Role::Executor => refused("an executor's credential cannot use the console"),
+        Role::Metrics => refused("a credential for metrics reads /metrics only"),
+    }
+}
+
+fn of_caller(call: &Call) -> Result<SessionView, ApiError> {
+    let role = kind_of(call)?;
     let (known_by, expires_at) = if call.headers.contains_key(header::AUTHORIZATION) {
         (KnownBy::Token, None)
     } else {
