@@ -68,6 +68,7 @@ def phases() -> list[list[Lane]]:
                 Part("Python client and executor", "make test-python"),
                 Part("HTTP API against its document", "make test-api"),
                 Part("client types generated from the document", "make test-api-client"),
+                Part("console in a browser", "make test-console"),
             ],
             [
                 Part("CQL store (Apache Cassandra)", "make test-cql"),
