@@ -238,7 +238,7 @@ function Members({ members, onAsk }: { members: Member[]; onAsk: (asked: Asked) 
       head: t`Clock`,
       num: true,
       cell: (member) =>
-        member.clockOffsetMs == null ? "–" : `${member.clockOffsetMs > 0 ? "+" : ""}${member.clockOffsetMs} ms`,
+        member.clockOffsetMs == null ? "–" : `${member.clockOffsetMs > 0 ? "+" : ""}${member.clockOffsetMs}\u00a0ms`,
     },
     {
       name: "build",

@@ -203,8 +203,10 @@ function useTroubles(operator: boolean) {
           {amount(dead.length)}
           {more}
         </strong>{" "}
-        <Plural value={dead.length} one="dead letter" other="dead letters" />,{" "}
-        <Plural value={causes} one="# cause" other="# causes" />
+        <Plural value={dead.length} one="dead letter" other="dead letters" />{" "}
+        <span className="text-soft">
+          · <Plural value={causes} one="# cause" other="# causes" />
+        </span>
       </>,
     );
   }
@@ -221,8 +223,10 @@ function useTroubles(operator: boolean) {
           {amount(failed.length)}
           {more}
         </strong>{" "}
-        <Plural value={failed.length} one="run failed in the last day" other="runs failed in the last day" />,{" "}
-        <Plural value={byCause(failed, failureCause).length} one="# cause" other="# causes" />
+        <Plural value={failed.length} one="run failed in the last day" other="runs failed in the last day" />{" "}
+        <span className="text-soft">
+          · <Plural value={byCause(failed, failureCause).length} one="# cause" other="# causes" />
+        </span>
       </>,
     );
   }

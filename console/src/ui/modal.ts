@@ -5,7 +5,12 @@ export function useModal(dialog: RefObject<HTMLDialogElement | null>) {
   useEffect(() => {
     const before = document.activeElement;
     // React mounts twice while it looks for mistakes.
-    if (dialog.current && !dialog.current.open) dialog.current.showModal();
+    if (dialog.current && !dialog.current.open) {
+      dialog.current.showModal();
+      // The first field, not the button that closes. On a phone it would bring up the keys over half of the dialog.
+      const first = dialog.current.querySelector<HTMLElement>("input, textarea, select, [type=submit]");
+      if (first && matchMedia("(pointer: fine)").matches) first.focus();
+    }
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
     };

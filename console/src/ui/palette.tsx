@@ -46,7 +46,6 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         <div className="flex items-center gap-2.5 border-b border-line px-4">
           <Search aria-hidden className="size-4.5 text-faint" />
           <Command.Input
-            autoFocus
             value={text}
             onValueChange={setText}
             placeholder={t`A job's name, the id of a job or a run, or a page`}

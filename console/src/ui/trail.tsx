@@ -47,7 +47,7 @@ export default function Trail({ filter, onFilter }: { filter: AuditFilter; onFil
       name: "about",
       head: t`About`,
       cell: (record) => (
-        <span className="inline-flex flex-wrap gap-x-2 whitespace-nowrap">
+        <span className="inline-flex gap-x-2 whitespace-nowrap max-sm:flex-wrap">
           {record.tenantId && <span className="hostile text-soft">{record.tenantId}</span>}
           {record.jobId != null && (
             <Link to="/jobs/$jobId" params={{ jobId: record.jobId }} className="link">
