@@ -34,7 +34,6 @@ export class LogText {
 }
 
 /** Without the sequences by which programs colour their output on a terminal. */
-// eslint-disable-next-line no-control-regex
 export const plain = (line: string) =>
   line
     .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "")

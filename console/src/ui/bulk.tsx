@@ -46,7 +46,6 @@ export function BulkDialog<T>({ action, find, name, onClose, onDone }: Props<T>)
     );
     return () => looking.abort();
     // The dialog is about what was chosen when it opened.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
   const run = async (over: T[], call: (item: T) => Promise<unknown>) => {
     stop.current = new AbortController();
