@@ -1,5 +1,7 @@
 // Groups failures by their cause: texts that differ only in numbers, ids, times and quoted values have one cause.
 
+import type { DeadLetter, Run } from "../api/client";
+
 const MOST_CHARS = 240;
 
 /** The text without what differs between failures of one cause. */
@@ -24,6 +26,20 @@ export function fingerprint(text: string): string {
       .slice(0, MOST_CHARS)
   );
 }
+
+/** The facts of a failed run. Its job is known by its id only. */
+export const failureCause = (run: Run) => ({
+  text: run.lastError ?? run.state,
+  jobId: run.jobId,
+  job: String(run.jobId),
+});
+
+/** The facts of a dead letter. */
+export const letterCause = (letter: DeadLetter) => ({
+  text: letter.reason,
+  jobId: letter.jobId,
+  job: letter.jobName ?? String(letter.jobId),
+});
 
 export interface Group<T> {
   /** What all of the group have in common. */

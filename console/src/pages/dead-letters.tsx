@@ -6,7 +6,7 @@ import { useMemo, useState } from "react";
 import { discard, redrive } from "../api/actions";
 import type { DeadLetter } from "../api/client";
 import { deadLettersQuery, LARGEST_PAGE } from "../api/queries";
-import { byCause, type Group } from "../lib/cause";
+import { byCause, letterCause, type Group } from "../lib/cause";
 import { amount } from "../lib/time";
 import { BulkDialog } from "../ui/bulk";
 import { Button } from "../ui/button";
@@ -16,12 +16,6 @@ import { PageHead } from "../ui/page";
 import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
 import { Time } from "../ui/time";
-
-export const letterCause = (letter: DeadLetter) => ({
-  text: letter.reason,
-  jobId: letter.jobId,
-  job: letter.jobName ?? String(letter.jobId),
-});
 
 export function DeadLetters() {
   const { t } = useLingui();

@@ -6,7 +6,7 @@ import { useMemo, useState } from "react";
 import { retryRun } from "../api/actions";
 import type { Run } from "../api/client";
 import { failuresQuery, LARGEST_PAGE } from "../api/queries";
-import { byCause, type Group } from "../lib/cause";
+import { byCause, failureCause, type Group } from "../lib/cause";
 import { amount } from "../lib/time";
 import { BulkDialog } from "../ui/bulk";
 import { Button } from "../ui/button";
@@ -18,12 +18,6 @@ import { State, Tag } from "../ui/state";
 import { Table, type Column } from "../ui/table";
 import { TenantFilter } from "../ui/tenant-filter";
 import { Span, Time } from "../ui/time";
-
-export const failureCause = (run: Run) => ({
-  text: run.lastError ?? run.state,
-  jobId: run.jobId,
-  job: String(run.jobId),
-});
 
 export function Failures() {
   const { t } = useLingui();

@@ -19,7 +19,7 @@ import {
 } from "../api/queries";
 import type { Run } from "../api/client";
 import { waitingQuery } from "../api/waiting";
-import { byCause } from "../lib/cause";
+import { byCause, failureCause, letterCause } from "../lib/cause";
 import { between, quantile } from "../lib/metrics";
 import { absolute, amount, duration, nodeNow } from "../lib/time";
 import { useIsOperator } from "../shell";
@@ -29,8 +29,6 @@ import { Meter } from "../ui/meter";
 import { PageHead, Section } from "../ui/page";
 import { TONES, type Tone } from "../ui/state";
 import { Time } from "../ui/time";
-import { letterCause } from "./dead-letters";
-import { failureCause } from "./failures";
 
 interface Trouble {
   tone: Extract<Tone, "bad" | "warn" | "ask">;
