@@ -1,5 +1,5 @@
 //! Puts the console into the program if it was built: `console/dist`, made by `make console`. Without it the crate compiles all the
-//! same, and the node says at `/` how to get it.
+//! same, and the node says at `/` how to get it. The files are copied first, so that `make console` may replace them meanwhile.
 
 use std::{
     env, fs, io,
@@ -18,20 +18,32 @@ fn main() -> io::Result<()> {
         files_in(&dist, "", &mut files)?;
     }
     files.sort();
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("cargo sets OUT_DIR"))?);
+    let copies = out.join("console");
+    if copies.exists() {
+        fs::remove_dir_all(&copies)?;
+    }
+    fs::create_dir_all(&copies)?;
     let mut text = String::from("static FILES: &[File] = &[\n");
-    for (name, path) in &files {
-        let packed = |ending: &str| {
-            let path = PathBuf::from(format!("{}.{ending}", path.display()));
-            if path.is_file() { format!("Some(include_bytes!({path:?}))") } else { "None".to_owned() }
+    for (number, (name, path)) in files.iter().enumerate() {
+        let copied = |ending: &str| -> io::Result<Option<String>> {
+            let from = PathBuf::from(format!("{}{ending}", path.display()));
+            let to = copies.join(format!("{number}{ending}"));
+            if !from.is_file() {
+                return Ok(None);
+            }
+            fs::copy(from, &to)?;
+            Ok(Some(format!("include_bytes!({to:?})")))
         };
-        let (gzip, brotli) = (packed("gz"), packed("br"));
-        text += &format!(
-            "    File {{ name: {name:?}, plain: include_bytes!({path:?}), gzip: {gzip}, brotli: {brotli} }},\n"
-        );
+        let packed = |ending| -> io::Result<String> {
+            Ok(copied(ending)?.map_or("None".to_owned(), |bytes| format!("Some({bytes})")))
+        };
+        let plain = copied("")?.ok_or_else(|| io::Error::other(format!("{name} is gone")))?;
+        let (gzip, brotli) = (packed(".gz")?, packed(".br")?);
+        text += &format!("    File {{ name: {name:?}, plain: {plain}, gzip: {gzip}, brotli: {brotli} }},\n");
     }
     text.push_str("];\n");
-    let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("cargo sets OUT_DIR"))?;
-    fs::write(Path::new(&out).join("console.rs"), text)
+    fs::write(out.join("console.rs"), text)
 }
 
 /// Names with `/` between, from the root of the console.

@@ -218,7 +218,7 @@ test("jobs are chosen and paused by keys, and the pause is undone", async () => 
   await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
   // The palette leads to a job by a part of its name.
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").waitFor();
+  await page.getByRole("combobox", { name: "Search" }).waitFor();
   await page.keyboard.type(`${prefix}/3`);
   await page.getByRole("option", { name: new RegExp(`${prefix}/3`) }).waitFor();
   await page.keyboard.press("Enter");
