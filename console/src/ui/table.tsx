@@ -2,7 +2,7 @@
 // the page when there are many.
 import { useLingui } from "@lingui/react/macro";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useLayoutEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react";
 import { useKeys } from "../lib/keys";
 
 export interface Column<T> {
@@ -39,6 +39,8 @@ interface Props<T> {
 }
 
 const VIRTUAL_FROM = 150;
+/** How near the end of the page more is asked for. */
+const NEAR_PX = 600;
 const FROM = { md: "max-md:hidden", lg: "max-lg:hidden", xl: "max-xl:hidden" };
 
 export function Table<T>({ label, columns, rows, rowKey, onOpen, selection, onEnd, keyboard = true }: Props<T>) {
@@ -59,12 +61,16 @@ export function Table<T>({ label, columns, rows, rowKey, onOpen, selection, onEn
   const shown = virtual ? items.map((item) => item.index) : rows.map((_, index) => index);
   const above = virtual && items[0] ? items[0].start - margin : 0;
   const below = virtual ? virtualizer.getTotalSize() - ((items.at(-1)?.end ?? 0) - margin) : 0;
-  const last = shown.at(-1) ?? -1;
-  const near = useRef(-1);
-  if (virtual && onEnd && last >= rows.length - 30 && near.current !== rows.length) {
-    near.current = rows.length;
-    queueMicrotask(onEnd);
-  }
+  const atEnd = useRef(onEnd);
+  atEnd.current = onEnd;
+  useEffect(() => {
+    const scrolled = () => {
+      const left = document.documentElement.scrollHeight - window.innerHeight - window.scrollY;
+      if (left < NEAR_PX) atEnd.current?.();
+    };
+    window.addEventListener("scroll", scrolled, { passive: true });
+    return () => window.removeEventListener("scroll", scrolled);
+  }, []);
   const move = (by: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, cursor + by));
     setCursor(next);

@@ -226,6 +226,41 @@ test("jobs are chosen and paused by keys, and the pause is undone", async () => 
   await close(context, watched);
 });
 
+test("a long list has only what is seen in the page, and all of it can be chosen", async () => {
+  const prefix = `many-${Date.now()}`;
+  const lines = Array.from({ length: 420 }, (_, index) =>
+    JSON.stringify({ name: `${prefix}/${index}`, trigger: { type: "MANUAL" }, labels: { many: prefix } }),
+  );
+  const created = await fetch(`${server()}/api/v1/jobs/bulk`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token()}`, "Content-Type": "application/x-ndjson" },
+    body: lines.join("\n"),
+  });
+  expect((await created.text()).match(/"ok"/g)).toHaveLength(420);
+  const { context, page, watched } = await open(browser, `/jobs?text=${prefix}`);
+  const rows = page.getByRole("table", { name: "Jobs" }).getByRole("row");
+  await page.getByText("100 shown, more follow").waitFor();
+  await page.getByRole("checkbox", { name: "Select all that are shown" }).check();
+  await page.getByRole("button", { name: "Select all that match, also on further pages" }).click();
+  // The end of the list brings more, until there is no more.
+  const end = async () => {
+    await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+    return page.getByText("420 jobs").count();
+  };
+  await until("the end of the list", end, (count) => count > 0);
+  await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+  const last = (await call("GET", `/api/v1/jobs?text=${prefix}&pageSize=1000`)).items.at(-1);
+  await page.getByRole("link", { name: last.name, exact: true }).waitFor();
+  expect(await rows.count()).toBeLessThan(120);
+  expect(await rows.last().getAttribute("aria-selected")).toBe("true");
+  await page.getByRole("region", { name: "What is selected" }).getByText("All jobs that match").waitFor();
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByRole("button", { name: "Pause (420)" }).click();
+  await page.getByRole("button", { name: "Stop here" }).click();
+  await page.getByText(/^Stopped: done for \d+ of 420\.$/).waitFor();
+  await close(context, watched);
+});
+
 test("a run that may not run twice waits for a person, who decides", async () => {
   const jobId = await job("careful/settle", "sleep 300", { idempotent: false, executorSelector: "careful" });
   const runId = await trigger(jobId);
