@@ -36,6 +36,15 @@ const COLOURS: Record<LedgerEntry["outcome"], string> = {
   DST_SKIPPED: "bg-sunken hatch",
 };
 
+const INKS: Record<LedgerEntry["outcome"], string> = {
+  FIRED: "text-ink",
+  FIRED_LATE: "text-canvas",
+  COALESCED: "text-canvas",
+  SKIPPED: "text-ink",
+  MISSED: "text-canvas",
+  DST_SKIPPED: "text-ink",
+};
+
 export default function Calendar({ job }: { job: Job }) {
   const { t, i18n } = useLingui();
   const [grain, setGrain] = useState<Grain>(() => grainFor(everyMs(job)));
@@ -248,11 +257,7 @@ function Square({
       onClick={onChoose}
       className={`block h-7 w-full rounded-[4px] text-[0.76rem] leading-none tabular-nums ${outcome ? COLOURS[outcome] : before ? "bg-sunken" : "border border-line"} ${on ? "ring-2 ring-ink" : ""}`}
     >
-      {grain === "day" && (
-        <span className={outcome === "MISSED" || outcome === "FIRED_LATE" ? "text-canvas" : "text-soft"}>
-          {dayOf(cell.from, zone)}
-        </span>
-      )}
+      {grain === "day" && <span className={outcome ? INKS[outcome] : "text-soft"}>{dayOf(cell.from, zone)}</span>}
     </button>
   );
 }
