@@ -2,6 +2,9 @@
 import { i18n } from "@lingui/core";
 import { useSyncExternalStore } from "react";
 
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 86_400_000;
+
 let now = Date.now();
 /** The node's clock minus ours, ms: instants are compared with the node's. */
 let offset = 0;

@@ -5,7 +5,7 @@ import { duration, everySeconds } from "../lib/time";
 import { Fact, Facts, Section } from "../ui/page";
 import { Tag } from "../ui/state";
 import { Time } from "../ui/time";
-import { Json } from "./run";
+import { Json } from "../ui/json";
 import { SchedulePreview } from "./preview";
 import { Link } from "@tanstack/react-router";
 

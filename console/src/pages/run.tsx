@@ -3,27 +3,28 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Ban, CircleCheck, Inbox, Pencil, RotateCcw, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
-import { cancelRun, confirmRun, discard, ofRun, redrive, retryRun } from "../api/actions";
-import type { Attempt, Run } from "../api/client";
+import { cancelRun, discard, ofRun, redrive, retryRun } from "../api/actions";
 import { useChanges } from "../api/live";
 import { isFinal, jobQuery, runQuery } from "../api/queries";
 import { zoneOf } from "../lib/schedule";
-import { bytes, duration } from "../lib/time";
+import { duration } from "../lib/time";
 import { Button } from "../ui/button";
 import { ActionDialog } from "../ui/dialog";
 import { Failure, Loading } from "../ui/feedback";
+import { Json } from "../ui/json";
 import { LiveSign } from "../ui/live-sign";
-import { Code, Fact, Facts, PageHead, Section } from "../ui/page";
+import { Fact, Facts, PageHead, Section } from "../ui/page";
 import { State, Tag } from "../ui/state";
 import { stateOf } from "../ui/strip";
-import { Table, type Column } from "../ui/table";
 import { Span, Time, TimeInZones } from "../ui/time";
 import { tell } from "../ui/toast";
+import { Attempts } from "./attempts";
+import { ConfirmDialog, NeedsPerson, type Decision } from "./decision";
 import { TriggerDialog } from "./trigger";
 
 const Log = lazy(() => import("./log"));
 
-type Asked = "cancel" | "retry" | "redrive" | "discard" | "again" | "RERUN" | "SUCCEEDED" | "FAILED" | "ENDED";
+type Asked = "cancel" | "retry" | "redrive" | "discard" | "again" | Decision;
 
 export function RunPage() {
   const { t } = useLingui();
@@ -291,150 +292,5 @@ export function RunPage() {
         <ConfirmDialog run={run} decision={asked} onClose={close} />
       )}
     </>
-  );
-}
-
-export function ConfirmDialog({
-  run,
-  decision,
-  onClose,
-}: {
-  run: Pick<Run, "runId">;
-  decision: "RERUN" | "SUCCEEDED" | "FAILED" | "ENDED";
-  onClose: () => void;
-}) {
-  const { t } = useLingui();
-  const texts = {
-    RERUN: {
-      title: t`Run ${run.runId} again`,
-      text: t`Choose this if the lost attempt did not do its work, or if doing it twice does no harm.`,
-      action: t`Run it again`,
-    },
-    SUCCEEDED: {
-      title: t`Run ${run.runId} did its work`,
-      text: t`Choose this if you have checked that the work was done. The run ends as succeeded.`,
-      action: t`It succeeded`,
-    },
-    FAILED: {
-      title: t`Run ${run.runId} failed`,
-      text: t`The run ends as failed and is not tried again.`,
-      action: t`It failed`,
-    },
-    ENDED: {
-      title: t`The body of run ${run.runId} has ended`,
-      text: t`Choose this only if you have checked that the process is gone. The attempt ends now, and another one may start.`,
-      action: t`It has ended`,
-    },
-  }[decision];
-  return (
-    <ActionDialog
-      danger={decision === "FAILED"}
-      title={texts.title}
-      action={texts.action}
-      run={async (reason) => {
-        await confirmRun(run.runId, decision, reason);
-        tell(<Trans>Run {run.runId} is decided.</Trans>);
-      }}
-      onClose={onClose}
-    >
-      <p>{texts.text}</p>
-    </ActionDialog>
-  );
-}
-
-function NeedsPerson({ run, onAsk }: { run: Run; onAsk: (asked: Asked) => void }) {
-  return (
-    <section className="mb-4 rounded-[10px] border border-ask/40 bg-ask-wash p-4">
-      <h2 className="font-semibold text-ask">
-        <Trans>This run waits for you</Trans>
-      </h2>
-      <p className="mt-1 max-w-prose">
-        <Trans>
-          Its executor was lost while the body ran, and the job is not idempotent: running it twice may do harm. Look
-          whether the work was done, then decide.
-        </Trans>
-      </p>
-      {run.waitReason && <p className="hostile mt-1 text-soft">{run.waitReason}</p>}
-      <div className="mt-3 flex flex-wrap gap-2">
-        <Button kind="primary" onClick={() => onAsk("RERUN")}>
-          <RotateCcw aria-hidden className="size-4" /> <Trans>Run it again</Trans>
-        </Button>
-        <Button onClick={() => onAsk("SUCCEEDED")}>
-          <CircleCheck aria-hidden className="size-4" /> <Trans>It did its work</Trans>
-        </Button>
-        <Button kind="danger" onClick={() => onAsk("FAILED")}>
-          <Ban aria-hidden className="size-4" /> <Trans>It failed</Trans>
-        </Button>
-      </div>
-    </section>
-  );
-}
-
-function Attempts({ run, shown }: { run: Run; shown: number | undefined }) {
-  const { t } = useLingui();
-  const columns: Column<Attempt>[] = [
-    {
-      name: "n",
-      head: t`Attempt`,
-      cell: (attempt) => (
-        <Link
-          to="/runs/$runId"
-          params={{ runId: run.runId }}
-          search={{ attempt: attempt.attempt }}
-          replace
-          resetScroll={false}
-          className="link font-medium"
-          aria-current={attempt.attempt === shown ? "true" : undefined}
-        >
-          {attempt.generation > 1 ? `${attempt.generation}.${attempt.attempt}` : attempt.attempt}
-        </Link>
-      ),
-    },
-    { name: "state", head: t`State`, bare: true, cell: (attempt) => <State of={attempt.state} /> },
-    { name: "began", head: t`Began`, cell: (attempt) => <Time at={attempt.startedAt} /> },
-    { name: "took", head: t`Took`, cell: (attempt) => <Span from={attempt.startedAt} to={attempt.endedAt} /> },
-    { name: "executor", head: t`Executor`, cell: (attempt) => <span className="hostile">{attempt.executorId}</span> },
-    {
-      name: "use",
-      head: t`CPU, memory`,
-      from: "md",
-      cell: (attempt) => (
-        <span className="whitespace-nowrap text-soft tabular-nums">
-          {attempt.cpuMs == null ? "–" : duration(attempt.cpuMs)}
-          {attempt.maxRssKb != null && ` · ${bytes(attempt.maxRssKb * 1024)}`}
-        </span>
-      ),
-    },
-    {
-      name: "error",
-      head: t`Error`,
-      main: true,
-      bare: true,
-      cell: (attempt) =>
-        (attempt.errorCode || attempt.errorMessage) && (
-          <span className="hostile">
-            {attempt.errorCode && <Tag tone="bad">{attempt.errorCode}</Tag>} {attempt.errorMessage}
-            {attempt.permanent && <span className="text-soft"> · {t`no further attempt would succeed`}</span>}
-          </span>
-        ),
-    },
-  ];
-  return (
-    <Table
-      label={t`Attempts`}
-      columns={columns}
-      rows={run.attempts}
-      rowKey={(attempt) => `${attempt.generation}-${attempt.attempt}`}
-      keyboard={false}
-    />
-  );
-}
-
-export function Json({ value, empty }: { value: unknown; empty: React.ReactNode }) {
-  const none = value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0);
-  return none ? (
-    <p className="text-faint">{empty}</p>
-  ) : (
-    <Code>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</Code>
   );
 }

@@ -14,7 +14,7 @@ import { LiveSign } from "../ui/live-sign";
 import { PageHead } from "../ui/page";
 import { TenantFilter } from "../ui/tenant-filter";
 import { Time } from "../ui/time";
-import { ConfirmDialog } from "./run";
+import { ConfirmDialog, type Decision } from "./decision";
 
 export function Waiting() {
   const { t } = useLingui();
@@ -23,7 +23,7 @@ export function Waiting() {
   const waiting = useQuery(waitingQuery(tenant));
   const narrowed = tenant ? `&tenantId=${encodeURIComponent(tenant)}` : "";
   const { live, problem } = useChanges(`/api/v1/runs/watch?state=NEEDS_CONFIRMATION${narrowed}`, [["waiting"]]);
-  const [asked, setAsked] = useState<{ run: Run; decision: "RERUN" | "SUCCEEDED" | "FAILED" }>();
+  const [asked, setAsked] = useState<{ run: Run; decision: Decision }>();
   return (
     <>
       <PageHead
