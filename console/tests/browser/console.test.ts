@@ -200,7 +200,10 @@ test("jobs are chosen and paused by keys, and the pause is undone", async () => 
   await page.keyboard.press("/");
   await page.keyboard.type(prefix);
   await page.waitForURL(new RegExp(`text=${prefix}`));
-  await page.getByText(/^3 jobs/).first().waitFor();
+  await page
+    .getByText(/^3 jobs/)
+    .first()
+    .waitFor();
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");
   await page.keyboard.press("x");

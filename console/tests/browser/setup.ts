@@ -25,19 +25,26 @@ export default async function setup(project: TestProject) {
   const node = spawn(program, ["dev", "--data", directory, "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const facts = await firstLines(node);
-  const server = `http://${facts.http}`;
-  execFileSync("node", ["scripts/types.mjs", server, "--check"], { cwd: root, stdio: "inherit" });
+  const stop = async () => {
+    const ended = new Promise((done) => node.once("exit", done));
+    if (node.exitCode === null && node.kill("SIGTERM")) await ended;
+    rmSync(directory, { recursive: true, force: true });
+  };
+  let facts: Record<string, string>;
+  let server: string;
+  try {
+    facts = await firstLines(node);
+    server = `http://${facts.http}`;
+    execFileSync("node", ["scripts/types.mjs", server, "--check"], { cwd: root, stdio: "inherit" });
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
   project.provide("server", server);
   project.provide("rpc", facts.rpc!);
   project.provide("token", facts.token!);
   project.provide("program", program);
-  return async () => {
-    const ended = new Promise((done) => node.once("exit", done));
-    node.kill("SIGTERM");
-    await ended;
-    rmSync(directory, { recursive: true, force: true });
-  };
+  return stop;
 }
 
 /** What `campanile dev` says first: its addresses and its token. */
