@@ -8,8 +8,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this is, with links */
+        /** The console; without one what this is, with links */
         get: operations["page.root"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What this is, with links and every route */
+        get: operations["page.api"];
         put?: never;
         post?: never;
         delete?: never;
@@ -742,9 +759,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** Whose call this is */
         get: operations["session.get"];
         put?: never;
+        /** Open a session of the console: the answer to a call with a token sets a cookie that stands for it */
         post: operations["session.open"];
+        /** End a session of the console: the browser forgets the cookie */
         delete: operations["session.close"];
         options?: never;
         head?: never;
@@ -849,6 +869,23 @@ export interface paths {
         put?: never;
         /** Undo a tenant's pause */
         post: operations["tenant.resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/assets/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A file of the console */
+        get: operations["page.asset"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1172,6 +1209,11 @@ export interface components {
             line: number;
             ok?: components["schemas"]["Created"] | null;
         };
+        /**
+         * @description Which callers may use the console.
+         * @enum {string}
+         */
+        CallerKind: "OPERATOR" | "TENANT";
         /** @description What happened. */
         ClusterEventKind: ("NODE_CAME" | "NODE_SUSPECTED" | "NODE_WELL_AGAIN" | "NODE_GONE" | "NODE_DRAINING" | "NODE_CORDONED" | "NODE_UNCORDONED" | "SESSION_OVER" | "SHARD_SERVED" | "SHARD_HANDED_OVER" | "NODE_CLOCK_RIGHT") | "SESSION_BEGUN" | "SHARD_LOST" | "NODE_CLOCK_WRONG";
         /** @description Something that the asked node saw or did. `GET /api/v1/cluster/events`, `cluster.events`: the newest first, since its start. */
@@ -1470,6 +1512,8 @@ export interface components {
             /** Format: uint64 */
             version: number;
         };
+        /** @description How the node knows a caller. */
+        KnownBy: "TOKEN" | "SESSION" | "LOOPBACK";
         /** @description One entry of the fire ledger. */
         LedgerEntryView: {
             /** Format: uint64 */
@@ -2092,14 +2136,17 @@ export interface components {
             /** @description Why it is not running, or not ending: a code and a sentence. */
             waitReason: string | null;
         };
+        /** @description `GET /session`, `session.get`: whose call it is. */
         SessionView: {
-            expiresAt?: string | null;
-            /** @enum {string} */
-            knownBy: "TOKEN" | "SESSION" | "LOOPBACK";
+            /** @description When the session ends; absent: there is none. */
+            expiresAt?: components["schemas"]["Timestamp"] | null;
+            knownBy: components["schemas"]["KnownBy"];
+            /** @description Name of the credential. */
             name: string;
-            /** @enum {string} */
-            role: "OPERATOR" | "TENANT";
+            role: components["schemas"]["CallerKind"];
+            /** @description Absent: every tenant. */
             tenantId?: string | null;
+            /** @description Release of the node. */
             version: string;
         };
         /** @description Who owns a shard. `GET /api/v1/cluster/shards`, `cluster.shards`. */
@@ -2438,13 +2485,32 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What this is, with links */
+            /** @description The console; without one what this is, with links */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example <!doctype html>... */
+                    "text/html; charset=utf-8": string;
+                };
+            };
+        };
+    };
+    "page.api": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What this is, with links and every route */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
                     "text/html; charset=utf-8": string;
                 };
             };
@@ -2459,18 +2525,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "files": [
-                 *         {
-                 *           "name": "billing.yaml",
-                 *           "text": "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: daily_billing}\nspec: {schedule: 0 2 * * *}\n"
-                 *         }
-                 *       ],
-                 *       "owner": "billing",
-                 *       "tenantId": "default"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ApplyBody"];
             };
         };
@@ -2481,29 +2535,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "changed": 0,
-                     *       "created": 1,
-                     *       "deleted": 0,
-                     *       "failed": 0,
-                     *       "items": [
-                     *         {
-                     *           "action": "CREATE",
-                     *           "changes": [],
-                     *           "file": "billing.yaml",
-                     *           "hazards": [],
-                     *           "jobId": 8193,
-                     *           "line": 1,
-                     *           "name": "daily_billing",
-                     *           "outcome": "DONE",
-                     *           "tenantId": "default"
-                     *         }
-                     *       ],
-                     *       "notBegun": 0,
-                     *       "unchanged": 0
-                     *     }
-                     */
                     "application/json": components["schemas"]["AppliedView"];
                 };
             };
@@ -2512,46 +2543,22 @@ export interface operations {
     "audit.list": {
         parameters: {
             query?: {
-                /**
-                 * @description The first millisecond that is asked for.
-                 * @example 2026-02-24T08:00:00.000Z
-                 */
+                /** @description The first millisecond that is asked for. */
                 from?: components["schemas"]["Timestamp"] | null;
-                /** @example 8193 */
                 jobId?: components["schemas"]["JobId"] | null;
-                /**
-                 * @description Name of an operation, such as `job.pause`.
-                 * @example job.pause
-                 */
+                /** @description Name of an operation, such as `job.pause`. */
                 operation?: string | null;
-                /**
-                 * @description `DONE`, `REFUSED` (all others), or the code of an error.
-                 * @example DONE
-                 */
+                /** @description `DONE`, `REFUSED` (all others), or the code of an error. */
                 outcome?: string | null;
-                /**
-                 * @description Records of a page at most. One may have fewer although more follow: with filters a call looks at a bounded number.
-                 * @example 50
-                 */
+                /** @description Records of a page at most. One may have fewer although more follow: with filters a call looks at a bounded number. */
                 pageSize?: number | null;
-                /** @example  */
                 pageToken?: string | null;
-                /** @example 4194305 */
                 runId?: components["schemas"]["RunId"] | null;
-                /**
-                 * @description Default: the credential's own; for operators every tenant, and what is about none.
-                 * @example default
-                 */
+                /** @description Default: the credential's own; for operators every tenant, and what is about none. */
                 tenantId?: string | null;
-                /**
-                 * @description The last one.
-                 * @example 2026-02-25T01:00:41.250Z
-                 */
+                /** @description The last one. */
                 to?: components["schemas"]["Timestamp"] | null;
-                /**
-                 * @description Name of a credential.
-                 * @example olga
-                 */
+                /** @description Name of a credential. */
                 who?: string | null;
             };
             header?: never;
@@ -2566,25 +2573,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "address": "192.0.2.7",
-                     *           "at": "2026-02-25T01:00:00.000Z",
-                     *           "count": 1,
-                     *           "jobId": 8193,
-                     *           "operation": "job.pause",
-                     *           "outcome": "DONE",
-                     *           "reason": "maintenance",
-                     *           "requestId": "1-10",
-                     *           "tenantId": "default",
-                     *           "who": "olga"
-                     *         }
-                     *       ],
-                     *       "nextPageToken": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["Page5"];
                 };
             };
@@ -2593,39 +2581,19 @@ export interface operations {
     "audit.export": {
         parameters: {
             query?: {
-                /**
-                 * @description The first millisecond that is asked for.
-                 * @example 2026-02-24T08:00:00.000Z
-                 */
+                /** @description The first millisecond that is asked for. */
                 from?: components["schemas"]["Timestamp"] | null;
-                /** @example 8193 */
                 jobId?: components["schemas"]["JobId"] | null;
-                /**
-                 * @description Name of an operation, such as `job.pause`.
-                 * @example job.pause
-                 */
+                /** @description Name of an operation, such as `job.pause`. */
                 operation?: string | null;
-                /**
-                 * @description `DONE`, `REFUSED` (all others), or the code of an error.
-                 * @example DONE
-                 */
+                /** @description `DONE`, `REFUSED` (all others), or the code of an error. */
                 outcome?: string | null;
-                /** @example 4194305 */
                 runId?: components["schemas"]["RunId"] | null;
-                /**
-                 * @description Default: the credential's own; for operators every tenant, and what is about none.
-                 * @example default
-                 */
+                /** @description Default: the credential's own; for operators every tenant, and what is about none. */
                 tenantId?: string | null;
-                /**
-                 * @description The last one.
-                 * @example 2026-02-25T01:00:41.250Z
-                 */
+                /** @description The last one. */
                 to?: components["schemas"]["Timestamp"] | null;
-                /**
-                 * @description Name of a credential.
-                 * @example olga
-                 */
+                /** @description Name of a credential. */
                 who?: string | null;
             };
             header?: never;
@@ -2640,20 +2608,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "address": "192.0.2.7",
-                     *       "at": "2026-02-25T01:00:00.000Z",
-                     *       "count": 1,
-                     *       "jobId": 8193,
-                     *       "operation": "job.pause",
-                     *       "outcome": "DONE",
-                     *       "reason": "maintenance",
-                     *       "requestId": "1-10",
-                     *       "tenantId": "default",
-                     *       "who": "olga"
-                     *     }
-                     */
                     "application/x-ndjson": components["schemas"]["AuditView"];
                 };
             };
@@ -2674,7 +2628,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example CMPNARC1... */
                     "application/vnd.campanile.archive": string;
                 };
             };
@@ -2689,11 +2642,6 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -2722,19 +2670,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "at": "2026-02-25T01:00:00.000Z",
-                     *           "detail": "epoch 2, 14 frames replayed",
-                     *           "kind": "SHARD_SERVED",
-                     *           "node": null,
-                     *           "shard": 7
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Items4"];
                 };
             };
@@ -2743,15 +2678,9 @@ export interface operations {
     "store.history": {
         parameters: {
             query?: {
-                /**
-                 * @description From this day on. Default: the first.
-                 * @example 2026-02-24T08:00:00.000Z
-                 */
+                /** @description From this day on. Default: the first. */
                 from?: string | null;
-                /**
-                 * @description Up to this day, which is included. Default: the last that is closed.
-                 * @example 2026-02-25T01:00:41.250Z
-                 */
+                /** @description Up to this day, which is included. Default: the last that is closed. */
                 to?: string | null;
             };
             header?: never;
@@ -2766,7 +2695,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example CMPNARC1... */
                     "application/vnd.campanile.archive": string;
                 };
             };
@@ -2787,25 +2715,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "build": "0.1.0",
-                     *           "clockOffsetMs": 0,
-                     *           "gateway": "127.0.0.1:7702",
-                     *           "gossip": "127.0.0.1:7703",
-                     *           "http": "127.0.0.1:7700",
-                     *           "isSelf": true,
-                     *           "name": "n1",
-                     *           "rpc": "127.0.0.1:7701",
-                     *           "session": 3,
-                     *           "shards": 86,
-                     *           "state": "ALIVE"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Items2"];
                 };
             };
@@ -2816,18 +2725,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example n1 */
                 node: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -2846,18 +2749,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example n1 */
                 node: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -2886,21 +2783,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "clusterId": 77,
-                     *       "epoch": 3,
-                     *       "executors": 1,
-                     *       "jobs": 12,
-                     *       "notReadyReasons": [],
-                     *       "now": "2026-02-25T01:00:00.000Z",
-                     *       "openRuns": 1,
-                     *       "ready": true,
-                     *       "shards": 256,
-                     *       "tzdb": "2026b",
-                     *       "version": "0.1.0"
-                     *     }
-                     */
                     "application/json": components["schemas"]["NodeView"];
                 };
             };
@@ -2921,20 +2803,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "balanced": false,
-                     *       "cap": 90,
-                     *       "moves": [
-                     *         {
-                     *           "from": "n1",
-                     *           "reason": "BALANCE",
-                     *           "shard": 7,
-                     *           "to": "n2"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["PlanView2"];
                 };
             };
@@ -2943,10 +2811,7 @@ export interface operations {
     "cluster.shards": {
         parameters: {
             query?: {
-                /**
-                 * @description Only those of the node of this name.
-                 * @example n1
-                 */
+                /** @description Only those of the node of this name. */
                 node?: string | null;
             };
             header?: never;
@@ -2961,21 +2826,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "epoch": 2,
-                     *           "node": "n1",
-                     *           "servedHere": true,
-                     *           "session": 3,
-                     *           "shard": 0,
-                     *           "snapshotSeq": 120,
-                     *           "spans": 1
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Items3"];
                 };
             };
@@ -2984,13 +2834,9 @@ export interface operations {
     "dlq.list": {
         parameters: {
             query?: {
-                /** @example 1 */
                 page?: number | null;
-                /** @example 50 */
                 pageSize?: number | null;
-                /** @example  */
                 pageToken?: string | null;
-                /** @example default */
                 tenantId?: string | null;
             };
             header?: never;
@@ -3005,22 +2851,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "at": "2026-02-25T01:00:41.250Z",
-                     *           "attemptCount": 3,
-                     *           "jobId": 8193,
-                     *           "jobName": "daily_billing",
-                     *           "reason": "no space left",
-                     *           "runId": 4194305,
-                     *           "tenantId": "default"
-                     *         }
-                     *       ],
-                     *       "nextPageToken": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["Page3"];
                 };
             };
@@ -3031,18 +2861,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -3061,18 +2885,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -3083,30 +2901,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attemptCount": 0,
-                     *       "attempts": [],
-                     *       "createdAt": "2026-02-25T01:00:00.000Z",
-                     *       "deadLetter": false,
-                     *       "endedAt": null,
-                     *       "executorId": null,
-                     *       "generation": 1,
-                     *       "jobId": 8193,
-                     *       "key": null,
-                     *       "lastError": null,
-                     *       "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *       "nextRetryAt": null,
-                     *       "reason": null,
-                     *       "result": null,
-                     *       "runId": 4194305,
-                     *       "source": "SCHEDULE",
-                     *       "startedAt": "2026-02-25T01:00:00.000Z",
-                     *       "state": "QUEUED",
-                     *       "tenantId": "default",
-                     *       "waitReason": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -3127,36 +2921,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "credit": 7,
-                     *           "executorId": "billing-1",
-                     *           "labels": {
-                     *             "zone": "a"
-                     *           },
-                     *           "lastHeartbeatAt": "2026-02-25T01:00:00.000Z",
-                     *           "nodes": [
-                     *             {
-                     *               "credit": 7,
-                     *               "lastHeartbeatAt": "2026-02-25T01:00:00.000Z",
-                     *               "node": "n1",
-                     *               "running": 1,
-                     *               "state": "READY"
-                     *             }
-                     *           ],
-                     *           "pools": [
-                     *             "default"
-                     *           ],
-                     *           "running": 1,
-                     *           "session": 1234567890,
-                     *           "slots": 8,
-                     *           "state": "READY"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Gathered"];
                 };
             };
@@ -3165,25 +2929,14 @@ export interface operations {
     "job.list": {
         parameters: {
             query?: {
-                /**
-                 * @description `key=value,key2!=value2,key3`.
-                 * @example team=pay
-                 */
+                /** @description `key=value,key2!=value2,key3`. */
                 labels?: string | null;
-                /** @example 1 */
                 page?: number | null;
-                /** @example 50 */
                 pageSize?: number | null;
-                /** @example  */
                 pageToken?: string | null;
-                /** @example ENABLED */
                 status?: components["schemas"]["JobStatus"] | null;
-                /** @example default */
                 tenantId?: string | null;
-                /**
-                 * @description Part of the name.
-                 * @example daily_billing
-                 */
+                /** @description Part of the name. */
                 text?: string | null;
             };
             header?: never;
@@ -3198,70 +2951,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "action": {
-                     *             "kind": "HANDLER",
-                     *             "name": "daily_billing"
-                     *           },
-                     *           "concurrencyPolicy": "FORBID",
-                     *           "createdAt": "2026-02-24T08:00:00.000Z",
-                     *           "deadLetter": true,
-                     *           "executorSelector": "default",
-                     *           "idempotent": true,
-                     *           "jobId": 8193,
-                     *           "labels": {
-                     *             "team": "pay"
-                     *           },
-                     *           "lastRunAt": null,
-                     *           "lastRunState": null,
-                     *           "name": "daily_billing",
-                     *           "nextFireAt": "2026-02-25T01:00:00.000Z",
-                     *           "onLostContact": "CONTINUE",
-                     *           "params": {
-                     *             "customer": 7
-                     *           },
-                     *           "priority": 100,
-                     *           "resources": {
-                     *             "cpu": 0.1,
-                     *             "memoryMb": 64,
-                     *             "storageMb": 0
-                     *           },
-                     *           "retryPolicy": {
-                     *             "backoff": "EXPONENTIAL",
-                     *             "baseDelaySec": 10,
-                     *             "jitter": 0.2,
-                     *             "maxAttempts": 3,
-                     *             "maxDelaySec": 3600
-                     *           },
-                     *           "runCount": 0,
-                     *           "secretParams": {},
-                     *           "status": "ENABLED",
-                     *           "tenantId": "default",
-                     *           "timeoutSec": 3600,
-                     *           "trigger": {
-                     *             "dialect": "UNIX",
-                     *             "endAt": null,
-                     *             "expr": "0 2 * * *",
-                     *             "gap": "SHIFT",
-                     *             "jitterSec": 0,
-                     *             "maxCatchUp": 1000,
-                     *             "misfirePolicy": "FIRE_ONCE_NOW",
-                     *             "misfireThresholdSec": 60,
-                     *             "overlap": "FIRST",
-                     *             "startAt": null,
-                     *             "timezone": "Europe/Berlin",
-                     *             "type": "CRON"
-                     *           },
-                     *           "updatedAt": "2026-02-24T08:00:00.000Z",
-                     *           "version": 1
-                     *         }
-                     *       ],
-                     *       "nextPageToken": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["Page"];
                 };
             };
@@ -3271,10 +2960,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The same key with the same body again does not do it again, but answers what was made. A key is kept for 30 days; a call whose key came with another request before is refused.
-                 * @example request-1
-                 */
+                /** @description The same key with the same body again does not do it again, but answers what was made. A key is kept for 30 days; a call whose key came with another request before is refused. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3282,35 +2968,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "action": {
-                 *         "body": {
-                 *           "customer": "{{params.customer}}"
-                 *         },
-                 *         "expectStatus": [
-                 *           200,
-                 *           299
-                 *         ],
-                 *         "headers": {
-                 *           "X-Team": "pay"
-                 *         },
-                 *         "kind": "HTTP",
-                 *         "method": "POST",
-                 *         "timeoutSec": 30,
-                 *         "url": "https://example.org/hook?day={{logicalTime}}"
-                 *       },
-                 *       "name": "notify",
-                 *       "params": {
-                 *         "customer": 7
-                 *       },
-                 *       "trigger": {
-                 *         "expr": "0 2 * * *",
-                 *         "timezone": "Europe/Berlin",
-                 *         "type": "CRON"
-                 *       }
-                 *     }
-                 */
                 "application/json": components["schemas"]["JobSpec"];
             };
         };
@@ -3321,13 +2978,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jobId": 8193,
-                     *       "nextFireAt": "2026-02-25T01:00:00.000Z",
-                     *       "status": "ENABLED"
-                     *     }
-                     */
                     "application/json": components["schemas"]["Created"];
                 };
             };
@@ -3338,7 +2988,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
@@ -3351,65 +3000,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "action": {
-                     *         "kind": "HANDLER",
-                     *         "name": "daily_billing"
-                     *       },
-                     *       "concurrencyPolicy": "FORBID",
-                     *       "createdAt": "2026-02-24T08:00:00.000Z",
-                     *       "deadLetter": true,
-                     *       "executorSelector": "default",
-                     *       "idempotent": true,
-                     *       "jobId": 8193,
-                     *       "labels": {
-                     *         "team": "pay"
-                     *       },
-                     *       "lastRunAt": null,
-                     *       "lastRunState": null,
-                     *       "name": "daily_billing",
-                     *       "nextFireAt": "2026-02-25T01:00:00.000Z",
-                     *       "onLostContact": "CONTINUE",
-                     *       "params": {
-                     *         "customer": 7
-                     *       },
-                     *       "priority": 100,
-                     *       "resources": {
-                     *         "cpu": 0.1,
-                     *         "memoryMb": 64,
-                     *         "storageMb": 0
-                     *       },
-                     *       "retryPolicy": {
-                     *         "backoff": "EXPONENTIAL",
-                     *         "baseDelaySec": 10,
-                     *         "jitter": 0.2,
-                     *         "maxAttempts": 3,
-                     *         "maxDelaySec": 3600
-                     *       },
-                     *       "runCount": 0,
-                     *       "secretParams": {},
-                     *       "status": "ENABLED",
-                     *       "tenantId": "default",
-                     *       "timeoutSec": 3600,
-                     *       "trigger": {
-                     *         "dialect": "UNIX",
-                     *         "endAt": null,
-                     *         "expr": "0 2 * * *",
-                     *         "gap": "SHIFT",
-                     *         "jitterSec": 0,
-                     *         "maxCatchUp": 1000,
-                     *         "misfirePolicy": "FIRE_ONCE_NOW",
-                     *         "misfireThresholdSec": 60,
-                     *         "overlap": "FIRST",
-                     *         "startAt": null,
-                     *         "timezone": "Europe/Berlin",
-                     *         "type": "CRON"
-                     *       },
-                     *       "updatedAt": "2026-02-24T08:00:00.000Z",
-                     *       "version": 1
-                     *     }
-                     */
                     "application/json": components["schemas"]["JobView"];
                 };
             };
@@ -3420,37 +3010,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "spec": {
-                 *         "action": {
-                 *           "kind": "HANDLER",
-                 *           "name": "daily_billing"
-                 *         },
-                 *         "labels": {
-                 *           "team": "pay"
-                 *         },
-                 *         "name": "daily_billing",
-                 *         "params": {
-                 *           "customer": 7
-                 *         },
-                 *         "tenantId": "default",
-                 *         "trigger": {
-                 *           "expr": "0 2 * * *",
-                 *           "timezone": "Europe/Berlin",
-                 *           "type": "CRON"
-                 *         }
-                 *       },
-                 *       "version": 1
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReplaceBody"];
             };
         };
@@ -3461,65 +3026,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "action": {
-                     *         "kind": "HANDLER",
-                     *         "name": "daily_billing"
-                     *       },
-                     *       "concurrencyPolicy": "FORBID",
-                     *       "createdAt": "2026-02-24T08:00:00.000Z",
-                     *       "deadLetter": true,
-                     *       "executorSelector": "default",
-                     *       "idempotent": true,
-                     *       "jobId": 8193,
-                     *       "labels": {
-                     *         "team": "pay"
-                     *       },
-                     *       "lastRunAt": null,
-                     *       "lastRunState": null,
-                     *       "name": "daily_billing",
-                     *       "nextFireAt": "2026-02-25T01:00:00.000Z",
-                     *       "onLostContact": "CONTINUE",
-                     *       "params": {
-                     *         "customer": 7
-                     *       },
-                     *       "priority": 100,
-                     *       "resources": {
-                     *         "cpu": 0.1,
-                     *         "memoryMb": 64,
-                     *         "storageMb": 0
-                     *       },
-                     *       "retryPolicy": {
-                     *         "backoff": "EXPONENTIAL",
-                     *         "baseDelaySec": 10,
-                     *         "jitter": 0.2,
-                     *         "maxAttempts": 3,
-                     *         "maxDelaySec": 3600
-                     *       },
-                     *       "runCount": 0,
-                     *       "secretParams": {},
-                     *       "status": "ENABLED",
-                     *       "tenantId": "default",
-                     *       "timeoutSec": 3600,
-                     *       "trigger": {
-                     *         "dialect": "UNIX",
-                     *         "endAt": null,
-                     *         "expr": "0 2 * * *",
-                     *         "gap": "SHIFT",
-                     *         "jitterSec": 0,
-                     *         "maxCatchUp": 1000,
-                     *         "misfirePolicy": "FIRE_ONCE_NOW",
-                     *         "misfireThresholdSec": 60,
-                     *         "overlap": "FIRST",
-                     *         "startAt": null,
-                     *         "timezone": "Europe/Berlin",
-                     *         "type": "CRON"
-                     *       },
-                     *       "updatedAt": "2026-02-24T08:00:00.000Z",
-                     *       "version": 1
-                     *     }
-                     */
                     "application/json": components["schemas"]["JobView"];
                 };
             };
@@ -3528,12 +3034,10 @@ export interface operations {
     "job.delete": {
         parameters: {
             query?: {
-                /** @example not needed any more */
                 reason?: string | null;
             };
             header?: never;
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
@@ -3552,16 +3056,12 @@ export interface operations {
     "job.ledger": {
         parameters: {
             query?: {
-                /** @example 2026-02-24T08:00:00.000Z */
                 from?: components["schemas"]["Timestamp"] | null;
-                /** @example 50 */
                 pageSize?: number | null;
-                /** @example 2026-02-25T01:00:41.250Z */
                 to?: components["schemas"]["Timestamp"] | null;
             };
             header?: never;
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
@@ -3574,22 +3074,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "from": "2026-02-24T08:00:00.000Z",
-                     *       "items": [
-                     *         {
-                     *           "count": 1,
-                     *           "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *           "outcome": "FIRED",
-                     *           "runId": 4194305
-                     *         }
-                     *       ],
-                     *       "jobId": 8193,
-                     *       "to": "2026-02-25T01:00:41.250Z",
-                     *       "truncated": false
-                     *     }
-                     */
                     "application/json": components["schemas"]["LedgerView"];
                 };
             };
@@ -3600,18 +3084,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -3622,65 +3100,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "action": {
-                     *         "kind": "HANDLER",
-                     *         "name": "daily_billing"
-                     *       },
-                     *       "concurrencyPolicy": "FORBID",
-                     *       "createdAt": "2026-02-24T08:00:00.000Z",
-                     *       "deadLetter": true,
-                     *       "executorSelector": "default",
-                     *       "idempotent": true,
-                     *       "jobId": 8193,
-                     *       "labels": {
-                     *         "team": "pay"
-                     *       },
-                     *       "lastRunAt": null,
-                     *       "lastRunState": null,
-                     *       "name": "daily_billing",
-                     *       "nextFireAt": null,
-                     *       "onLostContact": "CONTINUE",
-                     *       "params": {
-                     *         "customer": 7
-                     *       },
-                     *       "priority": 100,
-                     *       "resources": {
-                     *         "cpu": 0.1,
-                     *         "memoryMb": 64,
-                     *         "storageMb": 0
-                     *       },
-                     *       "retryPolicy": {
-                     *         "backoff": "EXPONENTIAL",
-                     *         "baseDelaySec": 10,
-                     *         "jitter": 0.2,
-                     *         "maxAttempts": 3,
-                     *         "maxDelaySec": 3600
-                     *       },
-                     *       "runCount": 0,
-                     *       "secretParams": {},
-                     *       "status": "PAUSED",
-                     *       "tenantId": "default",
-                     *       "timeoutSec": 3600,
-                     *       "trigger": {
-                     *         "dialect": "UNIX",
-                     *         "endAt": null,
-                     *         "expr": "0 2 * * *",
-                     *         "gap": "SHIFT",
-                     *         "jitterSec": 0,
-                     *         "maxCatchUp": 1000,
-                     *         "misfirePolicy": "FIRE_ONCE_NOW",
-                     *         "misfireThresholdSec": 60,
-                     *         "overlap": "FIRST",
-                     *         "startAt": null,
-                     *         "timezone": "Europe/Berlin",
-                     *         "type": "CRON"
-                     *       },
-                     *       "updatedAt": "2026-02-24T08:00:00.000Z",
-                     *       "version": 1
-                     *     }
-                     */
                     "application/json": components["schemas"]["JobView"];
                 };
             };
@@ -3691,18 +3110,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -3713,65 +3126,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "action": {
-                     *         "kind": "HANDLER",
-                     *         "name": "daily_billing"
-                     *       },
-                     *       "concurrencyPolicy": "FORBID",
-                     *       "createdAt": "2026-02-24T08:00:00.000Z",
-                     *       "deadLetter": true,
-                     *       "executorSelector": "default",
-                     *       "idempotent": true,
-                     *       "jobId": 8193,
-                     *       "labels": {
-                     *         "team": "pay"
-                     *       },
-                     *       "lastRunAt": null,
-                     *       "lastRunState": null,
-                     *       "name": "daily_billing",
-                     *       "nextFireAt": "2026-02-25T01:00:00.000Z",
-                     *       "onLostContact": "CONTINUE",
-                     *       "params": {
-                     *         "customer": 7
-                     *       },
-                     *       "priority": 100,
-                     *       "resources": {
-                     *         "cpu": 0.1,
-                     *         "memoryMb": 64,
-                     *         "storageMb": 0
-                     *       },
-                     *       "retryPolicy": {
-                     *         "backoff": "EXPONENTIAL",
-                     *         "baseDelaySec": 10,
-                     *         "jitter": 0.2,
-                     *         "maxAttempts": 3,
-                     *         "maxDelaySec": 3600
-                     *       },
-                     *       "runCount": 0,
-                     *       "secretParams": {},
-                     *       "status": "ENABLED",
-                     *       "tenantId": "default",
-                     *       "timeoutSec": 3600,
-                     *       "trigger": {
-                     *         "dialect": "UNIX",
-                     *         "endAt": null,
-                     *         "expr": "0 2 * * *",
-                     *         "gap": "SHIFT",
-                     *         "jitterSec": 0,
-                     *         "maxCatchUp": 1000,
-                     *         "misfirePolicy": "FIRE_ONCE_NOW",
-                     *         "misfireThresholdSec": 60,
-                     *         "overlap": "FIRST",
-                     *         "startAt": null,
-                     *         "timezone": "Europe/Berlin",
-                     *         "type": "CRON"
-                     *       },
-                     *       "updatedAt": "2026-02-24T08:00:00.000Z",
-                     *       "version": 1
-                     *     }
-                     */
                     "application/json": components["schemas"]["JobView"];
                 };
             };
@@ -3780,16 +3134,12 @@ export interface operations {
     "job.runs": {
         parameters: {
             query?: {
-                /** @example 1 */
                 page?: number | null;
-                /** @example 50 */
                 pageSize?: number | null;
-                /** @example  */
                 pageToken?: string | null;
             };
             header?: never;
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
@@ -3802,49 +3152,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "attemptCount": 1,
-                     *           "attempts": [
-                     *             {
-                     *               "attempt": 1,
-                     *               "cpuMs": 1200,
-                     *               "endedAt": "2026-02-25T01:00:41.250Z",
-                     *               "errorCode": null,
-                     *               "errorMessage": null,
-                     *               "executorId": "billing-1",
-                     *               "generation": 1,
-                     *               "maxRssKb": 34567,
-                     *               "startedAt": "2026-02-25T01:00:00.000Z",
-                     *               "state": "SUCCESS",
-                     *               "token": 1
-                     *             }
-                     *           ],
-                     *           "createdAt": "2026-02-25T01:00:00.000Z",
-                     *           "deadLetter": false,
-                     *           "endedAt": "2026-02-25T01:00:41.250Z",
-                     *           "executorId": null,
-                     *           "generation": 1,
-                     *           "jobId": 8193,
-                     *           "key": null,
-                     *           "lastError": null,
-                     *           "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *           "nextRetryAt": null,
-                     *           "reason": null,
-                     *           "result": null,
-                     *           "runId": 4194305,
-                     *           "source": "SCHEDULE",
-                     *           "startedAt": "2026-02-25T01:00:00.000Z",
-                     *           "state": "SUCCESS",
-                     *           "tenantId": "default",
-                     *           "waitReason": null
-                     *         }
-                     *       ],
-                     *       "nextPageToken": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["Page2"];
                 };
             };
@@ -3854,29 +3161,16 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The same key with the same body again does not do it again, but answers what was made. A key is kept for 30 days; a call whose key came with another request before is refused.
-                 * @example request-1
-                 */
+                /** @description The same key with the same body again does not do it again, but answers what was made. A key is kept for 30 days; a call whose key came with another request before is refused. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "manualRunId": "manual_1",
-                 *       "params": {
-                 *         "customer": 8
-                 *       },
-                 *       "reason": "asked by support"
-                 *     }
-                 */
                 "application/json": components["schemas"]["TriggerBody"];
             };
         };
@@ -3887,30 +3181,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attemptCount": 0,
-                     *       "attempts": [],
-                     *       "createdAt": "2026-02-25T01:00:00.000Z",
-                     *       "deadLetter": false,
-                     *       "endedAt": null,
-                     *       "executorId": null,
-                     *       "generation": 1,
-                     *       "jobId": 8193,
-                     *       "key": null,
-                     *       "lastError": null,
-                     *       "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *       "nextRetryAt": null,
-                     *       "reason": null,
-                     *       "result": null,
-                     *       "runId": 4194305,
-                     *       "source": "SCHEDULE",
-                     *       "startedAt": "2026-02-25T01:00:00.000Z",
-                     *       "state": "QUEUED",
-                     *       "tenantId": "default",
-                     *       "waitReason": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -3919,20 +3189,13 @@ export interface operations {
     "job.watchOne": {
         parameters: {
             query?: {
-                /**
-                 * @description Go on behind this place: the id of an event.
-                 * @example 64b1f0-11
-                 */
+                /** @description Go on behind this place: the id of an event. */
                 after?: string | null;
-                /**
-                 * @description End after so many seconds (3,600 at most, and then unless told otherwise).
-                 * @example 0
-                 */
+                /** @description End after so many seconds (3,600 at most, and then unless told otherwise). */
                 waitSec?: number | null;
             };
             header?: never;
             path: {
-                /** @example 8193 */
                 jobId: number;
             };
             cookie?: never;
@@ -3961,10 +3224,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The same key with the same body again does not do it again, but answers what was made. A key is kept for 30 days; a call whose key came with another request before is refused.
-                 * @example request-1
-                 */
+                /** @description The same key with the same body again does not do it again, but answers what was made. A key is kept for 30 days; a call whose key came with another request before is refused. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3972,27 +3232,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "action": {
-                 *         "kind": "HANDLER",
-                 *         "name": "daily_billing"
-                 *       },
-                 *       "labels": {
-                 *         "team": "pay"
-                 *       },
-                 *       "name": "daily_billing",
-                 *       "params": {
-                 *         "customer": 7
-                 *       },
-                 *       "tenantId": "default",
-                 *       "trigger": {
-                 *         "expr": "0 2 * * *",
-                 *         "timezone": "Europe/Berlin",
-                 *         "type": "CRON"
-                 *       }
-                 *     }
-                 */
                 "application/x-ndjson": components["schemas"]["JobSpec"];
             };
         };
@@ -4003,16 +3242,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "line": 1,
-                     *       "ok": {
-                     *         "jobId": 8193,
-                     *         "nextFireAt": "2026-02-25T01:00:00.000Z",
-                     *         "status": "ENABLED"
-                     *       }
-                     *     }
-                     */
                     "application/x-ndjson": components["schemas"]["BulkLine"];
                 };
             };
@@ -4021,12 +3250,8 @@ export interface operations {
     "job.find": {
         parameters: {
             query: {
-                /** @example daily_billing */
                 name: string;
-                /**
-                 * @description Default: the credential's; for operators `default`.
-                 * @example default
-                 */
+                /** @description Default: the credential's; for operators `default`. */
                 tenantId?: string | null;
             };
             header?: never;
@@ -4041,65 +3266,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "action": {
-                     *         "kind": "HANDLER",
-                     *         "name": "daily_billing"
-                     *       },
-                     *       "concurrencyPolicy": "FORBID",
-                     *       "createdAt": "2026-02-24T08:00:00.000Z",
-                     *       "deadLetter": true,
-                     *       "executorSelector": "default",
-                     *       "idempotent": true,
-                     *       "jobId": 8193,
-                     *       "labels": {
-                     *         "team": "pay"
-                     *       },
-                     *       "lastRunAt": null,
-                     *       "lastRunState": null,
-                     *       "name": "daily_billing",
-                     *       "nextFireAt": "2026-02-25T01:00:00.000Z",
-                     *       "onLostContact": "CONTINUE",
-                     *       "params": {
-                     *         "customer": 7
-                     *       },
-                     *       "priority": 100,
-                     *       "resources": {
-                     *         "cpu": 0.1,
-                     *         "memoryMb": 64,
-                     *         "storageMb": 0
-                     *       },
-                     *       "retryPolicy": {
-                     *         "backoff": "EXPONENTIAL",
-                     *         "baseDelaySec": 10,
-                     *         "jitter": 0.2,
-                     *         "maxAttempts": 3,
-                     *         "maxDelaySec": 3600
-                     *       },
-                     *       "runCount": 0,
-                     *       "secretParams": {},
-                     *       "status": "ENABLED",
-                     *       "tenantId": "default",
-                     *       "timeoutSec": 3600,
-                     *       "trigger": {
-                     *         "dialect": "UNIX",
-                     *         "endAt": null,
-                     *         "expr": "0 2 * * *",
-                     *         "gap": "SHIFT",
-                     *         "jitterSec": 0,
-                     *         "maxCatchUp": 1000,
-                     *         "misfirePolicy": "FIRE_ONCE_NOW",
-                     *         "misfireThresholdSec": 60,
-                     *         "overlap": "FIRST",
-                     *         "startAt": null,
-                     *         "timezone": "Europe/Berlin",
-                     *         "type": "CRON"
-                     *       },
-                     *       "updatedAt": "2026-02-24T08:00:00.000Z",
-                     *       "version": 1
-                     *     }
-                     */
                     "application/json": components["schemas"]["JobView"];
                 };
             };
@@ -4108,24 +3274,13 @@ export interface operations {
     "job.watch": {
         parameters: {
             query?: {
-                /**
-                 * @description Go on behind this place: the id of an event.
-                 * @example 64b1f0-11
-                 */
+                /** @description Go on behind this place: the id of an event. */
                 after?: string | null;
-                /** @example 8193 */
                 jobId?: components["schemas"]["JobId"] | null;
-                /**
-                 * @description With these labels: `key=value,key2!=value2,key3`.
-                 * @example team=pay
-                 */
+                /** @description With these labels: `key=value,key2!=value2,key3`. */
                 labels?: string | null;
-                /** @example default */
                 tenantId?: string | null;
-                /**
-                 * @description End after so many seconds (3,600 at most, and then unless told otherwise).
-                 * @example 0
-                 */
+                /** @description End after so many seconds (3,600 at most, and then unless told otherwise). */
                 waitSec?: number | null;
             };
             header?: never;
@@ -4155,13 +3310,9 @@ export interface operations {
     "outbox.list": {
         parameters: {
             query?: {
-                /** @example 1 */
                 page?: number | null;
-                /** @example 50 */
                 pageSize?: number | null;
-                /** @example  */
                 pageToken?: string | null;
-                /** @example default */
                 tenantId?: string | null;
             };
             header?: never;
@@ -4176,26 +3327,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "decidedAt": "2026-02-25T01:00:41.250Z",
-                     *           "generation": 1,
-                     *           "givenUpAt": "2026-02-25T01:00:41.250Z",
-                     *           "jobId": 8193,
-                     *           "kind": "HOOK",
-                     *           "mayHaveRun": false,
-                     *           "reason": "JOB_DELETED",
-                     *           "runId": 4194305,
-                     *           "state": "REFUSED",
-                     *           "targetJob": "refund",
-                     *           "tenantId": "default"
-                     *         }
-                     *       ],
-                     *       "nextPageToken": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["Page4"];
                 };
             };
@@ -4206,18 +3337,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -4236,18 +3361,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -4270,18 +3389,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "files": [
-                 *         {
-                 *           "name": "billing.yaml",
-                 *           "text": "apiVersion: campanile/v1\nkind: Job\nmetadata: {name: daily_billing}\nspec: {schedule: 0 2 * * *}\n"
-                 *         }
-                 *       ],
-                 *       "owner": "billing",
-                 *       "tenantId": "default"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ApplyBody"];
             };
         };
@@ -4292,26 +3399,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "change": 0,
-                     *       "create": 1,
-                     *       "delete": 0,
-                     *       "items": [
-                     *         {
-                     *           "action": "CREATE",
-                     *           "changes": [],
-                     *           "file": "billing.yaml",
-                     *           "hazards": [],
-                     *           "line": 1,
-                     *           "name": "daily_billing",
-                     *           "tenantId": "default"
-                     *         }
-                     *       ],
-                     *       "planId": "5f1c2a9017aa03bd",
-                     *       "unchanged": 0
-                     *     }
-                     */
                     "application/json": components["schemas"]["PlanView"];
                 };
             };
@@ -4332,19 +3419,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "credit": 7,
-                     *           "executors": 1,
-                     *           "name": "default",
-                     *           "running": 1,
-                     *           "waiting": 0
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Gathered2"];
                 };
             };
@@ -4353,18 +3427,11 @@ export interface operations {
     "run.failed": {
         parameters: {
             query?: {
-                /** @example 1 */
                 page?: number | null;
-                /** @example 50 */
                 pageSize?: number | null;
-                /** @example  */
                 pageToken?: string | null;
-                /**
-                 * @description FAILED (it includes TIMEOUT): other states are listed by job.
-                 * @example FAILED
-                 */
+                /** @description FAILED (it includes TIMEOUT): other states are listed by job. */
                 state?: components["schemas"]["RunState"] | null;
-                /** @example default */
                 tenantId?: string | null;
             };
             header?: never;
@@ -4379,49 +3446,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "attemptCount": 1,
-                     *           "attempts": [
-                     *             {
-                     *               "attempt": 1,
-                     *               "cpuMs": 1200,
-                     *               "endedAt": "2026-02-25T01:00:41.250Z",
-                     *               "errorCode": "DISK_FULL",
-                     *               "errorMessage": "no space left",
-                     *               "executorId": "billing-1",
-                     *               "generation": 1,
-                     *               "maxRssKb": 34567,
-                     *               "startedAt": "2026-02-25T01:00:00.000Z",
-                     *               "state": "FAILED",
-                     *               "token": 1
-                     *             }
-                     *           ],
-                     *           "createdAt": "2026-02-25T01:00:00.000Z",
-                     *           "deadLetter": true,
-                     *           "endedAt": "2026-02-25T01:00:41.250Z",
-                     *           "executorId": null,
-                     *           "generation": 1,
-                     *           "jobId": 8193,
-                     *           "key": null,
-                     *           "lastError": "no space left",
-                     *           "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *           "nextRetryAt": null,
-                     *           "reason": null,
-                     *           "result": null,
-                     *           "runId": 4194305,
-                     *           "source": "SCHEDULE",
-                     *           "startedAt": "2026-02-25T01:00:00.000Z",
-                     *           "state": "FAILED",
-                     *           "tenantId": "default",
-                     *           "waitReason": null
-                     *         }
-                     *       ],
-                     *       "nextPageToken": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["Page2"];
                 };
             };
@@ -4430,15 +3454,11 @@ export interface operations {
     "run.get": {
         parameters: {
             query?: {
-                /**
-                 * @description Answer when the run is final, at the latest after so many seconds (60 at most). Default: at once.
-                 * @example 0
-                 */
+                /** @description Answer when the run is final, at the latest after so many seconds (60 at most). Default: at once. */
                 waitSec?: number | null;
             };
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
@@ -4451,44 +3471,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attemptCount": 1,
-                     *       "attempts": [
-                     *         {
-                     *           "attempt": 1,
-                     *           "cpuMs": 1200,
-                     *           "endedAt": "2026-02-25T01:00:41.250Z",
-                     *           "errorCode": null,
-                     *           "errorMessage": null,
-                     *           "executorId": "billing-1",
-                     *           "generation": 1,
-                     *           "maxRssKb": 34567,
-                     *           "startedAt": "2026-02-25T01:00:00.000Z",
-                     *           "state": "SUCCESS",
-                     *           "token": 1
-                     *         }
-                     *       ],
-                     *       "createdAt": "2026-02-25T01:00:00.000Z",
-                     *       "deadLetter": false,
-                     *       "endedAt": "2026-02-25T01:00:41.250Z",
-                     *       "executorId": null,
-                     *       "generation": 1,
-                     *       "jobId": 8193,
-                     *       "key": null,
-                     *       "lastError": null,
-                     *       "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *       "nextRetryAt": null,
-                     *       "reason": null,
-                     *       "result": null,
-                     *       "runId": 4194305,
-                     *       "source": "SCHEDULE",
-                     *       "startedAt": "2026-02-25T01:00:00.000Z",
-                     *       "state": "SUCCESS",
-                     *       "tenantId": "default",
-                     *       "waitReason": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -4499,18 +3481,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -4521,44 +3497,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attemptCount": 1,
-                     *       "attempts": [
-                     *         {
-                     *           "attempt": 1,
-                     *           "cpuMs": 1200,
-                     *           "endedAt": "2026-02-25T01:00:41.250Z",
-                     *           "errorCode": null,
-                     *           "errorMessage": null,
-                     *           "executorId": "billing-1",
-                     *           "generation": 1,
-                     *           "maxRssKb": 34567,
-                     *           "startedAt": "2026-02-25T01:00:00.000Z",
-                     *           "state": "CANCELED",
-                     *           "token": 1
-                     *         }
-                     *       ],
-                     *       "createdAt": "2026-02-25T01:00:00.000Z",
-                     *       "deadLetter": false,
-                     *       "endedAt": "2026-02-25T01:00:41.250Z",
-                     *       "executorId": null,
-                     *       "generation": 1,
-                     *       "jobId": 8193,
-                     *       "key": null,
-                     *       "lastError": null,
-                     *       "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *       "nextRetryAt": null,
-                     *       "reason": null,
-                     *       "result": null,
-                     *       "runId": 4194305,
-                     *       "source": "SCHEDULE",
-                     *       "startedAt": "2026-02-25T01:00:00.000Z",
-                     *       "state": "CANCELED",
-                     *       "tenantId": "default",
-                     *       "waitReason": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -4569,19 +3507,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "decision": "RERUN",
-                 *       "reason": "it had not begun"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ConfirmBody"];
             };
         };
@@ -4592,44 +3523,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attemptCount": 1,
-                     *       "attempts": [
-                     *         {
-                     *           "attempt": 1,
-                     *           "cpuMs": 1200,
-                     *           "endedAt": "2026-02-25T01:00:41.250Z",
-                     *           "errorCode": null,
-                     *           "errorMessage": null,
-                     *           "executorId": "billing-1",
-                     *           "generation": 1,
-                     *           "maxRssKb": 34567,
-                     *           "startedAt": "2026-02-25T01:00:00.000Z",
-                     *           "state": "SUCCESS",
-                     *           "token": 1
-                     *         }
-                     *       ],
-                     *       "createdAt": "2026-02-25T01:00:00.000Z",
-                     *       "deadLetter": false,
-                     *       "endedAt": "2026-02-25T01:00:41.250Z",
-                     *       "executorId": null,
-                     *       "generation": 1,
-                     *       "jobId": 8193,
-                     *       "key": null,
-                     *       "lastError": null,
-                     *       "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *       "nextRetryAt": null,
-                     *       "reason": null,
-                     *       "result": null,
-                     *       "runId": 4194305,
-                     *       "source": "SCHEDULE",
-                     *       "startedAt": "2026-02-25T01:00:00.000Z",
-                     *       "state": "SUCCESS",
-                     *       "tenantId": "default",
-                     *       "waitReason": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -4638,31 +3531,20 @@ export interface operations {
     "run.log": {
         parameters: {
             query?: {
-                /**
-                 * @description Default: the newest.
-                 * @example 1
-                 */
+                /** @description Default: the newest. */
                 attempt?: number | null;
                 /**
                  * @description Server-sent events while it grows, over all attempts to come unless one is named: `log` with what was written, `end` when no
                  *     more will be. `Last-Event-ID` goes on where a connection broke.
-                 * @example false
                  */
                 follow?: boolean;
-                /**
-                 * @description `text`: all that there is from the offset on, as it was written, with X-Next-Offset and X-Log-End.
-                 * @example json
-                 */
+                /** @description `text`: all that there is from the offset on, as it was written, with X-Next-Offset and X-Log-End. */
                 format?: components["schemas"]["LogFormat"];
-                /**
-                 * @description Bytes to leave out at the start.
-                 * @example 0
-                 */
+                /** @description Bytes to leave out at the start. */
                 offset?: number | null;
             };
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
@@ -4675,16 +3557,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attempt": 1,
-                     *       "end": true,
-                     *       "nextOffset": 10,
-                     *       "offset": 0,
-                     *       "runId": 4194305,
-                     *       "text": "billing 7\n"
-                     *     }
-                     */
                     "application/json": components["schemas"]["LogView"];
                     /**
                      * @example retry: 1000
@@ -4697,7 +3569,6 @@ export interface operations {
                      *     data: {"runId":4194305,"runState":"SUCCESS","attempt":1,"attemptState":"SUCCESS"}
                      */
                     "text/event-stream": unknown;
-                    /** @example billing 7 */
                     "text/plain": string;
                 };
             };
@@ -4708,18 +3579,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -4730,30 +3595,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "attemptCount": 0,
-                     *       "attempts": [],
-                     *       "createdAt": "2026-02-25T01:00:00.000Z",
-                     *       "deadLetter": false,
-                     *       "endedAt": null,
-                     *       "executorId": null,
-                     *       "generation": 1,
-                     *       "jobId": 8193,
-                     *       "key": null,
-                     *       "lastError": null,
-                     *       "logicalTime": "2026-02-25T01:00:00.000Z",
-                     *       "nextRetryAt": null,
-                     *       "reason": null,
-                     *       "result": null,
-                     *       "runId": 4194305,
-                     *       "source": "SCHEDULE",
-                     *       "startedAt": "2026-02-25T01:00:00.000Z",
-                     *       "state": "QUEUED",
-                     *       "tenantId": "default",
-                     *       "waitReason": null
-                     *     }
-                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -4762,20 +3603,13 @@ export interface operations {
     "run.watchOne": {
         parameters: {
             query?: {
-                /**
-                 * @description Go on behind this place: the id of an event.
-                 * @example 64b1f0-11
-                 */
+                /** @description Go on behind this place: the id of an event. */
                 after?: string | null;
-                /**
-                 * @description End after so many seconds (3,600 at most, and then unless told otherwise).
-                 * @example 0
-                 */
+                /** @description End after so many seconds (3,600 at most, and then unless told otherwise). */
                 waitSec?: number | null;
             };
             header?: never;
             path: {
-                /** @example 4194305 */
                 runId: number;
             };
             cookie?: never;
@@ -4803,31 +3637,16 @@ export interface operations {
     "run.watch": {
         parameters: {
             query?: {
-                /**
-                 * @description Go on behind this place: the id of an event.
-                 * @example 64b1f0-11
-                 */
+                /** @description Go on behind this place: the id of an event. */
                 after?: string | null;
-                /** @example 8193 */
                 jobId?: components["schemas"]["JobId"] | null;
-                /**
-                 * @description Of jobs with these labels: `key=value,key2!=value2,key3`.
-                 * @example team=pay
-                 */
+                /** @description Of jobs with these labels: `key=value,key2!=value2,key3`. */
                 labels?: string | null;
-                /** @example 4194305 */
                 runId?: components["schemas"]["RunId"] | null;
-                /**
-                 * @description Only changes to this state.
-                 * @example FAILED
-                 */
+                /** @description Only changes to this state. */
                 state?: components["schemas"]["RunState"] | null;
-                /** @example default */
                 tenantId?: string | null;
-                /**
-                 * @description End after so many seconds (3,600 at most, and then unless told otherwise).
-                 * @example 0
-                 */
+                /** @description End after so many seconds (3,600 at most, and then unless told otherwise). */
                 waitSec?: number | null;
             };
             header?: never;
@@ -4863,17 +3682,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "after": "2026-02-24T08:00:00.000Z",
-                 *       "count": 3,
-                 *       "trigger": {
-                 *         "expr": "0 2 * * *",
-                 *         "timezone": "Europe/Berlin",
-                 *         "type": "CRON"
-                 *       }
-                 *     }
-                 */
                 "application/json": components["schemas"]["PreviewBody"];
             };
         };
@@ -4884,33 +3692,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "description": "at 02:00",
-                     *       "hazards": [
-                     *         "2026-03-29 02:00 does not exist in Europe/Berlin: it fires at 03:00"
-                     *       ],
-                     *       "next": [
-                     *         "2026-02-25T01:00:00.000Z",
-                     *         "2026-02-26T01:00:00.000Z",
-                     *         "2026-02-27T01:00:00.000Z"
-                     *       ],
-                     *       "trigger": {
-                     *         "dialect": "UNIX",
-                     *         "endAt": null,
-                     *         "expr": "0 2 * * *",
-                     *         "gap": "SHIFT",
-                     *         "jitterSec": 0,
-                     *         "maxCatchUp": 1000,
-                     *         "misfirePolicy": "FIRE_ONCE_NOW",
-                     *         "misfireThresholdSec": 60,
-                     *         "overlap": "FIRST",
-                     *         "startAt": null,
-                     *         "timezone": "Europe/Berlin",
-                     *         "type": "CRON"
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["Preview"];
                 };
             };
@@ -4925,7 +3706,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description ok */
+            /** @description Whose call this is */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4945,7 +3726,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description ok */
+            /** @description Open a session of the console: the answer to a call with a token sets a cookie that stands for it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4965,7 +3746,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description done */
+            /** @description End a session of the console: the browser forgets the cookie */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4983,11 +3764,6 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -4998,14 +3774,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "outstanding": [
-                     *         7,
-                     *         201
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Spread"];
                 };
             };
@@ -5027,11 +3795,6 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -5042,14 +3805,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "outstanding": [
-                     *         7,
-                     *         201
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Spread"];
                 };
             };
@@ -5077,26 +3832,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "jobs": 12,
-                     *           "paused": false,
-                     *           "quota": {
-                     *             "maxConcurrentRuns": 50,
-                     *             "maxJobs": 1000,
-                     *             "maxQueuedRuns": 0,
-                     *             "maxTriggersPerSec": 100
-                     *           },
-                     *           "running": 1,
-                     *           "tenantId": "finance",
-                     *           "version": 1,
-                     *           "waiting": 0
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Items"];
                 };
             };
@@ -5107,7 +3842,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example default */
                 tenantId: string;
             };
             cookie?: never;
@@ -5120,22 +3854,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jobs": 12,
-                     *       "paused": false,
-                     *       "quota": {
-                     *         "maxConcurrentRuns": 50,
-                     *         "maxJobs": 1000,
-                     *         "maxQueuedRuns": 0,
-                     *         "maxTriggersPerSec": 100
-                     *       },
-                     *       "running": 1,
-                     *       "tenantId": "finance",
-                     *       "version": 1,
-                     *       "waiting": 0
-                     *     }
-                     */
                     "application/json": components["schemas"]["TenantView"];
                 };
             };
@@ -5146,21 +3864,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example default */
                 tenantId: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "maxConcurrentRuns": 50,
-                 *       "maxJobs": 1000,
-                 *       "maxQueuedRuns": 0,
-                 *       "maxTriggersPerSec": 100
-                 *     }
-                 */
                 "application/json": components["schemas"]["TenantBodyInput"];
             };
         };
@@ -5171,22 +3880,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jobs": 12,
-                     *       "paused": false,
-                     *       "quota": {
-                     *         "maxConcurrentRuns": 50,
-                     *         "maxJobs": 1000,
-                     *         "maxQueuedRuns": 0,
-                     *         "maxTriggersPerSec": 100
-                     *       },
-                     *       "running": 1,
-                     *       "tenantId": "finance",
-                     *       "version": 1,
-                     *       "waiting": 0
-                     *     }
-                     */
                     "application/json": components["schemas"]["TenantView"];
                 };
             };
@@ -5195,12 +3888,10 @@ export interface operations {
     "tenant.delete": {
         parameters: {
             query?: {
-                /** @example not needed any more */
                 reason?: string | null;
             };
             header?: never;
             path: {
-                /** @example default */
                 tenantId: string;
             };
             cookie?: never;
@@ -5221,18 +3912,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example default */
                 tenantId: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -5243,14 +3928,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "outstanding": [
-                     *         7,
-                     *         201
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Spread"];
                 };
             };
@@ -5268,18 +3945,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example default */
                 tenantId: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                /**
-                 * @example {
-                 *       "reason": "maintenance"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ReasonBody"];
             };
         };
@@ -5290,14 +3961,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "outstanding": [
-                     *         7,
-                     *         201
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Spread"];
                 };
             };
@@ -5307,6 +3970,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    "page.asset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A file of the console */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
             };
         };
     };
@@ -5325,7 +4010,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example <!doctype html>... */
                     "text/html; charset=utf-8": string;
                 };
             };
@@ -5346,7 +4030,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example ok */
                     "text/plain": string;
                 };
             };
@@ -5367,7 +4050,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example campanile_http_requests_total{operation="job.get",status="200"} 1 */
                     "text/plain": string;
                 };
             };
@@ -5388,15 +4070,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "info": {
-                     *         "title": "Campanile"
-                     *       },
-                     *       "openapi": "3.1.0",
-                     *       "paths": {}
-                     *     }
-                     */
                     "application/json": Record<string, never>;
                 };
             };
@@ -5417,11 +4090,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "ready": true
-                     *     }
-                     */
                     "application/json": Record<string, never>;
                 };
             };
@@ -5442,12 +4110,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "$schema": "https://json-schema.org/draft/2020-12/schema",
-                     *       "type": "object"
-                     *     }
-                     */
                     "application/schema+json": Record<string, never>;
                 };
             };
