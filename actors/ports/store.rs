@@ -7,11 +7,11 @@
 //! What they never do: interpret frames, decide anything, or retry on their own.
 
 use crate::{AuditPage, AuditQuery};
-use campanile_core::ownership::store::{Answer, Statement};
+use campanile_core::ownership::store::{Statement, StoreAnswer};
 pub use campanile_schema::stored::{
     journal::Position,
     rows::{LedgerRow, Row},
-    snapshot::{Manifest, Part, PartRef},
+    snapshot::{Manifest, PartRef, SnapshotPart},
 };
 use campanile_schema::{
     format::{FormatRow, Formats},
@@ -67,8 +67,8 @@ pub trait Journal: Send + Sync + 'static {
 
 /// What a cluster shares: the rows of ownership, changed by LWT only, and the lanes of all sessions.
 pub trait Leases: Send + Sync + 'static {
-    /// Executes one statement of a session once. Whatever is not certain is [`Answer::Unknown`].
-    fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+    /// Executes one statement of a session once. Whatever is not certain is [`StoreAnswer::Unknown`].
+    fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = StoreAnswer> + Send + '_>>;
     /// A number that no session has had, above all that were given before.
     fn next_session(&self) -> PortFuture<'_, SessionId>;
     /// Formats that may be written.
@@ -90,7 +90,13 @@ pub trait Leases: Send + Sync + 'static {
 /// Snapshots of shards.
 pub trait Snapshots: Send + Sync + 'static {
     /// Writes and syncs one part. Chunks are at most `limits::SNAPSHOT_CHUNK_BYTES` unless one item alone is larger.
-    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef>;
+    fn write_part(
+        &self,
+        shard: ShardId,
+        number: u64,
+        part: SnapshotPart,
+        chunks: Vec<Vec<u8>>,
+    ) -> PortFuture<'_, PartRef>;
     /// Makes the manifest readable. On a directory of one node it is from then on the one that counts; a cluster's counts when the
     /// shard's row names it.
     fn publish(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()>;

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 /// How long a call waits for a shard that is on its way from one node to another: longer than a hand-over, and than a take-over of some
 /// 100,000 jobs. With a million on two cores a take-over was up to 8 s (docs/performance.md): the caller is told 503 then, and nothing was done.
-const TAKE_OVER: Duration = Duration::from_secs(5);
+const OWNER_WAIT: Duration = Duration::from_secs(5);
 /// Between two looks for its owner.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -44,7 +44,7 @@ pub(crate) async fn ask<T>(client: &ShardClient, shard: ShardId, call: ShardCall
 where
     T: TryFrom<ShardAnswer, Error = CallError>,
 {
-    let until = tokio::time::Instant::now() + TAKE_OVER;
+    let until = tokio::time::Instant::now() + OWNER_WAIT;
     loop {
         let answer = match client.shards.place(shard) {
             // It may begin to leave before it has answered.

@@ -4,11 +4,11 @@ use crate::{
     call_error::CallError,
     changes::{Copied, LogPlace},
     cluster_query::{ClusterQuery, NodeAnswers},
-    lending::{Report, Terms},
+    lending::{TenantReport, TenantShare},
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply};
-pub use campanile_schema::peer::shard::{FinalAction, Once, OutboxAction, TenantFacts, TenantUse};
+pub use campanile_schema::peer::shard::{CreateKey, FinalAction, OutboxAction, TenantFacts, TenantUse};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
@@ -28,12 +28,12 @@ use tokio::sync::oneshot;
 pub enum ShardCall {
     Create {
         spec: Box<StoredJob>,
-        once: Option<Once>,
+        once: Option<CreateKey>,
     },
     /// What a create with this key made; None = nothing yet.
-    Created(Once),
+    Created(CreateKey),
     /// To the key's shard: the key belongs to this request from now on.
-    KeepCreate(Once),
+    KeepCreate(CreateKey),
     /// Each with its place in the caller's list.
     CreateMany(Vec<(usize, StoredJob)>),
     Command {
@@ -99,7 +99,7 @@ pub enum ShardCall {
     /// To the home shard of tenants: what a session has of them, and what it wants.
     Borrow {
         session: SessionId,
-        reports: Vec<Report>,
+        reports: Vec<TenantReport>,
     },
     /// To a session, by one of its shards: this tenant has limits.
     Remind(TenantRecord),
@@ -238,7 +238,7 @@ answers! {
     Tenant(TenantFacts),
     TenantUse(TenantUse),
     Names(Vec<String>),
-    Terms(Vec<Terms>),
+    Terms(Vec<TenantShare>),
     Why(Option<String>),
     Sealed(Option<Sealed>),
     Finished(Vec<FinishOutcome>),

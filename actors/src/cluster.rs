@@ -9,13 +9,13 @@ use crate::{
     maintenance,
     owner::{
         ClusterMember, InUse, OwnerHandle, OwnerParts,
-        keeper::{Keeper, KeeperParts},
+        keeper::{ShardKeeper, ShardKeeperParts},
         lanes::{self, LaneOptions},
     },
     pauses::carry,
     pool::PoolActor,
     projector::{OnFailure, ProjectorHandle},
-    session::{self, Session, Ticker},
+    session::{self, NodeSession, Ticker},
     shard_map::Membership,
     shared_store::SharedStore,
     time::{AgreedTime, NodeTime},
@@ -63,7 +63,7 @@ pub struct ClusterParts {
 }
 
 /// Starts a session. It serves nothing until the protocol says so.
-pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
+pub async fn start(parts: ClusterParts) -> Result<NodeSession, StoreError> {
     let threads = |e: std::io::Error| StoreError::Unavailable(format!("no thread: {e}"));
     let SharedStore { leases, snapshots, views } = parts.store.clone();
     let (id, shards, lane_count) = (parts.settings.session, parts.format.shards, parts.settings.lanes);
@@ -102,7 +102,7 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
     let (pool, _) = Actor::spawn(None, PoolActor, wiring.pool_deps()).await.map_err(session::spawned)?;
     let handles = wiring.handles.clone();
     handles.pool.set(pool);
-    let keeper = Keeper::new(KeeperParts {
+    let keeper = ShardKeeper::new(ShardKeeperParts {
         deps: wiring.shard_deps,
         health: handles.health.clone(),
         owner,
@@ -122,5 +122,5 @@ pub async fn start(parts: ClusterParts) -> Result<Session, StoreError> {
         tokio::spawn(carry::run(handles.client.clone(), wiring.pauses)),
         tokio::spawn(keeper.run()),
     ];
-    Ok(Session::of_cluster(handles, tasks))
+    Ok(NodeSession::of_cluster(handles, tasks))
 }

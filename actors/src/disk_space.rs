@@ -71,15 +71,15 @@ fn history_needs(retention: Retention, an_hour: u64, history: u64) -> u64 {
     will_be.min(most).saturating_sub(history)
 }
 
-/// One look at the disk.
+/// What was read of the disk at one time.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct DiskReading {
     room: DiskRoom,
     /// None: not known yet.
     needs: Option<u64>,
 }
 
-impl Look {
+impl DiskReading {
     fn is_short(&self, why: DiskPressure) -> bool {
         match why {
             DiskPressure::FreeRoomLow => self.room.free < FREE_LEAST_BYTES,
@@ -104,7 +104,7 @@ impl Look {
     }
 }
 
-impl fmt::Display for Look {
+impl fmt::Display for DiskReading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |bytes: u64| bytes >> 20;
         let DiskRoom { journal, snapshots, history, free, size } = self.room;
@@ -136,12 +136,13 @@ pub async fn watch(health: Arc<Health>, views: Arc<dyn LocalViews>, retention: R
         };
         unseen.recovered();
         let an_hour = pace.look(Instant::now(), room.history);
-        let look = Look { room, needs: an_hour.map(|an_hour| history_needs(retention, an_hour, room.history)) };
-        look.measure();
+        let reading =
+            DiskReading { room, needs: an_hour.map(|an_hour| history_needs(retention, an_hour, room.history)) };
+        reading.measure();
         let mut short_of = Vec::new();
         for (why, log) in &logs {
-            if look.is_short(*why) {
-                log.failed(&look);
+            if reading.is_short(*why) {
+                log.failed(&reading);
                 short_of.push(*why);
             } else {
                 log.recovered();
@@ -195,10 +196,10 @@ mod tests {
     #[test]
     fn a_disk_is_short_of_what_is_free_or_of_what_history_will_need() {
         let short = |free: u64, needs: Option<u64>| {
-            let look = Look { room: DiskRoom { free, size: 500 * GIB, ..DiskRoom::default() }, needs };
+            let reading = DiskReading { room: DiskRoom { free, size: 500 * GIB, ..DiskRoom::default() }, needs };
             DiskPressure::ALL
                 .into_iter()
-                .filter(|why| look.is_short(*why))
+                .filter(|why| reading.is_short(*why))
                 .map(DiskPressure::as_str)
                 .collect::<Vec<_>>()
         };
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn the_line_says_what_there_is_and_what_to_do() {
         let room = DiskRoom { journal: 3 << 20, snapshots: 2 << 20, history: 40 * GIB, free: GIB, size: 50 * GIB };
-        let told = Look { room, needs: Some(GIB) }.to_string();
+        let told = DiskReading { room, needs: Some(GIB) }.to_string();
         assert_eq!(
             told,
             "1024 of 51200 MiB are free; history takes 40960 and will need 1024 more, the journal 3, snapshots 2. Make room, or keep less \

@@ -4,7 +4,7 @@
 #[path = "../../schema/tests/golden_forms/mod.rs"]
 mod golden_forms;
 
-use crate::calls::{FinalAction, Once, OutboxAction, ShardAnswer, ShardCall, TenantFacts, TenantUse};
+use crate::calls::{CreateKey, FinalAction, OutboxAction, ShardAnswer, ShardCall, TenantFacts, TenantUse};
 use campanile_core::job::{Claimant, Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -14,7 +14,7 @@ use campanile_schema::{
     loan::{Level, Request, Wish},
     payload::Payload,
     peer::{
-        lending::{Counts, Report, Terms},
+        lending::{Counts, TenantReport, TenantShare},
         outbox::{Deliver, Delivered, Parcel},
         pauses::Pause,
     },
@@ -83,12 +83,12 @@ fn ended() -> Ended {
 
 /// Calls that change something.
 fn changing_calls() -> Vec<(&'static str, ShardCall)> {
-    let once = Once { key: Digest([7; 16]), print: Digest([200; 16]) };
+    let once = CreateKey { key: Digest([7; 16]), print: Digest([200; 16]) };
     let scope = PauseScope::Tenant(name());
     let resume = || Command::Resume;
     let trigger = Command::Trigger { key: Some("manual_1".to_owned()), params: None, reason: None, by: None };
     let request = Request { session: SessionId(12), version: 5, wish: Wish::Hold { permits: 40 } };
-    let report = Report { tenant: name(), counts: counts(), request: Some(request) };
+    let report = TenantReport { tenant: name(), counts: counts(), request: Some(request) };
     let pause = Pause { scope: PauseScope::System, paused: true, version: 2 };
     let action = FinalAction::Reopen { redrive: true, reason: None };
     let filter = JobFilter {
@@ -209,7 +209,8 @@ fn answers(forms: &mut Forms) {
     let refused = ApiError::new(ErrorCode::DuplicateName, "the tenant has a job of this name");
     let facts = TenantFacts { limits: Some(tenant()), paused: true, counts: Some(counts()), paused_itself: true };
     let level = Level { version: 5, permits: 40 };
-    let terms = Terms { tenant: name(), limits: Some(tenant()), level, share: 20, rate: 1.25, elsewhere: counts() };
+    let terms =
+        TenantShare { tenant: name(), limits: Some(tenant()), level, share: 20, rate: 1.25, elsewhere: counts() };
     let sealed = Sealed {
         names: vec!["password".to_owned()],
         key_id: "k1".to_owned(),

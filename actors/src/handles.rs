@@ -2,8 +2,8 @@
 //! them. Every other task of the session gets the ones that it needs.
 
 use crate::{
-    ask::ShardClient, changes::Changes, ends::Ends, health::Health, identity::Identity, owner::InUse,
-    pool_handle::PoolHandle, shard_map::ShardMap, tenants::TenantGauges,
+    ask::ShardClient, changes::Changes, health::Health, identity::Identity, owner::InUse, pool_handle::PoolHandle,
+    shard_map::ShardMap, tenants::TenantGauges, waiting_results::WaitingResults,
 };
 use campanile_ports::{Secrets, Views};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct SessionHandles {
     pub shards: Arc<ShardMap>,
     pub client: Arc<ShardClient>,
     pub pool: Arc<PoolHandle>,
-    pub ends: Arc<Ends>,
+    pub waiting_results: Arc<WaitingResults>,
     pub tenants: Arc<TenantGauges>,
     /// For those who watch.
     pub changes: Arc<Changes>,

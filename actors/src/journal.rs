@@ -47,7 +47,7 @@ pub enum Waiter {
 }
 
 /// One frame on its way to the store.
-pub struct Pending {
+pub struct QueuedFrame {
     pub frame: Arc<Frame>,
     pub bytes: Vec<u8>,
     pub from: ActorRef<ShardMsg>,
@@ -55,7 +55,7 @@ pub struct Pending {
 
 /// To the thread that writes.
 pub enum ToWriter {
-    Frame(Pending),
+    Frame(QueuedFrame),
     /// To the lanes of a cluster's session: every row of the lane up to here counts.
     Acknowledged {
         lane: u16,
@@ -73,7 +73,7 @@ pub struct JournalHandle {
     failed: Arc<AtomicBool>,
     durable: Arc<parking_lot::Mutex<Position>>,
     /// None: lanes have rounds of their own.
-    bell: Option<Arc<Bell>>,
+    timer: Option<Arc<WriteTimer>>,
 }
 
 /// How the writer collects frames into batches.
@@ -87,7 +87,7 @@ pub struct JournalOptions {
 
 /// Tells the writer thread when to begin its next batch; it sleeps until then. Waking it for each frame took more processor time than
 /// the writes, at 20,000 triggers/s.
-struct Bell {
+struct WriteTimer {
     begun: Instant,
     linger_us: u64,
     /// Microseconds after `begun`; MAX: nothing waits.
@@ -95,7 +95,7 @@ struct Bell {
     writer: OnceLock<Thread>,
 }
 
-impl Bell {
+impl WriteTimer {
     fn new(linger_us: u64) -> Self {
         Self { begun: Instant::now(), linger_us, due_us: AtomicU64::new(u64::MAX), writer: OnceLock::new() }
     }
@@ -116,7 +116,7 @@ impl Bell {
         before_us != u64::MAX && due_us < before_us
     }
 
-    fn ring(&self) {
+    fn wake(&self) {
         if let Some(writer) = self.writer.get() {
             writer.unpark();
         }
@@ -149,7 +149,7 @@ impl JournalHandle {
             in_flight: Arc::new(AtomicI64::new(0)),
             failed: Arc::new(AtomicBool::new(false)),
             durable: Arc::new(parking_lot::Mutex::new(Position { session, lane: 0, seq: 0 })),
-            bell: None,
+            timer: None,
         };
         (handle, sender, receiver)
     }
@@ -162,11 +162,11 @@ impl JournalHandle {
         failures: UnboundedSender<StoreError>,
     ) -> std::io::Result<Self> {
         let (mut handle, _, receiver) = Self::new(options.session);
-        let bell = Arc::new(Bell::new(options.linger_us));
-        handle.bell = Some(bell.clone());
+        let timer = Arc::new(WriteTimer::new(options.linger_us));
+        handle.timer = Some(timer.clone());
         let writer = Writer {
             receiver,
-            bell,
+            timer,
             journal,
             projector,
             options,
@@ -181,17 +181,17 @@ impl JournalHandle {
     /// Hands a frame over, `bytes` is its encoded form. `from` hears `Durable` when it is, and `Projected` later.
     pub fn append(&self, frame: Arc<Frame>, bytes: Vec<u8>, from: ActorRef<ShardMsg>, waiter: Waiter) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        let bell = self.bell.as_ref().filter(|bell| bell.wants(waiter));
+        let timer = self.timer.as_ref().filter(|timer| timer.wants(waiter));
         // The thread ends only after a failure; then nothing is promised any more.
-        let _ = self.sender.send(ToWriter::Frame(Pending { frame, bytes, from }));
-        if let Some(bell) = bell {
-            bell.ring();
+        let _ = self.sender.send(ToWriter::Frame(QueuedFrame { frame, bytes, from }));
+        if let Some(timer) = timer {
+            timer.wake();
         }
     }
     /// A caller waits for what was handed over.
     pub fn hurry(&self) {
-        if let Some(bell) = self.bell.as_ref().filter(|bell| bell.wants(Waiter::Caller)) {
-            bell.ring();
+        if let Some(timer) = self.timer.as_ref().filter(|timer| timer.wants(Waiter::Caller)) {
+            timer.wake();
         }
     }
     pub fn is_full(&self) -> bool {
@@ -214,7 +214,7 @@ impl JournalHandle {
 
 struct Writer {
     receiver: mpsc::Receiver<ToWriter>,
-    bell: Arc<Bell>,
+    timer: Arc<WriteTimer>,
     journal: Arc<dyn Journal>,
     projector: ProjectorHandle,
     options: JournalOptions,
@@ -229,20 +229,20 @@ impl Writer {
         let runtime = runtime.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         let mut seq = 0;
         // Set once, here.
-        let _ = self.bell.writer.set(std::thread::current());
+        let _ = self.timer.writer.set(std::thread::current());
         let (mut before_us, mut more) = (0, false);
         while let Ok(ToWriter::Frame(first)) = self.receiver.recv() {
             seq += 1;
             // What a full batch left has waited already.
             if !more {
-                self.bell.until_due(before_us + self.options.linger_us);
+                self.timer.until_due(before_us + self.options.linger_us);
             }
-            before_us = self.bell.now_us();
+            before_us = self.timer.now_us();
             let batch;
             (batch, more) = self.gather(first);
             let mut bytes = Vec::with_capacity(batch.iter().map(|p| p.bytes.len()).sum());
-            for pending in &batch {
-                bytes.extend_from_slice(&pending.bytes);
+            for queued in &batch {
+                bytes.extend_from_slice(&queued.bytes);
             }
             #[cfg(feature = "faults")]
             if campanile_ports::faults::ack_before_sync() {
@@ -284,7 +284,7 @@ impl Writer {
     }
 
     /// The first frame and what else is there, up to the limits; true = a limit was reached.
-    fn gather(&self, first: Pending) -> (Vec<Pending>, bool) {
+    fn gather(&self, first: QueuedFrame) -> (Vec<QueuedFrame>, bool) {
         let mut bytes = first.bytes.len();
         let mut batch = vec![first];
         while batch.len() < limits::JOURNAL_BATCH_FRAMES && bytes < limits::JOURNAL_BATCH_BYTES {
@@ -297,13 +297,13 @@ impl Writer {
 }
 
 /// One message per shard with its highest durable seq.
-pub(crate) fn tell(batch: &[Pending], position: Position) {
-    let mut highest: hashbrown::HashMap<ShardId, &Pending> = hashbrown::HashMap::new();
-    for pending in batch {
-        highest.insert(pending.frame.shard, pending);
+pub(crate) fn tell(batch: &[QueuedFrame], position: Position) {
+    let mut highest: hashbrown::HashMap<ShardId, &QueuedFrame> = hashbrown::HashMap::new();
+    for queued in batch {
+        highest.insert(queued.frame.shard, queued);
     }
-    for pending in highest.into_values() {
-        let _ = pending.from.cast(ShardMsg::Durable { seq: pending.frame.seq, position });
+    for queued in highest.into_values() {
+        let _ = queued.from.cast(ShardMsg::Durable { seq: queued.frame.seq, position });
     }
 }
 
@@ -312,41 +312,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_writer_is_rung_only_when_somebody_cannot_wait_as_long_as_it_sleeps() {
-        let bell = Bell::new(20_000_000);
-        assert!(!bell.wants(Waiter::Nobody), "the first frame wakes the thread anyway");
-        assert!(!bell.wants(Waiter::Nobody));
-        assert!(bell.wants(Waiter::Run));
-        assert!(!bell.wants(Waiter::Run));
-        assert!(!bell.wants(Waiter::Nobody));
-        assert!(bell.wants(Waiter::Caller));
-        let due_us = bell.due_us.load(Ordering::Acquire);
-        assert!(due_us <= bell.now_us() + CALLER_WAITS_US, "{due_us}");
-        bell.until_due(0);
-        assert!(bell.now_us() >= due_us);
-        assert_eq!(bell.due_us.load(Ordering::Acquire), u64::MAX);
-        assert!(!bell.wants(Waiter::Caller), "nothing waits any more: the next frame is the first again");
+    fn the_writer_is_woken_only_when_somebody_cannot_wait_as_long_as_it_sleeps() {
+        let timer = WriteTimer::new(20_000_000);
+        assert!(!timer.wants(Waiter::Nobody), "the first frame wakes the thread anyway");
+        assert!(!timer.wants(Waiter::Nobody));
+        assert!(timer.wants(Waiter::Run));
+        assert!(!timer.wants(Waiter::Run));
+        assert!(!timer.wants(Waiter::Nobody));
+        assert!(timer.wants(Waiter::Caller));
+        let due_us = timer.due_us.load(Ordering::Acquire);
+        assert!(due_us <= timer.now_us() + CALLER_WAITS_US, "{due_us}");
+        timer.until_due(0);
+        assert!(timer.now_us() >= due_us);
+        assert_eq!(timer.due_us.load(Ordering::Acquire), u64::MAX);
+        assert!(!timer.wants(Waiter::Caller), "nothing waits any more: the next frame is the first again");
     }
 
     #[test]
-    fn a_ring_ends_a_longer_wait() {
+    fn a_wake_ends_a_longer_wait() {
         // Two minutes: longer than a busy machine keeps a thread from running.
-        let bell = Arc::new(Bell::new(120_000_000));
-        bell.wants(Waiter::Nobody);
-        let due_us = bell.due_us.load(Ordering::Acquire);
+        let timer = Arc::new(WriteTimer::new(120_000_000));
+        timer.wants(Waiter::Nobody);
+        let due_us = timer.due_us.load(Ordering::Acquire);
         let writer = std::thread::spawn({
-            let bell = bell.clone();
+            let timer = timer.clone();
             move || {
-                bell.writer.set(std::thread::current()).unwrap();
-                bell.until_due(0);
+                timer.writer.set(std::thread::current()).unwrap();
+                timer.until_due(0);
             }
         });
-        while bell.writer.get().is_none() {
+        while timer.writer.get().is_none() {
             std::thread::yield_now();
         }
-        assert!(bell.wants(Waiter::Caller));
-        bell.ring();
+        assert!(timer.wants(Waiter::Caller));
+        timer.wake();
         writer.join().unwrap();
-        assert!(bell.now_us() < due_us, "it slept on");
+        assert!(timer.now_us() < due_us, "it slept on");
     }
 }

@@ -5,7 +5,7 @@
 //! numbers here are some hundred milliseconds old.
 
 use campanile_schema::ids::SessionId;
-pub use campanile_schema::peer::lending::{Counts, Report, Terms};
+pub use campanile_schema::peer::lending::{Counts, TenantReport, TenantShare};
 use std::collections::BTreeMap;
 
 /// A session says everything it knows of all tenants at least this often, ms.
@@ -15,12 +15,12 @@ const REPORT_COUNTS_MS: i64 = 4 * REPORT_MS;
 
 /// What a home shard has heard of its tenants. Soft: told again within a second when the shard moves.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct SessionCounts {
     /// By tenant and session: what it said, and when (CLOCK_BOOTTIME ms).
     tenants: BTreeMap<String, BTreeMap<SessionId, (Counts, i64)>>,
 }
 
-impl Heard {
+impl SessionCounts {
     pub fn note(&mut self, tenant: &str, session: SessionId, counts: Counts, now_ms: i64) {
         self.tenants.entry(tenant.to_owned()).or_default().insert(session, (counts, now_ms));
     }
@@ -82,21 +82,21 @@ impl Heard {
 mod tests {
     use super::*;
 
-    fn heard(wants: &[u64]) -> Heard {
-        let mut heard = Heard::default();
+    fn session_counts(wants: &[u64]) -> SessionCounts {
+        let mut known = SessionCounts::default();
         for (n, waiting) in wants.iter().enumerate() {
-            heard.note(
+            known.note(
                 "t",
                 SessionId(n as u64),
                 Counts { jobs: 2, running: 0, waiting: *waiting, wanted: *waiting },
                 0,
             );
         }
-        heard
+        known
     }
 
     fn shares(wants: &[u64], limit: u32, turn: u64) -> Vec<u32> {
-        (0..wants.len() as u64).map(|n| heard(wants).share("t", SessionId(n), limit, turn)).collect()
+        (0..wants.len() as u64).map(|n| session_counts(wants).share("t", SessionId(n), limit, turn)).collect()
     }
 
     #[test]
@@ -115,13 +115,13 @@ mod tests {
 
     #[test]
     fn a_rate_is_divided_and_what_is_old_does_not_count() {
-        let mut heard = heard(&[9, 9, 19]);
-        let parts: Vec<f64> = (0..3).map(|n| heard.rate("t", SessionId(n), 80.0)).collect();
+        let mut known = session_counts(&[9, 9, 19]);
+        let parts: Vec<f64> = (0..3).map(|n| known.rate("t", SessionId(n), 80.0)).collect();
         assert_eq!(parts, [20.0, 20.0, 40.0]);
-        assert_eq!(heard.total("t", Some(SessionId(2))), Counts { jobs: 4, running: 0, waiting: 18, wanted: 18 });
-        heard.note("t", SessionId(0), Counts::default(), REPORT_COUNTS_MS);
-        heard.forget(REPORT_COUNTS_MS + 1);
-        assert_eq!(heard.rate("t", SessionId(0), 80.0), 80.0);
-        assert_eq!(heard.rate("another", SessionId(0), 80.0), 80.0);
+        assert_eq!(known.total("t", Some(SessionId(2))), Counts { jobs: 4, running: 0, waiting: 18, wanted: 18 });
+        known.note("t", SessionId(0), Counts::default(), REPORT_COUNTS_MS);
+        known.forget(REPORT_COUNTS_MS + 1);
+        assert_eq!(known.rate("t", SessionId(0), 80.0), 80.0);
+        assert_eq!(known.rate("another", SessionId(0), 80.0), 80.0);
     }
 }

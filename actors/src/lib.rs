@@ -19,7 +19,6 @@ pub mod cluster_query;
 pub mod delivery_window;
 pub mod disk_pressure;
 mod disk_space;
-pub mod ends;
 mod fan_out;
 pub mod filter;
 #[cfg(test)]
@@ -48,6 +47,7 @@ pub mod shared_store;
 pub mod shutdown;
 mod tenants;
 pub mod time;
+pub mod waiting_results;
 mod wiring;
 
 /// Shards that nobody serves, for backups and restores.

@@ -172,7 +172,7 @@ pub async fn facts(client: &ShardClient) -> Vec<ShardFacts> {
     let mut asked = Vec::new();
     for shard in client.shards.actors() {
         let (port, answer) = oneshot::channel();
-        if shard.cast(ShardMsg::Facts(port)).is_ok() {
+        if shard.cast(ShardMsg::ReportFacts(port)).is_ok() {
             asked.push(answer);
         }
     }

@@ -1,11 +1,11 @@
 //! The messages of the actors, in one file. In the order of a trigger: [`ShardMsg::Tick`] or [`ShardMsg::Call`],
-//! [`PoolMsg::Effects`], [`ShardMsg::Start`], [`ToExecutor::Assign`], [`ShardMsg::Finish`], [`ToProject`].
+//! [`PoolMsg::Effects`], [`ShardMsg::StartAttempts`], [`ToExecutor::Assign`], [`ShardMsg::Finish`], [`ToProject`].
 
 use crate::{
     call_error::CallError,
     calls::{Responder, ShardAnswer, ShardCall},
     delivery_window::DeliveryPlace,
-    lending::Terms,
+    lending::TenantShare,
 };
 use campanile_core::{
     job::{Claimant, Command, Effect, Reply},
@@ -17,7 +17,7 @@ use campanile_schema::{
     frame::Frame,
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId},
     peer::outbox::{Deliver, Delivered},
-    record::{RunRecord, Source},
+    record::Source,
     rpc::executor::{Assignment, Credit, Ended, FinishOutcome, Held, Hint, Register, Registered},
     stored::TenantRecord,
     text::Text,
@@ -54,7 +54,7 @@ pub enum ReplyTo {
 }
 
 /// The result of an attempt, as its executor reports it, and where the outcome is sent.
-pub struct End {
+pub struct AttemptResult {
     pub ended: Ended,
     /// The executor that reports it. None: a node of an earlier release has passed it on and does not say.
     pub by: Option<Arc<Claimant>>,
@@ -124,21 +124,21 @@ pub struct Bind {
 /// To a shard.
 pub enum ShardMsg {
     /// From the node's tick: jobs in the wheel may be due. With the results of attempts since the last tick.
-    Tick(Vec<End>),
+    Tick(Vec<AttemptResult>),
     /// Once a second: passivate, snapshot.
     Housekeep,
     /// A call of a caller, from this node or another one.
     Call(ShardCall, oneshot::Sender<Result<ShardAnswer, CallError>>),
     /// From the pool: start attempts of these runs.
-    Start(Vec<Bind>),
+    StartAttempts(Vec<Bind>),
     /// Results of attempts that do not wait for the next tick.
-    Finish(Vec<End>),
+    Finish(Vec<AttemptResult>),
     /// The executor refused or could not be reached: the attempt did not start.
     NotStarted(Vec<Held>, &'static str),
     /// The executor of these attempts has been silent for 5 s.
     Suspect(Vec<Held>),
     /// The executor holds these attempts; answered with those that it must stop.
-    Heard(Vec<Held>, Arc<Claimant>, Option<oneshot::Sender<Vec<Held>>>),
+    ExecutorHolds(Vec<Held>, Arc<Claimant>, Option<oneshot::Sender<Vec<Held>>>),
     /// The lease of the executor has ended, or it does not hold these attempts any more.
     Lost(Vec<Held>),
     /// From the journal: everything up to `seq` is durable.
@@ -157,7 +157,7 @@ pub enum ShardMsg {
         definitions: Vec<campanile_ports::PartRef>,
         ok: bool,
     },
-    Facts(oneshot::Sender<ShardFacts>),
+    ReportFacts(oneshot::Sender<ShardFacts>),
     /// Drain: snapshot now if needed and answer when published.
     Flush(oneshot::Sender<()>),
     /// A batch of messages to another shard has a place.
@@ -242,7 +242,7 @@ pub enum PoolMsg {
     /// The shard is not served here any more: its runs are another node's.
     ShardGone(ShardId),
     /// What a home shard says of its tenants' limits.
-    Terms(ShardId, Result<Vec<Terms>, CallError>),
+    Shares(ShardId, Result<Vec<TenantShare>, CallError>),
     /// Answered when the runs that came with the shard are counted, so that it may be handed over.
     Settled(ShardId, oneshot::Sender<()>),
     /// Rate permits may have come.
@@ -290,6 +290,3 @@ pub struct ToProject {
     pub frames: Vec<(Arc<Frame>, ractor::ActorRef<ShardMsg>)>,
     pub position: Position,
 }
-
-/// A final run that the view may not show yet.
-pub type Recent = RunRecord;

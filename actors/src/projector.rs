@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, watch};
 const BATCH_EVENTS: usize = 8_192;
 
 /// Before rows that could not be written are written again.
-const AGAIN: Duration = Duration::from_millis(200);
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// What is done when the read model cannot be written.
 pub enum OnFailure {
@@ -41,24 +41,24 @@ pub struct ProjectorHandle {
     waiting: Arc<AtomicI64>,
     /// So many events may wait.
     most: Arc<AtomicI64>,
-    oldest: Arc<Oldest>,
+    oldest: Arc<OldestUnshown>,
     /// Batches handed over, and batches shown.
     handed: Arc<AtomicU64>,
     shown: watch::Receiver<u64>,
-    hurry: Arc<Hurry>,
+    flush_request: Arc<FlushRequest>,
 }
 
 /// When the oldest batch was handed over that is not shown yet. The thread notes it, once for many batches.
-struct Oldest {
+struct OldestUnshown {
     begin: Instant,
     /// Microseconds since `begin`; [`NOTHING`]: all is shown.
     at_us: AtomicU64,
 }
 
-/// See [`Oldest`].
+/// See [`OldestUnshown`].
 const NOTHING: u64 = u64::MAX;
 
-impl Oldest {
+impl OldestUnshown {
     fn new() -> Self {
         Self { begin: Instant::now(), at_us: AtomicU64::new(NOTHING) }
     }
@@ -76,12 +76,12 @@ impl Oldest {
 
 /// Whether somebody waits for what is being gathered.
 #[derive(Default)]
-struct Hurry {
+struct FlushRequest {
     asked: Mutex<bool>,
     told: Condvar,
 }
 
-impl Hurry {
+impl FlushRequest {
     fn ask(&self) {
         *self.asked.lock() = true;
         self.told.notify_one();
@@ -106,9 +106,9 @@ impl ProjectorHandle {
         let (sender, receiver) = std::sync::mpsc::channel();
         let waiting = Arc::new(AtomicI64::new(0));
         let (show, shown) = watch::channel(0);
-        let hurry = Arc::<Hurry>::default();
-        let gathering = Gathering { time: gather, hurry: hurry.clone() };
-        let oldest = Arc::new(Oldest::new());
+        let flush_request = Arc::<FlushRequest>::default();
+        let gathering = Gathering { time: gather, flush_request: flush_request.clone() };
+        let oldest = Arc::new(OldestUnshown::new());
         let most = Arc::new(AtomicI64::new(limits::PROJECTOR_QUEUE_EVENTS as i64));
         let handle = Self {
             sender,
@@ -117,7 +117,7 @@ impl ProjectorHandle {
             oldest: oldest.clone(),
             handed: Arc::default(),
             shown,
-            hurry,
+            flush_request,
         };
         shutdown::thread("projector", failures, move || {
             run(&receiver, &*views, waiting, &oldest, &show, &gathering, on_failure)
@@ -136,7 +136,7 @@ impl ProjectorHandle {
         let handed = self.handed.load(Ordering::Acquire);
         let mut shown = self.shown.clone();
         if *shown.borrow() < handed {
-            self.hurry.ask();
+            self.flush_request.ask();
         }
         let wait = Duration::from_millis(limits::SHOWN_WAIT_MS);
         let _ = tokio::time::timeout(wait, shown.wait_for(|shown| *shown >= handed)).await;
@@ -165,14 +165,14 @@ fn events(frames: &[(Arc<Frame>, ActorRef<ShardMsg>)]) -> usize {
 /// What is durable waits for more so long, unless somebody waits for it.
 struct Gathering {
     time: Duration,
-    hurry: Arc<Hurry>,
+    flush_request: Arc<FlushRequest>,
 }
 
 fn run(
     receiver: &std::sync::mpsc::Receiver<(Instant, ToProject)>,
     views: &dyn Views,
     waiting: Arc<AtomicI64>,
-    oldest: &Oldest,
+    oldest: &OldestUnshown,
     show: &watch::Sender<u64>,
     gathering: &Gathering,
     on_failure: OnFailure,
@@ -184,7 +184,7 @@ fn run(
         oldest.set(Some(handed));
         // Nobody waits for the read model, and a batch costs as much as many rows. With a batch full already there is nothing to wait for.
         if waiting.load(Ordering::Relaxed) < BATCH_EVENTS as i64 {
-            gathering.hurry.wait(gathering.time);
+            gathering.flush_request.wait(gathering.time);
         }
         let mut frames = first.frames;
         let mut batches = 1;
@@ -221,7 +221,7 @@ fn run(
             };
             metrics::counter!("campanile_projection_failures_total").increment(1);
             log.failed(&error);
-            std::thread::sleep(AGAIN);
+            std::thread::sleep(RETRY_PAUSE);
             written = runtime.block_on(views.apply(batch));
         }
         log.recovered();
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn what_waits_is_as_old_as_its_hand_over_and_what_is_shown_has_no_age() {
         let begin = Instant::now();
-        let oldest = Oldest { begin, ..Oldest::new() };
+        let oldest = OldestUnshown { begin, ..OldestUnshown::new() };
         assert_eq!(oldest.age(), Duration::ZERO);
         let told = begin + Duration::from_millis(5);
         while begin.elapsed() < Duration::from_millis(20) {
@@ -275,13 +275,13 @@ mod tests {
 
     #[test]
     fn what_is_gathered_goes_when_somebody_asks_before_or_meanwhile() {
-        let hurry = Arc::<Hurry>::default();
-        hurry.ask();
-        hurry.wait(FOR_EVER);
-        let waiting = hurry.clone();
+        let flush_request = Arc::<FlushRequest>::default();
+        flush_request.ask();
+        flush_request.wait(FOR_EVER);
+        let waiting = flush_request.clone();
         let gathering = std::thread::spawn(move || waiting.wait(FOR_EVER));
-        hurry.ask();
+        flush_request.ask();
         assert!(gathering.join().is_ok());
-        assert!(!*hurry.asked.lock(), "one that asked is served once");
+        assert!(!*flush_request.asked.lock(), "one that asked is served once");
     }
 }

@@ -3,7 +3,6 @@
 
 use crate::{
     disk_space,
-    ends::Ends,
     handles::SessionHandles,
     health::Health,
     identity::Identity,
@@ -18,6 +17,7 @@ use crate::{
     shard::{ShardActor, ShardStart, load::Loaded},
     shard_map::ShardMap,
     time::{AgreedTime, NodeTime},
+    waiting_results::WaitingResults,
     wiring::{Wiring, WiringParts},
 };
 use campanile_core::{clock::Saved, cron::tzdb_version};
@@ -63,7 +63,7 @@ pub struct SessionParts {
 }
 
 /// A running session, of a node alone or of one of a cluster.
-pub struct Session {
+pub struct NodeSession {
     pub handles: Arc<SessionHandles>,
     /// None: the store is shared.
     #[cfg(feature = "faults")]
@@ -72,7 +72,7 @@ pub struct Session {
 }
 
 /// Recovers and starts.
-pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
+pub async fn start(parts: SessionParts) -> Result<NodeSession, StoreError> {
     let began = Instant::now();
     let shards = parts.opened.format.shards;
     let mut loaded = Vec::with_capacity(usize::from(shards));
@@ -148,7 +148,7 @@ pub async fn start(parts: SessionParts) -> Result<Session, StoreError> {
         )),
         tokio::spawn(disk_space::watch(handles.health.clone(), store.views.clone(), parts.retention)),
     ];
-    Ok(Session {
+    Ok(NodeSession {
         handles,
         #[cfg(feature = "faults")]
         store: Some(store),
@@ -197,7 +197,7 @@ async fn replay(parts: &SessionParts, loaded: &mut [Loaded]) -> Result<Position,
 pub(crate) struct Ticker {
     time: Arc<NodeTime>,
     shards: Arc<ShardMap>,
-    ends: Arc<Ends>,
+    waiting_results: Arc<WaitingResults>,
     pool: Arc<PoolHandle>,
     health: Arc<Health>,
 }
@@ -207,7 +207,7 @@ impl Ticker {
         Self {
             time: handles.identity.time.clone(),
             shards: handles.shards.clone(),
-            ends: handles.ends.clone(),
+            waiting_results: handles.waiting_results.clone(),
             pool: handles.pool.clone(),
             health: handles.health.clone(),
         }
@@ -230,19 +230,19 @@ impl Ticker {
             acted = acts;
             let fires = self.time.tick() && acts;
             let now = self.time.now_ms();
-            let mut ends = self.ends.take();
+            let mut results = self.waiting_results.take();
             for (shard, wake) in self.shards.wakes() {
                 if fires && wake.load(Ordering::Relaxed) <= now && !self.health.is_draining() {
                     // The shard publishes its next wake when it has looked.
                     wake.store(i64::MAX, Ordering::Relaxed);
-                    self.shards.send(shard, ShardMsg::Tick(ends.remove(&shard).unwrap_or_default()));
+                    self.shards.send(shard, ShardMsg::Tick(results.remove(&shard).unwrap_or_default()));
                 }
                 if u64::from(shard.0) % HOUSEKEEP_TICKS == ticks % HOUSEKEEP_TICKS {
                     self.shards.send(shard, ShardMsg::Housekeep);
                 }
             }
-            for (shard, ends) in ends {
-                self.shards.send(shard, ShardMsg::Finish(ends));
+            for (shard, results) in results {
+                self.shards.send(shard, ShardMsg::Finish(results));
             }
             if ticks.is_multiple_of(QUOTA_TICKS) {
                 self.pool.tick_quotas();
@@ -254,7 +254,7 @@ impl Ticker {
     }
 }
 
-impl Session {
+impl NodeSession {
     pub(crate) fn of_cluster(handles: Arc<SessionHandles>, tasks: Vec<JoinHandle<()>>) -> Self {
         Self {
             handles,
@@ -265,7 +265,7 @@ impl Session {
     }
 
     /// Ends in order: the session fires nothing more, writes the snapshots that are missing, and stops its actors. Everything durable
-    /// stays. A node of a cluster gives its shards away before that ([`Session::hand_over`]).
+    /// stays. A node of a cluster gives its shards away before that ([`NodeSession::hand_over`]).
     pub async fn drain(self) {
         self.handles.health.drain();
         self.snapshot_all().await;

@@ -3,7 +3,6 @@
 use crate::{
     ask::ShardClient,
     changes::Changes,
-    ends::Ends,
     handles::SessionHandles,
     health::Health,
     identity::Identity,
@@ -14,6 +13,7 @@ use crate::{
     projector::ProjectorHandle,
     shard::ShardDeps,
     shard_map::{Membership, ShardMap},
+    waiting_results::WaitingResults,
 };
 use campanile_ports::{Secrets, Snapshots, Views, log_once::LogOnce};
 use std::{sync::Arc, time::Duration};
@@ -58,7 +58,7 @@ impl Wiring {
             identity: Arc::new(identity),
             client: Arc::new(client),
             pool: Arc::default(),
-            ends: Arc::new(Ends::new(shards.clone())),
+            waiting_results: Arc::new(WaitingResults::new(shards.clone())),
             shards,
             tenants: Arc::default(),
             changes,
@@ -73,7 +73,7 @@ impl Wiring {
             shards: handles.shards.clone(),
             client: handles.client.clone(),
             pool: handles.pool.clone(),
-            ends: handles.ends.clone(),
+            waiting_results: handles.waiting_results.clone(),
             tenants: handles.tenants.clone(),
             pauses: pauses.clone(),
             changes: handles.changes.clone(),
@@ -92,14 +92,14 @@ impl Wiring {
     }
 
     pub fn pool_deps(&self) -> PoolDeps {
-        let SessionHandles { identity, shards, client, tenants, ends, secrets, .. } = &*self.handles;
+        let SessionHandles { identity, shards, client, tenants, waiting_results, secrets, .. } = &*self.handles;
         PoolDeps {
             identity: identity.clone(),
             time: identity.time.clone(),
             shards: shards.clone(),
             client: client.clone(),
             tenants: tenants.clone(),
-            ends: ends.clone(),
+            waiting_results: waiting_results.clone(),
             secrets: secrets.clone(),
         }
     }

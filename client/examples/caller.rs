@@ -1,7 +1,7 @@
 //! Creates a job, triggers it, waits for its run: `cargo run -p campanile-client --example caller -- HOST:PORT TOKEN`.
 
 use campanile_client::{
-    Client, ClientError, Heard, Job,
+    Client, ClientError, Job, WatchEvent,
     schema::{
         error::ErrorCode,
         payload::Payload,
@@ -32,7 +32,7 @@ async fn main() -> Result<(), ClientError> {
     // Its states as they become durable; it ends with the run.
     let mut changes = client.run_watch(WatchRuns { run_id: Some(run.run_id), ..WatchRuns::default() }).await?;
     while let Some(heard) = changes.next().await? {
-        if let Heard::Change(change) = heard {
+        if let WatchEvent::Change(change) = heard {
             println!("{} {}", change.at, change.state);
         }
     }

@@ -17,7 +17,7 @@ pub mod executor;
 mod tls;
 mod wire;
 
-pub use caller::{AfterEach, Changes, Client, ClientOptions, Cron, Every, Heard, Job, Once, Retry, blocking};
+pub use caller::{AfterEach, Changes, Client, ClientOptions, Cron, Every, Job, Once, Retry, WatchEvent, blocking};
 pub use campanile_schema as schema;
 pub use error::ClientError;
 pub use executor::{Context, Executor, ExecutorBuilder, ExecutorHandle, JobError, Report};

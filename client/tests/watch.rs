@@ -4,7 +4,7 @@
 mod fake_node;
 
 use campanile_client::{
-    Changes, Client, ClientError, ClientOptions, Cron, Every, Heard, Job, Retry, blocking,
+    Changes, Client, ClientError, ClientOptions, Cron, Every, Job, Retry, WatchEvent, blocking,
     schema::{
         error::{ApiError, ErrorCode},
         ids::{JobId, RunId},
@@ -53,7 +53,7 @@ async fn open(link: &mut FakeLink, watch_id: u32) -> WatchRuns {
 
 async fn run(changes: &mut Changes<RunChange>) -> u64 {
     match within(changes.next()).await.unwrap() {
-        Some(Heard::Change(change)) => change.run_id.0,
+        Some(WatchEvent::Change(change)) => change.run_id.0,
         other => panic!("{other:?}"),
     }
 }
@@ -88,7 +88,7 @@ async fn a_watch_goes_on_over_the_next_connection() {
     });
     let (asked, mut link) = asked;
     assert_eq!(asked.after.as_deref(), Some("a-1"));
-    assert_eq!(heard.unwrap(), Some(Heard::Dropped(3)));
+    assert_eq!(heard.unwrap(), Some(WatchEvent::Dropped(3)));
     assert_eq!(run(&mut changes).await, 8);
     let (heard, asked) = tokio::join!(within(changes.next()), async {
         let asked = open(&mut link, 10).await;
@@ -240,7 +240,7 @@ fn a_blocking_client_calls_and_watches() {
     let client = blocking::Client::connect(address, "token").unwrap();
     assert_eq!(client.job_create(Job::manual("a")).unwrap().job_id, JobId(3));
     let heard: Vec<_> = client.run_watch(WatchRuns::default()).unwrap().map(Result::unwrap).collect();
-    assert_eq!(heard, [Heard::Change(change(7))]);
+    assert_eq!(heard, [WatchEvent::Change(change(7))]);
     drop(client);
     runtime.block_on(within(serving)).unwrap();
 }

@@ -12,12 +12,12 @@ use campanile_schema::{
     job::{Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact, Overlap},
     loan::{Level, Request, Wish},
     peer::{
-        changes::{Change, Copied, LogPlace, What},
+        changes::{Change, ChangedItem, Copied, LogPlace},
         cluster_query::{ClusterQuery, NodeAnswer},
         gateway::{Hello, Item, Parcel, Receipt, Welcome},
-        lending::{Counts, Report, Terms},
+        lending::{Counts, TenantReport, TenantShare},
         pauses::Pause,
-        shard::{FinalAction, Once, OutboxAction, TenantFacts, TenantUse},
+        shard::{CreateKey, FinalAction, OutboxAction, TenantFacts, TenantUse},
     },
     record::{AttemptState, RunState, Source},
     stored::{
@@ -26,7 +26,7 @@ use campanile_schema::{
         directory::{Directory, Starts},
         journal::{Position, TrimMark},
         rows::{LedgerRow, Row},
-        snapshot::{self, Manifest, Part, PartRef},
+        snapshot::{self, Manifest, PartRef, SnapshotPart},
     },
     time::Timestamp,
     view::{BrokenFile, ConfirmDecision, ExecutorState, ExecutorView, FilesView, NodeView, PoolView},
@@ -79,10 +79,10 @@ fn lending(forms: &mut Forms) {
     let request = || Request { session: SessionId(12), version: 5, wish: Wish::Hold { permits: 40 } };
     forms.samples("loan::Request", Coding::named(), [("every field", request())]);
     forms.samples("lending::Counts", Coding::named(), [("every field", counts()), ("none", Counts::default())]);
-    let report = |request| Report { tenant: "finance".to_owned(), counts: counts(), request };
+    let report = |request| TenantReport { tenant: "finance".to_owned(), counts: counts(), request };
     let reports = [("every field", report(Some(request()))), ("nothing new", report(None))];
-    forms.samples("lending::Report", Coding::named(), reports);
-    let terms = |limits| Terms {
+    forms.samples("lending::TenantReport", Coding::named(), reports);
+    let share = |limits| TenantShare {
         tenant: "finance".to_owned(),
         limits,
         level: Level { version: 5, permits: 40 },
@@ -90,13 +90,13 @@ fn lending(forms: &mut Forms) {
         rate: 1.25,
         elsewhere: counts(),
     };
-    let all = [("every field", terms(Some(tenant()))), ("no limits", terms(None))];
-    forms.samples("lending::Terms", Coding::named(), all);
+    let all = [("every field", share(Some(tenant()))), ("no limits", share(None))];
+    forms.samples("lending::TenantShare", Coding::named(), all);
 }
 
 fn shards(forms: &mut Forms) {
-    let once = Once { key: Digest([7; 16]), print: Digest([200; 16]) };
-    forms.samples("shard::Once", Coding::named(), [("every field", once)]);
+    let once = CreateKey { key: Digest([7; 16]), print: Digest([200; 16]) };
+    forms.samples("shard::CreateKey", Coding::named(), [("every field", once)]);
     let reopen = |reason: Option<&str>| FinalAction::Reopen { redrive: true, reason: reason.map(str::to_owned) };
     let actions = [("", reopen(None)), ("with a reason", reopen(Some("after the fix"))), ("", FinalAction::Discard)];
     forms.enumeration("shard::FinalAction", Coding::named(), variants!(FinalAction: Reopen, Discard), actions);
@@ -148,10 +148,14 @@ fn changes(forms: &mut Forms) {
         status: JobStatus::Enabled,
         version: 2,
     };
-    let what = [("every field", What::Run(run_change())), ("short", What::Run(short)), ("", What::Job(job))];
-    forms.enumeration("changes::What", Coding::named(), variants!(What: Run, Job), what);
+    let what = [
+        ("every field", ChangedItem::Run(run_change())),
+        ("short", ChangedItem::Run(short)),
+        ("", ChangedItem::Job(job)),
+    ];
+    forms.enumeration("changes::ChangedItem", Coding::named(), variants!(ChangedItem: Run, Job), what);
     let labels: BTreeMap<_, _> = [("team".to_owned(), "billing".to_owned())].into();
-    let change = || Change { what: What::Run(run_change()), labels: labels.clone() };
+    let change = || Change { what: ChangedItem::Run(run_change()), labels: labels.clone() };
     let coding = || Coding::named().but_under(&["labels"]);
     forms.samples("changes::Change", coding(), [("every field", change())]);
     let place = LogPlace { log: 1 << 60, after: 4_000 };
@@ -252,13 +256,18 @@ fn manifest() -> Manifest {
         shard_seq: 1_000,
         replay_after: POSITION,
         last_hlc: AT as u64 * 1_000,
-        parts: vec![part(8, Part::Definitions), part(9, Part::Hot)],
+        parts: vec![part(8, SnapshotPart::Definitions), part(9, SnapshotPart::Hot)],
     }
 }
 
 fn snapshots(forms: &mut Forms) {
-    let parts = [("", Part::Hot), ("", Part::Definitions), ("", Part::Outbox)];
-    forms.enumeration("snapshot::Part", Coding::named(), variants!(Part: Hot, Definitions, Outbox), parts);
+    let parts = [("", SnapshotPart::Hot), ("", SnapshotPart::Definitions), ("", SnapshotPart::Outbox)];
+    forms.enumeration(
+        "snapshot::SnapshotPart",
+        Coding::named(),
+        variants!(SnapshotPart: Hot, Definitions, Outbox),
+        parts,
+    );
     forms.samples("snapshot::PartRef", Coding::json(), [("every field", manifest().parts.remove(0))]);
     forms.samples("snapshot::Manifest", Coding::json(), [("every field", manifest())]);
     let read = |bytes: &[u8]| {
@@ -333,7 +342,7 @@ fn archives(forms: &mut Forms) {
         at_ms: AT + 1,
     };
     let snapshot = SnapshotOf { shard: ShardId(17), manifest: manifest() };
-    let chunk = ChunkOf { shard: ShardId(17), part: Part::Hot, bytes: vec![0x92, 0, 0xc4, 0] };
+    let chunk = ChunkOf { shard: ShardId(17), part: SnapshotPart::Hot, bytes: vec![0x92, 0, 0xc4, 0] };
     let log = LogOf { run: RUN, attempt: 2, bytes: b"exit code 1\n".to_vec() };
     let batch = BatchOf { position: POSITION, bytes: vec![0x80] };
     let end = EndOf { totals, sha256: vec![0xab; 32] };

@@ -2,7 +2,7 @@
 //! serves them.
 
 use campanile_actors::at_rest::Loaded;
-use campanile_ports::{Manifest, Part, Row, StoreError, release, rows::add_rows};
+use campanile_ports::{Manifest, Row, SnapshotPart, StoreError, release, rows::add_rows};
 use campanile_schema::{
     frame::decode_batch,
     ids::{RunId, ShardId},
@@ -33,7 +33,7 @@ pub struct Image {
 struct Coming {
     shard: ShardId,
     manifest: Manifest,
-    chunks: Vec<(Part, Vec<u8>)>,
+    chunks: Vec<(SnapshotPart, Vec<u8>)>,
 }
 
 impl Image {

@@ -13,7 +13,7 @@ use super::{
 use campanile_actors::at_rest::Loaded;
 use campanile_core::ownership::{
     rows::{Nonce, ShardRow, SnapshotPointer},
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
 };
 use campanile_ports::{Leases, Position, Row, Snapshots, StoreError, ViewBatch, Views};
 use campanile_schema::{
@@ -30,7 +30,7 @@ const NOBODY: SessionId = SessionId(0);
 /// Bits of a snapshot's number below its epoch.
 const NUMBER_BITS: u32 = 20;
 /// Before an answer that did not come is asked for again.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// The ports of a cluster's store.
 pub struct Cluster<'a> {
@@ -85,7 +85,7 @@ struct Moving<'a> {
 }
 
 impl Moving<'_> {
-    fn ask(&self, statement: &Statement) -> Answer {
+    fn ask(&self, statement: &Statement) -> StoreAnswer {
         self.runtime.block_on(self.to.leases.execute(NOBODY, statement.clone()))
     }
 
@@ -97,11 +97,11 @@ impl Moving<'_> {
 
     fn refuse_used(&self) -> Result<(), StoreError> {
         for _ in 0..MIGRATE_TRIES {
-            if let Answer::Shards(rows) = self.ask(&Statement::ReadShards) {
+            if let StoreAnswer::Shards(rows) = self.ask(&Statement::ReadShards) {
                 let used = rows.iter().find(|(_, row)| *row != ShardRow::default() && !self.is_ours(row));
                 return used.map_or(Ok(()), |(shard, row)| Err(used_by(*shard, row)));
             }
-            std::thread::sleep(AGAIN);
+            std::thread::sleep(RETRY_PAUSE);
         }
         Err(StoreError::Unavailable("the rows of shards cannot be read; run it again, it goes on".to_owned()))
     }
@@ -139,12 +139,12 @@ impl Moving<'_> {
         };
         for _ in 0..MIGRATE_TRIES {
             match self.ask(&Statement::PutShard { shard, expected: 0, row: row.clone() }) {
-                Answer::Done => return Ok(()),
-                Answer::Shard(stands) if self.is_ours(&stands) => return Ok(()),
-                Answer::Shard(stands) => return Err(used_by(shard, &stands)),
+                StoreAnswer::Done => return Ok(()),
+                StoreAnswer::Shard(stands) if self.is_ours(&stands) => return Ok(()),
+                StoreAnswer::Shard(stands) => return Err(used_by(shard, &stands)),
                 // The next try finds it, if it was applied.
-                Answer::Unknown => std::thread::sleep(AGAIN),
-                Answer::Session(_) | Answer::Shards(_) | Answer::Lane(_) => {
+                StoreAnswer::Unknown => std::thread::sleep(RETRY_PAUSE),
+                StoreAnswer::Session(_) | StoreAnswer::Shards(_) | StoreAnswer::Lane(_) => {
                     return Err(StoreError::Corrupt(format!("shard {shard}: another answer than was asked for")));
                 }
             }

@@ -7,7 +7,7 @@
 //! ones (`vN`, `current`), and until that is durable the list before it is there.
 #![allow(clippy::unwrap_used)]
 
-use crate::days::{self, ArchiveDirectory, Keeper};
+use crate::days::{self, ArchiveDirectory, DayKeeper};
 use campanile_ports::{LocalViews, Row, Views};
 use campanile_schema::record::RunState;
 use campanile_store::{
@@ -50,7 +50,7 @@ fn work() {
     }
     let time = days::closed(None, None, 30 * DAY_MS);
     let directory = ArchiveDirectory::at(&dir.join("days"));
-    let mut keeper = Keeper::new(directory, store.format().clone(), 30 * DAY_MS).unwrap();
+    let mut keeper = DayKeeper::new(directory, store.format().clone(), 30 * DAY_MS).unwrap();
     store.ended(time.start, time.end).and_then(|runs| days::feed(runs, &mut keeper)).unwrap();
     assert!(keeper.end().iter().any(|kept| kept.file.is_some()));
 }

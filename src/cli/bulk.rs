@@ -26,7 +26,7 @@ const CALL_BYTES: usize = 4 << 20;
 /// Lines that an overloaded node refused are sent again so long, without one more being taken.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Pause before that, when the node names none.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Number in the file, from 1, and text.
 type Lines = Vec<(u64, String)>;
@@ -148,7 +148,7 @@ impl Bulk<'_> {
         loop {
             let text: String = lines.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
             let answers = self.remote.post_lines(rows::JOB_CREATE_LINES.path(), text, key.as_deref())?;
-            let (mut left, mut pause) = (Lines::new(), AGAIN);
+            let (mut left, mut pause) = (Lines::new(), RETRY_PAUSE);
             for (mut answer, (number, line)) in answers.into_iter().zip(&lines) {
                 answer["line"] = json!(number);
                 let overloaded = answer["error"]["code"] == ErrorCode::Overloaded.as_str();

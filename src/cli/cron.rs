@@ -1,8 +1,8 @@
 //! `campanile cron ...`: what a schedule means, without a node.
 
 use super::{
-    cron_asked::{Asked, fires, instant, whole_seconds},
     cron_compare, cron_lines,
+    cron_query::{CronQuery, fires, instant, whole_seconds},
     failure::Failure,
     output::{self, Format},
     server::environment,
@@ -69,9 +69,9 @@ pub(super) struct ScheduleFlags {
 }
 
 impl ScheduleFlags {
-    fn of(self, expr: String) -> Asked {
+    fn of(self, expr: String) -> CronQuery {
         let Self { dialect, tz, gap, overlap } = self;
-        Asked { expr, dialect, tz, gap, overlap }
+        CronQuery { expr, dialect, tz, gap, overlap }
     }
 }
 
@@ -87,8 +87,8 @@ pub(super) fn run(command: Command, format: Format) -> Result<(), Failure> {
     match command {
         Command::Next { jsonl: true, .. } => cron_lines::answer(std::io::stdin().lock(), std::io::stdout().lock()),
         Command::Next { expr, schedule, after, count, jsonl: false } => {
-            let asked = schedule.of(expr.unwrap_or_default());
-            next(&asked, after.as_deref(), at_most(count)?, format)
+            let query = schedule.of(expr.unwrap_or_default());
+            next(&query, after.as_deref(), at_most(count)?, format)
         }
         Command::Explain { expr, schedule, after, count, compare } => {
             explain(&schedule.of(expr), after.as_deref(), at_most(count)?, compare, format)
@@ -103,8 +103,8 @@ fn at_most(count: usize) -> Result<usize, Failure> {
     Ok(count)
 }
 
-fn next(asked: &Asked, after: Option<&str>, count: usize, format: Format) -> Result<(), Failure> {
-    let (schedule, _) = asked.compile().map_err(Failure::usage)?;
+fn next(query: &CronQuery, after: Option<&str>, count: usize, format: Format) -> Result<(), Failure> {
+    let (schedule, _) = query.compile().map_err(Failure::usage)?;
     let after = instant(after, &schedule.zone).map_err(Failure::usage)?;
     let fires = fires(&schedule, after, count).map_err(Failure::usage)?;
     match format {
@@ -123,20 +123,20 @@ fn next(asked: &Asked, after: Option<&str>, count: usize, format: Format) -> Res
     }
 }
 
-fn explain(asked: &Asked, after: Option<&str>, count: usize, compare: bool, format: Format) -> Result<(), Failure> {
-    let (schedule, dialect) = asked.compile().map_err(Failure::usage)?;
+fn explain(query: &CronQuery, after: Option<&str>, count: usize, compare: bool, format: Format) -> Result<(), Failure> {
+    let (schedule, dialect) = query.compile().map_err(Failure::usage)?;
     let after = instant(after, &schedule.zone).map_err(Failure::usage)?;
     let fires = fires(&schedule, after, count).map_err(Failure::usage)?;
     let description = describe(&schedule.expr, dialect);
     let hazards = hazards(&schedule, after.ms());
     let daylight_saving = daylight_saving(&schedule, after.ms());
-    let others = if compare { cron_compare::others(asked, dialect, after, count) } else { Vec::new() };
+    let others = if compare { cron_compare::others(query, dialect, after, count) } else { Vec::new() };
     match format {
         Format::Table => {
             let mut out = format!(
                 "{}  ({dialect}, {}, tzdb {})\n{description}\n{daylight_saving}\n\nnext fires after {}:\n",
-                asked.expr,
-                asked.tz,
+                query.expr,
+                query.tz,
                 tzdb_version(),
                 whole_seconds(after)
             );
@@ -156,7 +156,7 @@ fn explain(asked: &Asked, after: Option<&str>, count: usize, compare: bool, form
         }
         Format::Json | Format::Yaml => {
             let mut value = json!({
-                "expr": asked.expr, "dialect": dialect, "timezone": asked.tz, "tzdb": tzdb_version(),
+                "expr": query.expr, "dialect": dialect, "timezone": query.tz, "tzdb": tzdb_version(),
                 "description": description, "daylightSaving": daylight_saving, "hazards": hazards,
                 "next": fires.iter().map(|at| whole_seconds(*at)).collect::<Vec<_>>(),
             });

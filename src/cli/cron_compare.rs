@@ -1,7 +1,7 @@
 //! `campanile cron explain --compare`: what two public crates make of the same expression. They are independent of us;
 //! where they differ, the design says why we do not follow them.
 
-use super::cron_asked::{Asked, whole_seconds};
+use super::cron_query::{CronQuery, whole_seconds};
 use campanile_schema::{job::Dialect, time::Timestamp};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
@@ -26,14 +26,14 @@ impl Other {
     }
 }
 
-pub(super) fn others(asked: &Asked, dialect: Dialect, after: Timestamp, count: usize) -> Vec<Other> {
+pub(super) fn others(query: &CronQuery, dialect: Dialect, after: Timestamp, count: usize) -> Vec<Other> {
     let from = |zone: Tz| {
         let after = DateTime::<Utc>::from_timestamp_millis(after.ms());
         after.map(|after| after.with_timezone(&zone)).ok_or_else(|| "the instant is out of its range".to_owned())
     };
-    let zone = Tz::from_str(&asked.tz).map_err(|_| format!("chrono-tz has no zone {}", asked.tz));
-    let croner = zone.clone().and_then(|zone| croner_fires(&asked.expr, dialect, &from(zone)?, count));
-    let cron = zone.and_then(|zone| cron_fires(&asked.expr, &from(zone)?, count));
+    let zone = Tz::from_str(&query.tz).map_err(|_| format!("chrono-tz has no zone {}", query.tz));
+    let croner = zone.clone().and_then(|zone| croner_fires(&query.expr, dialect, &from(zone)?, count));
+    let cron = zone.and_then(|zone| cron_fires(&query.expr, &from(zone)?, count));
     vec![Other { name: "croner", fires: croner }, Other { name: "cron", fires: cron }]
 }
 
@@ -78,12 +78,12 @@ pub(super) fn shown(ours: &[Timestamp], others: &[Other]) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::cli::cron_asked::fires;
+    use crate::cli::cron_query::fires;
     use campanile_schema::job::{Gap, Overlap};
 
     #[test]
     fn plain_expressions_are_the_same_everywhere_and_others_are_told() {
-        let asked = |expr: &str| Asked {
+        let query = |expr: &str| CronQuery {
             expr: expr.into(),
             dialect: Dialect::Unix,
             tz: "Europe/Berlin".into(),
@@ -91,13 +91,13 @@ mod tests {
             overlap: Overlap::First,
         };
         let after = Timestamp(1_780_000_000_000);
-        let plain = asked("15 8 * * *");
+        let plain = query("15 8 * * *");
         let (schedule, dialect) = plain.compile().unwrap();
         let ours = fires(&schedule, after, 5).unwrap();
         let told = shown(&ours, &others(&plain, dialect, after, 5));
         assert!(told.contains("croner says the same"), "{told}");
         assert!(told.contains("cron says the same"), "{told}");
-        let sunday = asked("0 0 * * 0");
+        let sunday = query("0 0 * * 0");
         let (schedule, dialect) = sunday.compile().unwrap();
         let told = shown(&fires(&schedule, after, 5).unwrap(), &others(&sunday, dialect, after, 5));
         assert!(told.contains("croner says the same"), "{told}");

@@ -1,7 +1,7 @@
 //! `campanile cron next --jsonl`: many schedules at once, a JSON object a line, an answer a line.
 
 use super::{
-    cron_asked::{Asked, fires, instant, whole_seconds},
+    cron_query::{CronQuery, fires, instant, whole_seconds},
     failure::Failure,
 };
 use campanile_schema::{
@@ -65,14 +65,14 @@ fn next(line: &[u8]) -> Result<Value, String> {
             _ => {}
         }
     }
-    let asked = Asked {
+    let query = CronQuery {
         expr: line.expr,
         dialect: line.dialect,
         tz: line.tz.unwrap_or_else(|| "UTC".to_owned()),
         gap: line.gap.or(gap).unwrap_or_default(),
         overlap: line.overlap.or(overlap).unwrap_or_default(),
     };
-    let (schedule, _) = asked.compile()?;
+    let (schedule, _) = query.compile()?;
     let after = instant(line.after.as_deref(), &schedule.zone)?;
     let count = line.count.unwrap_or(COUNT);
     if count > PREVIEW_INSTANTS {

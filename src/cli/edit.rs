@@ -96,7 +96,7 @@ fn edited(
         let lines: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
         return Err(Failure::usage(lines.join("\n")));
     }
-    let [found] = <[manifest::Found; 1]>::try_from(read.jobs)
+    let [found] = <[manifest::ManifestJob; 1]>::try_from(read.jobs)
         .map_err(|jobs| Failure::usage(format!("the text holds {} jobs, not one", jobs.len())))?;
     let mut spec = found.spec;
     if spec.tenant_id.is_empty() {

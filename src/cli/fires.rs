@@ -29,7 +29,7 @@ const REMEMBERED: usize = 1_000;
 
 /// Shows runs until it is dropped.
 pub(super) async fn show(operations: &Operations, caller: &Caller) {
-    let mut shown = Shown::default();
+    let mut shown = ShownFires::default();
     loop {
         let filter = JobFilter { page_size: Some(JOBS), ..JobFilter::default() };
         // A node that is not ready for a moment has nothing to show for that moment.
@@ -52,13 +52,13 @@ pub(super) async fn show(operations: &Operations, caller: &Caller) {
 
 /// What was shown already.
 #[derive(Default)]
-struct Shown {
+struct ShownFires {
     states: BTreeMap<RunId, (RunState, u32)>,
     order: VecDeque<RunId>,
     jobs: BTreeMap<JobId, (u64, Option<RunState>)>,
 }
 
-impl Shown {
+impl ShownFires {
     /// The job has runs that are new, or that were not final when last seen.
     fn wants(&mut self, job: &JobView) -> bool {
         let now = (job.run_count, job.last_run_state);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// Pause before the connection is made again.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// A node that was heard may be away so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -55,6 +55,6 @@ pub(super) fn follow(
         if !passing || heard.is_none_or(|at: Instant| at.elapsed() > PATIENCE) {
             return Err(failure);
         }
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(RETRY_PAUSE);
     }
 }

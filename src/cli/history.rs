@@ -6,7 +6,9 @@ use super::{
     output::{self, Column, Format},
     remote::Remote,
 };
-use campanile_archive::days::{self, ArchiveDirectory, Day, DayFile, DayPart, DaySink, DayStream, Keeper, Kept};
+use campanile_archive::days::{
+    self, ArchiveDirectory, Day, DayFile, DayKeeper, DayPart, DaySink, DayStream, WrittenDay,
+};
 use campanile_ports::StoreError;
 use campanile_schema::{operations::rows, record::RunRecord, time::Timestamp};
 use campanile_store::{
@@ -105,9 +107,9 @@ fn archive(
 }
 
 /// What became of days, and whether the last of them was told to its end.
-type Archived = Result<(Vec<Kept>, Result<(), StoreError>), StoreError>;
+type Archived = Result<(Vec<WrittenDay>, Result<(), StoreError>), StoreError>;
 
-fn ended(keeper: Keeper, done: Result<(), StoreError>) -> (Vec<Kept>, Result<(), StoreError>) {
+fn ended(keeper: DayKeeper, done: Result<(), StoreError>) -> (Vec<WrittenDay>, Result<(), StoreError>) {
     (if done.is_ok() { keeper.end() } else { keeper.give_up() }, done)
 }
 
@@ -119,7 +121,7 @@ fn from_directory(data: &Path, directory: ArchiveDirectory, args: &ArchiveArgs) 
     store.catch_up()?;
     let now = now_ms();
     let time = days::closed(args.from, args.to, now);
-    let mut keeper = Keeper::new(directory, store.format().clone(), now)?;
+    let mut keeper = DayKeeper::new(directory, store.format().clone(), now)?;
     let done = store.ended(time.start, time.end).and_then(|runs| days::feed(runs, &mut keeper));
     Ok(ended(keeper, done))
 }
@@ -129,7 +131,7 @@ fn from_node(remote: &Remote, directory: ArchiveDirectory, args: &ArchiveArgs) -
     let (name, answer) = remote.stream(rows::STORE_HISTORY.path(), &query)?;
     let keep = || {
         let mut stream = DayStream::open(answer, name)?;
-        let mut keeper = Keeper::new(directory, stream.head().store.clone(), stream.head().at_ms)?;
+        let mut keeper = DayKeeper::new(directory, stream.head().store.clone(), stream.head().at_ms)?;
         let done = stream.read(&mut keeper).map(drop);
         Ok(ended(keeper, done))
     };

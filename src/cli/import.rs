@@ -110,7 +110,7 @@ fn refusal(lines: usize, is_applied: bool) -> Failure {
 
 /// What became of a plan.
 #[derive(Default)]
-struct Done {
+struct ImportResult {
     made: u32,
     changed: u32,
     /// Jobs that the node refused, with its words.
@@ -119,8 +119,8 @@ struct Done {
 }
 
 /// Every job by itself: one that is refused does not hold up the others.
-fn carry_out(plan: Plan, remote: &Remote) -> Result<Done, Failure> {
-    let mut done = Done::default();
+fn carry_out(plan: Plan, remote: &Remote) -> Result<ImportResult, Failure> {
+    let mut done = ImportResult::default();
     let total = plan.create.len() + plan.change.len();
     let progress = Progress::new("importing", Unit::Things("jobs"), Some(total as u64));
     let mut count = |answer: Result<Value, Failure>, name: &str, is_new: bool| {

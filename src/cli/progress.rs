@@ -17,7 +17,7 @@ use std::{
 /// What ends sooner shows nothing.
 const FIRST: Duration = Duration::from_secs(1);
 /// Between two drawings.
-const AGAIN: Duration = Duration::from_millis(250);
+const REDRAW_PAUSE: Duration = Duration::from_millis(250);
 /// Of the bar, columns.
 const BAR: std::ops::RangeInclusive<usize> = 10..=30;
 
@@ -121,7 +121,7 @@ impl Shared {
             if *ended {
                 break;
             }
-            let seen = Seen {
+            let seen = ProgressNow {
                 what: &self.what.lock(),
                 unit: self.unit,
                 done: self.done.load(Ordering::Relaxed),
@@ -131,7 +131,7 @@ impl Shared {
             // One column stays free: a full line would wrap on some terminals.
             let line = seen.line(size().0.saturating_sub(1));
             let _ = write!(io::stderr(), "\r{line}\u{1b}[K");
-            (drawn, pause) = (true, AGAIN);
+            (drawn, pause) = (true, REDRAW_PAUSE);
         }
         if drawn {
             let _ = write!(io::stderr(), "\r\u{1b}[K");
@@ -154,7 +154,7 @@ impl<R: Read> Read for Counting<R> {
 }
 
 /// How far it is at one moment.
-struct Seen<'a> {
+struct ProgressNow<'a> {
     what: &'a str,
     unit: Unit,
     done: u64,
@@ -162,7 +162,7 @@ struct Seen<'a> {
     elapsed: Duration,
 }
 
-impl Seen<'_> {
+impl ProgressNow<'_> {
     /// One line of at most so many columns.
     fn line(&self, width: usize) -> String {
         let mut numbers = String::new();
@@ -242,8 +242,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn seen(what: &'static str, unit: Unit, done: u64, total: Option<u64>, seconds: u64) -> Seen<'static> {
-        Seen { what, unit, done, total, elapsed: Duration::from_secs(seconds) }
+    fn seen(what: &'static str, unit: Unit, done: u64, total: Option<u64>, seconds: u64) -> ProgressNow<'static> {
+        ProgressNow { what, unit, done, total, elapsed: Duration::from_secs(seconds) }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{
     listing::RUNS,
     output::{self, Format},
 };
-use campanile_archive::days::{Archive, Wanted};
+use campanile_archive::days::{Archive, RunFilter};
 use campanile_schema::{
     ids::{JobId, RunId},
     limits::PAGE_SIZE_MAX,
@@ -61,7 +61,7 @@ fn token(text: &str) -> Result<(i64, u64), String> {
 
 pub(super) fn list(args: ListArgs, format: Format) -> Result<(), Failure> {
     let ListArgs { archive, tenant, job, state, from, to, page_size, page_token, all } = args;
-    let wanted = Wanted {
+    let wanted = RunFilter {
         tenant,
         job: job.map(JobId),
         state,

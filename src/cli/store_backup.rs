@@ -35,8 +35,8 @@ pub(super) fn run(
     format: Format,
 ) -> Result<(), Failure> {
     if args.archive == Path::new("-") {
-        let told = write(args, remote, &mut io::stdout().lock())?;
-        eprintln!("{told}");
+        let report = write(args, remote, &mut io::stdout().lock())?;
+        eprintln!("{report}");
         return Ok(());
     }
     let named = |e: io::Error, path: &Path| Failure::here(format!("{}: {e}", path.display()));
@@ -48,13 +48,13 @@ pub(super) fn run(
     let file = private::options().create(true).truncate(true).open(&partial);
     let file = file.map_err(|e| named(e, &partial))?;
     let mut out = BufWriter::with_capacity(1 << 20, &file);
-    let told = write(args, remote, &mut out).and_then(|told| {
+    let report = write(args, remote, &mut out).and_then(|report| {
         out.flush().and_then(|()| file.sync_all()).map_err(|e| named(e, &partial))?;
-        Ok(told)
+        Ok(report)
     });
     drop(out);
-    let told = match told {
-        Ok(told) => told,
+    let report = match report {
+        Ok(report) => report,
         Err(why) => {
             // It is of no use to anybody.
             let _ = fs::remove_file(&partial);
@@ -67,8 +67,8 @@ pub(super) fn run(
         .and_then(|()| private::sync_name(&args.archive))
         .map_err(|e| named(e, &args.archive))?;
     match format {
-        Format::Table => output::text(&format!("{}: {told}\n", args.archive.display())),
-        Format::Json | Format::Yaml => output::one(format, &told.value())?,
+        Format::Table => output::text(&format!("{}: {report}\n", args.archive.display())),
+        Format::Json | Format::Yaml => output::one(format, &report.value())?,
     }
     Ok(())
 }
@@ -80,13 +80,13 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// What is told of a backup.
-struct Told {
+struct BackupReport {
     head: Head,
     totals: Totals,
     bytes: u64,
 }
 
-impl Told {
+impl BackupReport {
     fn value(&self) -> serde_json::Value {
         json!({
             "cutAt": Timestamp(self.head.at_ms), "bytes": self.bytes, "snapshots": self.totals.snapshots,
@@ -95,7 +95,7 @@ impl Told {
     }
 }
 
-impl std::fmt::Display for Told {
+impl std::fmt::Display for BackupReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Totals { snapshots, batches, rows, logs } = self.totals;
         write!(
@@ -108,7 +108,11 @@ impl std::fmt::Display for Told {
     }
 }
 
-fn write(args: &Args, remote: impl FnOnce() -> Result<Remote, Failure>, out: &mut dyn Write) -> Result<Told, Failure> {
+fn write(
+    args: &Args,
+    remote: impl FnOnce() -> Result<Remote, Failure>,
+    out: &mut dyn Write,
+) -> Result<BackupReport, Failure> {
     match &args.data {
         Some(dir) => {
             let read = |input| copy(input, dir.display().to_string(), out);
@@ -122,11 +126,11 @@ fn write(args: &Args, remote: impl FnOnce() -> Result<Remote, Failure>, out: &mu
 }
 
 /// Copies an archive, and reads it meanwhile.
-fn copy(input: impl Read, name: String, out: &mut dyn Write) -> Result<Told, StoreError> {
+fn copy(input: impl Read, name: String, out: &mut dyn Write) -> Result<BackupReport, StoreError> {
     let copying = Progress::new(format!("backup of {name}"), Unit::Bytes, None);
     let mut reader = ArchiveReader::open(Copying { input: copying.counting(input), out }, name)?;
     while reader.record()?.is_some() {}
-    Ok(Told { head: reader.head().clone(), totals: reader.totals(), bytes: reader.bytes() })
+    Ok(BackupReport { head: reader.head().clone(), totals: reader.totals(), bytes: reader.bytes() })
 }
 
 /// What is read of `input` is written to `out`.

@@ -37,7 +37,7 @@ enum From {
 
 /// What is told of it.
 #[derive(serde::Serialize)]
-struct Told {
+struct RestoreReport {
     archive: Report,
     restored: Restored,
     paused: bool,
@@ -56,10 +56,10 @@ pub(super) fn run(args: &Args, format: Format) -> Result<(), Failure> {
     let done = open(&args.archive, &reading).and_then(|reader| into_directory(reader, &args.data, how));
     let (archive, restored) = done.map_err(|e| of_store(&e))?;
     drop(reading);
-    show(&Told { archive, restored, paused: since == Since::Undecided, dir: args.data.clone() }, format)
+    show(&RestoreReport { archive, restored, paused: since == Since::Undecided, dir: args.data.clone() }, format)
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for RestoreReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.archive)?;
         writeln!(f, "restored   into {}", self.dir.display())?;

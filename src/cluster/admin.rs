@@ -8,7 +8,7 @@ use super::{
 };
 use campanile_actors::{
     cluster_events::ClusterEventLog,
-    owner::{ClusterMember, Seen},
+    owner::{ClusterMember, PlacementInput},
     scheduler::{Rows, Scheduler},
 };
 use campanile_core::placement::{self, NodeId, Reason, Standing};
@@ -148,7 +148,8 @@ impl ClusterAdmin {
     pub fn plan(&self, scheduler: &Scheduler) -> Answer<PlanView> {
         let Rows { rows, over, leaving, shards, .. } = scheduler.rows()?;
         let members = self.members.borrow().clone();
-        let Seen { owners, underway, placed, .. } = Seen::new(&owning(&members), &rows, &over, &leaving);
+        let PlacementInput { owners, underway, placed, .. } =
+            PlacementInput::new(&owning(&members), &rows, &over, &leaving);
         let names: BTreeMap<NodeId, &str> = members.all.iter().map(|m| (m.node, m.name.as_str())).collect();
         let name = |node: NodeId| names.get(&node).map_or_else(|| format!("{:x}", node.0), |name| (*name).to_owned());
         let placement = placement::place(shards, &placed, &owners);

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, io, path::Path, time::SystemTime};
 /// What tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    pub kind: Kind,
+    pub kind: FileKind,
     bytes: u64,
     changed: Option<SystemTime>,
     #[cfg(unix)]
@@ -14,7 +14,7 @@ pub(super) struct Stamp {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     Manifest,
     Crontab,
 }
@@ -42,15 +42,15 @@ pub(super) fn look(dir: &Path) -> io::Result<Looked> {
     Ok(found)
 }
 
-fn kind(name: &str) -> Option<Kind> {
+fn kind(name: &str) -> Option<FileKind> {
     if name.starts_with('.') {
         return None;
     }
     match name.rsplit_once('.').map(|(_, ending)| ending) {
-        Some("yaml" | "yml" | "json") => Some(Kind::Manifest),
-        Some("cron" | "crontab") => Some(Kind::Crontab),
+        Some("yaml" | "yml" | "json") => Some(FileKind::Manifest),
+        Some("cron" | "crontab") => Some(FileKind::Crontab),
         Some(_) => None,
-        None => (name == "crontab").then_some(Kind::Crontab),
+        None => (name == "crontab").then_some(FileKind::Crontab),
     }
 }
 
@@ -62,12 +62,12 @@ mod tests {
     #[test]
     fn files_are_told_by_their_names() {
         for (name, expected) in [
-            ("a.yaml", Some(Kind::Manifest)),
-            ("a.b.yml", Some(Kind::Manifest)),
-            ("a.json", Some(Kind::Manifest)),
-            ("nightly.cron", Some(Kind::Crontab)),
-            ("nightly.crontab", Some(Kind::Crontab)),
-            ("crontab", Some(Kind::Crontab)),
+            ("a.yaml", Some(FileKind::Manifest)),
+            ("a.b.yml", Some(FileKind::Manifest)),
+            ("a.json", Some(FileKind::Manifest)),
+            ("nightly.cron", Some(FileKind::Crontab)),
+            ("nightly.crontab", Some(FileKind::Crontab)),
+            ("crontab", Some(FileKind::Crontab)),
             (".a.yaml", None),
             ("a.yaml~", None),
             ("a.yaml.swp", None),

@@ -24,7 +24,7 @@ use campanile_schema::{
     time::Timestamp,
 };
 use campanile_security::auth::{Caller, Role};
-use campanile_serve::ops::{Operations, apply::Gone};
+use campanile_serve::ops::{Operations, apply::GonePolicy};
 use std::{path::PathBuf, time::Duration};
 use tokio::sync::watch::Receiver;
 
@@ -51,7 +51,7 @@ pub enum WhenGone {
     Keep,
 }
 
-impl From<WhenGone> for Gone {
+impl From<WhenGone> for GonePolicy {
     fn from(when: WhenGone) -> Self {
         match when {
             WhenGone::Pause => Self::Pause,

@@ -2,7 +2,7 @@
 
 use super::{
     FilesOptions,
-    look::{Kind, Looked},
+    look::{FileKind, Looked},
 };
 use campanile_jobfiles::{
     crontab::{self, ImportOptions, machine},
@@ -13,7 +13,7 @@ use campanile_schema::{
     limits::{MANIFEST_FILE_BYTES, PARSE_MS},
 };
 use campanile_security::text;
-use campanile_serve::ops::apply::{LABEL_FILE, LABELS, Set, Wanted};
+use campanile_serve::ops::apply::{DesiredJob, LABEL_FILE, LABELS, Set};
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,
@@ -27,7 +27,7 @@ pub(crate) struct Files {
     /// Manifests that are not put aside.
     files: Vec<ManifestFile>,
     /// Of every file that is not put aside.
-    wanted: Vec<Wanted>,
+    wanted: Vec<DesiredJob>,
     /// What is wrong, by file.
     pub broken: BTreeMap<String, Vec<String>>,
     /// The broken ones that say nothing at all. Of a crontab only the lines that are wrong do not count.
@@ -48,11 +48,11 @@ fn read_each(options: &FilesOptions, looked: &Looked, stopped: &dyn Fn() -> bool
         let begun = Instant::now();
         let go_on = || !stopped() && begun.elapsed() < most;
         match stamp.kind {
-            Kind::Manifest => match text_of(&options.dir.join(name)) {
+            FileKind::Manifest => match text_of(&options.dir.join(name)) {
                 Ok(text) => of_file(ManifestFile { name: name.clone(), text }, options, &go_on, &mut files),
                 Err(error) => drop(files.broken.insert(name.clone(), vec![error.to_string()])),
             },
-            Kind::Crontab => of_crontab(options, name, &go_on, &mut files),
+            FileKind::Crontab => of_crontab(options, name, &go_on, &mut files),
         }
     }
     // A file in which something is wrong says nothing at all; without it others may be whole (the same job in both).
@@ -60,7 +60,7 @@ fn read_each(options: &FilesOptions, looked: &Looked, stopped: &dyn Fn() -> bool
         let read = manifest::read_while(&files.files, &options.tenant, &|| !stopped());
         if stopped() || !files.put_aside(read.problems) {
             let jobs = read.jobs.into_iter().filter_map(|job| of_manifest(job, options, &mut files));
-            let wanted: Vec<Wanted> = jobs.collect();
+            let wanted: Vec<DesiredJob> = jobs.collect();
             files.wanted.extend(wanted);
             return files;
         }
@@ -80,8 +80,8 @@ fn text_of(path: &Path) -> std::io::Result<String> {
     text::read_from(std::fs::File::open(path)?.take(MANIFEST_FILE_BYTES as u64 + 1), true)
 }
 
-fn of_manifest(job: manifest::Found, options: &FilesOptions, files: &mut Files) -> Option<Wanted> {
-    let manifest::Found { mut spec, suspend, hazards, origin } = job;
+fn of_manifest(job: manifest::ManifestJob, options: &FilesOptions, files: &mut Files) -> Option<DesiredJob> {
+    let manifest::ManifestJob { mut spec, suspend, hazards, origin } = job;
     let (file, line) = manifest::stands(&files.files, &origin);
     if let Some(own) = spec.labels.keys().find(|name| name.starts_with(LABELS)) {
         let why = format!("line {line}: {own}: labels that begin with {LABELS} are set by the node: take it out");
@@ -93,7 +93,7 @@ fn of_manifest(job: manifest::Found, options: &FilesOptions, files: &mut Files) 
         spec.tenant_id.clone_from(&options.tenant);
     }
     spec.labels.insert(LABEL_FILE.to_owned(), file.clone());
-    Some(Wanted { spec, suspend, hazards, place: Some((file, line)), is_crontab: false, origin: Some(origin) })
+    Some(DesiredJob { spec, suspend, hazards, place: Some((file, line)), is_crontab: false, origin: Some(origin) })
 }
 
 /// A line that cannot be understood is told and makes no job; the other lines count. What such a line made before, and what
@@ -121,7 +121,7 @@ fn of_crontab(options: &FilesOptions, name: &str, go_on: &dyn Fn() -> bool, file
         let mut spec = job.spec;
         spec.labels.insert(LABEL_FILE.to_owned(), name.to_owned());
         let place = Some((name.to_owned(), u64::from(job.line)));
-        let wanted = Wanted { spec, suspend: None, hazards: job.hazards, place, is_crontab: true, origin: None };
+        let wanted = DesiredJob { spec, suspend: None, hazards: job.hazards, place, is_crontab: true, origin: None };
         files.wanted.push(wanted);
     }
 }

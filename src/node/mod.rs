@@ -12,7 +12,7 @@ use crate::{
     files::{self, FilesOptions},
     node::node_store::{NodeStore, NodeStoreOptions, SessionDeps},
 };
-use campanile_actors::{maintenance::Retention, scheduler::Scheduler, session::Session};
+use campanile_actors::{maintenance::Retention, scheduler::Scheduler, session::NodeSession};
 use campanile_ports::{Secrets, StoreError, clock, log_once::LogOnce};
 use campanile_security::{
     auth::{Authenticator, Caller},
@@ -223,7 +223,7 @@ struct Sessions {
 }
 
 impl Sessions {
-    async fn start(&self) -> Result<Session, StoreError> {
+    async fn start(&self) -> Result<NodeSession, StoreError> {
         let session = self.store.start(&self.with).await?;
         self.scheduler.set_session(Ok(session.handles.clone()));
         Ok(session)
@@ -232,7 +232,7 @@ impl Sessions {
     /// Watches over the session until the node stops.
     async fn supervise(
         self,
-        session: Session,
+        session: NodeSession,
         mut failed: mpsc::UnboundedReceiver<StoreError>,
         mut stop: watch::Receiver<bool>,
     ) {
@@ -270,7 +270,7 @@ impl Sessions {
         self.store.let_go().await;
     }
 
-    fn save_clock(&self, session: &Session) {
+    fn save_clock(&self, session: &NodeSession) {
         // A clock that is not believed must not be what the next start believes.
         if session.handles.identity.time.halted().is_none()
             && let Err(error) = clock::save(self.store.dir(), &session.handles.identity.time.reading(&clock::boot_id()))
@@ -279,7 +279,7 @@ impl Sessions {
         }
     }
 
-    fn leave(&self, session: Option<Session>, error: &StoreError) {
+    fn leave(&self, session: Option<NodeSession>, error: &StoreError) {
         let reason = self.store.left(error);
         tracing::error!(%reason, "session left");
         self.scheduler.set_session(Err(reason));
@@ -288,7 +288,7 @@ impl Sessions {
         }
     }
 
-    async fn reopen(&self) -> Session {
+    async fn reopen(&self) -> NodeSession {
         let log = LogOnce::new("no new session yet");
         loop {
             tokio::time::sleep(REOPEN_PAUSE).await;

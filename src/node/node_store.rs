@@ -8,7 +8,7 @@ use campanile_actors::{
     maintenance::Retention,
     owner::ClusterMember,
     scheduler::Scheduler,
-    session::{self, Session, SessionParts},
+    session::{self, NodeSession, SessionParts},
     shared_store::SharedStore,
     time::AgreedTime,
 };
@@ -223,7 +223,7 @@ impl NodeStore {
     }
 
     /// The first session, or the next one.
-    pub async fn start(&self, with: &SessionDeps) -> Result<Session, StoreError> {
+    pub async fn start(&self, with: &SessionDeps) -> Result<NodeSession, StoreError> {
         match self {
             Self::Standalone(alone) => alone.start(with).await,
             Self::Clustered(member) => member.start(with).await,
@@ -231,7 +231,7 @@ impl NodeStore {
     }
 
     /// Ends the last session in order.
-    pub async fn leave(&self, session: Session) {
+    pub async fn leave(&self, session: NodeSession) {
         if let Self::Clustered(member) = self {
             // The last one has nobody to give them to: they wait for whoever comes.
             if member.has_successors(&session) {
@@ -257,7 +257,7 @@ impl NodeStore {
 }
 
 impl Standalone {
-    async fn start(&self, with: &SessionDeps) -> Result<Session, StoreError> {
+    async fn start(&self, with: &SessionDeps) -> Result<NodeSession, StoreError> {
         let first = self.opened.lock().take();
         let opened = match first {
             Some(opened) => opened,
@@ -287,12 +287,12 @@ impl Standalone {
 }
 
 impl Clustered {
-    fn has_successors(&self, session: &Session) -> bool {
+    fn has_successors(&self, session: &NodeSession) -> bool {
         let own = session.handles.identity.session;
         self.members.borrow().iter().any(|m| m.session != own && m.standing == Standing::Open)
     }
 
-    async fn start(&self, with: &SessionDeps) -> Result<Session, StoreError> {
+    async fn start(&self, with: &SessionDeps) -> Result<NodeSession, StoreError> {
         // They may have been raised since the node was started.
         let formats = self.store.leases.formats().await?;
         self.reads.check(formats).map_err(|newer| StoreError::Refused(newer.to_string()))?;

@@ -3,7 +3,7 @@
 
 use campanile_actors::{
     maintenance::Retention,
-    session::{self, Session, SessionParts},
+    session::{self, NodeSession, SessionParts},
 };
 use campanile_ports::{
     Journal, LedgerRow, LocalViews, Opened, PortFuture, Position, Row, SecretOwner, Secrets, Snapshots, StoreError,
@@ -194,7 +194,7 @@ pub async fn session<S: Journal + Snapshots + LocalViews>(
     store: &Arc<S>,
     opened: Opened,
     retention: Retention,
-) -> Session {
+) -> NodeSession {
     let parts = SessionParts {
         node: "test".to_owned(),
         opened,

@@ -35,12 +35,12 @@ fn values(command: &str, done: &Done) -> Vec<Value> {
     values
 }
 
-struct Asked<'a> {
+struct JsonCommands<'a> {
     dev: &'a Dev,
     seen: BTreeSet<String>,
 }
 
-impl Asked<'_> {
+impl JsonCommands<'_> {
     /// Runs `command` with `-o json`; ends with one of `codes`.
     fn ends(&mut self, command: &str, args: &[&str], codes: &[i32]) -> Value {
         let words: Vec<&str> = command.split(' ').collect();
@@ -71,7 +71,7 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     let path = |name: &str| dir.join(name).to_str().unwrap().to_owned();
     let data = path("data");
     let dev = Dev::start(Path::new(&data), &["--no-demo"]);
-    let mut asked = Asked { dev: &dev, seen: BTreeSet::new() };
+    let mut asked = JsonCommands { dev: &dev, seen: BTreeSet::new() };
 
     let fails = job(dir, "fails", "exit 3");
     assert_eq!(asked.ok("job create", &[&fails, "--dry-run"])["create"], 1);
@@ -207,7 +207,7 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     asked.ok("history verify", &[&path("days")]);
     asked.ok("run list", &["--archive", &path("days")]);
     let node_dir = dir.join("data/node");
-    let Asked { mut seen, .. } = asked;
+    let JsonCommands { mut seen, .. } = asked;
     assert_eq!(dev.stop(), 0);
     let checked = run(&["store", "check", node_dir.to_str().unwrap(), "-o", "json"]);
     values("store check", &checked);

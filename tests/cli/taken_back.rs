@@ -4,7 +4,7 @@ use crate::{
     program::{campanile, eventually},
     tokens::{Node, token, without},
 };
-use campanile_client::{Changes, Client, ClientError, Context, Executor, ExecutorHandle, Heard, JobError};
+use campanile_client::{Changes, Client, ClientError, Context, Executor, ExecutorHandle, JobError, WatchEvent};
 use campanile_schema::{
     error::ErrorCode,
     ids::RunId,
@@ -245,7 +245,7 @@ async fn failed<T: DeserializeOwned>(mut changes: Changes<T>) -> Option<ClientEr
 /// Ends in good order when its run has, and at its first change of a job.
 async fn heard<T: DeserializeOwned>(mut changes: Changes<T>, is_wanted: impl Fn(T) -> bool) {
     while let Some(heard) = changes.next().await.unwrap() {
-        if let Heard::Change(change) = heard
+        if let WatchEvent::Change(change) = heard
             && is_wanted(change)
         {
             return;

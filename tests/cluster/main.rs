@@ -22,7 +22,7 @@ mod roads;
 mod support;
 mod test_cluster;
 
-use campanile_actors::changes::What;
+use campanile_actors::changes::ChangedItem;
 use campanile_client::{Context, Executor, ExecutorHandle, JobError};
 use campanile_schema::{
     event::Outcome,
@@ -319,7 +319,7 @@ async fn a_watch_on_one_node_hears_of_the_shards_of_all() {
         let batch = tokio::time::timeout(Duration::from_secs(20), watch.next()).await.expect("hangs").unwrap().unwrap();
         assert_eq!(batch.dropped, 0, "nothing was lost");
         for change in batch.items {
-            if let What::Run(run) = &change.what {
+            if let ChangedItem::Run(run) = &change.what {
                 told.entry(run.job_id).or_default().push(run.state);
             }
         }
@@ -340,7 +340,7 @@ async fn a_watch_on_one_node_hears_of_the_shards_of_all() {
             tokio::time::timeout(Duration::from_secs(20), watch.next()).await.expect("hangs").unwrap()
         {
             for change in batch.items {
-                if let What::Run(run) = &change.what {
+                if let ChangedItem::Run(run) = &change.what {
                     last = Some(run.state);
                 }
             }

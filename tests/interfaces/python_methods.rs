@@ -1,7 +1,7 @@
 //! `client/python/src/campanile/methods.py`: what the table of operations says of each RPC method, for the Python client.
 //! `UPDATE_GOLDEN=1` writes it.
 
-use campanile_schema::operations::{self, Effect, Row};
+use campanile_schema::operations::{self, CallEffect, Row};
 use std::fmt::Write;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/client/python/src/campanile/methods.py");
@@ -30,8 +30,8 @@ fn line(row: &Row) -> String {
     let name = row.python_name().expect("only rows that Python has").to_ascii_uppercase();
     let mut arguments = format!("\"{}\"", row.name);
     match row.effect {
-        Effect::Read => arguments += ", changes=False",
-        Effect::Once => {}
+        CallEffect::Read => arguments += ", changes=False",
+        CallEffect::Once => {}
     }
     if let Some(key) = row.key {
         write!(arguments, ", key=\"{key}\"").unwrap();

@@ -1,6 +1,6 @@
 //! `docs/security.md` against the program: its roles, and the least role of each operation.
 
-use campanile_schema::operations::{self, Least};
+use campanile_schema::operations::{self, LeastRole};
 use campanile_security::auth::Role;
 use std::{fs, path::Path};
 
@@ -38,11 +38,11 @@ fn the_least_role_of_every_operation_is_that_of_the_table_of_operations() {
         let found = found.unwrap_or_else(|| panic!("docs/security.md does not name {}", row.name));
         used[found] = true;
         let least = match row.least {
-            Least::Public => "no token",
-            Least::Metrics => "metrics",
-            Least::Executor => "executor",
-            Least::Tenant => "tenant",
-            Least::Operator => "operator",
+            LeastRole::Public => "no token",
+            LeastRole::Metrics => "metrics",
+            LeastRole::Executor => "executor",
+            LeastRole::Tenant => "tenant",
+            LeastRole::Operator => "operator",
         };
         assert_eq!(
             named[found].0, least,

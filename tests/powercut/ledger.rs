@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 
 /// What a whole ledger says.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct LedgerReading {
     pub cursor_ms: Option<i64>,
     /// Runs that instants fired.
     pub fired: BTreeMap<RunId, i64>,
 }
 
 /// `begins`: where the first interval must begin, if that is known. `plans`: by version, from 1.
-pub fn check(begins: Option<i64>, plans: &[Plan], rows: &[LedgerRow]) -> Result<Told, String> {
-    let mut told = Told { cursor_ms: begins, fired: BTreeMap::new() };
+pub fn check(begins: Option<i64>, plans: &[Plan], rows: &[LedgerRow]) -> Result<LedgerReading, String> {
+    let mut told = LedgerReading { cursor_ms: begins, fired: BTreeMap::new() };
     let mut version = 1;
     for row in rows {
         let cursor = told.cursor_ms.unwrap_or(row.from_ms);

@@ -4,7 +4,7 @@
 use crate::{clock::TestClock, random::Random, story::Story};
 use campanile_actors::{
     scheduler::Scheduler,
-    session::{self, Session, SessionParts},
+    session::{self, NodeSession, SessionParts},
 };
 use campanile_ports::{Opened, Position, SecretOwner, Secrets, StoreError};
 use campanile_schema::{
@@ -83,7 +83,7 @@ pub struct Machine {
 pub struct Node {
     pub store: Arc<EmbeddedStore>,
     pub scheduler: Scheduler,
-    pub session: Option<Session>,
+    pub session: Option<NodeSession>,
     /// Of the present session.
     failures: mpsc::UnboundedReceiver<StoreError>,
     failed: Option<StoreError>,

@@ -14,7 +14,7 @@ use campanile_schema::{
     time::Timestamp,
     view::{JobFilter, LogBody, PageBody, PreviewBody, RunView, Spread, TenantBody, TriggerBody},
 };
-use rpc_support::{EXECUTOR, Heard, Node, OPERATOR, TENANT, within};
+use rpc_support::{EXECUTOR, Node, OPERATOR, RawMessage, TENANT, within};
 use std::collections::BTreeMap;
 
 fn code<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> ErrorCode {
@@ -261,14 +261,14 @@ async fn a_stopping_node_answers_what_is_under_way_and_says_so() {
     let mut answers = 1;
     let error = loop {
         match raw.hear().await {
-            Heard::Answer(_, answer) => {
+            RawMessage::Answer(_, answer) => {
                 assert!(answer.is_ok());
                 answers += 1;
             }
-            Heard::Notification(_, params) => {
+            RawMessage::Notification(_, params) => {
                 break from_map::<campanile_schema::error::ApiError>(&params).unwrap();
             }
-            Heard::Closed => panic!("closed without a word after {answers} answers"),
+            RawMessage::Closed => panic!("closed without a word after {answers} answers"),
         }
     };
     assert_eq!(error.known(), ErrorCode::NotReady);

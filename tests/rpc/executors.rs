@@ -22,7 +22,7 @@ use campanile_schema::{
     view::{ExecutorState, RunView, TriggerBody},
 };
 use campanile_store::memory::MemoryStore;
-use rpc_support::{Ahead, EXECUTOR, FOREIGN, Heard, Node, OPERATOR, ROTATED, Raw, register, within};
+use rpc_support::{Ahead, EXECUTOR, FOREIGN, Node, OPERATOR, ROTATED, Raw, RawMessage, register, within};
 use std::{
     sync::{
         Arc,
@@ -283,8 +283,8 @@ async fn a_session_moves_to_its_newest_connection() {
     new.notify(method::EXECUTOR_CREDIT, &Credit { stamp_ms: 1, slots: 1, ..Credit::default() }).await;
     loop {
         match new.hear().await {
-            Heard::Notification(name, _) if name == method::HINT => {}
-            Heard::Notification(name, _) => break assert_eq!(name, method::ASSIGN),
+            RawMessage::Notification(name, _) if name == method::HINT => {}
+            RawMessage::Notification(name, _) => break assert_eq!(name, method::ASSIGN),
             other => panic!("{other:?}"),
         }
     }
@@ -295,10 +295,10 @@ async fn an_executor_is_told_when_runs_wait_for_its_credit_and_when_none_does_an
     async fn hint(raw: &mut Raw) -> bool {
         loop {
             match raw.hear().await {
-                Heard::Notification(name, params) if name == method::HINT => {
+                RawMessage::Notification(name, params) if name == method::HINT => {
                     return from_map::<Hint>(&params).unwrap().waiting;
                 }
-                Heard::Notification(name, _) if name == method::ASSIGN => {}
+                RawMessage::Notification(name, _) if name == method::ASSIGN => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -308,12 +308,12 @@ async fn an_executor_is_told_when_runs_wait_for_its_credit_and_when_none_does_an
     let mut raw = node.raw().await;
     raw.hello(EXECUTOR, ConnectionRole::Executor).await.unwrap();
     raw.request(1, method::EXECUTOR_REGISTER, &register(9, &["default"])).await;
-    assert!(matches!(raw.hear().await, Heard::Answer(1, Ok(_))), "first of all");
+    assert!(matches!(raw.hear().await, RawMessage::Answer(1, Ok(_))), "first of all");
     assert!(!hint(&mut raw).await, "nothing waits");
     let mut other = node.raw().await;
     other.hello(EXECUTOR, ConnectionRole::Executor).await.unwrap();
     other.request(1, method::EXECUTOR_REGISTER, &register(10, &["blue"])).await;
-    assert!(matches!(other.hear().await, Heard::Answer(1, Ok(_))));
+    assert!(matches!(other.hear().await, RawMessage::Answer(1, Ok(_))));
     assert!(!hint(&mut other).await);
 
     let id = job(&client, "any", |_| {}).await;
@@ -338,7 +338,7 @@ async fn an_executor_is_told_when_runs_wait_for_its_credit_and_when_none_does_an
 
     // Of another pool: it has heard nothing of all that.
     other.request(2, method::EXECUTOR_HEARTBEAT, &Heartbeat { running: 0 }).await;
-    assert!(matches!(other.hear().await, Heard::Answer(2, Ok(_))));
+    assert!(matches!(other.hear().await, RawMessage::Answer(2, Ok(_))));
     let blue = job(&client, "blue", |spec| spec.executor_selector = "blue".into()).await;
     trigger(&client, blue).await;
     assert!(hint(&mut other).await);
@@ -382,8 +382,8 @@ pub async fn assigned(client: &Client, raw: &mut Raw) -> Assignment {
     raw.notify(method::EXECUTOR_CREDIT, &Credit { stamp_ms: 1, slots: 1, ..Credit::default() }).await;
     loop {
         match raw.hear().await {
-            Heard::Notification(name, _) if name == method::HINT => {}
-            Heard::Notification(name, params) if name == method::ASSIGN => {
+            RawMessage::Notification(name, _) if name == method::HINT => {}
+            RawMessage::Notification(name, params) if name == method::ASSIGN => {
                 return from_map::<Assign>(&params).unwrap().items.remove(0);
             }
             other => panic!("{other:?}"),

@@ -10,8 +10,8 @@ use std::{
 };
 
 /// Ends what it started, whatever becomes of the test.
-struct Ends(Child);
-impl Drop for Ends {
+struct EndsAtDrop(Child);
+impl Drop for EndsAtDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -90,13 +90,13 @@ fn served(python: &Path, executor: &Path) {
     let data = tempfile::tempdir().unwrap();
     let mut node = Command::new(env!("CARGO_BIN_EXE_campanile"));
     node.args(["dev", "--no-demo", "--http", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--data"]).arg(data.path());
-    let mut node = Ends(node.stdout(Stdio::piped()).spawn().unwrap());
+    let mut node = EndsAtDrop(node.stdout(Stdio::piped()).spawn().unwrap());
     let (rpc, token) = facts(&mut node.0);
     let mut program = Command::new(python);
-    let mut executor = Ends(program.arg(executor).args([&rpc, &token, "python"]).spawn().unwrap());
+    let mut executor = EndsAtDrop(program.arg(executor).args([&rpc, &token, "python"]).spawn().unwrap());
 
     let mut caller = Command::new(python);
-    let mut caller = Ends(caller.arg(file("pynvim_caller.py")).args([&rpc, &token]).spawn().unwrap());
+    let mut caller = EndsAtDrop(caller.arg(file("pynvim_caller.py")).args([&rpc, &token]).spawn().unwrap());
     let until = Instant::now() + Duration::from_secs(60);
     let status = loop {
         if let Some(status) = caller.0.try_wait().unwrap() {

@@ -2,7 +2,7 @@
 
 use crate::support as rpc_support;
 
-use campanile_client::{Client, Context, ExecutorHandle, Heard, Job, JobError};
+use campanile_client::{Client, Context, ExecutorHandle, Job, JobError, WatchEvent};
 use campanile_schema::{
     error::ErrorCode,
     ids::RunId,
@@ -13,7 +13,7 @@ use campanile_schema::{
     view::TriggerBody,
     watch::{Changed, JobStep, RunChange, StopWatch, WatchEnded, WatchJobs, WatchRuns, Watching},
 };
-use rpc_support::{Heard as Said, Node, OPERATOR, Raw, TENANT, within};
+use rpc_support::{Node, OPERATOR, Raw, RawMessage, TENANT, within};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
@@ -43,8 +43,8 @@ async fn triggered(client: &Client, name: &str) -> RunId {
 
 async fn next<T: serde::de::DeserializeOwned>(changes: &mut campanile_client::Changes<T>) -> T {
     match within(changes.next()).await.unwrap() {
-        Some(Heard::Change(change)) => change,
-        Some(Heard::Dropped(n)) => panic!("{n} dropped"),
+        Some(WatchEvent::Change(change)) => change,
+        Some(WatchEvent::Dropped(n)) => panic!("{n} dropped"),
         None => panic!("ended"),
     }
 }
@@ -151,9 +151,9 @@ async fn hello(node: &Node) -> Raw {
 async fn answer(raw: &mut Raw, id: u32) -> Result<Vec<u8>, campanile_schema::error::ApiError> {
     loop {
         match raw.hear().await {
-            Said::Answer(answered, outcome) if answered == id => return outcome,
-            Said::Closed => panic!("closed"),
-            Said::Answer(..) | Said::Notification(..) => {}
+            RawMessage::Answer(answered, outcome) if answered == id => return outcome,
+            RawMessage::Closed => panic!("closed"),
+            RawMessage::Answer(..) | RawMessage::Notification(..) => {}
         }
     }
 }
@@ -170,13 +170,13 @@ async fn one_goes_on_where_a_connection_broke() {
     let mut raw = hello(&node).await;
     raw.request(3, method::RUN_WATCH, &WatchRuns { after: Some(watching.cursor), ..WatchRuns::default() }).await;
     answer(&mut raw, 3).await.unwrap();
-    let Said::Notification(name, params) = raw.hear().await else { panic!() };
+    let RawMessage::Notification(name, params) = raw.hear().await else { panic!() };
     let changed: Changed<RunChange> = from_map(&params).unwrap();
     assert_eq!((name.as_str(), changed.items[0].run_id, changed.dropped), (method::RUN_CHANGED, missed, 0));
     // A place of another start of the node: something may have been lost, and that is told.
     raw.request(4, method::RUN_WATCH, &WatchRuns { after: Some("1-1".to_owned()), ..WatchRuns::default() }).await;
     let other: Watching = from_map(&answer(&mut raw, 4).await.unwrap()).unwrap();
-    let Said::Notification(_, params) = raw.hear().await else { panic!() };
+    let RawMessage::Notification(_, params) = raw.hear().await else { panic!() };
     let changed: Changed<RunChange> = from_map(&params).unwrap();
     assert_eq!((changed.watch_id, changed.items.len(), changed.dropped), (other.watch_id, 0, 1));
     // Stopped: nothing more of it, and its place is free.
@@ -236,7 +236,7 @@ async fn one_who_does_not_read_holds_up_nobody_and_is_told() {
     }
     let (mut heard, mut dropped) = (0usize, 0u64);
     while heard as u64 + dropped < total as u64 {
-        let Said::Notification(name, params) = raw.hear().await else { panic!() };
+        let RawMessage::Notification(name, params) = raw.hear().await else { panic!() };
         assert_eq!(name, method::JOB_CHANGED);
         let changed: Changed<Value> = from_map(&params).unwrap();
         heard += changed.items.len();
@@ -276,9 +276,9 @@ async fn a_watch_is_told_when_its_node_stops() {
     let mut told = Vec::new();
     loop {
         match raw.hear().await {
-            Said::Notification(name, params) => told.push((name, params)),
-            Said::Closed => break,
-            Said::Answer(..) => panic!(),
+            RawMessage::Notification(name, params) => told.push((name, params)),
+            RawMessage::Closed => break,
+            RawMessage::Answer(..) => panic!(),
         }
     }
     assert!(told.iter().any(|(name, _)| name == method::SESSION_ERROR), "{told:?}");

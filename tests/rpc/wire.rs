@@ -8,7 +8,7 @@ use campanile_schema::{
     operations::SystemInfo,
     rpc::{encode, executor::Register, hello::ConnectionRole, method},
 };
-use rpc_support::{EXECUTOR, Heard, Node, OPERATOR, register, within};
+use rpc_support::{EXECUTOR, Node, OPERATOR, RawMessage, register, within};
 use serde_json::json;
 use std::{
     collections::BTreeSet,
@@ -125,7 +125,7 @@ async fn a_peer_that_does_not_read_is_not_read_and_others_are() {
     let mut answers = 0;
     while answers < expected {
         match greedy.hear().await {
-            Heard::Answer(9, Ok(_)) => answers += 1,
+            RawMessage::Answer(9, Ok(_)) => answers += 1,
             other => panic!("{other:?} after {answers} of {expected}"),
         }
     }
@@ -143,7 +143,7 @@ async fn a_peer_that_said_all_gets_its_answers_and_one_that_vanishes_leaves_noth
     for _ in 0..20 {
         assert!(raw.answer().await.1.is_ok());
     }
-    assert!(matches!(raw.hear().await, Heard::Closed));
+    assert!(matches!(raw.hear().await, RawMessage::Closed));
     for _ in 0..200 {
         let mut gone = node.raw().await;
         gone.send(&[0x94, 0]).await;

@@ -6,7 +6,7 @@
 
 use campanile_core::{
     dispatch::{Dispatch, Executor, Match, Seat},
-    job::{Need, Waiting},
+    job::{Need, WaitingRun},
 };
 use campanile_schema::{
     ids::{ExecutorSession, JobId, RunId},
@@ -44,8 +44,8 @@ fn fleet(executors: u64, handlers: usize) -> Fleet {
     (0..executors).map(|id| (ExecutorSession(id), of(id))).collect()
 }
 
-fn run(id: u64, tenants: &[Text], need: &Need) -> Box<Waiting> {
-    Box::new(Waiting {
+fn run(id: u64, tenants: &[Text], need: &Need) -> Box<WaitingRun> {
+    Box::new(WaitingRun {
         run: RunId(id),
         job: JobId(id),
         tenant: tenants[id as usize % tenants.len()].clone(),

@@ -13,13 +13,13 @@ use std::sync::Arc;
 /// A compiled schedule.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    kind: Kind,
+    kind: ScheduleKind,
     start_ms: i64,
     end_ms: i64,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum ScheduleKind {
     /// Shared: a decision works on a copy of its job.
     Cron(Arc<CronSchedule>),
     FixedRate {
@@ -51,45 +51,45 @@ impl Schedule {
         let kind = match &def.trigger {
             StoredTrigger::Cron { expr, dialect, zone, gap, overlap } => {
                 let (expr, _) = CronExpr::parse(expr, *dialect, name_hash(&def.tenant, &def.name))?;
-                Kind::Cron(Arc::new(CronSchedule::new(expr, zone, *gap, *overlap)?))
+                ScheduleKind::Cron(Arc::new(CronSchedule::new(expr, zone, *gap, *overlap)?))
             }
             StoredTrigger::FixedRate { every_ms, anchor_ms } => {
-                Kind::FixedRate { every_ms: *every_ms, anchor_ms: *anchor_ms }
+                ScheduleKind::FixedRate { every_ms: *every_ms, anchor_ms: *anchor_ms }
             }
-            StoredTrigger::FixedDelay { every_ms } => Kind::FixedDelay { every_ms: *every_ms },
-            StoredTrigger::Once { at_ms } => Kind::Once { at_ms: *at_ms },
-            StoredTrigger::Manual {} => Kind::Never,
+            StoredTrigger::FixedDelay { every_ms } => ScheduleKind::FixedDelay { every_ms: *every_ms },
+            StoredTrigger::Once { at_ms } => ScheduleKind::Once { at_ms: *at_ms },
+            StoredTrigger::Manual {} => ScheduleKind::Never,
         };
         Ok(Self { kind, start_ms: def.start_ms.unwrap_or(i64::MIN), end_ms: def.end_ms.unwrap_or(i64::MAX) })
     }
 
     /// A schedule that is never due: stands in when [`Self::compile`] fails, so that the job stays visible.
     pub fn never() -> Self {
-        Self { kind: Kind::Never, start_ms: i64::MIN, end_ms: i64::MAX }
+        Self { kind: ScheduleKind::Never, start_ms: i64::MIN, end_ms: i64::MAX }
     }
 
     pub fn is_fixed_delay(&self) -> bool {
-        matches!(self.kind, Kind::FixedDelay { .. })
+        matches!(self.kind, ScheduleKind::FixedDelay { .. })
     }
 
     /// First instant strictly after `after`. `delay_base`: end of the last run, for FIXED_DELAY.
     pub fn next(&self, after_ms: i64, delay_base: Option<i64>) -> Option<i64> {
         let after = after_ms.max(self.start_ms.saturating_sub(1));
         let due = match &self.kind {
-            Kind::Cron(cron) => cron.next_fire(after)?,
-            Kind::FixedRate { every_ms, anchor_ms } => {
+            ScheduleKind::Cron(cron) => cron.next_fire(after)?,
+            ScheduleKind::FixedRate { every_ms, anchor_ms } => {
                 if after < *anchor_ms {
                     *anchor_ms
                 } else {
                     anchor_ms + ((after - anchor_ms) / every_ms + 1) * every_ms
                 }
             }
-            Kind::FixedDelay { every_ms } => {
+            ScheduleKind::FixedDelay { every_ms } => {
                 // One instant per base: what comes after it depends on when its run ends.
                 Some((delay_base? + every_ms).max(self.start_ms)).filter(|due| *due > after)?
             }
-            Kind::Once { at_ms } if *at_ms > after => *at_ms,
-            Kind::Once { .. } | Kind::Never => return None,
+            ScheduleKind::Once { at_ms } if *at_ms > after => *at_ms,
+            ScheduleKind::Once { .. } | ScheduleKind::Never => return None,
         };
         (due <= self.end_ms).then_some(due)
     }
@@ -102,12 +102,12 @@ impl Schedule {
             return 0;
         }
         match &self.kind {
-            Kind::Cron(cron) => cron.count_fires(after, until),
-            Kind::FixedRate { every_ms, anchor_ms } => {
+            ScheduleKind::Cron(cron) => cron.count_fires(after, until),
+            ScheduleKind::FixedRate { every_ms, anchor_ms } => {
                 let upto = |t: i64| if t < *anchor_ms { 0 } else { (t - anchor_ms) / every_ms + 1 };
                 (upto(until) - upto(after)) as u64
             }
-            Kind::FixedDelay { .. } | Kind::Once { .. } | Kind::Never => {
+            ScheduleKind::FixedDelay { .. } | ScheduleKind::Once { .. } | ScheduleKind::Never => {
                 u64::from(self.next(after, delay_base).is_some_and(|due| due <= until))
             }
         }
@@ -153,7 +153,7 @@ impl Schedule {
     /// Instants in `(after, until]` that daylight saving takes away, in order. Looks only near changes of the zone's
     /// offset, so that a long span of frequent fires stays cheap; there are about two such changes a year.
     pub fn dst_stretches(&self, after_ms: i64, until_ms: i64) -> Vec<DstStretch> {
-        let Kind::Cron(cron) = &self.kind else { return Vec::new() };
+        let ScheduleKind::Cron(cron) = &self.kind else { return Vec::new() };
         let mut after = after_ms.max(self.start_ms.saturating_sub(1));
         let until = until_ms.min(self.end_ms);
         if cron.expr.follows_elapsed_time() || cron.next_occurrence(after, until).is_none() {

@@ -43,10 +43,10 @@ fn a_node_has_a_limited_number_of_matches_under_way() {
 mod broken {
     use super::*;
     use campanile_core::dispatch::rules::{Rule, break_rule};
-    use dispatch_model::Kind;
+    use dispatch_model::ViolationKind;
 
     /// The seed that finds it out, and whether the same seed is sound with the rule kept.
-    fn found(rule: Rule, kind: Kind, play: fn(u64, u64) -> Result<(), Violation>) {
+    fn found(rule: Rule, kind: ViolationKind, play: fn(u64, u64) -> Result<(), Violation>) {
         for seed in 0..SEEDS {
             break_rule(Some(rule));
             let played = play(seed, STEPS);
@@ -64,7 +64,7 @@ mod broken {
 
     macro_rules! broken {
         ($($name:ident: $rule:ident => $kind:ident by $play:path,)*) => {
-            $(#[test] fn $name() { found(Rule::$rule, Kind::$kind, $play); })*
+            $(#[test] fn $name() { found(Rule::$rule, ViolationKind::$kind, $play); })*
             const HERE: &[Rule] = &[$(Rule::$rule,)*];
         };
     }
@@ -100,7 +100,7 @@ mod broken {
         break_rule(Some(Rule::BindsAreLimited));
         let played = told::matches_under_way();
         break_rule(None);
-        assert_eq!(played.map_err(|violation| violation.kind), Err(Kind::Extra));
+        assert_eq!(played.map_err(|violation| violation.kind), Err(ViolationKind::Extra));
     }
 
     #[test]

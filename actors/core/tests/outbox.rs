@@ -31,12 +31,12 @@ fn every_message_has_its_effect_once() {
 mod broken {
     use super::*;
     use campanile_core::outbox::rules::{Rule, break_rule};
-    use outbox_model::checks::Kind;
+    use outbox_model::checks::ViolationKind;
 
     /// Seeds that are tried at most.
     const SEEDS: u64 = 3_000;
 
-    fn found(rule: Rule, kind: Kind) {
+    fn found(rule: Rule, kind: ViolationKind) {
         for seed in 0..SEEDS {
             break_rule(Some(rule));
             let violation = play(seed, STEPS, false).judge.found.filter(|found| found.kind == kind);
@@ -53,7 +53,7 @@ mod broken {
 
     macro_rules! broken {
         ($($name:ident: $rule:ident => $kind:ident,)*) => {
-            $(#[test] fn $name() { found(Rule::$rule, Kind::$kind); })*
+            $(#[test] fn $name() { found(Rule::$rule, ViolationKind::$kind); })*
             const HERE: &[Rule] = &[$(Rule::$rule,)*];
         };
     }

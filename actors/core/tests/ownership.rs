@@ -43,12 +43,12 @@ fn the_protocol_keeps_its_promises() {
 mod broken {
     use super::*;
     use campanile_core::ownership::Rule;
-    use ownership_model::{checks::Kind, explore::play};
+    use ownership_model::{checks::ViolationKind, explore::play};
 
     /// Seeds that are tried at most.
     const SEEDS: u64 = 40_000;
 
-    fn found(rule: Rule, kind: Kind) {
+    fn found(rule: Rule, kind: ViolationKind) {
         let explored = explore(0..SEEDS, STEPS, Some(rule), Some(kind));
         let (plan, violation) = explored.found.unwrap_or_else(|| panic!("{rule:?} is not found out in {SEEDS} seeds"));
         println!("{rule:?}: seed {}, after {} steps in all: {violation}", plan.seed, explored.table.steps);
@@ -58,7 +58,7 @@ mod broken {
 
     macro_rules! broken {
         ($($name:ident: $rule:ident => $kind:ident,)*) => {
-            $(#[test] fn $name() { found(Rule::$rule, Kind::$kind); })*
+            $(#[test] fn $name() { found(Rule::$rule, ViolationKind::$kind); })*
             /// Rules that the model finds out here; the others have a history of their own in `ownership_holes.rs`.
             const HERE: &[Rule] = &[$(Rule::$rule,)*];
         };

@@ -6,9 +6,9 @@ mod ownership_model;
 use campanile_core::ownership::{
     Hints, Output, Ownership, Settings, Transition,
     rows::ShardRow,
-    session::Session,
-    store::{Answer, Batch, Statement, Ticket},
-    watch::{Seen, Watch},
+    session::LeasedSession,
+    store::{Batch, Statement, StoreAnswer, Ticket},
+    watch::{Watch, WatchVerdict},
 };
 use campanile_schema::ids::{SessionId, ShardId};
 use ownership_model::{
@@ -22,7 +22,7 @@ const A: usize = 0;
 const B: usize = 1;
 
 /// Two sessions and a store that answers at once, unless it is told not to.
-struct Desk {
+struct TestBench {
     store: Store,
     now_ms: u64,
     sessions: Vec<Ownership>,
@@ -33,7 +33,7 @@ struct Desk {
     timed_out: Vec<Ticket>,
 }
 
-impl Desk {
+impl TestBench {
     fn new() -> Self {
         let settings = |session| Settings {
             session: SessionId(session),
@@ -75,7 +75,7 @@ impl Desk {
     fn tick(&mut self, session: usize) {
         self.sessions[session].tick(self.now_ms);
         for timed_out in std::mem::take(&mut self.timed_out) {
-            self.sessions[session].answered(self.now_ms, timed_out, Answer::Unknown);
+            self.sessions[session].answered(self.now_ms, timed_out, StoreAnswer::Unknown);
         }
         loop {
             let asked = self.asked(session);
@@ -85,7 +85,7 @@ impl Desk {
             for (ticket, statement) in asked {
                 match self.execute(session, &statement) {
                     // At the next tick: a timeout takes time.
-                    Answer::Unknown => self.timed_out.push(ticket),
+                    StoreAnswer::Unknown => self.timed_out.push(ticket),
                     answer => self.sessions[session].answered(self.now_ms, ticket, answer),
                 }
             }
@@ -100,17 +100,17 @@ impl Desk {
         }
     }
 
-    fn execute(&mut self, session: usize, statement: &Statement) -> Answer {
+    fn execute(&mut self, session: usize, statement: &Statement) -> StoreAnswer {
         let id = self.sessions[session].id();
         match statement {
             Statement::Append { lane, seq, batch } => {
                 self.store.write(id, *lane, *seq, batch, [0; REPLICAS]);
-                Answer::Done
+                StoreAnswer::Done
             }
-            Statement::ReadLane { .. } => Answer::Lane(Vec::new()),
+            Statement::ReadLane { .. } => StoreAnswer::Lane(Vec::new()),
             Statement::PutShard { shard, .. } if self.late == Some(*shard) => {
                 self.on_their_way.push(statement.clone());
-                Answer::Unknown
+                StoreAnswer::Unknown
             }
             other => self.store.execute(other),
         }
@@ -141,11 +141,11 @@ impl Desk {
 /// nothing. True: the owner may still act when it is fenced.
 fn clocks_that_differ() -> bool {
     let (lease_ms, slow, fast) = (10_000, 955, 1_045);
-    let (mut owner, mut watch) = (Session::new(SessionId(1), lease_ms, 3, 1), Watch::default());
+    let (mut owner, mut watch) = (LeasedSession::new(SessionId(1), lease_ms, 3, 1), Watch::default());
     let Statement::PutSession { row, .. } = owner.beat(0, vec![0]) else { unreachable!("a heartbeat") };
-    owner.answered(&Answer::Done);
+    owner.answered(&StoreAnswer::Done);
     let mut now_ms = 0;
-    while watch.replied(now_ms * fast / 1_000, &row, lease_ms) != Seen::Silent {
+    while watch.replied(now_ms * fast / 1_000, &row, lease_ms) != WatchVerdict::Silent {
         now_ms += 10;
     }
     owner.may_act(now_ms * slow / 1_000)
@@ -154,88 +154,88 @@ fn clocks_that_differ() -> bool {
 /// The store stands still for everybody, for longer than every lease. The watcher hears from it first.
 /// True: a session that did nothing wrong is fenced.
 fn a_stalled_store() -> bool {
-    let mut desk = Desk::new();
+    let mut bench = TestBench::new();
     for _ in 0..10 {
-        desk.now_ms += 100;
-        desk.tick(A);
-        desk.tick(B);
+        bench.now_ms += 100;
+        bench.tick(A);
+        bench.tick(B);
     }
     for _ in 0..50 {
-        desk.now_ms += 100;
+        bench.now_ms += 100;
         for session in [A, B] {
-            desk.sessions[session].tick(desk.now_ms);
-            for (ticket, _) in desk.asked(session) {
-                desk.sessions[session].answered(desk.now_ms, ticket, Answer::Unknown);
+            bench.sessions[session].tick(bench.now_ms);
+            for (ticket, _) in bench.asked(session) {
+                bench.sessions[session].answered(bench.now_ms, ticket, StoreAnswer::Unknown);
             }
         }
     }
-    desk.pass(B, 500);
-    desk.ever(B, Transition::FenceSent)
+    bench.pass(B, 500);
+    bench.ever(B, Transition::FenceSent)
 }
 
 /// The insert of A is executed and times out; A stops. B sees it silent, ends it, and removes its row in time. A goes on.
 /// True: A acts, and B would take all of its shards at once, since it knows that A is over.
 fn an_insert_that_nobody_told_of() -> bool {
-    let mut desk = Desk::new();
-    desk.tick(B);
-    desk.sessions[A].tick(0);
+    let mut bench = TestBench::new();
+    bench.tick(B);
+    bench.sessions[A].tick(0);
     let is_insert = |(_, statement): &(Ticket, Statement)| matches!(statement, Statement::PutSession { .. });
-    let (insert, statement) = desk.asked(A).into_iter().find(is_insert).unwrap();
-    assert_eq!(desk.store.execute(&statement), Answer::Done);
-    desk.pass(B, LEASE_MS + KEEP_MS + 1_000);
-    assert!(desk.ever(B, Transition::Sealed));
-    assert!(desk.ever(B, Transition::SessionDropped));
-    desk.sessions[A].answered(desk.now_ms, insert, Answer::Unknown);
-    desk.pass(A, 500);
-    desk.may_act(A)
+    let (insert, statement) = bench.asked(A).into_iter().find(is_insert).unwrap();
+    assert_eq!(bench.store.execute(&statement), StoreAnswer::Done);
+    bench.pass(B, LEASE_MS + KEEP_MS + 1_000);
+    assert!(bench.ever(B, Transition::Sealed));
+    assert!(bench.ever(B, Transition::SessionDropped));
+    bench.sessions[A].answered(bench.now_ms, insert, StoreAnswer::Unknown);
+    bench.pass(A, 500);
+    bench.may_act(A)
 }
 
 /// The insert of A is executed, and on its way a second time; A stops. B sees it silent and ends it; then the second insert
 /// comes, and A goes on. True: A acts.
 fn a_doubled_insert() -> bool {
-    let mut desk = Desk::new();
-    desk.tick(B);
-    desk.sessions[A].tick(0);
-    let asked = desk.asked(A);
+    let mut bench = TestBench::new();
+    bench.tick(B);
+    bench.sessions[A].tick(0);
+    let asked = bench.asked(A);
     for (ticket, statement) in &asked {
-        let answer = desk.execute(A, statement);
-        desk.sessions[A].answered(0, *ticket, answer);
+        let answer = bench.execute(A, statement);
+        bench.sessions[A].answered(0, *ticket, answer);
     }
-    assert!(desk.may_act(A));
-    desk.pass(B, LEASE_MS + 1_000);
-    assert!(desk.ever(B, Transition::Sealed));
+    assert!(bench.may_act(A));
+    bench.pass(B, LEASE_MS + 1_000);
+    assert!(bench.ever(B, Transition::Sealed));
     for (_, statement) in &asked {
-        desk.execute(A, statement);
+        bench.execute(A, statement);
     }
-    desk.pass(A, 500);
-    desk.may_act(A)
+    bench.pass(A, 500);
+    bench.may_act(A)
 }
 
 /// A's claim of shard 1 is on its way. Meanwhile A serves shard 0, has a snapshot of it, and deletes what no span names. Then the
 /// claim comes, with a span that begins where the lane stood. True: it names a row that is gone.
 fn rows_under_a_late_claim() -> bool {
-    let mut desk = Desk::new();
+    let mut bench = TestBench::new();
     let (served, late) = (ShardId(0), ShardId(1));
     let wanted = [(served, SessionId(1)), (late, SessionId(1))].into();
     let members = [SessionId(1), SessionId(2)].into();
-    desk.late = Some(late);
-    desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
-    desk.tick(A);
-    desk.pass(A, 500);
-    assert!(desk.sessions[A].serves(served));
-    assert!(!desk.on_their_way.is_empty());
+    bench.late = Some(late);
+    bench.sessions[A].hint(bench.now_ms, Hints { members, wanted, ..Hints::default() });
+    bench.tick(A);
+    bench.pass(A, 500);
+    assert!(bench.sessions[A].serves(served));
+    assert!(!bench.on_their_way.is_empty());
     for frame in 1..=5 {
-        desk.sessions[A].append(desk.now_ms, 0, &[(served, frame)], Batch::from([0].as_slice())).unwrap();
-        desk.pass(A, 50);
+        bench.sessions[A].append(bench.now_ms, 0, &[(served, frame)], Batch::from([0].as_slice())).unwrap();
+        bench.pass(A, 50);
     }
-    desk.sessions[A].projected(served, 5);
-    desk.sessions[A].snapshot_written(desk.now_ms, served, 1, 5);
-    desk.pass(A, 1_000);
-    assert!(desk.ever(A, Transition::SpanTrimmed));
-    let claim = desk.on_their_way[0].clone();
-    assert_eq!(desk.store.execute(&claim), Answer::Done);
-    let span = desk.store.shards[&late].spans[0].clone();
-    let rows = desk.store.read(span.session, span.lane, span.from, span.from, desk.now_ms, &mut Random::new(0));
+    bench.sessions[A].projected(served, 5);
+    bench.sessions[A].snapshot_written(bench.now_ms, served, 1, 5);
+    bench.pass(A, 1_000);
+    assert!(bench.ever(A, Transition::SpanTrimmed));
+    let claim = bench.on_their_way[0].clone();
+    assert_eq!(bench.store.execute(&claim), StoreAnswer::Done);
+    let span = bench.store.shards[&late].spans[0].clone();
+    let rows = bench.store.read(span.session, span.lane, span.from, span.from, bench.now_ms, &mut Random::new(0));
     span.from <= 5 && rows.is_empty()
 }
 
@@ -267,78 +267,78 @@ fn a_doubled_insert_revives_nobody() {
 /// A shard is handed to a session in vain: the message is lost. The row says so.
 #[test]
 fn a_hand_over_is_found_in_the_row() {
-    let mut desk = Desk::new();
+    let mut bench = TestBench::new();
     let shard = ShardId(0);
     let members = [SessionId(1), SessionId(2)].into();
     let wanted = [(shard, SessionId(1))].into();
-    desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
-    desk.tick(B);
-    desk.pass(A, 500);
-    assert!(desk.sessions[A].serves(shard));
-    assert!(desk.may_act(A));
+    bench.sessions[A].hint(bench.now_ms, Hints { members, wanted, ..Hints::default() });
+    bench.tick(B);
+    bench.pass(A, 500);
+    assert!(bench.sessions[A].serves(shard));
+    assert!(bench.may_act(A));
     let members = [SessionId(1), SessionId(2)].into();
     let wanted = [(shard, SessionId(2))].into();
-    desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
-    desk.pass(A, 500);
-    desk.sessions[A].stopped(desk.now_ms, shard);
-    desk.pass(A, 100);
-    assert!(desk.ever(A, Transition::Released));
-    desk.pass(B, 500);
-    assert!(desk.sessions[B].serves(shard));
-    assert!(desk.ever(B, Transition::OwnNameClaimed));
+    bench.sessions[A].hint(bench.now_ms, Hints { members, wanted, ..Hints::default() });
+    bench.pass(A, 500);
+    bench.sessions[A].stopped(bench.now_ms, shard);
+    bench.pass(A, 100);
+    assert!(bench.ever(A, Transition::Released));
+    bench.pass(B, 500);
+    assert!(bench.sessions[B].serves(shard));
+    assert!(bench.ever(B, Transition::OwnNameClaimed));
 }
 
 /// B gets a shard from A, after B has made its hints from rows in which it was A's. B keeps it, however often it reads the rows, until hints
 /// that know of it say otherwise.
 #[test]
 fn hints_from_before_it_came_do_not_send_a_shard_back() {
-    let mut desk = Desk::new();
+    let mut bench = TestBench::new();
     let shard = ShardId(0);
     let hints = |owner| Hints {
         members: [SessionId(1), SessionId(2)].into(),
         wanted: [(shard, SessionId(owner))].into(),
         ..Hints::default()
     };
-    desk.sessions[A].hint(0, hints(1));
-    desk.sessions[B].hint(0, hints(1));
-    desk.tick(B);
-    desk.pass(A, 500);
-    assert!(desk.sessions[A].serves(shard));
-    desk.sessions[A].hint(desk.now_ms, hints(2));
-    desk.pass(A, 100);
-    desk.sessions[A].stopped(desk.now_ms, shard);
-    desk.pass(A, 100);
-    desk.sessions[B].told(shard);
-    desk.tick(B);
-    assert!(desk.sessions[B].serves(shard));
+    bench.sessions[A].hint(0, hints(1));
+    bench.sessions[B].hint(0, hints(1));
+    bench.tick(B);
+    bench.pass(A, 500);
+    assert!(bench.sessions[A].serves(shard));
+    bench.sessions[A].hint(bench.now_ms, hints(2));
+    bench.pass(A, 100);
+    bench.sessions[A].stopped(bench.now_ms, shard);
+    bench.pass(A, 100);
+    bench.sessions[B].peer_released(shard);
+    bench.tick(B);
+    assert!(bench.sessions[B].serves(shard));
     let known = |rows: &[(ShardId, ShardRow)]| rows.iter().find(|(known, _)| *known == shard).unwrap().1.owner;
-    assert_eq!(known(desk.sessions[B].rows().0), Some(SessionId(2)), "what hints are made from knows of it at once");
-    desk.pass(B, 1_000);
-    assert!(desk.sessions[B].serves(shard));
-    assert!(!desk.ever(B, Transition::DrainBegan));
-    desk.sessions[B].hint(desk.now_ms, hints(1));
-    assert!(desk.asked(B).is_empty());
-    assert!(desk.ever(B, Transition::DrainBegan));
+    assert_eq!(known(bench.sessions[B].rows().0), Some(SessionId(2)), "what hints are made from knows of it at once");
+    bench.pass(B, 1_000);
+    assert!(bench.sessions[B].serves(shard));
+    assert!(!bench.ever(B, Transition::DrainBegan));
+    bench.sessions[B].hint(bench.now_ms, hints(1));
+    assert!(bench.asked(B).is_empty());
+    assert!(bench.ever(B, Transition::DrainBegan));
 }
 
 /// A session ended, and only then do hints say who is to have its shard: no further read of the rows is waited for.
 #[test]
 fn a_shard_without_an_owner_is_claimed_with_the_hint() {
-    let mut desk = Desk::new();
+    let mut bench = TestBench::new();
     let shard = ShardId(0);
     let members = [SessionId(1), SessionId(2)].into();
-    desk.pass(A, 500);
-    assert!(desk.may_act(A));
-    assert!(!desk.sessions[A].serves(shard));
+    bench.pass(A, 500);
+    assert!(bench.may_act(A));
+    assert!(!bench.sessions[A].serves(shard));
     let wanted = [(shard, SessionId(1))].into();
-    desk.sessions[A].hint(desk.now_ms, Hints { members, wanted, ..Hints::default() });
-    assert!(desk.ever(A, Transition::ClaimSent) || desk.asked(A).len() == 1);
+    bench.sessions[A].hint(bench.now_ms, Hints { members, wanted, ..Hints::default() });
+    assert!(bench.ever(A, Transition::ClaimSent) || bench.asked(A).len() == 1);
 }
 
 /// Claims of what a dead session left are known as such while they are under way, and others are not.
 #[test]
 fn a_take_over_is_known_while_its_claims_are_under_way() {
-    let mut desk = Desk::new();
+    let mut bench = TestBench::new();
     let shard = ShardId(0);
     let hints = |owner| Hints {
         members: [SessionId(owner)].into(),
@@ -346,25 +346,25 @@ fn a_take_over_is_known_while_its_claims_are_under_way() {
         wanted: [(shard, SessionId(owner))].into(),
         ..Hints::default()
     };
-    desk.tick(A);
-    desk.late = Some(shard);
-    desk.sessions[B].hint(desk.now_ms, hints(2));
-    desk.pass(B, 500);
-    assert!(!desk.on_their_way.is_empty(), "nobody owned it");
-    assert!(!desk.sessions[B].takes_over(), "nobody owned it");
-    desk.late = None;
-    desk.pass(B, 500);
-    assert!(desk.sessions[B].serves(shard));
-    desk.late = Some(shard);
-    desk.on_their_way.clear();
-    desk.sessions[A].hint(desk.now_ms, hints(1));
-    desk.pass(A, 3 * LEASE_MS);
-    assert!(!desk.on_their_way.is_empty());
-    assert!(desk.sessions[A].takes_over());
-    desk.late = None;
-    desk.pass(A, 500);
-    assert!(desk.sessions[A].serves(shard));
-    assert!(!desk.sessions[A].takes_over());
+    bench.tick(A);
+    bench.late = Some(shard);
+    bench.sessions[B].hint(bench.now_ms, hints(2));
+    bench.pass(B, 500);
+    assert!(!bench.on_their_way.is_empty(), "nobody owned it");
+    assert!(!bench.sessions[B].takes_over(), "nobody owned it");
+    bench.late = None;
+    bench.pass(B, 500);
+    assert!(bench.sessions[B].serves(shard));
+    bench.late = Some(shard);
+    bench.on_their_way.clear();
+    bench.sessions[A].hint(bench.now_ms, hints(1));
+    bench.pass(A, 3 * LEASE_MS);
+    assert!(!bench.on_their_way.is_empty());
+    assert!(bench.sessions[A].takes_over());
+    bench.late = None;
+    bench.pass(A, 500);
+    assert!(bench.sessions[A].serves(shard));
+    assert!(!bench.sessions[A].takes_over());
 }
 
 #[cfg(feature = "faults")]

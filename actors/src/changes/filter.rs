@@ -1,6 +1,6 @@
 //! Decides which changes are sent to a watcher.
 
-use super::{Change, What};
+use super::{Change, ChangedItem};
 use crate::filter::JobMatcher;
 use campanile_schema::{
     ids::{JobId, RunId},
@@ -11,15 +11,15 @@ use campanile_schema::{
 
 /// Of what a change tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum WatchKind {
     Runs,
     Jobs,
 }
 
 /// See the module's text. Compiled: it is asked for every change of the node.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    kind: Kind,
+pub struct WatchFilter {
+    kind: WatchKind,
     pub run: Option<RunId>,
     job: Option<JobId>,
     tenant: Option<String>,
@@ -32,10 +32,10 @@ fn labels(selector: Option<&String>) -> Option<JobMatcher> {
     selector.map(|labels| JobMatcher::lenient(&JobFilter { labels: Some(labels.clone()), ..JobFilter::default() }))
 }
 
-impl From<&WatchRuns> for Wanted {
+impl From<&WatchRuns> for WatchFilter {
     fn from(body: &WatchRuns) -> Self {
         Self {
-            kind: Kind::Runs,
+            kind: WatchKind::Runs,
             run: body.run_id,
             job: body.job_id,
             tenant: body.tenant_id.clone(),
@@ -45,10 +45,10 @@ impl From<&WatchRuns> for Wanted {
     }
 }
 
-impl From<&WatchJobs> for Wanted {
+impl From<&WatchJobs> for WatchFilter {
     fn from(body: &WatchJobs) -> Self {
         Self {
-            kind: Kind::Jobs,
+            kind: WatchKind::Jobs,
             run: None,
             job: body.job_id,
             tenant: body.tenant_id.clone(),
@@ -58,17 +58,17 @@ impl From<&WatchJobs> for Wanted {
     }
 }
 
-impl Wanted {
+impl WatchFilter {
     pub fn is(&self, change: &Change) -> bool {
         let (kind, job, tenant) = match &change.what {
-            What::Run(run) => (Kind::Runs, run.job_id, &run.tenant_id),
-            What::Job(job) => (Kind::Jobs, job.job_id, &job.tenant_id),
+            ChangedItem::Run(run) => (WatchKind::Runs, run.job_id, &run.tenant_id),
+            ChangedItem::Job(job) => (WatchKind::Jobs, job.job_id, &job.tenant_id),
         };
         let of_run = match &change.what {
-            What::Run(run) => {
+            ChangedItem::Run(run) => {
                 self.run.is_none_or(|id| id == run.run_id) && self.state.is_none_or(|state| state == run.state)
             }
-            What::Job(_) => true,
+            ChangedItem::Job(_) => true,
         };
         kind == self.kind
             && of_run

@@ -2,7 +2,7 @@
 //! node for the changes since the last question, one question after the other. Nodes send nothing unasked, so no queue
 //! can grow. A node that asks too late learns that it lost changes, and tells its watchers.
 
-use super::{Change, Changes, Copied, LogPlace, Part};
+use super::{Change, Changes, Copied, LogPlace, ReadRange};
 use crate::{identity::Identity, shard_map::ShardMap, shutdown::Shutdown, time::NodeTime};
 use campanile_schema::{
     ids::SessionId,
@@ -27,14 +27,14 @@ pub fn since(changes: &Changes, time: &NodeTime, place: Option<LogPlace>) -> Cop
     let Some(place) = place.filter(|place| place.log == changes.id()) else {
         return Copied { next: here(changes.end()), items: Vec::new(), dropped: place.is_some(), more: false };
     };
-    let part = Part {
+    let range = ReadRange {
         after: place.after,
         most: WATCH_MIRROR_ITEMS,
         scan: usize::MAX,
         bytes: WATCH_MIRROR_BYTES,
         copies: false,
     };
-    let page = changes.read(part, |_| true);
+    let page = changes.read(range, |_| true);
     let items = page.items.iter().map(|change| (**change).clone()).collect();
     Copied { next: here(page.next), items, dropped: page.dropped > 0, more: page.more }
 }

@@ -11,7 +11,7 @@ pub mod mirror;
 pub mod watch;
 
 use campanile_schema::limits::{WATCH_KEEP_MS, WATCH_KEPT, WATCH_KEPT_BYTES};
-pub use campanile_schema::peer::changes::{Change, Copied, LogPlace, What};
+pub use campanile_schema::peer::changes::{Change, ChangedItem, Copied, LogPlace};
 use parking_lot::RwLock;
 use std::{
     collections::VecDeque,
@@ -80,7 +80,7 @@ pub struct Page {
 
 /// Which part of the log a reader wants.
 #[derive(Clone, Copy)]
-pub struct Part {
+pub struct ReadRange {
     pub after: u64,
     /// Items at most, count.
     pub most: usize,
@@ -188,17 +188,17 @@ impl Changes {
         self.log.read().next()
     }
 
-    pub fn read(&self, part: Part, wanted: impl Fn(&Change) -> bool) -> Page {
+    pub fn read(&self, range: ReadRange, wanted: impl Fn(&Change) -> bool) -> Page {
         let log = self.log.read();
         // A place ahead of the log is of no log of ours.
-        let lost = if part.after > log.next() { 1 } else { log.first.saturating_sub(part.after) };
-        let begin = part.after.clamp(log.first, log.next());
+        let lost = if range.after > log.next() { 1 } else { log.first.saturating_sub(range.after) };
+        let begin = range.after.clamp(log.first, log.next());
         let mut page = Page { next: begin, dropped: lost, ..Page::default() };
         let mut bytes = 0;
-        for entry in log.entries.range((begin - log.first) as usize..).take(part.scan) {
+        for entry in log.entries.range((begin - log.first) as usize..).take(range.scan) {
             page.next += 1;
             match &entry.change {
-                _ if entry.copied && !part.copies => {}
+                _ if entry.copied && !range.copies => {}
                 None => page.dropped += 1,
                 Some(change) if wanted(change) => {
                     page.items.push(change.clone());
@@ -206,7 +206,7 @@ impl Changes {
                 }
                 Some(_) => {}
             }
-            if page.items.len() >= part.most || bytes >= part.bytes {
+            if page.items.len() >= range.most || bytes >= range.bytes {
                 break;
             }
         }

@@ -7,13 +7,13 @@ use campanile_schema::{
     time::Timestamp,
     watch::{JobChange, JobStep, RunChange, WatchJobs, WatchRuns},
 };
-use filter::Wanted;
+use filter::WatchFilter;
 use std::collections::BTreeMap;
 
-const ALL: Part = Part { after: 0, most: usize::MAX, scan: usize::MAX, bytes: usize::MAX, copies: true };
+const ALL: ReadRange = ReadRange { after: 0, most: usize::MAX, scan: usize::MAX, bytes: usize::MAX, copies: true };
 
 fn run(id: u64, state: RunState) -> Change {
-    let what = What::Run(RunChange {
+    let what = ChangedItem::Run(RunChange {
         at: Timestamp(1),
         run_id: RunId(id),
         job_id: JobId(7),
@@ -32,7 +32,7 @@ fn run(id: u64, state: RunState) -> Change {
 }
 
 fn job() -> Change {
-    let what = What::Job(JobChange {
+    let what = ChangedItem::Job(JobChange {
         at: Timestamp(1),
         job_id: JobId(7),
         job_name: "j".to_owned(),
@@ -48,8 +48,8 @@ fn ids(page: &Page) -> Vec<u64> {
     page.items
         .iter()
         .map(|change| match &change.what {
-            What::Run(run) => run.run_id.0,
-            What::Job(job) => job.job_id.0,
+            ChangedItem::Run(run) => run.run_id.0,
+            ChangedItem::Job(job) => job.job_id.0,
         })
         .collect()
 }
@@ -71,13 +71,13 @@ fn nothing_is_written_until_it_is_wanted_and_for_a_while_after() {
     let begun = changes.end();
     assert!(changes.recording());
     changes.push(vec![run(2, RunState::Queued)], 1_000 + WATCH_KEEP_MS);
-    assert_eq!(ids(&changes.read(Part { after: begun, ..ALL }, |_| true)), [2]);
+    assert_eq!(ids(&changes.read(ReadRange { after: begun, ..ALL }, |_| true)), [2]);
     // The write that comes too late ends it, and whoever stood in it is told.
     changes.push(vec![run(3, RunState::Queued)], 1_001 + WATCH_KEEP_MS);
     assert!(!changes.recording());
     changes.asked(2_000_000);
     changes.push(vec![run(4, RunState::Queued)], 2_000_000);
-    let page = changes.read(Part { after: begun, ..ALL }, |_| true);
+    let page = changes.read(ReadRange { after: begun, ..ALL }, |_| true);
     assert_eq!(ids(&page), [4]);
     assert!(page.dropped > 0, "{page:?}");
 }
@@ -90,12 +90,12 @@ fn one_who_is_slow_is_told_how_much_was_lost() {
     for id in 0..(WATCH_KEPT + extra) as u64 {
         changes.push(vec![run(id, RunState::Queued)], 0);
     }
-    let page = changes.read(Part { after: begun, most: 3, ..ALL }, |_| true);
+    let page = changes.read(ReadRange { after: begun, most: 3, ..ALL }, |_| true);
     assert_eq!((page.dropped, ids(&page), page.more), (extra as u64, vec![10, 11, 12], true));
-    let page = changes.read(Part { after: page.next, most: 2, ..ALL }, |_| true);
+    let page = changes.read(ReadRange { after: page.next, most: 2, ..ALL }, |_| true);
     assert_eq!((page.dropped, ids(&page)), (0, vec![13, 14]));
     // A place that is ahead is of another log.
-    let page = changes.read(Part { after: changes.end() + 1, ..ALL }, |_| true);
+    let page = changes.read(ReadRange { after: changes.end() + 1, ..ALL }, |_| true);
     assert_eq!((page.dropped, ids(&page)), (1, vec![]));
 }
 
@@ -113,7 +113,7 @@ fn large_changes_are_bounded_by_their_bytes() {
     let kept = changes.read(ALL, |_| true).items.len();
     assert!(kept > 0, "{kept}");
     assert!(kept <= WATCH_KEPT_BYTES >> 20, "{kept}");
-    let page = changes.read(Part { bytes: 3 << 20, ..ALL }, |_| true);
+    let page = changes.read(ReadRange { bytes: 3 << 20, ..ALL }, |_| true);
     assert_eq!(page.items.len(), 3);
 }
 
@@ -123,21 +123,21 @@ fn copies_are_not_told_to_other_nodes_and_their_gaps_are_told_here() {
     let begun = changes.end();
     changes.push(vec![run(1, RunState::Queued)], 0);
     changes.copy(vec![run(2, RunState::Queued)], true, 0);
-    let here = changes.read(Part { after: begun, ..ALL }, |_| true);
+    let here = changes.read(ReadRange { after: begun, ..ALL }, |_| true);
     assert_eq!((ids(&here), here.dropped), (vec![1, 2], 1));
-    let there = changes.read(Part { after: begun, copies: false, ..ALL }, |_| true);
+    let there = changes.read(ReadRange { after: begun, copies: false, ..ALL }, |_| true);
     assert_eq!((ids(&there), there.dropped), (vec![1], 0));
 }
 
 #[test]
 fn each_filter_narrows() {
     let change = run(1, RunState::Running);
-    let is = |body: WatchRuns| Wanted::from(&body).is(&change);
+    let is = |body: WatchRuns| WatchFilter::from(&body).is(&change);
     let text = |text: &str| Some(text.to_owned());
     assert!(is(WatchRuns::default()));
-    assert!(!Wanted::from(&WatchRuns::default()).is(&job()));
-    assert!(Wanted::from(&WatchJobs::default()).is(&job()));
-    assert!(!Wanted::from(&WatchJobs::default()).is(&change));
+    assert!(!WatchFilter::from(&WatchRuns::default()).is(&job()));
+    assert!(WatchFilter::from(&WatchJobs::default()).is(&job()));
+    assert!(!WatchFilter::from(&WatchJobs::default()).is(&change));
     for (body, wanted) in [
         (WatchRuns { run_id: Some(RunId(1)), ..WatchRuns::default() }, true),
         (WatchRuns { run_id: Some(RunId(2)), ..WatchRuns::default() }, false),

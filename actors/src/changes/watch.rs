@@ -1,6 +1,6 @@
 //! One watch: its position in the log, its filter, and the notifications that it gets.
 
-use super::{Change, Changes, Part, What, filter::Wanted, mirror::Mirror};
+use super::{Change, ChangedItem, Changes, ReadRange, filter::WatchFilter, mirror::Mirror};
 use crate::{call_error::CallError, scheduler::Scheduler, shutdown::Shutdown, time::NodeTime};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
@@ -28,12 +28,12 @@ pub struct Batch {
 }
 
 /// A place among those who watch; given back when it is dropped.
-struct Seat {
+struct WatchPermit {
     changes: Arc<Changes>,
     time: Arc<NodeTime>,
 }
 
-impl Seat {
+impl WatchPermit {
     fn take(changes: Arc<Changes>, time: Arc<NodeTime>) -> Answer<Self> {
         if changes.watchers.fetch_add(1, Ordering::AcqRel) >= WATCHES {
             changes.watchers.fetch_sub(1, Ordering::AcqRel);
@@ -47,7 +47,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for WatchPermit {
     fn drop(&mut self) {
         self.changes.watched_ms.store(self.time.boot_ms(), Ordering::Relaxed);
         self.changes.watchers.fetch_sub(1, Ordering::AcqRel);
@@ -60,8 +60,8 @@ pub struct Watch {
     scheduler: Scheduler,
     /// Of the session that it was begun with.
     ended: Arc<Shutdown>,
-    seat: Seat,
-    wanted: Wanted,
+    permit: WatchPermit,
+    wanted: WatchFilter,
     after: u64,
     dropped: u64,
     /// The state of its one run is to be told before anything else.
@@ -83,7 +83,7 @@ fn parse_cursor(text: &str) -> Option<(u64, u64)> {
 
 impl Scheduler {
     /// Changes that are wanted, from now on or after a cursor, as they become durable here or on another node.
-    pub async fn watch(&self, wanted: Wanted, after: Option<&str>) -> Answer<Watch> {
+    pub async fn watch(&self, wanted: WatchFilter, after: Option<&str>) -> Answer<Watch> {
         let place = after.map(parse_cursor);
         if place == Some(None) {
             let message = "after: is not a cursor that a node gave; leave it out to begin now";
@@ -91,7 +91,7 @@ impl Scheduler {
         }
         let handles = self.handles()?;
         let changes = handles.changes.clone();
-        let seat = Seat::take(changes.clone(), handles.identity.time.clone())?;
+        let permit = WatchPermit::take(changes.clone(), handles.identity.time.clone())?;
         let (after, dropped) = match place.flatten() {
             Some((log, after)) if log == changes.id() => (after, 0),
             // Of another node, or of another start of this one: what came since is not known here.
@@ -110,7 +110,7 @@ impl Scheduler {
         Ok(Watch {
             scheduler: self.clone(),
             ended: handles.health.ended.clone(),
-            seat,
+            permit,
             wanted,
             after,
             dropped,
@@ -128,7 +128,7 @@ impl Watch {
     }
 
     fn changes(&self) -> &Changes {
-        &self.seat.changes
+        &self.permit.changes
     }
 
     /// The next changes, or none after a while without any. None: the one run that was watched is final and was told.
@@ -146,8 +146,9 @@ impl Watch {
                 tokio::time::sleep_until(last + Duration::from_millis(WATCH_GATHER_MS)).await;
             }
             self.news.mark_unchanged();
-            let part = Part { after: self.after, most: WATCH_BATCH, scan: WATCH_SCAN, bytes: usize::MAX, copies: true };
-            let page = self.changes().read(part, |change| self.wanted.is(change));
+            let range =
+                ReadRange { after: self.after, most: WATCH_BATCH, scan: WATCH_SCAN, bytes: usize::MAX, copies: true };
+            let page = self.changes().read(range, |change| self.wanted.is(change));
             self.after = page.next;
             self.dropped += page.dropped;
             self.read_at = (!page.more).then(Instant::now);
@@ -187,8 +188,8 @@ impl Watch {
 
     fn is_its_end(&self, change: &Change) -> bool {
         match &change.what {
-            What::Run(run) => self.wanted.run == Some(run.run_id) && run.state.is_final(),
-            What::Job(_) => false,
+            ChangedItem::Run(run) => self.wanted.run == Some(run.run_id) && run.state.is_final(),
+            ChangedItem::Job(_) => false,
         }
     }
 
@@ -203,8 +204,8 @@ impl Watch {
         let view = self.scheduler.run(run).await?;
         // The name of a deleted job is not known any more.
         let name = self.scheduler.job(view.job_id).await.map(|job| job.spec.name).unwrap_or_default();
-        let at = Timestamp(self.seat.time.now_ms());
-        let what = What::Run(RunChange::new(at, &name, &view));
+        let at = Timestamp(self.permit.time.now_ms());
+        let what = ChangedItem::Run(RunChange::new(at, &name, &view));
         self.told_final = view.state.is_final();
         Ok(self.batch(vec![Arc::new(Change { what, labels: std::collections::BTreeMap::new() })]))
     }

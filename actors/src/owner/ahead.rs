@@ -4,7 +4,7 @@
 
 use super::{
     hints::ClusterMember,
-    load::{Loader, ReadAhead, Wanted},
+    load::{LoadRequest, Loader, ReadAhead},
 };
 use campanile_core::ownership::rows::ShardRow;
 use campanile_schema::ids::{SessionId, ShardId};
@@ -18,14 +18,14 @@ use tokio::sync::Mutex;
 /// See the module's text.
 pub(super) struct Ahead {
     loader: Loader,
-    gone: Gone,
+    gone: DepartedShards,
     /// Locked by whoever reads.
     read: Arc<Mutex<ReadAhead>>,
 }
 
 impl Ahead {
     pub fn new(loader: Loader) -> Self {
-        Self { loader, gone: Gone::default(), read: Arc::default() }
+        Self { loader, gone: DepartedShards::default(), read: Arc::default() }
     }
 
     /// What was read until now, or will have been as soon as it can be locked.
@@ -62,14 +62,14 @@ impl Ahead {
 
 /// Shards of sessions that were members and are no more.
 #[derive(Default)]
-struct Gone {
+struct DepartedShards {
     /// Sessions that were members once: a node that has just joined does not know its fellows yet.
     known: BTreeSet<SessionId>,
     /// By shard whose reading has begun: version of its row.
     begun: BTreeMap<ShardId, u64>,
 }
 
-impl Gone {
+impl DepartedShards {
     /// Those whose reading begins now.
     fn look(
         &mut self,
@@ -77,7 +77,7 @@ impl Gone {
         members: &[ClusterMember],
         rows: &[(ShardId, ShardRow)],
         wanted: &BTreeMap<ShardId, SessionId>,
-    ) -> Vec<Wanted> {
+    ) -> Vec<LoadRequest> {
         let living: BTreeSet<SessionId> = members.iter().map(|member| member.session).collect();
         self.known.extend(&living);
         // Their sessions have no shards left, and are not heard of again.
@@ -95,8 +95,13 @@ impl Gone {
             .collect();
         self.begun.retain(|shard, version| mine.get(shard).is_some_and(|row| row.version == *version));
         let new = mine.into_iter().filter(|(shard, row)| self.begun.insert(*shard, row.version).is_none());
-        new.map(|(shard, row)| Wanted { shard, epoch: row.epoch, spans: row.spans.clone(), snapshot: row.snapshot })
-            .collect()
+        new.map(|(shard, row)| LoadRequest {
+            shard,
+            epoch: row.epoch,
+            spans: row.spans.clone(),
+            snapshot: row.snapshot,
+        })
+        .collect()
     }
 }
 
@@ -135,10 +140,10 @@ mod tests {
         let shard = ShardId;
         let mut rows = vec![(shard(0), row(ME, 1)), (shard(1), row(OTHER, 1)), (shard(2), row(OTHER, 1))];
         let all = BTreeMap::from([(shard(0), ME), (shard(1), ME), (shard(2), OTHER)]);
-        let begun = |gone: &mut Gone, members: &[ClusterMember], rows: &[(ShardId, ShardRow)]| -> Vec<u16> {
+        let begun = |gone: &mut DepartedShards, members: &[ClusterMember], rows: &[(ShardId, ShardRow)]| -> Vec<u16> {
             gone.look(ME, members, rows, &all).iter().map(|wanted| wanted.shard.0).collect()
         };
-        let mut gone = Gone::default();
+        let mut gone = DepartedShards::default();
         assert_eq!(begun(&mut gone, &alone, &rows), [0; 0], "it was never seen: perhaps it is not heard of yet");
         assert_eq!(begun(&mut gone, &both, &rows), [0; 0]);
         assert_eq!(begun(&mut gone, &alone, &rows), [1], "only what is wanted here");

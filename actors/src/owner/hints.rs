@@ -38,7 +38,7 @@ pub struct ClusterMember {
 }
 
 /// What placement is worked out from.
-pub struct Seen {
+pub struct PlacementInput {
     pub owners: Owners,
     /// Where hand-overs that have begun go.
     pub underway: Owners,
@@ -48,7 +48,7 @@ pub struct Seen {
     by_node: BTreeMap<NodeId, SessionId>,
 }
 
-impl Seen {
+impl PlacementInput {
     /// `rows` as they were read; `over`: sessions that have ended; `leaving`: own hand-overs that have begun.
     pub fn new(
         members: &[ClusterMember],
@@ -83,7 +83,7 @@ impl Planner {
         self.placement.iter().filter(move |(_, to)| **to == node).map(|(shard, _)| *shard)
     }
 
-    /// See [`Seen::new`].
+    /// See [`PlacementInput::new`].
     pub fn hints(
         &mut self,
         me: SessionId,
@@ -93,7 +93,8 @@ impl Planner {
         over: &[SessionId],
         leaving: &[(ShardId, SessionId)],
     ) -> Hints {
-        let Seen { owners, underway, placed, of_session, by_node } = Seen::new(members, rows, over, leaving);
+        let PlacementInput { owners, underway, placed, of_session, by_node } =
+            PlacementInput::new(members, rows, over, leaving);
         let cordoned = placed.iter().any(|m| m.standing == Standing::Cordoned);
         if placed != self.of || cordoned {
             self.placement = place(shards, &placed, &owners);

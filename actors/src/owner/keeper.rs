@@ -6,7 +6,7 @@ use super::{
     ahead::Ahead,
     formats::Raising,
     hints::{ClusterMember, Planner},
-    load::{Found, Loaded, Loader, Wanted},
+    load::{LoadRequest, Loaded, LoadedShard, Loader},
 };
 use crate::{
     cluster_events::ClusterEventLog,
@@ -39,7 +39,7 @@ const GATHER_LEFT: Duration = Duration::from_millis(500);
 const LOAD_AGAIN: Duration = Duration::from_millis(300);
 
 /// What the keeper works with.
-pub struct KeeperParts {
+pub struct ShardKeeperParts {
     pub deps: Arc<ShardDeps>,
     pub health: Arc<Health>,
     pub owner: OwnerHandle,
@@ -56,7 +56,7 @@ pub struct KeeperParts {
 }
 
 /// See the module's text.
-pub struct Keeper {
+pub struct ShardKeeper {
     /// Of the shards that it starts.
     deps: Arc<ShardDeps>,
     health: Arc<Health>,
@@ -72,18 +72,18 @@ pub struct Keeper {
     losses: LogOnce,
     load_failures: LogOnce,
     /// To be loaded as soon as no more come.
-    wanted: Vec<Wanted>,
+    wanted: Vec<LoadRequest>,
     /// Since when there are some.
     wanted_since: Instant,
     /// In memory, until the protocol says that they are served.
-    found: HashMap<ShardId, Found>,
+    found: HashMap<ShardId, LoadedShard>,
     loads: mpsc::UnboundedSender<Loaded>,
     loads_done: mpsc::UnboundedReceiver<Loaded>,
 }
 
-impl Keeper {
-    pub fn new(parts: KeeperParts) -> Self {
-        let KeeperParts {
+impl ShardKeeper {
+    pub fn new(parts: ShardKeeperParts) -> Self {
+        let ShardKeeperParts {
             deps,
             health,
             owner,
@@ -131,7 +131,7 @@ impl Keeper {
                 order = self.orders.recv() => match order {
                     None => return,
                     Some(Output::Over) => return self.over(),
-                    Some(order) => self.obey(order).await,
+                    Some(order) => self.carry_out(order).await,
                 },
                 Some(loaded) = self.loads_done.recv() => self.loaded(loaded),
                 Ok(()) = self.members.changed() => self.hint(),
@@ -146,13 +146,13 @@ impl Keeper {
         }
     }
 
-    async fn obey(&mut self, order: Output) {
+    async fn carry_out(&mut self, order: Output) {
         match order {
             Output::Load { shard, epoch, spans, snapshot } => {
                 if self.wanted.is_empty() {
                     self.wanted_since = Instant::now();
                 }
-                self.wanted.push(Wanted { shard, epoch, spans, snapshot });
+                self.wanted.push(LoadRequest { shard, epoch, spans, snapshot });
             }
             Output::Serve { shard, epoch } => self.serve(shard, epoch).await,
             Output::Stop { shard } => self.stop(shard),
@@ -180,7 +180,7 @@ impl Keeper {
         }
     }
 
-    fn load(&self, wanted: Vec<Wanted>, after: Duration) {
+    fn load(&self, wanted: Vec<LoadRequest>, after: Duration) {
         let (loader, read, loads) = (self.loader.clone(), self.ahead.read(), self.loads.clone());
         tokio::spawn(async move {
             tokio::time::sleep(after).await;

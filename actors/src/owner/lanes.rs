@@ -3,9 +3,9 @@
 //! acknowledges them. The protocol repeats the writing of a row, never this thread. Frames of a shard that was lost
 //! meanwhile belong to no owner and are dropped.
 
-use super::{Appending, OwnerHandle};
+use super::{AppendError, OwnerHandle};
 use crate::{
-    journal::{JournalHandle, Pending, ToWriter, tell},
+    journal::{JournalHandle, QueuedFrame, ToWriter, tell},
     messages::ToProject,
     projector::ProjectorHandle,
     shutdown,
@@ -28,7 +28,7 @@ use std::{
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Between two tries to append what was refused: the window was full, or the lease had run out.
-const AGAIN: Duration = Duration::from_millis(5);
+const RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Rows of a lane under way at which one that is not full waits for more frames: a store that is slow gets fewer, larger rows. One is on its
 /// way to the servers while the next one is on its way to their disks.
@@ -45,9 +45,9 @@ pub struct LaneOptions {
 
 #[derive(Default)]
 struct Lane {
-    waiting: VecDeque<Pending>,
+    waiting: VecDeque<QueuedFrame>,
     /// Rows that are not acknowledged, by seq.
-    flying: VecDeque<(u64, Vec<Pending>)>,
+    flying: VecDeque<(u64, Vec<QueuedFrame>)>,
 }
 
 /// Whether a row of the first `frames` that wait goes now: a full one always does.
@@ -105,7 +105,7 @@ impl Writer {
         let message = if self.lanes.iter().all(|lane| lane.waiting.is_empty()) {
             self.receiver.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
         } else {
-            self.receiver.recv_timeout(AGAIN)
+            self.receiver.recv_timeout(RETRY_PAUSE)
         };
         match message {
             Ok(message) => self.take(message),
@@ -116,9 +116,9 @@ impl Writer {
 
     fn take(&mut self, message: ToWriter) -> bool {
         match message {
-            ToWriter::Frame(pending) => {
-                let lane = lane_of(pending.frame.shard, self.options.lanes);
-                self.lanes[usize::from(lane)].waiting.push_back(pending);
+            ToWriter::Frame(queued) => {
+                let lane = lane_of(queued.frame.shard, self.options.lanes);
+                self.lanes[usize::from(lane)].waiting.push_back(queued);
             }
             ToWriter::Acknowledged { lane, upto } => self.acknowledged(lane, upto),
             ToWriter::Over => return false,
@@ -131,16 +131,16 @@ impl Writer {
         loop {
             let lane = &mut self.lanes[index];
             let mut bytes = 0;
-            let fits = |pending: &&Pending| {
+            let fits = |queued: &&QueuedFrame| {
                 let first = bytes == 0;
-                bytes += pending.bytes.len();
+                bytes += queued.bytes.len();
                 first || bytes <= limits::LANE_ROW_BYTES
             };
             let frames: Vec<(ShardId, Epoch, u64)> = lane
                 .waiting
                 .iter()
                 .take_while(fits)
-                .map(|pending| (pending.frame.shard, pending.frame.epoch, pending.frame.seq))
+                .map(|queued| (queued.frame.shard, queued.frame.epoch, queued.frame.seq))
                 .collect();
             if !goes(frames.len(), lane.waiting.len(), lane.flying.len()) {
                 return;
@@ -153,20 +153,20 @@ impl Writer {
             }
             let waiting = &lane.waiting;
             let row = || {
-                let parts: Vec<&[u8]> = waiting.iter().take(frames.len()).map(|pending| &*pending.bytes).collect();
+                let parts: Vec<&[u8]> = waiting.iter().take(frames.len()).map(|queued| &*queued.bytes).collect();
                 parts.concat().into()
             };
             match self.owner.append(index as u16, &frames, row) {
                 Ok(seq) => {
-                    let row: Vec<Pending> = lane.waiting.drain(..frames.len()).collect();
+                    let row: Vec<QueuedFrame> = lane.waiting.drain(..frames.len()).collect();
                     metrics::counter!("campanile_journal_frames_total").increment(row.len() as u64);
                     metrics::counter!("campanile_journal_bytes_total")
-                        .increment(row.iter().map(|pending| pending.bytes.len() as u64).sum());
+                        .increment(row.iter().map(|queued| queued.bytes.len() as u64).sum());
                     metrics::counter!("campanile_journal_batches_total").increment(1);
                     lane.flying.push_back((seq, row));
                 }
-                Err(Appending::Later) => return,
-                Err(Appending::Strange(indexes)) => {
+                Err(AppendError::RetryLater) => return,
+                Err(AppendError::NotServed(indexes)) => {
                     for index in indexes.iter().rev() {
                         lane.waiting.remove(*index);
                     }
@@ -184,7 +184,7 @@ impl Writer {
             campanile_ports::faults::point("after_append");
             let position = Position { session: self.options.session, lane: index, seq };
             // In this order: see the journal of a node alone.
-            let frames: Vec<_> = row.iter().map(|pending| (pending.frame.clone(), pending.from.clone())).collect();
+            let frames: Vec<_> = row.iter().map(|queued| (queued.frame.clone(), queued.from.clone())).collect();
             let count = frames.len() as i64;
             self.projector.project(ToProject { frames, position });
             tell(&row, position);

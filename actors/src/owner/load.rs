@@ -32,7 +32,7 @@ pub(super) type ReadAhead = HashMap<ShardId, Loading>;
 
 /// A shard to be loaded.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct LoadRequest {
     pub shard: ShardId,
     pub epoch: Epoch,
     pub spans: Vec<Span>,
@@ -41,12 +41,12 @@ pub(super) struct Wanted {
 
 /// What came of loading a shard.
 pub(super) struct Loaded {
-    pub wanted: Wanted,
-    pub found: Result<Found, StoreError>,
+    pub wanted: LoadRequest,
+    pub found: Result<LoadedShard, StoreError>,
 }
 
 /// A shard in memory.
-pub(super) struct Found {
+pub(super) struct LoadedShard {
     pub epoch: Epoch,
     pub shard: load::Loaded,
     /// Its highest frame, and what each span holds.
@@ -79,12 +79,12 @@ struct Lane {
 /// What came of reading a lane: shards that go on, and those that failed for themselves.
 struct Read {
     shards: Vec<Loading>,
-    failures: Vec<(Wanted, StoreError)>,
+    failures: Vec<(LoadRequest, StoreError)>,
 }
 
 /// A shard on its way into memory.
 pub(super) struct Loading {
-    wanted: Wanted,
+    wanted: LoadRequest,
     loaded: load::Loaded,
     replay: Replay,
     /// Frames above it are projected anew.
@@ -97,7 +97,7 @@ pub(super) struct Loading {
 
 impl Loader {
     /// Gives each shard as soon as it is there, or why it cannot be loaded now. `read`: what was read of some of them before.
-    pub async fn load(&self, wanted: Vec<Wanted>, read: &Mutex<ReadAhead>, done: mpsc::UnboundedSender<Loaded>) {
+    pub async fn load(&self, wanted: Vec<LoadRequest>, read: &Mutex<ReadAhead>, done: mpsc::UnboundedSender<Loaded>) {
         let (mut loading, mut anew) = (Vec::new(), Vec::new());
         {
             // Whoever reads ahead has it until then: the rest of its work would have to be done here.
@@ -126,8 +126,8 @@ impl Loader {
     }
 
     /// Reads shards that others own still, as far as their lanes go. What cannot be read is left to the load.
-    pub async fn read_ahead(&self, wanted: Vec<Wanted>) -> ReadAhead {
-        let left = |wanted: Wanted, error| tracing::debug!(shard = %wanted.shard, %error, "not read ahead");
+    pub async fn read_ahead(&self, wanted: Vec<LoadRequest>) -> ReadAhead {
+        let left = |wanted: LoadRequest, error| tracing::debug!(shard = %wanted.shard, %error, "not read ahead");
         let mut loading = self.begin_all(wanted, left).await;
         let mut read = ReadAhead::new();
         for step in 0.. {
@@ -141,7 +141,7 @@ impl Loader {
         read
     }
 
-    async fn begin_all(&self, wanted: Vec<Wanted>, failed: impl Fn(Wanted, StoreError)) -> Vec<Loading> {
+    async fn begin_all(&self, wanted: Vec<LoadRequest>, failed: impl Fn(LoadRequest, StoreError)) -> Vec<Loading> {
         let begun: Vec<_> = wanted
             .into_iter()
             .map(|wanted| {
@@ -166,7 +166,7 @@ impl Loader {
         step: usize,
         loading: Vec<Loading>,
         ahead: bool,
-        failed: impl Fn(Wanted, StoreError),
+        failed: impl Fn(LoadRequest, StoreError),
     ) -> Vec<Loading> {
         let mut groups = HashMap::<(SessionId, u16), Vec<Loading>>::new();
         for shard in loading {
@@ -176,7 +176,7 @@ impl Loader {
         }
         let mut reading = Vec::new();
         for ((session, lane), shards) in groups {
-            let members: Vec<Wanted> = shards.iter().map(|shard| shard.wanted.clone()).collect();
+            let members: Vec<LoadRequest> = shards.iter().map(|shard| shard.wanted.clone()).collect();
             let (loader, lane) = (self.clone(), Lane { step, session, lane, ahead });
             reading.push((members, tokio::spawn(async move { loader.read(lane, shards).await })));
         }
@@ -193,7 +193,7 @@ impl Loader {
         going_on
     }
 
-    async fn begin(&self, wanted: Wanted) -> Result<Loading, StoreError> {
+    async fn begin(&self, wanted: LoadRequest) -> Result<Loading, StoreError> {
         let number = wanted.snapshot.map(|pointer| pointer.number);
         let loaded = load::Loaded::of_cluster(&*self.store.snapshots, wanted.shard, number, self.reads.event).await?;
         let projected = self.store.views.applied(wanted.shard).await?;
@@ -292,17 +292,17 @@ impl Loader {
     }
 }
 
-fn found(shard: Loading) -> Result<Found, StoreError> {
+fn found(shard: Loading) -> Result<LoadedShard, StoreError> {
     #[cfg(feature = "faults")]
     let shard = shard.without_tail()?;
     let Loading { wanted, mut loaded, replay, .. } = shard;
     let (last, ends) = replay.end().map_err(|hole| StoreError::Corrupt(format!("shard {}: {hole}", wanted.shard)))?;
     loaded.settle(Position::default());
-    Ok(Found { epoch: wanted.epoch, shard: loaded, last, ends })
+    Ok(LoadedShard { epoch: wanted.epoch, shard: loaded, last, ends })
 }
 
 /// Nobody hears it when the session has ended.
-fn tell(done: &mpsc::UnboundedSender<Loaded>, wanted: Wanted, found: Result<Found, StoreError>) {
+fn tell(done: &mpsc::UnboundedSender<Loaded>, wanted: LoadRequest, found: Result<LoadedShard, StoreError>) {
     let _ = done.send(Loaded { wanted, found });
 }
 
@@ -312,7 +312,7 @@ fn broke_off(error: &JoinError) -> StoreError {
 
 impl Loading {
     /// The same for the claim; None: what was read is not a beginning of what it says.
-    fn go_on(mut self, claimed: &Wanted) -> Option<Self> {
+    fn go_on(mut self, claimed: &LoadRequest) -> Option<Self> {
         let fits = self.wanted.snapshot == claimed.snapshot && self.replay.claimed(&claimed.spans);
         self.wanted = claimed.clone();
         fits.then_some(self)

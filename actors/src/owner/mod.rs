@@ -17,7 +17,7 @@ mod load;
 mod settling;
 
 pub use formats::InUse;
-pub use hints::{ClusterMember, Seen};
+pub use hints::{ClusterMember, PlacementInput};
 pub use settling::Settling;
 
 use crate::{journal::ToWriter, shutdown};
@@ -25,7 +25,7 @@ use campanile_core::ownership::{
     Hints, Output, Ownership, Refused, Settings,
     replay::SpanEnd,
     rows::ShardRow,
-    store::{Answer, Batch, Statement, Ticket},
+    store::{Batch, Statement, StoreAnswer, Ticket},
 };
 use campanile_ports::{Clock, Leases, StoreError};
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
@@ -136,19 +136,19 @@ impl OwnerHandle {
         lane: u16,
         frames: &[(ShardId, Epoch, u64)],
         bytes: impl FnOnce() -> Batch,
-    ) -> Result<u64, Appending> {
+    ) -> Result<u64, AppendError> {
         self.inner.drive(|protocol, now_ms| {
-            let strange = |(_, (shard, epoch, _)): &(usize, &(ShardId, Epoch, u64))| {
+            let not_served = |(_, (shard, epoch, _)): &(usize, &(ShardId, Epoch, u64))| {
                 !protocol.serves(*shard) || protocol.epoch(*shard) != Some(*epoch)
             };
-            let strange: Vec<usize> = frames.iter().enumerate().filter(strange).map(|(index, _)| index).collect();
-            if !strange.is_empty() {
-                return Err(Appending::Strange(strange));
+            let not_served: Vec<usize> = frames.iter().enumerate().filter(not_served).map(|(index, _)| index).collect();
+            if !not_served.is_empty() {
+                return Err(AppendError::NotServed(not_served));
             }
             let seqs: Vec<_> = frames.iter().map(|(shard, _, seq)| (*shard, *seq)).collect();
             protocol.append(now_ms, lane, &seqs, bytes()).map_err(|refused| match refused {
-                Refused::Full | Refused::NoLease => Appending::Later,
-                Refused::NotServed => Appending::Strange((0..frames.len()).collect()),
+                Refused::Full | Refused::NoLease => AppendError::RetryLater,
+                Refused::NotServed => AppendError::NotServed((0..frames.len()).collect()),
             })
         })
     }
@@ -166,8 +166,8 @@ impl OwnerHandle {
     }
 
     /// A peer says that it has released a shard to this session.
-    pub fn told(&self, shard: ShardId) {
-        self.inner.drive(|protocol, _| protocol.told(shard));
+    pub fn peer_released(&self, shard: ShardId) {
+        self.inner.drive(|protocol, _| protocol.peer_released(shard));
     }
 
     pub(crate) fn snapshot_written(&self, shard: ShardId, number: u64, seq: u64) {
@@ -243,11 +243,11 @@ impl OwnerHandle {
 
 /// Why a row was not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Appending {
+pub(crate) enum AppendError {
     /// The window is full, or the lease has run out for the moment.
-    Later,
+    RetryLater,
     /// These frames are of shards that are not served here.
-    Strange(Vec<usize>),
+    NotServed(Vec<usize>),
 }
 
 impl Inner {
@@ -303,7 +303,7 @@ impl Inner {
 /// Once, and gives the answer back.
 async fn execute(inner: Weak<Inner>, store: Arc<dyn Leases>, session: SessionId, ticket: Ticket, statement: Statement) {
     let answer = store.execute(session, statement).await;
-    if answer == Answer::Unknown {
+    if answer == StoreAnswer::Unknown {
         metrics::counter!("campanile_ownership_unknown_answers_total").increment(1);
         tokio::time::sleep(UNKNOWN_PAUSE).await;
     }

@@ -5,7 +5,7 @@ use crate::{
     ask::ask,
     call_error::CallError,
     calls::ShardCall,
-    lending::{REPORT_MS, Terms},
+    lending::{REPORT_MS, TenantShare},
     messages::PoolMsg,
 };
 use campanile_schema::ids::ShardId;
@@ -41,19 +41,19 @@ impl PoolState {
             let (client, session, myself) = (deps.client.clone(), deps.identity.session, myself.clone());
             tokio::spawn(async move {
                 let call = ShardCall::Borrow { session, reports };
-                let answer = ask::<Vec<Terms>>(&client, home, call).await;
+                let answer = ask::<Vec<TenantShare>>(&client, home, call).await;
                 // The session may be over.
-                let _ = myself.cast(PoolMsg::Terms(home, answer));
+                let _ = myself.cast(PoolMsg::Shares(home, answer));
             });
         }
     }
 
-    pub(super) fn take_terms(&mut self, deps: &PoolDeps, home: ShardId, answer: Result<Vec<Terms>, CallError>) {
+    pub(super) fn take_shares(&mut self, deps: &PoolDeps, home: ShardId, answer: Result<Vec<TenantShare>, CallError>) {
         self.borrowing.asked.remove(&home);
         match answer {
-            Ok(terms) => {
+            Ok(shares) => {
                 let now = deps.time.boot_ms();
-                terms.into_iter().for_each(|terms| self.quotas.terms(terms, now));
+                shares.into_iter().for_each(|share| self.quotas.take_share(share, now));
             }
             // Questions stand until they are answered: they are asked again with the next round.
             Err(error) => tracing::debug!(%home, %error, "a home shard did not say what it lends"),

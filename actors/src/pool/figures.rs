@@ -1,6 +1,6 @@
 //! What others can ask the pool: its pools, why a run waits, and gauges.
 
-use super::{PoolDeps, PoolState, session::Session};
+use super::{PoolDeps, PoolState, session::ExecutorSessionState};
 use crate::quota::PAUSED;
 use campanile_core::{
     dispatch::{Class, Whereabouts, filter},
@@ -69,7 +69,7 @@ impl PoolState {
             Whereabouts::Queued { kind, among } => (kind, among),
         };
         let now = deps.time.boot_ms();
-        let in_pool = |s: &&Session| filter::is_in(&s.executor, pool) && s.outbox.is_some();
+        let in_pool = |s: &&ExecutorSessionState| filter::is_in(&s.executor, pool) && s.outbox.is_some();
         let class = Class { pool: pool.into(), kind };
         let executors = self.sessions.values().filter(in_pool).count();
         let credit: u32 = self.sessions.values().filter(in_pool).map(|s| s.credit_left(now)).sum();

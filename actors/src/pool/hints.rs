@@ -3,7 +3,7 @@
 //! An executor is told at once that runs wait, and with a later tick that none do: under load runs wait and start in
 //! every turn, and credit must not move back and forth with each of them.
 
-use super::{PoolState, session::Session};
+use super::{PoolState, session::ExecutorSessionState};
 use crate::messages::ToExecutor;
 use campanile_core::dispatch::filter;
 use campanile_schema::rpc::executor::Hint;
@@ -34,7 +34,7 @@ impl PoolState {
     }
 }
 
-impl Session {
+impl ExecutorSessionState {
     fn tell_hint(&mut self, waiting: bool) {
         if self.hinted == Some(waiting) {
             return;

@@ -1,7 +1,7 @@
 //! Sessions and leases of executors: registration, silence, loss, and what an executor announces after a restart of the
 //! node.
 
-use super::{PoolDeps, PoolState, session::Session};
+use super::{PoolDeps, PoolState, session::ExecutorSessionState};
 use crate::messages::{PoolMsg, ShardMsg, ToExecutor};
 use campanile_core::job::Claimant;
 use campanile_schema::{
@@ -53,7 +53,10 @@ impl PoolState {
             return Err(session_taken());
         }
         tracing::info!(executor = ?register.executor_id, session = id.0, slots = register.slots, "executor registered");
-        let session = self.sessions.entry(id).or_insert_with(|| Session::new(register.executor_id.clone(), now, wall));
+        let session = self
+            .sessions
+            .entry(id)
+            .or_insert_with(|| ExecutorSessionState::new(register.executor_id.clone(), now, wall));
         session.credential = Some(by.credential.clone());
         session.unclaimed = Vec::new();
         session.by = Some(by);
@@ -77,7 +80,7 @@ impl PoolState {
             && let Some(by) = session.by.clone()
         {
             for (shard, held) in by_shard(session.attempts(), deps.identity.shards) {
-                deps.shards.send(shard, ShardMsg::Heard(held, by.clone(), None));
+                deps.shards.send(shard, ShardMsg::ExecutorHolds(held, by.clone(), None));
             }
         }
     }
@@ -106,7 +109,7 @@ impl PoolState {
             self.lose(deps, id);
         }
         let (now, wall) = (deps.time.boot_ms(), deps.time.now_ms());
-        let session = self.sessions.entry(id).or_insert_with(|| Session::new(name, now, wall));
+        let session = self.sessions.entry(id).or_insert_with(|| ExecutorSessionState::new(name, now, wall));
         match credential {
             Ok(credential) => session.credential = Some(credential),
             Err(pool) if session.credential.is_none() && !session.unclaimed.contains(&pool) => {
@@ -155,7 +158,7 @@ impl PoolState {
             let mut stop = Vec::new();
             for (shard, held) in groups {
                 let (sender, receiver) = oneshot::channel();
-                shards.send(shard, ShardMsg::Heard(held, by.clone(), Some(sender)));
+                shards.send(shard, ShardMsg::ExecutorHolds(held, by.clone(), Some(sender)));
                 stop.extend(receiver.await.unwrap_or_default());
             }
             // The end of what is not its own any more is nobody's news: the places are given back now.

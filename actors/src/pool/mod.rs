@@ -15,13 +15,13 @@ mod session;
 
 use crate::{
     ask::ShardClient,
-    ends::Ends,
     identity::Identity,
     messages::{Bind, PoolMsg, ShardMsg, ToExecutor},
     quota::{Borrower, Quotas},
     shard_map::ShardMap,
     tenants::TenantGauges,
     time::NodeTime,
+    waiting_results::WaitingResults,
 };
 use borrowing::Borrowing;
 use campanile_core::{
@@ -37,7 +37,7 @@ use hashbrown::HashMap;
 use lease::OLD_CREDIT_VOID_MS;
 pub use lease::session_taken;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use session::Session;
+use session::ExecutorSessionState;
 use std::sync::{Arc, atomic::Ordering};
 
 /// See the module's text.
@@ -50,7 +50,7 @@ pub struct PoolDeps {
     pub shards: Arc<ShardMap>,
     pub client: Arc<ShardClient>,
     pub tenants: Arc<TenantGauges>,
-    pub ends: Arc<Ends>,
+    pub waiting_results: Arc<WaitingResults>,
     pub secrets: Arc<dyn Secrets>,
 }
 
@@ -66,7 +66,7 @@ pub struct PoolState {
     dispatch: Dispatch,
     /// Runs that the round under way has matched; empty between rounds, kept for its room.
     matched: Vec<Match>,
-    pub(super) sessions: HashMap<ExecutorSession, Session>,
+    pub(super) sessions: HashMap<ExecutorSession, ExecutorSessionState>,
     /// A [`PoolMsg::Gather`] or [`PoolMsg::Settle`] is in the mailbox.
     settling: bool,
     quotas: Quotas,
@@ -121,7 +121,7 @@ impl Actor for PoolActor {
                 state.report(deps, &myself);
             }
             PoolMsg::Unbind { run, session, paused } => {
-                if let Some(Session { executor, .. }) = state.sessions.get_mut(&session) {
+                if let Some(ExecutorSessionState { executor, .. }) = state.sessions.get_mut(&session) {
                     executor.credit.refund();
                     executor.release(run, Some(Token(0)));
                 }
@@ -152,8 +152,8 @@ impl Actor for PoolActor {
                 }
             }
             PoolMsg::ShardGone(shard) => state.shard_gone(deps, shard),
-            PoolMsg::Terms(home, answer) => {
-                state.take_terms(deps, home, answer);
+            PoolMsg::Shares(home, answer) => {
+                state.take_shares(deps, home, answer);
                 state.settle_soon(&myself);
             }
             PoolMsg::Settled(shard, port) => {
@@ -333,7 +333,7 @@ impl PoolState {
             self.dispatch.round(&mut seats, &mut self.matched);
             self.start_matched(deps);
         }
-        deps.ends.set_wanted(self.dispatch.is_starved(), self.quotas.lacks_ends());
+        deps.waiting_results.set_wanted(self.dispatch.is_starved(), self.quotas.lacks_ends());
     }
 
     fn start_matched(&mut self, deps: &PoolDeps) {
@@ -353,7 +353,7 @@ impl PoolState {
             self.dispatch.bind(run);
         }
         for (shard, binds) in binds {
-            deps.shards.send(shard, ShardMsg::Start(binds));
+            deps.shards.send(shard, ShardMsg::StartAttempts(binds));
         }
     }
 

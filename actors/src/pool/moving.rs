@@ -1,7 +1,7 @@
 //! What the pool does when shards come to a node of a cluster or leave it, and while the node has no lease and may
 //! decide nothing.
 
-use super::{PoolDeps, PoolState, session::Session};
+use super::{PoolDeps, PoolState, session::ExecutorSessionState};
 use crate::messages::ToExecutor;
 use campanile_schema::{
     ids::{Epoch, RunId, ShardId},
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 impl PoolState {
     /// The node has no lease: executors are to work for others.
     pub(super) fn hang_up(&mut self) {
-        self.sessions.values_mut().for_each(Session::hang_up);
+        self.sessions.values_mut().for_each(ExecutorSessionState::hang_up);
     }
 
     /// Four times a second: executors' leases, and what executors are to be told.
@@ -102,7 +102,7 @@ mod tests {
     };
     use std::sync::Arc;
 
-    fn pool_of(session: Session) -> PoolState {
+    fn pool_of(session: ExecutorSessionState) -> PoolState {
         let mut pool = PoolState::new(0, Quotas::new(Arc::default(), None));
         pool.sessions.insert(ExecutorSession(1), session);
         pool
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn only_attempts_of_the_owner_before_are_to_be_announced() {
-        let mut session = Session::new("two".to_owned(), 0, 0);
+        let mut session = ExecutorSessionState::new("two".to_owned(), 0, 0);
         let held = |run: u64| Held { run: RunId(run), job: JobId(run), token: Token(run) };
         session.inherit(held(1));
         session.inherit(held(2));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn leases_begin_anew_when_the_node_itself_stood_still_and_only_then() {
-        let mut pool = pool_of(Session::new("silent".to_owned(), 0, 0));
+        let mut pool = pool_of(ExecutorSessionState::new("silent".to_owned(), 0, 0));
         let mut heard = |now_ms: i64| {
             pool.note_absence(now_ms);
             pool.sessions[&ExecutorSession(1)].heard_ms

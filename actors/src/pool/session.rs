@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 const STOP_OVERDUE_MS: i64 = 2_000;
 
 /// See the module's text.
-pub struct Session {
+pub struct ExecutorSessionState {
     pub executor: Executor,
     /// As people know it.
     pub name: String,
@@ -48,7 +48,7 @@ pub struct Session {
     pub hinted: Option<bool>,
 }
 
-impl Session {
+impl ExecutorSessionState {
     pub fn new(name: String, now_ms: i64, wall_ms: i64) -> Self {
         Self {
             executor: Executor::default(),

@@ -3,7 +3,7 @@
 
 use super::{Quotas, tenant::Quota};
 use crate::{
-    lending::{Counts, Report, Terms},
+    lending::{Counts, TenantReport, TenantShare},
     tenants::home_of,
 };
 use campanile_core::{dispatch::permit::Loan, ownership::borrowed::Borrowed};
@@ -72,7 +72,7 @@ impl Quota {
         })
     }
 
-    fn report(&mut self) -> Report {
+    fn report(&mut self) -> TenantReport {
         let used = self.permits.held() as u64;
         let counts = Counts {
             jobs: self.gauge.jobs.load(Ordering::Relaxed).max(0) as u64,
@@ -89,7 +89,7 @@ impl Quota {
             let keeps = easy <= level && level <= loan.share && u64::from(easy) * 4 > u64::from(level) * 3;
             loan.borrowed.request(if keeps { level } else { easy }).cloned()
         });
-        Report { tenant: self.name.clone(), counts, request }
+        TenantReport { tenant: self.name.clone(), counts, request }
     }
 }
 
@@ -127,7 +127,12 @@ impl Quotas {
 
     /// What is to be told to home shards that are `free` to be asked. `all`: of every tenant of the node; else of those that have
     /// something to ask.
-    pub fn reports(&mut self, all: bool, now_ms: i64, free: impl Fn(ShardId) -> bool) -> HashMap<ShardId, Vec<Report>> {
+    pub fn reports(
+        &mut self,
+        all: bool,
+        now_ms: i64,
+        free: impl Fn(ShardId) -> bool,
+    ) -> HashMap<ShardId, Vec<TenantReport>> {
         let Some(shards) = self.borrower.as_ref().map(|borrower| borrower.shards) else { return HashMap::new() };
         let asking = std::mem::take(&mut self.asking);
         let looked_at = if all {
@@ -138,7 +143,7 @@ impl Quotas {
         } else {
             asking
         };
-        let mut reports: HashMap<ShardId, Vec<Report>> = HashMap::new();
+        let mut reports: HashMap<ShardId, Vec<TenantReport>> = HashMap::new();
         for index in looked_at {
             let quota = &mut self.quotas[index];
             quota.asking = false;
@@ -170,24 +175,25 @@ impl Quotas {
         }
     }
 
-    /// The home shard's answer.
-    pub fn terms(&mut self, terms: Terms, now_ms: i64) {
-        let index = self.of(&terms.tenant);
+    /// The home shard has answered how much of the tenant's limits this session may use.
+    pub fn take_share(&mut self, granted: TenantShare, now_ms: i64) {
+        let index = self.of(&granted.tenant);
         let quota = &mut self.quotas[index];
-        let limits = terms.limits.unwrap_or_else(|| TenantRecord { tenant: terms.tenant, ..TenantRecord::default() });
+        let limits =
+            granted.limits.unwrap_or_else(|| TenantRecord { tenant: granted.tenant, ..TenantRecord::default() });
         // One that was set meanwhile is newer than this answer. Versions alone do not tell: they begin again after a deletion.
         if !quota.known || !quota.told_since_asked || limits.version >= quota.limit.version {
             quota.gauge.set_limits(&limits);
             (quota.limit, quota.known) = (limits, true);
         }
-        quota.permits.rate = terms.rate;
-        quota.gauge.set_elsewhere(terms.elsewhere);
+        quota.permits.rate = granted.rate;
+        quota.gauge.set_elsewhere(granted.elsewhere);
         if let Some(borrower) = &self.borrower {
             borrower.begin(quota);
         }
         if let Some(loan) = &mut quota.permits.loan {
-            loan.share = terms.share;
-            loan.borrowed.level(terms.level);
+            loan.share = granted.share;
+            loan.borrowed.level(granted.level);
         }
         if quota.permits.loan.as_ref().is_some_and(|loan| quota.needed(loan) > loan.borrowed.permits()) {
             // There are no more for the moment.

@@ -18,7 +18,7 @@ pub use borrow::Borrower;
 pub(crate) use tenant::PAUSED;
 
 use crate::tenants::TenantGauges;
-use campanile_core::job::Waiting;
+use campanile_core::job::WaitingRun;
 use campanile_schema::{ids::RunId, stored::TenantRecord, wait::WaitCode};
 use hashbrown::{HashMap, HashSet};
 use std::sync::{Arc, atomic::Ordering};
@@ -62,7 +62,7 @@ impl Quotas {
     }
 
     /// A run wants a permit. Returns it when it has one at once: its tenant has no limits.
-    pub fn want(&mut self, run: Box<Waiting>) -> Option<Box<Waiting>> {
+    pub fn want(&mut self, run: Box<WaitingRun>) -> Option<Box<WaitingRun>> {
         let index = self.of(&run.tenant);
         let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
         let quota = &mut self.quotas[index];
@@ -85,7 +85,7 @@ impl Quotas {
 
     /// The run has a permit and could not be started because of a pause: it gives the permit back, and is the first to get one afterwards. Not in
     /// this turn: its tenant's pause may be on the way to here.
-    pub fn again(&mut self, run: Box<Waiting>) {
+    pub fn again(&mut self, run: Box<WaitingRun>) {
         let index = self.of(&run.tenant);
         self.quotas[index].again(run);
     }
@@ -138,7 +138,7 @@ impl Quotas {
 
     /// Gives the runs that have a permit now; `now_ms` is CLOCK_BOOTTIME.
     #[allow(clippy::vec_box)] // They stay boxed all the way.
-    pub fn grant(&mut self, now_ms: i64) -> Vec<Box<Waiting>> {
+    pub fn grant(&mut self, now_ms: i64) -> Vec<Box<WaitingRun>> {
         let mut granted = Vec::new();
         let granting = self.open && !self.tenants.system_paused.load(Ordering::Relaxed);
         for index in std::mem::take(&mut self.touched) {
@@ -200,7 +200,7 @@ impl Quotas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lending::{Counts, Terms};
+    use crate::lending::{Counts, TenantShare};
     use campanile_core::job::Need;
     use campanile_schema::{
         ids::{JobId, SessionId},
@@ -209,8 +209,8 @@ mod tests {
 
     const TENANT: &str = "t";
 
-    fn waiting(run: u64, priority: u16) -> Box<Waiting> {
-        Box::new(Waiting {
+    fn waiting(run: u64, priority: u16) -> Box<WaitingRun> {
+        Box::new(WaitingRun {
             run: RunId(run),
             job: JobId(1),
             tenant: TENANT.into(),
@@ -229,7 +229,7 @@ mod tests {
         TenantRecord { tenant: TENANT.to_owned(), max_concurrent_runs, max_triggers_per_sec, ..TenantRecord::default() }
     }
 
-    fn ids(runs: &[Box<Waiting>]) -> Vec<u64> {
+    fn ids(runs: &[Box<WaitingRun>]) -> Vec<u64> {
         runs.iter().map(|w| w.run.0).collect()
     }
 
@@ -336,7 +336,7 @@ mod tests {
             version,
             ..TenantRecord::default()
         };
-        let answer = |limits| Terms {
+        let answer = |limits| TenantShare {
             tenant: TENANT.to_owned(),
             limits,
             level: Level::default(),
@@ -345,14 +345,14 @@ mod tests {
             elsewhere: Counts::default(),
         };
         quotas.set(limits(7, 5));
-        quotas.terms(answer(None), 0);
+        quotas.take_share(answer(None), 0);
         assert_eq!(most(), 7, "this was asked before they were set");
         assert!(!quotas.reports(true, 0, |_| true).is_empty());
-        quotas.terms(answer(None), 0);
+        quotas.take_share(answer(None), 0);
         assert_eq!(most(), 0, "they were deleted, and the word of it was lost");
         quotas.set(limits(7, 5));
         quotas.reports(true, 1_000, |_| true);
-        quotas.terms(answer(Some(limits(3, 1))), 1_000);
+        quotas.take_share(answer(Some(limits(3, 1))), 1_000);
         assert_eq!(most(), 3, "deleted and set anew: versions begin again");
     }
 }

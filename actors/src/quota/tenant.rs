@@ -3,7 +3,7 @@
 use crate::tenants::TenantGauge;
 use campanile_core::{
     dispatch::permit::{TenantLimits, TenantPermits},
-    job::Waiting,
+    job::WaitingRun,
 };
 use campanile_schema::{ids::RunId, stored::TenantRecord, wait::WaitCode};
 use hashbrown::HashMap;
@@ -20,7 +20,7 @@ pub(crate) const PAUSED: &str = "the tenant or the system is paused";
 const FIRST_ARRIVAL: u64 = 1 << 63;
 
 /// Order in which waiting runs get permits: live before backfill, higher priority first, then first come.
-type Place = (bool, Reverse<u16>, u64);
+type QueueRank = (bool, Reverse<u16>, u64);
 
 /// State of the actor.
 pub(super) struct Quota {
@@ -36,8 +36,8 @@ pub(super) struct Quota {
     pub told_since_asked: bool,
     pub paused: bool,
     pub permits: TenantPermits,
-    pub waiting: BTreeMap<Place, Box<Waiting>>,
-    pub places: HashMap<RunId, Place>,
+    pub waiting: BTreeMap<QueueRank, Box<WaitingRun>>,
+    pub places: HashMap<RunId, QueueRank>,
     arrivals: u64,
     /// Runs that came back; each before all others.
     returns: u64,
@@ -90,18 +90,18 @@ impl Quota {
         self.gauge.running.store(self.permits.held() as i64, Ordering::Relaxed);
     }
 
-    pub fn want(&mut self, run: Box<Waiting>) {
+    pub fn want(&mut self, run: Box<WaitingRun>) {
         self.arrivals += 1;
         self.wait(run, self.arrivals);
     }
 
     /// See [`super::Quotas::again`].
-    pub fn again(&mut self, run: Box<Waiting>) {
+    pub fn again(&mut self, run: Box<WaitingRun>) {
         self.returns -= 1;
         self.wait(run, self.returns);
     }
 
-    fn wait(&mut self, run: Box<Waiting>, arrival: u64) {
+    fn wait(&mut self, run: Box<WaitingRun>, arrival: u64) {
         // A run that waits asked before (an effect done twice).
         if self.places.contains_key(&run.run) {
             return;
@@ -122,7 +122,7 @@ impl Quota {
     }
 
     #[allow(clippy::vec_box)] // They stay boxed all the way.
-    pub fn grant(&mut self, granted: &mut Vec<Box<Waiting>>) {
+    pub fn grant(&mut self, granted: &mut Vec<Box<WaitingRun>>) {
         while !self.paused && self.known {
             let Some(run) = self.waiting.first_key_value().map(|(_, waiting)| waiting.run) else { break };
             if !self.may_start(run) {

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 /// A shard that moves to another node is found again within this time, mostly.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two reads.
-const AGAIN: Duration = Duration::from_millis(50);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Reads what a change left. Its only error is TIMEOUT, because callers take every other code for a refusal of the change.
 pub(super) async fn read_changed<T, F>(read: impl Fn() -> F) -> Answer<T>
@@ -26,7 +26,7 @@ where
     loop {
         match read().await {
             Ok(left) => return Ok(left),
-            Err(error) if error.known() == ErrorCode::NotReady && Instant::now() < until => sleep(AGAIN).await,
+            Err(error) if error.known() == ErrorCode::NotReady && Instant::now() < until => sleep(RETRY_PAUSE).await,
             Err(error) => {
                 let what = format!("the change was made, and what it left cannot be read: {}", error.message);
                 return Err(ApiError::new(ErrorCode::Timeout, what).retry_after(1.0));

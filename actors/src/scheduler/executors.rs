@@ -7,7 +7,7 @@ use crate::{
     call_error::CallError,
     calls::ShardCall,
     chunks::chunks,
-    messages::{End, FinishBatch, PoolMsg, ToExecutor},
+    messages::{AttemptResult, FinishBatch, PoolMsg, ToExecutor},
 };
 use campanile_core::job::Claimant;
 use campanile_schema::{
@@ -20,9 +20,9 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
 
 /// Results for a shard of another node. Those that it does not take are sent again.
-async fn finish_elsewhere(client: Arc<ShardClient>, shard: ShardId, by: Arc<Claimant>, ends: Vec<End>) {
+async fn finish_elsewhere(client: Arc<ShardClient>, shard: ShardId, by: Arc<Claimant>, results: Vec<AttemptResult>) {
     let (ended, places): (Vec<Ended>, Vec<_>) =
-        ends.into_iter().map(|End { ended, batch, index, .. }| (ended, (batch, index))).unzip();
+        results.into_iter().map(|AttemptResult { ended, batch, index, .. }| (ended, (batch, index))).unzip();
     let mut places = places.into_iter();
     for chunk in chunks(ended) {
         let of_chunk = places.by_ref().take(chunk.len()).collect::<Vec<_>>();
@@ -96,7 +96,7 @@ impl Scheduler {
     pub async fn executor_announce(&self, session: ExecutorSession, held: Vec<Held>) -> Answer<Announced> {
         let handles = self.handles()?;
         // What it ended before it does not hold any more.
-        handles.ends.tell();
+        handles.waiting_results.tell();
         let (port, answer) = oneshot::channel();
         handles.pool.send(PoolMsg::Announce(session, held, port));
         let stop = handles.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?;
@@ -120,22 +120,22 @@ impl Scheduler {
         }
         let (done, outcomes) = oneshot::channel();
         let batch = FinishBatch::new(count, done);
-        let mut elsewhere: HashMap<ShardId, Vec<End>> = HashMap::new();
+        let mut elsewhere: HashMap<ShardId, Vec<AttemptResult>> = HashMap::new();
         let mut here = Vec::with_capacity(count);
         for (index, ended) in finish.items.into_iter().enumerate() {
             let shard = ended.run.shard(handles.identity.shards);
-            let end = End { ended, by: Some(by.clone()), batch: batch.clone(), index };
+            let result = AttemptResult { ended, by: Some(by.clone()), batch: batch.clone(), index };
             if !handles.shards.is_alone() && !handles.shards.serves(shard) {
-                elsewhere.entry(shard).or_default().push(end);
+                elsewhere.entry(shard).or_default().push(result);
             } else {
-                here.push((shard, end));
+                here.push((shard, result));
             }
         }
         drop(batch);
-        for (shard, ends) in elsewhere {
-            tokio::spawn(finish_elsewhere(handles.client.clone(), shard, by.clone(), ends));
+        for (shard, results) in elsewhere {
+            tokio::spawn(finish_elsewhere(handles.client.clone(), shard, by.clone(), results));
         }
-        handles.ends.add(here);
+        handles.waiting_results.add(here);
         let outcomes = handles.health.ended.or_answer(outcomes).await;
         let outcomes = outcomes.unwrap_or_else(|| vec![FinishOutcome::Again; count]);
         Ok(Finished { outcomes })

@@ -4,7 +4,7 @@ use super::{Scheduler, changed::read_changed, no_such};
 use crate::{
     ask::ask,
     call_error::CallError,
-    calls::{Once, ShardCall},
+    calls::{CreateKey, ShardCall},
     chunks::chunks,
     handles::SessionHandles,
 };
@@ -278,11 +278,11 @@ fn describe(stored: &StoredJob, after: i64) -> (String, Vec<String>) {
 
 /// A key and the request that it came with. Of secrets only the names count: a digest of a short secret would tell it to
 /// whoever reads the journal.
-fn once(spec: &JobSpec, key: &str) -> Once {
+fn once(spec: &JobSpec, key: &str) -> CreateKey {
     let mut spec = spec.clone();
     spec.secret_params.values_mut().for_each(String::clear);
     let request = frame::encode(&spec);
-    Once { key: digest([spec.tenant_id.as_bytes(), &[0], key.as_bytes()]), print: digest([&request, &[], &[]]) }
+    CreateKey { key: digest([spec.tenant_id.as_bytes(), &[0], key.as_bytes()]), print: digest([&request, &[], &[]]) }
 }
 
 fn digest(parts: [&[u8]; 3]) -> Digest {

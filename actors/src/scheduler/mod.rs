@@ -126,7 +126,7 @@ impl Scheduler {
         if let Ok(handles) = self.handles()
             && let Some(membership) = handles.shards.membership().filter(|_| handles.identity.session == session)
         {
-            membership.owner.told(shard);
+            membership.owner.peer_released(shard);
         }
     }
 

@@ -91,7 +91,7 @@ impl Shard {
             overloaded,
             tzdb: self.deps.identity.tzdb,
         };
-        let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.deps.ends.is_starved();
+        let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.deps.waiting_results.is_starved();
         let turn = live.turn(command, &context);
         let after = live.after();
         let instants = live.job.wake_for_instants(now_ms);

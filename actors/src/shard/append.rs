@@ -22,10 +22,10 @@ use std::sync::{Arc, atomic::Ordering};
 /// Something that happens when everything up to `seq` is durable.
 pub(super) struct Awaiting {
     pub seq: u64,
-    pub what: Then,
+    pub what: WhenDurable,
 }
 
-pub(super) enum Then {
+pub(super) enum WhenDurable {
     /// A decision's effects and answer.
     Decision { effects: Vec<Effect>, reply: ReplyTo, answer: Result<Reply, CallError> },
     /// An answer that rests on what was enqueued before.
@@ -61,7 +61,7 @@ impl Shard {
         if self.durable_seq >= self.state.seq {
             then();
         } else {
-            self.awaiting.push_back(Awaiting { seq: self.state.seq, what: Then::Call(Box::new(then)) });
+            self.awaiting.push_back(Awaiting { seq: self.state.seq, what: WhenDurable::Call(Box::new(then)) });
         }
     }
 
@@ -110,7 +110,7 @@ impl Shard {
         self.state.hlc = open.frame.hlc + open.frame.events.len().max(1) as u64 - 1;
         let (seq, full) = (open.frame.seq, open.decisions >= FRAME_DECISIONS);
         self.open = Some(open);
-        self.awaiting.push_back(Awaiting { seq, what: Then::Decision { effects, reply, answer } });
+        self.awaiting.push_back(Awaiting { seq, what: WhenDurable::Decision { effects, reply, answer } });
         if !changes.is_empty() {
             let deps = self.deps.clone();
             self.behind_durable(move || deps.changes.push(changes, deps.time.boot_ms()));
@@ -282,11 +282,11 @@ impl Shard {
         while self.awaiting.front().is_some_and(|a| a.seq <= seq) {
             let Some(done) = self.awaiting.pop_front() else { break };
             match done.what {
-                Then::Decision { effects: mut owed, reply, answer } => {
+                WhenDurable::Decision { effects: mut owed, reply, answer } => {
                     effects.append(&mut owed);
                     reply.answer(answer);
                 }
-                Then::Call(then) => {
+                WhenDurable::Call(then) => {
                     // Effects of frames before it go first.
                     self.deps.pool.release(std::mem::take(&mut effects));
                     then();

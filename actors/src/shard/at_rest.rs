@@ -14,7 +14,7 @@ use campanile_core::{
     job::{Command, Context, Ids, Job, decide_next},
     shard::{KeptCreate, ShardState},
 };
-use campanile_ports::{Manifest, Part, Position, Row, Snapshots, StoreError, rows::add_rows};
+use campanile_ports::{Manifest, Position, Row, SnapshotPart, Snapshots, StoreError, rows::add_rows};
 use campanile_schema::{
     event::{Event, PauseScope},
     format::{FIRST_FORMAT, MESSAGES_FORMAT},
@@ -183,15 +183,15 @@ impl Loaded {
         let mut parts = Vec::with_capacity(2);
         let definitions = chunks(self.slots.iter().map(|(id, slot): (_, &Slot)| Item(id.0, Cow::from(&*slot.def))));
         if !definitions.is_empty() {
-            parts.push(store.write_part(self.id, number, Part::Definitions, definitions).await?);
+            parts.push(store.write_part(self.id, number, SnapshotPart::Definitions, definitions).await?);
         }
         let header = Item(0, encode(&self.state).into());
         let jobs = self.slots.iter().map(|(id, slot)| Item(id.0, Cow::from(&*slot.hot)));
         let hot = chunks(std::iter::once(header).chain(jobs));
-        parts.push(store.write_part(self.id, number, Part::Hot, hot).await?);
+        parts.push(store.write_part(self.id, number, SnapshotPart::Hot, hot).await?);
         let owed = self.owed.chunks();
         if !owed.is_empty() {
-            parts.push(store.write_part(self.id, number, Part::Outbox, owed).await?);
+            parts.push(store.write_part(self.id, number, SnapshotPart::Outbox, owed).await?);
         }
         let shard_seq = self.state.seq;
         let manifest = Manifest { number, epoch, shard_seq, replay_after, last_hlc: self.state.hlc, parts };

@@ -4,7 +4,7 @@ use super::{Shard, Slot, append::not_found};
 use crate::{
     call_error::CallError,
     calls::{FinalAction, Responder, ShardAnswer, ShardCall},
-    messages::{Bind, End, Envelope, FinishBatch, ReplyTo, ShardMsg},
+    messages::{AttemptResult, Bind, Envelope, FinishBatch, ReplyTo, ShardMsg},
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply, claim};
@@ -184,8 +184,8 @@ impl Shard {
     ) {
         let (done, outcomes) = oneshot::channel();
         let batch = FinishBatch::new(items.len(), done);
-        let end = |(index, ended)| End { ended, by: by.cloned(), batch: batch.clone(), index };
-        self.finish(myself, items.into_iter().enumerate().map(end).collect());
+        let result = |(index, ended)| AttemptResult { ended, by: by.cloned(), batch: batch.clone(), index };
+        self.finish(myself, items.into_iter().enumerate().map(result).collect());
         drop(batch);
         tokio::spawn(async move { responder.send_call(outcomes.await.map_err(|_| CallError::Unanswered)) });
     }
@@ -195,13 +195,13 @@ impl Shard {
         job.is_some_and(|job| claim::holds(&job, run, token, attempt, by))
     }
 
-    pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, ends: Vec<End>) {
-        let mut ends = ends.into_iter();
-        while !ends.as_slice().is_empty() {
-            let some = ends.as_slice().iter().take(FETCHED_TOGETHER);
-            self.fetch(some.map(|end| &end.ended.job));
+    pub(super) fn finish(&mut self, myself: &ActorRef<ShardMsg>, results: Vec<AttemptResult>) {
+        let mut results = results.into_iter();
+        while !results.as_slice().is_empty() {
+            let some = results.as_slice().iter().take(FETCHED_TOGETHER);
+            self.fetch(some.map(|result| &result.ended.job));
             let moment = self.moment();
-            for End { ended, by, batch, index } in ends.by_ref().take(FETCHED_TOGETHER) {
+            for AttemptResult { ended, by, batch, index } in results.by_ref().take(FETCHED_TOGETHER) {
                 let job = ended.job;
                 if !self.jobs.contains_key(&job) {
                     self.behind_durable(move || batch.set(index, FinishOutcome::Stale));
@@ -249,7 +249,7 @@ impl Shard {
     }
 
     /// Executors say what they hold. `responder` wants to know what they must stop.
-    pub(super) fn heard(
+    pub(super) fn executor_holds(
         &mut self,
         myself: &ActorRef<ShardMsg>,
         held: Vec<Held>,

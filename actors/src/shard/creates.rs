@@ -7,7 +7,7 @@
 
 use super::{Shard, Slot};
 use crate::{
-    calls::{Once, Responder},
+    calls::{CreateKey, Responder},
     messages::{ReplyTo, ShardMsg},
 };
 use campanile_core::{
@@ -32,7 +32,7 @@ impl Shard {
         &mut self,
         myself: &ActorRef<ShardMsg>,
         spec: StoredJob,
-        once: Option<Once>,
+        once: Option<CreateKey>,
         responder: Responder<Created>,
     ) {
         let answer = self.create_one(myself, spec, once);
@@ -55,7 +55,7 @@ impl Shard {
     }
 
     /// What a create with this key made.
-    pub(super) fn created_before(&mut self, once: Once, responder: Responder<Option<Created>>) {
+    pub(super) fn created_before(&mut self, once: CreateKey, responder: Responder<Option<Created>>) {
         let answer = self.made_by(once);
         self.when_durable(move || {
             responder.send(answer);
@@ -63,7 +63,7 @@ impl Shard {
     }
 
     /// The key belongs to this request, for as long as keys are kept.
-    pub(super) fn keep_create(&mut self, myself: &ActorRef<ShardMsg>, once: Once, responder: Responder<()>) {
+    pub(super) fn keep_create(&mut self, myself: &ActorRef<ShardMsg>, once: CreateKey, responder: Responder<()>) {
         let answer = match self.kept(once) {
             Ok(Some(_)) => Ok(()),
             Ok(None) => self.room_for_a_key().map(|()| {
@@ -78,7 +78,7 @@ impl Shard {
     }
 
     /// What is kept of the key. Error: it belongs to another request.
-    fn kept(&self, once: Once) -> Answer<Option<KeptCreate>> {
+    fn kept(&self, once: CreateKey) -> Answer<Option<KeptCreate>> {
         match self.state.create(once.key, self.now_ms()) {
             Some(kept) if kept.print != once.print => Err(ApiError::new(
                 ErrorCode::IdempotencyKeyReused,
@@ -88,7 +88,7 @@ impl Shard {
         }
     }
 
-    fn made_by(&self, once: Once) -> Answer<Option<Created>> {
+    fn made_by(&self, once: CreateKey) -> Answer<Option<Created>> {
         let Some(id) = self.kept(once)?.and_then(|kept| kept.job) else { return Ok(None) };
         let gone = Created { job_id: id, status: JobStatus::Deleted, next_fire_at: None };
         Ok(Some(self.materialize(id).map_or(gone, |job| created(&job.view()))))
@@ -106,7 +106,7 @@ impl Shard {
         Err(ApiError::new(ErrorCode::Overloaded, error).retry_after(60.0))
     }
 
-    fn create_one(&mut self, myself: &ActorRef<ShardMsg>, spec: StoredJob, once: Option<Once>) -> Answer<Created> {
+    fn create_one(&mut self, myself: &ActorRef<ShardMsg>, spec: StoredJob, once: Option<CreateKey>) -> Answer<Created> {
         if let Some(once) = once {
             if let Some(made) = self.made_by(once)? {
                 return Ok(made);
@@ -148,7 +148,7 @@ impl Shard {
         };
         let (job, decision) = decide_create(id, spec, &context);
         let mut events = decision.events;
-        events.extend(once.map(|Once { key, print }| Event::CreateKept {
+        events.extend(once.map(|CreateKey { key, print }| Event::CreateKept {
             key,
             print,
             job: Some(id),

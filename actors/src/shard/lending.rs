@@ -4,7 +4,7 @@ use super::{Shard, ShardDeps};
 use crate::{
     ask::{ShardClient, ask},
     calls::{Responder, ShardCall},
-    lending::{Report, Terms},
+    lending::{TenantReport, TenantShare},
     messages::{PoolMsg, ReplyTo, ShardMsg},
 };
 use campanile_core::job::Reply;
@@ -29,13 +29,13 @@ impl Shard {
         &mut self,
         myself: &ActorRef<ShardMsg>,
         session: SessionId,
-        reports: Vec<Report>,
-        responder: Responder<Vec<Terms>>,
+        reports: Vec<TenantReport>,
+        responder: Responder<Vec<TenantShare>>,
     ) {
         let now = self.deps.time.boot_ms();
-        let mut terms = Vec::with_capacity(reports.len());
-        for Report { tenant, counts, request } in reports {
-            self.heard.note(&tenant, session, counts, now);
+        let mut shares = Vec::with_capacity(reports.len());
+        for TenantReport { tenant, counts, request } in reports {
+            self.session_counts.note(&tenant, session, counts, now);
             let limits = self.state.tenants.get(&tenant).cloned();
             let limit = limits.as_ref().map_or(0, |record| record.max_concurrent_runs);
             if let Some(request) = request {
@@ -45,16 +45,16 @@ impl Shard {
                 self.lent(myself, tenant.clone(), changes);
             }
             let rate = limits.as_ref().map_or(0.0, |record| record.max_triggers_per_sec);
-            terms.push(Terms {
+            shares.push(TenantShare {
                 level: self.state.loans.get(&tenant).map(|loans| loans.level(session)).unwrap_or_default(),
-                share: self.heard.share(&tenant, session, limit, (now / TURN_MS).unsigned_abs()),
-                rate: self.heard.rate(&tenant, session, rate),
-                elsewhere: self.heard.total(&tenant, Some(session)),
+                share: self.session_counts.share(&tenant, session, limit, (now / TURN_MS).unsigned_abs()),
+                rate: self.session_counts.rate(&tenant, session, rate),
+                elsewhere: self.session_counts.total(&tenant, Some(session)),
                 limits,
                 tenant,
             });
         }
-        self.when_durable(move || responder.send(Ok(terms)));
+        self.when_durable(move || responder.send(Ok(shares)));
     }
 
     fn lent(&mut self, myself: &ActorRef<ShardMsg>, tenant: String, changes: Vec<LoanEvent>) {
@@ -65,7 +65,7 @@ impl Shard {
 
     /// Once a second: frees the permits of sessions that are over, when the takers of their shards have counted what runs.
     pub(super) fn look_after_loans(&mut self, myself: &ActorRef<ShardMsg>) {
-        self.heard.forget(self.deps.time.boot_ms());
+        self.session_counts.forget(self.deps.time.boot_ms());
         let deps = self.deps.clone();
         let Some(membership) = deps.shards.membership().filter(|_| !self.stopping) else { return };
         let borrowers = self.state.loans.values().flat_map(|loans| loans.sessions()).collect();
@@ -108,7 +108,7 @@ impl Shard {
 
     /// Names of tenants whose home this is: those with limits, and those that any session has jobs or runs of.
     pub(super) fn tenant_names(&self, responder: Responder<Vec<String>>) {
-        let names: BTreeSet<&String> = self.state.tenants.keys().chain(self.heard.tenants()).collect();
+        let names: BTreeSet<&String> = self.state.tenants.keys().chain(self.session_counts.tenants()).collect();
         responder.send(Ok(names.into_iter().cloned().collect()));
     }
 }

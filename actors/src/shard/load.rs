@@ -7,7 +7,7 @@ use super::{
     snapshotting::{Item, Snapshotting},
 };
 use crate::{
-    lending::Heard,
+    lending::SessionCounts,
     messages::PoolMsg,
     pauses::{Pause, pause_home},
 };
@@ -17,7 +17,7 @@ use campanile_core::{
     shard::ShardState,
     wheel::Wheel,
 };
-use campanile_ports::{Manifest, Part, Position, Snapshots, StoreError, release};
+use campanile_ports::{Manifest, Position, SnapshotPart, Snapshots, StoreError, release};
 use campanile_schema::{
     event::{Event, PauseScope},
     format::FIRST_FORMAT,
@@ -113,7 +113,7 @@ impl Loaded {
     pub fn from_chunks(
         id: ShardId,
         manifest: Manifest,
-        chunks: Vec<(Part, Vec<u8>)>,
+        chunks: Vec<(SnapshotPart, Vec<u8>)>,
         known: u32,
     ) -> Result<Self, StoreError> {
         let mut loaded = Self::empty(id);
@@ -121,9 +121,9 @@ impl Loaded {
         let (mut hot, mut owed) = (Vec::new(), Vec::new());
         for (part, chunk) in chunks {
             match part {
-                Part::Definitions => definitions.extend(items(&chunk)?),
-                Part::Hot => hot.extend(items(&chunk)?),
-                Part::Outbox => owed.extend(items(&chunk)?),
+                SnapshotPart::Definitions => definitions.extend(items(&chunk)?),
+                SnapshotPart::Hot => hot.extend(items(&chunk)?),
+                SnapshotPart::Outbox => owed.extend(items(&chunk)?),
             }
         }
         let mut hot = hot.into_iter();
@@ -150,8 +150,8 @@ impl Loaded {
             number: manifest.number,
             seq: manifest.shard_seq,
             replay_after: manifest.replay_after,
-            hot_bytes: manifest.parts.iter().filter(|p| p.part == Part::Hot).map(|p| p.bytes as usize).sum(),
-            definitions: manifest.parts.into_iter().filter(|p| p.part == Part::Definitions).collect(),
+            hot_bytes: manifest.parts.iter().filter(|p| p.part == SnapshotPart::Hot).map(|p| p.bytes as usize).sum(),
+            definitions: manifest.parts.into_iter().filter(|p| p.part == SnapshotPart::Definitions).collect(),
             ..Snapshotting::default()
         };
         Ok(loaded)
@@ -254,7 +254,7 @@ impl Shard {
             stopping: false,
             durable_seq: loaded.state.seq,
             state: loaded.state,
-            heard: Heard::default(),
+            session_counts: SessionCounts::default(),
             jobs: loaded.slots,
             order,
             names: HashMap::new(),
@@ -395,7 +395,8 @@ mod tests {
                 last_hlc: 0,
                 parts: Vec::new(),
             };
-            Loaded::from_chunks(ShardId(3), manifest, vec![(Part::Hot, encode(&header))], 2).map(|loaded| loaded.id)
+            Loaded::from_chunks(ShardId(3), manifest, vec![(SnapshotPart::Hot, encode(&header))], 2)
+                .map(|loaded| loaded.id)
         };
         assert_eq!(snapshot(0).unwrap(), ShardId(3), "of a release that did not name it");
         assert_eq!(snapshot(2).unwrap(), ShardId(3));

@@ -31,9 +31,10 @@ mod tenants;
 mod watched;
 
 use crate::{
-    ask::ShardClient, changes::Changes, delivery_window::DeliveryWindow, ends::Ends, identity::Identity, job::JobActor,
-    journal::JournalHandle, lending::Heard, messages::ShardMsg, owner::InUse, pauses::Pauses, pool_handle::PoolHandle,
-    projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown, tenants::TenantGauges, time::NodeTime,
+    ask::ShardClient, changes::Changes, delivery_window::DeliveryWindow, identity::Identity, job::JobActor,
+    journal::JournalHandle, lending::SessionCounts, messages::ShardMsg, owner::InUse, pauses::Pauses,
+    pool_handle::PoolHandle, projector::ProjectorHandle, shard_map::ShardMap, shutdown::Shutdown,
+    tenants::TenantGauges, time::NodeTime, waiting_results::WaitingResults,
 };
 use append::{Awaiting, OpenFrame};
 use audit::Auditing;
@@ -61,7 +62,7 @@ pub struct ShardDeps {
     pub shards: Arc<ShardMap>,
     pub client: Arc<ShardClient>,
     pub pool: Arc<PoolHandle>,
-    pub ends: Arc<Ends>,
+    pub waiting_results: Arc<WaitingResults>,
     pub tenants: Arc<TenantGauges>,
     pub pauses: Arc<Pauses>,
     pub changes: Arc<Changes>,
@@ -97,7 +98,7 @@ pub struct Shard {
     stopping: bool,
     state: ShardState,
     /// What sessions of a cluster said of tenants whose home this shard is.
-    heard: Heard,
+    session_counts: SessionCounts,
     jobs: HashMap<JobId, Slot>,
     /// Their ids in order, for lists; some may be gone.
     order: Vec<JobId>,
@@ -171,24 +172,24 @@ impl Actor for ShardActor {
         shard: &mut Shard,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            ShardMsg::Tick(ends) => {
-                shard.finish(&myself, ends);
+            ShardMsg::Tick(results) => {
+                shard.finish(&myself, results);
                 shard.tick(&myself);
             }
             ShardMsg::Housekeep => shard.housekeep(&myself),
             ShardMsg::Call(call, port) => shard.answer(&myself, call, port).await,
-            ShardMsg::Start(binds) => shard.start_bound(&myself, binds),
-            ShardMsg::Finish(ends) => shard.finish(&myself, ends),
+            ShardMsg::StartAttempts(binds) => shard.start_bound(&myself, binds),
+            ShardMsg::Finish(results) => shard.finish(&myself, results),
             ShardMsg::NotStarted(held, why) => shard.not_started(&myself, held, why),
             ShardMsg::Suspect(held) => shard.suspect(&myself, held),
-            ShardMsg::Heard(held, by, port) => shard.heard(&myself, held, by, port),
+            ShardMsg::ExecutorHolds(held, by, port) => shard.executor_holds(&myself, held, by, port),
             ShardMsg::Lost(held) => shard.lost(&myself, held),
             ShardMsg::Durable { seq, position } => shard.durable(seq, position),
             ShardMsg::Projected { seq } => shard.projected(seq),
             ShardMsg::Snapshotted { number, seq, position, definitions, ok } => {
                 shard.snapshotted(number, seq, position, definitions, ok);
             }
-            ShardMsg::Facts(port) => {
+            ShardMsg::ReportFacts(port) => {
                 let _ = port.send(shard.facts());
             }
             ShardMsg::Flush(port) => shard.flush(&myself, port),

@@ -246,7 +246,7 @@ fn ended(message: &Message, events: &[Event]) -> Option<Arc<RunRecord>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use campanile_core::outbox::{Sending, Wanted, moving, sending::To};
+    use campanile_core::outbox::{MessageDraft, Sending, moving, sending::To};
     use campanile_schema::{
         ids::{JobId, make_id},
         record::{RunState, Source},
@@ -279,7 +279,7 @@ mod tests {
             marked: false,
         };
         let mut sending = Sending::new(&owed.outbox, 2);
-        let wanted = Wanted {
+        let wanted = MessageDraft {
             kind: MessageKind::Hook,
             tenant: "acme".into(),
             run,

@@ -56,7 +56,7 @@ impl Shard {
         let scope = PauseScope::Tenant(tenant.to_owned());
         let paused_itself = self.state.pauses.get(&scope).is_some_and(|(paused, _)| *paused);
         // A shard that has heard of nothing, because it is not the tenant's home or has just become it, tells what its node has.
-        let counts = self.deps.shards.membership().map(|_| match self.heard.total(tenant, None) {
+        let counts = self.deps.shards.membership().map(|_| match self.session_counts.total(tenant, None) {
             nothing if nothing == Counts::default() => self.deps.tenants.counts(tenant),
             heard => heard,
         });

@@ -7,7 +7,7 @@ use super::{
     snapshotting::{Item, chunks},
 };
 use crate::messages::ShardMsg;
-use campanile_ports::{Manifest, Part, PartRef, Position};
+use campanile_ports::{Manifest, PartRef, Position, SnapshotPart};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     format::FIRST_FORMAT,
@@ -134,12 +134,12 @@ impl Shard {
                 campanile_ports::faults::point("snapshot");
                 let mut parts = before;
                 if !definitions.is_empty() {
-                    parts.push(store.write_part(shard, number, Part::Definitions, definitions).await?);
+                    parts.push(store.write_part(shard, number, SnapshotPart::Definitions, definitions).await?);
                 }
                 let definitions = parts.clone();
-                parts.push(store.write_part(shard, number, Part::Hot, hot).await?);
+                parts.push(store.write_part(shard, number, SnapshotPart::Hot, hot).await?);
                 if !owed.is_empty() {
-                    parts.push(store.write_part(shard, number, Part::Outbox, owed).await?);
+                    parts.push(store.write_part(shard, number, SnapshotPart::Outbox, owed).await?);
                 }
                 let manifest = Manifest { number, epoch, shard_seq: seq, replay_after, last_hlc, parts };
                 store.publish(shard, manifest).await?;

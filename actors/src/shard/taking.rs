@@ -12,7 +12,7 @@ use campanile_core::{
     job::{Command, Reply, Taken},
     outbox::{
         LookUp, Take, keys,
-        memory::Known,
+        memory::KeyState,
         receiver::{JobFacts, ShardFacts, take, takes},
     },
 };
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use tokio::{sync::oneshot, task::JoinSet};
 
 /// The run of a key.
-type Found = Option<(RunId, Source)>;
+type RunOfKey = Option<(RunId, Source)>;
 
 impl Shard {
     /// Messages for jobs of this shard. The view is asked for their keys first.
@@ -48,7 +48,8 @@ impl Shard {
         tokio::spawn(async move {
             match look_up(&views, &deliver.parcels, &jobs).await {
                 Ok(found) => {
-                    let tagged = |(job, found): (Option<JobId>, Found)| Some((job?, LookUp { epoch, boot_ms, found }));
+                    let tagged =
+                        |(job, found): (Option<JobId>, RunOfKey)| Some((job?, LookUp { epoch, boot_ms, found }));
                     let keys = jobs.into_iter().zip(found).map(tagged).collect();
                     let _ = myself.cast(ShardMsg::LookedUp(Box::new(LookedUp { deliver, keys, responder })));
                 }
@@ -128,7 +129,7 @@ impl Shard {
         let looked_up = looked_up.filter(|(of, _)| Some(*of) == job).map(|(_, looked_up)| looked_up);
         let known = match job {
             Some(id) => self.post.keys.find(id, &parcel.key, looked_up, self.deps.time.boot_ms()),
-            None => Known::Absent,
+            None => KeyState::Absent,
         };
         let outbox = &self.post.owed.outbox;
         let shard = ShardFacts { children: 0, usage: outbox.usage(), bounds: outbox.bounds(), queue_full: false };
@@ -151,7 +152,11 @@ impl Shard {
 }
 
 /// The runs of the messages' keys, some looked up side by side.
-async fn look_up(views: &Arc<dyn Views>, parcels: &[Parcel], jobs: &[Option<JobId>]) -> Result<Vec<Found>, StoreError> {
+async fn look_up(
+    views: &Arc<dyn Views>,
+    parcels: &[Parcel],
+    jobs: &[Option<JobId>],
+) -> Result<Vec<RunOfKey>, StoreError> {
     let mut found = vec![None; parcels.len()];
     let places: Vec<usize> = (0..parcels.len()).collect();
     for some in places.chunks(limits::DELIVER_LOOK_UPS) {
@@ -170,7 +175,12 @@ async fn look_up(views: &Arc<dyn Views>, parcels: &[Parcel], jobs: &[Option<JobI
 }
 
 /// Where retention has left the key only, its source says that it is a message's.
-async fn run_of_key(views: &dyn Views, job: JobId, key: &str, kind: Option<MessageKind>) -> Result<Found, StoreError> {
+async fn run_of_key(
+    views: &dyn Views,
+    job: JobId,
+    key: &str,
+    kind: Option<MessageKind>,
+) -> Result<RunOfKey, StoreError> {
     let Some(run) = views.find_key(job, key).await? else { return Ok(None) };
     let source = views.run(run).await?.map(|record| record.source);
     Ok(source.or_else(|| kind.and_then(keys::source)).map(|source| (run, source)))

@@ -1,7 +1,7 @@
 //! Makes the changes that watchers are told from the events of a decision. It is called only while somebody watches.
 
 use super::Shard;
-use crate::changes::{Change, What};
+use crate::changes::{Change, ChangedItem};
 use campanile_core::job::Job;
 use campanile_schema::{
     event::Event,
@@ -75,14 +75,14 @@ impl Shard {
                 Step::Run(run) if !told.contains(&run) => job.run(run).map(|open| job.run_view(open)),
                 Step::Ended(record) if !told.contains(&record.run) => Some(RunView::from(record)),
                 Step::Job(change) => {
-                    changes.push(of(job, What::Job(of_job(job, at, change))));
+                    changes.push(of(job, ChangedItem::Job(of_job(job, at, change))));
                     None
                 }
                 Step::Run(_) | Step::Ended(_) | Step::Nothing => None,
             };
             if let Some(run) = run {
                 told.push(run.run_id);
-                changes.push(of(job, What::Run(RunChange::new(at, &job.def.name, &run))));
+                changes.push(of(job, ChangedItem::Run(RunChange::new(at, &job.def.name, &run))));
             }
         }
         changes.reverse();
@@ -90,7 +90,7 @@ impl Shard {
     }
 }
 
-fn of(job: &Job, what: What) -> Change {
+fn of(job: &Job, what: ChangedItem) -> Change {
     Change { what, labels: job.def.labels.to_map() }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Not within an async runtime: it would wait on a thread that others need, and tokio refuses that with a panic.
 
-use super::{ClientOptions, Heard, watch};
+use super::{ClientOptions, WatchEvent, watch};
 use crate::error::ClientError;
 use campanile_schema::{
     audit::{AuditBody, AuditView},
@@ -73,7 +73,7 @@ pub struct Changes<T> {
 }
 
 impl<T: DeserializeOwned> Iterator for Changes<T> {
-    type Item = Result<Heard<T>, ClientError>;
+    type Item = Result<WatchEvent<T>, ClientError>;
     fn next(&mut self) -> Option<Self::Item> {
         self.runtime.block_on(self.inner.next()).transpose()
     }

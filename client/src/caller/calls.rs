@@ -1,6 +1,6 @@
 //! One function per method; names as in `docs/rpc.md`, with `_` for the dot.
 
-use super::{Client, retry::Effect};
+use super::{Client, retry::RepeatEffect};
 use crate::error::ClientError;
 use campanile_schema::{
     apply::{AppliedView, ApplyBody, PlanView},
@@ -20,199 +20,199 @@ use campanile_schema::{
 
 use std::time::Duration;
 
-type Answer<T> = Result<T, ClientError>;
+type CallResult<T> = Result<T, ClientError>;
 
 fn reason(text: Option<&str>) -> ReasonBody {
     ReasonBody { reason: text.map(str::to_owned) }
 }
 
 impl Client {
-    pub async fn job_create(&self, spec: impl Into<JobSpec>) -> Answer<Created> {
+    pub async fn job_create(&self, spec: impl Into<JobSpec>) -> CallResult<Created> {
         self.typed::<o::JobCreate>(&CreateCall { field: None, body: spec.into() }).await
     }
     /// The same key with the same job again answers with the job that was made; so it is asked again when the answer was lost.
-    pub async fn job_create_once(&self, spec: impl Into<JobSpec>, idempotency_key: &str) -> Answer<Created> {
+    pub async fn job_create_once(&self, spec: impl Into<JobSpec>, idempotency_key: &str) -> CallResult<Created> {
         let call = CreateCall::new(idempotency_key.to_owned(), spec.into());
-        self.call_as(o::JobCreate::NAME, &call, Effect::Safe).await
+        self.call_as(o::JobCreate::NAME, &call, RepeatEffect::Safe).await
     }
     /// Many in one frame; an answer per job, in order.
-    pub async fn job_create_many(&self, specs: Vec<JobSpec>) -> Answer<Vec<Result<Created, ApiError>>> {
+    pub async fn job_create_many(&self, specs: Vec<JobSpec>) -> CallResult<Vec<Result<Created, ApiError>>> {
         let answers = self.typed::<o::JobCreateMany>(&Items { items: specs }).await?;
         answers.items.into_iter().map(|item| item.into_result().map_err(ClientError::Protocol)).collect()
     }
     /// What an apply of the same manifests would do. Changes nothing.
-    pub async fn job_plan(&self, body: ApplyBody) -> Answer<PlanView> {
+    pub async fn job_plan(&self, body: ApplyBody) -> CallResult<PlanView> {
         self.typed::<o::JobPlan>(&body).await
     }
-    pub async fn job_apply(&self, body: ApplyBody) -> Answer<AppliedView> {
+    pub async fn job_apply(&self, body: ApplyBody) -> CallResult<AppliedView> {
         self.typed::<o::JobApply>(&body).await
     }
-    pub async fn job_get(&self, job: JobId) -> Answer<JobView> {
+    pub async fn job_get(&self, job: JobId) -> CallResult<JobView> {
         self.typed::<o::JobGet>(&JobCall::new(job, NoBody {})).await
     }
     /// The job of a name; `tenant`: None = the token's own, for operators `default`.
-    pub async fn job_find(&self, tenant: Option<&str>, name: &str) -> Answer<JobView> {
+    pub async fn job_find(&self, tenant: Option<&str>, name: &str) -> CallResult<JobView> {
         let body = FindBody { name: name.to_owned(), tenant_id: tenant.map(str::to_owned) };
         self.typed::<o::JobFind>(&body).await
     }
-    pub async fn job_list(&self, filter: JobFilter) -> Answer<Page<JobView>> {
+    pub async fn job_list(&self, filter: JobFilter) -> CallResult<Page<JobView>> {
         self.typed::<o::JobList>(&filter).await
     }
-    pub async fn job_replace(&self, job: JobId, version: u64, spec: impl Into<JobSpec>) -> Answer<JobView> {
+    pub async fn job_replace(&self, job: JobId, version: u64, spec: impl Into<JobSpec>) -> CallResult<JobView> {
         self.typed::<o::JobReplace>(&JobCall::new(job, ReplaceBody::new(version, spec.into()))).await
     }
-    pub async fn job_delete(&self, job: JobId, why: Option<&str>) -> Answer<()> {
+    pub async fn job_delete(&self, job: JobId, why: Option<&str>) -> CallResult<()> {
         self.done::<o::JobDelete>(&JobCall::new(job, reason(why))).await
     }
-    pub async fn job_pause(&self, job: JobId, why: Option<&str>) -> Answer<JobView> {
+    pub async fn job_pause(&self, job: JobId, why: Option<&str>) -> CallResult<JobView> {
         self.typed::<o::JobPause>(&JobCall::new(job, reason(why))).await
     }
-    pub async fn job_resume(&self, job: JobId, why: Option<&str>) -> Answer<JobView> {
+    pub async fn job_resume(&self, job: JobId, why: Option<&str>) -> CallResult<JobView> {
         self.typed::<o::JobResume>(&JobCall::new(job, reason(why))).await
     }
     /// The same `manualRunId` again answers with the run that it made; so it is asked again when the answer was lost.
-    pub async fn job_trigger(&self, job: JobId, body: TriggerBody) -> Answer<RunView> {
-        let effect = Effect::keyed(body.manual_run_id.as_deref());
+    pub async fn job_trigger(&self, job: JobId, body: TriggerBody) -> CallResult<RunView> {
+        let effect = RepeatEffect::keyed(body.manual_run_id.as_deref());
         self.call_as(o::JobTrigger::NAME, &JobCall::new(job, body), effect).await
     }
-    pub async fn job_runs(&self, job: JobId, page: PageBody) -> Answer<Page<RunView>> {
+    pub async fn job_runs(&self, job: JobId, page: PageBody) -> CallResult<Page<RunView>> {
         self.typed::<o::JobRuns>(&JobCall::new(job, page)).await
     }
-    pub async fn job_ledger(&self, job: JobId, body: LedgerBody) -> Answer<LedgerView> {
+    pub async fn job_ledger(&self, job: JobId, body: LedgerBody) -> CallResult<LedgerView> {
         self.typed::<o::JobLedger>(&JobCall::new(job, body)).await
     }
 
-    pub async fn run_get(&self, run: RunId) -> Answer<RunView> {
+    pub async fn run_get(&self, run: RunId) -> CallResult<RunView> {
         // Without the field for waiting, which nodes of an earlier release refuse.
         self.call(o::RunGet::NAME, &RunCall::new(run, NoBody {})).await
     }
     /// As soon as it is final, at the latest after `wait` (a minute at most).
-    pub(super) async fn run_get_after(&self, run: RunId, wait: Duration) -> Answer<RunView> {
+    pub(super) async fn run_get_after(&self, run: RunId, wait: Duration) -> CallResult<RunView> {
         let wait_ms = u64::try_from(wait.as_millis()).ok();
         self.typed::<o::RunGet>(&RunCall::new(run, RunGetBody { wait_ms })).await
     }
     /// FAILED and TIMEOUT runs, newest first.
-    pub async fn run_failed(&self, page: TenantPageBody) -> Answer<Page<RunView>> {
+    pub async fn run_failed(&self, page: TenantPageBody) -> CallResult<Page<RunView>> {
         self.typed::<o::RunFailed>(&page).await
     }
-    pub async fn run_cancel(&self, run: RunId, why: Option<&str>) -> Answer<RunView> {
+    pub async fn run_cancel(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
         self.typed::<o::RunCancel>(&RunCall::new(run, reason(why))).await
     }
-    pub async fn run_retry(&self, run: RunId, why: Option<&str>) -> Answer<RunView> {
+    pub async fn run_retry(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
         self.typed::<o::RunRetry>(&RunCall::new(run, reason(why))).await
     }
-    pub async fn run_confirm(&self, run: RunId, body: ConfirmBody) -> Answer<RunView> {
+    pub async fn run_confirm(&self, run: RunId, body: ConfirmBody) -> CallResult<RunView> {
         self.typed::<o::RunConfirm>(&RunCall::new(run, body)).await
     }
-    pub async fn run_log(&self, run: RunId, body: LogBody) -> Answer<LogView> {
+    pub async fn run_log(&self, run: RunId, body: LogBody) -> CallResult<LogView> {
         self.typed::<o::RunLog>(&RunCall::new(run, body)).await
     }
 
-    pub async fn dlq_list(&self, page: TenantPageBody) -> Answer<Page<DeadLetterView>> {
+    pub async fn dlq_list(&self, page: TenantPageBody) -> CallResult<Page<DeadLetterView>> {
         self.typed::<o::DlqList>(&page).await
     }
-    pub async fn dlq_redrive(&self, run: RunId, why: Option<&str>) -> Answer<RunView> {
+    pub async fn dlq_redrive(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
         self.typed::<o::DlqRedrive>(&RunCall::new(run, reason(why))).await
     }
-    pub async fn dlq_discard(&self, run: RunId, why: Option<&str>) -> Answer<()> {
+    pub async fn dlq_discard(&self, run: RunId, why: Option<&str>) -> CallResult<()> {
         self.done::<o::DlqDiscard>(&RunCall::new(run, reason(why))).await
     }
 
-    pub async fn outbox_list(&self, page: TenantPageBody) -> Answer<Page<OutboxMessageView>> {
+    pub async fn outbox_list(&self, page: TenantPageBody) -> CallResult<Page<OutboxMessageView>> {
         self.typed::<o::OutboxList>(&page).await
     }
-    pub async fn outbox_resend(&self, run: RunId, why: Option<&str>) -> Answer<()> {
+    pub async fn outbox_resend(&self, run: RunId, why: Option<&str>) -> CallResult<()> {
         self.done::<o::OutboxResend>(&RunCall::new(run, reason(why))).await
     }
-    pub async fn outbox_discard(&self, run: RunId, why: Option<&str>) -> Answer<()> {
+    pub async fn outbox_discard(&self, run: RunId, why: Option<&str>) -> CallResult<()> {
         self.done::<o::OutboxDiscard>(&RunCall::new(run, reason(why))).await
     }
 
     /// Who changed what and why, and who was refused, newest first. A page may have few records although more follow.
-    pub async fn audit_list(&self, body: AuditBody) -> Answer<Page<AuditView>> {
+    pub async fn audit_list(&self, body: AuditBody) -> CallResult<Page<AuditView>> {
         self.typed::<o::AuditList>(&body).await
     }
 
-    pub async fn schedule_preview(&self, body: PreviewBody) -> Answer<Preview> {
+    pub async fn schedule_preview(&self, body: PreviewBody) -> CallResult<Preview> {
         self.typed::<o::SchedulePreview>(&body).await
     }
 
-    pub async fn tenant_get(&self, tenant: &str) -> Answer<TenantView> {
+    pub async fn tenant_get(&self, tenant: &str) -> CallResult<TenantView> {
         self.typed::<o::TenantGet>(&TenantCall::new(tenant.to_owned(), NoBody {})).await
     }
-    pub async fn tenant_list(&self) -> Answer<Vec<TenantView>> {
+    pub async fn tenant_list(&self) -> CallResult<Vec<TenantView>> {
         self.typed::<o::TenantList>(&NoBody {}).await.map(|list| list.items)
     }
-    pub async fn tenant_set(&self, tenant: &str, quota: TenantBody) -> Answer<TenantView> {
+    pub async fn tenant_set(&self, tenant: &str, quota: TenantBody) -> CallResult<TenantView> {
         self.typed::<o::TenantSet>(&TenantCall::new(tenant.to_owned(), quota)).await
     }
     /// Its limits and its pause go, for operators; refused with ILLEGAL_STATE while it has jobs or open runs.
-    pub async fn tenant_delete(&self, tenant: &str, why: Option<&str>) -> Answer<()> {
+    pub async fn tenant_delete(&self, tenant: &str, why: Option<&str>) -> CallResult<()> {
         self.done::<o::TenantDelete>(&TenantCall::new(tenant.to_owned(), reason(why))).await
     }
     /// No job of the tenant fires until it is resumed (operators). The answer has the shards that are not known to hold it yet: it goes on
     /// there by itself, and saying it again is harmless.
-    pub async fn tenant_pause(&self, tenant: &str, why: Option<&str>) -> Answer<Spread> {
+    pub async fn tenant_pause(&self, tenant: &str, why: Option<&str>) -> CallResult<Spread> {
         self.typed::<o::TenantPause>(&TenantCall::new(tenant.to_owned(), reason(why))).await
     }
     /// See [`Client::tenant_pause`].
-    pub async fn tenant_resume(&self, tenant: &str, why: Option<&str>) -> Answer<Spread> {
+    pub async fn tenant_resume(&self, tenant: &str, why: Option<&str>) -> CallResult<Spread> {
         self.typed::<o::TenantResume>(&TenantCall::new(tenant.to_owned(), reason(why))).await
     }
 
     /// See [`Client::tenant_pause`].
-    pub async fn system_pause(&self, why: Option<&str>) -> Answer<Spread> {
+    pub async fn system_pause(&self, why: Option<&str>) -> CallResult<Spread> {
         self.typed::<o::SystemPause>(&reason(why)).await
     }
     /// See [`Client::tenant_pause`].
-    pub async fn system_resume(&self, why: Option<&str>) -> Answer<Spread> {
+    pub async fn system_resume(&self, why: Option<&str>) -> CallResult<Spread> {
         self.typed::<o::SystemResume>(&reason(why)).await
     }
     /// After a jump of a node's clock that halted its firing: the clock is right.
-    pub async fn clock_accept(&self, why: Option<&str>) -> Answer<()> {
+    pub async fn clock_accept(&self, why: Option<&str>) -> CallResult<()> {
         self.done::<o::ClockAccept>(&reason(why)).await
     }
     /// Facts of the asked node, with numbers of its cluster.
-    pub async fn system_info(&self) -> Answer<NodeView> {
+    pub async fn system_info(&self) -> CallResult<NodeView> {
         self.typed::<o::SystemInfo>(&NoBody {}).await
     }
     /// Of all nodes of the cluster; those that did not answer are named.
-    pub async fn executor_list(&self) -> Answer<Gathered<ExecutorView>> {
+    pub async fn executor_list(&self) -> CallResult<Gathered<ExecutorView>> {
         self.typed::<o::ExecutorList>(&NoBody {}).await
     }
     /// Of all nodes of the cluster; those that did not answer are named.
-    pub async fn pool_list(&self) -> Answer<Gathered<PoolView>> {
+    pub async fn pool_list(&self) -> CallResult<Gathered<PoolView>> {
         self.typed::<o::PoolList>(&NoBody {}).await
     }
     /// Living nodes of the cluster, as the asked one sees them.
-    pub async fn cluster_members(&self) -> Answer<Vec<MemberView>> {
+    pub async fn cluster_members(&self) -> CallResult<Vec<MemberView>> {
         self.typed::<o::ClusterMembers>(&NoBody {}).await.map(|list| list.items)
     }
-    pub async fn cluster_shards(&self, filter: ShardFilter) -> Answer<Vec<ShardView>> {
+    pub async fn cluster_shards(&self, filter: ShardFilter) -> CallResult<Vec<ShardView>> {
         self.typed::<o::ClusterShards>(&filter).await.map(|list| list.items)
     }
     /// Shards that are to move.
-    pub async fn cluster_plan(&self) -> Answer<ClusterPlan> {
+    pub async fn cluster_plan(&self) -> CallResult<ClusterPlan> {
         self.typed::<o::ClusterPlan>(&NoBody {}).await
     }
     /// What the asked node saw happen, the newest first.
-    pub async fn cluster_events(&self) -> Answer<Vec<ClusterEventView>> {
+    pub async fn cluster_events(&self) -> CallResult<Vec<ClusterEventView>> {
         self.typed::<o::ClusterEvents>(&NoBody {}).await.map(|list| list.items)
     }
     /// The node keeps its shards and gets nothing new.
-    pub async fn cluster_cordon(&self, node: &str, why: Option<&str>) -> Answer<()> {
+    pub async fn cluster_cordon(&self, node: &str, why: Option<&str>) -> CallResult<()> {
         self.done::<o::ClusterCordon>(&NodeCall::new(node.to_owned(), reason(why))).await
     }
-    pub async fn cluster_uncordon(&self, node: &str, why: Option<&str>) -> Answer<()> {
+    pub async fn cluster_uncordon(&self, node: &str, why: Option<&str>) -> CallResult<()> {
         self.done::<o::ClusterUncordon>(&NodeCall::new(node.to_owned(), reason(why))).await
     }
 
     /// A call of the table of operations.
-    async fn typed<O: Operation>(&self, request: &O::Request) -> Answer<O::Answer> {
-        self.call_as(O::ROW.name, request, Effect::of_row(O::ROW)).await
+    async fn typed<O: Operation>(&self, request: &O::Request) -> CallResult<O::Answer> {
+        self.call_as(O::ROW.name, request, RepeatEffect::of_row(O::ROW)).await
     }
     /// A call whose answer says nothing but that it was done.
-    async fn done<O: Operation>(&self, request: &O::Request) -> Answer<()> {
-        self.call_as::<_, serde::de::IgnoredAny>(O::ROW.name, request, Effect::of_row(O::ROW)).await.map(drop)
+    async fn done<O: Operation>(&self, request: &O::Request) -> CallResult<()> {
+        self.call_as::<_, serde::de::IgnoredAny>(O::ROW.name, request, RepeatEffect::of_row(O::ROW)).await.map(drop)
     }
 }

@@ -39,29 +39,29 @@ pub(super) struct Call {
     pub params: Arc<Vec<u8>>,
     pub reply: oneshot::Sender<Result<Vec<u8>, ClientError>>,
     /// Where the watch that it opens tells its changes.
-    pub watch: Option<mpsc::Sender<Told>>,
+    pub watch: Option<mpsc::Sender<WatchNotification>>,
 }
 
 /// A notification of a watch.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct WatchNotification {
     pub method: &'static str,
     /// Its map.
     pub params: Vec<u8>,
 }
 
 /// Who waits for an answer.
-struct Asked {
+struct WaitingCall {
     reply: oneshot::Sender<Result<Vec<u8>, ClientError>>,
-    watch: Option<mpsc::Sender<Told>>,
+    watch: Option<mpsc::Sender<WatchNotification>>,
 }
 
 /// What is under way on one connection.
 #[derive(Default)]
-struct Pending {
-    calls: HashMap<u32, Asked>,
+struct InFlight {
+    calls: HashMap<u32, WaitingCall>,
     /// By the number that the node gave.
-    watches: HashMap<u32, mpsc::Sender<Told>>,
+    watches: HashMap<u32, mpsc::Sender<WatchNotification>>,
     last_id: u32,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Link {
 }
 
 /// Why a connection's loop ended.
-enum End {
+enum LinkEnd {
     /// Every client handle was dropped.
     Unused,
     Broken(ClientError),
@@ -123,8 +123,8 @@ impl Link {
             if let Some(wire) = open.take() {
                 wait = RECONNECT_MIN_MS;
                 match self.serve(wire, &mut calls).await {
-                    End::Unused => return,
-                    End::Broken(error) => {
+                    LinkEnd::Unused => return,
+                    LinkEnd::Broken(error) => {
                         tracing::info!(%error, "connection lost, connecting anew")
                     }
                 }
@@ -144,48 +144,48 @@ impl Link {
         }
     }
 
-    async fn serve(&self, mut wire: Wire, calls: &mut mpsc::Receiver<Call>) -> End {
-        let mut pending = Pending::default();
-        let end = self.exchange(&mut wire, calls, &mut pending).await;
-        if let End::Broken(error) = &end {
+    async fn serve(&self, mut wire: Wire, calls: &mut mpsc::Receiver<Call>) -> LinkEnd {
+        let mut in_flight = InFlight::default();
+        let end = self.exchange(&mut wire, calls, &mut in_flight).await;
+        if let LinkEnd::Broken(error) = &end {
             // What a node says of the connection says nothing of the calls that it had read: they may have been carried out.
             let lost = match error {
                 ClientError::Api(said) => ClientError::io(self.address(), said),
                 ClientError::Io { .. } | ClientError::Timeout { .. } | ClientError::Protocol(_) => error.clone(),
             };
-            for (_, asked) in pending.calls.drain() {
+            for (_, asked) in in_flight.calls.drain() {
                 let _ = asked.reply.send(Err(lost.clone()));
             }
         }
         end
     }
 
-    async fn exchange(&self, wire: &mut Wire, calls: &mut mpsc::Receiver<Call>, pending: &mut Pending) -> End {
+    async fn exchange(&self, wire: &mut Wire, calls: &mut mpsc::Receiver<Call>, in_flight: &mut InFlight) -> LinkEnd {
         let mut heard = Instant::now();
         let mut sweep = tokio::time::interval(SWEEP);
         loop {
-            let room = wire.unsent() < RPC_UNSENT_BYTES && pending.calls.len() < RPC_REQUESTS_IN_FLIGHT;
+            let room = wire.unsent() < RPC_UNSENT_BYTES && in_flight.calls.len() < RPC_REQUESTS_IN_FLIGHT;
             tokio::select! {
                 call = calls.recv(), if room => match call {
-                    Some(call) => pending.send(wire, call),
-                    None => return End::Unused,
+                    Some(call) => in_flight.send(wire, call),
+                    None => return LinkEnd::Unused,
                 },
                 progress = wire.turn() => {
                     if let Err(e) = progress {
-                        return End::Broken(ClientError::io(self.address(), e));
+                        return LinkEnd::Broken(ClientError::io(self.address(), e));
                     }
-                    match pending.hear(wire) {
+                    match in_flight.hear(wire) {
                         Ok(0) => {}
                         Ok(_) => heard = Instant::now(),
-                        Err(error) => return End::Broken(error),
+                        Err(error) => return LinkEnd::Broken(error),
                     }
                 }
                 _ = sweep.tick() => {
-                    pending.calls.retain(|_, asked| !asked.reply.is_closed());
-                    if pending.calls.is_empty() {
+                    in_flight.calls.retain(|_, asked| !asked.reply.is_closed());
+                    if in_flight.calls.is_empty() {
                         heard = Instant::now();
                     } else if heard.elapsed() > Duration::from_millis(CLIENT_SILENCE_MS) {
-                        return End::Broken(ClientError::io(self.address(), "silent while calls wait"));
+                        return LinkEnd::Broken(ClientError::io(self.address(), "silent while calls wait"));
                     }
                 }
             }
@@ -193,7 +193,7 @@ impl Link {
     }
 }
 
-impl Pending {
+impl InFlight {
     /// Ids wrap after four billion calls; one that is still pending from then is skipped.
     fn next_id(&mut self) -> u32 {
         loop {
@@ -211,7 +211,7 @@ impl Pending {
         let id = self.next_id();
         match encode::request_of(wire.out(), id, call.method, &call.params) {
             Ok(()) => {
-                self.calls.insert(id, Asked { reply: call.reply, watch: call.watch });
+                self.calls.insert(id, WaitingCall { reply: call.reply, watch: call.watch });
             }
             Err(e) => {
                 let _ = call.reply.send(Err(e.into()));
@@ -250,7 +250,7 @@ impl Pending {
     }
 
     /// Some: this watch was opened for nobody.
-    fn answer(&mut self, asked: Asked, outcome: Result<Vec<u8>, ClientError>) -> Option<u32> {
+    fn answer(&mut self, asked: WaitingCall, outcome: Result<Vec<u8>, ClientError>) -> Option<u32> {
         // Before its answer: changes may follow at once.
         let opened = asked.watch.zip(outcome.as_ref().ok().and_then(|raw| from_map::<Watching>(raw).ok()));
         let opened = opened.map(|(tell, watching)| {
@@ -272,7 +272,7 @@ impl Pending {
         let Some(method) = known.into_iter().find(|known| *known == name) else { return Ok(None) };
         let OfWatch { watch_id } = from_map(params)?;
         let Some(tell) = self.watches.get(&watch_id) else { return Ok(None) };
-        let told = tell.try_send(Told { method, params: params.to_vec() });
+        let told = tell.try_send(WatchNotification { method, params: params.to_vec() });
         Ok(told.is_err().then_some(watch_id))
     }
 }

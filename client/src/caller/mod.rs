@@ -10,7 +10,7 @@ mod watch;
 
 pub use job::{AfterEach, Cron, Every, Job, Once};
 pub use retry::Retry;
-pub use watch::{Changes, Heard};
+pub use watch::{Changes, WatchEvent};
 
 use crate::{error::ClientError, tls::Tls};
 use campanile_schema::{
@@ -22,7 +22,7 @@ use campanile_schema::{
     },
 };
 use link::{Call, Link};
-use retry::Effect;
+use retry::RepeatEffect;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
     sync::{
@@ -136,14 +136,14 @@ impl Client {
         method: &'static str,
         params: &P,
     ) -> Result<R, ClientError> {
-        self.call_as(method, params, Effect::of(method)).await
+        self.call_as(method, params, RepeatEffect::of(method)).await
     }
 
     async fn call_as<P: Serialize, R: DeserializeOwned>(
         &self,
         method: &'static str,
         params: &P,
-        effect: Effect,
+        effect: RepeatEffect,
     ) -> Result<R, ClientError> {
         self.ask(method, params, effect, |params, reply| Call { method, params, reply, watch: None }).await
     }
@@ -152,7 +152,7 @@ impl Client {
         &self,
         method: &'static str,
         params: &P,
-        effect: Effect,
+        effect: RepeatEffect,
         make: impl Fn(Arc<Vec<u8>>, Reply) -> Call,
     ) -> Result<R, ClientError> {
         let params = Arc::new(encode::map(params)?);
@@ -169,7 +169,7 @@ impl Client {
     async fn send(
         &self,
         params: Arc<Vec<u8>>,
-        effect: Effect,
+        effect: RepeatEffect,
         make: impl Fn(Arc<Vec<u8>>, Reply) -> Call,
         deadline: Instant,
     ) -> Result<Vec<u8>, ClientError> {
@@ -185,7 +185,7 @@ impl Client {
                 Err(_) => return Err(over()),
             };
             tried = tried.saturating_add(1);
-            match self.retry.pause(tried, &error).filter(|_| effect == Effect::Safe) {
+            match self.retry.pause(tried, &error).filter(|_| effect == RepeatEffect::Safe) {
                 // The reason tells more than that the time was over.
                 Some(pause) if Instant::now() + pause < deadline => tokio::time::sleep(pause).await,
                 Some(_) | None => return Err(error),

@@ -61,13 +61,13 @@ fn passes(error: &ClientError) -> bool {
 
 /// Whether a call may arrive twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum RepeatEffect {
     /// It changes nothing, or carries a key by which the node knows it again.
     Safe,
     Once,
 }
 
-impl Effect {
+impl RepeatEffect {
     /// Of a method that is called without a key. One that this client does not know may change something.
     pub(super) fn of(name: &str) -> Self {
         operations::named(name).map_or(Self::Once, Self::of_row)
@@ -76,8 +76,8 @@ impl Effect {
     /// Of an operation that is called without a key.
     pub(super) fn of_row(row: &Row) -> Self {
         match row.effect {
-            operations::Effect::Read => Self::Safe,
-            operations::Effect::Once => Self::Once,
+            operations::CallEffect::Read => Self::Safe,
+            operations::CallEffect::Once => Self::Once,
         }
     }
 

@@ -3,8 +3,8 @@
 
 use super::{
     Client,
-    link::{Call, Told},
-    retry::{Effect, Retry},
+    link::{Call, WatchNotification},
+    retry::{RepeatEffect, Retry},
 };
 use crate::error::ClientError;
 use campanile_schema::{
@@ -27,12 +27,12 @@ const SILENCE: Duration = Duration::from_millis(2 * WATCH_BEAT_MS + 5_000);
 /// A watch that cannot be opened again for so long gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between attempts to open it again.
-const AGAIN: Retry =
+const RETRY_PAUSE: Retry =
     Retry { attempts: u32::MAX, first: Duration::from_millis(100), longest: Duration::from_secs(2), refusals: true };
 
 /// What a watch tells.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard<T> {
+pub enum WatchEvent<T> {
     Change(T),
     /// So many changes at least, of all that the node saw, came and went unheard: read anew what must be known.
     Dropped(u64),
@@ -43,9 +43,9 @@ pub struct Changes<T> {
     client: Client,
     method: &'static str,
     body: Body,
-    told: mpsc::Receiver<Told>,
+    notifications: mpsc::Receiver<WatchNotification>,
     /// Heard and not yet given out.
-    waiting: VecDeque<Heard<T>>,
+    waiting: VecDeque<WatchEvent<T>>,
     ended: bool,
     item: PhantomData<T>,
 }
@@ -105,12 +105,12 @@ impl Client {
 
 impl<T: DeserializeOwned> Changes<T> {
     async fn open(client: Client, method: &'static str, body: Body) -> Result<Self, ClientError> {
-        let told = ask(&client, method, &body).await?;
-        Ok(Self { client, method, body, told, waiting: VecDeque::new(), ended: false, item: PhantomData })
+        let notifications = ask(&client, method, &body).await?;
+        Ok(Self { client, method, body, notifications, waiting: VecDeque::new(), ended: false, item: PhantomData })
     }
 
     /// The next change. None: the one run that was watched is final, and that was told.
-    pub async fn next(&mut self) -> Result<Option<Heard<T>>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<WatchEvent<T>>, ClientError> {
         loop {
             if let Some(next) = self.waiting.pop_front() {
                 return Ok(Some(next));
@@ -118,9 +118,9 @@ impl<T: DeserializeOwned> Changes<T> {
             if self.ended {
                 return Ok(None);
             }
-            match tokio::time::timeout(SILENCE, self.told.recv()).await {
-                Ok(Some(Told { method: method::WATCH_ENDED, params })) => self.over(&params)?,
-                Ok(Some(told)) => self.take(&told.params)?,
+            match tokio::time::timeout(SILENCE, self.notifications.recv()).await {
+                Ok(Some(WatchNotification { method: method::WATCH_ENDED, params })) => self.over(&params)?,
+                Ok(Some(notification)) => self.take(&notification.params)?,
                 // The connection is gone, the node is silent, or this end did not keep up.
                 Ok(None) | Err(_) => self.open_again().await?,
             }
@@ -138,9 +138,9 @@ impl<T: DeserializeOwned> Changes<T> {
     fn take(&mut self, params: &[u8]) -> Result<(), ClientError> {
         let changed: Changed<T> = from_map(params).map_err(|error| ClientError::Protocol(error.message))?;
         if changed.dropped > 0 {
-            self.waiting.push_back(Heard::Dropped(changed.dropped));
+            self.waiting.push_back(WatchEvent::Dropped(changed.dropped));
         }
-        self.waiting.extend(changed.items.into_iter().map(Heard::Change));
+        self.waiting.extend(changed.items.into_iter().map(WatchEvent::Change));
         self.body.reached(changed.cursor);
         Ok(())
     }
@@ -150,7 +150,7 @@ impl<T: DeserializeOwned> Changes<T> {
         match ended.code {
             None => self.ended = true,
             // Its node restarts or stops: opened again, perhaps at another.
-            Some(code) if code == ErrorCode::NotReady.as_str() => self.told.close(),
+            Some(code) if code == ErrorCode::NotReady.as_str() => self.notifications.close(),
             Some(code) => {
                 let message = ended.message.unwrap_or_default();
                 return Err(ClientError::Api(ApiError { code, message, detail: None, retry_after_sec: None }));
@@ -165,13 +165,13 @@ impl<T: DeserializeOwned> Changes<T> {
         loop {
             tried = tried.saturating_add(1);
             match ask(&self.client, self.method, &self.body).await {
-                Ok(told) => {
-                    self.told = told;
+                Ok(notifications) => {
+                    self.notifications = notifications;
                     return Ok(());
                 }
                 // No answer in time is as passing as a lost connection: to watch changes nothing.
                 Err(ClientError::Timeout { .. }) if Instant::now() < until => {}
-                Err(error) => match AGAIN.pause(tried, &error) {
+                Err(error) => match RETRY_PAUSE.pause(tried, &error) {
                     Some(pause) if Instant::now() + pause < until => tokio::time::sleep(pause).await,
                     Some(_) | None => return Err(error),
                 },
@@ -181,9 +181,13 @@ impl<T: DeserializeOwned> Changes<T> {
 }
 
 /// Asks for a watch; what it tells comes out of the receiver.
-async fn ask(client: &Client, method: &'static str, body: &Body) -> Result<mpsc::Receiver<Told>, ClientError> {
-    let (tell, told) = mpsc::channel(CLIENT_CHANGES_WAITING);
+async fn ask(
+    client: &Client,
+    method: &'static str,
+    body: &Body,
+) -> Result<mpsc::Receiver<WatchNotification>, ClientError> {
+    let (tell, notifications) = mpsc::channel(CLIENT_CHANGES_WAITING);
     let make = |params, reply: oneshot::Sender<_>| Call { method, params, reply, watch: Some(tell.clone()) };
     // Once: a watch that was opened and not heard of would be there twice.
-    client.ask::<_, Watching>(method, body, Effect::Once, make).await.map(|_| told)
+    client.ask::<_, Watching>(method, body, RepeatEffect::Once, make).await.map(|_| notifications)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     context::Context,
-    end::End,
+    end::EndSignal,
     handler::{Body, BodyFuture},
     report::{Report, panic_error},
 };
@@ -17,7 +17,7 @@ use std::{
 use tokio::task::AbortHandle;
 
 /// Starts the body.
-pub(super) fn start(body: Body, ctx: Context, end: Arc<End>) -> AbortHandle {
+pub(super) fn start(body: Body, ctx: Context, end: Arc<EndSignal>) -> AbortHandle {
     tokio::spawn(async move {
         // Moved in whole, so that dropping the task drops it.
         let end = end;

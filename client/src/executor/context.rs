@@ -1,7 +1,7 @@
 //! What a body sees of its attempt.
 
 use super::{
-    end::End,
+    end::EndSignal,
     key::Key,
     log::{AttemptLog, LogsOut},
     stop::{StopFlag, StopReason},
@@ -29,11 +29,11 @@ struct Inner {
     stop: StopFlag,
     log: AttemptLog,
     grace: Duration,
-    end: Weak<End>,
+    end: Weak<EndSignal>,
 }
 
 impl Context {
-    pub(super) fn new(assignment: Assignment, key: Key, logs: LogsOut, grace: Duration, end: &Arc<End>) -> Self {
+    pub(super) fn new(assignment: Assignment, key: Key, logs: LogsOut, grace: Duration, end: &Arc<EndSignal>) -> Self {
         let (stop, log, end) = (StopFlag::default(), AttemptLog::new(key, logs), Arc::downgrade(end));
         Self(Arc::new(Inner { assignment, stop, log, grace, end }))
     }

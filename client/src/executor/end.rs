@@ -15,13 +15,13 @@ pub(super) struct BodyEnd {
 /// Tells the session when the last one that holds it drops it: the body's task, which an aborted one does too, and blocking work that
 /// the body began.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct EndSignal {
     key: Key,
     ended: mpsc::Sender<BodyEnd>,
     report: Mutex<Option<Report>>,
 }
 
-impl End {
+impl EndSignal {
     /// `ended` has room for the bodies of all slots.
     pub(super) fn new(key: Key, ended: mpsc::Sender<BodyEnd>) -> Arc<Self> {
         Arc::new(Self { key, ended, report: Mutex::new(None) })
@@ -33,7 +33,7 @@ impl End {
     }
 }
 
-impl Drop for End {
+impl Drop for EndSignal {
     fn drop(&mut self) {
         let report = self.report.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         // Fails only when the session is gone and nobody wants to know.

@@ -3,14 +3,14 @@
 use super::{
     link::{Link, Outlet},
     nodes::{Meeting, NodeKey, Nodes, Unmet},
-    session::Session,
-    upstream::{Asked, Upstream},
+    session::SessionTask,
+    upstream::{Upstream, WaitingRequest},
 };
 use crate::{clock::boot_ms, error::ClientError};
 use campanile_schema::rpc::{hello::Welcome, method};
 use std::sync::Arc;
 
-impl Session {
+impl SessionTask {
     /// At the start.
     pub(super) fn connect_to_given(&mut self) {
         self.nodes = Nodes::given(&self.config.addresses, boot_ms());
@@ -65,7 +65,7 @@ impl Session {
         }
         tracing::info!(node = name, link, "connected to a node");
         self.upstreams[link].up(connection, now_ms);
-        self.upstreams[link].request(method::EXECUTOR_REGISTER, &self.config.register, Asked::Register);
+        self.upstreams[link].request(method::EXECUTOR_REGISTER, &self.config.register, WaitingRequest::Register);
     }
 
     /// A connection is gone, or could not be made.

@@ -37,11 +37,11 @@ pub(super) struct Event {
     /// Of the link: its place may have been another one's.
     pub life: u64,
     pub connection: u64,
-    pub what: What,
+    pub what: LinkEvent,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum LinkEvent {
     Up(Welcome),
     Down(ClientError),
     Assign(Vec<Assignment>),
@@ -144,7 +144,7 @@ impl Link {
             let error = match opened {
                 Ok((wire, welcome)) => {
                     self.outlet.reset(connection);
-                    if !self.tell(connection, What::Up(welcome)).await {
+                    if !self.tell(connection, LinkEvent::Up(welcome)).await {
                         return;
                     }
                     self.exchange(wire, connection).await
@@ -153,7 +153,7 @@ impl Link {
             };
             // None: nobody listens any more.
             let Some(error) = error else { return };
-            if !self.tell(connection, What::Down(error)).await {
+            if !self.tell(connection, LinkEvent::Down(error)).await {
                 return;
             }
             if begun.elapsed() > GOOD {
@@ -168,7 +168,7 @@ impl Link {
         }
     }
 
-    async fn tell(&self, connection: u64, what: What) -> bool {
+    async fn tell(&self, connection: u64, what: LinkEvent) -> bool {
         self.events.send(Event { link: self.index, life: self.life, connection, what }).await.is_ok()
     }
 
@@ -191,7 +191,7 @@ impl Link {
                             Ok(Some(message)) => event(message),
                             Err(e) => return Some(e.into()),
                         };
-                        if let Some(What::Down(error)) = what {
+                        if let Some(LinkEvent::Down(error)) = what {
                             return Some(error);
                         }
                         if let Some(what) = what
@@ -207,20 +207,22 @@ impl Link {
     }
 }
 
-fn event(message: Message<'_>) -> Option<What> {
+fn event(message: Message<'_>) -> Option<LinkEvent> {
     match message {
-        Message::Response { id, error, result } => Some(What::Answer(id, raw_outcome(error, result))),
+        Message::Response { id, error, result } => Some(LinkEvent::Answer(id, raw_outcome(error, result))),
         Message::Notification { method: method::ASSIGN, params } => Some(assignments(params)),
-        Message::Notification { method: method::STOP, params } => params.read::<Stop>().ok().map(What::Stop),
-        Message::Notification { method: method::EPOCHS, params } => params.read::<Registered>().ok().map(What::Epochs),
+        Message::Notification { method: method::STOP, params } => params.read::<Stop>().ok().map(LinkEvent::Stop),
+        Message::Notification { method: method::EPOCHS, params } => {
+            params.read::<Registered>().ok().map(LinkEvent::Epochs)
+        }
         Message::Notification { method: method::MEMBERS, params } => {
-            params.read::<ClusterNodes>().ok().map(|told| What::Members(told.nodes))
+            params.read::<ClusterNodes>().ok().map(|told| LinkEvent::Members(told.nodes))
         }
         Message::Notification { method: method::HINT, params } => {
-            params.read::<Hint>().ok().map(|hint| What::Hint(hint.waiting))
+            params.read::<Hint>().ok().map(|hint| LinkEvent::Hint(hint.waiting))
         }
         Message::Notification { method: method::SESSION_ERROR, params } => {
-            Some(What::Down(ClientError::Api(params.read().unwrap_or_else(|e| e))))
+            Some(LinkEvent::Down(ClientError::Api(params.read().unwrap_or_else(|e| e))))
         }
         // Newer nodes may say more.
         Message::Notification { .. } | Message::Request { .. } => None,
@@ -228,16 +230,16 @@ fn event(message: Message<'_>) -> Option<What> {
 }
 
 /// A batch that cannot be read is refused item by item, not lost: the node believes that it runs.
-fn assignments(params: Params<'_>) -> What {
+fn assignments(params: Params<'_>) -> LinkEvent {
     #[derive(Deserialize)]
     struct Named {
         items: Vec<Held>,
     }
     match params.read::<Assign>() {
-        Ok(assign) => What::Assign(assign.items),
+        Ok(assign) => LinkEvent::Assign(assign.items),
         Err(why) => {
             let named = params.read::<Named>().map(|named| named.items).unwrap_or_default();
-            What::Unreadable(named, why.message)
+            LinkEvent::Unreadable(named, why.message)
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct NodeKey {
 
 /// A way to a node. Its index is that of the link.
 #[derive(Debug)]
-struct Way {
+struct NodeWay {
     address: String,
     /// Who it should lead to; None = it was given.
     told: Option<NodeKey>,
@@ -54,7 +54,7 @@ pub(super) struct Unmet {
 /// See the module's text.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    ways: Vec<Way>,
+    ways: Vec<NodeWay>,
 }
 
 impl Nodes {
@@ -68,7 +68,8 @@ impl Nodes {
 
     /// The index of a new way.
     pub(super) fn add(&mut self, address: String, told: Option<NodeKey>, now_ms: u64) -> usize {
-        let way = Way { address, told, met: None, list: Vec::new(), tried: false, down_ms: Some(now_ms), free: false };
+        let way =
+            NodeWay { address, told, met: None, list: Vec::new(), tried: false, down_ms: Some(now_ms), free: false };
         match self.ways.iter().position(|way| way.free) {
             Some(index) => {
                 self.ways[index] = way;
@@ -92,7 +93,7 @@ impl Nodes {
         way.told.is_none() && !self.is_doubled(link) || way.down_ms.is_none()
     }
 
-    fn is_live(way: &Way) -> bool {
+    fn is_live(way: &NodeWay) -> bool {
         !way.free && way.down_ms.is_none()
     }
 
@@ -150,7 +151,7 @@ impl Nodes {
         for (link, way) in self.ways.iter().enumerate().filter(|(_, way)| !way.free && !way.list.is_empty()) {
             let Some(met) = &way.met else { continue };
             let others_know = || {
-                let same = |other: &Way| other.met.as_ref().is_some_and(|other| other.cluster == met.cluster);
+                let same = |other: &NodeWay| other.met.as_ref().is_some_and(|other| other.cluster == met.cluster);
                 self.ways.iter().any(|other| Self::is_live(other) && !other.list.is_empty() && same(other))
             };
             if !Self::is_live(way) && others_know() {
@@ -174,7 +175,7 @@ impl Nodes {
         let free = EXECUTOR_NODES.saturating_sub(self.ways.iter().filter(|way| !way.free).count());
         let unmet = self.wanted().into_iter().filter_map(|(teller, key, address)| {
             let address = as_reached(&self.ways[teller].address, address);
-            let leads_there = |way: &Way| {
+            let leads_there = |way: &NodeWay| {
                 let back_soon = way.down_ms.is_none_or(|since| now_ms.saturating_sub(since) < SAME_ADDRESS_MS);
                 way.told.as_ref() == Some(&key)
                     || way.met.as_ref() == Some(&key) && back_soon
@@ -190,7 +191,7 @@ impl Nodes {
     /// Ways that were told and lead nowhere: their node left the list, or is reached by another way.
     pub(super) fn spare(&self) -> Vec<usize> {
         let wanted = self.wanted();
-        let is_spare = |(link, way): &(usize, &Way)| {
+        let is_spare = |(link, way): &(usize, &NodeWay)| {
             let Some(told) = way.told.as_ref().filter(|_| !way.free && way.down_ms.is_some()) else { return false };
             let listed = wanted.iter().any(|(_, key, _)| key == told);
             let reached = self

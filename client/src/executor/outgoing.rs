@@ -2,9 +2,9 @@
 //! goes on a later turn.
 
 use super::{
-    session::Session,
+    session::SessionTask,
     share::share,
-    upstream::{Asked, Stage, Upstream},
+    upstream::{LinkStage, Upstream, WaitingRequest},
 };
 use crate::clock::boot_ms;
 use campanile_schema::{
@@ -30,7 +30,7 @@ struct FinishRef<'a> {
     credit: Credit,
 }
 
-impl Session {
+impl SessionTask {
     /// The complete list of what is held, in parts.
     pub(super) fn announce(&mut self, link: usize) {
         self.announce_again[link] = false;
@@ -41,7 +41,11 @@ impl Session {
         loop {
             let more = parts.peek().is_some();
             let announce = Announce { held: part.to_vec(), more };
-            self.upstreams[link].request(method::EXECUTOR_ANNOUNCE, &announce, Asked::Announce { last: !more });
+            self.upstreams[link].request(
+                method::EXECUTOR_ANNOUNCE,
+                &announce,
+                WaitingRequest::Announce { last: !more },
+            );
             match parts.next() {
                 Some(next) => part = next,
                 None => return,
@@ -55,7 +59,7 @@ impl Session {
             return 0;
         }
         let free = (self.config.register.slots as usize).saturating_sub(self.attempts.running());
-        let ready = |u: &&Upstream| u.stage() == Stage::Ready;
+        let ready = |u: &&Upstream| u.stage() == LinkStage::Ready;
         let wanting: Vec<bool> = self.upstreams.iter().filter(ready).map(Upstream::may_want_credit).collect();
         let node = self.upstreams[..link].iter().filter(ready).count();
         share(free, &wanting, node, (now_ms / REST_TURN_MS) as usize) as u32
@@ -79,7 +83,7 @@ impl Session {
         }
         self.shares_changed = false;
         self.shared_ms = now_ms;
-        let ready = (0..self.upstreams.len()).filter(|link| self.upstreams[*link].stage() == Stage::Ready);
+        let ready = (0..self.upstreams.len()).filter(|link| self.upstreams[*link].stage() == LinkStage::Ready);
         let more = |link: usize| i64::from(self.share(link, now_ms)) - i64::from(self.upstreams[link].given());
         let mut moves: Vec<(i64, usize)> =
             ready.map(|link| (more(link), link)).filter(|(more, _)| *more != 0).collect();
@@ -99,7 +103,7 @@ impl Session {
         self.flush_logs();
         let finishing = Instant::now() >= self.finish_from;
         for link in 0..self.upstreams.len() {
-            if self.announce_again[link] && self.upstreams[link].stage() == Stage::Ready {
+            if self.announce_again[link] && self.upstreams[link].stage() == LinkStage::Ready {
                 self.announce(link);
             }
             while finishing && self.attempts.has_unsent(link) && self.upstreams[link].can_finish() {
@@ -115,7 +119,7 @@ impl Session {
                 }
                 let credit = upstream.credit(slots, load, boot_ms());
                 let finish = FinishRef { items: &batch.items, credit };
-                upstream.request(method::EXECUTOR_FINISH, &finish, Asked::Finish(batch.keys));
+                upstream.request(method::EXECUTOR_FINISH, &finish, WaitingRequest::Finish(batch.keys));
                 // What this node's runs gave back may be another's.
                 self.shares_changed |= self.upstreams.iter().enumerate().any(|(at, u)| at != link && u.hints());
             }
@@ -139,7 +143,7 @@ impl Session {
             if let Some(data) = ctx.take_log(false) {
                 let chunk = LogChunk { run: key.run, token: key.token, attempt: ctx.attempt(), data };
                 let full = chunk.data.len() == LOG_CHUNK_BYTES;
-                self.upstreams[link].request(method::EXECUTOR_LOG, &chunk, Asked::Log);
+                self.upstreams[link].request(method::EXECUTOR_LOG, &chunk, WaitingRequest::Log);
                 if full {
                     self.log_queue.push_back(key);
                 }

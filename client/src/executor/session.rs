@@ -7,17 +7,17 @@ use super::{
     body,
     config::Config,
     context::Context,
-    end::{BodyEnd, End},
+    end::{BodyEnd, EndSignal},
     fence::Fence,
     handle::{Control, ExecutorHandle, Status},
     handler::Body,
     key::Key,
-    link::{Event, What},
+    link::{Event, LinkEvent},
     log::LogsOut,
     nodes::Nodes,
     report::code,
     stop::StopReason,
-    upstream::{Asked, Stage, Upstream},
+    upstream::{LinkStage, Upstream, WaitingRequest},
 };
 use crate::clock::boot_ms;
 use campanile_schema::{
@@ -45,7 +45,7 @@ const REHOME_MS: u64 = 300;
 const TICK: Duration = Duration::from_millis(100);
 
 /// See the module's text.
-pub(super) struct Session {
+pub(super) struct SessionTask {
     pub(super) config: Config,
     /// The way to the node of each link.
     pub(super) nodes: Nodes,
@@ -96,7 +96,7 @@ pub(super) fn start(config: Config) -> ExecutorHandle {
     let (control_in, control) = mpsc::channel(1);
     let (status_in, status) = watch::channel(Status::default());
     let grace_ms = config.grace.as_millis() as u64;
-    let mut session = Session {
+    let mut session = SessionTask {
         nodes: Nodes::default(),
         upstreams: Vec::new(),
         links: Vec::new(),
@@ -124,7 +124,7 @@ pub(super) fn start(config: Config) -> ExecutorHandle {
     ExecutorHandle { control: control_in, status, task }
 }
 
-impl Session {
+impl SessionTask {
     async fn run(mut self, mut inputs: Inputs) -> Status {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -159,25 +159,25 @@ impl Session {
         }
         let now_ms = boot_ms();
         match what {
-            What::Up(welcome) => self.met(link, connection, welcome, now_ms),
-            What::Down(error) => {
+            LinkEvent::Up(welcome) => self.met(link, connection, welcome, now_ms),
+            LinkEvent::Down(error) => {
                 self.lost(link, &error, now_ms);
                 self.shares_changed = true;
             }
-            What::Assign(items) if self.upstreams[link].is_current(connection) => {
+            LinkEvent::Assign(items) if self.upstreams[link].is_current(connection) => {
                 self.upstreams[link].received(items.len());
                 for item in items {
                     self.assigned(link, item, now_ms);
                 }
             }
-            What::Unreadable(items, why) if self.upstreams[link].is_current(connection) => {
+            LinkEvent::Unreadable(items, why) if self.upstreams[link].is_current(connection) => {
                 self.upstreams[link].received(items.len());
                 tracing::error!(count = items.len(), why, "assignments that this release cannot read");
                 for held in items {
                     self.refuse(link, &held, code::UNKNOWN_ASSIGNMENT, &why);
                 }
             }
-            What::Stop(stop) => {
+            LinkEvent::Stop(stop) => {
                 for held in &stop.items {
                     self.attempts.stop(held.into(), StopReason::Canceled, now_ms);
                 }
@@ -186,25 +186,29 @@ impl Session {
                     self.shares_changed = true;
                 }
             }
-            What::Epochs(taken) => {
+            LinkEvent::Epochs(taken) => {
                 self.fence.learn(&taken);
                 self.announce_again[link] = true;
             }
-            What::Members(nodes) if self.config.follow && self.upstreams[link].is_current(connection) => {
+            LinkEvent::Members(nodes) if self.config.follow && self.upstreams[link].is_current(connection) => {
                 self.nodes.told(link, nodes);
                 self.follow(now_ms);
             }
-            What::Hint(waiting) if self.upstreams[link].is_current(connection) => {
+            LinkEvent::Hint(waiting) if self.upstreams[link].is_current(connection) => {
                 self.upstreams[link].hinted(waiting);
                 self.shares_changed = true;
             }
-            What::Answer(id, answer) if self.upstreams[link].is_current(connection) => {
+            LinkEvent::Answer(id, answer) if self.upstreams[link].is_current(connection) => {
                 if let Some(asked) = self.upstreams[link].answered(id) {
                     self.answered(link, asked, answer, now_ms);
                 }
             }
             // Of a connection that is gone: the node counts them as not delivered when we announce what we hold.
-            What::Assign(_) | What::Unreadable(..) | What::Members(_) | What::Hint(_) | What::Answer(..) => {}
+            LinkEvent::Assign(_)
+            | LinkEvent::Unreadable(..)
+            | LinkEvent::Members(_)
+            | LinkEvent::Hint(_)
+            | LinkEvent::Answer(..) => {}
         }
     }
 
@@ -233,7 +237,7 @@ impl Session {
             Action::Command { .. } => Ending::ByItself,
             Action::Handler { .. } | Action::Http { .. } => Ending::Dropped,
         };
-        let end = End::new(key, self.ended.clone());
+        let end = EndSignal::new(key, self.ended.clone());
         let ctx = Context::new(a, key, self.logs.clone(), self.config.grace, &end);
         let abort = body::start(body, ctx.clone(), end);
         self.attempts.started(key, ctx, (abort, ending), link, now_ms);
@@ -267,24 +271,24 @@ impl Session {
         self.attempts.refused(ended, link);
     }
 
-    fn answered(&mut self, link: usize, asked: Asked, answer: Result<Vec<u8>, ApiError>, now_ms: u64) {
+    fn answered(&mut self, link: usize, asked: WaitingRequest, answer: Result<Vec<u8>, ApiError>, now_ms: u64) {
         match asked {
-            Asked::Register => match read::<Registered>(answer) {
+            WaitingRequest::Register => match read::<Registered>(answer) {
                 Ok(registered) => {
                     self.fence.learn(&registered);
                     self.upstreams[link].set_cluster(registered.cluster_id);
-                    self.upstreams[link].set_stage(Stage::Announcing);
+                    self.upstreams[link].set_stage(LinkStage::Announcing);
                     self.announce(link);
                 }
                 Err(error) => self.give_up(link, &error, "registration refused"),
             },
-            Asked::Announce { last } => match read::<Announced>(answer) {
+            WaitingRequest::Announce { last } => match read::<Announced>(answer) {
                 Ok(announced) => {
                     for held in &announced.stop {
                         self.attempts.stop(held.into(), StopReason::Canceled, now_ms);
                     }
-                    if last && self.upstreams[link].stage() == Stage::Announcing {
-                        self.upstreams[link].set_stage(Stage::Ready);
+                    if last && self.upstreams[link].stage() == LinkStage::Announcing {
+                        self.upstreams[link].set_stage(LinkStage::Ready);
                         self.attempts.resend(link);
                         if self.draining_until_ms.is_some() {
                             self.upstreams[link].notify(method::EXECUTOR_DRAIN, &Drain {});
@@ -295,14 +299,14 @@ impl Session {
                 }
                 Err(error) => self.give_up(link, &error, "announcement refused"),
             },
-            Asked::Finish(keys) => match read::<Finished>(answer) {
+            WaitingRequest::Finish(keys) => match read::<Finished>(answer) {
                 Ok(finished) => self.finished(&keys, &finished.outcomes, now_ms),
                 Err(error) => {
                     tracing::debug!(%error, count = keys.len(), "results were not taken, sending them again");
                     self.finished(&keys, &[], now_ms);
                 }
             },
-            Asked::Heartbeat { .. } | Asked::Log => {}
+            WaitingRequest::Heartbeat { .. } | WaitingRequest::Log => {}
         }
     }
 
@@ -357,7 +361,7 @@ impl Session {
     /// A node that does not come back at once may be dead, and its shards on other nodes by now.
     fn rehome(&mut self, now_ms: u64) {
         for from in 0..self.upstreams.len() {
-            let ready = self.upstreams[from].stage() == Stage::Ready;
+            let ready = self.upstreams[from].stage() == LinkStage::Ready;
             let down_ms = self.down_since_ms[from].get_or_insert(now_ms);
             if ready {
                 self.down_since_ms[from] = None;
@@ -375,13 +379,13 @@ impl Session {
     /// A link that is ready to another node of the same cluster.
     pub(super) fn other_of_its_cluster(&self, from: usize) -> Option<usize> {
         let cluster = self.upstreams[from].cluster();
-        let same = |u: &Upstream| u.stage() == Stage::Ready && u.cluster().is_some() && u.cluster() == cluster;
+        let same = |u: &Upstream| u.stage() == LinkStage::Ready && u.cluster().is_some() && u.cluster() == cluster;
         (0..self.upstreams.len()).find(|link| *link != from && same(&self.upstreams[*link]))
     }
 
     fn drain(&mut self, limit: Duration) {
         self.draining_until_ms.get_or_insert(boot_ms().saturating_add(limit.as_millis() as u64));
-        for upstream in self.upstreams.iter_mut().filter(|u| u.stage() == Stage::Ready) {
+        for upstream in self.upstreams.iter_mut().filter(|u| u.stage() == LinkStage::Ready) {
             upstream.notify(method::EXECUTOR_DRAIN, &Drain {});
         }
     }
@@ -397,7 +401,7 @@ impl Session {
     fn publish(&self) {
         self.status.send_if_modified(|status| {
             let now = Status {
-                registered: self.upstreams.iter().filter(|u| u.stage() == Stage::Ready).count(),
+                registered: self.upstreams.iter().filter(|u| u.stage() == LinkStage::Ready).count(),
                 running: self.attempts.running(),
                 unacknowledged: self.attempts.unacknowledged(),
                 ended: self.bodies_ended,

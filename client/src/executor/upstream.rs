@@ -17,7 +17,7 @@ use std::{collections::HashMap, sync::Arc};
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum LinkStage {
     Down,
     Registering,
     Announcing,
@@ -26,7 +26,7 @@ pub(super) enum Stage {
 
 /// A request that waits for its answer.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum WaitingRequest {
     Register,
     /// The last part of an announcement, or one before it.
     Announce {
@@ -45,9 +45,9 @@ pub(super) struct Upstream {
     connection: u64,
     /// That it said it is of, when it took the registration last.
     cluster: Option<u64>,
-    stage: Stage,
+    stage: LinkStage,
     last_id: u32,
-    asked: HashMap<u32, Asked>,
+    asked: HashMap<u32, WaitingRequest>,
     /// Assignments that came over this connection.
     received: u64,
     finishes: usize,
@@ -72,7 +72,7 @@ impl Upstream {
             outlet,
             connection: 0,
             cluster: None,
-            stage: Stage::Down,
+            stage: LinkStage::Down,
             last_id: 0,
             asked: HashMap::new(),
             received: 0,
@@ -88,7 +88,7 @@ impl Upstream {
         }
     }
 
-    pub(super) fn stage(&self) -> Stage {
+    pub(super) fn stage(&self) -> LinkStage {
         self.stage
     }
     pub(super) fn cluster(&self) -> Option<u64> {
@@ -97,15 +97,15 @@ impl Upstream {
     pub(super) fn set_cluster(&mut self, cluster: u64) {
         self.cluster = Some(cluster);
     }
-    pub(super) fn set_stage(&mut self, stage: Stage) {
+    pub(super) fn set_stage(&mut self, stage: LinkStage) {
         self.stage = stage;
     }
     pub(super) fn is_current(&self, connection: u64) -> bool {
-        self.connection == connection && self.stage != Stage::Down
+        self.connection == connection && self.stage != LinkStage::Down
     }
     /// Everything written has left for the socket.
     pub(super) fn is_flushed(&self) -> bool {
-        self.stage == Stage::Down || self.outlet.is_empty()
+        self.stage == LinkStage::Down || self.outlet.is_empty()
     }
     pub(super) fn received(&mut self, assignments: usize) {
         self.received += assignments as u64;
@@ -125,26 +125,26 @@ impl Upstream {
         self.hint != Some(false)
     }
     pub(super) fn can_finish(&self) -> bool {
-        self.stage == Stage::Ready
+        self.stage == LinkStage::Ready
             && self.finishes < EXECUTOR_FINISHES_IN_FLIGHT
             && self.outlet.has_room(self.connection)
     }
     pub(super) fn can_log(&self) -> bool {
-        self.stage == Stage::Ready && self.logs < EXECUTOR_LOGS_IN_FLIGHT && self.outlet.has_room(self.connection)
+        self.stage == LinkStage::Ready && self.logs < EXECUTOR_LOGS_IN_FLIGHT && self.outlet.has_room(self.connection)
     }
 
     /// A new connection: whatever was asked on the last one has no answer any more.
     pub(super) fn up(&mut self, connection: u64, now_ms: u64) {
         self.down();
         self.connection = connection;
-        self.stage = Stage::Registering;
+        self.stage = LinkStage::Registering;
         self.up_ms = now_ms;
         self.received = 0;
         self.heartbeat_ms = now_ms;
     }
 
     pub(super) fn down(&mut self) {
-        self.stage = Stage::Down;
+        self.stage = LinkStage::Down;
         self.asked.clear();
         self.finishes = 0;
         self.logs = 0;
@@ -163,15 +163,15 @@ impl Upstream {
         self.outlet.hang_up(connection, why);
     }
 
-    pub(super) fn request<T: Serialize>(&mut self, method: &str, params: &T, asked: Asked) {
+    pub(super) fn request<T: Serialize>(&mut self, method: &str, params: &T, asked: WaitingRequest) {
         self.last_id = self.last_id.wrapping_add(1);
         let id = self.last_id;
         match self.outlet.write(self.connection, |out| encode::request(out, id, method, params)) {
             Some(Ok(())) => {
                 match asked {
-                    Asked::Finish(_) => self.finishes += 1,
-                    Asked::Log => self.logs += 1,
-                    Asked::Register | Asked::Announce { .. } | Asked::Heartbeat { .. } => {}
+                    WaitingRequest::Finish(_) => self.finishes += 1,
+                    WaitingRequest::Log => self.logs += 1,
+                    WaitingRequest::Register | WaitingRequest::Announce { .. } | WaitingRequest::Heartbeat { .. } => {}
                 }
                 self.asked.insert(id, asked);
             }
@@ -188,25 +188,28 @@ impl Upstream {
         }
     }
 
-    pub(super) fn answered(&mut self, id: u32) -> Option<Asked> {
+    pub(super) fn answered(&mut self, id: u32) -> Option<WaitingRequest> {
         let asked = self.asked.remove(&id)?;
         match asked {
-            Asked::Finish(_) => self.finishes -= 1,
-            Asked::Log => self.logs -= 1,
-            Asked::Heartbeat { sent_ms } => {
+            WaitingRequest::Finish(_) => self.finishes -= 1,
+            WaitingRequest::Log => self.logs -= 1,
+            WaitingRequest::Heartbeat { sent_ms } => {
                 self.contact_ms = Some(sent_ms);
                 // Answers come in order, so a later heartbeat is the oldest one now.
                 self.unanswered_ms = self
                     .asked
                     .values()
                     .filter_map(|a| match a {
-                        Asked::Heartbeat { sent_ms } => Some(*sent_ms),
-                        Asked::Register | Asked::Announce { .. } | Asked::Finish(_) | Asked::Log => None,
+                        WaitingRequest::Heartbeat { sent_ms } => Some(*sent_ms),
+                        WaitingRequest::Register
+                        | WaitingRequest::Announce { .. }
+                        | WaitingRequest::Finish(_)
+                        | WaitingRequest::Log => None,
                     })
                     .min();
             }
-            Asked::Register => self.contact_ms = Some(self.up_ms),
-            Asked::Announce { .. } => {}
+            WaitingRequest::Register => self.contact_ms = Some(self.up_ms),
+            WaitingRequest::Announce { .. } => {}
         }
         Some(asked)
     }
@@ -218,27 +221,31 @@ impl Upstream {
         Credit { stamp_ms: now_ms, slots, received: Some(self.received), load }
     }
     pub(super) fn credit_is_due(&self, now_ms: u64) -> bool {
-        self.stage == Stage::Ready && now_ms.saturating_sub(self.credit_ms) >= CREDIT_AGAIN_MS
+        self.stage == LinkStage::Ready && now_ms.saturating_sub(self.credit_ms) >= CREDIT_AGAIN_MS
     }
 
     /// Heartbeats when due; ends a connection that does not answer.
     pub(super) fn tick(&mut self, running: u32, now_ms: u64) {
-        if self.stage == Stage::Down {
+        if self.stage == LinkStage::Down {
             return;
         }
         let silent_since = match self.stage {
-            Stage::Registering | Stage::Announcing => Some(self.up_ms),
-            Stage::Ready | Stage::Down => self.unanswered_ms,
+            LinkStage::Registering | LinkStage::Announcing => Some(self.up_ms),
+            LinkStage::Ready | LinkStage::Down => self.unanswered_ms,
         };
         if silent_since.is_some_and(|since| now_ms.saturating_sub(since) > HEARTBEAT_ANSWER_MS) {
             self.unanswered_ms = None;
             self.hang_up("the node does not answer");
             return;
         }
-        if self.stage == Stage::Ready && now_ms.saturating_sub(self.heartbeat_ms) >= HEARTBEAT_MS as u64 {
+        if self.stage == LinkStage::Ready && now_ms.saturating_sub(self.heartbeat_ms) >= HEARTBEAT_MS as u64 {
             self.heartbeat_ms = now_ms;
             self.unanswered_ms.get_or_insert(now_ms);
-            self.request(method::EXECUTOR_HEARTBEAT, &Heartbeat { running }, Asked::Heartbeat { sent_ms: now_ms });
+            self.request(
+                method::EXECUTOR_HEARTBEAT,
+                &Heartbeat { running },
+                WaitingRequest::Heartbeat { sent_ms: now_ms },
+            );
         }
     }
 
@@ -277,9 +284,9 @@ mod tests {
     fn registered(now_ms: u64) -> Upstream {
         let mut upstream = Upstream::new(Arc::default());
         upstream.up(FIRST, now_ms);
-        upstream.request("m", &(), Asked::Register);
-        assert!(matches!(upstream.answered(1), Some(Asked::Register)));
-        upstream.set_stage(Stage::Ready);
+        upstream.request("m", &(), WaitingRequest::Register);
+        assert!(matches!(upstream.answered(1), Some(WaitingRequest::Register)));
+        upstream.set_stage(LinkStage::Ready);
         upstream
     }
 
@@ -295,7 +302,7 @@ mod tests {
             // A heartbeat proves contact when it is answered, and from when it was sent: nobody knows when it arrived.
             upstream.tick(1, 5_000);
             assert!(upstream.is_out_of_contact(grace_ms, last_ms + 1), "it was not answered: {grace_ms}");
-            assert!(matches!(upstream.answered(2), Some(Asked::Heartbeat { sent_ms: 5_000 })));
+            assert!(matches!(upstream.answered(2), Some(WaitingRequest::Heartbeat { sent_ms: 5_000 })));
             assert!(!upstream.is_out_of_contact(grace_ms, last_ms + 4_000), "{grace_ms}");
             assert!(upstream.is_out_of_contact(grace_ms, last_ms + 4_001), "{grace_ms}");
             upstream.down();

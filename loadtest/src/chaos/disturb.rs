@@ -49,7 +49,7 @@ impl Owners {
 
 /// Whose shards an act may keep from being served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Whose {
+enum AffectedShards {
     Nodes(Vec<usize>),
     Everybody,
 }
@@ -57,7 +57,7 @@ enum Whose {
 /// A time that an act explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Span {
-    whose: Whose,
+    affected: AffectedShards,
     from_us: i64,
     /// None: until it is undone.
     to_us: Option<i64>,
@@ -66,7 +66,7 @@ struct Span {
 
 /// An executor that owners of shards do not hear.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Unheard {
+struct SilentExecutor {
     executor: String,
     by: Vec<usize>,
     from_us: i64,
@@ -74,7 +74,7 @@ struct Unheard {
 }
 
 /// How an act's disturbance ends.
-enum Ends {
+enum DisturbanceEnd {
     /// Once others have taken over.
     TakenOver,
     /// Once it is undone, and what stood still has recovered.
@@ -88,7 +88,7 @@ pub struct Disturbances {
     stores: u16,
     recovers_us: i64,
     spans: Vec<Span>,
-    unheard: Vec<Unheard>,
+    silent: Vec<SilentExecutor>,
     down: BTreeSet<usize>,
     stores_down: BTreeSet<String>,
 }
@@ -100,18 +100,18 @@ impl Disturbances {
             stores,
             recovers_us: recovers_ms.saturating_mul(1000),
             spans: Vec::new(),
-            unheard: Vec::new(),
+            silent: Vec::new(),
             down: BTreeSet::new(),
             stores_down: BTreeSet::new(),
         }
     }
 
-    fn begin(&mut self, act: Act, whose: Whose, ends: Ends, from_us: i64, to_us: i64) {
-        let to_us = match ends {
-            Ends::TakenOver => Some(to_us + self.recovers_us),
-            Ends::Undone => None,
+    fn begin(&mut self, act: Act, affected: AffectedShards, end: DisturbanceEnd, from_us: i64, to_us: i64) {
+        let to_us = match end {
+            DisturbanceEnd::TakenOver => Some(to_us + self.recovers_us),
+            DisturbanceEnd::Undone => None,
         };
-        self.spans.push(Span { whose, from_us, to_us, what: format!("{act:?}") });
+        self.spans.push(Span { affected, from_us, to_us, what: format!("{act:?}") });
     }
 
     /// What lasts until it is undone is undone now.
@@ -126,11 +126,11 @@ impl Disturbances {
         match act {
             Act::Kill(n) => self.node_down(act, n, from_us, to_us),
             Act::DieAt(n, ..) => {
-                self.begin(act, Whose::Nodes(vec![n]), Ends::TakenOver, from_us, from_us);
+                self.begin(act, AffectedShards::Nodes(vec![n]), DisturbanceEnd::TakenOver, from_us, from_us);
                 self.node_down(act, n, to_us, to_us);
             }
             Act::Freeze(n) | Act::Clock(n, ..=-1 | 1..) => {
-                self.begin(act, Whose::Nodes(vec![n]), Ends::TakenOver, from_us, to_us);
+                self.begin(act, AffectedShards::Nodes(vec![n]), DisturbanceEnd::TakenOver, from_us, to_us);
             }
             Act::Start(n) => self.nodes_up(&[n], to_us),
             Act::StartBoth(one, other) => self.nodes_up(&[one, other], to_us),
@@ -146,14 +146,14 @@ impl Disturbances {
             }
             Act::Heal => {
                 self.undone(to_us, |span| span.what.starts_with("Lose("));
-                for unheard in self.unheard.iter_mut().filter(|unheard| unheard.to_us.is_none()) {
-                    unheard.to_us = Some(to_us + HEARD_AGAIN_US);
+                for silent in self.silent.iter_mut().filter(|silent| silent.to_us.is_none()) {
+                    silent.to_us = Some(to_us + HEARD_AGAIN_US);
                 }
             }
             Act::Slow(0) => self.undone(to_us, |span| span.what.starts_with("Slow(")),
             Act::LoseLwts(0) => self.undone(to_us, |span| span.what.starts_with("LoseLwts(")),
             Act::Lose(_) | Act::Slow(_) | Act::LoseLwts(_) => {
-                self.begin(act, Whose::Everybody, Ends::Undone, from_us, to_us);
+                self.begin(act, AffectedShards::Everybody, DisturbanceEnd::Undone, from_us, to_us);
             }
             Act::Store(order) => self.store(act, order, from_us, to_us),
             // Orderly moves, executors and full disks keep no shard from being served.
@@ -180,11 +180,11 @@ impl Disturbances {
     }
 
     fn node_down(&mut self, act: Act, n: usize, from_us: i64, to_us: i64) {
-        self.begin(act, Whose::Nodes(vec![n]), Ends::TakenOver, from_us, to_us);
+        self.begin(act, AffectedShards::Nodes(vec![n]), DisturbanceEnd::TakenOver, from_us, to_us);
         self.down.insert(n);
         if self.down.len() == self.nodes {
             // Nobody is left to take over until one is started.
-            self.begin(act, Whose::Everybody, Ends::Undone, from_us, to_us);
+            self.begin(act, AffectedShards::Everybody, DisturbanceEnd::Undone, from_us, to_us);
         }
     }
 
@@ -201,17 +201,19 @@ impl Disturbances {
     fn cut(&mut self, act: Act, one: At, other: At, executors: &[String], from_us: i64, to_us: i64) {
         match (one, other) {
             (At::Node(n), At::Store(_)) | (At::Store(_), At::Node(n)) => {
-                let whose = Whose::Nodes(vec![usize::from(n)]);
-                if !self.spans.iter().any(|span| span.from_us == from_us && span.whose == whose) {
-                    self.begin(act, whose, Ends::TakenOver, from_us, to_us);
+                let affected = AffectedShards::Nodes(vec![usize::from(n)]);
+                if !self.spans.iter().any(|span| span.from_us == from_us && span.affected == affected) {
+                    self.begin(act, affected, DisturbanceEnd::TakenOver, from_us, to_us);
                 }
             }
             (At::Node(n), At::Executor(e)) | (At::Executor(e), At::Node(n)) => {
                 let Some(executor) = executors.get(usize::from(e)).cloned() else { return };
-                let same = |unheard: &&mut Unheard| unheard.executor == executor && unheard.from_us == from_us;
-                match self.unheard.iter_mut().find(same) {
-                    Some(unheard) => unheard.by.push(usize::from(n)),
-                    None => self.unheard.push(Unheard { executor, by: vec![usize::from(n)], from_us, to_us: None }),
+                let same = |silent: &&mut SilentExecutor| silent.executor == executor && silent.from_us == from_us;
+                match self.silent.iter_mut().find(same) {
+                    Some(silent) => silent.by.push(usize::from(n)),
+                    None => {
+                        self.silent.push(SilentExecutor { executor, by: vec![usize::from(n)], from_us, to_us: None })
+                    }
                 }
             }
             // Nodes that do not hear each other are served by the store, and neither executors nor servers need each other.
@@ -229,10 +231,12 @@ impl Disturbances {
             _ => self.stores_down.remove(server),
         };
         match (majority_was_up, self.majority_is_up()) {
-            (true, false) => self.begin(act, Whose::Everybody, Ends::Undone, from_us, to_us),
+            (true, false) => self.begin(act, AffectedShards::Everybody, DisturbanceEnd::Undone, from_us, to_us),
             (false, true) => self.undone(to_us, |span| span.what.starts_with("Store(")),
             // One of three: requests that it had are made again elsewhere.
-            (true, true) if what != "resume" => self.begin(act, Whose::Everybody, Ends::TakenOver, from_us, to_us),
+            (true, true) if what != "resume" => {
+                self.begin(act, AffectedShards::Everybody, DisturbanceEnd::TakenOver, from_us, to_us)
+            }
             (true, true) | (false, false) => {}
         }
     }
@@ -246,10 +250,10 @@ impl Disturbances {
         let now = now_us();
         for span in &self.spans {
             let to_us = span.to_us.unwrap_or(now);
-            let shards = match &span.whose {
-                Whose::Everybody => None,
+            let shards = match &span.affected {
+                AffectedShards::Everybody => None,
                 // Who owned them when it was done: later the shards are somebody else's, who is not disturbed.
-                Whose::Nodes(nodes) => Some(owners.of(nodes, span.from_us, span.from_us)),
+                AffectedShards::Nodes(nodes) => Some(owners.of(nodes, span.from_us, span.from_us)),
             };
             faults.line(&FaultLine {
                 t_us: span.from_us,
@@ -258,14 +262,14 @@ impl Disturbances {
                 ..FaultLine::now(FaultEvent::Disturbed, Some(span.what.clone()))
             });
         }
-        for unheard in &self.unheard {
-            let to_us = unheard.to_us.unwrap_or(now);
+        for silent in &self.silent {
+            let to_us = silent.to_us.unwrap_or(now);
             faults.line(&FaultLine {
-                t_us: unheard.from_us,
+                t_us: silent.from_us,
                 until_us: Some(to_us),
-                executor: Some(unheard.executor.clone()),
+                executor: Some(silent.executor.clone()),
                 // Attempts that it had of shards which came to those nodes meanwhile, too.
-                shards: Some(owners.of(&unheard.by, unheard.from_us, to_us)),
+                shards: Some(owners.of(&silent.by, silent.from_us, to_us)),
                 ..FaultLine::now(FaultEvent::ExecutorUnheard, None)
             });
         }
@@ -404,10 +408,10 @@ mod tests {
         done.carried_out(Act::CutOff(At::Executor(1), &[At::Node(1)]), &names, 6 * S, 6 * S);
         done.carried_out(Act::Heal, &names, 9 * S, 9 * S);
         let lines = lines(&done, &owners());
-        let unheard: Vec<_> = lines.iter().filter(|line| line.event == FaultEvent::ExecutorUnheard).collect();
-        assert_eq!(unheard.len(), 1);
+        let silent: Vec<_> = lines.iter().filter(|line| line.event == FaultEvent::ExecutorUnheard).collect();
+        assert_eq!(silent.len(), 1);
         assert_eq!(
-            (unheard[0].executor.as_deref(), unheard[0].shards.as_deref()),
+            (silent[0].executor.as_deref(), silent[0].shards.as_deref()),
             (Some("executor-2"), Some([0, 1].as_slice()))
         );
     }

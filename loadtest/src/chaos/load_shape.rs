@@ -60,7 +60,7 @@ async fn set(limits: Limits, caller: &Caller) -> Result<(), String> {
 }
 
 /// Its jobs, once they are there.
-pub struct Gathered {
+pub struct PlannedLoad {
     load_shape: LoadShape,
     plan: Plan,
     jobs: Vec<JobId>,
@@ -74,7 +74,7 @@ pub async fn gather(
     usual: &Plan,
     acts_ms: i64,
     caller: &Caller,
-) -> Result<Gathered, String> {
+) -> Result<PlannedLoad, String> {
     set(limits(Some(load_shape)), caller).await?;
     let named = |prefix: &str| Plan { prefix: prefix.to_owned(), ..usual.clone() };
     let (plan, specs) = match load_shape {
@@ -106,7 +106,7 @@ pub async fn gather(
     if jobs.len() < wanted {
         return Err(format!("only {} of {wanted} jobs of the load_shape were created", jobs.len()));
     }
-    Ok(Gathered { load_shape, plan, jobs, patience_sec: args.patience_sec() })
+    Ok(PlannedLoad { load_shape, plan, jobs, patience_sec: args.patience_sec() })
 }
 
 fn by_hand(plan: &Plan, n: u64) -> JobSpec {
@@ -117,7 +117,7 @@ fn by_hand(plan: &Plan, n: u64) -> JobSpec {
     spec
 }
 
-impl Gathered {
+impl PlannedLoad {
     pub fn jobs(&self) -> &[JobId] {
         &self.jobs
     }

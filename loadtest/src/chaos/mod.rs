@@ -7,11 +7,11 @@ mod disturb;
 mod fault_driver;
 mod load_shape;
 mod net;
-mod one;
 mod probe;
 pub mod relay;
 mod relay_process;
 pub mod results;
+mod run_scenario;
 pub mod scenario;
 mod world;
 
@@ -25,8 +25,8 @@ use crate::{
 use act::Act;
 use clap::Args;
 use net::Net;
-use one::{Env, Shown};
 use results::{Figures, Row, Word};
+use run_scenario::{Env, ScenarioResult};
 use scenario::Scenario;
 use std::{collections::HashSet, error::Error, fs, io, path::PathBuf, time::Instant};
 use tokio::task::block_in_place;
@@ -222,7 +222,7 @@ impl Run<'_> {
         let dir = self.args.dir.join(scenario.name);
         let keyspace = format!("chaos{}", self.table.len());
         let env = Env { args: self.args, net: self.net.as_ref(), dir: &dir, keyspace: &keyspace };
-        let shown = one::run(&env, scenario, store).await;
+        let shown = run_scenario::run(&env, scenario, store).await;
         // Whatever broke off, the next one finds the network whole and the store awake.
         let healed = self.net.as_ref().map_or(Ok(()), Net::heal_all);
         if let Err(error) = healed.and(block_in_place(|| store.wake())) {
@@ -304,12 +304,12 @@ fn closing(red: usize, skipped: usize, may_skip: bool, unused: &[String]) -> &'s
 }
 
 /// A node lost its session, and none had to.
-fn lost_one(scenario: &Scenario, shown: &Shown) -> bool {
+fn lost_one(scenario: &Scenario, shown: &ScenarioResult) -> bool {
     scenario.keeps_sessions && shown.sessions_lost > 0
 }
 
 /// What a scenario's result is, and why it is not green.
-fn judge(scenario: &Scenario, shown: &Shown, broken: bool) -> (Word, String) {
+fn judge(scenario: &Scenario, shown: &ScenarioResult, broken: bool) -> (Word, String) {
     let mut wrong = Vec::new();
     if lost_one(scenario, shown) {
         wrong.push(format!("sessions lost x {}", shown.sessions_lost));
@@ -337,14 +337,14 @@ fn judge(scenario: &Scenario, shown: &Shown, broken: bool) -> (Word, String) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::checker::{Feature, Findings, History, Kind};
+    use crate::checker::{Feature, Findings, History, ViolationKind};
     use clap::ValueEnum;
 
-    fn shown(found: &[Kind], sessions_lost: usize, restless: bool) -> Shown {
+    fn shown(found: &[ViolationKind], sessions_lost: usize, restless: bool) -> ScenarioResult {
         let history = History::default();
         let mut findings = Findings::new(&history);
         found.iter().for_each(|kind| findings.of_all(*kind, "x"));
-        Shown {
+        ScenarioResult {
             verdict: findings.into_verdict(),
             lateness_ms: Vec::new(),
             latest_ms: 0,
@@ -361,9 +361,9 @@ mod tests {
     #[test]
     fn a_defect_is_found_only_by_what_it_must_be_found_as() {
         for scenario in Scenario::known() {
-            let word = |shown: Shown| judge(scenario, &shown, true).0;
+            let word = |shown: ScenarioResult| judge(scenario, &shown, true).0;
             let expected = expected_of(scenario.defect);
-            for kind in Kind::ALL {
+            for kind in ViolationKind::ALL {
                 let wanted = if expected.contains(kind) { Word::Green } else { Word::Red };
                 assert_eq!(word(shown(&[*kind], 0, false)), wanted, "{} {kind:?}", scenario.name);
             }
@@ -377,11 +377,11 @@ mod tests {
     #[test]
     fn without_a_defect_only_what_kept_everything_is_green() {
         let stall = Scenario::find("store-stall").unwrap();
-        let word = |shown: Shown| judge(stall, &shown, false).0;
+        let word = |shown: ScenarioResult| judge(stall, &shown, false).0;
         assert_eq!(word(shown(&[], 0, false)), Word::Green);
         assert_eq!(word(shown(&[], 1, false)), Word::Red);
         assert_eq!(word(shown(&[], 0, true)), Word::Red);
-        assert_eq!(word(shown(&[Kind::OutcomeMissing], 0, false)), Word::Red);
+        assert_eq!(word(shown(&[ViolationKind::OutcomeMissing], 0, false)), Word::Red);
     }
 
     #[test]

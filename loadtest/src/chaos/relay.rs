@@ -56,13 +56,13 @@ struct State {
 
 /// What a stream of a connection asks for, as far as it matters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum StreamPurpose {
     /// Prepares a conditional statement.
     Preparation,
     Lwt,
 }
 
-type Streams = Arc<Mutex<HashMap<[u8; 2], Asked>>>;
+type Streams = Arc<Mutex<HashMap<[u8; 2], StreamPurpose>>>;
 
 #[derive(Args, Clone, Debug)]
 pub struct RelayArgs {
@@ -188,11 +188,11 @@ impl State {
         let asked = match frame[4] {
             PREPARE => {
                 let text = body.get(4..).map(String::from_utf8_lossy).unwrap_or_default();
-                text.to_ascii_uppercase().contains(" IF ").then_some(Asked::Preparation)
+                text.to_ascii_uppercase().contains(" IF ").then_some(StreamPurpose::Preparation)
             }
             EXECUTE => {
                 let conditional = self.conditional.lock().unwrap_or_else(PoisonError::into_inner);
-                short_bytes(body).filter(|id| conditional.contains(*id)).map(|_| Asked::Lwt)
+                short_bytes(body).filter(|id| conditional.contains(*id)).map(|_| StreamPurpose::Lwt)
             }
             _ => None,
         };
@@ -207,19 +207,19 @@ impl State {
         let asked = streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&stream(frame));
         let body = &frame[HEADER..];
         match asked {
-            Some(Asked::Preparation) if frame[4] == RESULT && body.starts_with(&PREPARED) => {
+            Some(StreamPurpose::Preparation) if frame[4] == RESULT && body.starts_with(&PREPARED) => {
                 if let Some(id) = body.get(4..).and_then(short_bytes) {
                     self.conditional.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_vec());
                 }
                 true
             }
-            Some(Asked::Lwt) => {
+            Some(StreamPurpose::Lwt) => {
                 let count = self.seen.fetch_add(1, Ordering::Relaxed);
                 let lost = mix(count) % 100 < self.lose_percent.load(Ordering::Relaxed);
                 self.lost.fetch_add(u64::from(lost), Ordering::Relaxed);
                 !lost
             }
-            Some(Asked::Preparation) | None => true,
+            Some(StreamPurpose::Preparation) | None => true,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! tables from them.
 
 use super::{
-    one::Shown,
+    run_scenario::ScenarioResult,
     scenario::{Bound, Scenario},
 };
 use crate::checker::Usage;
@@ -76,7 +76,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub fn of(scenario: &Scenario, shown: &Shown, quiet_machine: bool) -> Self {
+    pub fn of(scenario: &Scenario, shown: &ScenarioResult, quiet_machine: bool) -> Self {
         let late = |share: f64| {
             let at = (shown.lateness_ms.len() as f64 * share) as usize;
             shown.lateness_ms.get(at.min(shown.lateness_ms.len().saturating_sub(1))).copied().unwrap_or(0)

@@ -1,6 +1,6 @@
 //! Joins the lines of callers to calls, and derives what they say about each job.
 
-use super::history::{Asked, Confirmed, History, Job, Pause, Reopened, Trigger, Version};
+use super::history::{AcceptedCall, Confirmed, History, Job, Pause, Reopened, Trigger, Version};
 use crate::run_dir::lines::{CallEvent, CallerLine, Verb};
 use campanile_schema::{job::JobSpec, payload::Payload, view::ConfirmDecision};
 use std::collections::{BTreeMap, HashMap};
@@ -144,7 +144,7 @@ fn resume(pauses: &mut [Pause], sent_us: i64, ack_us: Option<i64>) {
 }
 
 fn about_job(job: &mut Job, verb: Verb, call: Call, sent_us: i64, refused: bool) {
-    let asked = call.run.map(|run| Asked { run, sent_us, ack_us: call.ack_us });
+    let asked = call.run.map(|run| AcceptedCall { run, sent_us, ack_us: call.ack_us });
     match verb {
         Verb::Trigger => job.triggers.push(Trigger {
             key: call.key.unwrap_or_default(),

@@ -46,7 +46,7 @@ pub struct Version {
 
 /// A call about a run that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Asked {
+pub struct AcceptedCall {
     pub run: u64,
     pub sent_us: i64,
     pub ack_us: Option<i64>,
@@ -55,14 +55,14 @@ pub struct Asked {
 /// A person's decision about a run that waited for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Confirmed {
-    pub asked: Asked,
+    pub asked: AcceptedCall,
     pub decision: ConfirmDecision,
 }
 
 /// A run that was started again by hand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reopened {
-    pub asked: Asked,
+    pub asked: AcceptedCall,
     /// The generation that the answer named.
     pub generation: Option<u32>,
     /// So many tries of the call may have been done: one that got no answer is done again when the run has failed once more.
@@ -99,8 +99,8 @@ pub struct Job {
     pub deleted: Option<(i64, Option<i64>)>,
     pub triggers: Vec<Trigger>,
     pub confirmed: Vec<Confirmed>,
-    pub canceled: Vec<Asked>,
-    pub discarded: Vec<Asked>,
+    pub canceled: Vec<AcceptedCall>,
+    pub discarded: Vec<AcceptedCall>,
     /// Retries and redrives.
     pub reopened: Vec<Reopened>,
     pub ledger: Vec<LedgerView>,

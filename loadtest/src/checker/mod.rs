@@ -19,11 +19,11 @@ mod usage;
 mod verdict;
 
 pub use history::{
-    Asked, Attempt, Body, Confirmed, Disturbance, Executor, History, Job, Outage, Pause, Reopened, Run, Trigger,
+    AcceptedCall, Attempt, Body, Confirmed, Disturbance, Executor, History, Job, Outage, Pause, Reopened, Run, Trigger,
     Version,
 };
 pub use judge::{check, check_dir};
 pub use load::LoadError;
 pub use oracle::{Oracle, OracleError};
 pub use usage::{Feature, LONG_ENOUGH_MS, Usage};
-pub use verdict::{Counts, Findings, Kind, Verdict, Violation};
+pub use verdict::{Counts, Findings, Verdict, Violation, ViolationKind};

@@ -10,8 +10,8 @@ macro_rules! kinds {
         /// What was broken. The text of a kind is the promise, told as what happened.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-        pub enum Kind { $($(#[$doc])* $name),+ }
-        impl Kind {
+        pub enum ViolationKind { $($(#[$doc])* $name),+ }
+        impl ViolationKind {
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
             /// One sentence for people.
             pub fn text(self) -> &'static str { match self { $(Self::$name => $text),+ } }
@@ -78,7 +78,7 @@ kinds! {
     NeverUsed = "callers never did something that they are there for, so nothing is shown of it",
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ViolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?}: {}", self.text())
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Kind {
 /// One broken promise.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Violation {
-    pub kind: Kind,
+    pub kind: ViolationKind,
     pub job: Option<u64>,
     pub run: Option<u64>,
     /// The due instant or moment that it is about, milliseconds since 1970 UTC.
@@ -153,8 +153,8 @@ impl Counts {
 /// Collects violations; bounded per kind.
 pub struct Findings<'a> {
     history: &'a History,
-    kept: BTreeMap<Kind, Vec<Violation>>,
-    totals: BTreeMap<Kind, u64>,
+    kept: BTreeMap<ViolationKind, Vec<Violation>>,
+    totals: BTreeMap<ViolationKind, u64>,
     pub counts: Counts,
 }
 
@@ -172,17 +172,17 @@ impl<'a> Findings<'a> {
     }
 
     /// About a job and, where known, its instant.
-    pub fn of_job(&mut self, kind: Kind, job: u64, at_ms: Option<i64>, text: impl Into<String>) {
+    pub fn of_job(&mut self, kind: ViolationKind, job: u64, at_ms: Option<i64>, text: impl Into<String>) {
         self.add(Violation { kind, job: Some(job), run: None, at_ms, text: text.into() });
     }
 
     /// About a run.
-    pub fn of_run(&mut self, kind: Kind, job: u64, run: u64, at_ms: Option<i64>, text: impl Into<String>) {
+    pub fn of_run(&mut self, kind: ViolationKind, job: u64, run: u64, at_ms: Option<i64>, text: impl Into<String>) {
         self.add(Violation { kind, job: Some(job), run: Some(run), at_ms, text: text.into() });
     }
 
     /// About the history as a whole.
-    pub fn of_all(&mut self, kind: Kind, text: impl Into<String>) {
+    pub fn of_all(&mut self, kind: ViolationKind, text: impl Into<String>) {
         self.add(Violation { kind, job: None, run: None, at_ms: None, text: text.into() });
     }
 
@@ -199,7 +199,7 @@ impl<'a> Findings<'a> {
                     .unwrap_or_else(|| {
                         (Violation { kind, job: None, run: None, at_ms: None, text: String::new() }, Vec::new())
                     });
-                Found {
+                ViolationGroup {
                     kind,
                     count: self.totals.get(&kind).copied().unwrap_or(0),
                     promise: kind.text(),
@@ -215,8 +215,8 @@ impl<'a> Findings<'a> {
 
 /// All violations of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
-    pub kind: Kind,
+pub struct ViolationGroup {
+    pub kind: ViolationKind,
     pub count: u64,
     pub promise: &'static str,
     /// The one with the shortest story.
@@ -232,11 +232,11 @@ pub struct Found {
 pub struct Verdict {
     pub green: bool,
     pub counts: Counts,
-    pub found: Vec<Found>,
+    pub found: Vec<ViolationGroup>,
 }
 
 impl Verdict {
-    pub fn has(&self, kind: Kind) -> bool {
+    pub fn has(&self, kind: ViolationKind) -> bool {
         self.found.iter().any(|f| f.kind == kind)
     }
 }

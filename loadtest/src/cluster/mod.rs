@@ -5,8 +5,8 @@
 //! Each number of nodes has a new server of its own, so that the data of one run does not slow down the next one.
 
 mod jobs;
+mod measure_nodes;
 mod metrics;
-mod one;
 mod report;
 mod sample;
 mod take_over;
@@ -158,7 +158,7 @@ pub async fn run(mut args: ClusterBenchArgs) -> Result<bool, Box<dyn Error>> {
         let dir = args.dir.join(format!("nodes-{nodes}"));
         fs::create_dir_all(&dir)?;
         // What one number of nodes could not do leaves the others theirs.
-        let found = one::measure(&args, nodes, &dir).await;
+        let found = measure_nodes::measure(&args, nodes, &dir).await;
         let one = found.unwrap_or_else(|error| Measured::failed(nodes, error.to_string()));
         println!("{}", report::lines(&one));
         measured.push(one);

@@ -19,7 +19,7 @@ use std::{
 const HELD_UP_US: i64 = 250_000;
 
 /// The node that left.
-pub struct Gone {
+pub struct DepartedNode {
     pub node: String,
     pub shards: Vec<u16>,
     /// When it was killed or asked to stop, microseconds since 1970 UTC.
@@ -35,17 +35,17 @@ struct Began {
     at_us: i64,
 }
 
-pub fn told(
-    gone: Gone,
+pub fn figures(
+    departed: DepartedNode,
     window: &Range<i64>,
     dir: &Path,
     (before, after): (&Counters, &Counters),
 ) -> io::Result<TakeOver> {
-    let from_ms = gone.at_us.div_euclid(1000);
+    let from_ms = departed.at_us.div_euclid(1000);
     let mut began = began(dir, window.start * 1000..window.end * 1000)?;
     let started = began.len() as u64;
     began.retain(|body| body.due_ms > from_ms);
-    let orphans: BTreeSet<u16> = gone.shards.iter().copied().collect();
+    let orphans: BTreeSet<u16> = departed.shards.iter().copied().collect();
     let is_orphan = |body: &&Began| orphans.contains(&body.shard);
     let lateness = |body: &Began| body.at_us - body.due_ms * 1000;
     // From then to the first body of each shard that was due after it.
@@ -56,14 +56,14 @@ pub fn told(
     let quiet_us = began.iter().filter(|body| lateness(body) > HELD_UP_US).map(|body| body.at_us).max();
     let rise = |name: &str| (after.sum(name) - before.sum(name)).max(0.0) as u64;
     Ok(TakeOver {
-        node: gone.node,
-        stopped_ms: gone.stopped_ms,
-        shards: gone.shards.len() as u64,
+        node: departed.node,
+        stopped_ms: departed.stopped_ms,
+        shards: departed.shards.len() as u64,
         orphans: share(began.iter().filter(is_orphan).map(lateness)),
         others: share(began.iter().filter(|body| !is_orphan(body)).map(lateness)),
-        fires_again: share(again.values().map(|at| at - gone.at_us)),
+        fires_again: share(again.values().map(|at| at - departed.at_us)),
         never_again: orphans.iter().filter(|shard| !again.contains_key(shard)).count() as u64,
-        quiet_ms: quiet_us.map_or(0.0, |at| (at - gone.at_us) as f64 / 1000.0),
+        quiet_ms: quiet_us.map_or(0.0, |at| (at - departed.at_us) as f64 / 1000.0),
         started,
         shards_taken: rise("campanile_shards_taken_total"),
         read_ahead: rise("campanile_shards_read_ahead_total"),
@@ -138,13 +138,13 @@ mod tests {
             record.body(&line);
         }
         record.close().unwrap();
-        let gone = Gone { node: "n2".to_owned(), shards: vec![1, 3], at_us: 10_000_000, stopped_ms: None };
+        let departed = DepartedNode { node: "n2".to_owned(), shards: vec![1, 3], at_us: 10_000_000, stopped_ms: None };
         let counters = Counters::default();
-        let told = told(gone, &(10..20), dir.path(), (&counters, &counters)).unwrap();
-        assert_eq!((told.orphans.count, told.others.count, told.never_again, told.started), (2, 1, 1, 3));
-        assert!((told.orphans.max_ms - 3_000.0).abs() < 5.0, "{told:?}");
-        assert!((told.others.max_ms - 2.0).abs() < 0.1, "{told:?}");
-        assert!((told.fires_again.max_ms - 3_500.0).abs() < 5.0, "{told:?}");
-        assert!((told.quiet_ms - 4_000.0).abs() < 1.0, "{told:?}");
+        let figures = figures(departed, &(10..20), dir.path(), (&counters, &counters)).unwrap();
+        assert_eq!((figures.orphans.count, figures.others.count, figures.never_again, figures.started), (2, 1, 1, 3));
+        assert!((figures.orphans.max_ms - 3_000.0).abs() < 5.0, "{figures:?}");
+        assert!((figures.others.max_ms - 2.0).abs() < 0.1, "{figures:?}");
+        assert!((figures.fires_again.max_ms - 3_500.0).abs() < 5.0, "{figures:?}");
+        assert!((figures.quiet_ms - 4_000.0).abs() < 1.0, "{figures:?}");
     }
 }

@@ -29,7 +29,7 @@ use campanile_schema::{
 use clap::Args;
 use memory::{MOST_MIB_PER_MIN, Memory};
 use plan::{Act, FROZEN_S, schedule, warm_s};
-use report::{Done, Report};
+use report::{PerformedAct, Report};
 use site::{EXECUTORS, Site};
 use std::{
     error::Error,
@@ -185,7 +185,7 @@ async fn carry_out(
     caller: &Caller,
     start_ms: i64,
     seconds: u64,
-) -> Result<(Site, Vec<Done>), Box<dyn Error>> {
+) -> Result<(Site, Vec<PerformedAct>), Box<dyn Error>> {
     let client = caller.client();
     let mut acts = Vec::new();
     for (at_s, act) in schedule(seconds) {
@@ -204,7 +204,7 @@ async fn carry_out(
         };
         let (held, told) = told.map_or_else(|error| (false, error.to_string()), |told| (true, told));
         println!("    {at_s:>6} s: {}: {told}", act.words());
-        acts.push(Done { at_s, what: act.words().to_owned(), told, held });
+        acts.push(PerformedAct { at_s, what: act.words().to_owned(), told, held });
         if !site.node.is_alive() {
             return Err(format!("the node ended by itself after this: {}; see node.log", act.words()).into());
         }
@@ -231,8 +231,8 @@ fn start_calls(
     let (by_hand, end_ms, seed) = (plan.rate * BY_HAND_PERCENT / 100.0, plan.end_ms, plan.seed);
     let hands = caller.clone();
     calls.spawn(async move {
-        let told = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
-        println!("triggers by hand: {}", serde_json::to_string(&*told).unwrap_or_default());
+        let counts = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
+        println!("triggers by hand: {}", serde_json::to_string(&*counts).unwrap_or_default());
     });
     for (n, share) in (0..).zip(paused.chunks(paused.len().div_ceil(PAUSING_AT_ONCE).max(1))) {
         calls.spawn(open_loop::pauses(caller.clone(), share.to_vec(), end_ms, seed + n));

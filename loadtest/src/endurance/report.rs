@@ -8,7 +8,7 @@ use std::{fmt::Write, fs, io, path::Path};
 /// One thing that was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Done {
+pub struct PerformedAct {
     /// Seconds from the start of the load.
     pub at_s: u64,
     pub what: String,
@@ -27,7 +27,7 @@ pub struct Report {
     pub executors: usize,
     pub warm_up_s: u64,
     pub most_mib_per_min: f64,
-    pub acts: Vec<Done>,
+    pub acts: Vec<PerformedAct>,
     pub memory: Vec<LifeReport>,
     /// Bytes of the node's directory at the end.
     pub stored_bytes: u64,

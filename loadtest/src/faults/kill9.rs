@@ -222,8 +222,8 @@ fn start_calls(
     let (by_hand, end_ms, seed) = (args.rate / 20.0, plan.end_ms, plan.seed);
     let hands = caller.clone();
     calls.spawn(async move {
-        let told = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
-        println!("triggers by hand: {}", serde_json::to_string(&*told).unwrap_or_default());
+        let counts = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
+        println!("triggers by hand: {}", serde_json::to_string(&*counts).unwrap_or_default());
     });
     for (n, share) in paused.chunks(paused.len().div_ceil(PAUSING_AT_ONCE).max(1)).enumerate() {
         calls.spawn(open_loop::pauses(caller.clone(), share.to_vec(), plan.end_ms, plan.seed + n as u64));
@@ -237,7 +237,7 @@ fn start_calls(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::checker::{Findings, History, Kind};
+    use crate::checker::{Findings, History, ViolationKind};
     use clap::Parser;
 
     #[derive(Parser)]
@@ -251,7 +251,7 @@ mod tests {
         Line::try_parse_from(line).unwrap().args
     }
 
-    fn verdict(found: &[Kind], node_kills: u64) -> Verdict {
+    fn verdict(found: &[ViolationKind], node_kills: u64) -> Verdict {
         let history = History::default();
         let mut findings = Findings::new(&history);
         found.iter().for_each(|kind| findings.of_all(*kind, "x"));
@@ -266,14 +266,14 @@ mod tests {
         assert!(judge(&args, &verdict(&[], 2), &[]));
         assert!(!judge(&args, &verdict(&[], 1), &[]), "a kill is missing");
         assert!(!judge(&args, &verdict(&[], 2), &["snapshot"]), "no node came to a fail point");
-        assert!(!judge(&args, &verdict(&[Kind::NeverUsed], 2), &[]));
+        assert!(!judge(&args, &verdict(&[ViolationKind::NeverUsed], 2), &[]));
     }
 
     #[test]
     fn a_defect_must_be_found_for_its_own_reason() {
         let args = args(&["--mutation", "lost_ack"]);
-        assert!(judge(&args, &verdict(&[Kind::TriggerLost], 2), &[]));
-        assert!(!judge(&args, &verdict(&[Kind::OutcomeMissing], 2), &[]));
+        assert!(judge(&args, &verdict(&[ViolationKind::TriggerLost], 2), &[]));
+        assert!(!judge(&args, &verdict(&[ViolationKind::OutcomeMissing], 2), &[]));
         assert!(!judge(&args, &verdict(&[], 2), &[]));
     }
 }

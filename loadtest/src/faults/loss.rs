@@ -5,7 +5,7 @@
 
 use crate::{
     checker::{History, check_dir},
-    load::caller::{Caller, Known},
+    load::caller::{CallOutcome, Caller},
     process::{fleet::Fleet, node::Node},
     run_dir::{
         export::{Scope, drain, export},
@@ -100,11 +100,11 @@ async fn triggered(caller: &Caller, specs: &[JobSpec]) -> Outcome<Vec<(JobId, Ru
     for (n, id) in caller.create_many(specs).await.into_iter().enumerate() {
         let job = id.ok_or("a job was not created")?;
         match caller.trigger(job, format!("once-{n}")).await {
-            Known::Done(run) => runs.push((job, run)),
-            Known::Refused(code) => {
+            CallOutcome::Done(run) => runs.push((job, run)),
+            CallOutcome::Refused(code) => {
                 return Err(format!("a trigger was refused: {}", code.as_str()).into());
             }
-            Known::Open => return Err("a trigger has no answer".into()),
+            CallOutcome::Open => return Err("a trigger has no answer".into()),
         }
     }
     Ok(runs)
@@ -222,7 +222,7 @@ async fn executor_killed(fleet: &mut Fleet, node: &Node, caller: &Caller) -> Out
             "one was started again without a person's word",
         )?;
         ensure(
-            caller.confirm(*job, *run, ConfirmDecision::Rerun).await == Known::Done(()),
+            caller.confirm(*job, *run, ConfirmDecision::Rerun).await == CallOutcome::Done(()),
             "a confirmation was refused",
         )?;
     }

@@ -2,7 +2,7 @@
 //! found. A verdict that is red for another reason has not found the defect. `kill9` and `chaos` use these
 //! expectations.
 
-use crate::checker::{Kind, Verdict};
+use crate::checker::{Verdict, ViolationKind};
 
 /// Each defect once: its name in the program, on the command line and in `CAMPANILE_FAULT`, and what it must be found as.
 macro_rules! mutations {
@@ -16,7 +16,7 @@ macro_rules! mutations {
             /// As the node names it.
             pub fn name(self) -> &'static str { match self { $(Self::$name => $text),+ } }
             /// One of these must be among what is found.
-            pub fn expected(self) -> &'static [Kind] { match self { $(Self::$name => &[$(Kind::$kind),+]),+ } }
+            pub fn expected(self) -> &'static [ViolationKind] { match self { $(Self::$name => &[$(ViolationKind::$kind),+]),+ } }
         }
     };
 }
@@ -129,7 +129,7 @@ impl Mutation {
 
     /// Says whether the verdict is red for the right reason; the line for people, and for the table of `make mutations`.
     pub fn judge(self, verdict: &Verdict) -> (bool, String) {
-        let is_expected = |kind: &Kind| self.expected().contains(kind);
+        let is_expected = |kind: &ViolationKind| self.expected().contains(kind);
         let mut kinds: Vec<_> = verdict.found.iter().map(|f| (!is_expected(&f.kind), f)).collect();
         kinds.sort_by_key(|(other, _)| *other);
         let kinds: Vec<String> = kinds.iter().map(|(_, f)| format!("{:?} x {}", f.kind, f.count)).collect();
@@ -145,39 +145,48 @@ impl Mutation {
 
 /// Defects of nodes of a cluster, which only `chaos` switches on, and what they must be found as. Of those without a kind the
 /// scenario itself must tell: a session that is lost.
-const OF_CLUSTERS: [(&str, &[Kind]); 6] = [
+const OF_CLUSTERS: [(&str, &[ViolationKind]); 6] = [
     // Two nodes act for one shard.
     (
         "mutation:ignore_deadline",
-        &[Kind::OutcomeDoubled, Kind::RunWithoutInstant, Kind::RunMissing, Kind::RunDoubled, Kind::StartUnknown],
+        &[
+            ViolationKind::OutcomeDoubled,
+            ViolationKind::RunWithoutInstant,
+            ViolationKind::RunMissing,
+            ViolationKind::RunDoubled,
+            ViolationKind::StartUnknown,
+        ],
     ),
     // Whoever takes a shard does not know what its last owner did: it is gone, or decided a second time.
     (
         "mutation:forget_tail",
         &[
-            Kind::OutcomeMissing,
-            Kind::OutcomeDoubled,
-            Kind::StartUnknown,
-            Kind::TriggerLost,
-            Kind::CreateLost,
-            Kind::TokenReused,
+            ViolationKind::OutcomeMissing,
+            ViolationKind::OutcomeDoubled,
+            ViolationKind::StartUnknown,
+            ViolationKind::TriggerLost,
+            ViolationKind::CreateLost,
+            ViolationKind::TokenReused,
         ],
     ),
-    ("mutation:limits_alone", &[Kind::QuotaExceeded]),
+    ("mutation:limits_alone", &[ViolationKind::QuotaExceeded]),
     ("mutation:leave_at_deadline", &[]),
     // An LWT that was not answered is taken for applied: whoever claims so acts beside the owner.
-    ("rule:ClaimReadBack", &[Kind::OutcomeDoubled, Kind::RunDoubled, Kind::OutcomeMissing]),
-    ("rule:HeartbeatReadBack", &[Kind::OutcomeDoubled, Kind::RunDoubled, Kind::OutcomeMissing]),
+    ("rule:ClaimReadBack", &[ViolationKind::OutcomeDoubled, ViolationKind::RunDoubled, ViolationKind::OutcomeMissing]),
+    (
+        "rule:HeartbeatReadBack",
+        &[ViolationKind::OutcomeDoubled, ViolationKind::RunDoubled, ViolationKind::OutcomeMissing],
+    ),
 ];
 
 /// Kinds of violation one of which must be found with a defect, as `CAMPANILE_FAULT` names it; several stand with semicolons between.
-pub fn expected_of(defect: &str) -> Vec<Kind> {
+pub fn expected_of(defect: &str) -> Vec<ViolationKind> {
     let of_one = |part: &str| {
         let of_node = Mutation::ALL.iter().copied().find(|m| part.strip_prefix("mutation:") == Some(m.name()));
         let of_cluster = || OF_CLUSTERS.iter().find(|(name, _)| *name == part).map_or(&[][..], |(_, kinds)| kinds);
         // What a node told before it was durable is gone with the node, and its shards are another's: instants are missing too.
-        let more: &[Kind] = match of_node {
-            Some(Mutation::AckBeforeSync) => &[Kind::OutcomeMissing],
+        let more: &[ViolationKind] = match of_node {
+            Some(Mutation::AckBeforeSync) => &[ViolationKind::OutcomeMissing],
             Some(_) | None => &[],
         };
         [of_node.map_or_else(of_cluster, Mutation::expected), more].concat()
@@ -214,14 +223,14 @@ mod tests {
 
     #[test]
     fn red_for_another_reason_has_not_found_the_defect() {
-        let verdict = |kind: Option<Kind>| {
+        let verdict = |kind: Option<ViolationKind>| {
             let history = crate::checker::History::default();
             let mut findings = crate::checker::Findings::new(&history);
             kind.into_iter().for_each(|kind| findings.of_all(kind, "x"));
             findings.into_verdict()
         };
-        assert!(Mutation::FireEarly.judge(&verdict(Some(Kind::StartEarly))).0);
-        assert!(!Mutation::FireEarly.judge(&verdict(Some(Kind::ExportIncomplete))).0);
+        assert!(Mutation::FireEarly.judge(&verdict(Some(ViolationKind::StartEarly))).0);
+        assert!(!Mutation::FireEarly.judge(&verdict(Some(ViolationKind::ExportIncomplete))).0);
         assert!(!Mutation::FireEarly.judge(&verdict(None)).0);
     }
 }

@@ -4,7 +4,7 @@
 //! ([`crate::run_dir::forget`]); but no body of a job that is not idempotent may run again because of it.
 
 use crate::{
-    checker::{Kind, LONG_ENOUGH_MS, Verdict, check_dir},
+    checker::{LONG_ENOUGH_MS, Verdict, ViolationKind, check_dir},
     faults::kill9::LATEST_MS,
     load::{caller::Caller, open_loop, people},
     process::{fleet::Fleet, node::Node},
@@ -171,8 +171,13 @@ pub async fn run(args: RestoreArgs) -> Result<bool, Box<dyn Error>> {
 }
 
 /// What a backup that ends too early must be found as: what was acknowledged or started before it is gone.
-const OF_EARLY_CUT: [Kind; 5] =
-    [Kind::OutcomeMissing, Kind::RunMissing, Kind::StartUnknown, Kind::TriggerLost, Kind::CreateLost];
+const OF_EARLY_CUT: [ViolationKind; 5] = [
+    ViolationKind::OutcomeMissing,
+    ViolationKind::RunMissing,
+    ViolationKind::StartUnknown,
+    ViolationKind::TriggerLost,
+    ViolationKind::CreateLost,
+];
 
 fn is_found(verdict: &Verdict) -> bool {
     OF_EARLY_CUT.iter().any(|kind| verdict.has(*kind))
@@ -192,8 +197,8 @@ fn start_calls(
     let mut calls = JoinSet::new();
     let (hands, by_hand, end_ms, seed) = (caller.clone(), args.rate / 10.0, plan.end_ms, plan.seed);
     calls.spawn(async move {
-        let told = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
-        println!("triggers by hand: {}", serde_json::to_string(&*told).unwrap_or_default());
+        let counts = open_loop::triggers(hands, manual, by_hand, end_ms, seed).await;
+        println!("triggers by hand: {}", serde_json::to_string(&*counts).unwrap_or_default());
     });
     calls
 }
@@ -241,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_backup_that_ends_too_early_is_found_by_what_is_gone_only() {
-        for kind in Kind::ALL {
+        for kind in ViolationKind::ALL {
             let history = History::default();
             let mut findings = Findings::new(&history);
             findings.of_all(*kind, "x");

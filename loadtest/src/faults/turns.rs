@@ -26,7 +26,7 @@ const STOP: Duration = Duration::from_secs(30);
 
 /// How a program's turn ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum TurnEnd {
     /// kill -9: the next one reads the journal.
     Killed,
     /// As an operator stops it: the next one reads snapshots.
@@ -34,17 +34,17 @@ pub(super) enum End {
 }
 
 /// A program's turn.
-pub(super) type Leg = (Program, End);
+pub(super) type Leg = (Program, TurnEnd);
 
 /// After the first one. The last one is stopped when all load has drained.
 pub(super) const LEGS: [Leg; 5] = [
-    (Program::Present, End::Killed),
-    (Program::Earlier, End::Stopped),
-    (Program::Present, End::Stopped),
-    (Program::Earlier, End::Killed),
-    (Program::Present, End::Stopped),
+    (Program::Present, TurnEnd::Killed),
+    (Program::Earlier, TurnEnd::Stopped),
+    (Program::Present, TurnEnd::Stopped),
+    (Program::Earlier, TurnEnd::Killed),
+    (Program::Present, TurnEnd::Stopped),
 ];
-const FIRST: Leg = (Program::Earlier, End::Killed);
+const FIRST: Leg = (Program::Earlier, TurnEnd::Killed);
 
 /// What became of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,10 +146,10 @@ impl<'a> Turns<'a> {
         Ok(node)
     }
 
-    fn end(&self, node: Node, end: End) -> io::Result<()> {
+    fn end(&self, node: Node, end: TurnEnd) -> io::Result<()> {
         match end {
-            End::Killed => block_in_place(|| node.kill9("an upgrade")),
-            End::Stopped => {
+            TurnEnd::Killed => block_in_place(|| node.kill9("an upgrade")),
+            TurnEnd::Stopped => {
                 // For the checker an outage like any other, from before it begins.
                 self.fleet.faults.line(&FaultLine::now(FaultEvent::NodeKilled, Some("asked to stop".to_owned())));
                 stop(node)
@@ -230,7 +230,7 @@ mod tests {
     fn each_program_reads_what_the_other_one_leaves_after_a_kill_and_after_a_stop() {
         let legs: Vec<Leg> = std::iter::once(FIRST).chain(LEGS).collect();
         for program in [Program::Earlier, Program::Present] {
-            for end in [End::Killed, End::Stopped] {
+            for end in [TurnEnd::Killed, TurnEnd::Stopped] {
                 // The last turn hands nothing over.
                 assert!(legs[..legs.len() - 1].contains(&(program, end)), "{program:?} {end:?}");
             }

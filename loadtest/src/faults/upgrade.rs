@@ -229,11 +229,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::{
-        checker::{Findings, History, Kind},
+        checker::{Findings, History, ViolationKind},
         faults::turns::Served,
     };
 
-    fn verdict(found: &[Kind]) -> Verdict {
+    fn verdict(found: &[ViolationKind]) -> Verdict {
         let history = History::default();
         let mut findings = Findings::new(&history);
         found.iter().for_each(|kind| findings.of_all(*kind, "x"));
@@ -249,7 +249,7 @@ mod tests {
         let whole = [(Program::Earlier, Some(3)), (Program::Present, Some(4)), (Program::Earlier, None)]
             .map(|(program, bodies)| turn(program, bodies));
         assert!(judge(&verdict(&[]), &whole));
-        assert!(!judge(&verdict(&[Kind::TriggerLost]), &whole));
+        assert!(!judge(&verdict(&[ViolationKind::TriggerLost]), &whole));
         assert!(!judge(&verdict(&[]), &whole[..1]), "the present program had no turn");
         assert!(!judge(&verdict(&[]), &whole[1..]), "the earlier program only was refused");
         let idle = [turn(Program::Earlier, Some(3)), turn(Program::Present, Some(0))];

@@ -5,7 +5,7 @@ mod verbs;
 
 use crate::{
     limits::CREATE_BATCH,
-    load::{bulk::Bulk, doors::Doors},
+    load::{bulk::Bulk, targets::Targets},
     run_dir::{
         lines::{CallEvent, CallerLine, Verb},
         record::Record,
@@ -30,7 +30,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 /// Between two tries of one call.
-const AGAIN: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// A call is tried so long before its caller gives up and leaves it open.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Caller {
     client: Client,
     /// None: all calls go through the client.
-    doors: Option<Arc<Doors>>,
+    targets: Option<Arc<Targets>>,
     /// None: jobs are created through the client too.
     bulk: Option<Bulk>,
     record: Arc<Record>,
@@ -48,7 +48,7 @@ pub struct Caller {
 
 /// What is known after a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Known<T> {
+pub enum CallOutcome<T> {
     Done(T),
     Refused(ErrorCode),
     /// No answer for all our patience.
@@ -79,12 +79,12 @@ fn is_later(code: ErrorCode) -> bool {
 
 impl Caller {
     pub fn new(client: Client, record: Arc<Record>) -> Self {
-        Self { client, doors: None, bulk: None, record, next: Arc::new(AtomicU64::new(1)) }
+        Self { client, targets: None, bulk: None, record, next: Arc::new(AtomicU64::new(1)) }
     }
 
     /// Each try of a call goes through a random node.
-    pub fn through(client: Client, doors: Arc<Doors>, record: Arc<Record>) -> Self {
-        Self { doors: Some(doors), ..Self::new(client, record) }
+    pub fn through(client: Client, targets: Arc<Targets>, record: Arc<Record>) -> Self {
+        Self { targets: Some(targets), ..Self::new(client, record) }
     }
 
     /// Jobs are created through HTTP, in batches.
@@ -108,7 +108,7 @@ impl Caller {
 
     /// Calls that each node answered; empty where calls do not go through random ones.
     pub fn answered(&self) -> Vec<u64> {
-        self.doors.as_ref().map_or_else(Vec::new, |doors| doors.answered())
+        self.targets.as_ref().map_or_else(Vec::new, |targets| targets.answered())
     }
 
     /// One try of a call.
@@ -116,15 +116,15 @@ impl Caller {
     where
         F: Future<Output = Result<T, ClientError>>,
     {
-        let drawn = match &self.doors {
-            Some(doors) => doors.draw().await.map(|(n, client)| (Some((doors, n)), client)),
+        let drawn = match &self.targets {
+            Some(targets) => targets.draw().await.map(|(n, client)| (Some((targets, n)), client)),
             None => None,
         };
         // Nobody is up: the client waits for whoever comes first.
-        let (door, client) = drawn.unwrap_or_else(|| (None, self.client.clone()));
+        let (target, client) = drawn.unwrap_or_else(|| (None, self.client.clone()));
         let answer = call(client).await;
-        if let (Some((doors, n)), Ok(_) | Err(ClientError::Api(_))) = (door, &answer) {
-            doors.note(n);
+        if let (Some((targets, n)), Ok(_) | Err(ClientError::Api(_))) = (target, &answer) {
+            targets.note(n);
         }
         answer
     }
@@ -144,7 +144,7 @@ impl Caller {
         later: bool,
         told: impl Fn(&T, CallerLine) -> CallerLine,
         call: impl Fn(Client) -> F,
-    ) -> Known<T>
+    ) -> CallOutcome<T>
     where
         F: Future<Output = Result<T, ClientError>>,
     {
@@ -156,24 +156,24 @@ impl Caller {
             match self.once(&call).await {
                 Ok(answer) => {
                     self.note(CallEvent::Ack, &told(&answer, bare));
-                    return Known::Done(answer);
+                    return CallOutcome::Done(answer);
                 }
                 Err(error) => match effect(&error) {
                     Ok(code) if later && is_later(code) && Instant::now() < deadline => {}
                     Ok(code) => {
                         self.note(CallEvent::Refused, &CallerLine { code: Some(code.as_str().to_owned()), ..bare });
-                        return if open { Known::Open } else { Known::Refused(code) };
+                        return if open { CallOutcome::Open } else { CallOutcome::Refused(code) };
                     }
                     Err(why) => {
                         open = true;
                         self.note(CallEvent::Unknown, &CallerLine { code: Some(why), ..bare });
                         if Instant::now() >= deadline {
-                            return Known::Open;
+                            return CallOutcome::Open;
                         }
                     }
                 },
             }
-            sleep(AGAIN).await;
+            sleep(RETRY_PAUSE).await;
         }
     }
 
@@ -181,12 +181,12 @@ impl Caller {
         CallerLine { job: Some(job), ..CallerLine::new(CallEvent::Sent, self.number(), verb) }
     }
 
-    pub async fn trigger(&self, job: JobId, key: String) -> Known<RunId> {
+    pub async fn trigger(&self, job: JobId, key: String) -> CallOutcome<RunId> {
         self.trigger_with(job, key, None).await
     }
 
     /// With params that are laid over the job's.
-    pub async fn trigger_with(&self, job: JobId, key: String, params: Option<Payload>) -> Known<RunId> {
+    pub async fn trigger_with(&self, job: JobId, key: String, params: Option<Payload>) -> CallOutcome<RunId> {
         let line = CallerLine { key: Some(key.clone()), params: params.clone(), ..self.about(Verb::Trigger, job) };
         let body = TriggerBody { manual_run_id: Some(key), params, reason: None };
         let asked = self.ask(
@@ -199,32 +199,32 @@ impl Caller {
             },
         );
         match asked.await {
-            Known::Done(run) => Known::Done(run.run_id),
-            Known::Refused(code) => Known::Refused(code),
-            Known::Open => Known::Open,
+            CallOutcome::Done(run) => CallOutcome::Done(run.run_id),
+            CallOutcome::Refused(code) => CallOutcome::Refused(code),
+            CallOutcome::Open => CallOutcome::Open,
         }
     }
 
-    pub async fn pause(&self, job: JobId) -> Known<()> {
+    pub async fn pause(&self, job: JobId) -> CallOutcome<()> {
         let line = self.about(Verb::Pause, job);
         self.ask(&line, true, |(), line| line, |client| async move { client.job_pause(job, None).await.map(drop) })
             .await
     }
 
-    pub async fn resume(&self, job: JobId) -> Known<()> {
+    pub async fn resume(&self, job: JobId) -> CallOutcome<()> {
         let line = self.about(Verb::Resume, job);
         self.ask(&line, true, |(), line| line, |client| async move { client.job_resume(job, None).await.map(drop) })
             .await
     }
 
-    pub async fn delete(&self, job: JobId) -> Known<()> {
+    pub async fn delete(&self, job: JobId) -> CallOutcome<()> {
         let line = self.about(Verb::Delete, job);
         let known =
             self.ask(&line, true, |(), line| line, |client| async move { client.job_delete(job, None).await }).await;
         // A delete that got no answer was done when the job is not there any more.
-        if known == Known::Open && self.gone(job).await {
+        if known == CallOutcome::Open && self.gone(job).await {
             self.note(CallEvent::Ack, &line);
-            return Known::Done(());
+            return CallOutcome::Done(());
         }
         known
     }
@@ -264,12 +264,12 @@ impl Caller {
                     let mut later = Vec::new();
                     for (n, answer) in left.iter().copied().zip(answers) {
                         match self.created(&line(n), &specs[n], answer, open).await {
-                            Known::Done(id) => ids[n] = Some(id),
-                            Known::Open => {
+                            CallOutcome::Done(id) => ids[n] = Some(id),
+                            CallOutcome::Open => {
                                 open = true;
                                 later.push(n);
                             }
-                            Known::Refused(_) => {}
+                            CallOutcome::Refused(_) => {}
                         }
                     }
                     left = later;
@@ -295,7 +295,7 @@ impl Caller {
                 }
             }
             if !left.is_empty() {
-                sleep(AGAIN).await;
+                sleep(RETRY_PAUSE).await;
             }
         }
         ids
@@ -308,27 +308,27 @@ impl Caller {
         spec: &JobSpec,
         answer: Result<Created, ApiError>,
         open: bool,
-    ) -> Known<JobId> {
+    ) -> CallOutcome<JobId> {
         let id = match answer {
             Ok(created) => created.job_id,
             Err(api) => match effect_of(&api) {
                 Ok(ErrorCode::DuplicateName) if open => match self.find(spec).await {
                     Some(id) => id,
-                    None => return Known::Open,
+                    None => return CallOutcome::Open,
                 },
-                Ok(code) if is_later(code) => return Known::Open,
+                Ok(code) if is_later(code) => return CallOutcome::Open,
                 Ok(code) => {
                     self.note(CallEvent::Refused, &CallerLine { code: Some(api.code.clone()), ..line.clone() });
-                    return Known::Refused(code);
+                    return CallOutcome::Refused(code);
                 }
                 Err(why) => {
                     self.note(CallEvent::Unknown, &CallerLine { code: Some(why), ..line.clone() });
-                    return Known::Open;
+                    return CallOutcome::Open;
                 }
             },
         };
         self.note(CallEvent::Ack, &CallerLine { job: Some(id), ..line.clone() });
-        Known::Done(id)
+        CallOutcome::Done(id)
     }
 
     async fn find(&self, spec: &JobSpec) -> Option<JobId> {

@@ -134,7 +134,7 @@ pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
         begin_ms.unsigned_abs(),
     ));
     sleep(Duration::from_millis((plan.end_ms + 100 - now_us() / 1000).max(0).unsigned_abs())).await;
-    let told = by_hand.await?;
+    let counts = by_hand.await?;
     let left = drain(caller.client(), Duration::from_secs(120)).await?;
     let drain_ms = now_us() / 1000 - plan.end_ms;
     let after = usage()?;
@@ -150,7 +150,7 @@ pub async fn run(args: DriveArgs) -> Result<bool, Box<dyn Error>> {
         create_ms: created_ms - begin_ms,
         jobs_created_per_sec: jobs.len() as f64 * 1000.0 / (created_ms - begin_ms).max(1) as f64,
         created_too_late: created_ms > start_ms,
-        triggers_by_hand: serde_json::to_value(&*told)?,
+        triggers_by_hand: serde_json::to_value(&*counts)?,
         drain_ms,
         runs_left: left,
         server_cpu_us: cpu_us,

@@ -3,9 +3,9 @@
 
 pub mod bulk;
 pub mod caller;
-pub mod doors;
 pub mod drive;
 pub mod latency;
 pub mod open_loop;
 pub mod people;
 pub mod stats;
+pub mod targets;

@@ -3,7 +3,7 @@
 
 use crate::{
     limits::CALLS_IN_FLIGHT,
-    load::caller::{Caller, Known},
+    load::caller::{CallOutcome, Caller},
     random::Random,
     run_dir::lines::now_us,
     workload::{self, Plan},
@@ -25,7 +25,7 @@ use tokio::{
 
 /// How calls ended.
 #[derive(Debug, Default, Serialize)]
-pub struct Told {
+pub struct CallCounts {
     pub done: AtomicU64,
     pub refused: AtomicU64,
     pub open: AtomicU64,
@@ -33,12 +33,12 @@ pub struct Told {
     pub not_asked: AtomicU64,
 }
 
-impl Told {
-    fn count<T>(&self, known: &Known<T>) {
+impl CallCounts {
+    fn count<T>(&self, known: &CallOutcome<T>) {
         match known {
-            Known::Done(_) => &self.done,
-            Known::Refused(_) => &self.refused,
-            Known::Open => &self.open,
+            CallOutcome::Done(_) => &self.done,
+            CallOutcome::Refused(_) => &self.refused,
+            CallOutcome::Open => &self.open,
         }
         .fetch_add(1, Ordering::Relaxed);
     }
@@ -49,10 +49,10 @@ fn is_over(until_ms: i64) -> bool {
 }
 
 /// Triggers jobs by hand, `per_sec` a second at even distances, each with a key of its own.
-pub async fn triggers(caller: Caller, jobs: Vec<JobId>, per_sec: f64, until_ms: i64, seed: u64) -> Arc<Told> {
-    let told = Arc::new(Told::default());
+pub async fn triggers(caller: Caller, jobs: Vec<JobId>, per_sec: f64, until_ms: i64, seed: u64) -> Arc<CallCounts> {
+    let counts = Arc::new(CallCounts::default());
     if jobs.is_empty() || per_sec <= 0.0 {
-        return told;
+        return counts;
     }
     let room = Arc::new(Semaphore::new(CALLS_IN_FLIGHT));
     let mut random = Random::new(seed);
@@ -65,17 +65,17 @@ pub async fn triggers(caller: Caller, jobs: Vec<JobId>, per_sec: f64, until_ms: 
         }
         while calls.try_join_next().is_some() {}
         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
-            told.not_asked.fetch_add(1, Ordering::Relaxed);
+            counts.not_asked.fetch_add(1, Ordering::Relaxed);
             continue;
         };
-        let (caller, job, told) = (caller.clone(), *random.one_of(&jobs), Arc::clone(&told));
+        let (caller, job, counts) = (caller.clone(), *random.one_of(&jobs), Arc::clone(&counts));
         calls.spawn(async move {
-            told.count(&caller.trigger(job, format!("t-{seed}-{n}")).await);
+            counts.count(&caller.trigger(job, format!("t-{seed}-{n}")).await);
             drop(permit);
         });
     }
     while calls.join_next().await.is_some() {}
-    told
+    counts
 }
 
 /// Pauses and resumes jobs, and deletes some, one after the other.
@@ -87,7 +87,7 @@ pub async fn pauses(caller: Caller, jobs: Vec<JobId>, until_ms: i64, seed: u64) 
         }
         if random.percent(20) {
             caller.delete(job).await;
-        } else if matches!(caller.pause(job).await, Known::Done(()) | Known::Open) {
+        } else if matches!(caller.pause(job).await, CallOutcome::Done(()) | CallOutcome::Open) {
             // Also when nobody knows whether it was paused: its runs would wait for ever.
             sleep(Duration::from_millis(random.between(200, 4_000))).await;
             caller.resume(job).await;

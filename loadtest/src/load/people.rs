@@ -3,7 +3,7 @@
 //! Each job has one operator, who makes one call at a time for it; the caller records the calls.
 
 use crate::{
-    load::caller::{Caller, Known},
+    load::caller::{CallOutcome, Caller},
     random::Random,
     run_dir::lines::{Verb, now_us},
     workload::worked::{PACED, Role, edited},
@@ -106,8 +106,8 @@ impl Person {
 
     async fn triggers(&self, turn: u32, params: Option<Payload>) -> Option<RunId> {
         match self.caller.trigger_with(self.job, format!("p-{}-{turn}", self.job.0), params).await {
-            Known::Done(run) => Some(run),
-            Known::Refused(_) | Known::Open => None,
+            CallOutcome::Done(run) => Some(run),
+            CallOutcome::Refused(_) | CallOutcome::Open => None,
         }
     }
 
@@ -143,9 +143,9 @@ impl Person {
         let again = match self.random.below(3) {
             0 => self.caller.retry(self.job, run).await,
             1 => self.caller.redrive(self.job, run).await,
-            _ => Known::Done(()),
+            _ => CallOutcome::Done(()),
         };
-        if again != Known::Done(()) {
+        if again != CallOutcome::Done(()) {
             return;
         }
         // Repeated, it fails once more, and is a dead letter again.
@@ -191,10 +191,10 @@ impl Person {
 
     async fn pauses(&mut self) {
         // Also resumed when nobody knows whether it was paused: its runs would wait for ever.
-        if matches!(self.caller.pause(self.job).await, Known::Done(()) | Known::Open) {
+        if matches!(self.caller.pause(self.job).await, CallOutcome::Done(()) | CallOutcome::Open) {
             rest(&mut self.random, PAUSED_MS).await;
             for _ in 0..RESUMES {
-                if self.caller.resume(self.job).await == Known::Done(()) {
+                if self.caller.resume(self.job).await == CallOutcome::Done(()) {
                     break;
                 }
             }
@@ -203,7 +203,7 @@ impl Person {
 
     async fn edits(&mut self) {
         let spec = edited(&self.spec, &mut self.random);
-        if self.caller.edit(self.job, spec.clone()).await == Known::Done(()) {
+        if self.caller.edit(self.job, spec.clone()).await == CallOutcome::Done(()) {
             self.spec = spec;
         }
     }
@@ -218,7 +218,7 @@ async fn pauses_of_tenant(caller: Caller, until_ms: i64, mut random: Random) {
         caller.pause_tenant(PACED).await;
         rest(&mut random, TENANT_MS.1).await;
         for _ in 0..RESUMES {
-            if caller.resume_tenant(PACED).await == Known::Done(()) {
+            if caller.resume_tenant(PACED).await == CallOutcome::Done(()) {
                 break;
             }
         }
@@ -234,7 +234,7 @@ async fn pauses_of_system(caller: Caller, until_ms: i64, mut random: Random) {
         caller.pause_system().await;
         rest(&mut random, SYSTEM_MS.1).await;
         for _ in 0..RESUMES {
-            if caller.resume_system().await == Known::Done(()) {
+            if caller.resume_system().await == CallOutcome::Done(()) {
                 break;
             }
         }

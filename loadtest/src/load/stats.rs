@@ -68,7 +68,7 @@ struct State {
 pub struct Stats(Mutex<State>);
 
 #[derive(Clone, Copy)]
-enum What {
+enum BodyMoment {
     Start,
     End,
     Durable,
@@ -90,14 +90,14 @@ impl Stats {
     pub fn start(&self, group: &str, due_us: Option<i64>, now_us: i64) -> Body {
         let body = Body { group: group.to_owned(), due_us };
         let mut state = self.state();
-        state.count(&body, What::Start, now_us);
+        state.count(&body, BodyMoment::Start, now_us);
         body
     }
 
     /// It ended; its result is on its way.
     pub fn end(&self, body: Body, run: u64, token: u64, outcome: AttemptState, now_us: i64) {
         let mut state = self.state();
-        state.count(&body, What::End, now_us);
+        state.count(&body, BodyMoment::End, now_us);
         *state.line(&body.group).outcomes.entry(outcome.to_string()).or_default() += 1;
         state.waiting.insert((run, token), body);
     }
@@ -106,7 +106,7 @@ impl Stats {
     pub fn durable(&self, run: u64, token: u64, now_us: i64) {
         let mut state = self.state();
         if let Some(body) = state.waiting.remove(&(run, token)) {
-            state.count(&body, What::Durable, now_us);
+            state.count(&body, BodyMoment::Durable, now_us);
         }
     }
 
@@ -137,18 +137,18 @@ impl State {
         &mut self.groups[at]
     }
 
-    fn count(&mut self, body: &Body, what: What, now_us: i64) {
+    fn count(&mut self, body: &Body, what: BodyMoment, now_us: i64) {
         self.turn(now_us);
         let line = self.line(&body.group);
-        if matches!(what, What::Start) {
+        if matches!(what, BodyMoment::Start) {
             line.attempts += 1;
             line.first_us.get_or_insert(now_us);
         }
         let Some(due_us) = body.due_us else { return };
         let seconds = match what {
-            What::Start => &mut line.start,
-            What::End => &mut line.end,
-            What::Durable => &mut line.durable,
+            BodyMoment::Start => &mut line.start,
+            BodyMoment::End => &mut line.end,
+            BodyMoment::Durable => &mut line.durable,
         };
         let values = seconds.entry(due_us.div_euclid(1_000_000)).or_default();
         *values.entry(rounded(now_us - due_us)).or_default() += 1;

@@ -14,7 +14,7 @@ const TRIES: usize = 2;
 /// What a system is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Kind {
+pub enum LadderKind {
     /// Jobs with one due instant each.
     Once,
     /// Jobs that are due every second, each at its own part of it.
@@ -23,7 +23,7 @@ pub enum Kind {
     Cron,
 }
 
-impl Kind {
+impl LadderKind {
     pub const ALL: [Self; 3] = [Self::Once, Self::Recurring, Self::Cron];
 
     pub fn word(self) -> &'static str {
@@ -36,7 +36,7 @@ impl Kind {
 }
 
 /// Rates of each system by kind.
-pub type Ladders = BTreeMap<String, BTreeMap<Kind, Vec<u64>>>;
+pub type Ladders = BTreeMap<String, BTreeMap<LadderKind, Vec<u64>>>;
 
 /// Reads the file of rates; each ladder must rise.
 pub fn read(text: &str) -> Result<Ladders, String> {
@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn the_file_of_rates_is_read_and_must_rise() {
         let ladders = read("[river]\nonce = [1, 2]\ncron = [5]\n").unwrap();
-        assert_eq!(ladders["river"][&Kind::Once], [1, 2]);
-        assert_eq!(ladders["river"].get(&Kind::Recurring), None);
+        assert_eq!(ladders["river"][&LadderKind::Once], [1, 2]);
+        assert_eq!(ladders["river"].get(&LadderKind::Recurring), None);
         for wrong in ["[river]\nonce = [2, 1]", "[river]\nonce = []", "[river]\nonce = [0, 1]", "[river]\ntwice = [1]"]
         {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -15,7 +15,7 @@ mod step;
 
 use crate::{process::proc_stat::machine_cpu_us, report::machine::Machine};
 use clap::Args;
-use ladder::{Kind, Ladders};
+use ladder::{LadderKind, Ladders};
 use postgres::Cluster;
 use report::{Climb, LeftOut, Report};
 use rival::{RIVALS, Rival, Rung};
@@ -78,8 +78,9 @@ pub async fn run(args: PeersArgs) -> Result<bool, Box<dyn Error>> {
     if fs::read_dir(&args.dir)?.next().is_some() {
         return Err(format!("{} is not empty; name a new directory or empty it", args.dir.display()).into());
     }
-    let session = Session { dir: args.dir.canonicalize()?, ladders, args };
-    let mut found = Found { machine: Machine::here(session.server_version()?), ..Found::default() };
+    let session = PeerComparison { dir: args.dir.canonicalize()?, ladders, args };
+    let mut found =
+        PeerMeasurements { machine: Machine::here(session.server_version()?), ..PeerMeasurements::default() };
     if session.wants(ours::NAME) {
         session.climb_ours(&mut found).await?;
     }
@@ -93,7 +94,7 @@ pub async fn run(args: PeersArgs) -> Result<bool, Box<dyn Error>> {
 
 /// What was measured so far.
 #[derive(Default)]
-struct Found {
+struct PeerMeasurements {
     machine: Machine,
     database: String,
     climbs: Vec<Climb>,
@@ -101,18 +102,18 @@ struct Found {
     lock: Option<(File, Instant)>,
 }
 
-struct Session {
+struct PeerComparison {
     args: PeersArgs,
     dir: PathBuf,
     ladders: Ladders,
 }
 
-impl Session {
+impl PeerComparison {
     fn wants(&self, name: &str) -> bool {
         self.args.peers.is_empty() || self.args.peers.iter().any(|wanted| wanted == name)
     }
 
-    fn rates(&self, system: &str, kind: Kind) -> Option<&[u64]> {
+    fn rates(&self, system: &str, kind: LadderKind) -> Option<&[u64]> {
         self.ladders.get(system)?.get(&kind).map(Vec::as_slice)
     }
 
@@ -121,8 +122,8 @@ impl Session {
         Ok(String::from_utf8_lossy(&out.stdout).trim().trim_start_matches("campanile ").to_owned())
     }
 
-    async fn climb_ours(&self, found: &mut Found) -> Result<(), Box<dyn Error>> {
-        for kind in Kind::ALL {
+    async fn climb_ours(&self, found: &mut PeerMeasurements) -> Result<(), Box<dyn Error>> {
+        for kind in LadderKind::ALL {
             let Some(rates) = self.rates(ours::NAME, kind) else { continue };
             found.climbs.push(Climb {
                 system: ours::NAME.to_owned(),
@@ -148,7 +149,7 @@ impl Session {
         Ok(())
     }
 
-    fn climb_rival(&self, rival: &Rival, found: &mut Found) -> Result<(), Box<dyn Error>> {
+    fn climb_rival(&self, rival: &Rival, found: &mut PeerMeasurements) -> Result<(), Box<dyn Error>> {
         // Written when it could not be installed or built.
         let missing = self.args.built.join(rival.name).join("missing");
         let reason = match fs::read_to_string(&missing) {
@@ -181,9 +182,9 @@ impl Session {
     fn climb_kind(
         &self,
         rival: &Rival,
-        kind: Kind,
+        kind: LadderKind,
         cluster: &Cluster,
-        found: &mut Found,
+        found: &mut PeerMeasurements,
     ) -> Result<(), Box<dyn Error>> {
         let Some(rates) = self.rates(rival.name, kind) else { return Ok(()) };
         found.climbs.push(Climb {
@@ -215,7 +216,7 @@ impl Session {
     }
 
     /// Adds a step to the last climb and writes the report, so that a run that is stopped leaves what it saw. False: the climb is over.
-    fn note(&self, found: &mut Found, step: Result<Step, String>) -> Result<bool, Box<dyn Error>> {
+    fn note(&self, found: &mut PeerMeasurements, step: Result<Step, String>) -> Result<bool, Box<dyn Error>> {
         let Some(climb) = found.climbs.last_mut() else { return Ok(false) };
         let goes_on = step.is_ok();
         match step {
@@ -242,7 +243,7 @@ impl Session {
         Ok(goes_on)
     }
 
-    fn write(&self, found: &Found) -> Result<Report, Box<dyn Error>> {
+    fn write(&self, found: &PeerMeasurements) -> Result<Report, Box<dyn Error>> {
         let report = report::report(
             found.machine.clone(),
             (found.database.clone(), postgres::settings()),

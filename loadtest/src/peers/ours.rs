@@ -2,7 +2,7 @@
 //! clock.
 
 use super::{
-    ladder::Kind,
+    ladder::LadderKind,
     step::{Cpu, Step},
 };
 use crate::bench::{BenchArgs, measure};
@@ -28,7 +28,7 @@ pub fn settings() -> String {
 pub async fn measure_rung(
     server_bin: &Path,
     dir: &Path,
-    kind: Kind,
+    kind: LadderKind,
     rate: u64,
     seconds: u64,
 ) -> Result<Step, Box<dyn Error>> {
@@ -41,7 +41,7 @@ pub async fn measure_rung(
         slots: SLOTS,
         dir: dir.to_owned(),
         lead_ms: LEAD_MS,
-        once: kind == Kind::Once,
+        once: kind == LadderKind::Once,
         create_us: CREATE_US,
         check: false,
         p99_ms: None,

@@ -1,7 +1,7 @@
 //! The result of all ladders: ratios, a table for people, and the same figures as JSON.
 
 use super::{
-    ladder::{Kind, LEAST_SHARE, MOST_P99_MS},
+    ladder::{LEAST_SHARE, LadderKind, MOST_P99_MS},
     ours,
     step::Step,
 };
@@ -15,7 +15,7 @@ use std::fmt::Write;
 pub struct Climb {
     pub system: String,
     pub title: String,
-    pub kind: Kind,
+    pub kind: LadderKind,
     pub version: String,
     pub settings: String,
     /// In the order in which they were tried.
@@ -54,8 +54,8 @@ pub struct LeftOut {
 #[serde(rename_all = "camelCase")]
 pub struct Ratio {
     pub rival: String,
-    pub kind: Kind,
-    pub our_kind: Kind,
+    pub kind: LadderKind,
+    pub our_kind: LadderKind,
     /// Above 1: ours is faster.
     pub rate: f64,
     /// Below 1: ours is cheaper.
@@ -83,7 +83,7 @@ pub struct Report {
 /// For each ladder of a rival, against ours of the same kind; ours have no cron ladder, as FIXED_RATE jobs are due as often.
 pub fn ratios(climbs: &[Climb]) -> Vec<Ratio> {
     let ratio = |theirs: &Climb| {
-        let our_kind = if theirs.kind == Kind::Once { Kind::Once } else { Kind::Recurring };
+        let our_kind = if theirs.kind == LadderKind::Once { LadderKind::Once } else { LadderKind::Recurring };
         let our_climb = climbs.iter().find(|climb| climb.system == ours::NAME && climb.kind == our_kind)?;
         let (ours, best) = (our_climb.best()?, theirs.best()?);
         Some(Ratio {
@@ -227,7 +227,7 @@ mod tests {
         Step { rate, cpu_us_per_job, holds, due: rate, started: rate, ..Step::default() }
     }
 
-    fn climb(system: &str, kind: Kind, steps: Vec<Step>) -> Climb {
+    fn climb(system: &str, kind: LadderKind, steps: Vec<Step>) -> Climb {
         let text = |t: &str| t.to_owned();
         Climb {
             system: text(system),
@@ -243,15 +243,15 @@ mod tests {
 
     fn climbs() -> Vec<Climb> {
         vec![
-            climb("campanile", Kind::Once, vec![step(20_000, 50.0, true), step(30_000, 40.0, false)]),
-            climb("campanile", Kind::Recurring, vec![step(30_000, 45.0, true)]),
+            climb("campanile", LadderKind::Once, vec![step(20_000, 50.0, true), step(30_000, 40.0, false)]),
+            climb("campanile", LadderKind::Recurring, vec![step(30_000, 45.0, true)]),
             climb(
                 "river",
-                Kind::Once,
+                LadderKind::Once,
                 vec![step(2_000, 300.0, true), step(4_000, 200.0, true), step(8_000, 100.0, false)],
             ),
-            climb("db-scheduler", Kind::Cron, vec![step(1_000, 450.0, true)]),
-            climb("db-scheduler", Kind::Once, vec![step(2_000, 400.0, false)]),
+            climb("db-scheduler", LadderKind::Cron, vec![step(1_000, 450.0, true)]),
+            climb("db-scheduler", LadderKind::Once, vec![step(2_000, 400.0, false)]),
         ]
     }
 
@@ -259,10 +259,13 @@ mod tests {
     fn ratios_compare_the_highest_rates_that_hold() {
         let ratios = ratios(&climbs());
         assert_eq!(ratios.len(), 2, "one that held nothing has no ratio: {ratios:?}");
-        assert_eq!((ratios[0].rival.as_str(), ratios[0].kind, ratios[0].our_kind), ("river", Kind::Once, Kind::Once));
+        assert_eq!(
+            (ratios[0].rival.as_str(), ratios[0].kind, ratios[0].our_kind),
+            ("river", LadderKind::Once, LadderKind::Once)
+        );
         assert!((ratios[0].rate - 5.0).abs() < 1e-9, "{ratios:?}");
         assert!((ratios[0].cpu_per_job - 0.25).abs() < 1e-9, "{ratios:?}");
-        assert_eq!(ratios[1].our_kind, Kind::Recurring);
+        assert_eq!(ratios[1].our_kind, LadderKind::Recurring);
         assert!((ratios[1].rate - 30.0).abs() < 1e-9, "{ratios:?}");
         assert!((ratios[1].cpu_per_job - 0.1).abs() < 1e-9, "{ratios:?}");
     }

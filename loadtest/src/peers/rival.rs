@@ -1,7 +1,7 @@
 //! Measures one rate of a rival: a new database, its program, the window, and what all processes used in it.
 
 use super::{
-    ladder::Kind,
+    ladder::LadderKind,
     lines::{PeerLine, parse},
     postgres::Cluster,
     step::{Cpu, Probe, Step},
@@ -33,7 +33,7 @@ pub struct Rival {
     /// Its directories are called so, in `loadtest/peers` and in what was built.
     pub name: &'static str,
     pub title: &'static str,
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [LadderKind],
     /// Jobs that it stores per second, a low guess: chooses when the window begins.
     inserts_per_sec: u64,
     /// Program and first arguments; `{}` is the directory of what was built.
@@ -44,35 +44,35 @@ pub const RIVALS: [Rival; 5] = [
     Rival {
         name: "graphile-worker",
         title: "graphile-worker",
-        kinds: &[Kind::Once],
+        kinds: &[LadderKind::Once],
         inserts_per_sec: 30_000,
         command: &["node", "{}/main.mjs"],
     },
     Rival {
         name: "river",
         title: "River",
-        kinds: &[Kind::Once, Kind::Recurring],
+        kinds: &[LadderKind::Once, LadderKind::Recurring],
         inserts_per_sec: 25_000,
         command: &["{}/river-peer"],
     },
     Rival {
         name: "db-scheduler",
         title: "db-scheduler",
-        kinds: &[Kind::Once, Kind::Recurring, Kind::Cron],
+        kinds: &[LadderKind::Once, LadderKind::Recurring, LadderKind::Cron],
         inserts_per_sec: 15_000,
         command: &["java", "-Xms1g", "-Xmx2g", "-cp", "{}/target/classes:{}/target/lib/*", "peer.Main"],
     },
     Rival {
         name: "quartz",
         title: "Quartz",
-        kinds: &[Kind::Once, Kind::Recurring, Kind::Cron],
+        kinds: &[LadderKind::Once, LadderKind::Recurring, LadderKind::Cron],
         inserts_per_sec: 500,
         command: &["java", "-Xms1g", "-Xmx2g", "-cp", "{}/target/classes:{}/target/lib/*", "peer.Main"],
     },
     Rival {
         name: "temporal",
         title: "Temporal",
-        kinds: &[Kind::Recurring],
+        kinds: &[LadderKind::Recurring],
         // Most of the time goes into the start of its services.
         inserts_per_sec: 1,
         command: &["{}/temporal-peer"],
@@ -82,7 +82,7 @@ pub const RIVALS: [Rival; 5] = [
 /// What one rung needs.
 pub struct Rung<'a> {
     pub rival: &'a Rival,
-    pub kind: Kind,
+    pub kind: LadderKind,
     pub rate: u64,
     pub seconds: u64,
     pub built: &'a Path,
@@ -101,8 +101,8 @@ impl Rung<'_> {
     /// Blocks until the window is over and the program has ended.
     pub fn measure(&self) -> io::Result<Measured> {
         let jobs = match self.kind {
-            Kind::Once => self.rate * (self.seconds + WARM_SECONDS),
-            Kind::Recurring | Kind::Cron => self.rate,
+            LadderKind::Once => self.rate * (self.seconds + WARM_SECONDS),
+            LadderKind::Recurring | LadderKind::Cron => self.rate,
         };
         let mut lead_ms = START_MS + jobs * 1_000 / self.rival.inserts_per_sec;
         for _ in 0..TRIES {

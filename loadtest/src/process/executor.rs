@@ -89,7 +89,7 @@ struct Params {
 }
 
 /// Where bodies are written down.
-struct Books {
+struct BodyLog {
     record: Option<Record>,
     stats: Option<Stats>,
     /// Bodies begun.
@@ -104,7 +104,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Writes an END when it goes, whatever happened to the body.
 struct Running {
-    books: Arc<Books>,
+    body_log: Arc<BodyLog>,
     line: ExecutorLine,
     counted: Option<Body>,
 }
@@ -112,17 +112,17 @@ struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.line.t_us = now_us();
-        if let Some(record) = &self.books.record {
+        if let Some(record) = &self.body_log.record {
             record.body(&self.line);
         }
-        if let (Some(stats), Some(body)) = (&self.books.stats, self.counted.take()) {
+        if let (Some(stats), Some(body)) = (&self.body_log.stats, self.counted.take()) {
             let outcome = self.line.outcome.unwrap_or(AttemptState::Canceled);
             stats.end(body, self.line.run, self.line.token, outcome, self.line.t_us);
         }
     }
 }
 
-fn begin(books: &Arc<Books>, ctx: &Context, params: &Payload, due_us: Option<i64>, now_us: i64) -> Running {
+fn begin(body_log: &Arc<BodyLog>, ctx: &Context, params: &Payload, due_us: Option<i64>, now_us: i64) -> Running {
     let a = ctx.assignment();
     let start = ExecutorLine {
         event: ExecutorEvent::Start,
@@ -139,13 +139,13 @@ fn begin(books: &Arc<Books>, ctx: &Context, params: &Payload, due_us: Option<i64
         secrets: ctx.secrets().clone(),
         ..ExecutorLine::up()
     };
-    if let Some(record) = &books.record {
+    if let Some(record) = &body_log.record {
         record.body(&start);
     }
     // Repeated attempts are late on purpose.
     let due_us = a.logical_time.map(|at| at.0 * 1000).or(due_us).filter(|_| a.attempt == 1 && a.generation == 1);
     let group = a.job_name.split('/').next().unwrap_or_default();
-    let counted = books.stats.as_ref().map(|stats| stats.start(group, due_us, now_us));
+    let counted = body_log.stats.as_ref().map(|stats| stats.start(group, due_us, now_us));
     let line = ExecutorLine {
         event: ExecutorEvent::End,
         outcome: Some(AttemptState::Canceled),
@@ -153,11 +153,11 @@ fn begin(books: &Arc<Books>, ctx: &Context, params: &Payload, due_us: Option<i64
         secrets: Default::default(),
         ..start
     };
-    Running { books: Arc::clone(books), line, counted }
+    Running { body_log: Arc::clone(body_log), line, counted }
 }
 
 async fn body(
-    books: Arc<Books>,
+    body_log: Arc<BodyLog>,
     ctx: Context,
     params: Payload,
     default_ms: u64,
@@ -168,9 +168,9 @@ async fn body(
     let got = params;
     let params = if got.is_empty() { Ok(Params::default()) } else { serde_json::from_str(&got.0) };
     let due_us = params.as_ref().ok().and_then(|p: &Params| p.due_us);
-    let number = books.begun.fetch_add(1, Ordering::Relaxed) + 1;
-    let mut running = begin(&books, &ctx, &got, due_us, now_us);
-    if books.ends_before_effect == Some(number) {
+    let number = body_log.begun.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut running = begin(&body_log, &ctx, &got, due_us, now_us);
+    if body_log.ends_before_effect == Some(number) {
         std::process::abort();
     }
     let params = params?;
@@ -190,7 +190,7 @@ async fn body(
     let error = fails.then(|| JobError { permanent: params.permanent, ..JobError::message("it was its turn to fail") });
     running.line.error = error.as_ref().map(|error| error.code.clone());
     running.line.permanent = fails && params.permanent;
-    if books.ends_after_effect == Some(number) {
+    if body_log.ends_after_effect == Some(number) {
         drop(running);
         std::process::abort();
     }
@@ -206,11 +206,11 @@ pub async fn run(args: ExecutorArgs) -> Result<(), Box<dyn Error>> {
     let stats = args.stats.as_ref().map(|path| Stats::open(path)).transpose()?;
     let (ends_before_effect, ends_after_effect) = (args.ends_before_effect, args.ends_after_effect);
     let begun = AtomicU32::new(0);
-    let books = Arc::new(Books { record, stats, begun, ends_before_effect, ends_after_effect });
+    let body_log = Arc::new(BodyLog { record, stats, begun, ends_before_effect, ends_after_effect });
     if args.with_parent {
         end_with_parent()?;
     }
-    let (bodies, durable) = (Arc::clone(&books), Arc::clone(&books));
+    let (bodies, durable) = (Arc::clone(&body_log), Arc::clone(&body_log));
     let (default_ms, fail_percent) = (args.body_ms, args.fail_percent);
     let mut builder = Executor::builder(&args.rpc, &args.token)
         .pool(&args.pool)
@@ -231,15 +231,15 @@ pub async fn run(args: ExecutorArgs) -> Result<(), Box<dyn Error>> {
         tokio::select! {
             _ = term.recv() => break,
             _ = interrupt.recv() => break,
-            _ = tick.tick() => if let Some(stats) = &books.stats { stats.tick(now_us()) },
+            _ = tick.tick() => if let Some(stats) = &body_log.stats { stats.tick(now_us()) },
         }
     }
     handle.drain(DRAIN).await;
-    if let Some(stats) = &books.stats {
+    if let Some(stats) = &body_log.stats {
         stats.close()?;
     }
     // A body that did not end in time still holds them; what is known is written within the flush time.
-    if let Some(Books { record: Some(record), .. }) = Arc::into_inner(books) {
+    if let Some(BodyLog { record: Some(record), .. }) = Arc::into_inner(body_log) {
         record.close()?;
     }
     Ok(())

@@ -46,7 +46,7 @@ const CLOSING: [&str; 12] = [
 
 /// A part of the proof.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct ProofPart {
     pub name: &'static str,
     pub what: &'static str,
     /// Settings of the environment of its target that the proof chooses when nobody did.
@@ -62,25 +62,25 @@ enum Broken {
     Yes,
 }
 
-const fn part(name: &'static str, what: &'static str) -> Part {
-    Part { name, what, defaults: &[], scenarios: None }
+const fn part(name: &'static str, what: &'static str) -> ProofPart {
+    ProofPart { name, what, defaults: &[], scenarios: None }
 }
 
 /// In the order in which they run: short ones first.
-pub const PARTS: [Part; 10] = [
+pub const PARTS: [ProofPart; 10] = [
     part("executor-loss", "an executor, then the node, is killed while bodies run"),
     part("restore", "a backup under load, the node's death, and a restore"),
-    Part { defaults: &[("FUZZ_SECONDS", "60")], ..part("fuzz", "damaged bytes for decoders and parsers") },
-    Part { defaults: &[("KILLS", "20")], ..part("kill9", "kills of a node under load") },
-    Part { defaults: &[("POWERCUT_SEEDS", "1000")], ..part("powercut", "power cuts on a simulated disk") },
-    Part {
+    ProofPart { defaults: &[("FUZZ_SECONDS", "60")], ..part("fuzz", "damaged bytes for decoders and parsers") },
+    ProofPart { defaults: &[("KILLS", "20")], ..part("kill9", "kills of a node under load") },
+    ProofPart { defaults: &[("POWERCUT_SEEDS", "1000")], ..part("powercut", "power cuts on a simulated disk") },
+    ProofPart {
         defaults: &[("OWNERSHIP_SEEDS", "10000")],
         ..part("ownership", "the protocol of ownership in a simulated world")
     },
     part("foreign-schedules", "random schedules beside the real parsers of cron, Kubernetes and Quartz"),
     part("mutations", "defects of a node, each found for its own reason"),
-    Part { scenarios: Some(Broken::No), ..part("chaos", "a cluster on a real store, and what goes wrong") },
-    Part {
+    ProofPart { scenarios: Some(Broken::No), ..part("chaos", "a cluster on a real store, and what goes wrong") },
+    ProofPart {
         scenarios: Some(Broken::Yes),
         ..part("chaos-mutations", "the same with a defect in every node, each found")
     },
@@ -105,7 +105,7 @@ pub struct ProofArgs {
 /// What a part showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shown {
+pub struct PartResult {
     pub commit: String,
     pub part: String,
     pub green: bool,
@@ -153,7 +153,7 @@ pub fn run(args: &ProofArgs) -> Result<bool, Box<dyn Error>> {
     Ok(green)
 }
 
-fn chosen(names: &[String]) -> Result<Vec<Part>, String> {
+fn chosen(names: &[String]) -> Result<Vec<ProofPart>, String> {
     if names.is_empty() {
         return Ok(PARTS.to_vec());
     }
@@ -182,17 +182,17 @@ fn results_file(dir: &Path, broken: Broken) -> PathBuf {
 }
 
 /// What parts showed on this commit: the last of each.
-pub fn shown(dir: &Path, commit: &str) -> io::Result<BTreeMap<String, Shown>> {
+pub fn shown(dir: &Path, commit: &str) -> io::Result<BTreeMap<String, PartResult>> {
     let text = match fs::read_to_string(parts_file(dir)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error),
     };
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Shown>(line).ok());
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<PartResult>(line).ok());
     Ok(lines.filter(|shown| shown.commit == commit).map(|shown| (shown.part.clone(), shown)).collect())
 }
 
-fn append(dir: &Path, shown: &Shown) -> io::Result<()> {
+fn append(dir: &Path, shown: &PartResult) -> io::Result<()> {
     let mut line = serde_json::to_vec(shown)?;
     line.push(b'\n');
     OpenOptions::new().create(true).append(true).open(parts_file(dir))?.write_all(&line)
@@ -211,16 +211,16 @@ fn all_green(rows: &[Row]) -> bool {
     Scenario::all().all(|scenario| rows.iter().any(|row| row.scenario == scenario.name && row.word == Word::Green))
 }
 
-fn is_green(part: &Part, dir: &Path, commit: &str) -> io::Result<bool> {
+fn is_green(part: &ProofPart, dir: &Path, commit: &str) -> io::Result<bool> {
     Ok(shown(dir, commit)?.get(part.name).is_some_and(|shown| shown.green) && scenarios_green(part, dir, commit)?)
 }
 
-fn scenarios_green(part: &Part, dir: &Path, commit: &str) -> io::Result<bool> {
+fn scenarios_green(part: &ProofPart, dir: &Path, commit: &str) -> io::Result<bool> {
     part.scenarios.map_or(Ok(true), |broken| Ok(all_green(&rows_of(dir, broken, commit)?)))
 }
 
 /// Runs a part's target, shows its output, and keeps it beside the report.
-fn carry_out(part: &Part, dir: &Path, commit: &str) -> Result<Shown, Box<dyn Error>> {
+fn carry_out(part: &ProofPart, dir: &Path, commit: &str) -> Result<PartResult, Box<dyn Error>> {
     let mut command = Command::new("make");
     command.arg(part.name).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut settings = BTreeMap::new();
@@ -253,7 +253,7 @@ fn carry_out(part: &Part, dir: &Path, commit: &str) -> Result<Shown, Box<dyn Err
             break status;
         }
     };
-    let shown = Shown {
+    let shown = PartResult {
         commit: commit.to_owned(),
         part: part.name.to_owned(),
         green: status.success(),
@@ -304,8 +304,8 @@ mod tests {
         }
     }
 
-    fn a_part(name: &str, commit: &str, green: bool) -> Shown {
-        Shown {
+    fn a_part(name: &str, commit: &str, green: bool) -> PartResult {
+        PartResult {
             commit: commit.to_owned(),
             part: name.to_owned(),
             green,

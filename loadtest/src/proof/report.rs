@@ -26,7 +26,7 @@ struct PartReport {
     /// GREEN, RED, or NOT RUN.
     verdict: &'static str,
     #[serde(flatten)]
-    shown: Option<super::Shown>,
+    shown: Option<super::PartResult>,
 }
 
 /// Writes both files; the text for people.

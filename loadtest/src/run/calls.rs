@@ -4,14 +4,14 @@
 use crate::{
     limits::CALLS_IN_FLIGHT,
     load::{
-        caller::{Caller, Known},
+        caller::{CallOutcome, Caller},
         latency::{HIGHEST_US, percentiles},
     },
     random::Random,
     report::CallFigures,
     run_dir::lines::now_us,
     scenario::{
-        Call, CallVerb, Kind, Load, Scenario,
+        Call, CallVerb, Load, LoadKind, Scenario,
         jobs::{Frame, Jobs},
     },
 };
@@ -31,51 +31,51 @@ use std::{
 use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 
 /// What is known of one kind of call.
-struct Book {
+struct CallStats {
     latency: Histogram<u64>,
     failed: BTreeMap<String, u64>,
 }
 
 /// Shared with those who answer for it at the end, whenever that is.
 #[derive(Clone)]
-pub(super) struct Told {
+pub(super) struct CallSeries {
     name: String,
     /// When each is due, microseconds since 1970 UTC, in order.
     due_us: Arc<Vec<i64>>,
-    book: Arc<Mutex<Book>>,
+    stats: Arc<Mutex<CallStats>>,
 }
 
-impl Told {
+impl CallSeries {
     fn new(name: &str, due_us: Vec<i64>) -> Self {
         // Only bounds out of order are refused.
         let latency = Histogram::new_with_bounds(1, HIGHEST_US, 3).unwrap_or_else(|_| unreachable!("sound bounds"));
-        let book = Arc::new(Mutex::new(Book { latency, failed: BTreeMap::new() }));
-        Self { name: name.to_owned(), due_us: Arc::new(due_us), book }
+        let stats = Arc::new(Mutex::new(CallStats { latency, failed: BTreeMap::new() }));
+        Self { name: name.to_owned(), due_us: Arc::new(due_us), stats }
     }
 
     fn note(&self, due_us: i64, outcome: Result<(), String>) {
-        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
-            Ok(()) => book.latency.saturating_record((now_us() - due_us).max(1).unsigned_abs()),
-            Err(code) => *book.failed.entry(code).or_default() += 1,
+            Ok(()) => stats.latency.saturating_record((now_us() - due_us).max(1).unsigned_abs()),
+            Err(code) => *stats.failed.entry(code).or_default() += 1,
         }
     }
 
     /// What is due until then, and what became of it. What has no answer yet is a failure.
     pub fn figures(&self, until_us: i64) -> CallFigures {
-        let book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        let stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
         let due = self.due_us.iter().filter(|due| **due < until_us).count() as u64;
-        let mut failed = book.failed.clone();
-        let known = book.latency.len() + failed.values().sum::<u64>();
+        let mut failed = stats.failed.clone();
+        let known = stats.latency.len() + failed.values().sum::<u64>();
         if known < due {
             failed.insert("NOT_ANSWERED".to_owned(), due - known);
         }
         CallFigures {
             name: self.name.clone(),
             due,
-            answered: book.latency.len(),
+            answered: stats.latency.len(),
             failed,
-            latency: percentiles(&book.latency),
+            latency: percentiles(&stats.latency),
         }
     }
 }
@@ -83,7 +83,7 @@ impl Told {
 /// All calls of a run: dropping it ends those under way.
 pub(super) struct Calls {
     tasks: JoinSet<()>,
-    pub told: Vec<Told>,
+    pub series: Vec<CallSeries>,
     /// Jobs that calls created.
     pub created: Arc<Mutex<Vec<JobId>>>,
 }
@@ -91,8 +91,8 @@ pub(super) struct Calls {
 impl Calls {
     /// `jobs`: of the loads, in their order.
     pub fn start(scenario: &Scenario, frame: &Frame, caller: &Caller, jobs: &[Vec<JobId>]) -> Self {
-        let mut calls = Self { tasks: JoinSet::new(), told: Vec::new(), created: Arc::default() };
-        for (load, ids) in scenario.loads.iter().zip(jobs).filter(|(load, _)| load.kind == Kind::Trigger) {
+        let mut calls = Self { tasks: JoinSet::new(), series: Vec::new(), created: Arc::default() };
+        for (load, ids) in scenario.loads.iter().zip(jobs).filter(|(load, _)| load.kind == LoadKind::Trigger) {
             calls.triggers(load, frame, caller.clone(), ids.clone());
         }
         let remembered =
@@ -106,18 +106,18 @@ impl Calls {
 
     fn triggers(&mut self, load: &Load, frame: &Frame, caller: Caller, ids: Vec<JobId>) {
         let jobs = Jobs::new(load, frame);
-        let told = Told::new(&load.name, (0..jobs.triggers()).map(|n| jobs.trigger_us(n)).collect());
+        let series = CallSeries::new(&load.name, (0..jobs.triggers()).map(|n| jobs.trigger_us(n)).collect());
         let key = format!("{}-{}", load.name, frame.mark);
-        self.told.push(told.clone());
-        self.tasks.spawn(open_loop(told, move |n, due_us| {
+        self.series.push(series.clone());
+        self.tasks.spawn(open_loop(series, move |n, due_us| {
             let (caller, job, key) = (caller.clone(), ids[n % ids.len()], format!("{key}-{n}"));
             // The executor measures from when it was due, not from when it was sent.
             let params = Some(Payload(format!("{{\"dueUs\":{due_us}}}")));
             async move {
                 match caller.trigger_with(job, key, params).await {
-                    Known::Done(_) => Ok(()),
-                    Known::Refused(code) => Err(code.as_str().to_owned()),
-                    Known::Open => Err("NO_ANSWER".to_owned()),
+                    CallOutcome::Done(_) => Ok(()),
+                    CallOutcome::Refused(code) => Err(code.as_str().to_owned()),
+                    CallOutcome::Open => Err("NO_ANSWER".to_owned()),
                 }
             }
         }));
@@ -128,14 +128,14 @@ impl Calls {
         let begin_us = (frame.start_ms + window.start as i64 * 1000) * 1000;
         let count = (call.rate * (window.end - window.start) as f64).floor() as u64;
         let due = (0..count).map(|n| begin_us + (n as f64 * 1e6 / call.rate) as i64).collect();
-        let told = Told::new(&call.name, due);
-        self.told.push(told.clone());
+        let series = CallSeries::new(&call.name, due);
+        self.series.push(series.clone());
         let (verb, created) = (call.verb, Arc::clone(&self.created));
         // A job that is not due within the run, made like those of an idle load.
-        let idle = Load { kind: Kind::Idle, jobs: count, name: call.name.clone(), ..Load::default() };
+        let idle = Load { kind: LoadKind::Idle, jobs: count, name: call.name.clone(), ..Load::default() };
         let frame = Arc::new(frame.clone());
         let seed = frame.seed;
-        self.tasks.spawn(open_loop(told, move |n, _| {
+        self.tasks.spawn(open_loop(series, move |n, _| {
             let job = if known.is_empty() { None } else { Some(*Random::new(seed ^ n as u64).one_of(&known)) };
             let spec = (verb == CallVerb::Create).then(|| Jobs::new(&idle, &frame).spec(n as u64));
             let (caller, created) = (caller.clone(), Arc::clone(&created));
@@ -180,22 +180,22 @@ fn answered<T>(answer: Result<T, ClientError>) -> Result<(), String> {
 }
 
 /// Makes each call when it is due. With too many under way the next ones wait, and are late.
-async fn open_loop<F>(told: Told, call: impl Fn(usize, i64) -> F)
+async fn open_loop<F>(series: CallSeries, call: impl Fn(usize, i64) -> F)
 where
     F: Future<Output = Result<(), String>> + Send + 'static,
 {
     let room = Arc::new(Semaphore::new(CALLS_IN_FLIGHT));
     let mut under_way = JoinSet::new();
-    for n in 0..told.due_us.len() {
-        let due_us = told.due_us[n];
+    for n in 0..series.due_us.len() {
+        let due_us = series.due_us[n];
         let early = due_us - now_us();
         if early > 0 {
             sleep(Duration::from_micros(early.unsigned_abs())).await;
         }
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
-        let (asked, told) = (call(n, due_us), told.clone());
+        let (asked, series) = (call(n, due_us), series.clone());
         under_way.spawn(async move {
-            told.note(due_us, asked.await);
+            series.note(due_us, asked.await);
             drop(permit);
         });
         while under_way.try_join_next().is_some() {}
@@ -211,19 +211,19 @@ mod tests {
     async fn a_call_that_was_sent_late_is_late() {
         // All were due ten seconds ago, and the first ones fill the room for a while.
         let due = now_us() - 10_000_000;
-        let told = Told::new("a", vec![due; CALLS_IN_FLIGHT + 10]);
-        open_loop(told.clone(), |n, _| async move { if n == 0 { Err("REFUSED".to_owned()) } else { Ok(()) } }).await;
-        let figures = told.figures(due + 1);
+        let series = CallSeries::new("a", vec![due; CALLS_IN_FLIGHT + 10]);
+        open_loop(series.clone(), |n, _| async move { if n == 0 { Err("REFUSED".to_owned()) } else { Ok(()) } }).await;
+        let figures = series.figures(due + 1);
         assert_eq!((figures.due, figures.answered), (CALLS_IN_FLIGHT as u64 + 10, CALLS_IN_FLIGHT as u64 + 9));
         assert!(figures.latency.p50_ms >= 9_990.0, "{figures:?}");
         assert_eq!(figures.failed, BTreeMap::from([("REFUSED".to_owned(), 1)]));
-        assert_eq!(told.figures(due).due, 0);
+        assert_eq!(series.figures(due).due, 0);
     }
 
     #[test]
     fn what_has_no_answer_has_failed() {
-        let told = Told::new("a", vec![1, 2, 3]);
-        told.note(1, Ok(()));
-        assert_eq!(told.figures(3).failed, BTreeMap::from([("NOT_ANSWERED".to_owned(), 1)]));
+        let series = CallSeries::new("a", vec![1, 2, 3]);
+        series.note(1, Ok(()));
+        assert_eq!(series.figures(3).failed, BTreeMap::from([("NOT_ANSWERED".to_owned(), 1)]));
     }
 }

@@ -1,6 +1,6 @@
 //! The end of a run: after the last instant, calls and runs end, and the history is recorded.
 
-use super::{early::Early, one::Run, seconds::READ_AFTER_MS, seen::Seen};
+use super::{early::Early, observations::RunObservations, run_workload::Run, seconds::READ_AFTER_MS};
 use crate::{
     run_dir::{
         export::{Scope, export},
@@ -18,7 +18,7 @@ const LAST_CALLS: Duration = Duration::from_secs(15);
 
 impl Run<'_> {
     /// After the last instant: calls end, runs end, the history is written down.
-    pub async fn close(&mut self, seen: &mut Seen) -> Result<(), Early> {
+    pub async fn close(&mut self, seen: &mut RunObservations) -> Result<(), Early> {
         tokio::select! {
             () = seen.calls.finish(LAST_CALLS) => {}
             () = self.stop.wanted() => return Err(Early::Interrupted),
@@ -61,7 +61,7 @@ impl Run<'_> {
         self.scenario.tenants.iter().map(|tenant| (tenant.name.clone(), of(tenant))).collect()
     }
 
-    async fn drain(&mut self, seen: &mut Seen) -> Result<(), Early> {
+    async fn drain(&mut self, seen: &mut RunObservations) -> Result<(), Early> {
         let end_ms = seen.created.frame.end_ms();
         let patience_ms = self.scenario.drain_s as i64 * 1000;
         let mut second = seen.until_s;

@@ -6,7 +6,7 @@ use crate::{
     load::caller::Caller,
     run_dir::lines::now_us,
     scenario::{
-        Api, Kind, Scenario,
+        Api, LoadKind, Scenario,
         jobs::{Frame, Jobs},
     },
 };
@@ -54,7 +54,7 @@ pub(super) async fn create(scenario: &Scenario, maker: &Maker<'_>, mark: &str) -
     let mut jobs: Vec<Vec<JobId>> = vec![Vec::new(); scenario.loads.len()];
     // What is never due needs no start, and tells how fast creates are.
     let early = frame_at(begin_ms, mark.to_owned());
-    let idle = |n: &usize| matches!(scenario.loads[*n].kind, Kind::Idle);
+    let idle = |n: &usize| matches!(scenario.loads[*n].kind, LoadKind::Idle);
     for n in (0..jobs.len()).filter(idle) {
         jobs[n] = maker.load(&Jobs::new(&scenario.loads[n], &early)).await?;
     }

@@ -1,6 +1,6 @@
 //! Turns what was seen into the report, and prints the verdict.
 
-use super::{early::Early, ramp::p99, seen::Seen, watch::Probed};
+use super::{early::Early, observations::RunObservations, ramp::p99, watch::Probed};
 use crate::{
     limits::OTHERS_CORES,
     report::{
@@ -21,7 +21,7 @@ pub(super) struct Facts<'a> {
     pub file: &'a str,
     pub system: String,
     pub machine: Machine,
-    pub seen: Seen,
+    pub seen: RunObservations,
     pub early: Option<&'a Early>,
     /// The checker's word: green, and its text.
     pub checker: Option<(bool, String)>,
@@ -43,7 +43,7 @@ pub(super) fn report(facts: Facts<'_>) -> Report {
         Vec::new()
     };
     let until_us = (frame.start_ms + until * 1000) * 1000;
-    let calls = seen.calls.told.iter().map(|told| told.figures(until_us)).collect();
+    let calls = seen.calls.series.iter().map(|series| series.figures(until_us)).collect();
     let stretches = frame.phases.iter().enumerate().map(|(n, phase)| {
         let seconds = frame.seconds_of(n);
         Stretch { name: phase.name.clone(), from_s: seconds.start, to_s: seconds.end }
@@ -84,7 +84,7 @@ pub(super) fn report(facts: Facts<'_>) -> Report {
 }
 
 /// What executors told, laid over what was seen each second.
-fn seconds(seen: &mut Seen) -> Vec<Second> {
+fn seconds(seen: &mut RunObservations) -> Vec<Second> {
     let told = seen.measure.seconds();
     let begin_s = seen.created.frame.start_ms / 1000;
     let up = seen.up.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +110,7 @@ fn highest(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.flatten().reduce(f64::max)
 }
 
-fn totals(scenario: &Scenario, seen: &Seen, seconds: &[Second]) -> Totals {
+fn totals(scenario: &Scenario, seen: &RunObservations, seconds: &[Second]) -> Totals {
     let jobs = seen.created.all().count() as u64;
     let create_s = seen.created.took_ms as f64 / 1000.0;
     let attempts = seen.measure.attempts;
@@ -167,7 +167,7 @@ fn totals(scenario: &Scenario, seen: &Seen, seconds: &[Second]) -> Totals {
     }
 }
 
-fn restarts(seen: &Seen) -> Vec<Restarted> {
+fn restarts(seen: &RunObservations) -> Vec<Restarted> {
     let all = seen.restarts.iter().zip(&seen.measure.restarts);
     all.map(|((phase, signal, rss_mb), (begin_us, first_us))| Restarted {
         phase: phase.clone(),

@@ -6,11 +6,11 @@ mod create;
 mod early;
 mod finish;
 mod measure;
-mod one;
+mod observations;
 mod progress;
 mod ramp;
+mod run_workload;
 mod seconds;
-mod seen;
 mod stop;
 mod system;
 mod traces;
@@ -149,7 +149,7 @@ pub async fn run(args: RunArgs) -> Outcome {
         for n in 1..=most {
             let name = if args.repeat == 1 { scenario.name.clone() } else { format!("{}/{n}", scenario.name) };
             let (outcome, report) = match directory(&args.dir, &name) {
-                Ok(dir) => one::run(&args, &work.shown, scenario, &dir, stop.clone()).await,
+                Ok(dir) => run_workload::run(&args, &work.shown, scenario, &dir, stop.clone()).await,
                 Err(message) => {
                     eprintln!("error: {message}");
                     (Outcome::NotRun, None)

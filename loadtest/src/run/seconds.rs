@@ -2,9 +2,9 @@
 
 use super::{
     early::Early,
-    one::{Run, read_tail, room},
+    observations::{RunObservations, Used},
     ramp::{self, Step},
-    seen::{Seen, Used},
+    run_workload::{Run, read_tail, room},
     watch::{self, silent_in_a_row},
 };
 use crate::{
@@ -19,7 +19,7 @@ pub(super) const READ_AFTER_MS: i64 = 300;
 
 impl Run<'_> {
     /// From the first instant to the last.
-    pub async fn seconds(&mut self, seen: &mut Seen) -> Result<(), Early> {
+    pub async fn seconds(&mut self, seen: &mut RunObservations) -> Result<(), Early> {
         let frame = seen.created.frame.clone();
         let begin_s = frame.start_ms / 1000;
         let mut last = seen.at_start;
@@ -59,7 +59,13 @@ impl Run<'_> {
     }
 
     /// Looks at everything once a second.
-    pub async fn second(&mut self, seen: &mut Seen, second: i64, phase: &str, last: Used) -> Result<Used, Early> {
+    pub async fn second(
+        &mut self,
+        seen: &mut RunObservations,
+        second: i64,
+        phase: &str,
+        last: Used,
+    ) -> Result<Used, Early> {
         let used = self.used().await;
         for file in self.system.stats_files() {
             read_tail(&mut self.tails, &file, &mut seen.measure);
@@ -99,7 +105,7 @@ impl Run<'_> {
         Ok(used)
     }
 
-    fn row(&self, seen: &Seen, second: i64, last: &Used, used: &Used) -> Second {
+    fn row(&self, seen: &RunObservations, second: i64, last: &Used, used: &Used) -> Second {
         let elapsed_us = (used.at_us - last.at_us).max(1) as f64;
         let part = |now: &Usage, before: &Usage| Use {
             cores: now.cpu_us.saturating_sub(before.cpu_us) as f64 / elapsed_us,
@@ -137,13 +143,13 @@ impl Run<'_> {
         }
     }
 
-    fn note(&self, seen: &mut Seen, second: i64, what: &str) {
+    fn note(&self, seen: &mut RunObservations, second: i64, what: &str) {
         self.progress.tell(what);
         seen.happened.push(Happened { second, what: what.to_owned() });
     }
 
     /// Whether the step of the ramp that just ended was the last one.
-    fn is_ceiling(&self, seen: &mut Seen, step: usize) -> bool {
+    fn is_ceiling(&self, seen: &mut RunObservations, step: usize) -> bool {
         let Some(ramp) = &self.scenario.ramp else { return false };
         let figures = seen.measure.phase(step, seen.until_s);
         let seconds = seen.created.frame.seconds_of(step);
@@ -167,7 +173,13 @@ impl Run<'_> {
     }
 
     /// Ends the node and starts it again, while the load goes on.
-    async fn restart(&mut self, seen: &mut Seen, second: i64, phase: &str, how: Restart) -> Result<(), Early> {
+    async fn restart(
+        &mut self,
+        seen: &mut RunObservations,
+        second: i64,
+        phase: &str,
+        how: Restart,
+    ) -> Result<(), Early> {
         let word = match how {
             Restart::Term => "SIGTERM",
             Restart::Kill => "kill -9",

@@ -52,7 +52,7 @@ impl Address {
 }
 
 /// A process that did not end well.
-pub(super) struct Ended {
+pub(super) struct FailedProcess {
     pub what: String,
     /// By its own word, and not because it took too long: an executor's counts are not whole then.
     pub failed: bool,
@@ -269,15 +269,17 @@ impl System {
     }
 
     /// Stops what it started, the node first, so that it does not see its executors leave. Tells of those that did not end well.
-    pub fn stop(mut self) -> Vec<Ended> {
+    pub fn stop(mut self) -> Vec<FailedProcess> {
         let mut told = Vec::new();
         let mut tell = |name: &str, status: std::io::Result<ExitStatus>, log: &str| match status {
             Ok(status) if status.success() => {}
-            Ok(status) => told.push(Ended {
+            Ok(status) => told.push(FailedProcess {
                 what: format!("{name} ended with {status} when it was stopped; see {log}"),
                 failed: status.code().is_some(),
             }),
-            Err(error) => told.push(Ended { what: format!("{name} could not be stopped: {error}"), failed: false }),
+            Err(error) => {
+                told.push(FailedProcess { what: format!("{name} could not be stopped: {error}"), failed: false })
+            }
         };
         block_in_place(|| {
             if let Some(node) = self.node.take() {

@@ -24,12 +24,12 @@ const NOTHING_GOES: Duration = Duration::from_secs(10);
 /// It ends after this time in any case.
 const LONGEST: Duration = Duration::from_secs(600);
 /// Between two tries of one job.
-const AGAIN: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Jobs that are listed at once, count.
 const PAGE: usize = 500;
 
 #[derive(Default)]
-struct Known {
+struct CreatedThings {
     jobs: BTreeSet<JobId>,
     /// Tenants with their limits as they were; None: there was no such tenant.
     limits: Vec<(String, Option<TenantBody>)>,
@@ -37,10 +37,10 @@ struct Known {
 
 /// What is known of it. Cheap to clone: creates in flight tell too.
 #[derive(Clone, Default)]
-pub(super) struct Traces(Arc<Mutex<Known>>);
+pub(super) struct Traces(Arc<Mutex<CreatedThings>>);
 
 impl Traces {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, CreatedThings> {
         // A panic while holding it leaves at worst one job out.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,7 +125,7 @@ impl Patience<'_> {
                 calls.spawn(async move {
                     let gone = is_gone(&client.job_delete(job, None).await);
                     if !gone {
-                        sleep(AGAIN).await;
+                        sleep(RETRY_PAUSE).await;
                     }
                     (job, gone)
                 });

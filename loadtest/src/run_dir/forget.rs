@@ -46,7 +46,7 @@ impl fmt::Display for LeftOut {
 /// What of a `RunView` tells which attempts are known.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Known {
+struct ReportedRun {
     run_id: u64,
     attempts: Vec<KnownAttempt>,
 }
@@ -58,7 +58,7 @@ struct KnownAttempt {
 /// Rewrites the files of callers, executors and faults.
 pub fn forget(dir: &Path, between: Between) -> io::Result<LeftOut> {
     let mut left_out = LeftOut::default();
-    let runs: Vec<Known> = read(&dir.join("runs.jsonl"))?;
+    let runs: Vec<ReportedRun> = read(&dir.join("runs.jsonl"))?;
     let known: HashMap<u64, HashSet<u64>> =
         runs.into_iter().map(|run| (run.run_id, run.attempts.iter().map(|a| a.token).collect())).collect();
     let mut not_idempotent = HashSet::new();

@@ -1,6 +1,6 @@
 //! The jobs of a load, and when they are due: known before the run, so that what was not started can be counted.
 
-use super::{Arrivals, Kind, Load, Phase, Scenario};
+use super::{Arrivals, Load, LoadKind, Phase, Scenario};
 use crate::{
     random::mix,
     workload::{CATCHES_UP, cron_at, rate_at},
@@ -95,7 +95,7 @@ impl Frame {
 
 /// Jobs that share a window: a load has one such part, a ramp one for each step.
 #[derive(Clone, Debug)]
-struct Part {
+struct LoadPart {
     jobs: u64,
     every_s: u64,
     from_ms: i64,
@@ -107,30 +107,30 @@ struct Part {
 pub struct Jobs<'a> {
     load: &'a Load,
     frame: &'a Frame,
-    parts: Vec<Part>,
+    parts: Vec<LoadPart>,
 }
 
 /// A rate as jobs with one whole number of seconds between their instants: the rate is kept, the number of jobs gives way.
-fn part(rate: f64, jobs: u64, from_ms: i64, to_ms: i64) -> Part {
+fn part(rate: f64, jobs: u64, from_ms: i64, to_ms: i64) -> LoadPart {
     let wanted = if jobs == 0 { rate.max(1.0) } else { jobs as f64 };
     let every_s = ((wanted / rate).round() as u64).max(1);
-    Part { jobs: ((rate * every_s as f64).round() as u64).max(1), every_s, from_ms, to_ms }
+    LoadPart { jobs: ((rate * every_s as f64).round() as u64).max(1), every_s, from_ms, to_ms }
 }
 
 impl<'a> Jobs<'a> {
     pub fn new(load: &'a Load, frame: &'a Frame) -> Self {
         let window = frame.window(&load.phases);
         let (from, to) = (frame.ms(window.start), frame.ms(window.end));
-        let whole = |jobs| vec![Part { jobs, every_s: 1, from_ms: from, to_ms: to }];
+        let whole = |jobs| vec![LoadPart { jobs, every_s: 1, from_ms: from, to_ms: to }];
         let parts = match load.kind {
-            Kind::Rate if load.arrivals == Arrivals::Cron => {
+            LoadKind::Rate if load.arrivals == Arrivals::Cron => {
                 // A job that is never due in its window would be refused.
                 let seconds = CRON_EVERY_S.min(window.end - window.start);
                 let jobs = ((load.rate * seconds as f64).round() as u64).max(1);
-                vec![Part { jobs, every_s: CRON_EVERY_S, from_ms: from, to_ms: to }]
+                vec![LoadPart { jobs, every_s: CRON_EVERY_S, from_ms: from, to_ms: to }]
             }
-            Kind::Rate => vec![part(load.rate, load.jobs, from, to)],
-            Kind::Ramp => {
+            LoadKind::Rate => vec![part(load.rate, load.jobs, from, to)],
+            LoadKind::Ramp => {
                 let steps = frame.ramp.iter().enumerate();
                 let more = steps.map(|(n, rate)| (n, rate - n.checked_sub(1).map_or(0.0, |before| frame.ramp[before])));
                 // Each job is due once a second, or as seldom as the highest rate needs for its number of jobs.
@@ -138,8 +138,8 @@ impl<'a> Jobs<'a> {
                 let share = |rate: f64| (load.jobs as f64 * rate / top) as u64;
                 more.map(|(n, rate)| part(rate, share(rate), frame.ms(frame.seconds_of(n).start), to)).collect()
             }
-            Kind::Herd | Kind::Idle => whole(load.jobs),
-            Kind::Trigger => whole(if load.jobs == 0 { MANUAL_JOBS } else { load.jobs }),
+            LoadKind::Herd | LoadKind::Idle => whole(load.jobs),
+            LoadKind::Trigger => whole(if load.jobs == 0 { MANUAL_JOBS } else { load.jobs }),
         };
         Self { load, frame, parts }
     }
@@ -148,7 +148,7 @@ impl<'a> Jobs<'a> {
         self.parts.iter().map(|part| part.jobs).sum()
     }
 
-    fn part_of(&self, n: u64) -> Option<(&Part, u64)> {
+    fn part_of(&self, n: u64) -> Option<(&LoadPart, u64)> {
         let mut left = n;
         self.parts.iter().find_map(|part| {
             let inside = left < part.jobs;
@@ -162,7 +162,7 @@ impl<'a> Jobs<'a> {
     fn instants(&self, n: u64) -> Option<(i64, u64, i64)> {
         let (part, index) = self.part_of(n)?;
         match self.load.kind {
-            Kind::Rate | Kind::Ramp => {
+            LoadKind::Rate | LoadKind::Ramp => {
                 let period = part.every_s * 1000;
                 let offset = match self.load.arrivals {
                     Arrivals::Even => index * period / part.jobs,
@@ -175,11 +175,11 @@ impl<'a> Jobs<'a> {
                 };
                 Some((part.from_ms + offset as i64, period, part.to_ms))
             }
-            Kind::Herd => {
+            LoadKind::Herd => {
                 let spread = self.load.within_ms * index / part.jobs;
                 Some((part.from_ms + (self.load.at_s * 1000 + spread) as i64, 0, part.to_ms))
             }
-            Kind::Idle | Kind::Trigger => None,
+            LoadKind::Idle | LoadKind::Trigger => None,
         }
     }
 
@@ -191,7 +191,7 @@ impl<'a> Jobs<'a> {
                 *second += 1;
             }
         };
-        if self.load.kind == Kind::Trigger {
+        if self.load.kind == LoadKind::Trigger {
             (0..self.triggers()).for_each(|n| count(self.trigger_us(n) / 1000));
         }
         for n in 0..self.count() {
@@ -255,7 +255,7 @@ impl<'a> Jobs<'a> {
 
     fn trigger(&self, n: u64) -> Trigger {
         match (self.load.kind, self.instants(n)) {
-            (Kind::Rate | Kind::Ramp, Some((first, period, to_ms))) => {
+            (LoadKind::Rate | LoadKind::Ramp, Some((first, period, to_ms))) => {
                 let window = (self.part_of(n).map(|(part, _)| Timestamp(part.from_ms)), Some(Timestamp(to_ms - 1)));
                 match self.load.arrivals {
                     Arrivals::Cron => {
@@ -266,14 +266,14 @@ impl<'a> Jobs<'a> {
                     }
                 }
             }
-            (Kind::Herd, Some((at, ..))) => Trigger::Once {
+            (LoadKind::Herd, Some((at, ..))) => Trigger::Once {
                 at: Some(Timestamp(at)),
                 delay_sec: None,
                 misfire_policy: MisfirePolicy::FireOnceNow,
                 misfire_threshold_sec: 60,
             },
-            (Kind::Trigger, _) => Trigger::Manual {},
-            (Kind::Rate | Kind::Ramp | Kind::Herd | Kind::Idle, _) => self.idle(n),
+            (LoadKind::Trigger, _) => Trigger::Manual {},
+            (LoadKind::Rate | LoadKind::Ramp | LoadKind::Herd | LoadKind::Idle, _) => self.idle(n),
         }
     }
 

@@ -143,7 +143,7 @@ pub enum Restart {
 /// How jobs become due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum LoadKind {
     /// `rate` instants a second of `jobs` FIXED_RATE (with arrivals "cron": CRON) jobs.
     Rate,
     /// Like `rate`, with the rates of `[ramp]`, one after the other.
@@ -178,7 +178,7 @@ pub enum Arrivals {
 pub struct Load {
     /// Names the group in the report and begins the names of its jobs.
     pub name: String,
-    pub kind: Kind,
+    pub kind: LoadKind,
     #[serde(default)]
     pub arrivals: Arrivals,
     /// Due instants per second, of all its jobs.
@@ -222,7 +222,7 @@ impl Default for Load {
     fn default() -> Self {
         Self {
             name: String::new(),
-            kind: Kind::Rate,
+            kind: LoadKind::Rate,
             arrivals: Arrivals::Even,
             rate: 0.0,
             jobs: 0,

@@ -1,6 +1,6 @@
 //! What a workload file must hold to besides its form. The first rule that is broken is told with the path of the value.
 
-use super::{Arrivals, Expect, Kind, Limits, Load, Scenario, jobs::CRON_EVERY_S, words::closest};
+use super::{Arrivals, Expect, Limits, Load, LoadKind, Scenario, jobs::CRON_EVERY_S, words::closest};
 use crate::limits::{EXECUTORS, GROUPS, LOAD_JOBS, LOAD_RATE, PHASES, RUN_SECONDS};
 use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, PRIORITY_MAX};
 
@@ -99,19 +99,19 @@ fn of_load(s: &Scenario, n: usize, load: &Load) -> Broken {
     let not = |fine: bool, field: &str, message: String| (!fine).then(|| (format!("load.{n}.{field}"), message));
     let ramp = s.ramp.is_some();
     let kind = match load.kind {
-        Kind::Rate | Kind::Trigger => {
+        LoadKind::Rate | LoadKind::Trigger => {
             not(load.rate > 0.0 && load.rate <= LOAD_RATE, "rate", format!("rate is above 0 and at most {LOAD_RATE}"))
         }
-        Kind::Ramp => not(ramp, "kind", "kind \"ramp\" needs a [ramp] table".to_owned())
+        LoadKind::Ramp => not(ramp, "kind", "kind \"ramp\" needs a [ramp] table".to_owned())
             .or_else(|| not(load.phases.is_empty(), "phases", "a ramp is due in all phases".to_owned())),
-        Kind::Herd => not(load.jobs > 0, "jobs", "a herd needs jobs".to_owned())
+        LoadKind::Herd => not(load.jobs > 0, "jobs", "a herd needs jobs".to_owned())
             .or_else(|| not(load.phases.len() <= 1, "phases", "a herd is due in one phase".to_owned()))
             .or_else(|| not(load.at_s < phase_length(s, load), "at_s", "at_s lies within its phase".to_owned())),
-        Kind::Idle => not(load.jobs > 0, "jobs", "idle jobs need a number: jobs".to_owned()),
+        LoadKind::Idle => not(load.jobs > 0, "jobs", "idle jobs need a number: jobs".to_owned()),
     };
     kind.or_else(|| not(load.jobs <= LOAD_JOBS, "jobs", format!("at most {LOAD_JOBS} jobs")))
         .or_else(|| {
-            let fine = load.arrivals != Arrivals::Cron || load.kind == Kind::Rate;
+            let fine = load.arrivals != Arrivals::Cron || load.kind == LoadKind::Rate;
             not(fine, "arrivals", "arrivals \"cron\" is for kind \"rate\"".to_owned())
         })
         .or_else(|| {
@@ -162,7 +162,7 @@ fn phases_known(s: &Scenario, used: &[String], path: &str) -> Broken {
 fn expectations(s: &Scenario, of: &str, limits: &Expect) -> Broken {
     let phases: Vec<String> = s.stretches().into_iter().map(|phase| phase.name).collect();
     let groups: Vec<String> = s.loads.iter().map(|load| load.name.clone()).collect();
-    let by_hand = s.loads.iter().filter(|load| load.kind == Kind::Trigger).map(|load| &load.name);
+    let by_hand = s.loads.iter().filter(|load| load.kind == LoadKind::Trigger).map(|load| &load.name);
     let calls: Vec<String> = s.calls.iter().map(|call| &call.name).chain(by_hand).cloned().collect();
     let stray = |table: &str, what: &str, mut used: Vec<&String>, known: &[String]| {
         used.retain(|name| !known.contains(name));

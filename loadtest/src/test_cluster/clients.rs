@@ -2,7 +2,7 @@
 
 use super::TestCluster;
 use crate::{
-    load::{caller::Caller, doors::Doors},
+    load::{caller::Caller, targets::Targets},
     run_dir::record::Record,
 };
 use campanile_client::{Client, ClientOptions, Retry};
@@ -19,10 +19,10 @@ impl TestCluster {
         let options = |n| ClientOptions::new(vec![self.rpc_of(n)], self.token.clone()).timeout(call);
         // The caller tries again itself, through another one.
         let nodes = (0..self.len()).map(|n| options(n).retry(Retry::NEVER)).collect();
-        let doors = Arc::new(Doors::new(self.lives.clone(), nodes, seed));
+        let targets = Arc::new(Targets::new(self.node_starts.clone(), nodes, seed));
         let all = (0..self.len()).map(|n| self.rpc_of(n)).collect();
         let any = ClientOptions::new(all, self.token.clone()).timeout(call).retry(Retry::LOST);
-        Ok(Caller::through(Client::connect_with(any).await?, doors, record))
+        Ok(Caller::through(Client::connect_with(any).await?, targets, record))
     }
 
     /// A client of each node that is up.

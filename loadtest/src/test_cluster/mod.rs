@@ -11,7 +11,7 @@ pub use release::Program;
 
 use crate::{
     limits::NODE_OUTPUT_LINES,
-    load::doors::Lives,
+    load::targets::NodeStarts,
     process::{children::OwnChild, node::free_port},
     run_dir::{
         lines::{FaultEvent, FaultLine},
@@ -72,13 +72,13 @@ pub struct TestCluster {
     settings: Vec<(String, String)>,
     pub token: String,
     /// For callers.
-    lives: Lives,
-    nodes: Vec<Place>,
+    node_starts: NodeStarts,
+    nodes: Vec<ClusterNode>,
     faults: Arc<Record>,
 }
 
 /// A node's addresses, and its process while it has one.
-struct Place {
+struct ClusterNode {
     host: Host,
     rpc: u16,
     http: u16,
@@ -93,7 +93,7 @@ struct Place {
     lines: Option<mpsc::Receiver<String>>,
 }
 
-impl Place {
+impl ClusterNode {
     fn at(&self, port: u16) -> String {
         format!("{}:{port}", self.host.address)
     }
@@ -103,9 +103,9 @@ impl TestCluster {
     /// Makes the keys and the schema; no node is started.
     pub fn new(founding: Founding<'_>, faults: Arc<Record>) -> io::Result<Self> {
         let program = if founding.earlier.is_some() { Program::Earlier } else { Program::Present };
-        let place = |host| -> io::Result<Place> {
+        let place = |host| -> io::Result<ClusterNode> {
             let (rpc, http, gossip, gateway) = (free_port()?, free_port()?, free_port()?, free_port()?);
-            Ok(Place { host, rpc, http, gossip, gateway, program, later: 0, child: None, lines: None })
+            Ok(ClusterNode { host, rpc, http, gossip, gateway, program, later: 0, child: None, lines: None })
         };
         let dir = founding.dir;
         let mut cluster = Self {
@@ -121,7 +121,7 @@ impl TestCluster {
             disks: founding.disks,
             settings: founding.settings,
             token: String::new(),
-            lives: Lives::of(founding.hosts.len()),
+            node_starts: NodeStarts::of(founding.hosts.len()),
             nodes: founding.hosts.into_iter().map(place).collect::<io::Result<_>>()?,
             faults,
         };
@@ -258,7 +258,7 @@ impl TestCluster {
         self.nodes[n].child.is_some()
     }
 
-    /// For the stories of what went wrong. When instants may be missed by policy is not a single node's question: see `one.rs`.
+    /// For the stories of what went wrong. When instants may be missed by policy is not a single node's question: see `chaos/run_scenario.rs`.
     fn note(&self, detail: String) {
         self.faults.line(&FaultLine::now(FaultEvent::NodeStarted, Some(detail)));
     }
@@ -306,7 +306,7 @@ impl TestCluster {
         loop {
             let line = lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).map_err(|_| silent())?;
             if line.starts_with("rpc=") {
-                self.lives.begin(n);
+                self.node_starts.begin(n);
                 return Ok(());
             }
         }
@@ -315,7 +315,7 @@ impl TestCluster {
     /// kill -9.
     pub fn kill(&mut self, n: usize) -> io::Result<()> {
         self.note(format!("{} killed", Self::name(n)));
-        self.lives.end(n);
+        self.node_starts.end(n);
         match self.nodes[n].child.take() {
             Some(mut child) => child.kill().map(drop),
             None => Ok(()),
@@ -344,7 +344,7 @@ impl TestCluster {
             None => child.kill().map(drop),
         });
         // Until then callers go through them.
-        which.iter().for_each(|n| self.lives.end(*n));
+        which.iter().for_each(|n| self.node_starts.end(*n));
         ended
     }
 
@@ -352,7 +352,7 @@ impl TestCluster {
     pub fn ends(&mut self, n: usize, patience: Duration) -> io::Result<()> {
         let alive = || io::Error::other(format!("{} did not come to its fail point", Self::name(n)));
         let status = self.ended(n, patience)?.ok_or_else(alive)?;
-        self.lives.end(n);
+        self.node_starts.end(n);
         self.note(format!("{} ended itself: {status}", Self::name(n)));
         Ok(())
     }

@@ -20,8 +20,8 @@ pub(crate) mod subject;
 mod table;
 
 pub use own::{OWN, method};
-pub use request::{Answer, Body, Form, Request};
-pub use row::{Audit, Effect, Gives, Http, Least, OwnRoute, Reason, Row, Takes, Tenant, Verb, Weight};
+pub use request::{Body, Form, OperationAnswer, Request};
+pub use row::{Audit, CallEffect, Http, HttpInput, HttpOutput, LeastRole, OwnRoute, Reason, Row, Tenant, Verb, Weight};
 pub use subject::{About, Parts, Subject};
 pub use table::*;
 
@@ -39,7 +39,7 @@ pub const API: &str = "/api/v1";
 /// An operation of callers.
 pub trait Operation: 'static {
     type Request: Request;
-    type Answer: Answer;
+    type Answer: OperationAnswer;
     /// What HTTP takes in query or body.
     type Form: Form<<Self::Request as Request>::Body>;
     const ROW: &'static Row;
@@ -132,7 +132,7 @@ mod tests {
     /// An operation whose row says that nothing is to be compared is for operators, or has nothing of a tenant.
     #[test]
     fn what_is_a_tenants_is_compared() {
-        for row in OPERATIONS.iter().filter(|row| row.least == Least::Tenant && row.tenant == Tenant::Nothing) {
+        for row in OPERATIONS.iter().filter(|row| row.least == LeastRole::Tenant && row.tenant == Tenant::Nothing) {
             assert_eq!(row.name, "schedule.preview");
         }
         for row in OPERATIONS {
@@ -144,7 +144,7 @@ mod tests {
             assert_eq!(compared, is_of_a_tenant, "{}", row.name);
             if row.tenant == Tenant::InAnswer {
                 assert!(matches!(row.subject, Subject::Job | Subject::Run), "{}", row.name);
-                assert_eq!(row.effect, Effect::Read, "{}: it would be done before it is refused", row.name);
+                assert_eq!(row.effect, CallEffect::Read, "{}: it would be done before it is refused", row.name);
             }
         }
     }

@@ -135,7 +135,7 @@ impl Form<RunGetBody> for forms::RunGetQuery {
 }
 
 /// What an operation gives.
-pub trait Answer: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
+pub trait OperationAnswer: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
     /// Whose it is.
     fn tenant(&self) -> Option<&str> {
         None
@@ -151,7 +151,7 @@ pub trait Answer: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
 }
 
 macro_rules! answers {
-    ($($answer:ty),+ $(,)?) => { $(impl Answer for $answer {})+ };
+    ($($answer:ty),+ $(,)?) => { $(impl OperationAnswer for $answer {})+ };
 }
 answers!(
     NoBody,
@@ -176,22 +176,22 @@ answers!(
     ClusterPlan,
     Listed<ClusterEventView>,
 );
-impl Answer for AppliedView {
+impl OperationAnswer for AppliedView {
     fn changes(&self) -> u64 {
         self.created + self.changed + self.deleted
     }
 }
-impl Answer for JobView {
+impl OperationAnswer for JobView {
     fn tenant(&self) -> Option<&str> {
         Some(&self.spec.tenant_id)
     }
 }
-impl Answer for RunView {
+impl OperationAnswer for RunView {
     fn tenant(&self) -> Option<&str> {
         Some(&self.tenant_id)
     }
 }
-impl Answer for Spread {
+impl OperationAnswer for Spread {
     fn is_outstanding(&self) -> bool {
         !self.outstanding.is_empty()
     }

@@ -19,12 +19,12 @@ pub struct Row {
     pub cli: Result<&'static str, Reason>,
     pub python: Result<(), Reason>,
     /// The least that a credential must be.
-    pub least: Least,
+    pub least: LeastRole,
     /// What its requests are about. `Nothing` in rows without a handler ([`super::own`]).
     pub subject: Subject,
     pub tenant: Tenant,
     pub audit: Audit,
-    pub effect: Effect,
+    pub effect: CallEffect,
     /// The field in RPC with a key of the caller, which makes the call safe to repeat. HTTP has `Idempotency-Key` for each of them.
     pub key: Option<&'static str>,
     pub weight: Weight,
@@ -56,8 +56,8 @@ impl Row {
     /// Whether callers use it: operators and tenants.
     pub fn is_of_callers(&self) -> bool {
         match self.least {
-            Least::Tenant | Least::Operator => true,
-            Least::Public | Least::Metrics | Least::Executor => false,
+            LeastRole::Tenant | LeastRole::Operator => true,
+            LeastRole::Public | LeastRole::Metrics | LeastRole::Executor => false,
         }
     }
 
@@ -81,7 +81,7 @@ impl Row {
 
 /// The least role that may call an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Least {
+pub enum LeastRole {
     /// Everybody who reaches the port, without a credential.
     Public,
     /// Credentials for metrics, and operators; everybody if the configuration says so.
@@ -134,7 +134,7 @@ impl Audit {
 
 /// Whether a client may send a call again without knowing whether the first one arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum CallEffect {
     /// It changes nothing.
     Read,
     /// A change that is safe to repeat only if it is keyed and carries its key.
@@ -171,7 +171,7 @@ impl Verb {
 
 /// Where an HTTP request has the fields that are not in its path and headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum HttpInput {
     Query,
     Body,
     /// An empty body counts as `{}`.
@@ -183,7 +183,7 @@ pub enum Takes {
 
 /// The form of a successful answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gives {
+pub enum HttpOutput {
     Json,
     /// No body.
     Nothing,
@@ -224,42 +224,42 @@ pub struct Http {
     pub path: &'static str,
     /// Status of a successful answer.
     pub status: u16,
-    pub takes: Takes,
-    pub gives: Gives,
+    pub takes: HttpInput,
+    pub gives: HttpOutput,
     /// None: the operation's handler answers, as in RPC.
     pub own: Option<OwnRoute>,
 }
 
 impl Http {
-    const fn new(verb: Verb, path: &'static str, takes: Takes) -> Self {
-        Self { verb, path, status: 200, takes, gives: Gives::Json, own: None }
+    const fn new(verb: Verb, path: &'static str, takes: HttpInput) -> Self {
+        Self { verb, path, status: 200, takes, gives: HttpOutput::Json, own: None }
     }
     pub const fn get(path: &'static str) -> Self {
-        Self::new(Verb::Get, path, Takes::Query)
+        Self::new(Verb::Get, path, HttpInput::Query)
     }
     pub const fn post(path: &'static str) -> Self {
-        Self::new(Verb::Post, path, Takes::Body)
+        Self::new(Verb::Post, path, HttpInput::Body)
     }
     pub const fn put(path: &'static str) -> Self {
-        Self::new(Verb::Put, path, Takes::Body)
+        Self::new(Verb::Put, path, HttpInput::Body)
     }
     pub const fn delete(path: &'static str) -> Self {
-        Self::new(Verb::Delete, path, Takes::Query)
+        Self::new(Verb::Delete, path, HttpInput::Query)
     }
-    pub const fn takes(self, takes: Takes) -> Self {
+    pub const fn takes(self, takes: HttpInput) -> Self {
         Self { takes, ..self }
     }
     pub const fn optional_body(self) -> Self {
-        self.takes(Takes::OptionalBody)
+        self.takes(HttpInput::OptionalBody)
     }
     pub const fn created(self) -> Self {
         Self { status: 201, ..self }
     }
     pub const fn nothing(self) -> Self {
-        Self { status: 204, gives: Gives::Nothing, ..self }
+        Self { status: 204, gives: HttpOutput::Nothing, ..self }
     }
     pub const fn spread(self) -> Self {
-        Self { status: 204, gives: Gives::Spread, ..self }
+        Self { status: 204, gives: HttpOutput::Spread, ..self }
     }
     pub const fn own(self, route: OwnRoute) -> Self {
         Self { own: Some(route), ..self }

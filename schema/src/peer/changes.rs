@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 /// One change, and the labels that its job had.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    pub what: What,
+    pub what: ChangedItem,
     pub labels: BTreeMap<String, String>,
 }
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum What {
+pub enum ChangedItem {
     Run(RunChange),
     Job(JobChange),
 }
@@ -22,11 +22,11 @@ impl Change {
     /// About what it takes in memory, bytes.
     pub fn bytes(&self) -> usize {
         let texts = match &self.what {
-            What::Run(run) => {
+            ChangedItem::Run(run) => {
                 let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
                 run.job_name.len() + run.tenant_id.len() + optional(&run.executor_id) + optional(&run.last_error)
             }
-            What::Job(job) => job.job_name.len() + job.tenant_id.len(),
+            ChangedItem::Job(job) => job.job_name.len() + job.tenant_id.len(),
         };
         let labels: usize = self.labels.iter().map(|(key, value)| key.len() + value.len()).sum();
         size_of::<Self>() + texts + labels

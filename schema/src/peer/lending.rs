@@ -32,7 +32,7 @@ impl Counts {
 
 /// From a session to a tenant's home shard.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct TenantReport {
     pub tenant: String,
     pub counts: Counts,
     /// What it wants of the permits; None: nothing new.
@@ -41,7 +41,7 @@ pub struct Report {
 
 /// The answer: what the session may use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct TenantShare {
     pub tenant: String,
     /// None: nobody has set limits.
     pub limits: Option<TenantRecord>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A create that comes with a caller's key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Once {
+pub struct CreateKey {
     /// Digest of the tenant and the key.
     pub key: Digest,
     /// Digest of the request.

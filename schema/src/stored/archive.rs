@@ -8,7 +8,7 @@ use crate::{
     stored::{
         journal::Position,
         rows::Row,
-        snapshot::{Manifest, Part},
+        snapshot::{Manifest, SnapshotPart},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub struct SnapshotOf {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkOf {
     pub shard: ShardId,
-    pub part: Part,
+    pub part: SnapshotPart,
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
 }

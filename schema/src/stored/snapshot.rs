@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// Which part of a shard's snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Part {
+pub enum SnapshotPart {
     /// Hot state of all jobs, tenants, pauses: rewritten by every snapshot.
     Hot,
     /// Definitions that changed since the snapshot before (or all of them).
@@ -19,7 +19,7 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartRef {
     pub number: u64,
-    pub part: Part,
+    pub part: SnapshotPart,
     pub chunks: u32,
     pub bytes: u64,
     /// crc32c over all chunks in order.

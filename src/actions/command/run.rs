@@ -147,7 +147,7 @@ fn ended(end: CommandEnd) -> CommandReport {
 }
 
 /// What the executor knows of a shim at its end.
-struct Heard {
+struct ShimOutcome {
     /// A stop was asked for.
     asked: bool,
     /// The shim was about to start the command: it may have run.
@@ -168,8 +168,8 @@ async fn watch_shim(
     mut stop: watch::Receiver<bool>,
     grace: Duration,
     mark: String,
-) -> Heard {
-    let mut heard = Heard { asked: false, starting: false, last: None, diagnostic: String::new(), swept: 0 };
+) -> ShimOutcome {
+    let mut heard = ShimOutcome { asked: false, starting: false, last: None, diagnostic: String::new(), swept: 0 };
     // Known before anything can go wrong with the child's handle.
     let shim_pid = child.id().and_then(|id| i32::try_from(id).ok());
     let stopped = {
@@ -228,7 +228,7 @@ async fn asked(stop: &mut watch::Receiver<bool>) {
     }
 }
 
-async fn read_reports(reports: ChildStderr, heard: &mut Heard, stuck: &AtomicBool) {
+async fn read_reports(reports: ChildStderr, heard: &mut ShimOutcome, stuck: &AtomicBool) {
     let mut lines = BufReader::new(reports.take(COMMAND_REPORT_BYTES as u64));
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).await.is_ok_and(|n| n > 0) {
@@ -253,7 +253,7 @@ async fn read_reports(reports: ChildStderr, heard: &mut Heard, stuck: &AtomicBoo
     }
 }
 
-impl Heard {
+impl ShimOutcome {
     /// A line for the run's log about what its output does not show.
     fn remark(&self) -> Option<String> {
         match &self.last {

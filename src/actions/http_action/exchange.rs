@@ -16,7 +16,7 @@ use std::{convert::Infallible, error::Error};
 
 /// A good answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct AcceptedResponse {
     pub status: StatusCode,
     /// Bytes of the body that were read.
     pub bytes: usize,
@@ -24,7 +24,7 @@ pub(super) struct Answer {
 
 /// What came of one request.
 enum Step {
-    Answered(Answer),
+    Answered(AcceptedResponse),
     /// A redirect with the place it leads to.
     Redirected(StatusCode, String),
 }
@@ -34,7 +34,7 @@ pub(super) async fn send(
     outbound: &Outbound,
     mut request: Prepared,
     transcript: &mut Transcript,
-) -> Result<Answer, Failed> {
+) -> Result<AcceptedResponse, Failed> {
     loop {
         let origin = Origin::of(&request.url);
         // Without the query, which is long and often personal; and as it was written, since it may hold secrets.
@@ -57,7 +57,11 @@ pub(super) async fn send(
     }
 }
 
-fn judge(answer: Answer, (low, high): (u16, u16), transcript: &mut Transcript) -> Result<Answer, Failed> {
+fn judge(
+    answer: AcceptedResponse,
+    (low, high): (u16, u16),
+    transcript: &mut Transcript,
+) -> Result<AcceptedResponse, Failed> {
     if (low..=high).contains(&answer.status.as_u16()) {
         return Ok(answer);
     }
@@ -82,7 +86,7 @@ async fn once(
             Some(location) if request.redirects_left > 0 || !is_expected(status, request) => {
                 Ok(Step::Redirected(status, location))
             }
-            Some(_) | None => Ok(Step::Answered(Answer { status, bytes: body(response, transcript).await? })),
+            Some(_) | None => Ok(Step::Answered(AcceptedResponse { status, bytes: body(response, transcript).await? })),
         }
     };
     let driving = async {

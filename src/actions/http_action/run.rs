@@ -2,7 +2,7 @@
 
 use super::{
     Failed, Fault, Outbound,
-    exchange::{self, Answer},
+    exchange::{self, AcceptedResponse},
     request::Prepared,
     transcript::Transcript,
 };
@@ -48,7 +48,11 @@ pub async fn run(outbound: &Outbound, context: Context) -> Report {
     report
 }
 
-async fn attempt(outbound: &Outbound, context: &Context, transcript: &mut Transcript) -> Result<Answer, Failed> {
+async fn attempt(
+    outbound: &Outbound,
+    context: &Context,
+    transcript: &mut Transcript,
+) -> Result<AcceptedResponse, Failed> {
     let request = Prepared::of(context.assignment())
         .unwrap_or_else(|| Err(Failed::new(Fault::Template, "this runs HTTP actions only")))?;
     let limit = request.timeout;

@@ -17,7 +17,7 @@ use std::{collections::HashMap, ops::ControlFlow, path::Path};
 
 /// Which runs; None: any.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct RunFilter {
     pub tenant: Option<String>,
     pub job: Option<JobId>,
     pub state: Option<RunState>,
@@ -30,7 +30,7 @@ pub struct Wanted {
     pub after: Option<(i64, u64)>,
 }
 
-impl Wanted {
+impl RunFilter {
     fn holds(&self, record: &RunRecord) -> bool {
         let at = place(record);
         self.tenant.as_ref().is_none_or(|tenant| *tenant == record.tenant)
@@ -86,7 +86,7 @@ impl Archive {
     /// counts, also when it is not wanted itself.
     pub fn runs(
         &mut self,
-        wanted: &Wanted,
+        wanted: &RunFilter,
         mut found: impl FnMut(RunRecord) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let days: Vec<(Day, Vec<DayPart>)> =
@@ -102,7 +102,7 @@ impl Archive {
     fn day(
         &mut self,
         parts: &[DayPart],
-        wanted: &Wanted,
+        wanted: &RunFilter,
         found: &mut dyn FnMut(RunRecord) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
         // Newest part first.
@@ -157,7 +157,7 @@ impl Archive {
     /// A run's newest generation.
     pub fn run(&mut self, run: RunId) -> Result<Option<RunRecord>, StoreError> {
         let mut record = None;
-        self.runs(&Wanted { run: Some(run), ..Wanted::default() }, |found| {
+        self.runs(&RunFilter { run: Some(run), ..RunFilter::default() }, |found| {
             record = Some(found);
             ControlFlow::Break(())
         })?;

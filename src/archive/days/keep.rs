@@ -19,7 +19,7 @@ const BUFFER: usize = 1 << 20;
 /// What became of a day.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Kept {
+pub struct WrittenDay {
     pub day: Day,
     /// The file that was written; None: its files have everything.
     pub file: Option<PathBuf>,
@@ -33,26 +33,26 @@ pub struct Kept {
 }
 
 /// See the module's text. Days come one after the other, oldest first.
-pub struct Keeper {
+pub struct DayKeeper {
     directory: ArchiveDirectory,
     _lock: WriteLock,
     parts: Vec<DayPart>,
     store: FormatRow,
     at_ms: i64,
     open: Option<OpenDay>,
-    kept: Vec<Kept>,
+    kept: Vec<WrittenDay>,
 }
 
 struct OpenDay {
-    kept: Kept,
+    kept: WrittenDay,
     part: u32,
-    known: Known,
+    known: DayFiles,
     new: Option<(DayWriter<BufWriter<File>>, Unnamed)>,
     /// Runs of the last rows that were written: their logs follow.
     wanted: HashSet<RunId>,
 }
 
-impl Keeper {
+impl DayKeeper {
     /// `store` is what the runs are of: a directory holds days of one store.
     pub fn new(directory: ArchiveDirectory, store: FormatRow, at_ms: i64) -> Result<Self, StoreError> {
         let lock = directory.lock()?;
@@ -71,13 +71,13 @@ impl Keeper {
     }
 
     /// The last day is finished too; what became of each.
-    pub fn end(mut self) -> Vec<Kept> {
+    pub fn end(mut self) -> Vec<WrittenDay> {
         self.finish();
         self.kept
     }
 
     /// Only the days before the last count: it was not told to its end.
-    pub fn give_up(mut self) -> Vec<Kept> {
+    pub fn give_up(mut self) -> Vec<WrittenDay> {
         self.open = None;
         self.kept
     }
@@ -98,10 +98,10 @@ impl Keeper {
     fn begin(&mut self, day: Day) -> OpenDay {
         let parts: Vec<&DayPart> = self.parts.iter().filter(|part| part.day == day).collect();
         let part = parts.last().map_or(0, |last| last.part) + 1;
-        let kept = Kept { day, file: None, runs: 0, bytes: 0, known: 0, error: None };
-        let (known, error) = match Known::open(&parts) {
+        let kept = WrittenDay { day, file: None, runs: 0, bytes: 0, known: 0, error: None };
+        let (known, error) = match DayFiles::open(&parts) {
             Ok(known) => (known, None),
-            Err(error) => (Known::default(), Some(error)),
+            Err(error) => (DayFiles::default(), Some(error)),
         };
         let mut open = OpenDay { kept, part, known, new: None, wanted: HashSet::new() };
         if let Some(error) = error {
@@ -111,7 +111,7 @@ impl Keeper {
     }
 }
 
-impl DaySink for Keeper {
+impl DaySink for DayKeeper {
     fn rows(&mut self, rows: Vec<RunRecord>) -> Result<(), StoreError> {
         let Some(day) = rows.first().and_then(|first| first.ended_ms).map(Day::of_ms) else { return Ok(()) };
         if self.open.as_ref().is_none_or(|open| open.kept.day != day) {
@@ -204,11 +204,11 @@ fn named(writer: DayWriter<BufWriter<File>>, unnamed: Unnamed) -> Result<(PathBu
 
 /// What the files of a day have: all parts, read beside what is to be kept.
 #[derive(Default)]
-struct Known {
+struct DayFiles {
     parts: Vec<Runs<DayFile>>,
 }
 
-impl Known {
+impl DayFiles {
     fn open(parts: &[&DayPart]) -> Result<Self, StoreError> {
         let open = |part: &&DayPart| DayFile::open(&part.path).map(DayFile::oldest_first);
         Ok(Self { parts: parts.iter().map(open).collect::<Result<_, _>>()? })

@@ -20,8 +20,8 @@ pub use batch::{DaySink, feed};
 pub use day::Day;
 pub use directory::{ArchiveDirectory, DayPart};
 pub use file::DayFile;
-pub use find::{Archive, Wanted};
-pub use keep::{Keeper, Kept};
+pub use find::{Archive, RunFilter};
+pub use keep::{DayKeeper, WrittenDay};
 pub use stream::DayStream;
 pub use writer::DayWriter;
 

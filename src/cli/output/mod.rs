@@ -16,7 +16,7 @@ use super::failure::Failure;
 use campanile_schema::time::Timestamp;
 use serde_json::Value;
 use std::io::Write;
-use table::Look;
+use table::TableStyle;
 use unicode_width::UnicodeWidthStr;
 
 /// Form of answers.
@@ -30,7 +30,7 @@ pub(super) enum Format {
 
 /// What a column holds, and so how it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     /// Never shortened: it is there to be copied.
     Id,
     /// Shortened where there is no room.
@@ -48,29 +48,29 @@ pub(super) enum Kind {
 pub(super) struct Column {
     title: &'static str,
     field: &'static str,
-    kind: Kind,
+    kind: ColumnKind,
     /// 0: it always stays. Where there is no room, the highest is shortened first, and left out first.
     rank: u8,
 }
 
 impl Column {
-    const fn new(title: &'static str, field: &'static str, kind: Kind) -> Self {
+    const fn new(title: &'static str, field: &'static str, kind: ColumnKind) -> Self {
         Self { title, field, kind, rank: 0 }
     }
     pub const fn id(title: &'static str, field: &'static str) -> Self {
-        Self::new(title, field, Kind::Id)
+        Self::new(title, field, ColumnKind::Id)
     }
     pub const fn text(title: &'static str, field: &'static str) -> Self {
-        Self::new(title, field, Kind::Text)
+        Self::new(title, field, ColumnKind::Text)
     }
     pub const fn state(title: &'static str, field: &'static str) -> Self {
-        Self::new(title, field, Kind::State)
+        Self::new(title, field, ColumnKind::State)
     }
     pub const fn number(title: &'static str, field: &'static str) -> Self {
-        Self::new(title, field, Kind::Number)
+        Self::new(title, field, ColumnKind::Number)
     }
     pub const fn time(title: &'static str, field: &'static str) -> Self {
-        Self::new(title, field, Kind::Time)
+        Self::new(title, field, ColumnKind::Time)
     }
     /// May be left out on a narrow terminal; the highest goes first.
     pub const fn minor(self, rank: u8) -> Self {
@@ -189,7 +189,7 @@ pub(super) fn list_text(
     match format {
         Format::Table => {
             let items = value["items"].as_array().or_else(|| value.as_array()).map_or(&[][..], Vec::as_slice);
-            let look = Look {
+            let table_style = TableStyle {
                 width: style().width(),
                 colours: style().colours,
                 time: style().time.as_ref(),
@@ -197,7 +197,7 @@ pub(super) fn list_text(
                 now: Timestamp(jiff::Timestamp::now().as_millisecond()),
                 zone: &times::zone_or_utc(zone),
             };
-            let (shown, dropped) = table::table(items, columns, &look);
+            let (shown, dropped) = table::table(items, columns, &table_style);
             let mut more = Vec::new();
             if let Some(token) = value["nextPageToken"].as_str() {
                 more.push(format!("there is more: --page-token {token}"));

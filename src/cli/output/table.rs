@@ -4,7 +4,7 @@
 //! copied. Widths are those on the screen: a letter of Chinese has two columns, an accent of its own has none.
 
 use super::{
-    Column, Kind, at, cell,
+    Column, ColumnKind, at, cell,
     style::{bold, painted},
     times::{self, TimeForm},
 };
@@ -21,7 +21,7 @@ const SHORTEST: usize = 8;
 const SHORTEST_KEPT: usize = 20;
 
 /// How a table is shown.
-pub(super) struct Look<'a> {
+pub(super) struct TableStyle<'a> {
     /// Columns of the terminal; None: as wide as it gets.
     pub width: Option<usize>,
     pub colours: bool,
@@ -33,19 +33,19 @@ pub(super) struct Look<'a> {
 }
 
 /// A table as text, and the titles that it had no room for.
-pub(super) fn table(items: &[Value], columns: &[Column], look: &Look<'_>) -> (String, Vec<&'static str>) {
+pub(super) fn table(items: &[Value], columns: &[Column], table_style: &TableStyle<'_>) -> (String, Vec<&'static str>) {
     let rows: Vec<Vec<String>> =
-        items.iter().map(|item| columns.iter().map(|column| shown(item, column, look)).collect()).collect();
+        items.iter().map(|item| columns.iter().map(|column| shown(item, column, table_style)).collect()).collect();
     let natural = |index: usize| {
         let title = columns[index].title.width();
         rows.iter().map(|row| row[index].width()).fold(title, usize::max)
     };
-    let widths = fitted(&(0..columns.len()).map(natural).collect::<Vec<_>>(), columns, look.width);
+    let widths = fitted(&(0..columns.len()).map(natural).collect::<Vec<_>>(), columns, table_style.width);
     let kept: Vec<(usize, usize)> = widths.iter().enumerate().filter_map(|(n, width)| Some((n, (*width)?))).collect();
     let mut out = String::new();
     let head: Vec<String> = kept.iter().map(|(n, width)| padded(columns[*n].title, *width, columns[*n].kind)).collect();
     let head = head.join("  ");
-    out.push_str(&if look.colours { bold(head.trim_end()) } else { head.trim_end().to_owned() });
+    out.push_str(&if table_style.colours { bold(head.trim_end()) } else { head.trim_end().to_owned() });
     out.push('\n');
     for row in &rows {
         let mut line = String::new();
@@ -53,8 +53,10 @@ pub(super) fn table(items: &[Value], columns: &[Column], look: &Look<'_>) -> (St
             let cell = padded(&cut(&row[*n], *width), *width, columns[*n].kind);
             line.push_str(if place == 0 { "" } else { "  " });
             match columns[*n].kind {
-                Kind::State if look.colours => line.push_str(&painted(&row[*n], &cell)),
-                Kind::State | Kind::Id | Kind::Text | Kind::Number | Kind::Time => line.push_str(&cell),
+                ColumnKind::State if table_style.colours => line.push_str(&painted(&row[*n], &cell)),
+                ColumnKind::State | ColumnKind::Id | ColumnKind::Text | ColumnKind::Number | ColumnKind::Time => {
+                    line.push_str(&cell)
+                }
             }
         }
         out.push_str(line.trim_end());
@@ -64,21 +66,27 @@ pub(super) fn table(items: &[Value], columns: &[Column], look: &Look<'_>) -> (St
     (out, dropped.collect())
 }
 
-fn shown(item: &Value, column: &Column, look: &Look<'_>) -> String {
+fn shown(item: &Value, column: &Column, table_style: &TableStyle<'_>) -> String {
     let value = at(item, column.field);
     let instant = || value.as_str()?.parse::<Timestamp>().ok();
     match column.kind {
-        Kind::Time => match instant() {
+        ColumnKind::Time => match instant() {
             Some(instant) => {
                 let named = item["trigger"]["timezone"].as_str();
                 let own = named.map(|name| times::zone_or_utc(Some(name)));
-                times::in_list(instant, look.time, look.terminal, look.now, own.as_ref().unwrap_or(look.zone))
+                times::in_list(
+                    instant,
+                    table_style.time,
+                    table_style.terminal,
+                    table_style.now,
+                    own.as_ref().unwrap_or(table_style.zone),
+                )
             }
             None => cell(value),
         },
         // A body that was told to stop and has not ended: people must not take the run for one that goes on.
-        Kind::State if value == "RUNNING" && item["stopping"].is_object() => "STOPPING".to_owned(),
-        Kind::Id | Kind::Text | Kind::State | Kind::Number => cell(value),
+        ColumnKind::State if value == "RUNNING" && item["stopping"].is_object() => "STOPPING".to_owned(),
+        ColumnKind::Id | ColumnKind::Text | ColumnKind::State | ColumnKind::Number => cell(value),
     }
 }
 
@@ -94,7 +102,7 @@ fn fitted(natural: &[usize], columns: &[Column], limit: Option<usize>) -> Vec<Op
         may_go[..gone].iter().for_each(|n| widths[*n] = None);
         for n in &order {
             let over = total(&widths).saturating_sub(limit);
-            let Some(width) = widths[*n].filter(|_| over > 0 && columns[*n].kind == Kind::Text) else { continue };
+            let Some(width) = widths[*n].filter(|_| over > 0 && columns[*n].kind == ColumnKind::Text) else { continue };
             let shortest = if columns[*n].rank == 0 { SHORTEST_KEPT } else { SHORTEST };
             let least = columns[*n].title.width().max(shortest).min(width);
             widths[*n] = Some(width.saturating_sub(over).max(least));
@@ -130,11 +138,11 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     format!("{beginning}…")
 }
 
-fn padded(text: &str, width: usize, kind: Kind) -> String {
+fn padded(text: &str, width: usize, kind: ColumnKind) -> String {
     let space = " ".repeat(width.saturating_sub(text.width()));
     match kind {
-        Kind::Number => format!("{space}{text}"),
-        Kind::Id | Kind::Text | Kind::State | Kind::Time => format!("{text}{space}"),
+        ColumnKind::Number => format!("{space}{text}"),
+        ColumnKind::Id | ColumnKind::Text | ColumnKind::State | ColumnKind::Time => format!("{text}{space}"),
     }
 }
 
@@ -203,7 +211,7 @@ mod tests {
         table(
             &items(),
             COLUMNS,
-            &Look { width, colours: false, time: None, terminal: width.is_some(), now, zone: &zone },
+            &TableStyle { width, colours: false, time: None, terminal: width.is_some(), now, zone: &zone },
         )
     }
 
@@ -248,9 +256,9 @@ mod tests {
     #[test]
     fn colours_do_not_count() {
         let (zone, now) = (TimeZone::UTC, Timestamp(0));
-        let look = Look { width: Some(120), colours: true, time: None, terminal: true, now, zone: &zone };
-        let (coloured, _) = table(&items(), COLUMNS, &look);
-        let (plain, _) = table(&items(), COLUMNS, &Look { colours: false, ..look });
+        let table_style = TableStyle { width: Some(120), colours: true, time: None, terminal: true, now, zone: &zone };
+        let (coloured, _) = table(&items(), COLUMNS, &table_style);
+        let (plain, _) = table(&items(), COLUMNS, &TableStyle { colours: false, ..table_style });
         let mut bare = coloured.replace("\u{1b}[0m", "");
         for code in ["\u{1b}[1m", "\u{1b}[32m"] {
             assert!(bare.contains(code), "{code:?}: {bare:?}");

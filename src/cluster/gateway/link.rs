@@ -34,7 +34,7 @@ pub(super) struct Peer {
 }
 
 /// Waits to be sent. Its room is given back when the other side has it.
-pub(super) struct Waiting {
+pub(super) struct OutboundItem {
     item: Item,
     /// Until when a request's caller waits.
     deadline: Option<Instant>,
@@ -51,7 +51,7 @@ pub(super) struct Link {
     pub peer: Peer,
     actor: ActorRef<GatewayMsg>,
     session: ActorRef<NodeSessionMessage>,
-    outbox: mpsc::Sender<Waiting>,
+    outbox: mpsc::Sender<OutboundItem>,
     requests_room: Arc<Semaphore>,
     /// Their own: a flood of requests must not keep answers from going.
     answers_room: Arc<Semaphore>,
@@ -121,7 +121,7 @@ impl Link {
         }
         // Milliseconds that are left are told when it is sent.
         let item = Item::Request(number, 0, ByteBuf::from(request));
-        let waiting = Waiting { item, deadline: Some(deadline), _room: room };
+        let waiting = OutboundItem { item, deadline: Some(deadline), _room: room };
         if self.outbox.try_send(waiting).is_err() {
             return Err(GatewayError::OutboxFull(name()));
         }
@@ -139,7 +139,7 @@ impl Link {
     pub async fn answer(&self, item: Item, bytes: usize, deadline: Instant) {
         let sending = async {
             let room = self.answers_room.clone().acquire_many_owned(room_of(bytes)).await.ok()?;
-            self.outbox.send(Waiting { item, deadline: None, _room: room }).await.ok()
+            self.outbox.send(OutboundItem { item, deadline: None, _room: room }).await.ok()
         };
         // A link that ended has told its callers; one that stopped waiting knows it.
         let _ = timeout_at(deadline, sending).await;
@@ -188,7 +188,7 @@ fn length(item: &Item) -> usize {
 }
 
 /// Takes what waits in parcels, a few under way at a time: what comes while they are full travels together.
-async fn send(link: Arc<Link>, from: NodeId, mut waiting: mpsc::Receiver<Waiting>) {
+async fn send(link: Arc<Link>, from: NodeId, mut waiting: mpsc::Receiver<OutboundItem>) {
     let window = Arc::new(Semaphore::new(GATEWAY_WINDOW));
     let mut closed = link.closed.subscribe();
     let mut next = None;
@@ -210,7 +210,7 @@ async fn send(link: Arc<Link>, from: NodeId, mut waiting: mpsc::Receiver<Waiting
         };
         let (mut items, mut rooms, mut bytes) = (Vec::new(), Vec::new(), 0);
         let mut candidate = Some(first);
-        while let Some(Waiting { item, deadline, _room: room }) = candidate.take() {
+        while let Some(OutboundItem { item, deadline, _room: room }) = candidate.take() {
             bytes += length(&item);
             if let Some(item) = ready(&link, item, deadline) {
                 items.push(item);

@@ -74,11 +74,11 @@ struct Inner {
     links: watch::Sender<Links>,
     /// What peers said of themselves in the greeting of the connection that is being made: name and number of their actor.
     greetings: Mutex<HashMap<NodeId, (String, u64)>>,
-    peers: Mutex<HashMap<NodeId, Known>>,
+    peers: Mutex<HashMap<NodeId, KnownPeer>>,
 }
 
 /// A peer that membership named.
-struct Known {
+struct KnownPeer {
     name: String,
     address: SocketAddr,
     /// Of the two of a pair the one with the lower id dials.
@@ -154,7 +154,7 @@ impl Gateway {
                 let peer = Peer { node: member.node, name: member.name.clone() };
                 let dialling = (self.inner.node < member.node)
                     .then(|| tokio::spawn(connect::keep_dialling(self.inner.clone(), peer, address)).abort_handle());
-                Known { name: member.name.clone(), address, dialling, failed: None }
+                KnownPeer { name: member.name.clone(), address, dialling, failed: None }
             });
         }
     }
@@ -223,8 +223,8 @@ impl Inner {
     /// A peer's name for people, with what went wrong last.
     fn describe(&self, node: NodeId) -> String {
         match self.peers.lock().get(&node) {
-            Some(Known { name, failed: Some(why), .. }) => format!("'{name}' ({why})"),
-            Some(Known { name, .. }) => format!("'{name}'"),
+            Some(KnownPeer { name, failed: Some(why), .. }) => format!("'{name}' ({why})"),
+            Some(KnownPeer { name, .. }) => format!("'{name}'"),
             None => format!("{:016x}, which is no member", node.0),
         }
     }

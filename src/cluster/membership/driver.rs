@@ -58,7 +58,7 @@ pub(super) enum Content {
 
 /// A sentence for the operator, and whether it is about something wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct OperatorNotice {
     pub warning: bool,
     pub text: String,
 }
@@ -103,7 +103,7 @@ pub(super) struct Driver {
     rng: StdRng,
     number: u64,
     out: Vec<(SocketAddr, Vec<u8>)>,
-    told: Vec<Told>,
+    operator_notices: Vec<OperatorNotice>,
 }
 
 impl Driver {
@@ -149,7 +149,7 @@ impl Driver {
             rng,
             number: 0,
             out: Vec::new(),
-            told: Vec::new(),
+            operator_notices: Vec::new(),
         })
     }
 
@@ -246,8 +246,8 @@ impl Driver {
         std::mem::take(&mut self.out)
     }
 
-    pub fn take_told(&mut self) -> Vec<Told> {
-        std::mem::take(&mut self.told)
+    pub fn take_notices(&mut self) -> Vec<OperatorNotice> {
+        std::mem::take(&mut self.operator_notices)
     }
 
     /// As seen now; the same one as long as nothing changes.
@@ -291,7 +291,7 @@ impl Driver {
     }
 
     pub(super) fn tell(&mut self, warning: bool, text: String) {
-        self.told.push(Told { warning, text });
+        self.operator_notices.push(OperatorNotice { warning, text });
     }
 
     pub(super) fn send(&mut self, to: SocketAddr, content: Content) {

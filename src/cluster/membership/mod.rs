@@ -109,7 +109,7 @@ impl Me {
 
 /// What the node wants said; the thread looks at it when it changes.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct OwnStatus {
     session: SessionId,
     draining: bool,
     cordoned: bool,
@@ -119,7 +119,7 @@ struct Wanted {
 /// This node as a member. Dropped without [`Membership::leave`], it falls silent like one that was killed.
 pub struct Membership {
     members: watch::Receiver<Arc<Members>>,
-    wanted: watch::Sender<Wanted>,
+    wanted: watch::Sender<OwnStatus>,
     counters: Arc<Mutex<Counters>>,
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
@@ -142,7 +142,7 @@ impl Membership {
         if address.ip().is_unspecified() {
             return Err(format!("other nodes cannot send to {address}: set cluster.gossip_advertise"));
         }
-        let wanted = Wanted { session: me.session, draining: false, cordoned: me.cordoned, leaving: false };
+        let wanted = OwnStatus { session: me.session, draining: false, cordoned: me.cordoned, leaving: false };
         let (wanted, said) = watch::channel(wanted);
         let counters = Arc::new(Mutex::new(Counters::default()));
         let (thread, members) = thread::start(socket, options, &me, address, said, counters.clone())?;

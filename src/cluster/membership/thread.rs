@@ -1,7 +1,7 @@
 //! The socket, the clock and the thread of membership. All else is the driver's.
 
 use super::{
-    Me, Options, Wanted,
+    Me, Options, OwnStatus,
     driver::{Driver, Now},
     members::{Counters, Members},
     seal::Seal,
@@ -33,7 +33,7 @@ pub(super) fn start(
     options: Options,
     me: &Me,
     address: SocketAddr,
-    wanted: watch::Receiver<Wanted>,
+    wanted: watch::Receiver<OwnStatus>,
     counters: Arc<Mutex<Counters>>,
 ) -> Result<(JoinHandle<()>, watch::Receiver<Arc<Members>>), String> {
     let began = Instant::now();
@@ -86,7 +86,7 @@ struct Turns {
     driver: Driver,
     socket: UdpSocket,
     time: Time,
-    wanted: watch::Receiver<Wanted>,
+    wanted: watch::Receiver<OwnStatus>,
     seeds: mpsc::Receiver<Vec<SocketAddr>>,
     publish: watch::Sender<Arc<Members>>,
     counters: Arc<Mutex<Counters>>,
@@ -159,11 +159,11 @@ impl Turns {
 
     fn publish(&mut self) {
         self.agreed.set(self.driver.agreed_ms());
-        for told in self.driver.take_told() {
-            if told.warning {
-                tracing::warn!("membership: {}", told.text);
+        for notice in self.driver.take_notices() {
+            if notice.warning {
+                tracing::warn!("membership: {}", notice.text);
             } else {
-                tracing::info!("membership: {}", told.text);
+                tracing::info!("membership: {}", notice.text);
             }
         }
         let members = self.driver.members();

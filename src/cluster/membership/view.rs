@@ -25,7 +25,7 @@ fn process(identity: &Identity) -> Process {
 
 /// What was heard of one process directly.
 #[derive(Default)]
-struct Heard {
+struct ProcessRecord {
     /// How long it said that it has been a member, milliseconds.
     standing_ms: u64,
     /// Its wall clock minus our boot clock, the largest of the last packets: the time on the way only lowers it.
@@ -42,7 +42,7 @@ struct Heard {
 pub(super) struct Views {
     last: Arc<Members>,
     print: u64,
-    heard: HashMap<Process, Heard>,
+    heard: HashMap<Process, ProcessRecord>,
     /// When a process without a card was seen, or asked for it last.
     asked: HashMap<Process, u64>,
     offsets_moved: u64,

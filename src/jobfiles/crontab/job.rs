@@ -3,7 +3,7 @@
 use super::{
     ImportOptions, ImportedJob, LABEL_FILE, LABEL_MAILTO, LABEL_USER, fields, file_name,
     line::{Entry, Refusal, When},
-    reading::{Place, Reading},
+    reading::{LineLocation, Reading},
     settings::Settings,
     stdin, surprises,
 };
@@ -32,7 +32,7 @@ const FILE_CHARS: usize = 100;
 pub(super) fn of_entry(
     entry: &Entry<'_>,
     settings: &Settings,
-    place: &Place<'_>,
+    place: &LineLocation<'_>,
     options: &ImportOptions,
 ) -> Result<ImportedJob, Refusal> {
     let user = entry.user.unwrap_or(place.owner);

@@ -3,9 +3,9 @@
 use super::{
     Import, ImportOptions, Refused, job,
     line::{self, Line, Refusal},
-    reading::Place,
+    reading::LineLocation,
     settings::Settings,
-    sources::{Kind, Source},
+    sources::{Source, SourceKind},
     surprises,
 };
 use std::collections::BTreeSet;
@@ -35,9 +35,9 @@ pub(super) fn read_file(
     }
     let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
     let (with_user, owner) = match &source.kind {
-        Kind::System => (true, None),
-        Kind::User { owner } => (false, owner.clone()),
-        Kind::Unknown => {
+        SourceKind::System => (true, None),
+        SourceKind::User { owner } => (false, owner.clone()),
+        SourceKind::Unknown => {
             let system = looks_like_system(&lines, options, users);
             if system {
                 let why = "read with a user column, because each line names a user where such a file has it";
@@ -61,7 +61,7 @@ pub(super) fn read_file(
             });
             break;
         }
-        let place = Place { file: shown, line: number, owner: &owner, known_users: users };
+        let place = LineLocation { file: shown, line: number, owner: &owner, known_users: users };
         let made = read_line(raw, with_user, &mut settings, &place, options);
         match made {
             Ok(Some(mut job)) => {
@@ -92,7 +92,7 @@ fn read_line(
     raw: &[u8],
     with_user: bool,
     settings: &mut Settings,
-    place: &Place<'_>,
+    place: &LineLocation<'_>,
     options: &ImportOptions,
 ) -> Result<Option<super::ImportedJob>, Refusal> {
     let Ok(text) = std::str::from_utf8(raw) else {

@@ -4,7 +4,7 @@ use super::settings::Settings;
 use std::collections::BTreeSet;
 
 /// Where a line stands.
-pub(super) struct Place<'a> {
+pub(super) struct LineLocation<'a> {
     pub file: &'a str,
     pub line: u32,
     /// Owner of the file's lines when they have no user column.
@@ -14,7 +14,7 @@ pub(super) struct Place<'a> {
 
 /// What the hazards of a line are read from.
 pub(super) struct Reading<'a> {
-    pub place: &'a Place<'a>,
+    pub place: &'a LineLocation<'a>,
     pub settings: &'a Settings,
     pub user: &'a str,
     /// Runs as the executor's user instead of its own.

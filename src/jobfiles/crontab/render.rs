@@ -20,9 +20,9 @@ pub fn render(import: &Import, plan: &Plan) -> String {
         import.refused.len()
     );
     line(&mut out, &counts);
-    let created: Vec<Shown<'_>> = plan.create.iter().map(|spec| Shown { spec, what: &[] }).collect();
+    let created: Vec<ShownJob<'_>> = plan.create.iter().map(|spec| ShownJob { spec, what: &[] }).collect();
     jobs(&mut out, "CREATE", &created, &by_name);
-    let changed: Vec<Shown<'_>> = plan.change.iter().map(|c| Shown { spec: &c.spec, what: &c.what }).collect();
+    let changed: Vec<ShownJob<'_>> = plan.change.iter().map(|c| ShownJob { spec: &c.spec, what: &c.what }).collect();
     jobs(&mut out, "CHANGE", &changed, &by_name);
     names(&mut out, "UNCHANGED", &plan.same);
     names(
@@ -76,7 +76,7 @@ pub fn value(import: &Import, plan: &Plan) -> Value {
     json!({"items": items, "refused": refused, "notes": import.notes})
 }
 
-struct Shown<'a> {
+struct ShownJob<'a> {
     spec: &'a JobSpec,
     what: &'a [String],
 }
@@ -100,7 +100,7 @@ fn names(out: &mut String, title: &str, names: &[String]) {
     }
 }
 
-fn jobs(out: &mut String, title: &str, shown: &[Shown<'_>], by_name: &BTreeMap<&str, &ImportedJob>) {
+fn jobs(out: &mut String, title: &str, shown: &[ShownJob<'_>], by_name: &BTreeMap<&str, &ImportedJob>) {
     if shown.is_empty() {
         return;
     }
@@ -124,7 +124,7 @@ fn jobs(out: &mut String, title: &str, shown: &[Shown<'_>], by_name: &BTreeMap<&
 }
 
 /// Command, later fires, differences and hazards of a job, under its row.
-fn below(out: &mut String, shown: &Shown<'_>, job: Option<&ImportedJob>) {
+fn below(out: &mut String, shown: &ShownJob<'_>, job: Option<&ImportedJob>) {
     if let Some(Action::Command { command, .. }) = &shown.spec.action {
         let text = command.last().map_or("", String::as_str);
         let short: String = text.chars().take(COMMAND_CHARS).collect();

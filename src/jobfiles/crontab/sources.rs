@@ -11,14 +11,14 @@ use std::{
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Source {
     pub path: PathBuf,
-    pub kind: Kind,
+    pub kind: SourceKind,
     /// Named by the caller, not found in a directory.
     pub explicit: bool,
 }
 
 /// What the place of a file tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SourceKind {
     System,
     /// A user's crontab; the spool names the owner.
     User {
@@ -118,7 +118,7 @@ fn cron_reads(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-fn kind(path: &Path, format: Format) -> Kind {
+fn kind(path: &Path, format: Format) -> SourceKind {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let parent = path.parent().unwrap_or(Path::new("/"));
     let directory = file_name(parent);
@@ -126,11 +126,13 @@ fn kind(path: &Path, format: Format) -> Kind {
     let in_spool = (directory == "crontabs" || directory == "tabs") || (directory == "cron" && above == "spool");
     let owner = in_spool.then(|| file_name(&path));
     match format {
-        Format::System => Kind::System,
-        Format::User => Kind::User { owner },
-        Format::Auto if in_spool => Kind::User { owner },
-        Format::Auto if directory == "cron.d" || (directory == "etc" && file_name(&path) == "crontab") => Kind::System,
-        Format::Auto => Kind::Unknown,
+        Format::System => SourceKind::System,
+        Format::User => SourceKind::User { owner },
+        Format::Auto if in_spool => SourceKind::User { owner },
+        Format::Auto if directory == "cron.d" || (directory == "etc" && file_name(&path) == "crontab") => {
+            SourceKind::System
+        }
+        Format::Auto => SourceKind::Unknown,
     }
 }
 
@@ -150,17 +152,17 @@ mod tests {
 
     #[test]
     fn the_place_of_a_file_tells_its_format() {
-        let owner = |name: &str| Kind::User { owner: Some(name.to_owned()) };
+        let owner = |name: &str| SourceKind::User { owner: Some(name.to_owned()) };
         for (path, format, expected) in [
-            ("/etc/crontab", Format::Auto, Kind::System),
-            ("/x/etc/crontab", Format::Auto, Kind::System),
-            ("/x/etc/cron.d/php", Format::Auto, Kind::System),
+            ("/etc/crontab", Format::Auto, SourceKind::System),
+            ("/x/etc/crontab", Format::Auto, SourceKind::System),
+            ("/x/etc/cron.d/php", Format::Auto, SourceKind::System),
             ("/x/var/spool/cron/crontabs/ada", Format::Auto, owner("ada")),
             ("/x/var/spool/cron/ada", Format::Auto, owner("ada")),
             ("/x/var/spool/cron/tabs/ada", Format::Auto, owner("ada")),
-            ("/home/ada/my.cron", Format::Auto, Kind::Unknown),
-            ("/home/ada/my.cron", Format::System, Kind::System),
-            ("/x/etc/cron.d/php", Format::User, Kind::User { owner: None }),
+            ("/home/ada/my.cron", Format::Auto, SourceKind::Unknown),
+            ("/home/ada/my.cron", Format::System, SourceKind::System),
+            ("/x/etc/cron.d/php", Format::User, SourceKind::User { owner: None }),
         ] {
             assert_eq!(kind(Path::new(path), format), expected, "{path}");
         }

@@ -339,7 +339,7 @@ fn a_deleted_file_of_an_imported_directory_makes_its_jobs_gone() {
     assert_eq!(all.gone, [existing[1].spec.name.clone()]);
 }
 
-fn read(bytes: &[u8], kind: sources::Kind) -> Import {
+fn read(bytes: &[u8], kind: sources::SourceKind) -> Import {
     let source = sources::Source { path: "/x/any".into(), kind, explicit: true };
     let mut import = Import::default();
     let options = ImportOptions { as_self: true, ..options() };
@@ -352,8 +352,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        read(&bytes, sources::Kind::System);
-        read(&bytes, sources::Kind::Unknown);
+        read(&bytes, sources::SourceKind::System);
+        read(&bytes, sources::SourceKind::Unknown);
     }
 
     #[test]
@@ -364,7 +364,7 @@ proptest! {
         ),
         system in any::<bool>(),
     ) {
-        let kind = if system { sources::Kind::System } else { sources::Kind::User { owner: None } };
+        let kind = if system { sources::SourceKind::System } else { sources::SourceKind::User { owner: None } };
         let import = read(lines.join("\n").as_bytes(), kind);
         prop_assert!(import.jobs.len() + import.refused.len() <= lines.len());
         for refused in &import.refused {

@@ -34,27 +34,28 @@ struct Walk<'a, 'b> {
     path: Vec<Step>,
     fields: &'a Map<String, Value>,
     seen: Vec<&'static str>,
-    told: &'b mut Told,
+    problems: &'b mut Problems,
 }
 
 #[derive(Default)]
-struct Told {
+struct Problems {
     wrong: Vec<Wrong>,
     hazards: Vec<String>,
 }
 
 pub(super) fn read(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>) -> Option<Meant> {
     let empty = Map::new();
-    let mut told = Told::default();
+    let mut problems = Problems::default();
     let fields = value.as_object().unwrap_or(&empty);
-    let mut walk = Walk { path: path.to_vec(), fields, seen: vec!["apiVersion", "kind", "status"], told: &mut told };
+    let mut walk =
+        Walk { path: path.to_vec(), fields, seen: vec!["apiVersion", "kind", "status"], problems: &mut problems };
     let made = manifest(&mut walk);
     walk.done();
-    if told.wrong.is_empty() {
+    if problems.wrong.is_empty() {
         let (spec, suspend) = made?;
-        return Some(Meant { spec, suspend, hazards: told.hazards });
+        return Some(Meant { spec, suspend, hazards: problems.hazards });
     }
-    wrong.extend(told.wrong);
+    wrong.extend(problems.wrong);
     None
 }
 
@@ -109,7 +110,9 @@ fn trigger(spec: &mut Walk<'_, '_>) -> Option<Trigger> {
     }
     let zone = spec.get("timeZone", "text", Value::as_str).map(str::to_owned);
     if zone.is_none() && !expr.starts_with("@every") {
-        spec.told.hazards.push("no timeZone: it is due by UTC here, by its controller's zone in Kubernetes".to_owned());
+        spec.problems
+            .hazards
+            .push("no timeZone: it is due by UTC here, by its controller's zone in Kubernetes".to_owned());
     }
     let deadline = spec.get("startingDeadlineSeconds", "a number", Value::as_u64);
     // Within its deadline a late start is made up for, after it it is left out; without one the latest is made up for.
@@ -122,7 +125,7 @@ fn trigger(spec: &mut Walk<'_, '_>) -> Option<Trigger> {
             "type": "FIXED_RATE", "everySec": seconds, "misfirePolicy": misfire, "misfireThresholdSec": threshold,
         }),
         Meaning::Cron { expr, note } => {
-            spec.told.hazards.extend(note);
+            spec.problems.hazards.extend(note);
             if let Err(error) = CronExpr::parse(&expr, Dialect::Unix, 0)
                 && error.never_fires
             {
@@ -130,7 +133,7 @@ fn trigger(spec: &mut Walk<'_, '_>) -> Option<Trigger> {
                 let why = &error.message;
                 let told =
                     format!("the schedule '{expr}' is not kept, for {why}: the job is MANUAL, it runs by hand only");
-                spec.told.hazards.push(told);
+                spec.problems.hazards.push(told);
                 return Some(Trigger::Manual {});
             }
             json!({
@@ -168,7 +171,7 @@ fn work(spec: &mut Walk<'_, '_>) -> Option<Work> {
     };
     let timeout = spec.get("activeDeadlineSeconds", "a number", Value::as_u64);
     if timeout.is_some() {
-        spec.told
+        spec.problems
             .hazards
             .push("activeDeadlineSeconds is the longest time of an attempt here, not of all tries".to_owned());
     }
@@ -192,16 +195,19 @@ fn container(container: &mut Walk<'_, '_>) -> Option<Container> {
     container.seen.extend(["name", "imagePullPolicy"]);
     let image = container.get("image", "text", Value::as_str).unwrap_or("(none)");
     let told = format!("the command runs on the executor's machine: the image {image} is not used");
-    container.told.hazards.push(told);
-    let before = container.told.wrong.len();
+    container.problems.hazards.push(told);
+    let before = container.problems.wrong.len();
     let mut command = container.list("command");
     // A command that cannot be read was told.
-    if command.is_empty() && container.told.wrong.len() == before {
+    if command.is_empty() && container.problems.wrong.len() == before {
         container.refuse("command", "what the image starts by itself is not known here: write command");
     }
     command.extend(container.list("args"));
     if command.iter().any(|word| word.contains("$(")) {
-        container.told.hazards.push("$(NAME) in command and args is handed to the command as it is written".to_owned());
+        container
+            .problems
+            .hazards
+            .push("$(NAME) in command and args is handed to the command as it is written".to_owned());
     }
     let env = container.variables();
     let cwd = container.get("workingDir", "text", Value::as_str).map(str::to_owned);
@@ -231,7 +237,7 @@ impl<'a> Walk<'a, '_> {
 
     fn refuse(&mut self, name: &str, message: impl Into<String>) {
         let path = self.step(name);
-        self.told.wrong.push(Wrong::new(&path, message));
+        self.problems.wrong.push(Wrong::new(&path, message));
     }
 
     /// A field of a kind, if it is there.
@@ -249,7 +255,7 @@ impl<'a> Walk<'a, '_> {
         if self.fields.get(name).is_none_or(Value::is_null) {
             self.seen.push(name);
             let path = self.path.clone();
-            self.told.wrong.push(Wrong::new(&path, format!("{name} is missing")));
+            self.problems.wrong.push(Wrong::new(&path, format!("{name} is missing")));
             return None;
         }
         self.get(name, "text", as_kind)
@@ -258,7 +264,7 @@ impl<'a> Walk<'a, '_> {
     /// An object in it.
     fn part<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Walk<'_, '_>) -> Option<T>) -> Option<T> {
         let fields = self.needed(name, Value::as_object)?;
-        let mut inner = Walk { path: self.step(name), fields, seen: Vec::new(), told: self.told };
+        let mut inner = Walk { path: self.step(name), fields, seen: Vec::new(), problems: self.problems };
         let made = read(&mut inner);
         inner.done();
         made
@@ -272,7 +278,7 @@ impl<'a> Walk<'a, '_> {
             return None;
         };
         let path = [self.step(name), vec![Step::Item(0)]].concat();
-        let mut inner = Walk { path, fields, seen: Vec::new(), told: self.told };
+        let mut inner = Walk { path, fields, seen: Vec::new(), problems: self.problems };
         let made = read(&mut inner);
         inner.done();
         made
@@ -304,9 +310,9 @@ impl<'a> Walk<'a, '_> {
                 (_, _, Some(_)) => {
                     let why =
                         "valueFrom is not read here: write the value, or give it as a secret param of a kind: Job";
-                    self.told.wrong.push(Wrong::new(&path, why));
+                    self.problems.wrong.push(Wrong::new(&path, why));
                 }
-                _ => self.told.wrong.push(Wrong::new(&path, "is a name with a value that is text")),
+                _ => self.problems.wrong.push(Wrong::new(&path, "is a name with a value that is text")),
             }
         }
         env
@@ -332,7 +338,7 @@ impl<'a> Walk<'a, '_> {
                 self.refuse(name, "has no counterpart here, and the command may need it");
             } else {
                 let path = shown(&self.step(name));
-                self.told.hazards.push(format!("{path} is passed over"));
+                self.problems.hazards.push(format!("{path} is passed over"));
             }
         }
     }

@@ -27,7 +27,7 @@ pub(super) const KIND: &str = "Job";
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct JobManifest {
     pub api_version: ApiVersion,
-    pub kind: Kind,
+    pub kind: ManifestKind,
     pub metadata: Metadata,
     pub spec: Spec,
 }
@@ -39,7 +39,8 @@ pub enum ApiVersion {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Kind {
+#[schemars(rename = "Kind")]
+pub enum ManifestKind {
     Job,
 }
 

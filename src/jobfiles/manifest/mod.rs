@@ -44,7 +44,7 @@ use typed::Wrong;
 
 /// A job as a manifest means it.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ManifestJob {
     /// Its tenant is empty when the manifest names none.
     pub spec: JobSpec,
     /// Whether it is to be paused; None: as it is.
@@ -67,7 +67,7 @@ pub struct Origin {
 /// What files hold.
 #[derive(Debug, Default)]
 pub struct Manifests {
-    pub jobs: Vec<Found>,
+    pub jobs: Vec<ManifestJob>,
     /// At most [`MANIFEST_PROBLEMS`], in order of the files.
     pub problems: Vec<ManifestProblem>,
     /// Objects of Kubernetes that are no jobs, as a chart holds them beside its CronJobs. As many at most.
@@ -140,7 +140,7 @@ fn one(file: &ManifestFile, index: usize, document: &Document, found: &mut Manif
     let (mut wrong, mut foreign) = (Vec::new(), Vec::new());
     of_value(&document.value, &[], &mut wrong, &mut foreign, &mut |meant, path| {
         let origin = Origin { file: index, document: document.spot.clone(), path: path.to_vec() };
-        found.jobs.push(Found { spec: meant.spec, suspend: meant.suspend, hazards: meant.hazards, origin });
+        found.jobs.push(ManifestJob { spec: meant.spec, suspend: meant.suspend, hazards: meant.hazards, origin });
     });
     let room = MANIFEST_PROBLEMS.saturating_sub(found.problems.len());
     found.problems.extend(wrong.iter().take(room).map(|wrong| problem_at(file, &document.spot, wrong)));

@@ -2,7 +2,7 @@
 //! differs only where the jobs do.
 
 use super::{
-    job::{ApiVersion, JobManifest, Kind, Metadata, Retry, Spec, command_of},
+    job::{ApiVersion, JobManifest, ManifestKind, Metadata, Retry, Spec, command_of},
     span::Delay,
 };
 use campanile_core::cron::CronExpr;
@@ -65,7 +65,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         namespace: Some(tenant_id.clone()).filter(|tenant| !tenant.is_empty()),
         labels: labels.clone(),
     };
-    Ok(JobManifest { api_version: ApiVersion::V1, kind: Kind::Job, metadata, spec })
+    Ok(JobManifest { api_version: ApiVersion::V1, kind: ManifestKind::Job, metadata, spec })
 }
 
 /// As a document of YAML.

@@ -7,7 +7,7 @@ fn file(name: &str, text: &str) -> ManifestFile {
     ManifestFile { name: name.to_owned(), text: text.to_owned() }
 }
 
-fn jobs(text: &str) -> Vec<Found> {
+fn jobs(text: &str) -> Vec<ManifestJob> {
     let read = read(&[file("a.yaml", text)], "default");
     assert_eq!(read.problems, []);
     read.jobs
@@ -48,7 +48,7 @@ spec:
 
 #[test]
 fn a_job_is_what_its_manifest_says() {
-    let [found] = <[Found; 1]>::try_from(jobs(DAILY)).unwrap();
+    let [found] = <[ManifestJob; 1]>::try_from(jobs(DAILY)).unwrap();
     let spec = found.spec;
     assert_eq!(
         (spec.name.as_str(), spec.tenant_id.as_str(), &spec.labels["team"]),

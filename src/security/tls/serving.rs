@@ -64,7 +64,7 @@ impl Unusable {
 
 /// What the latest look found.
 #[derive(Debug, PartialEq, Eq)]
-enum Look {
+enum FileCheck {
     Same,
     Changed,
     /// With the reason.
@@ -114,13 +114,13 @@ impl ServingCertificate {
                 continue;
             };
             let why = match look {
-                Look::Same => None,
-                Look::Changed => {
+                FileCheck::Same => None,
+                FileCheck::Changed => {
                     let Validity { until, names, .. } = &self.current().validity;
                     tracing::info!(%until, names = names.join(","), "a new TLS certificate is in use");
                     None
                 }
-                Look::Unusable(why) => Some(why),
+                FileCheck::Unusable(why) => Some(why),
             };
             if let Some(why) = unusable.note(why, asked) {
                 metrics::counter!("campanile_tls_reload_failures_total").increment(1);
@@ -129,19 +129,19 @@ impl ServingCertificate {
         }
     }
 
-    fn look(&self) -> Look {
+    fn look(&self) -> FileCheck {
         let found = self.files.read().and_then(|texts| {
             let before = self.current();
             if before.texts == texts { Ok(None) } else { self.usable(texts).map(Some) }
         });
         match found {
-            Ok(None) => Look::Same,
+            Ok(None) => FileCheck::Same,
             Ok(Some(pair)) => {
                 told(&pair.validity);
                 *self.current.write() = Arc::new(pair);
-                Look::Changed
+                FileCheck::Changed
             }
-            Err(why) => Look::Unusable(why),
+            Err(why) => FileCheck::Unusable(why),
         }
     }
 

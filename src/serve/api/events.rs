@@ -14,7 +14,7 @@ use tokio::{
 pub(super) const MEDIA: &str = "text/event-stream";
 
 /// A caller that lost the connection waits this long, milliseconds.
-const AGAIN_MS: u64 = 1_000;
+const RECONNECT_MS: u64 = 1_000;
 /// So long may a caller take to read why the events end before their end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,7 @@ impl Events {
 
     /// How soon to connect again.
     pub async fn begin(&self) -> Result<(), Over> {
-        self.text(format!("retry: {AGAIN_MS}\n\n")).await
+        self.text(format!("retry: {RECONNECT_MS}\n\n")).await
     }
 
     pub async fn event(&self, name: &str, id: Option<&str>, data: &impl Serialize) -> Result<(), Over> {

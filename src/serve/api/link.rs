@@ -64,7 +64,7 @@ impl Link {
     }
 
     /// A request has come, and is answered until what this returns is dropped.
-    pub fn begin(self: Arc<Self>) -> Answering {
+    pub fn begin(self: Arc<Self>) -> ActiveRequest {
         let before = {
             let mut state = self.connection.state.lock();
             match state.phase {
@@ -75,7 +75,7 @@ impl Link {
         if let Phase::Idle(turn) = before {
             self.places.busy(turn);
         }
-        Answering { link: self }
+        ActiveRequest { link: self }
     }
 
     #[cfg(test)]
@@ -114,30 +114,30 @@ impl Link {
 }
 
 /// A request that is being answered.
-pub(super) struct Answering {
+pub(super) struct ActiveRequest {
     link: Arc<Link>,
 }
 
-impl Drop for Answering {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.link.end();
     }
 }
 
 /// An answer's body; the request is over when it is.
-pub(super) struct Held {
+pub(super) struct TrackedBody {
     body: Body,
-    _answering: Option<Answering>,
+    _answering: Option<ActiveRequest>,
 }
 
-impl Held {
+impl TrackedBody {
     /// The same body, which keeps the connection busy until it has been sent or dropped.
-    pub fn body(body: Body, answering: Option<Answering>) -> Body {
+    pub fn body(body: Body, answering: Option<ActiveRequest>) -> Body {
         Body::new(Self { body, _answering: answering })
     }
 }
 
-impl HttpBody for Held {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -3,7 +3,7 @@
 
 use super::{
     link::Link,
-    places::{NoPlace, Place, Places},
+    places::{ConnectionPlace, NoPlace, Places},
     problem::Problem,
 };
 use axum::{
@@ -37,7 +37,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct BoundedListener {
     inner: TcpListener,
     places: Arc<Places>,
-    handshakes: Handshakes<(Place, SocketAddr)>,
+    handshakes: Handshakes<(ConnectionPlace, SocketAddr)>,
     is_clear: bool,
     /// Those who are being told that there is no place.
     refusals: Arc<Semaphore>,
@@ -53,7 +53,7 @@ impl BoundedListener {
     }
 
     /// With its place, when it gets one.
-    fn begin(&mut self, stream: TcpStream, address: SocketAddr) -> Option<(Transport, (Place, SocketAddr))> {
+    fn begin(&mut self, stream: TcpStream, address: SocketAddr) -> Option<(Transport, (ConnectionPlace, SocketAddr))> {
         // Answers are written whole; waiting for more to send only adds latency.
         let _ = stream.set_nodelay(true);
         match self.places.take(address) {
@@ -159,7 +159,7 @@ pub(super) struct Connection {
     stream: Transport,
     quiet: Pin<Box<Sleep>>,
     link: Arc<Link>,
-    _place: Place,
+    _place: ConnectionPlace,
 }
 
 impl Drop for Connection {
@@ -251,12 +251,12 @@ pub(super) struct Peer(pub SocketAddr);
 
 /// The connection that a request came on.
 #[derive(Clone)]
-pub(super) struct Came {
+pub(super) struct RequestConnection {
     pub peer: Peer,
     pub link: Arc<Link>,
 }
 
-impl Connected<IncomingStream<'_, BoundedListener>> for Came {
+impl Connected<IncomingStream<'_, BoundedListener>> for RequestConnection {
     fn connect_info(stream: IncomingStream<'_, BoundedListener>) -> Self {
         Self { peer: Peer(*stream.remote_addr()), link: stream.io().link.clone() }
     }

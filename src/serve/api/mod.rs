@@ -58,7 +58,7 @@ use campanile_security::{
     sessions::BrowserSessions,
     tls::ServingCertificate,
 };
-use listener::{BoundedListener, Came};
+use listener::{BoundedListener, RequestConnection};
 use metrics_exporter_prometheus::PrometheusHandle;
 use route::Route;
 use serde_json::Value;
@@ -156,7 +156,7 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (stopping, mut stopped) = watch::channel(false);
-    let app = router(api, stopped.clone()).into_make_service_with_connect_info::<Came>();
+    let app = router(api, stopped.clone()).into_make_service_with_connect_info::<RequestConnection>();
     let drained = async move {
         stop.await;
         stopping.send_replace(true);

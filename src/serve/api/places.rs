@@ -46,13 +46,13 @@ pub(super) struct Places {
 }
 
 /// Counts until it is dropped.
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     places: Arc<Places>,
     peer: IpAddr,
     pub kind: PlaceKind,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let mut counts = self.places.counts.lock();
         match self.kind {
@@ -82,7 +82,7 @@ fn peer_of(address: SocketAddr) -> IpAddr {
 
 impl Places {
     /// A place for a new connection. When there is none, the connection that has been idle longest is closed for it.
-    pub fn take(self: &Arc<Self>, address: SocketAddr) -> Result<Place, NoPlace> {
+    pub fn take(self: &Arc<Self>, address: SocketAddr) -> Result<ConnectionPlace, NoPlace> {
         let peer = peer_of(address);
         let mut counts = self.counts.lock();
         let (of_peer, kept_of_peer) = counts.peers.get(&peer).copied().unwrap_or_default();
@@ -107,7 +107,7 @@ impl Places {
         let (all, kept) = counts.peers.entry(peer).or_default();
         *all += 1;
         *kept += usize::from(kind == PlaceKind::Health);
-        Ok(Place { places: self.clone(), peer, kind })
+        Ok(ConnectionPlace { places: self.clone(), peer, kind })
     }
 
     /// A connection that may be closed for another one from now on; the answer is its turn.
@@ -139,13 +139,15 @@ mod tests {
     fn places_are_bounded_for_all_and_for_each_peer() {
         let places = Arc::<Places>::default();
         let one = from(0);
-        let mut held: Vec<Place> = (0..HTTP_CONNECTIONS_PER_PEER).map(|_| places.take(one).unwrap()).collect();
+        let mut held: Vec<ConnectionPlace> =
+            (0..HTTP_CONNECTIONS_PER_PEER).map(|_| places.take(one).unwrap()).collect();
         assert_eq!(places.take(one).map(|place| place.kind), Err(NoPlace::Peer));
         held.extend((held.len()..HTTP_CONNECTIONS).map(|n| places.take(from(1 + n)).unwrap()));
         assert!(held.iter().all(|place| place.kind == PlaceKind::Everything));
         // Of the kept ones, too, one peer does not get all.
         let other = from(9_000);
-        let kept: Vec<Place> = (0..HTTP_CONNECTIONS_KEPT_PER_PEER).map(|_| places.take(other).unwrap()).collect();
+        let kept: Vec<ConnectionPlace> =
+            (0..HTTP_CONNECTIONS_KEPT_PER_PEER).map(|_| places.take(other).unwrap()).collect();
         assert!(kept.iter().all(|place| place.kind == PlaceKind::Health));
         assert_eq!(places.take(other).map(|place| place.kind), Err(NoPlace::All));
         held.pop();
@@ -158,7 +160,7 @@ mod tests {
     #[test]
     fn an_idle_connection_makes_room_for_a_new_one() {
         let places = Arc::<Places>::default();
-        let _held: Vec<Place> = (0..HTTP_CONNECTIONS).map(|n| places.take(from(n)).unwrap()).collect();
+        let _held: Vec<ConnectionPlace> = (0..HTTP_CONNECTIONS).map(|n| places.take(from(n)).unwrap()).collect();
         let link = Link::new(places.clone(), PlaceKind::Everything);
         let busy = link.clone().begin();
         assert_eq!(places.take(from(9_000)).map(|place| place.kind), Ok(PlaceKind::Health));

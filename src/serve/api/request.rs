@@ -2,8 +2,8 @@
 
 use super::{
     Api, Shared, access, body, console,
-    link::Held,
-    listener::{Came, Peer},
+    link::TrackedBody,
+    listener::{Peer, RequestConnection},
     places::PlaceKind,
     problem,
     route::{Answered, Call, Handler, Route},
@@ -67,9 +67,10 @@ pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Resp
     let id = given_id(request.headers()).unwrap_or_else(next_id);
     request.extensions_mut().insert(RequestId(id.clone()));
     let begun = Instant::now();
-    let came = request.extensions().get::<ConnectInfo<Came>>().map(|ConnectInfo(came)| came.clone());
-    let answering = came.as_ref().map(|came| came.link.clone().begin());
-    let is_kept = came.is_some_and(|came| came.link.kind == PlaceKind::Health);
+    let connection =
+        request.extensions().get::<ConnectInfo<RequestConnection>>().map(|ConnectInfo(connection)| connection.clone());
+    let answering = connection.as_ref().map(|connection| connection.link.clone().begin());
+    let is_kept = connection.is_some_and(|connection| connection.link.kind == PlaceKind::Health);
     let refused = access::check_host(&request).and_then(|()| if is_kept { health_only(request.uri()) } else { Ok(()) });
     let is_last = is_kept || refused.is_err();
     let mut response = match refused {
@@ -90,7 +91,7 @@ pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Resp
     if is_last {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(|body| Held::body(body, answering))
+    response.map(|body| TrackedBody::body(body, answering))
 }
 
 /// All that is answered when callers have taken every place.
@@ -161,7 +162,8 @@ fn good(route: &Route, mut response: Response<Body>) -> Response<Body> {
 async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) -> Answered {
     let api = &shared.api;
     let id = id_of(&request);
-    let peer = request.extensions().get::<ConnectInfo<Came>>().map(|ConnectInfo(came)| came.peer);
+    let peer =
+        request.extensions().get::<ConnectInfo<RequestConnection>>().map(|ConnectInfo(connection)| connection.peer);
     match &route.handler {
         Handler::Page(page) => page(api, request.uri()),
         Handler::Listing(page) => page(routes::table),

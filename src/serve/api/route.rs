@@ -15,7 +15,7 @@ use axum::{
 use campanile_jobfiles::suggest::explained;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    operations::{Answer as _, Form, Gives, Handle, Http, Operation, Request, Row, Takes, Verb},
+    operations::{Form, Handle, Http, HttpInput, HttpOutput, Operation, OperationAnswer as _, Request, Row, Verb},
 };
 use campanile_security::auth::Caller;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{future::Future, pin::Pin, sync::Arc};
 
 pub(super) type Answered = Result<Response<Body>, ApiError>;
-type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+type HandlerFuture = Pin<Box<dyn Future<Output = Answered> + Send>>;
 const JSON: &str = "application/json";
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
@@ -56,9 +56,9 @@ pub(super) struct BodyForm {
 /// What a route gives.
 pub(super) enum Handler {
     /// An operation of a caller with a token.
-    Operation(Box<dyn Fn(Call) -> Answering + Send + Sync>),
+    Operation(Box<dyn Fn(Call) -> HandlerFuture + Send + Sync>),
     /// The same, with a body that is read while the answer is written.
-    Streamed(Box<dyn Fn(Call, Body) -> Answering + Send + Sync>),
+    Streamed(Box<dyn Fn(Call, Body) -> HandlerFuture + Send + Sync>),
     /// A page for everybody.
     Page(fn(&Api, &Uri) -> Answered),
     /// The same, made from all routes.
@@ -137,14 +137,14 @@ impl Route {
         let body =
             |optional| BodyForm { schema: SchemaGenerator::subschema_for::<O::Form>, optional, media: JSON, check };
         match http.takes {
-            Takes::Query => route.query = Some(O::Form::json_schema),
-            Takes::OptionalBody => route.body = Some(body(true)),
-            Takes::Body | Takes::Definition => route.body = Some(body(false)),
+            HttpInput::Query => route.query = Some(O::Form::json_schema),
+            HttpInput::OptionalBody => route.body = Some(body(true)),
+            HttpInput::Body | HttpInput::Definition => route.body = Some(body(false)),
         }
         match http.gives {
-            Gives::Json => route.answer = Some(SchemaGenerator::subschema_for::<O::Answer>),
-            Gives::Nothing => {}
-            Gives::Spread => route.accepted = Some(SchemaGenerator::subschema_for::<O::Answer>),
+            HttpOutput::Json => route.answer = Some(SchemaGenerator::subschema_for::<O::Answer>),
+            HttpOutput::Nothing => {}
+            HttpOutput::Spread => route.accepted = Some(SchemaGenerator::subschema_for::<O::Answer>),
         }
         route.handler = Handler::Operation(Box::new(move |call| {
             let form = form_of::<O::Form>(&call, http.takes);
@@ -294,11 +294,11 @@ impl Route {
 }
 
 /// What of a request does not stand in its path and headers.
-fn form_of<F: DeserializeOwned + JsonSchema + 'static>(call: &Call, takes: Takes) -> Result<F, ApiError> {
+fn form_of<F: DeserializeOwned + JsonSchema + 'static>(call: &Call, takes: HttpInput) -> Result<F, ApiError> {
     match takes {
-        Takes::Query => parse_query(&call.uri),
-        Takes::OptionalBody => body_of(call, true),
-        Takes::Body | Takes::Definition => body_of(call, false),
+        HttpInput::Query => parse_query(&call.uri),
+        HttpInput::OptionalBody => body_of(call, true),
+        HttpInput::Body | HttpInput::Definition => body_of(call, false),
     }
 }
 
@@ -307,7 +307,7 @@ async fn carried_out<O: Operation>(call: Call, form: O::Form, http: Http) -> Ans
 where
     Operations: Handle<O>,
 {
-    if http.takes == Takes::Definition {
+    if http.takes == HttpInput::Definition {
         check_written_tenant(&call.caller, &call.body)?;
     }
     let mut request = <O::Request as Request>::of(&call, form.body()?)?;
@@ -316,7 +316,7 @@ where
     }
     let answer = call.ops.call::<O>(&call.caller, request).await?;
     let mut response = json(&answer)?;
-    if http.gives == Gives::Spread && answer.is_outstanding() {
+    if http.gives == HttpOutput::Spread && answer.is_outstanding() {
         *response.status_mut() = StatusCode::ACCEPTED;
     }
     Ok(response)

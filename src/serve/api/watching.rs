@@ -11,7 +11,7 @@ use super::{
     stream,
 };
 use campanile_actors::changes::{
-    What,
+    ChangedItem,
     watch::{Batch, Watch},
 };
 use campanile_schema::{
@@ -158,8 +158,8 @@ async fn tell(watch: &mut Watch, events: &Events) -> Result<(), Over> {
             // Only behind the last of them is a place where one can go on.
             let id = (index == last).then_some(cursor.as_str());
             match &change.what {
-                What::Run(run) => events.event("run", id, run).await?,
-                What::Job(job) => events.event("job", id, job).await?,
+                ChangedItem::Run(run) => events.event("run", id, run).await?,
+                ChangedItem::Job(job) => events.event("job", id, job).await?,
             }
         }
         if items.is_empty() {

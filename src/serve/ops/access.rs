@@ -5,7 +5,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     job::JobSpec,
     limits::TENANT_CHARS,
-    operations::Least,
+    operations::LeastRole,
 };
 use campanile_security::auth::{Caller, Role};
 use std::fmt::Display;
@@ -33,11 +33,11 @@ pub(super) fn operator(who: &Caller) -> Answer<()> {
 }
 
 /// Whether a credential is at least what the table asks for. Pages and executors have doors of their own, where this is not asked.
-pub(super) fn least(who: &Caller, least: Least) -> Answer<()> {
+pub(super) fn least(who: &Caller, least: LeastRole) -> Answer<()> {
     match least {
-        Least::Public => Ok(()),
-        Least::Tenant => caller(who),
-        Least::Operator | Least::Metrics | Least::Executor => operator(who),
+        LeastRole::Public => Ok(()),
+        LeastRole::Tenant => caller(who),
+        LeastRole::Operator | LeastRole::Metrics | LeastRole::Executor => operator(who),
     }
 }
 

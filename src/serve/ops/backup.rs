@@ -55,11 +55,11 @@ pub struct Backup {
     ops: Operations,
     caller: Caller,
     at_ms: i64,
-    what: What,
+    what: BackupScope,
     _place: OwnedSemaphorePermit,
 }
 
-enum What {
+enum BackupScope {
     Everything,
     /// Runs that ended in this time, ms since 1970.
     History(Range<i64>),
@@ -69,8 +69,8 @@ impl Backup {
     /// Writes it; blocks for as long as it takes.
     pub fn write(self, out: &mut dyn Write) {
         let (row, written) = match self.what {
-            What::Everything => (rows::STORE_BACKUP, self.source.backup(out, self.at_ms)),
-            What::History(time) => (rows::STORE_HISTORY, self.source.history(out, self.at_ms, time)),
+            BackupScope::Everything => (rows::STORE_BACKUP, self.source.backup(out, self.at_ms)),
+            BackupScope::History(time) => (rows::STORE_HISTORY, self.source.history(out, self.at_ms, time)),
         };
         let done = written.map_err(|error| {
             tracing::warn!(%error, operation = row.name, "it did not come to its end");
@@ -83,7 +83,7 @@ impl Backup {
 impl Operations {
     /// An archive of everything on this node, for operators.
     pub fn store_backup(&self, caller: &Caller) -> Answer<Backup> {
-        self.source(caller, rows::STORE_BACKUP, |_| What::Everything)
+        self.source(caller, rows::STORE_BACKUP, |_| BackupScope::Everything)
     }
 
     /// Runs that ended on closed days, for operators. `from` and `to` are days such as 2026-02-01, both included.
@@ -92,19 +92,19 @@ impl Operations {
             text.map(|text| text.parse::<Day>().map_err(|why| invalid(format!("{field}: {why}")))).transpose()
         };
         let (from, to) = (day("from", from)?, day("to", to)?);
-        let of_days = |now_ms| What::History(days::closed(from, to, now_ms));
+        let of_days = |now_ms| BackupScope::History(days::closed(from, to, now_ms));
         let history = self.source(caller, rows::STORE_HISTORY, of_days)?;
         // A run that was started again has left its day.
         self.scheduler.shown().await?;
         Ok(history)
     }
 
-    fn source(&self, caller: &Caller, row: &'static Row, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
+    fn source(&self, caller: &Caller, row: &'static Row, what: impl FnOnce(i64) -> BackupScope) -> Answer<Backup> {
         let source = self.source_for(caller, row, what);
         source.map_err(|error| self.refused(Some(caller), row, error))
     }
 
-    fn source_for(&self, caller: &Caller, row: &Row, what: impl FnOnce(i64) -> What) -> Answer<Backup> {
+    fn source_for(&self, caller: &Caller, row: &Row, what: impl FnOnce(i64) -> BackupScope) -> Answer<Backup> {
         access::least(caller, row.least)?;
         // Also says whether the node is ready.
         let at_ms = self.scheduler.now_ms()?;

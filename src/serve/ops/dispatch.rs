@@ -45,21 +45,21 @@ impl Operations {
         check_reason(request.reason())?;
         <Self as Handle<O>>::check(&request)?;
         if row.tenant == Tenant::Before {
-            self.let_in(caller, &mut request).await?;
+            self.check_tenant(caller, &mut request).await?;
         }
-        let about = Shown::of(&request);
+        let about = ReadSubject::of(&request);
         let answer = match self.audited(caller, row, subject) {
             Some(audited) => <Self as Handle<O>>::handle(&audited, caller, request).await,
             None => <Self as Handle<O>>::handle(self, caller, request).await,
         };
         match row.tenant {
-            Tenant::InAnswer => shown(caller, about, answer),
+            Tenant::InAnswer => check_answer_tenant(caller, about, answer),
             Tenant::Before | Tenant::Each | Tenant::Nothing => answer,
         }
     }
 
     /// Refuses a thing of another tenant before anything is done with it, and narrows a list to the caller's own tenant.
-    async fn let_in<R: Request>(&self, caller: &Caller, request: &mut R) -> Answer<()> {
+    async fn check_tenant<R: Request>(&self, caller: &Caller, request: &mut R) -> Answer<()> {
         match request.about() {
             About::Job(job) => self.own_job(caller, job).await,
             About::Run(run) => self.own_run(caller, run).await,
@@ -72,9 +72,9 @@ impl Operations {
                     *named = access::scope(caller, named.take())?;
                     Ok(())
                 }
-                None => Err(unsound()),
+                None => Err(bad_row()),
             },
-            About::Node(_) | About::Nothing => Err(unsound()),
+            About::Node(_) | About::Nothing => Err(bad_row()),
         }
     }
 
@@ -101,13 +101,13 @@ impl Operations {
 
 /// The subject of a read, whose tenant is compared with the answer.
 #[derive(Clone, Copy)]
-enum Shown {
+enum ReadSubject {
     Job(JobId),
     Run(RunId),
     Other,
 }
 
-impl Shown {
+impl ReadSubject {
     fn of<R: Request>(request: &R) -> Self {
         match request.about() {
             About::Job(job) => Self::Job(job),
@@ -118,18 +118,22 @@ impl Shown {
 }
 
 /// Compares the tenant of an answer. A job or run of another tenant is answered as unknown.
-fn shown<A: campanile_schema::operations::Answer>(caller: &Caller, about: Shown, answer: Answer<A>) -> Answer<A> {
+fn check_answer_tenant<A: campanile_schema::operations::OperationAnswer>(
+    caller: &Caller,
+    about: ReadSubject,
+    answer: Answer<A>,
+) -> Answer<A> {
     let (what, id) = match about {
-        Shown::Job(job) => ("job", job.to_string()),
-        Shown::Run(run) => ("run", run.to_string()),
-        Shown::Other => return Err(unsound()),
+        ReadSubject::Job(job) => ("job", job.to_string()),
+        ReadSubject::Run(run) => ("run", run.to_string()),
+        ReadSubject::Other => return Err(bad_row()),
     };
     let answer = answer.map_err(|error| access::same_absence(error, what, &id))?;
-    access::owns(caller, answer.tenant().ok_or_else(unsound)?, what, &id)?;
+    access::owns(caller, answer.tenant().ok_or_else(bad_row)?, what, &id)?;
     Ok(answer)
 }
 
 /// A row of the table that asks for a comparison of tenants which its request or answer does not allow. The call is refused.
-fn unsound() -> ApiError {
+fn bad_row() -> ApiError {
     ApiError::new(ErrorCode::Internal, "the table of operations names no tenant to compare here; report it as a bug")
 }

@@ -33,14 +33,12 @@ use backup::Backups;
 use campanile_actors::scheduler::Scheduler;
 use campanile_cluster::admin::ClusterAdmin;
 use campanile_schema::{
-    error::{ApiError, ErrorCode},
+    error::{Answer, ApiError, ErrorCode},
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
     payload::Payload,
 };
 use parsing::Parsers;
 use std::sync::{Arc, Weak};
-
-type Answer<T> = Result<T, ApiError>;
 
 /// See the module's text. Cheap to clone.
 #[derive(Clone)]

@@ -12,7 +12,7 @@ pub(super) const PAGE_SIZE: usize = 50;
 
 /// What was asked for, checked.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct PageRequest {
     pub token: Option<String>,
     /// Items before the page.
     skip: usize,
@@ -20,12 +20,12 @@ pub(super) struct Wanted {
 }
 
 /// `page` counts from 1 and excludes `token`.
-pub(super) fn wanted(token: Option<String>, page: Option<usize>, size: Option<usize>) -> Answer<Wanted> {
+pub(super) fn wanted(token: Option<String>, page: Option<usize>, size: Option<usize>) -> Answer<PageRequest> {
     let size = page_size(size, PAGE_SIZE)?;
     let token = token.filter(|token| !token.is_empty());
     match (page, &token) {
         (None, _) => {
-            return Ok(Wanted { token, skip: 0, size });
+            return Ok(PageRequest { token, skip: 0, size });
         }
         (Some(0), _) => return Err(invalid("page: counts from 1")),
         (Some(_), Some(_)) => return Err(invalid("page: give either page or pageToken")),
@@ -37,7 +37,7 @@ pub(super) fn wanted(token: Option<String>, page: Option<usize>, size: Option<us
             "page: page * pageSize is at most {PAGE_DEPTH}; go on with the nextPageToken of the page before"
         )));
     }
-    Ok(Wanted { token, skip: (page - 1) * size, size })
+    Ok(PageRequest { token, skip: (page - 1) * size, size })
 }
 
 pub(super) fn page_size(size: Option<usize>, default: usize) -> Answer<usize> {
@@ -50,12 +50,12 @@ pub(super) fn page_size(size: Option<usize>, default: usize) -> Answer<usize> {
 
 /// Reads the page with `fetch(token, size)`. The items before a numbered page are read in the largest pages, so the
 /// work is bounded by `PAGE_DEPTH`.
-pub(super) async fn read<T, F, Fut>(wanted: Wanted, fetch: F) -> Answer<Page<T>>
+pub(super) async fn read<T, F, Fut>(wanted: PageRequest, fetch: F) -> Answer<Page<T>>
 where
     F: Fn(Option<String>, usize) -> Fut,
     Fut: Future<Output = Answer<Page<T>>>,
 {
-    let Wanted { mut token, mut skip, size } = wanted;
+    let PageRequest { mut token, mut skip, size } = wanted;
     while skip > 0 {
         let passed = fetch(token, skip.min(PAGE_SIZE_MAX)).await?;
         // A store may give less than asked for and still have more, but never nothing with a token for ever.
@@ -113,7 +113,7 @@ mod tests {
         assert!(refused(None, Some(usize::MAX), Some(2)).starts_with("page: page * pageSize"));
         assert!(refused(None, None, Some(0)).starts_with("pageSize: is 1 to 1000"));
         assert!(refused(None, None, Some(1001)).starts_with("pageSize: is 1 to 1000"));
-        assert_eq!(wanted(None, Some(10), Some(1000)).unwrap(), Wanted { token: None, skip: 9000, size: 1000 });
+        assert_eq!(wanted(None, Some(10), Some(1000)).unwrap(), PageRequest { token: None, skip: 9000, size: 1000 });
         assert_eq!(wanted(Some(String::new()), None, None).unwrap().token, None);
     }
 }

@@ -40,9 +40,9 @@ impl GoOn {
 }
 
 /// Whoever waits for the answer; when it is dropped, parsing ends.
-struct Waiting(Arc<AtomicBool>);
+struct ParseWaiter(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for ParseWaiter {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -56,7 +56,7 @@ impl Parsers {
             let message = "too many large bodies are being read at once; send this call again later";
             return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(1.0));
         };
-        let waiting = Waiting(Arc::default());
+        let waiting = ParseWaiter(Arc::default());
         let go_on = GoOn { abandoned: waiting.0.clone(), until: Instant::now() + Duration::from_millis(PARSE_MS) };
         let parsed = tokio::task::spawn_blocking(move || {
             // Held until the thread is free again, also when nobody waits any more.

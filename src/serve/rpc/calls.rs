@@ -19,8 +19,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::{collections::HashMap, future::Future, pin::Pin, sync::LazyLock};
 
-type Answering<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
-type Answers = for<'a> fn(&'a Operations, &'a Caller, u32, Params<'a>, &'a mut Vec<u8>) -> Answering<'a>;
+type AnswerFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+type Answers = for<'a> fn(&'a Operations, &'a Caller, u32, Params<'a>, &'a mut Vec<u8>) -> AnswerFuture<'a>;
 
 /// A method of callers.
 struct Method {
@@ -56,7 +56,7 @@ fn answers<'a, O: Operation>(
     id: u32,
     params: Params<'a>,
     out: &'a mut Vec<u8>,
-) -> Answering<'a>
+) -> AnswerFuture<'a>
 where
     Operations: Handle<O>,
 {

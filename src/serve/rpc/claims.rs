@@ -3,7 +3,7 @@
 //!
 //! An honest executor does it too, for attempts that were taken from it while it was silent; it held them, so they are few.
 
-use super::outbox::Out;
+use super::writer::Outgoing;
 use campanile_core::job::Claimant;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -43,7 +43,7 @@ pub(super) struct ForeignClaims {
     most: usize,
     window: Mutex<Window>,
     by: Arc<Claimant>,
-    out: mpsc::Sender<Out>,
+    out: mpsc::Sender<Outgoing>,
     complaints: Arc<Complaints>,
 }
 
@@ -55,7 +55,7 @@ struct Window {
 }
 
 impl ForeignClaims {
-    pub fn new(slots: u32, by: Arc<Claimant>, out: mpsc::Sender<Out>, complaints: Arc<Complaints>) -> Self {
+    pub fn new(slots: u32, by: Arc<Claimant>, out: mpsc::Sender<Outgoing>, complaints: Arc<Complaints>) -> Self {
         let window = Mutex::new(Window { since: Instant::now(), named: HashSet::new(), closed: false });
         // Twice its slots: what it ran, and what it ended and nobody had taken yet.
         Self { most: 2 * slots as usize + EXECUTOR_FOREIGN_CLAIMS, window, by, out, complaints }
@@ -100,9 +100,9 @@ impl ForeignClaims {
             encode::notification(&mut bytes, method::SESSION_ERROR, &ApiError::new(ErrorCode::Forbidden, message));
         if told.is_ok() {
             // The writer may be gone, and the connection with it.
-            let _ = self.out.send(Out::Frame { bytes, permit: None }).await;
+            let _ = self.out.send(Outgoing::Frame { bytes, permit: None }).await;
         }
-        let _ = self.out.send(Out::Close).await;
+        let _ = self.out.send(Outgoing::Close).await;
     }
 }
 

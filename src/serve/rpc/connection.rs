@@ -3,11 +3,11 @@
 
 use super::{
     Server, calls,
-    executor::{self, ExecutorEnd},
-    outbox::{self, Out},
+    executor::{self, ExecutorConnection},
     places::Seat,
     reply::Reply,
     watching::{self, Watches},
+    writer::{self, Outgoing},
 };
 use crate::ops::{CameFrom, Operations};
 use campanile_schema::{
@@ -49,7 +49,7 @@ const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 static START: LazyLock<u32> = LazyLock::new(|| getrandom::u32().unwrap_or(0));
 
 /// Why a connection is read no more.
-enum End {
+enum ConnectionEnd {
     /// The peer has said all, or is gone.
     Peer,
     /// The node stops.
@@ -63,7 +63,7 @@ enum Flow {
     On,
     /// The hello was right: larger frames may come.
     Greeted,
-    End(End),
+    End(ConnectionEnd),
 }
 
 /// As what a connection is counted.
@@ -76,13 +76,13 @@ struct Connection {
     server: Arc<Server>,
     number: u64,
     address: IpAddr,
-    out: mpsc::Sender<Out>,
+    out: mpsc::Sender<Outgoing>,
     room: Arc<Semaphore>,
     who: Option<(Arc<Caller>, ConnectionRole)>,
     place: HasPlace,
     /// Told to [`revoked`].
     credential: watch::Sender<Option<Credential>>,
-    executor: ExecutorEnd,
+    executor: ExecutorConnection,
     watches: Watches,
 }
 
@@ -113,9 +113,9 @@ async fn serve<R, W>(
     let gauge = metrics::gauge!("campanile_rpc_connections");
     gauge.increment(1.0);
     let (out, waiting) = mpsc::channel(RPC_OUTBOX_FRAMES);
-    let mut writer = tokio::spawn(outbox::run(write, waiting));
+    let mut writer = tokio::spawn(writer::run(write, waiting));
     let room = Arc::new(Semaphore::new(RPC_REQUESTS_IN_FLIGHT));
-    let executor = ExecutorEnd::new(server.clone(), number, out.clone());
+    let executor = ExecutorConnection::new(server.clone(), number, out.clone());
     let (credential, known) = watch::channel(None);
     let revoked = revoked(server.authenticator.clone(), known);
     let mut connection = Connection {
@@ -132,19 +132,19 @@ async fn serve<R, W>(
     };
     let end = tokio::select! {
         end = connection.read(read) => end,
-        () = revoked => End::Fault(ApiError::new(ErrorCode::Unauthenticated, "this token is not valid any more")),
-        _ = stop.wait_for(|stop| *stop) => End::Stopping,
+        () = revoked => ConnectionEnd::Fault(ApiError::new(ErrorCode::Unauthenticated, "this token is not valid any more")),
+        _ = stop.wait_for(|stop| *stop) => ConnectionEnd::Stopping,
     };
     let patience = Duration::from_millis(RPC_CLOSE_MS);
     let farewell = async {
         match end {
-            End::Peer => {}
-            End::Stopping => {
+            ConnectionEnd::Peer => {}
+            ConnectionEnd::Stopping => {
                 // Answers under way hold room; when all of it is back, they are written.
                 let _ = connection.room.acquire_many(RPC_REQUESTS_IN_FLIGHT as u32).await;
                 connection.say(&ApiError::new(ErrorCode::NotReady, "the node stops; connect to another")).await;
             }
-            End::Fault(error) => {
+            ConnectionEnd::Fault(error) => {
                 tracing::info!(connection = number, %error, "an RPC connection is closed");
                 // A peer that does not read takes its time over the farewell: nothing more comes before it.
                 connection.watches = Watches::new();
@@ -180,7 +180,7 @@ async fn revoked(authenticator: Authenticator, mut known: watch::Receiver<Option
 }
 
 impl Connection {
-    async fn read(&mut self, mut read: impl AsyncRead + Unpin) -> End {
+    async fn read(&mut self, mut read: impl AsyncRead + Unpin) -> ConnectionEnd {
         let mut decoder = Decoder::new(BEFORE_HELLO);
         let hello_until = Instant::now() + Duration::from_millis(RPC_HELLO_MS);
         let mut room = FIRST_READ_BYTES;
@@ -194,12 +194,12 @@ impl Connection {
             let input = decoder.input(room);
             let received = tokio::select! {
                 received = read.read_buf(input) => received,
-                () = sleep_until(until) => return End::Fault(self.too_slow()),
+                () = sleep_until(until) => return ConnectionEnd::Fault(self.too_slow()),
                 // The writer has given up: the peer does not read, or is gone.
-                () = self.out.closed() => return End::Peer,
+                () = self.out.closed() => return ConnectionEnd::Peer,
             };
             match received {
-                Ok(0) | Err(_) => return End::Peer,
+                Ok(0) | Err(_) => return ConnectionEnd::Peer,
                 // Nobody unknown makes the node read more at once than a frame may have.
                 Ok(bytes) if bytes >= room && self.who.is_some() => room = (room * 4).min(RPC_READ_BYTES),
                 Ok(_) => {}
@@ -208,7 +208,7 @@ impl Connection {
                 let flow = match decoder.next_message() {
                     Ok(Some(message)) => self.handle(message).await,
                     Ok(None) => break,
-                    Err(error) => return End::Fault(error.into()),
+                    Err(error) => return ConnectionEnd::Fault(error.into()),
                 };
                 match flow {
                     Flow::On => {}
@@ -217,7 +217,7 @@ impl Connection {
                 }
             }
             if let Err(full) = unfinished.holds(decoder.unfinished()) {
-                return End::Fault(full);
+                return ConnectionEnd::Fault(full);
             }
         }
     }
@@ -275,7 +275,7 @@ impl Connection {
                 metrics::counter!("campanile_rpc_hellos_refused_total").increment(1);
                 let error = self.operations(id).refused(None, rows::HELLO, error);
                 reply.send::<()>(&Err(error.clone())).await;
-                Flow::End(End::Fault(error))
+                Flow::End(ConnectionEnd::Fault(error))
             }
         }
     }
@@ -389,8 +389,8 @@ impl Connection {
     async fn say(&self, error: &ApiError) {
         let mut bytes = Vec::new();
         if encode::notification(&mut bytes, m::SESSION_ERROR, error).is_ok() {
-            let _ = self.out.send(Out::Frame { bytes, permit: None }).await;
+            let _ = self.out.send(Outgoing::Frame { bytes, permit: None }).await;
         }
-        let _ = self.out.send(Out::Close).await;
+        let _ = self.out.send(Outgoing::Close).await;
     }
 }

@@ -8,8 +8,8 @@ use super::{
     claims::ForeignClaims,
     logs::LogLane,
     members::{self, Telling},
-    outbox::Out,
     reply::Reply,
+    writer::Outgoing,
 };
 use campanile_actors::scheduler::session_taken;
 use campanile_core::job::Claimant;
@@ -20,7 +20,7 @@ use campanile_schema::{
         ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, EXECUTOR_ANNOUNCED, EXECUTOR_BATCH, EXECUTOR_NAMES, EXECUTOR_SLOTS_MAX,
         LABEL_BYTES, LEASE_MS, LOG_CHUNK_BYTES, NAME_CHARS, RPC_OUTBOX_FRAMES, STOP_GRACE_MAX_SEC, TENANT_CHARS,
     },
-    operations::{Least, OWN},
+    operations::{LeastRole, OWN},
     rpc::{
         calls::NoBody,
         codec::Params,
@@ -35,14 +35,14 @@ use tokio::sync::mpsc;
 
 /// Whether a method is one of executors.
 pub(super) fn is_executors(method: &str) -> bool {
-    OWN.iter().any(|row| row.least == Least::Executor && row.name == method)
+    OWN.iter().any(|row| row.least == LeastRole::Executor && row.name == method)
 }
 
 /// The executor on one connection.
-pub(super) struct ExecutorEnd {
+pub(super) struct ExecutorConnection {
     server: Arc<Server>,
     connection: u64,
-    out: mpsc::Sender<Out>,
+    out: mpsc::Sender<Outgoing>,
     registered: Option<Registration>,
 }
 
@@ -58,7 +58,7 @@ struct Registration {
     _telling: Option<Telling>,
 }
 
-impl Drop for ExecutorEnd {
+impl Drop for ExecutorConnection {
     fn drop(&mut self) {
         if let Some(registration) = &self.registered {
             self.server.leaves(registration.session, self.connection);
@@ -66,8 +66,8 @@ impl Drop for ExecutorEnd {
     }
 }
 
-impl ExecutorEnd {
-    pub(super) fn new(server: Arc<Server>, connection: u64, out: mpsc::Sender<Out>) -> Self {
+impl ExecutorConnection {
+    pub(super) fn new(server: Arc<Server>, connection: u64, out: mpsc::Sender<Outgoing>) -> Self {
         Self { server, connection, out, registered: None }
     }
 
@@ -140,7 +140,7 @@ impl ExecutorEnd {
                     reply.send(&outcome).await;
                 }
                 // After the answer, so that the executor knows the epochs before it is sent anything.
-                let _ = self.out.send(Out::Pushes(pushes)).await;
+                let _ = self.out.send(Outgoing::Pushes(pushes)).await;
                 if let (Some(registration), Some(nodes)) = (&mut self.registered, &self.server.nodes) {
                     registration._telling = Some(members::start(nodes.clone(), self.out.clone()));
                 }

@@ -13,10 +13,10 @@ mod connection;
 mod executor;
 mod logs;
 mod members;
-mod outbox;
 mod places;
 mod reply;
 mod watching;
+mod writer;
 
 use crate::ops::Operations;
 use campanile_schema::{
@@ -126,7 +126,7 @@ pub async fn serve(
     let room = Arc::new(Semaphore::new(RPC_CONNECTIONS));
     let mut connections = JoinSet::new();
     // One too many goes without a permit, to be told so over TLS too.
-    let mut handshakes = Handshakes::<Result<Place, ApiError>>::new(tls, Port::Rpc, speaks_tls);
+    let mut handshakes = Handshakes::<Result<ConnectionPlace, ApiError>>::new(tls, Port::Rpc, speaks_tls);
     // At zero from the start: what looks for an increase would miss the first one.
     metrics::counter!("campanile_executor_claims_refused_total").increment(0);
     metrics::counter!("campanile_executor_guessers_closed_total").increment(0);
@@ -152,7 +152,7 @@ pub async fn serve(
                 let place = match room.clone().try_acquire_owned() {
                     Ok(permit) => {
                         let seat = server.places.ungreeted(peer.ip());
-                        seat.map(|seat| Place { permit, peer: (peer.ip(), seat) })
+                        seat.map(|seat| ConnectionPlace { permit, peer: (peer.ip(), seat) })
                     }
                     Err(_) => Err(full()),
                 };
@@ -168,7 +168,7 @@ pub async fn serve(
         };
         match ready {
             None => {}
-            Some((transport, Ok(Place { permit, peer }))) => {
+            Some((transport, Ok(ConnectionPlace { permit, peer }))) => {
                 number += 1;
                 let (server, stop) = (server.clone(), stop.clone());
                 connections.spawn(async move {
@@ -186,7 +186,7 @@ pub async fn serve(
 }
 
 /// Room for a connection.
-struct Place {
+struct ConnectionPlace {
     permit: OwnedSemaphorePermit,
     /// Its seat is among those of its network until it has said hello.
     peer: (IpAddr, Seat<IpAddr>),

@@ -1,6 +1,6 @@
 //! The answer that a request is owed: exactly one, even when the code that makes it panics.
 
-use super::outbox::Out;
+use super::writer::Outgoing;
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     rpc::encode,
@@ -11,14 +11,14 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 /// See the module's text.
 pub(super) struct Reply {
     id: u32,
-    out: mpsc::Sender<Out>,
+    out: mpsc::Sender<Outgoing>,
     /// What the request takes of its connection's room; given back when the answer is written.
     permit: Option<OwnedSemaphorePermit>,
     owed: bool,
 }
 
 impl Reply {
-    pub(super) fn new(id: u32, out: mpsc::Sender<Out>, permit: Option<OwnedSemaphorePermit>) -> Self {
+    pub(super) fn new(id: u32, out: mpsc::Sender<Outgoing>, permit: Option<OwnedSemaphorePermit>) -> Self {
         Self { id, out, permit, owed: true }
     }
 
@@ -37,7 +37,7 @@ impl Reply {
         self.owed = false;
         let permit = self.permit.take();
         // Fails only when the connection is gone.
-        let _ = self.out.send(Out::Frame { bytes, permit }).await;
+        let _ = self.out.send(Outgoing::Frame { bytes, permit }).await;
     }
 }
 
@@ -47,7 +47,7 @@ impl Drop for Reply {
             let mut bytes = Vec::new();
             let error = ApiError::new(ErrorCode::Internal, "the call was given up; the node's log says why");
             encode::answer::<()>(&mut bytes, self.id, &Err(error));
-            let _ = self.out.try_send(Out::Frame { bytes, permit: self.permit.take() });
+            let _ = self.out.try_send(Outgoing::Frame { bytes, permit: self.permit.take() });
         }
     }
 }

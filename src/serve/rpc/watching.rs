@@ -1,10 +1,10 @@
 //! What one connection watches: a task for each watch writes its changes as notifications, the next ones when those before are
 //! written. A peer that reads slowly so loses changes and is told how many; nothing piles up here.
 
-use super::outbox::Out;
+use super::writer::Outgoing;
 use crate::ops::Operations;
 use campanile_actors::changes::{
-    What,
+    ChangedItem,
     watch::{Batch, Watch},
 };
 use campanile_schema::{
@@ -37,7 +37,7 @@ pub(super) struct Watches {
 
 /// Of what a watch tells.
 #[derive(Clone, Copy)]
-enum Kind {
+enum WatchKind {
     Runs,
     Jobs,
 }
@@ -108,7 +108,7 @@ impl Drop for Reserved {
 pub(super) struct Opened {
     reserved: Reserved,
     watch: Watch,
-    kind: Kind,
+    kind: WatchKind,
 }
 
 pub(super) async fn open(
@@ -119,9 +119,9 @@ pub(super) async fn open(
     reserved: Reserved,
 ) -> Result<Opened, ApiError> {
     let (watch, kind) = if method == m::RUN_WATCH {
-        (ops.run_watch(who, super::calls::read::<WatchRuns>(params)?).await?, Kind::Runs)
+        (ops.run_watch(who, super::calls::read::<WatchRuns>(params)?).await?, WatchKind::Runs)
     } else {
-        (ops.job_watch(who, super::calls::read::<WatchJobs>(params)?).await?, Kind::Jobs)
+        (ops.job_watch(who, super::calls::read::<WatchJobs>(params)?).await?, WatchKind::Jobs)
     };
     Ok(Opened { reserved, watch, kind })
 }
@@ -132,7 +132,7 @@ impl Opened {
     }
 
     /// Tells from now on. After the answer was handed over, so that the number is known before it is used.
-    pub fn begin(mut self, out: mpsc::Sender<Out>) {
+    pub fn begin(mut self, out: mpsc::Sender<Outgoing>) {
         let mut open = locked(&self.reserved.open);
         // Stopped, or the connection ended, while it was opened.
         let Some(place) = open.get_mut(&self.reserved.id) else { return };
@@ -142,7 +142,7 @@ impl Opened {
             if let Some(ended) = tell(id, kind, &mut watch, &out).await {
                 let mut bytes = Vec::new();
                 if encode::notification(&mut bytes, m::WATCH_ENDED, &ended).is_ok() {
-                    let _ = out.send(Out::Frame { bytes, permit: None }).await;
+                    let _ = out.send(Outgoing::Frame { bytes, permit: None }).await;
                 }
             }
             locked(&among).remove(&id);
@@ -154,7 +154,7 @@ impl Opened {
 }
 
 /// Tells until the watch ends; None: the connection is gone.
-async fn tell(id: u32, kind: Kind, watch: &mut Watch, out: &mpsc::Sender<Out>) -> Option<WatchEnded> {
+async fn tell(id: u32, kind: WatchKind, watch: &mut Watch, out: &mpsc::Sender<Outgoing>) -> Option<WatchEnded> {
     let room = Arc::new(Semaphore::new(1));
     loop {
         // Back when the notification before is written.
@@ -168,7 +168,7 @@ async fn tell(id: u32, kind: Kind, watch: &mut Watch, out: &mpsc::Sender<Out>) -
         if let Err(error) = notification(&mut bytes, id, kind, &batch) {
             return Some(failed(id, &error.into()));
         }
-        if out.send(Out::Frame { bytes, permit }).await.is_err() {
+        if out.send(Outgoing::Frame { bytes, permit }).await.is_err() {
             return None;
         }
     }
@@ -178,20 +178,20 @@ fn failed(watch_id: u32, error: &ApiError) -> WatchEnded {
     WatchEnded { watch_id, code: Some(error.code.clone()), message: Some(error.message.clone()) }
 }
 
-fn notification(out: &mut Vec<u8>, watch_id: u32, kind: Kind, batch: &Batch) -> Result<(), EncodeError> {
+fn notification(out: &mut Vec<u8>, watch_id: u32, kind: WatchKind, batch: &Batch) -> Result<(), EncodeError> {
     let (cursor, dropped) = (batch.cursor.clone(), batch.dropped);
     match kind {
-        Kind::Runs => {
+        WatchKind::Runs => {
             let items = batch.items.iter().filter_map(|change| match &change.what {
-                What::Run(run) => Some(run),
-                What::Job(_) => None,
+                ChangedItem::Run(run) => Some(run),
+                ChangedItem::Job(_) => None,
             });
             encode::notification(out, m::RUN_CHANGED, &Changed { watch_id, items: items.collect(), cursor, dropped })
         }
-        Kind::Jobs => {
+        WatchKind::Jobs => {
             let items = batch.items.iter().filter_map(|change| match &change.what {
-                What::Job(job) => Some(job),
-                What::Run(_) => None,
+                ChangedItem::Job(job) => Some(job),
+                ChangedItem::Run(_) => None,
             });
             encode::notification(out, m::JOB_CHANGED, &Changed { watch_id, items: items.collect(), cursor, dropped })
         }

@@ -4,7 +4,7 @@ use super::{
     block::{self, MAGIC, Packing},
     record::{ARCHIVE_FORMAT, BatchOf, ChunkOf, EndOf, Head, LogOf, Record, SnapshotOf, Totals},
 };
-use campanile_ports::{Manifest, Part, Position, Row, StoreError};
+use campanile_ports::{Manifest, Position, Row, SnapshotPart, StoreError};
 use campanile_schema::{
     format::FormatRow,
     ids::{RunId, ShardId},
@@ -47,7 +47,7 @@ impl<'a> ArchiveWriter<'a> {
     }
 
     /// Of the snapshot that was begun last.
-    pub fn chunk(&mut self, shard: ShardId, part: Part, bytes: Vec<u8>) -> Result<(), StoreError> {
+    pub fn chunk(&mut self, shard: ShardId, part: SnapshotPart, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.blocks.put(&Record::Chunk(ChunkOf { shard, part, bytes }))
     }
 

@@ -2,7 +2,8 @@
 
 use crate::cql::{CqlStore, tests::shared};
 use campanile_ports::{
-    AuditPage, AuditQuery, LedgerRow, Manifest, Part, PartRef, PortFuture, Row, RunPage, Snapshots, ViewBatch, Views,
+    AuditPage, AuditQuery, LedgerRow, Manifest, PartRef, PortFuture, Row, RunPage, SnapshotPart, Snapshots, ViewBatch,
+    Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -102,7 +103,13 @@ fn named(mut row: LedgerRow, job: impl Fn(JobId) -> JobId, run: impl Fn(RunId) -
 }
 
 impl Snapshots for Apart {
-    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef> {
+    fn write_part(
+        &self,
+        shard: ShardId,
+        number: u64,
+        part: SnapshotPart,
+        chunks: Vec<Vec<u8>>,
+    ) -> PortFuture<'_, PartRef> {
         self.store.write_part(self.shard(shard), number, part, chunks)
     }
     fn publish(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()> {

@@ -66,7 +66,7 @@ impl TableSource for MemorySource {
     }
 }
 
-enum Kind {
+enum StoreKind {
     Memory(Arc<MemoryStore>),
     Real(tempfile::TempDir, Option<Arc<EmbeddedStore>>),
     Crash(CrashFiles, MemorySource, Option<Arc<EmbeddedStore>>),
@@ -76,7 +76,7 @@ enum Kind {
 pub struct Bench {
     pub name: &'static str,
     pub opened: Opened,
-    kind: Kind,
+    kind: StoreKind,
 }
 
 /// Small, so that tests see many segments.
@@ -89,13 +89,14 @@ pub fn options(dir: &Path) -> EmbeddedOptions {
 /// One of each kind, empty.
 pub fn benches() -> Vec<Bench> {
     let (memory, opened) = MemoryStore::open(4, ClusterId(7));
-    let memory = Bench { name: "memory", opened, kind: Kind::Memory(memory) };
+    let memory = Bench { name: "memory", opened, kind: StoreKind::Memory(memory) };
     let temp = tempfile::tempdir().unwrap();
     let (store, opened) = EmbeddedStore::open(options(temp.path())).unwrap();
-    let real = Bench { name: "embedded", opened, kind: Kind::Real(temp, Some(store)) };
+    let real = Bench { name: "embedded", opened, kind: StoreKind::Real(temp, Some(store)) };
     let (files, source) = (CrashFiles::new(1), MemorySource::default());
     let (store, opened) = open_crash(&files, &source);
-    let crash = Bench { name: "embedded on the crash disk", opened, kind: Kind::Crash(files, source, Some(store)) };
+    let crash =
+        Bench { name: "embedded on the crash disk", opened, kind: StoreKind::Crash(files, source, Some(store)) };
     vec![memory, real, crash]
 }
 
@@ -106,23 +107,23 @@ fn open_crash(files: &CrashFiles, source: &MemorySource) -> (Arc<EmbeddedStore>,
 impl Bench {
     pub fn store(&self) -> Arc<dyn Store> {
         match &self.kind {
-            Kind::Memory(store) => store.clone(),
-            Kind::Real(_, store) | Kind::Crash(_, _, store) => store.clone().unwrap(),
+            StoreKind::Memory(store) => store.clone(),
+            StoreKind::Real(_, store) | StoreKind::Crash(_, _, store) => store.clone().unwrap(),
         }
     }
 
     /// The process ends in an orderly way and starts again.
     pub fn restart(&mut self) -> Arc<dyn Store> {
         match &mut self.kind {
-            Kind::Memory(store) => self.opened = store.restart(),
-            Kind::Real(temp, store) => {
+            StoreKind::Memory(store) => self.opened = store.restart(),
+            StoreKind::Real(temp, store) => {
                 *store = None;
                 let (again, opened) =
                     EmbeddedStore::open_on(Arc::new(RealFiles), &options(temp.path()), &FjallSource).unwrap();
                 *store = Some(again);
                 self.opened = opened;
             }
-            Kind::Crash(files, source, store) => {
+            StoreKind::Crash(files, source, store) => {
                 *store = None;
                 source.0.revert_to_last_flush();
                 let (again, opened) = open_crash(files, source);
@@ -136,9 +137,9 @@ impl Bench {
     /// The next append's write fails. False where that cannot be arranged (a real disk).
     pub fn fail_next_append(&self) -> bool {
         match &self.kind {
-            Kind::Memory(store) => store.inject(Op::Append, 0, Fault::WriteFailed),
-            Kind::Crash(files, ..) => files.fail_write_in(0),
-            Kind::Real(..) => return false,
+            StoreKind::Memory(store) => store.inject(Op::Append, 0, Fault::WriteFailed),
+            StoreKind::Crash(files, ..) => files.fail_write_in(0),
+            StoreKind::Real(..) => return false,
         }
         true
     }
@@ -146,8 +147,8 @@ impl Bench {
     /// Goes on after `WriteFailed`.
     pub fn reopen(&mut self) {
         self.opened = match &self.kind {
-            Kind::Memory(store) => store.reopen(),
-            Kind::Real(_, store) | Kind::Crash(_, _, store) => store.as_ref().unwrap().reopen().unwrap(),
+            StoreKind::Memory(store) => store.reopen(),
+            StoreKind::Real(_, store) | StoreKind::Crash(_, _, store) => store.as_ref().unwrap().reopen().unwrap(),
         };
     }
 }

@@ -44,7 +44,7 @@ const KEEPALIVE: Duration = Duration::from_secs(2);
 
 /// What a request is for: a stall of one kind must not hold up the kinds before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
     /// Rows of ownership: a heartbeat that waits is a session that ends.
     Lease,
     /// Lanes: what callers wait for.
@@ -141,13 +141,13 @@ impl Connection {
     }
 
     /// Waits for its turn. Requests end within their timeout, so a turn comes.
-    async fn turn(&self, kind: Kind) -> Option<SemaphorePermit<'_>> {
+    async fn turn(&self, kind: RequestKind) -> Option<SemaphorePermit<'_>> {
         self.sent.fetch_add(1, Ordering::Relaxed);
         let (semaphore, name) = match kind {
-            Kind::Lease => (&self.leases, "lease"),
-            Kind::Journal => (&self.journal, "journal"),
-            Kind::View => (&self.bulk, "view"),
-            Kind::Snapshot => (&self.bulk, "snapshot"),
+            RequestKind::Lease => (&self.leases, "lease"),
+            RequestKind::Journal => (&self.journal, "journal"),
+            RequestKind::View => (&self.bulk, "view"),
+            RequestKind::Snapshot => (&self.bulk, "snapshot"),
         };
         metrics::counter!("campanile_cql_requests_total", "kind" => name).increment(1);
         // Closed never.
@@ -163,7 +163,7 @@ impl Connection {
     /// Makes one request.
     pub async fn execute(
         &self,
-        kind: Kind,
+        kind: RequestKind,
         statement: &PreparedStatement,
         values: impl SerializeRow,
     ) -> Result<QueryResult, ExecutionError> {
@@ -176,7 +176,7 @@ impl Connection {
     /// Rows of one request.
     pub async fn rows(
         &self,
-        kind: Kind,
+        kind: RequestKind,
         statement: &PreparedStatement,
         values: impl SerializeRow,
         doing: &str,
@@ -188,7 +188,7 @@ impl Connection {
     /// One page, and where the next one begins.
     pub async fn page(
         &self,
-        kind: Kind,
+        kind: RequestKind,
         statement: &PreparedStatement,
         values: impl SerializeRow,
         from: PagingState,
@@ -208,7 +208,7 @@ impl Connection {
     /// Writes of one partition as one request.
     pub async fn batch(
         &self,
-        kind: Kind,
+        kind: RequestKind,
         writes: Vec<(&PreparedStatement, Vec<CqlValue>)>,
     ) -> Result<(), ExecutionError> {
         let _turn = self.turn(kind).await;
@@ -228,7 +228,7 @@ impl Connection {
 
     /// An LWT. Some(true): applied; Some(false): the condition did not hold; None: nobody knows.
     pub async fn lwt(&self, statement: &PreparedStatement, values: impl SerializeRow) -> Option<bool> {
-        let answer = self.execute(Kind::Lease, statement, values).await;
+        let answer = self.execute(RequestKind::Lease, statement, values).await;
         let applied = answer.ok().and_then(is_applied);
         if applied.is_none() {
             metrics::counter!("campanile_cql_unknown_lwts_total").increment(1);

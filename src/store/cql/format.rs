@@ -2,7 +2,7 @@
 //! nodes know newer ones.
 
 use super::{
-    connection::{Connection, Kind, is_applied},
+    connection::{Connection, RequestKind, is_applied},
     error,
     options::CqlOptions,
 };
@@ -92,7 +92,7 @@ pub async fn read(session: &Session, options: &CqlOptions) -> Result<FormatRow, 
 /// Formats that may be written, and the row's version.
 async fn standing(link: &Connection) -> Result<(i64, Formats), StoreError> {
     const DOING: &str = "the cluster's formats are read";
-    let found = link.rows(Kind::Lease, &link.statements.read_formats, (NAME,), DOING).await?;
+    let found = link.rows(RequestKind::Lease, &link.statements.read_formats, (NAME,), DOING).await?;
     let (version, event, wire) = found.first_row::<(i64, i32, i32)>().map_err(|e| error::damaged(DOING, e))?;
     Ok((version, Formats { event: event.cast_unsigned(), wire: wire.cast_unsigned() }))
 }

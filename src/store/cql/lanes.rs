@@ -2,7 +2,7 @@
 //! takes part.
 
 use super::{
-    connection::{Connection, Kind},
+    connection::{Connection, RequestKind},
     error,
 };
 use campanile_ports::StoreError;
@@ -31,7 +31,7 @@ pub async fn append(
 ) -> Result<(), StoreError> {
     let (session, lane, bucket) = key(session, lane, seq / ROWS_PER_BUCKET);
     let values = (session, lane, bucket, seq.cast_signed(), batch);
-    let answer = link.execute(Kind::Journal, &link.statements.append, values).await;
+    let answer = link.execute(RequestKind::Journal, &link.statements.append, values).await;
     answer.map(|_| ()).map_err(|e| error::written("a row of a lane is written", &e))
 }
 
@@ -52,7 +52,7 @@ pub async fn read(
         let before = last;
         loop {
             let values = (session, lane, partition, before.cast_signed());
-            let (page, next) = link.page(Kind::Journal, &link.statements.read_lane, values, from, DOING).await?;
+            let (page, next) = link.page(RequestKind::Journal, &link.statements.read_lane, values, from, DOING).await?;
             for row in page.rows::<(i64, Vec<u8>)>().map_err(|e| error::damaged(DOING, e))? {
                 let (seq, batch) = row.map_err(|e| error::damaged(DOING, e))?;
                 if seq.cast_unsigned() != last + 1 {
@@ -125,7 +125,7 @@ impl Deleted {
                 delete_bucket(link, session, lane, bucket).await?;
             }
             let values = (session.0.cast_signed(), i32::from(lane), end.cast_signed());
-            let marked = link.execute(Kind::Journal, &link.statements.put_deleted, values).await;
+            let marked = link.execute(RequestKind::Journal, &link.statements.put_deleted, values).await;
             marked.map_err(|e| error::written("a deletion is noted", &e))?;
             next = end;
         }
@@ -138,8 +138,9 @@ impl Deleted {
         const DOING: &str = "the end of a lane is looked for";
         let (mut bucket, mut last_full) = (from, from);
         while bucket < last_full + EMPTY_BUCKETS {
-            let rows =
-                link.rows(Kind::Journal, &link.statements.any_of_bucket, key(session, lane, bucket), DOING).await?;
+            let rows = link
+                .rows(RequestKind::Journal, &link.statements.any_of_bucket, key(session, lane, bucket), DOING)
+                .await?;
             if rows.rows_num() > 0 {
                 delete_bucket(link, session, lane, bucket).await?;
                 last_full = bucket + 1;
@@ -151,14 +152,14 @@ impl Deleted {
 }
 
 async fn delete_bucket(link: &Connection, session: SessionId, lane: u16, bucket: u64) -> Result<(), StoreError> {
-    let deleted = link.execute(Kind::Journal, &link.statements.delete_bucket, key(session, lane, bucket)).await;
+    let deleted = link.execute(RequestKind::Journal, &link.statements.delete_bucket, key(session, lane, bucket)).await;
     deleted.map(|_| ()).map_err(|e| error::written("rows of a lane are deleted", &e))
 }
 
 async fn stored(link: &Connection, session: SessionId, lane: u16) -> Result<u64, StoreError> {
     const DOING: &str = "a noted deletion is read";
     let values = (session.0.cast_signed(), i32::from(lane));
-    let rows = link.rows(Kind::Journal, &link.statements.read_deleted, values, DOING).await?;
+    let rows = link.rows(RequestKind::Journal, &link.statements.read_deleted, values, DOING).await?;
     let below = rows.maybe_first_row::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
     Ok(below.map_or(0, |(below,)| below.cast_unsigned()))
 }

@@ -3,10 +3,10 @@
 //! Conditions are `IF version = ?` or `IF NOT EXISTS`. What an LWT that was not applied found is read at SERIAL: servers differ in what
 //! they send beside "not applied". Whatever failed, or was not answered in time, is `Unknown`.
 
-use super::{Core, CqlStore, connection::Kind, format, lanes, rows};
+use super::{Core, CqlStore, connection::RequestKind, format, lanes, rows};
 use campanile_core::ownership::{
     rows::{SessionRow, ShardRow},
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
 };
 use campanile_ports::{Leases, PortFuture, StoreError};
 use campanile_schema::{
@@ -30,17 +30,17 @@ pub fn bucket(shard: ShardId) -> i32 {
 }
 
 impl Leases for CqlStore {
-    fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = StoreAnswer> + Send + '_>> {
         let done = self.spawn(|core| async move {
             let answer = core.answer(own, statement).await;
             match &answer {
                 Err(error) => core.unanswered.failed(error),
-                Ok(Answer::Unknown) => core.unanswered.failed(&"nobody knows whether it was applied"),
+                Ok(StoreAnswer::Unknown) => core.unanswered.failed(&"nobody knows whether it was applied"),
                 Ok(_) => core.unanswered.recovered(),
             }
-            Ok(answer.unwrap_or(Answer::Unknown))
+            Ok(answer.unwrap_or(StoreAnswer::Unknown))
         });
-        Box::pin(async move { done.await.unwrap_or(Answer::Unknown) })
+        Box::pin(async move { done.await.unwrap_or(StoreAnswer::Unknown) })
     }
 
     fn next_session(&self) -> PortFuture<'_, SessionId> {
@@ -68,7 +68,7 @@ impl Leases for CqlStore {
 }
 
 impl Core {
-    async fn answer(&self, own: SessionId, statement: Statement) -> Result<Answer, StoreError> {
+    async fn answer(&self, own: SessionId, statement: Statement) -> Result<StoreAnswer, StoreError> {
         let link = &self.link;
         match statement {
             Statement::PutSession { session, expected, row } => {
@@ -81,28 +81,28 @@ impl Core {
                 self.session_after(applied, session).await
             }
             Statement::PutShard { shard, expected, row } => match self.put_shard(shard, expected, &row).await {
-                Some(true) => Ok(Answer::Done),
-                Some(false) => Ok(Answer::Shard(self.read_shard(shard).await?)),
-                None => Ok(Answer::Unknown),
+                Some(true) => Ok(StoreAnswer::Done),
+                Some(false) => Ok(StoreAnswer::Shard(self.read_shard(shard).await?)),
+                None => Ok(StoreAnswer::Unknown),
             },
-            Statement::ReadSession { session } => Ok(Answer::Session(self.read_session(session).await?)),
-            Statement::ReadShard { shard } => Ok(Answer::Shard(self.read_shard(shard).await?)),
-            Statement::ReadShards => Ok(Answer::Shards(self.read_shards().await?)),
+            Statement::ReadSession { session } => Ok(StoreAnswer::Session(self.read_session(session).await?)),
+            Statement::ReadShard { shard } => Ok(StoreAnswer::Shard(self.read_shard(shard).await?)),
+            Statement::ReadShards => Ok(StoreAnswer::Shards(self.read_shards().await?)),
             Statement::Append { lane, seq, batch } => {
                 lanes::append(link, own, lane, seq, &batch).await?;
-                Ok(Answer::Done)
+                Ok(StoreAnswer::Done)
             }
             Statement::Rewrite { session, lane, rows } => {
                 try_join_all(rows.iter().map(|(seq, batch)| lanes::append(link, session, lane, *seq, batch))).await?;
-                Ok(Answer::Done)
+                Ok(StoreAnswer::Done)
             }
             Statement::ReadLane { session, lane, after } => {
                 let rows = lanes::read(link, session, lane, after..u64::MAX, usize::MAX).await?;
-                Ok(Answer::Lane(rows.into_iter().map(|(seq, batch)| (seq, batch.into())).collect()))
+                Ok(StoreAnswer::Lane(rows.into_iter().map(|(seq, batch)| (seq, batch.into())).collect()))
             }
             Statement::DeleteRows { session, lane, upto } => {
                 self.deleted.delete(link, session, lane, upto).await?;
-                Ok(Answer::Done)
+                Ok(StoreAnswer::Done)
             }
         }
     }
@@ -129,18 +129,18 @@ impl Core {
         }
     }
 
-    async fn session_after(&self, applied: Option<bool>, session: SessionId) -> Result<Answer, StoreError> {
+    async fn session_after(&self, applied: Option<bool>, session: SessionId) -> Result<StoreAnswer, StoreError> {
         match applied {
-            Some(true) => Ok(Answer::Done),
-            Some(false) => Ok(Answer::Session(self.read_session(session).await?)),
-            None => Ok(Answer::Unknown),
+            Some(true) => Ok(StoreAnswer::Done),
+            Some(false) => Ok(StoreAnswer::Session(self.read_session(session).await?)),
+            None => Ok(StoreAnswer::Unknown),
         }
     }
 
     async fn read_session(&self, session: SessionId) -> Result<Option<SessionRow>, StoreError> {
         const DOING: &str = "a session's row is read";
         let statement = &self.link.statements.read_session;
-        let found = self.link.rows(Kind::Lease, statement, (session.0.cast_signed(),), DOING).await?;
+        let found = self.link.rows(RequestKind::Lease, statement, (session.0.cast_signed(),), DOING).await?;
         let columns = found.maybe_first_row::<rows::SessionColumns>();
         columns.map_err(|e| super::error::damaged(DOING, e))?.map(rows::session).transpose()
     }
@@ -173,7 +173,7 @@ impl Core {
     async fn read_shard(&self, shard: ShardId) -> Result<ShardRow, StoreError> {
         const DOING: &str = "a shard's row is read";
         let statement = &self.link.statements.read_shard;
-        let found = self.link.rows(Kind::Lease, statement, (bucket(shard), i32::from(shard.0)), DOING).await?;
+        let found = self.link.rows(RequestKind::Lease, statement, (bucket(shard), i32::from(shard.0)), DOING).await?;
         let columns = found.maybe_first_row::<rows::ShardColumns>().map_err(|e| super::error::damaged(DOING, e))?;
         Ok(columns.map(rows::shard).transpose()?.map_or_else(ShardRow::default, |(_, row)| row))
     }
@@ -184,7 +184,8 @@ impl Core {
         let link = &self.link;
         let buckets = (0..self.shards).step_by(usize::from(SHARDS_PER_BUCKET)).map(|first| bucket(ShardId(first)));
         let statement = &link.statements.read_shards;
-        let found = try_join_all(buckets.map(|bucket| link.rows(Kind::Lease, statement, (bucket,), DOING))).await?;
+        let found =
+            try_join_all(buckets.map(|bucket| link.rows(RequestKind::Lease, statement, (bucket,), DOING))).await?;
         let mut all: Vec<_> = (0..self.shards).map(|shard| (ShardId(shard), ShardRow::default())).collect();
         for columns in &found {
             for columns in columns.rows::<rows::ShardColumns>().map_err(|e| super::error::damaged(DOING, e))? {
@@ -203,7 +204,7 @@ impl Core {
         let (link, statements) = (&self.link, &self.link.statements);
         let mut lost = 0;
         for _ in 0..NUMBER_TRIES {
-            let found = link.rows(Kind::Lease, &statements.read_number, (NUMBERS,), DOING).await?;
+            let found = link.rows(RequestKind::Lease, &statements.read_number, (NUMBERS,), DOING).await?;
             let last = found.maybe_first_row::<(i64,)>().map_err(|e| super::error::damaged(DOING, e))?;
             let next = last.map_or(1, |(last,)| last + 1);
             let applied = match last {

@@ -61,7 +61,7 @@ struct Core {
     /// By partition of the shards' rows.
     shard_turns: Vec<Mutex<()>>,
     deleted: lanes::Deleted,
-    known: views::Known,
+    known: views::NotedBuckets,
     logs: views::Logs,
     unanswered: LogOnce,
 }
@@ -85,7 +85,7 @@ impl CqlStore {
             audit_ttl_s: options.audit_ttl_s(),
             shard_turns: (0..format.shards.div_ceil(leases::SHARDS_PER_BUCKET)).map(|_| Mutex::default()).collect(),
             deleted: lanes::Deleted::default(),
-            known: views::Known::default(),
+            known: views::NotedBuckets::default(),
             logs: views::Logs::default(),
             unanswered: LogOnce::new("statements of the ownership protocol have no answer"),
         };

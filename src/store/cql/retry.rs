@@ -6,7 +6,7 @@ use scylla::{
 };
 
 /// Times that one request is made again. Each of them prepares the statement anew, which takes one more exchange.
-const AGAIN: u32 = 64;
+const RETRIES_MAX: u32 = 64;
 
 /// The driver prepares a statement that the server does not know and asks once more. A server whose memory of statements is full, of
 /// ours and of those of other programs, may drop a new one within that moment, at start most of all, when many come at once. Eight
@@ -21,7 +21,7 @@ struct Tries {
 
 impl RetryPolicy for WhenUnprepared {
     fn new_session(&self) -> Box<dyn RetrySession> {
-        Box::new(Tries { left: AGAIN })
+        Box::new(Tries { left: RETRIES_MAX })
     }
 }
 
@@ -37,6 +37,6 @@ impl RetrySession for Tries {
     }
 
     fn reset(&mut self) {
-        self.left = AGAIN;
+        self.left = RETRIES_MAX;
     }
 }

@@ -3,11 +3,11 @@
 
 use super::{
     CqlStore,
-    connection::{Connection, Kind},
+    connection::{Connection, RequestKind},
     error,
     rows::small,
 };
-use campanile_ports::{Manifest, Part, PartRef, PortFuture, Position, Snapshots, StoreError};
+use campanile_ports::{Manifest, PartRef, PortFuture, Position, SnapshotPart, Snapshots, StoreError};
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use futures_util::future::try_join_all;
 use scylla::response::PagingState;
@@ -20,19 +20,19 @@ type PartColumns = (i64, String, i32, i64, i64);
 /// `number, epoch, shard_seq, replay_session, replay_lane, replay_seq, last_hlc, parts`.
 type ManifestColumns = (i64, i64, i64, i64, i32, i64, i64, Option<Vec<PartColumns>>);
 
-fn part_name(part: Part) -> &'static str {
+fn part_name(part: SnapshotPart) -> &'static str {
     match part {
-        Part::Hot => "HOT",
-        Part::Definitions => "DEFINITIONS",
-        Part::Outbox => "OUTBOX",
+        SnapshotPart::Hot => "HOT",
+        SnapshotPart::Definitions => "DEFINITIONS",
+        SnapshotPart::Outbox => "OUTBOX",
     }
 }
 
-fn part_of(name: &str) -> Result<Part, StoreError> {
+fn part_of(name: &str) -> Result<SnapshotPart, StoreError> {
     match name {
-        "HOT" => Ok(Part::Hot),
-        "DEFINITIONS" => Ok(Part::Definitions),
-        "OUTBOX" => Ok(Part::Outbox),
+        "HOT" => Ok(SnapshotPart::Hot),
+        "DEFINITIONS" => Ok(SnapshotPart::Definitions),
+        "OUTBOX" => Ok(SnapshotPart::Outbox),
         other => Err(StoreError::Corrupt(format!("a part of a snapshot is named '{other}'"))),
     }
 }
@@ -46,7 +46,13 @@ fn written(error: &scylla::errors::ExecutionError) -> StoreError {
 }
 
 impl Snapshots for CqlStore {
-    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef> {
+    fn write_part(
+        &self,
+        shard: ShardId,
+        number: u64,
+        part: SnapshotPart,
+        chunks: Vec<Vec<u8>>,
+    ) -> PortFuture<'_, PartRef> {
         self.spawn(move |core| async move { write_part(&core.link, shard, number, part, &chunks).await })
     }
 
@@ -76,7 +82,7 @@ async fn write_part(
     link: &Connection,
     shard: ShardId,
     number: u64,
-    part: Part,
+    part: SnapshotPart,
     chunks: &[Vec<u8>],
 ) -> Result<PartRef, StoreError> {
     let published = load(link, shard, number).await?;
@@ -87,11 +93,11 @@ async fn write_part(
         u32::try_from(chunks.len()).map_err(|_| StoreError::Refused(format!("a part of {} chunks", chunks.len())))?;
     let (of, at, name) = (i32::from(shard.0), number.cast_signed(), part_name(part));
     let values = (of, at, name, count.cast_signed());
-    link.execute(Kind::Snapshot, &link.statements.put_part, values).await.map_err(|e| written(&e))?;
+    link.execute(RequestKind::Snapshot, &link.statements.put_part, values).await.map_err(|e| written(&e))?;
     let write = |(index, bytes): (u32, &Vec<u8>)| {
         let bucket = (index / CHUNKS_PER_BUCKET).cast_signed();
         let values = (of, at, name, bucket, index.cast_signed(), bytes.clone());
-        async move { link.execute(Kind::Snapshot, &link.statements.put_chunk, values).await.map_err(|e| written(&e)) }
+        async move { link.execute(RequestKind::Snapshot, &link.statements.put_chunk, values).await.map_err(|e| written(&e)) }
     };
     try_join_all((0..).zip(chunks).map(write)).await?;
     let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
@@ -126,13 +132,16 @@ async fn publish(link: &Connection, shard: ShardId, manifest: &Manifest) -> Resu
         manifest.last_hlc.cast_signed(),
         parts,
     );
-    link.execute(Kind::Snapshot, &link.statements.put_manifest, values).await.map(|_| ()).map_err(|e| written(&e))
+    link.execute(RequestKind::Snapshot, &link.statements.put_manifest, values)
+        .await
+        .map(|_| ())
+        .map_err(|e| written(&e))
 }
 
 async fn load(link: &Connection, shard: ShardId, number: u64) -> Result<Option<Manifest>, StoreError> {
     const DOING: &str = "a snapshot's manifest is read";
     let values = (i32::from(shard.0), number.cast_signed());
-    let rows = link.rows(Kind::Snapshot, &link.statements.read_manifest, values, DOING).await?;
+    let rows = link.rows(RequestKind::Snapshot, &link.statements.read_manifest, values, DOING).await?;
     let Some(columns) = rows.maybe_first_row::<ManifestColumns>().map_err(|e| error::damaged(DOING, e))? else {
         return Ok(None);
     };
@@ -165,7 +174,7 @@ async fn forget(link: &Connection, shard: ShardId, manifest: &Manifest) -> Resul
     const DOING: &str = "parts of snapshots are listed";
     let of = i32::from(shard.0);
     let upto = (of, manifest.number.cast_signed());
-    let rows = link.rows(Kind::Snapshot, &link.statements.read_parts, upto, DOING).await?;
+    let rows = link.rows(RequestKind::Snapshot, &link.statements.read_parts, upto, DOING).await?;
     for row in rows.rows::<(i64, String, i32)>().map_err(|e| error::damaged(DOING, e))? {
         let (number, name, chunks) = row.map_err(|e| error::damaged(DOING, e))?;
         let part = part_of(&name)?;
@@ -175,13 +184,16 @@ async fn forget(link: &Connection, shard: ShardId, manifest: &Manifest) -> Resul
         let buckets = chunks.cast_unsigned().div_ceil(CHUNKS_PER_BUCKET);
         let delete = |bucket: u32| {
             let values = (of, number, part_name(part), bucket.cast_signed());
-            async move { link.execute(Kind::Snapshot, &link.statements.delete_chunks, values).await }
+            async move { link.execute(RequestKind::Snapshot, &link.statements.delete_chunks, values).await }
         };
         try_join_all((0..buckets).map(delete)).await.map_err(|e| written(&e))?;
         let values = (of, number, part_name(part));
-        link.execute(Kind::Snapshot, &link.statements.delete_part, values).await.map_err(|e| written(&e))?;
+        link.execute(RequestKind::Snapshot, &link.statements.delete_part, values).await.map_err(|e| written(&e))?;
     }
-    link.execute(Kind::Snapshot, &link.statements.delete_manifests, upto).await.map(|_| ()).map_err(|e| written(&e))
+    link.execute(RequestKind::Snapshot, &link.statements.delete_manifests, upto)
+        .await
+        .map(|_| ())
+        .map_err(|e| written(&e))
 }
 
 async fn read_part(link: &Connection, shard: ShardId, part: &PartRef) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -191,7 +203,8 @@ async fn read_part(link: &Connection, shard: ShardId, part: &PartRef) -> Result<
         let key = (i32::from(shard.0), part.number.cast_signed(), part_name(part.part), bucket.cast_signed());
         let mut from = Some(PagingState::start());
         while let Some(begin) = from.take() {
-            let (page, next) = link.page(Kind::Snapshot, &link.statements.read_chunks, key, begin, DOING).await?;
+            let (page, next) =
+                link.page(RequestKind::Snapshot, &link.statements.read_chunks, key, begin, DOING).await?;
             for row in page.rows::<(i32, Vec<u8>)>().map_err(|e| error::damaged(DOING, e))? {
                 let (index, bytes) = row.map_err(|e| error::damaged(DOING, e))?;
                 // Beyond its end lies what an earlier try with more chunks left.

@@ -8,7 +8,7 @@
 use super::{
     damage::cannot_read,
     history, meta,
-    recovery::{self, Expect, Found},
+    recovery::{self, Expect, InspectedLog},
     snapshots::SnapshotFiles,
     take_lock,
 };
@@ -148,7 +148,7 @@ pub(crate) fn check_on(files: Arc<dyn Files>, dir: &Path) -> Result<CheckReport,
 }
 
 /// Frames of a shard seen so far.
-struct Seen {
+struct ShardFrames {
     first: u64,
     last: u64,
     /// Hybrid time from which on the next frame may be.
@@ -157,7 +157,7 @@ struct Seen {
 
 struct Check {
     findings: Vec<String>,
-    shards: BTreeMap<ShardId, Seen>,
+    shards: BTreeMap<ShardId, ShardFrames>,
     frames: u64,
     events: u64,
 }
@@ -196,7 +196,7 @@ impl Check {
         let Frame { shard, seq, hlc, .. } = *frame;
         let end = hlc + frame.events.len().max(1) as u64;
         let Some(seen) = self.shards.get_mut(&shard) else {
-            self.shards.insert(shard, Seen { first: seq, last: seq, hlc: end });
+            self.shards.insert(shard, ShardFrames { first: seq, last: seq, hlc: end });
             return;
         };
         let (due, from) = (seen.last + 1, seen.hlc);
@@ -212,7 +212,7 @@ impl Check {
     }
 
     /// The journal must begin where the snapshots end, or before.
-    fn continues(&mut self, manifests: &BTreeMap<ShardId, Manifest>, log: &Found) {
+    fn continues(&mut self, manifests: &BTreeMap<ShardId, Manifest>, log: &InspectedLog) {
         let trimmed = log.trim.first_segment > recovery::TrimMark::BEGINNING.first_segment;
         let gaps: Vec<String> = self
             .shards
@@ -233,7 +233,7 @@ impl Check {
         }
     }
 
-    fn views(&mut self, files: &dyn Files, dir: &Path, mark: Option<&Progress>, log: Option<&Found>) {
+    fn views(&mut self, files: &dyn Files, dir: &Path, mark: Option<&Progress>, log: Option<&InspectedLog>) {
         let path = dir.join("views");
         let covered = mark.map(|m| m.position).unwrap_or_default();
         let trimmed = log.map(|l| l.trim.upto).unwrap_or_default();

@@ -8,7 +8,7 @@ use super::{
     damage::cannot_read,
     reader::SegmentReader,
     recovery::{self, Expect, SegmentMeta, TrimMark},
-    segment::{PAGE, Place, Salt, SegmentHeader, encode_batch, encode_header, file_name, padded, spare_name},
+    segment::{LogPosition, PAGE, Salt, SegmentHeader, encode_batch, encode_header, file_name, padded, spare_name},
 };
 use crate::file::{File, Files, Open, SyncSite, stamped};
 use campanile_ports::{Position, StoreError};
@@ -42,7 +42,7 @@ pub struct Log {
     failed: Option<String>,
     buffer: Vec<u8>,
     /// Where the last page of `read_after` ended, to go on without a search.
-    cursor: Option<(Position, Place)>,
+    cursor: Option<(Position, LogPosition)>,
 }
 
 impl Log {
@@ -112,7 +112,7 @@ impl Log {
         let (Some(file), Some(meta)) = (&self.active, self.segments.last_mut()) else {
             return Err(io::Error::other("no active segment"));
         };
-        let place = Place { segment: meta.number, offset: meta.end };
+        let place = LogPosition { segment: meta.number, offset: meta.end };
         let salt = Salt { cluster: self.cluster, segment: meta.number };
         // All that was written before is durable: appends are one after the other.
         encode_batch(&mut self.buffer, salt, place.offset, position, place, batch);
@@ -161,8 +161,8 @@ impl Log {
         Slice { segments: segments.collect(), upto: self.last }
     }
 
-    fn end(&self) -> Place {
-        self.segments.last().map_or_else(Place::default, |s| Place { segment: s.number, offset: s.end })
+    fn end(&self) -> LogPosition {
+        self.segments.last().map_or_else(LogPosition::default, |s| LogPosition { segment: s.number, offset: s.end })
     }
 
     /// Ends the session at its last durable place and goes on as `session`, in a segment of its own: a disk that is still
@@ -255,7 +255,7 @@ impl Log {
                 bytes += reader.payload().len();
                 page.push((header.position, reader.payload().to_vec()));
             }
-            place = Place { segment: meta.number, offset: reader.offset() };
+            place = LogPosition { segment: meta.number, offset: reader.offset() };
             if bytes >= max_bytes && !page.is_empty() {
                 break;
             }
@@ -265,32 +265,32 @@ impl Log {
     }
 
     /// Just behind the last batch that `position` covers; the beginning when there is none.
-    fn place_after(&self, position: Position) -> Result<Place, StoreError> {
+    fn place_after(&self, position: Position) -> Result<LogPosition, StoreError> {
         for meta in self.segments.iter().rev() {
             if meta.session < position.session {
-                return Ok(Place { segment: meta.number, offset: meta.end });
+                return Ok(LogPosition { segment: meta.number, offset: meta.end });
             }
             if meta.session > position.session {
                 continue;
             }
             if meta.last.is_some_and(|l| l.lane == position.lane && l.seq <= position.seq) {
-                return Ok(Place { segment: meta.number, offset: meta.end });
+                return Ok(LogPosition { segment: meta.number, offset: meta.end });
             }
             if let Some(place) = self.find_in(meta, position)? {
                 return Ok(place);
             }
         }
-        Ok(Place::default())
+        Ok(LogPosition::default())
     }
 
-    fn find_in(&self, meta: &SegmentMeta, position: Position) -> Result<Option<Place>, StoreError> {
+    fn find_in(&self, meta: &SegmentMeta, position: Position) -> Result<Option<LogPosition>, StoreError> {
         let path = self.dir.join(file_name(meta.number));
         let mut reader = self.reader(meta, PAGE)?;
         let mut place = None;
         while reader.offset() < meta.end {
             let (_, header) = reader.must_step(&path)?;
             if header.position.lane == position.lane && header.position.seq <= position.seq {
-                place = Some(Place { segment: meta.number, offset: reader.offset() });
+                place = Some(LogPosition { segment: meta.number, offset: reader.offset() });
             }
         }
         Ok(place)

@@ -3,8 +3,8 @@
 use super::{EmbeddedStore, guard, history, position_of};
 use crate::tables::TenantList;
 use campanile_ports::{
-    AuditPage, AuditQuery, DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position,
-    RunPage, Snapshots, StoreError, ViewBatch, Views,
+    AuditPage, AuditQuery, DiskRoom, Journal, LedgerRow, LocalViews, Manifest, PartRef, PortFuture, Position, RunPage,
+    SnapshotPart, Snapshots, StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -53,7 +53,13 @@ impl Journal for EmbeddedStore {
 }
 
 impl Snapshots for EmbeddedStore {
-    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef> {
+    fn write_part(
+        &self,
+        shard: ShardId,
+        number: u64,
+        part: SnapshotPart,
+        chunks: Vec<Vec<u8>>,
+    ) -> PortFuture<'_, PartRef> {
         let snapshots = self.inner.snapshots.clone();
         self.snapshot_calls.run(move || snapshots.write_part(shard, number, part, &chunks))
     }

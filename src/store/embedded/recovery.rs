@@ -8,7 +8,7 @@
 use super::{
     damage::{ADVICE, cannot_read, corrupt},
     reader::{SegmentReader, Step},
-    segment::{PAGE, Place, Salt, SegmentHeader, decode_header, file_name, number_of},
+    segment::{LogPosition, PAGE, Salt, SegmentHeader, decode_header, file_name, number_of},
 };
 use crate::file::{Files, Open, SyncSite, stamped};
 use campanile_ports::{Position, StoreError};
@@ -31,7 +31,7 @@ pub struct SegmentMeta {
 
 /// What [`inspect`] found.
 #[derive(Debug)]
-pub struct Found {
+pub struct InspectedLog {
     pub trim: TrimMark,
     pub segments: Vec<SegmentMeta>,
     /// Numbers of the spare files.
@@ -41,15 +41,15 @@ pub struct Found {
     /// Last batch of the log.
     pub last: Position,
     /// From here to the end of the last segment no later batch states that it is durable.
-    pub unstated: Place,
+    pub unstated: LogPosition,
     /// Bytes of the last segment after its last whole batch are not all zeros.
     pub torn: bool,
 }
 
-impl Found {
+impl InspectedLog {
     /// Where the log ends.
-    pub fn end(&self) -> Place {
-        self.segments.last().map_or_else(Place::default, |s| Place { segment: s.number, offset: s.end })
+    pub fn end(&self) -> LogPosition {
+        self.segments.last().map_or_else(LogPosition::default, |s| LogPosition { segment: s.number, offset: s.end })
     }
 }
 
@@ -67,16 +67,16 @@ pub struct Expect {
 pub type Visitor<'a> = &'a mut dyn FnMut(Position, &[u8]) -> Result<(), StoreError>;
 
 /// Reads the whole log in `dir` and checks it.
-pub fn inspect(files: &dyn Files, dir: &Path, expect: Expect, visit: Visitor<'_>) -> Result<Found, StoreError> {
+pub fn inspect(files: &dyn Files, dir: &Path, expect: Expect, visit: Visitor<'_>) -> Result<InspectedLog, StoreError> {
     let trim: TrimMark = stamped::read(files, &dir.join("TRIM"), ADVICE)?
         .ok_or_else(|| StoreError::Corrupt(format!("{}: the file is missing. {ADVICE}", dir.join("TRIM").display())))?;
-    let mut found = Found {
+    let mut found = InspectedLog {
         trim,
         segments: Vec::new(),
         spares: Vec::new(),
         leftovers: Vec::new(),
         last: trim.upto,
-        unstated: Place::default(),
+        unstated: LogPosition::default(),
         torn: false,
     };
     let mut numbers = Vec::new();
@@ -121,7 +121,7 @@ pub fn inspect(files: &dyn Files, dir: &Path, expect: Expect, visit: Visitor<'_>
 }
 
 /// Removes what is of no use, cuts the torn tail and makes what was kept durable.
-pub fn repair(files: &dyn Files, dir: &Path, cluster: ClusterId, found: &mut Found) -> io::Result<()> {
+pub fn repair(files: &dyn Files, dir: &Path, cluster: ClusterId, found: &mut InspectedLog) -> io::Result<()> {
     // `TRIM` says what may go: its rename must be durable first.
     files.sync_dir(dir, SyncSite::Inherited)?;
     for name in found.leftovers.drain(..) {
@@ -160,7 +160,7 @@ fn read_headers(
     dir: &Path,
     expect: Expect,
     numbers: &mut Vec<u64>,
-    found: &mut Found,
+    found: &mut InspectedLog,
 ) -> Result<Vec<SegmentHeader>, StoreError> {
     let mut headers = Vec::with_capacity(numbers.len());
     for (at, number) in numbers.iter().enumerate() {
@@ -220,7 +220,7 @@ fn read_segment(
     cluster: ClusterId,
     header: &SegmentHeader,
     next: Option<&SegmentHeader>,
-    found: &mut Found,
+    found: &mut InspectedLog,
     order: &mut Order,
     visit: Visitor<'_>,
 ) -> Result<(), StoreError> {
@@ -278,7 +278,7 @@ fn refuse_if_stated(reader: &mut SegmentReader, path: &Path, segment: u64, bad: 
     let mut from = bad;
     let mut later = false;
     while let Some((offset, header)) = reader.find_batch(from).map_err(|e| cannot_read(path, &e))? {
-        if header.durable > (Place { segment, offset: bad }) {
+        if header.durable > (LogPosition { segment, offset: bad }) {
             let why = format!("a batch is damaged that the whole batch at offset {offset} states to be durable");
             return Err(corrupt(path, bad, &why));
         }
@@ -326,6 +326,6 @@ fn missing(dir: &Path, number: u64) -> StoreError {
     StoreError::Corrupt(format!("{}: the segment is missing. {ADVICE}", dir.join(file_name(number)).display()))
 }
 
-fn place_name(dir: &Path, place: Place) -> String {
+fn place_name(dir: &Path, place: LogPosition) -> String {
     format!("{}: offset {}", dir.join(file_name(place.segment)).display(), place.offset)
 }

@@ -5,7 +5,7 @@
 use super::{
     EmbeddedOptions, EmbeddedStore, history, make_shard_dirs, meta,
     recovery::TrimMark,
-    segment::{PAGE, Place, SegmentHeader, encode_header, file_name},
+    segment::{LogPosition, PAGE, SegmentHeader, encode_header, file_name},
     take_lock,
     views::FjallSource,
 };
@@ -153,7 +153,7 @@ fn prepare(
         let header = SegmentHeader {
             number: FIRST_SEGMENT,
             session,
-            previous_end: Place { segment: FIRST_SEGMENT - 1, offset: PAGE },
+            previous_end: LogPosition { segment: FIRST_SEGMENT - 1, offset: PAGE },
             previous: cut,
         };
         let file = files.open(&log.join(file_name(FIRST_SEGMENT)), Open::Create)?;

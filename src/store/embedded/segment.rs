@@ -18,7 +18,7 @@ const SEGMENT_HEADER: usize = 80;
 
 /// A place in the log: a byte of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct LogPosition {
     pub segment: u64,
     pub offset: u64,
 }
@@ -37,7 +37,7 @@ pub struct SegmentHeader {
     /// The session that writes it; a segment holds batches of one session only.
     pub session: SessionId,
     /// Where the log ended when this segment began; segment 0 = there was none.
-    pub previous_end: Place,
+    pub previous_end: LogPosition,
     /// Last batch of the log when this segment began.
     pub previous: Position,
 }
@@ -49,7 +49,7 @@ pub struct BatchHeader {
     /// Bytes of payload.
     pub length: u32,
     /// All of the log before this place was durable when the batch was written.
-    pub durable: Place,
+    pub durable: LogPosition,
 }
 
 /// File name of a segment.
@@ -105,7 +105,7 @@ pub fn decode_header(page: &[u8], salt: Salt) -> Option<SegmentHeader> {
     Some(SegmentHeader {
         number: salt.segment,
         session: SessionId(u64_at(page, 24)),
-        previous_end: Place { segment: u64_at(page, 32), offset: u64_at(page, 40) },
+        previous_end: LogPosition { segment: u64_at(page, 32), offset: u64_at(page, 40) },
         previous: Position {
             session: SessionId(u64_at(page, 48)),
             lane: u16::try_from(u64_at(page, 56)).ok()?,
@@ -115,7 +115,14 @@ pub fn decode_header(page: &[u8], salt: Salt) -> Option<SegmentHeader> {
 }
 
 /// Puts a batch for `offset` of the segment into `out` (emptied first), padded to whole pages.
-pub fn encode_batch(out: &mut Vec<u8>, salt: Salt, offset: u64, position: Position, durable: Place, payload: &[u8]) {
+pub fn encode_batch(
+    out: &mut Vec<u8>,
+    salt: Salt,
+    offset: u64,
+    position: Position,
+    durable: LogPosition,
+    payload: &[u8],
+) {
     out.clear();
     out.reserve(padded(payload.len()) as usize);
     out.extend_from_slice(&BATCH_MAGIC);
@@ -146,7 +153,7 @@ pub fn peek_batch(bytes: &[u8]) -> Option<BatchHeader> {
             lane: u16::from_le_bytes([bytes[24], bytes[25]]),
         },
         length: u32_at(bytes, 28),
-        durable: Place { segment: u64_at(bytes, 32), offset: u64_at(bytes, 40) },
+        durable: LogPosition { segment: u64_at(bytes, 32), offset: u64_at(bytes, 40) },
     })
 }
 
@@ -186,7 +193,7 @@ mod tests {
     #[test]
     fn a_batch_reads_back_only_where_it_was_written() {
         let mut out = Vec::new();
-        let durable = Place { segment: 4, offset: 8192 };
+        let durable = LogPosition { segment: 4, offset: 8192 };
         encode_batch(&mut out, SALT, 4096, position(9), durable, b"payload");
         assert_eq!(out.len() as u64, PAGE);
         let header = peek_batch(&out).unwrap();
@@ -200,7 +207,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_of_a_batch_is_noticed() {
         let mut out = Vec::new();
-        encode_batch(&mut out, SALT, 4096, position(9), Place::default(), b"some payload");
+        encode_batch(&mut out, SALT, 4096, position(9), LogPosition::default(), b"some payload");
         for bit in 0..(BATCH_HEADER + 12) * 8 {
             out[bit / 8] ^= 1 << (bit % 8);
             let whole = peek_batch(&out).is_some_and(|h| batch_is_whole(&out, &h, SALT, 4096));
@@ -214,7 +221,7 @@ mod tests {
         let header = SegmentHeader {
             number: 5,
             session: SessionId(3),
-            previous_end: Place { segment: 4, offset: 12288 },
+            previous_end: LogPosition { segment: 4, offset: 12288 },
             previous: position(8),
         };
         let mut page = encode_header(&header, SALT.cluster);

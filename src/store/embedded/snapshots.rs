@@ -4,7 +4,7 @@
 
 use super::damage::cannot_read;
 use crate::file::{Files, Open, SyncSite, stamped};
-use campanile_ports::{Manifest, Part, PartRef, StoreError};
+use campanile_ports::{Manifest, PartRef, SnapshotPart, StoreError};
 use campanile_schema::ids::ShardId;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -60,7 +60,7 @@ impl SnapshotFiles {
         &self,
         shard: ShardId,
         number: u64,
-        part: Part,
+        part: SnapshotPart,
         chunks: &[Vec<u8>],
     ) -> Result<PartRef, StoreError> {
         let dir = self.shard_dir(shard);
@@ -257,11 +257,11 @@ impl SnapshotFiles {
     }
 }
 
-fn part_name(number: u64, part: Part) -> String {
+fn part_name(number: u64, part: SnapshotPart) -> String {
     match part {
-        Part::Hot => format!("{number}.hot"),
-        Part::Definitions => format!("{number}.defs"),
-        Part::Outbox => format!("{number}.outbox"),
+        SnapshotPart::Hot => format!("{number}.hot"),
+        SnapshotPart::Definitions => format!("{number}.defs"),
+        SnapshotPart::Outbox => format!("{number}.outbox"),
     }
 }
 

@@ -19,7 +19,7 @@ use self::{
     tables::MemoryTables,
 };
 use crate::progress::Progress;
-use campanile_ports::{DiskRoom, Manifest, Opened, Part, Position, StoreError};
+use campanile_ports::{DiskRoom, Manifest, Opened, Position, SnapshotPart, StoreError};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
     ids::{ClusterId, SessionId, ShardId},
@@ -45,7 +45,7 @@ struct State {
     /// An append whose outcome the caller does not know; it may be repeated with the same bytes.
     unknown: Option<(u16, u64)>,
     failed: bool,
-    parts: BTreeMap<(ShardId, u64, Part), Vec<Vec<u8>>>,
+    parts: BTreeMap<(ShardId, u64, SnapshotPart), Vec<Vec<u8>>>,
     /// Published manifests of a shard: the one before, which a stale read answers, and the one that counts.
     manifests: BTreeMap<ShardId, (Option<Manifest>, Manifest)>,
     progress: Progress,

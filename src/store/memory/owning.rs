@@ -4,10 +4,10 @@
 
 use super::{
     shared::{SharedEnd, SharedMemory},
-    weather::{Kind, Lost},
+    weather::{Lost, StatementKind},
 };
 use crate::samples::wait;
-use campanile_core::ownership::{Hints, Output, Ownership, Settings, replay::SpanEnd, store::Answer};
+use campanile_core::ownership::{Hints, Output, Ownership, Settings, replay::SpanEnd, store::StoreAnswer};
 use campanile_ports::Leases;
 use campanile_schema::ids::{SessionId, ShardId};
 use std::{collections::BTreeSet, sync::Arc};
@@ -150,7 +150,7 @@ fn shards_are_owned_once_and_again_whichever_lwt_is_lost_in_whichever_way() {
                 let mut world = World { store, nodes: Vec::new(), now_ms: 1_000, case };
                 let lose = |world: &World, now: usize, node: usize| {
                     if now == phase {
-                        world.nodes[node].end.weather().lose(Kind::Lwt, nth, how);
+                        world.nodes[node].end.weather().lose(StatementKind::Lwt, nth, how);
                     }
                 };
                 world.start_node();
@@ -165,7 +165,7 @@ fn shards_are_owned_once_and_again_whichever_lwt_is_lost_in_whichever_way() {
                 world.until(&[1], &[4]);
                 let owners = world.store.owners();
                 for (statement, answer) in world.store.deliver_late() {
-                    assert_ne!(answer, Answer::Done, "{}: {statement:?}", world.case);
+                    assert_ne!(answer, StoreAnswer::Done, "{}: {statement:?}", world.case);
                     came_late += 1;
                 }
                 assert_eq!(world.store.owners(), owners);

@@ -3,8 +3,8 @@
 use super::{MemoryStore, faults::Op};
 use crate::tables::{Tables, TenantList};
 use campanile_ports::{
-    AuditPage, AuditQuery, DiskRoom, Journal, LedgerRow, LocalViews, Manifest, Part, PartRef, PortFuture, Position,
-    RunPage, Snapshots, StoreError, ViewBatch, Views,
+    AuditPage, AuditQuery, DiskRoom, Journal, LedgerRow, LocalViews, Manifest, PartRef, PortFuture, Position, RunPage,
+    SnapshotPart, Snapshots, StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -53,7 +53,13 @@ impl Journal for MemoryStore {
 }
 
 impl Snapshots for MemoryStore {
-    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef> {
+    fn write_part(
+        &self,
+        shard: ShardId,
+        number: u64,
+        part: SnapshotPart,
+        chunks: Vec<Vec<u8>>,
+    ) -> PortFuture<'_, PartRef> {
         ready(self.write(Op::WritePart, || {
             let mut state = self.state();
             let published = state.manifests.get(&shard);

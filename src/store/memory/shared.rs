@@ -11,11 +11,11 @@ use crate::{
 };
 use campanile_core::ownership::{
     rows::{SessionRow, ShardRow},
-    store::{Answer, Batch, Statement},
+    store::{Batch, Statement, StoreAnswer},
 };
 use campanile_ports::{
-    AuditPage, AuditQuery, Leases, LedgerRow, Manifest, Part, PartRef, PortFuture, RunPage, Snapshots, StoreError,
-    ViewBatch, Views,
+    AuditPage, AuditQuery, Leases, LedgerRow, Manifest, PartRef, PortFuture, RunPage, SnapshotPart, Snapshots,
+    StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     format::Formats,
@@ -44,7 +44,7 @@ type Chunks = Vec<Vec<u8>>;
 pub struct SharedMemory {
     shards: u16,
     rows: Mutex<Rows>,
-    parts: Mutex<BTreeMap<(ShardId, u64, Part), Chunks>>,
+    parts: Mutex<BTreeMap<(ShardId, u64, SnapshotPart), Chunks>>,
     manifests: Mutex<BTreeMap<(ShardId, u64), Manifest>>,
     tables: MemoryTables,
     progress: Mutex<Progress>,
@@ -122,52 +122,52 @@ impl SharedMemory {
     }
 
     /// What was lost to come late happens now: what became of each, which nobody hears any more.
-    pub fn deliver_late(&self) -> Vec<(Statement, Answer)> {
+    pub fn deliver_late(&self) -> Vec<(Statement, StoreAnswer)> {
         let late = std::mem::take(&mut *self.late.lock());
         late.into_iter().map(|(own, statement)| (statement.clone(), self.execute(own, statement))).collect()
     }
 
-    fn execute(&self, own: SessionId, statement: Statement) -> Answer {
+    fn execute(&self, own: SessionId, statement: Statement) -> StoreAnswer {
         let mut rows = self.rows.lock();
         match statement {
             Statement::PutSession { session, expected, row } => {
                 let stands = rows.sessions.get(&session);
                 if stands.map(|row| row.version) != expected {
-                    return Answer::Session(stands.cloned());
+                    return StoreAnswer::Session(stands.cloned());
                 }
                 rows.sessions.insert(session, row);
-                Answer::Done
+                StoreAnswer::Done
             }
             Statement::DropSession { session, expected } => {
                 let stands = rows.sessions.get(&session);
                 if stands.map(|row| row.version) != Some(expected) {
-                    return Answer::Session(stands.cloned());
+                    return StoreAnswer::Session(stands.cloned());
                 }
                 rows.sessions.remove(&session);
-                Answer::Done
+                StoreAnswer::Done
             }
             Statement::PutShard { shard, expected, row } => {
                 let stands = rows.shards.entry(shard).or_default();
                 if stands.version != expected {
-                    return Answer::Shard(stands.clone());
+                    return StoreAnswer::Shard(stands.clone());
                 }
                 *stands = row;
-                Answer::Done
+                StoreAnswer::Done
             }
-            Statement::ReadSession { session } => Answer::Session(rows.sessions.get(&session).cloned()),
-            Statement::ReadShard { shard } => Answer::Shard(rows.shards.entry(shard).or_default().clone()),
+            Statement::ReadSession { session } => StoreAnswer::Session(rows.sessions.get(&session).cloned()),
+            Statement::ReadShard { shard } => StoreAnswer::Shard(rows.shards.entry(shard).or_default().clone()),
             Statement::ReadShards => {
                 let row = |shard| (shard, rows.shards.get(&shard).cloned().unwrap_or_default());
-                Answer::Shards((0..self.shards).map(ShardId).map(row).collect())
+                StoreAnswer::Shards((0..self.shards).map(ShardId).map(row).collect())
             }
             Statement::Append { lane, seq, batch } => {
                 rows.lanes.entry((own, lane)).or_default().write(seq, batch);
-                Answer::Done
+                StoreAnswer::Done
             }
             Statement::Rewrite { session, lane, rows: again } => {
                 let lane = rows.lanes.entry((session, lane)).or_default();
                 again.into_iter().for_each(|(seq, batch)| lane.write(seq, batch));
-                Answer::Done
+                StoreAnswer::Done
             }
             Statement::ReadLane { session, lane, after } => {
                 let known = rows.lanes.entry((session, lane)).or_default();
@@ -176,11 +176,11 @@ impl SharedMemory {
                     next += 1;
                     (*seq == next).then(|| (*seq, batch.clone()))
                 });
-                Answer::Lane(contiguous.collect())
+                StoreAnswer::Lane(contiguous.collect())
             }
             Statement::DeleteRows { session, lane, upto } => {
                 rows.lanes.entry((session, lane)).or_default().delete(upto);
-                Answer::Done
+                StoreAnswer::Done
             }
         }
     }
@@ -211,21 +211,21 @@ impl SharedEnd {
 }
 
 impl Leases for SharedEnd {
-    fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn execute(&self, own: SessionId, statement: Statement) -> Pin<Box<dyn Future<Output = StoreAnswer> + Send + '_>> {
         Box::pin(async move {
             if self.through().await.is_err() {
-                return Answer::Unknown;
+                return StoreAnswer::Unknown;
             }
             match self.weather.next(&statement) {
                 None => self.store.execute(own, statement),
-                Some(Lost::NotApplied) => Answer::Unknown,
+                Some(Lost::NotApplied) => StoreAnswer::Unknown,
                 Some(Lost::Applied) => {
                     self.store.execute(own, statement);
-                    Answer::Unknown
+                    StoreAnswer::Unknown
                 }
                 Some(Lost::Late) => {
                     self.store.late.lock().push((own, statement));
-                    Answer::Unknown
+                    StoreAnswer::Unknown
                 }
             }
         })
@@ -275,7 +275,13 @@ impl Leases for SharedEnd {
 }
 
 impl Snapshots for SharedEnd {
-    fn write_part(&self, shard: ShardId, number: u64, part: Part, chunks: Vec<Vec<u8>>) -> PortFuture<'_, PartRef> {
+    fn write_part(
+        &self,
+        shard: ShardId,
+        number: u64,
+        part: SnapshotPart,
+        chunks: Vec<Vec<u8>>,
+    ) -> PortFuture<'_, PartRef> {
         self.call(move |store| {
             let crc = chunks.iter().fold(0, |crc, chunk| crc32c::crc32c_append(crc, chunk));
             let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
@@ -307,7 +313,8 @@ impl Snapshots for SharedEnd {
     fn forget(&self, shard: ShardId, manifest: Manifest) -> PortFuture<'_, ()> {
         self.call(move |store| {
             store.manifests.lock().retain(|(of, number), _| *of != shard || *number >= manifest.number);
-            let named = |number: u64, part: Part| manifest.parts.iter().any(|p| p.number == number && p.part == part);
+            let named =
+                |number: u64, part: SnapshotPart| manifest.parts.iter().any(|p| p.number == number && p.part == part);
             store
                 .parts
                 .lock()

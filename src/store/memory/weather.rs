@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A kind of statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum StatementKind {
     /// A change of a row of ownership.
     Lwt,
     /// Rows of a lane are written or deleted.
@@ -16,7 +16,7 @@ pub enum Kind {
     Read,
 }
 
-impl Kind {
+impl StatementKind {
     fn of(statement: &Statement) -> Self {
         match statement {
             Statement::PutSession { .. } | Statement::DropSession { .. } | Statement::PutShard { .. } => Self::Lwt,
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// What becomes of a statement whose answer is [`Unknown`](campanile_core::ownership::store::Answer::Unknown).
+/// What becomes of a statement whose answer is [`Unknown`](campanile_core::ownership::store::StoreAnswer::Unknown).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// Nothing changed.
@@ -50,18 +50,18 @@ pub struct Weather {
     /// Every nth statement happens, and its answer is lost; 0 = none.
     pub lose_every: AtomicU64,
     statements: AtomicU64,
-    script: Mutex<Script<Kind, Lost>>,
+    script: Mutex<Script<StatementKind, Lost>>,
 }
 
 impl Weather {
     /// The `nth` statement of the kind from now (0 = the next) is lost.
-    pub fn lose(&self, kind: Kind, nth: u64, how: Lost) {
+    pub fn lose(&self, kind: StatementKind, nth: u64, how: Lost) {
         self.script.lock().add(kind, nth, how);
     }
 
     /// Counts a statement and says how it is lost.
     pub(super) fn next(&self, statement: &Statement) -> Option<Lost> {
-        let scripted = self.script.lock().next(Kind::of(statement));
+        let scripted = self.script.lock().next(StatementKind::of(statement));
         let nth = self.statements.fetch_add(1, Ordering::Relaxed) + 1;
         let every = self.lose_every.load(Ordering::Relaxed);
         scripted.or_else(|| (every > 0 && nth.is_multiple_of(every)).then_some(Lost::Applied))

@@ -2,7 +2,7 @@
 use super::{
     LOOPBACK,
     program::eventually,
-    target::{Heard, Target, can_be_reached, ok, redirect},
+    target::{ReceivedRequest, Target, can_be_reached, ok, redirect},
     world::World,
 };
 use campanile_actions::{
@@ -57,7 +57,7 @@ fn the_proxies_of_the_environment_are_not_asked() {
 fn redirects_are_followed_as_far_as_the_action_says_and_judged_anew() {
     let inside = Target::at("127.0.0.2:0", None, |_| ok("inside"));
     let to_inside = inside.url("/secret");
-    let target = Target::start(move |heard: &Heard| match heard.path.as_str() {
+    let target = Target::start(move |heard: &ReceivedRequest| match heard.path.as_str() {
         "/inside" => redirect(&to_inside),
         "/round" => redirect("/round"),
         "/there" => redirect("/here?x=1"),
@@ -118,7 +118,7 @@ impl Resolve for Rebinding {
 fn a_name_that_changes_between_look_and_call_changes_nothing() {
     let inside = Target::start(|_| ok("inside"));
     let port = inside.address.port();
-    let outside = Target::at(&format!("127.0.0.2:{port}"), None, |heard: &Heard| match heard.path.as_str() {
+    let outside = Target::at(&format!("127.0.0.2:{port}"), None, |heard: &ReceivedRequest| match heard.path.as_str() {
         "/again" => redirect("/inside"),
         _ => ok("outside"),
     });

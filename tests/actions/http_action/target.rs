@@ -14,7 +14,7 @@ use std::{
 
 /// A request as it arrived; names of headers in small letters.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct ReceivedRequest {
     pub method: String,
     pub path: String,
     pub headers: BTreeMap<String, String>,
@@ -38,25 +38,25 @@ pub fn redirect(to: impl Into<String>) -> Say {
     Say::Answer(307, vec![("location", to.into())], String::new())
 }
 
-type Mind = dyn Fn(&Heard) -> Say + Send + Sync;
+type Mind = dyn Fn(&ReceivedRequest) -> Say + Send + Sync;
 
 #[derive(Clone)]
 pub struct Target {
     pub address: SocketAddr,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    heard: Arc<Mutex<Vec<ReceivedRequest>>>,
     connections: Arc<AtomicUsize>,
     closed: Arc<AtomicUsize>,
 }
 
 impl Target {
-    pub fn start(mind: impl Fn(&Heard) -> Say + Send + Sync + 'static) -> Self {
+    pub fn start(mind: impl Fn(&ReceivedRequest) -> Say + Send + Sync + 'static) -> Self {
         Self::at("127.0.0.1:0", None, mind)
     }
 
     pub fn at(
         address: &str,
         tls: Option<Arc<ServerConfig>>,
-        mind: impl Fn(&Heard) -> Say + Send + Sync + 'static,
+        mind: impl Fn(&ReceivedRequest) -> Say + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         let target = Self {
@@ -82,7 +82,7 @@ impl Target {
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<ReceivedRequest> {
         self.heard.lock().unwrap().clone()
     }
     pub fn connections(&self) -> usize {
@@ -114,7 +114,7 @@ impl Target {
     }
 }
 
-fn read(stream: &mut (impl Read + Write)) -> Option<Heard> {
+fn read(stream: &mut (impl Read + Write)) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     let end = loop {
@@ -134,7 +134,7 @@ fn read(stream: &mut (impl Read + Write)) -> Option<Heard> {
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     let mut lines = head.split("\r\n");
     let mut first = lines.next()?.split(' ').map(str::to_owned);
-    let mut heard = Heard { method: first.next()?, path: first.next()?, ..Heard::default() };
+    let mut heard = ReceivedRequest { method: first.next()?, path: first.next()?, ..ReceivedRequest::default() };
     for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
         assert!(heard.headers.insert(name.to_ascii_lowercase(), value.to_owned()).is_none(), "{name} twice");
     }

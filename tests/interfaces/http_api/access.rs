@@ -1,21 +1,21 @@
 //! Who may call what, as the table of operations says: the same over HTTP and RPC, for every operation.
 use super::server::{EXECUTOR, FINANCE, Server};
 use campanile_client::{Client, ClientError};
-use campanile_schema::operations::{self, Least, Row};
+use campanile_schema::operations::{self, LeastRole, Row};
 use serde_json::{Map, Value, json};
 
 /// A request that is right in its form, from the examples of the document.
-struct Asked {
+struct ExampleRequest {
     path: String,
     body: Option<Value>,
     /// The same in one map.
     params: Value,
 }
 
-fn asked(document: &Value, row: &Row) -> Asked {
+fn asked(document: &Value, row: &Row) -> ExampleRequest {
     let Ok(http) = row.http else {
         let params = if row.name == "job.createMany" { json!({"items": []}) } else { json!({"watchId": 1}) };
-        return Asked { path: String::new(), body: None, params };
+        return ExampleRequest { path: String::new(), body: None, params };
     };
     let operation = &document["paths"][http.path][http.verb.as_str().to_lowercase()];
     let content = operation["requestBody"]["content"].as_object().and_then(|content| content.values().next());
@@ -36,7 +36,7 @@ fn asked(document: &Value, row: &Row) -> Asked {
     }
     let path = path_of(http.path, &params);
     let path = if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) };
-    Asked { path, body, params: Value::Object(params) }
+    ExampleRequest { path, body, params: Value::Object(params) }
 }
 
 fn path_of(pattern: &str, params: &Map<String, Value>) -> String {
@@ -53,7 +53,7 @@ fn refuses(server: &Server, token: &str, rows: impl Iterator<Item = &'static Row
     let client = runtime.block_on(Client::connect(server.rpc(), token)).unwrap();
     let mut refused = 0;
     for row in rows {
-        let Asked { path, body, params } = asked(&document, row);
+        let ExampleRequest { path, body, params } = asked(&document, row);
         if let Ok(http) = row.http {
             server.call(token, http.verb.as_str(), &path, body.as_ref()).problem("403_FORBIDDEN");
         }
@@ -78,5 +78,5 @@ fn executors_may_call_nothing() {
 #[test]
 fn tenants_may_not_call_what_is_for_operators() {
     let server = Server::start();
-    assert!(refuses(&server, FINANCE, operations::all().filter(|row| row.least == Least::Operator)) > 15);
+    assert!(refuses(&server, FINANCE, operations::all().filter(|row| row.least == LeastRole::Operator)) > 15);
 }

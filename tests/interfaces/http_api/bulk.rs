@@ -1,7 +1,7 @@
 //! Bulk create: an answer a line, in order, whatever the other lines are.
 use super::{
     raw,
-    server::{Answer, EXECUTOR, FINANCE, OPERATOR, Server},
+    server::{EXECUTOR, FINANCE, HttpAnswer, OPERATOR, Server},
 };
 use serde_json::{Value, json};
 use std::{
@@ -11,7 +11,7 @@ use std::{
 
 const PATH: &str = "/api/v1/jobs/bulk";
 
-fn post(server: &Server, token: &str, key: Option<&str>, lines: &str) -> Answer {
+fn post(server: &Server, token: &str, key: Option<&str>, lines: &str) -> HttpAnswer {
     let authorization = format!("Bearer {token}");
     let mut headers = vec![("authorization", authorization.as_str()), ("content-type", "application/x-ndjson")];
     headers.extend(key.map(|key| ("idempotency-key", key)));
@@ -19,7 +19,7 @@ fn post(server: &Server, token: &str, key: Option<&str>, lines: &str) -> Answer 
 }
 
 /// The lines of a good answer, out of its chunks.
-fn answers(answer: Answer) -> Vec<Value> {
+fn answers(answer: HttpAnswer) -> Vec<Value> {
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.header("content-type"), Some("application/x-ndjson"));
     let (mut body, mut text) = (answer.body.as_slice(), Vec::new());

@@ -1,11 +1,11 @@
 //! The pages beside the API, request ids, and the document against what is served.
 use super::{
     raw,
-    server::{Answer, OPERATOR, SHOP, Server},
+    server::{HttpAnswer, OPERATOR, SHOP, Server},
 };
 use campanile_serve::api::Origins;
 
-fn plain(server: &Server, path: &str) -> Answer {
+fn plain(server: &Server, path: &str) -> HttpAnswer {
     raw::call(&server.address, "GET", path, &[], b"")
 }
 

@@ -1,5 +1,5 @@
 //! HTTP by hand, so that what no client would send can be sent.
-use super::server::Answer;
+use super::server::HttpAnswer;
 use std::{
     io::{BufRead, BufReader, Write},
     net::TcpStream,
@@ -7,7 +7,7 @@ use std::{
 };
 
 /// One request on a connection of its own.
-pub fn call(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+pub fn call(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpAnswer {
     let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         head.push_str(&format!("host: {address}\r\n"));
@@ -23,7 +23,7 @@ pub fn call(address: &str, method: &str, path: &str, headers: &[(&str, &str)], b
 }
 
 /// Bytes as they are, then the answer.
-pub fn send(address: &str, head: &[u8], body: &[u8]) -> Answer {
+pub fn send(address: &str, head: &[u8], body: &[u8]) -> HttpAnswer {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(head).unwrap();
@@ -31,7 +31,7 @@ pub fn send(address: &str, head: &[u8], body: &[u8]) -> Answer {
     read(&mut BufReader::new(stream))
 }
 
-fn read(stream: &mut impl BufRead) -> Answer {
+fn read(stream: &mut impl BufRead) -> HttpAnswer {
     let mut line = String::new();
     stream.read_line(&mut line).unwrap();
     let status = line.split(' ').nth(1).unwrap_or_else(|| panic!("no status in {line:?}")).parse().unwrap();
@@ -44,5 +44,5 @@ fn read(stream: &mut impl BufRead) -> Answer {
     }
     let mut body = Vec::new();
     stream.read_to_end(&mut body).unwrap();
-    Answer { status, headers, body }
+    HttpAnswer { status, headers, body }
 }

@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// A call with a token, JSON in and out.
-    pub fn call(&self, token: &str, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    pub fn call(&self, token: &str, method: &str, path: &str, body: Option<&Value>) -> HttpAnswer {
         let authorization = format!("Bearer {token}");
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut headers = vec![("authorization", authorization.as_str())];
@@ -72,10 +72,10 @@ impl Server {
         }
         raw::call(&self.address, method, path, &headers, body.as_bytes())
     }
-    pub fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> HttpAnswer {
         self.call(OPERATOR, "GET", path, None)
     }
-    pub fn post(&self, path: &str, body: &Value) -> Answer {
+    pub fn post(&self, path: &str, body: &Value) -> HttpAnswer {
         self.call(OPERATOR, "POST", path, Some(body))
     }
 
@@ -103,13 +103,13 @@ pub fn caller(name: &str, role: Role, tenant: Option<&str>) -> Caller {
 
 /// What came back.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

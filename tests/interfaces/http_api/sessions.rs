@@ -1,7 +1,7 @@
 //! Sessions of the console: a cookie that stands for a token, for calls of the console's own pages only.
 use super::{
     raw,
-    server::{Answer, EXECUTOR, FINANCE, METRICS, OPERATOR, Server, caller, eventually},
+    server::{EXECUTOR, FINANCE, HttpAnswer, METRICS, OPERATOR, Server, caller, eventually},
 };
 use campanile_security::auth::{Authenticator, Role, new_token, token_line};
 use std::{fs, os::unix::fs::PermissionsExt};
@@ -9,19 +9,19 @@ use std::{fs, os::unix::fs::PermissionsExt};
 const SESSION: &str = "/api/v1/session";
 const OURS: (&str, &str) = ("x-campanile-console", "1");
 
-fn open(server: &Server, token: &str, more: &[(&str, &str)]) -> Answer {
+fn open(server: &Server, token: &str, more: &[(&str, &str)]) -> HttpAnswer {
     let authorization = format!("Bearer {token}");
     let headers: Vec<_> = [("authorization", authorization.as_str())].into_iter().chain(more.iter().copied()).collect();
     raw::call(&server.address, "POST", SESSION, &headers, b"")
 }
 
 /// Name and value of the cookie that an answer sets.
-fn cookie(answer: &Answer) -> String {
+fn cookie(answer: &HttpAnswer) -> String {
     let set = answer.header("set-cookie").unwrap_or_else(|| panic!("no cookie: {}", answer.text()));
     set.split(';').next().unwrap().to_owned()
 }
 
-fn with(server: &Server, path: &str, headers: &[(&str, &str)]) -> Answer {
+fn with(server: &Server, path: &str, headers: &[(&str, &str)]) -> HttpAnswer {
     raw::call(&server.address, "GET", path, headers, b"")
 }
 

@@ -3,7 +3,7 @@
 
 use campanile_actors::{
     scheduler::Scheduler,
-    session::{self, Session, SessionParts},
+    session::{self, NodeSession, SessionParts},
 };
 use campanile_client::{Client, Executor, executor::ExecutorBuilder};
 use campanile_ports::{Clock, Opened, SecretOwner, Secrets};
@@ -91,7 +91,7 @@ pub struct Node {
     pub scheduler: Scheduler,
     stop: watch::Sender<bool>,
     serving: Option<JoinHandle<()>>,
-    pub session: Session,
+    pub session: NodeSession,
 }
 
 fn caller(name: &str, role: Role, tenant: Option<&str>, pools: &[&str]) -> Caller {
@@ -176,7 +176,7 @@ pub async fn within<F: Future>(future: F) -> F::Output {
 
 /// A message without borrows.
 #[derive(Debug)]
-pub enum Heard {
+pub enum RawMessage {
     Answer(u32, Result<Vec<u8>, ApiError>),
     Notification(String, Vec<u8>),
     Closed,
@@ -211,22 +211,22 @@ impl Raw {
         self.send(&out).await;
     }
 
-    pub async fn hear(&mut self) -> Heard {
+    pub async fn hear(&mut self) -> RawMessage {
         loop {
             match self.decoder.next_message().unwrap() {
                 Some(Message::Response { id, error, result }) => {
                     let answer = if error == [0xc0] { Ok(result.to_vec()) } else { Err(from_map(error).unwrap()) };
-                    return Heard::Answer(id, answer);
+                    return RawMessage::Answer(id, answer);
                 }
                 Some(Message::Notification { method, params }) => {
-                    return Heard::Notification(method.to_owned(), params.map().unwrap().to_vec());
+                    return RawMessage::Notification(method.to_owned(), params.map().unwrap().to_vec());
                 }
                 Some(Message::Request { .. }) => panic!("a node does not call"),
                 None => {}
             }
             let input = self.decoder.input(64 << 10);
             match within(self.stream.read_buf(input)).await {
-                Ok(0) | Err(_) => return Heard::Closed,
+                Ok(0) | Err(_) => return RawMessage::Closed,
                 Ok(_) => {}
             }
         }
@@ -236,8 +236,8 @@ impl Raw {
     pub async fn answer(&mut self) -> (u32, Result<Vec<u8>, ApiError>) {
         loop {
             match self.hear().await {
-                Heard::Answer(id, answer) => return (id, answer),
-                Heard::Notification(name, _) if name == method::HINT => {}
+                RawMessage::Answer(id, answer) => return (id, answer),
+                RawMessage::Notification(name, _) if name == method::HINT => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -255,12 +255,12 @@ impl Raw {
     pub async fn farewell(&mut self) -> ApiError {
         loop {
             match self.hear().await {
-                Heard::Notification(name, params) if name == method::SESSION_ERROR => {
-                    assert!(matches!(self.hear().await, Heard::Closed), "closed after {name}");
+                RawMessage::Notification(name, params) if name == method::SESSION_ERROR => {
+                    assert!(matches!(self.hear().await, RawMessage::Closed), "closed after {name}");
                     return from_map(&params).unwrap();
                 }
-                Heard::Closed => panic!("closed without a word"),
-                Heard::Answer(..) | Heard::Notification(..) => {}
+                RawMessage::Closed => panic!("closed without a word"),
+                RawMessage::Answer(..) | RawMessage::Notification(..) => {}
             }
         }
     }

@@ -22,14 +22,14 @@ pub(super) struct ClockChange {
     count: u64,
     /// UTC second of the change.
     at: i64,
-    effect: Effect,
+    effect: ChangeEffect,
     /// In elapsed time the fires around the change are as far apart as they would be without it.
     keeps_rhythm: bool,
 }
 
 /// Seen from the fires of the schedule.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Effect {
+enum ChangeEffect {
     Removed {
         /// It fires at the end of the gap.
         fires: bool,
@@ -75,19 +75,21 @@ fn summary(schedule: &CronSchedule, from_ms: i64) -> String {
     }
     let mut clauses = Vec::new();
     let (removing, repeating): (Vec<_>, Vec<_>) =
-        changes.iter().partition(|change| matches!(change.effect, Effect::Removed { .. }));
+        changes.iter().partition(|change| matches!(change.effect, ChangeEffect::Removed { .. }));
     // In the same order on both sides of the equator.
     for change in removing.into_iter().chain(repeating).filter(|change| !change.is_unnoticed(schedule)) {
         let clause = match change.effect {
-            Effect::Removed { fires: false, .. } => "a time that the clock skips does not fire and is not made up",
-            Effect::Removed { regular: true, .. } => {
+            ChangeEffect::Removed { fires: false, .. } => {
+                "a time that the clock skips does not fire and is not made up"
+            }
+            ChangeEffect::Removed { regular: true, .. } => {
                 "a time that the clock skips does not fire, the regular fire after it stays"
             }
-            Effect::Removed { .. } => "a time that the clock skips fires at the first instant after it",
-            Effect::Repeated { early: (_, true), late: (_, true) } => "a time that comes twice fires both times",
-            Effect::Repeated { early: (_, true), .. } => "a time that comes twice fires the first time",
-            Effect::Repeated { late: (_, true), .. } => "a time that comes twice fires the second time",
-            Effect::Repeated { .. } => "a time that comes twice does not fire",
+            ChangeEffect::Removed { .. } => "a time that the clock skips fires at the first instant after it",
+            ChangeEffect::Repeated { early: (_, true), late: (_, true) } => "a time that comes twice fires both times",
+            ChangeEffect::Repeated { early: (_, true), .. } => "a time that comes twice fires the first time",
+            ChangeEffect::Repeated { late: (_, true), .. } => "a time that comes twice fires the second time",
+            ChangeEffect::Repeated { .. } => "a time that comes twice does not fire",
         };
         if !clauses.contains(&clause) {
             clauses.push(clause);
@@ -109,7 +111,7 @@ impl ClockChange {
     pub(super) fn hazard(&self, schedule: &CronSchedule, zone: &str) -> String {
         let is_open = schedule.expr.follows_elapsed_time();
         match self.effect {
-            Effect::Removed { fires, regular } => {
+            ChangeEffect::Removed { fires, regular } => {
                 let (left, right) = (clock(self.from, self.first), clock(self.to, self.first));
                 let missing = format!(
                     "{} not exist in {zone}: the clock goes from {left} to {right}",
@@ -127,7 +129,7 @@ impl ClockChange {
                     (true, false) => format!("{missing}; {policy}: it fires once, at {at}"),
                 }
             }
-            Effect::Repeated { early: (early, first_fires), late: (late, second_fires) } => {
+            ChangeEffect::Repeated { early: (early, first_fires), late: (late, second_fires) } => {
                 let (left, right) = (clock(self.to, self.first), clock(self.from, self.first));
                 let twice = format!(
                     "{} twice in {zone}: the clock goes back from {left} to {right}",
@@ -167,10 +169,10 @@ fn of(schedule: &CronSchedule, stretch: &Stretch) -> Option<ClockChange> {
         // The named times of a gap are not on the time line; what stands for them is at its end.
         let regular = schedule.expr.any_local(to, to + 1);
         let fires = fires_at(stretch.start);
-        Effect::Removed { fires, regular }
+        ChangeEffect::Removed { fires, regular }
     } else {
         let (early, late) = (first - stretch.offset_before, first - stretch.offset);
-        Effect::Repeated { early: (early, fires_at(early)), late: (late, fires_at(late)) }
+        ChangeEffect::Repeated { early: (early, fires_at(early)), late: (late, fires_at(late)) }
     };
     let count = schedule.expr.count_local(from, to);
     let keeps_rhythm = keeps_rhythm(&schedule.expr, stretch.offset - stretch.offset_before);

@@ -11,16 +11,16 @@ pub(super) fn refusal(text: &str) -> Option<CronError> {
     [zone_in_front, call, every, iso_8601, calendar_rule, on_calendar]
         .into_iter()
         .find_map(|known| known(text, &lower))
-        .map(|Told { what, instead }| CronError::at(0, what).suggest(instead))
+        .map(|ForeignAdvice { what, instead }| CronError::at(0, what).suggest(instead))
 }
 
-struct Told {
+struct ForeignAdvice {
     what: String,
     instead: String,
 }
 
-fn told(what: impl Into<String>, instead: impl Into<String>) -> Option<Told> {
-    Some(Told { what: what.into(), instead: instead.into() })
+fn advice(what: impl Into<String>, instead: impl Into<String>) -> Option<ForeignAdvice> {
+    Some(ForeignAdvice { what: what.into(), instead: instead.into() })
 }
 
 /// What to write for an interval.
@@ -34,18 +34,18 @@ fn interval(seconds: Option<u64>) -> String {
 }
 
 /// `TZ=America/Denver 0 14 * * 1-5`, as Go's robfig/cron and crontabs have it.
-fn zone_in_front(text: &str, lower: &str) -> Option<Told> {
+fn zone_in_front(text: &str, lower: &str) -> Option<ForeignAdvice> {
     let prefix = ["cron_tz=", "tz="].into_iter().find(|prefix| lower.starts_with(prefix))?;
     let (zone, rest) = text[prefix.len()..].split_once([' ', '\t']).unwrap_or((&text[prefix.len()..], ""));
     let rest = if rest.trim().is_empty() { "the expression alone" } else { rest.trim() };
-    told(
+    advice(
         format!("{} in front of the expression is a form of crontabs and of robfig/cron", &text[..prefix.len()]),
         format!("give the zone apart: expr '{rest}', timezone '{zone}' (--tz {zone}, in a manifest timeZone: {zone})"),
     )
 }
 
 /// `cron(0 12 * * ? *)`, `rate(5 minutes)` and `at(...)` of Amazon EventBridge.
-fn call(text: &str, lower: &str) -> Option<Told> {
+fn call(text: &str, lower: &str) -> Option<ForeignAdvice> {
     let (name, inner) = text.strip_suffix(')')?.split_once('(')?;
     let inner = inner.trim();
     match &lower[..name.len()] {
@@ -54,15 +54,15 @@ fn call(text: &str, lower: &str) -> Option<Told> {
                 6 => format!("write '0 {inner}' with dialect QUARTZ: here the seconds come first"),
                 _ => format!("write '{inner}' without cron( )"),
             };
-            told("cron(...) is a form of Amazon EventBridge", instead)
+            advice("cron(...) is a form of Amazon EventBridge", instead)
         }
         "rate" => {
             let (count, unit) = inner.split_once(' ').unwrap_or((inner, ""));
             let seconds = count.parse::<u64>().ok().zip(unit_seconds(unit.trim()));
             let seconds = seconds.and_then(|(count, unit)| count.checked_mul(unit));
-            told("rate(...) is a form of Amazon EventBridge", interval(seconds))
+            advice("rate(...) is a form of Amazon EventBridge", interval(seconds))
         }
-        "at" => told(
+        "at" => advice(
             "at(...) is a form of Amazon EventBridge",
             format!("use a trigger of type ONCE with at '{inner}' and an offset, e.g. Z for UTC"),
         ),
@@ -83,9 +83,12 @@ fn unit_seconds(unit: &str) -> Option<u64> {
 }
 
 /// `@every 5m` of robfig/cron, `every 5 minutes` of App Engine.
-fn every(text: &str, lower: &str) -> Option<Told> {
+fn every(text: &str, lower: &str) -> Option<ForeignAdvice> {
     if let Some(rest) = lower.strip_prefix("@every") {
-        return told("@every is not a calendar schedule, but an interval of robfig/cron", interval(go_duration(rest)));
+        return advice(
+            "@every is not a calendar schedule, but an interval of robfig/cron",
+            interval(go_duration(rest)),
+        );
     }
     let rest = text.get("every ".len()..).filter(|_| lower.starts_with("every "))?;
     let mut words = rest.split_whitespace();
@@ -101,7 +104,7 @@ fn every(text: &str, lower: &str) -> Option<Told> {
                 .to_owned()
         }
     };
-    told("'every ...' is a form of App Engine's cron.yaml", instead)
+    advice("'every ...' is a form of App Engine's cron.yaml", instead)
 }
 
 /// Whole seconds of Go's durations: `5m`, `1h30m`, `1.5h`. Shorter than a second is one second, as in robfig/cron.
@@ -130,28 +133,28 @@ pub fn go_duration(text: &str) -> Option<u64> {
 }
 
 /// `R/2026-01-01T00:00:00Z/PT1H` and `PT5M`.
-fn iso_8601(text: &str, _: &str) -> Option<Told> {
+fn iso_8601(text: &str, _: &str) -> Option<ForeignAdvice> {
     let repeats = text.starts_with('R') && text.contains("/P");
     let is_duration = text.starts_with('P')
         && text.len() > 2
         && text[1..].chars().all(|c| c.is_ascii_digit() || "YMWDTHS.".contains(c))
         && text.contains(|c: char| c.is_ascii_digit());
-    (repeats || is_duration).then(|| Told {
+    (repeats || is_duration).then(|| ForeignAdvice {
         what: "this is an interval of ISO 8601".to_owned(),
         instead: format!("{}; its start is anchorAt", interval(None)),
     })
 }
 
 /// `RRULE:FREQ=DAILY;BYHOUR=9`.
-fn calendar_rule(_: &str, lower: &str) -> Option<Told> {
-    (lower.contains("freq=")).then(|| Told {
+fn calendar_rule(_: &str, lower: &str) -> Option<ForeignAdvice> {
+    (lower.contains("freq=")).then(|| ForeignAdvice {
         what: "this is a recurrence rule of iCalendar (RRULE)".to_owned(),
         instead: "write a cron expression, e.g. '0 9 * * MON' for FREQ=WEEKLY;BYDAY=MO;BYHOUR=9".to_owned(),
     })
 }
 
 /// `Mon..Fri *-*-* 09:00`, `daily`: what systemd calls OnCalendar.
-fn on_calendar(text: &str, lower: &str) -> Option<Told> {
+fn on_calendar(text: &str, lower: &str) -> Option<ForeignAdvice> {
     const WORDS: [(&str, &str); 9] = [
         ("minutely", "* * * * *"),
         ("hourly", "@hourly"),
@@ -168,7 +171,7 @@ fn on_calendar(text: &str, lower: &str) -> Option<Told> {
     let (text, lower) = (text[start..].trim(), lower[start..].trim());
     let what = "this is a calendar event of systemd (OnCalendar)";
     if let Some((_, instead)) = WORDS.iter().find(|(word, _)| *word == lower) {
-        return told(what, format!("write '{instead}'"));
+        return advice(what, format!("write '{instead}'"));
     }
     let is_time = |word: &str| {
         word.contains(':') && word.chars().all(|c| c.is_ascii_digit() || ":*/,.~".contains(c)) && word.len() > 2
@@ -189,7 +192,7 @@ fn on_calendar(text: &str, lower: &str) -> Option<Told> {
         Some((expr, None)) => format!("write '{expr}'"),
         None => "write a cron expression, e.g. '0 9 * * MON-FRI' for Mon..Fri *-*-* 09:00".to_owned(),
     };
-    told(what, instead)
+    advice(what, instead)
 }
 
 /// The plain ones as UNIX expressions: weekdays, day and month, hour and minute.
@@ -262,9 +265,9 @@ mod tests {
             ("*-*-01 04:00", "systemd", "write '0 4 1 * *'"),
             ("*-*-* *:0/15", "systemd", "MON-FRI"),
         ] {
-            let told = refusal(text).unwrap_or_else(|| panic!("{text} is not known")).to_string();
-            assert!(told.contains(system), "{text}: {told}");
-            assert!(told.contains(instead), "{text}: {told}");
+            let advice = refusal(text).unwrap_or_else(|| panic!("{text} is not known")).to_string();
+            assert!(advice.contains(system), "{text}: {advice}");
+            assert!(advice.contains(instead), "{text}: {advice}");
         }
         for plain in
             ["", "0 2 * * *", "61 * * * *", "0 0 * * MONDAY", "1,2 3-4 * *", "hello", "0 0 1-7 * FRI-MON", "@never"]

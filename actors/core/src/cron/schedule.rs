@@ -48,7 +48,7 @@ pub struct Occurrence {
 
 /// Which occurrences a search stops at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum SearchFor {
     Fires,
     All,
 }
@@ -69,12 +69,12 @@ impl CronSchedule {
     ///
     /// Instants rise strictly; where a skipped gap ends on a regular fire there is one occurrence, the fire.
     pub fn next_occurrence(&self, after_ms: i64, until_ms: i64) -> Option<Occurrence> {
-        self.seek(second_after(after_ms), until_ms.div_euclid(1_000), Wanted::All)
+        self.seek(second_after(after_ms), until_ms.div_euclid(1_000), SearchFor::All)
     }
 
     /// The first fire after `after_ms`; `None` = it never fires again.
     pub fn next_fire(&self, after_ms: i64) -> Option<i64> {
-        self.seek(second_after(after_ms), LATEST, Wanted::Fires).map(|occurrence| occurrence.at_ms)
+        self.seek(second_after(after_ms), LATEST, SearchFor::Fires).map(|occurrence| occurrence.at_ms)
     }
 
     /// Fires after `after_ms` and not after `until_ms`, exactly. Costs per change of the zone's offset and per month,
@@ -105,7 +105,7 @@ impl CronSchedule {
     }
 
     /// The first wanted occurrence in `from..=until`, UTC seconds.
-    fn seek(&self, from: i64, until: i64, wanted: Wanted) -> Option<Occurrence> {
+    fn seek(&self, from: i64, until: i64, wanted: SearchFor) -> Option<Occurrence> {
         let from = from.max(EARLIEST);
         let until = until.min(LATEST);
         if from > until {
@@ -125,7 +125,7 @@ impl CronSchedule {
     }
 
     /// The careful way: windows around one candidate after another, until one holds an occurrence that is wanted.
-    fn seek_near_changes(&self, mut from: i64, until: i64, wanted: Wanted) -> Option<Occurrence> {
+    fn seek_near_changes(&self, mut from: i64, until: i64, wanted: SearchFor) -> Option<Occurrence> {
         for _ in 0..CRON_SEARCH_WINDOWS {
             // Every local second from here on is at least `from - OFFSET_BOUND`.
             let candidate = self.expr.next_local(from - OFFSET_BOUND)?;
@@ -149,17 +149,17 @@ impl CronSchedule {
     }
 
     /// The first wanted occurrence of a stretch at or after `from`.
-    fn first_in(&self, stretch: &Stretch, from: i64, wanted: Wanted) -> Option<Occurrence> {
+    fn first_in(&self, stretch: &Stretch, from: i64, wanted: SearchFor) -> Option<Occurrence> {
         if stretch.start >= from
             && let Some(occurrence) = self.at_gap(stretch)
-            && (wanted == Wanted::All || occurrence.kind == OccurrenceKind::Fire)
+            && (wanted == SearchFor::All || occurrence.kind == OccurrenceKind::Fire)
         {
             return Some(occurrence);
         }
         let fixed = self.fixed_part(stretch);
         let (first, end) = match wanted {
-            Wanted::Fires => (from.max(fixed.fires_from), fixed.fires_until),
-            Wanted::All => (from.max(stretch.start), stretch.end),
+            SearchFor::Fires => (from.max(fixed.fires_from), fixed.fires_until),
+            SearchFor::All => (from.max(stretch.start), stretch.end),
         };
         if first >= end {
             return None;

@@ -7,7 +7,7 @@ use campanile_schema::{
 };
 use hashbrown::HashMap;
 
-use crate::job::Waiting;
+use crate::job::WaitingRun;
 
 /// A running attempt and what it takes of its executor.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Executor {
     }
 
     /// The run counts as its own from now on.
-    pub fn hold(&mut self, held: Held, run: Option<&Waiting>) {
+    pub fn hold(&mut self, held: Held, run: Option<&WaitingRun>) {
         let (cpu, memory_mb, storage_mb) = run.map_or((0.0, 0, 0), |w| (w.cpu, w.memory_mb, w.storage_mb));
         let holding = Holding { held, cpu, memory_mb, storage_mb, stopping_ms: None, inherited: false };
         self.running.insert(held.run, holding);
@@ -73,7 +73,7 @@ pub struct Seat<'a> {
 
 impl Seat<'_> {
     /// Gives it a run; `number`: of the match among all of the node.
-    pub(super) fn take(&mut self, run: &Waiting, number: u64) {
+    pub(super) fn take(&mut self, run: &WaitingRun, number: u64) {
         self.left -= 1;
         self.executor.credit.spend();
         self.executor.last_match = number;

@@ -10,7 +10,7 @@ use super::{
     executor::{Executor, Holding},
     rules::{Rule, kept},
 };
-use crate::job::{Need, Waiting};
+use crate::job::{Need, WaitingRun};
 use campanile_schema::rpc::executor::Register;
 
 /// Sums of fractions of cores are not exact.
@@ -29,7 +29,7 @@ pub fn serves(executor: &Executor, class: &Class) -> bool {
 
 /// It could take the run, had it nothing else to do: it can run its action, and is large enough. Whether it serves the run's class was
 /// asked before.
-pub fn can_run(executor: &Executor, run: &Waiting) -> bool {
+pub fn can_run(executor: &Executor, run: &WaitingRun) -> bool {
     executor
         .register
         .as_ref()
@@ -47,7 +47,7 @@ fn has_handler(register: &Register, need: &Need) -> bool {
     }
 }
 
-fn is_large_enough(register: &Register, run: &Waiting) -> bool {
+fn is_large_enough(register: &Register, run: &WaitingRun) -> bool {
     let large = |limit: f64, wanted: f64| limit <= 0.0 || wanted <= limit + SLACK;
     large(register.cpu, run.cpu)
         && large(register.memory_mb as f64, run.memory_mb as f64)
@@ -56,7 +56,7 @@ fn is_large_enough(register: &Register, run: &Waiting) -> bool {
 }
 
 /// What its runs have left of its resources is enough for this one too.
-pub fn has_room(executor: &Executor, run: &Waiting) -> bool {
+pub fn has_room(executor: &Executor, run: &WaitingRun) -> bool {
     let Some(register) = &executor.register else { return false };
     let over = |limit: f64, used: f64, wanted: f64| limit > 0.0 && used + wanted > limit + SLACK;
     let sum = |of: fn(&Holding) -> f64| executor.running.values().map(of).sum::<f64>();

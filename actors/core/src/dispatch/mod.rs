@@ -25,7 +25,7 @@ pub mod score;
 pub use executor::{Executor, Holding, Seat};
 pub use queue::Queue;
 
-use crate::job::Waiting;
+use crate::job::WaitingRun;
 use campanile_schema::{
     ids::{ExecutorSession, RunId},
     kinds::ActionKind,
@@ -45,13 +45,13 @@ pub struct Class {
 }
 
 impl Class {
-    pub fn of(run: &Waiting) -> Self {
+    pub fn of(run: &WaitingRun) -> Self {
         Self { pool: run.pool.clone(), kind: run.need.kind() }
     }
 }
 
 /// A run and the executor that gets it.
-pub type Match = (ExecutorSession, Box<Waiting>);
+pub type Match = (ExecutorSession, Box<WaitingRun>);
 
 /// Where a run is, for people.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +61,7 @@ pub enum Whereabouts<'a> {
         kind: ActionKind,
         among: usize,
     },
-    Misfit(&'a Waiting),
+    Misfit(&'a WaitingRun),
     Bound,
 }
 
@@ -69,15 +69,15 @@ pub enum Whereabouts<'a> {
 #[derive(Debug, Default)]
 pub struct Dispatch {
     queues: HashMap<Class, Queue>,
-    misfits: HashMap<RunId, Box<Waiting>>,
-    bound: HashMap<RunId, Box<Waiting>>,
+    misfits: HashMap<RunId, Box<WaitingRun>>,
+    bound: HashMap<RunId, Box<WaitingRun>>,
     /// Of all time.
     matches: u64,
 }
 
 impl Dispatch {
     /// A run that is here already stays where it is.
-    pub fn enqueue(&mut self, run: Box<Waiting>) {
+    pub fn enqueue(&mut self, run: Box<WaitingRun>) {
         if self.bound.contains_key(&run.run) || self.misfits.contains_key(&run.run) {
             return;
         }
@@ -95,8 +95,8 @@ impl Dispatch {
 
     /// Takes all runs of a tenant out that wait.
     #[allow(clippy::vec_box)] // They stay boxed all the way.
-    pub fn take(&mut self, tenant: &str) -> Vec<Box<Waiting>> {
-        let mut taken: Vec<Box<Waiting>> = self.queues.values_mut().flat_map(|queue| queue.take(tenant)).collect();
+    pub fn take(&mut self, tenant: &str) -> Vec<Box<WaitingRun>> {
+        let mut taken: Vec<Box<WaitingRun>> = self.queues.values_mut().flat_map(|queue| queue.take(tenant)).collect();
         taken.extend(self.misfits.extract_if(|_, run| run.tenant == *tenant).map(|(_, run)| run));
         taken
     }
@@ -118,14 +118,14 @@ impl Dispatch {
 
     /// Executors changed: misfits may fit now.
     pub fn retry_misfits(&mut self) {
-        let mut runs: Vec<Box<Waiting>> = std::mem::take(&mut self.misfits).into_values().collect();
+        let mut runs: Vec<Box<WaitingRun>> = std::mem::take(&mut self.misfits).into_values().collect();
         // As they came.
         runs.sort_unstable_by_key(|run| (run.since_ms, run.run));
         runs.into_iter().for_each(|run| self.enqueue(run));
     }
 
     /// A match is carried out: until its attempt is durable the run is bound.
-    pub fn bind(&mut self, run: Box<Waiting>) {
+    pub fn bind(&mut self, run: Box<WaitingRun>) {
         self.bound.insert(run.run, run);
     }
 
@@ -134,7 +134,7 @@ impl Dispatch {
     }
 
     /// The attempt is durable, or there is none.
-    pub fn unbind(&mut self, run: RunId) -> Option<Box<Waiting>> {
+    pub fn unbind(&mut self, run: RunId) -> Option<Box<WaitingRun>> {
         self.bound.remove(&run)
     }
 
@@ -193,7 +193,7 @@ fn round_of(
     places: usize,
     matches: &mut u64,
     matched: &mut Vec<Match>,
-) -> Vec<Box<Waiting>> {
+) -> Vec<Box<WaitingRun>> {
     let (mut misfits, mut passed_over) = (Vec::new(), Vec::new());
     let most_passed_over = if kept(Rule::PassedOverIsLimited) { PASSED_OVER_PER_ROUND } else { usize::MAX };
     // Those that may get runs stand before the others.

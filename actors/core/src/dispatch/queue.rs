@@ -3,7 +3,7 @@
 //! tenant do not delay the others.
 
 use super::rules::{Rule, kept};
-use crate::job::Waiting;
+use crate::job::WaitingRun;
 use campanile_schema::ids::RunId;
 use hashbrown::{HashMap, hash_map::Entry as Place};
 use std::{
@@ -20,7 +20,7 @@ type Rank = (bool, Reverse<u16>);
 #[derive(Debug)]
 struct Entry {
     number: u64,
-    run: Box<Waiting>,
+    run: Box<WaitingRun>,
 }
 
 /// Tenants of one rank take turns; every run costs one, so a turn is one run.
@@ -51,7 +51,7 @@ const TENANTS_KEPT: usize = 1_024;
 const GIVEN_UP_KEPT: usize = 1_024;
 
 /// Which runs go before it.
-fn rank(run: &Waiting) -> Rank {
+fn rank(run: &WaitingRun) -> Rank {
     let backfill = run.backfill && kept(Rule::LiveFirst);
     (backfill, Reverse(if kept(Rule::PriorityFirst) { run.priority } else { 0 }))
 }
@@ -80,7 +80,7 @@ impl Queue {
     }
 
     /// False when it waits already.
-    pub fn push(&mut self, run: Box<Waiting>) -> bool {
+    pub fn push(&mut self, run: Box<WaitingRun>) -> bool {
         let Place::Vacant(place) = self.members.entry(run.run) else { return false };
         self.entries += 1;
         let entry = Entry { number: *place.insert(self.entries), run };
@@ -98,7 +98,7 @@ impl Queue {
     }
 
     /// Gives back a run that found no executor for the moment: it is the first of its tenant again.
-    pub fn give_back(&mut self, run: Box<Waiting>) {
+    pub fn give_back(&mut self, run: Box<WaitingRun>) {
         self.entries += 1;
         self.members.insert(run.run, self.entries);
         let entry = Entry { number: self.entries, run };
@@ -111,13 +111,13 @@ impl Queue {
     }
 
     /// A run's rank, and its tenant there.
-    fn turns(&mut self, run: &Waiting) -> (&mut Turns, Arc<str>) {
+    fn turns(&mut self, run: &WaitingRun) -> (&mut Turns, Arc<str>) {
         let turns = self.ranks.entry(rank(run)).or_default();
         let known = turns.runs.get_key_value(run.tenant.as_str()).map(|(tenant, _)| tenant.clone());
         (turns, known.unwrap_or_else(|| run.tenant.as_str().into()))
     }
 
-    pub fn pop(&mut self) -> Option<Box<Waiting>> {
+    pub fn pop(&mut self) -> Option<Box<WaitingRun>> {
         if self.ranks.len() > RANKS_KEPT {
             self.ranks.retain(|_, turns| !turns.order.is_empty());
         }
@@ -165,7 +165,7 @@ impl Queue {
 
     /// Takes all runs of a tenant out.
     #[allow(clippy::vec_box)] // They stay boxed all the way.
-    pub fn take(&mut self, tenant: &str) -> Vec<Box<Waiting>> {
+    pub fn take(&mut self, tenant: &str) -> Vec<Box<WaitingRun>> {
         let mut taken = Vec::new();
         for turns in self.ranks.values_mut() {
             let Some(runs) = turns.runs.remove(tenant) else { continue };
@@ -210,8 +210,8 @@ mod tests {
     use crate::job::Need;
     use campanile_schema::ids::JobId;
 
-    fn run(id: u64, tenant: &str, priority: u16, backfill: bool) -> Box<Waiting> {
-        Box::new(Waiting {
+    fn run(id: u64, tenant: &str, priority: u16, backfill: bool) -> Box<WaitingRun> {
+        Box::new(WaitingRun {
             run: RunId(id),
             job: JobId(id),
             tenant: tenant.into(),

@@ -8,7 +8,7 @@ use super::{
     filter,
     rules::{Rule, kept},
 };
-use crate::job::Waiting;
+use crate::job::WaitingRun;
 use std::cmp::Ordering;
 
 /// Of two, the lower one is better.
@@ -36,7 +36,7 @@ impl Score {
 }
 
 /// The seat with the best score among those that may take the run; of equal ones the first. None: no seat may.
-pub fn best(seats: &[Seat<'_>], run: &Waiting) -> Option<usize> {
+pub fn best(seats: &[Seat<'_>], run: &WaitingRun) -> Option<usize> {
     let mut best: Option<(usize, Score)> = None;
     for (index, seat) in seats.iter().enumerate() {
         let score = Score::of(seat.executor);

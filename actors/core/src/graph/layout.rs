@@ -16,7 +16,7 @@ const SWEEPS: usize = 4;
 
 /// A node's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct NodePosition {
     /// From 0, left to right.
     pub layer: u32,
     /// From 0 within the layer, top to bottom.
@@ -31,7 +31,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// By node.
-    pub places: Vec<Place>,
+    pub places: Vec<NodePosition>,
     /// Points.
     pub width: u32,
     /// Points.
@@ -57,12 +57,12 @@ impl Graph {
             }
         }
         let tallest = layers.iter().map(Vec::len).max().unwrap_or(0) as u32;
-        let mut places = vec![Place { layer: 0, row: 0, x: 0, y: 0 }; self.nodes.len()];
+        let mut places = vec![NodePosition { layer: 0, row: 0, x: 0, y: 0 }; self.nodes.len()];
         for (layer, nodes) in (0u32..).zip(&layers) {
             let above = (tallest - nodes.len() as u32) * ROW_POINTS / 2;
             for (row, node) in (0u32..).zip(nodes) {
                 let (x, y) = (layer * LAYER_POINTS + LAYER_POINTS / 2, above + row * ROW_POINTS + ROW_POINTS / 2);
-                places[*node as usize] = Place { layer, row, x, y };
+                places[*node as usize] = NodePosition { layer, row, x, y };
             }
         }
         Layout { places, width: count * LAYER_POINTS, height: tallest * ROW_POINTS }

@@ -29,13 +29,13 @@ const _: () = assert!(size_of::<Node>() == 16);
 
 /// How a parent that has ended counts for a node behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ParentOutcome {
     Ok,
     Failed,
     Skipped,
 }
 
-impl Part {
+impl ParentOutcome {
     fn one(self) -> u32 {
         match self {
             Self::Ok => 1,
@@ -103,10 +103,10 @@ impl Node {
     pub(super) fn set_generation(&mut self, generation: u32) {
         self.generation = u16::try_from(generation).unwrap_or(u16::MAX);
     }
-    pub(super) fn count(&mut self, part: Part) {
+    pub(super) fn count(&mut self, part: ParentOutcome) {
         self.counts = self.counts.wrapping_add(part.one());
     }
-    pub(super) fn uncount(&mut self, part: Part) {
+    pub(super) fn uncount(&mut self, part: ParentOutcome) {
         self.counts = self.counts.wrapping_sub(part.one());
     }
 }

@@ -6,7 +6,7 @@
 use super::{
     clauses::{Clause, kept},
     compile::Graph,
-    node::{Node, Part},
+    node::{Node, ParentOutcome},
     ready::Ready,
     rules::{Verdict, verdict},
 };
@@ -204,25 +204,25 @@ impl GraphRun {
     }
 
     /// How a parent in this state counts over this edge; None while it is open.
-    fn part(&self, state: NodeState, edge: u32) -> Option<Part> {
+    fn part(&self, state: NodeState, edge: u32) -> Option<ParentOutcome> {
         let judged = match self.marks.get(&edge) {
             Some(EdgeMark::Judged(fact)) => Some(*fact),
             Some(EdgeMark::Late) | None => None,
         };
         let condition = |ok| match judged {
             None => ok,
-            Some(EdgeFact::NotTaken) if kept(Clause::FalseConditionSkips) => Part::Skipped,
-            Some(EdgeFact::Broken) if kept(Clause::BrokenConditionFails) => Part::Failed,
-            Some(EdgeFact::Broken) => Part::Skipped,
+            Some(EdgeFact::NotTaken) if kept(Clause::FalseConditionSkips) => ParentOutcome::Skipped,
+            Some(EdgeFact::Broken) if kept(Clause::BrokenConditionFails) => ParentOutcome::Failed,
+            Some(EdgeFact::Broken) => ParentOutcome::Skipped,
             Some(EdgeFact::NotTaken) => ok,
         };
         match state {
             NodeState::Waiting | NodeState::Starting | NodeState::Active => None,
-            NodeState::Success => Some(condition(Part::Ok)),
-            NodeState::Failed => Some(condition(Part::Failed)),
-            NodeState::Canceled if kept(Clause::CanceledIsFailure) => Some(Part::Failed),
-            NodeState::UpstreamFailed if kept(Clause::UpstreamFailedIsFailure) => Some(Part::Failed),
-            NodeState::Canceled | NodeState::UpstreamFailed | NodeState::Skipped => Some(Part::Skipped),
+            NodeState::Success => Some(condition(ParentOutcome::Ok)),
+            NodeState::Failed => Some(condition(ParentOutcome::Failed)),
+            NodeState::Canceled if kept(Clause::CanceledIsFailure) => Some(ParentOutcome::Failed),
+            NodeState::UpstreamFailed if kept(Clause::UpstreamFailedIsFailure) => Some(ParentOutcome::Failed),
+            NodeState::Canceled | NodeState::UpstreamFailed | NodeState::Skipped => Some(ParentOutcome::Skipped),
         }
     }
 

@@ -40,7 +40,7 @@ impl Need {
 
 /// A run that wants a permit and an executor.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Waiting {
+pub struct WaitingRun {
     pub run: RunId,
     pub job: JobId,
     pub tenant: Text,
@@ -67,7 +67,7 @@ pub struct Assign {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Ask for a permit and an executor.
-    Enqueue(Box<Waiting>),
+    Enqueue(Box<WaitingRun>),
     /// It no longer waits (canceled while queued).
     Dequeue { run: RunId, tenant: Text, pool: Text },
     /// Send it to the executor it was bound to.

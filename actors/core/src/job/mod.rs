@@ -17,11 +17,11 @@ pub mod table;
 pub use claim::Claimant;
 pub use command::{Command, Context, Ids, Taken};
 pub use decide::{decide, decide_create, decide_next, same_request};
-pub use effect::{Assign, Effect, Need, Reply, Waiting};
+pub use effect::{Assign, Effect, Need, Reply, WaitingRun};
 pub use resting::Resting;
 pub use state::{HotState, Job, OpenRun};
 
-use crate::outbox::Wanted;
+use crate::outbox::MessageDraft;
 use campanile_schema::event::Event;
 
 /// What a command leads to: events (all or nothing, one frame), effects and an answer for after they are durable.
@@ -31,5 +31,5 @@ pub struct Decision {
     pub effects: Vec<Effect>,
     pub reply: Reply,
     /// Messages that belong to the same frame. The shard numbers them, and knows whether there is room.
-    pub sends: Vec<Wanted>,
+    pub sends: Vec<MessageDraft>,
 }

@@ -3,7 +3,7 @@
 //! executors attempts by their token.
 
 use super::{
-    effect::{Effect, Need, Waiting},
+    effect::{Effect, Need, WaitingRun},
     state::{Job, OpenRun},
 };
 use campanile_schema::{
@@ -11,9 +11,9 @@ use campanile_schema::{
     rpc::executor::Held,
 };
 
-pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<Waiting> {
+pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<WaitingRun> {
     let (cpu, memory_mb, storage_mb) = job.def.resources.unwrap_or((0.1, 64, 0));
-    Box::new(Waiting {
+    Box::new(WaitingRun {
         run: open.id(),
         job: job.id,
         tenant: job.def.tenant.clone(),

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// The run of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known<R> {
+pub enum KeyState<R> {
     Found(R),
     Absent,
     /// The view must be asked.
@@ -67,16 +67,16 @@ impl<R: Copy> KeyMemory<R> {
     }
 
     /// What is known of a key, with what the view said, if it was asked.
-    pub fn find(&self, job: JobId, key: &str, looked_up: Option<LookUp<R>>, boot_ms: i64) -> Known<R> {
+    pub fn find(&self, job: JobId, key: &str, looked_up: Option<LookUp<R>>, boot_ms: i64) -> KeyState<R> {
         if let Some((run, _)) = self.keys.get(&(job, key.to_owned())) {
-            return Known::Found(*run);
+            return KeyState::Found(*run);
         }
-        let Some(LookUp { epoch, boot_ms: asked_ms, found }) = looked_up else { return Known::Unknown };
+        let Some(LookUp { epoch, boot_ms: asked_ms, found }) = looked_up else { return KeyState::Unknown };
         let fresh = boot_ms - asked_ms <= KEY_LOOK_UP_MS || !kept(Rule::LookUpIsFresh);
         match found {
-            Some(run) => Known::Found(run),
-            None if fresh && (epoch == self.epoch || !kept(Rule::LookUpOfThisEpoch)) => Known::Absent,
-            None => Known::Unknown,
+            Some(run) => KeyState::Found(run),
+            None if fresh && (epoch == self.epoch || !kept(Rule::LookUpOfThisEpoch)) => KeyState::Absent,
+            None => KeyState::Unknown,
         }
     }
 

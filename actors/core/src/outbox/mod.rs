@@ -34,5 +34,5 @@ pub use courier::{Batch, Courier, Now, parcel};
 pub use memory::{KeyMemory, LookUp};
 pub use receiver::{Take, take};
 pub use rules::Rule;
-pub use sending::{Sending, Wanted};
+pub use sending::{MessageDraft, Sending};
 pub use state::Outbox;

@@ -7,7 +7,7 @@
 use super::{
     bounds::{self, Bounds, Usage},
     keys,
-    memory::Known,
+    memory::KeyState,
     rules::{Rule, kept},
 };
 use campanile_schema::{
@@ -77,7 +77,7 @@ pub fn takes(deliver: &Deliver, waiting: usize, mailbox: usize, now_ms: i64) -> 
 pub fn take<R: Copy>(
     parcel: &Parcel,
     job: Option<&JobFacts>,
-    known: Known<(R, Source)>,
+    known: KeyState<(R, Source)>,
     shard: ShardFacts<'_>,
 ) -> Take<R> {
     let Some(kind) = MessageKind::from_code(parcel.kind) else {
@@ -95,8 +95,8 @@ pub fn take<R: Copy>(
         return Take::Refuse(Refusal::Depth);
     }
     match known {
-        Known::Unknown => return Take::LookUp,
-        Known::Found((run, source)) if kept(Rule::IdempotentByKey) => {
+        KeyState::Unknown => return Take::LookUp,
+        KeyState::Found((run, source)) if kept(Rule::IdempotentByKey) => {
             let expected = keys::source(kind).is_none_or(|of_kind| of_kind == source);
             return if expected || !kept(Rule::SourceIsChecked) {
                 Take::Found(run)
@@ -104,7 +104,7 @@ pub fn take<R: Copy>(
                 Take::Refuse(Refusal::KeyTaken)
             };
         }
-        Known::Found(_) | Known::Absent => {}
+        KeyState::Found(_) | KeyState::Absent => {}
     }
     let starts = kind == MessageKind::Start;
     if shard.queue_full || (starts && !bounds::takes_child(shard.children, shard.bounds)) {

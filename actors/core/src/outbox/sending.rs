@@ -15,7 +15,7 @@ use campanile_schema::{
 
 /// A message that a decision wants to send.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct MessageDraft {
     pub kind: MessageKind,
     pub tenant: Text,
     /// The sending run, and when it was created.
@@ -57,7 +57,7 @@ impl<'a> Sending<'a> {
 
     /// Sends a message. A hook without room is dropped, and that is an event as well; for any other kind the caller waits and comes
     /// back.
-    pub fn send(&mut self, wanted: Wanted) -> Result<(), Full> {
+    pub fn send(&mut self, wanted: MessageDraft) -> Result<(), Full> {
         let message = self.message(wanted);
         match self.put(message.clone()) {
             Err(_) if is_hook(message.kind) => {
@@ -92,9 +92,20 @@ impl<'a> Sending<'a> {
         MessageId(self.outbox.head().last.0 + 1 + self.events.len() as u64)
     }
 
-    fn message(&self, wanted: Wanted) -> Message {
-        let Wanted { kind, tenant, run, run_created_ms, run_marked, generation, index, to, params, depth, body_bytes } =
-            wanted;
+    fn message(&self, wanted: MessageDraft) -> Message {
+        let MessageDraft {
+            kind,
+            tenant,
+            run,
+            run_created_ms,
+            run_marked,
+            generation,
+            index,
+            to,
+            params,
+            depth,
+            body_bytes,
+        } = wanted;
         let (to, parent, job) = match to {
             To::Job(name) => (slot_of(&tenant, &name), None, Some(name)),
             To::Parent(parent) => (parent.slot(), Some(parent), None),

@@ -8,7 +8,7 @@
 use super::{
     rows::{Nonce, SessionRow},
     rules::{Rule, kept},
-    store::{Answer, Batch, Statement},
+    store::{Batch, Statement, StoreAnswer},
 };
 use campanile_schema::ids::SessionId;
 
@@ -54,7 +54,7 @@ impl Seal {
         Self { session, row, ends: Vec::new(), step }
     }
 
-    /// What to ask the store now, and again after [`Answer::Unknown`].
+    /// What to ask the store now, and again after [`StoreAnswer::Unknown`].
     pub fn statement(&mut self, nonce: Nonce) -> Statement {
         let session = self.session;
         match &self.step {
@@ -79,9 +79,9 @@ impl Seal {
         }
     }
 
-    pub fn answered(&mut self, answer: &Answer) -> Sealing {
+    pub fn answered(&mut self, answer: &StoreAnswer) -> Sealing {
         match (&self.step, answer) {
-            (Step::Read { lane }, Answer::Lane(rows)) => {
+            (Step::Read { lane }, StoreAnswer::Lane(rows)) => {
                 let lane = *lane;
                 let from = self.row.durable[usize::from(lane)];
                 let end = from + rows.len() as u64;
@@ -91,14 +91,14 @@ impl Seal {
                 self.step = if rows.is_empty() { self.after(lane) } else { Step::Rewrite { lane, rows } };
                 Sealing::On
             }
-            (Step::Rewrite { lane, .. }, Answer::Done) => {
+            (Step::Rewrite { lane, .. }, StoreAnswer::Done) => {
                 self.step = self.after(*lane);
                 Sealing::On
             }
-            (Step::Record, Answer::Done) => {
+            (Step::Record, StoreAnswer::Done) => {
                 Sealing::Sealed { positions: self.ends.clone(), version: self.row.version + 1, ours: true }
             }
-            (Step::Record | Step::ReadBack, Answer::Session(Some(row))) => {
+            (Step::Record | Step::ReadBack, StoreAnswer::Session(Some(row))) => {
                 if let Some(positions) = &row.sealed {
                     return Sealing::Sealed { positions: positions.clone(), version: row.version, ours: false };
                 }
@@ -106,20 +106,20 @@ impl Seal {
                 self.step = Step::Record;
                 Sealing::On
             }
-            (Step::Record | Step::ReadBack, Answer::Session(None)) => Sealing::Gone,
-            (Step::Record, Answer::Unknown) => {
+            (Step::Record | Step::ReadBack, StoreAnswer::Session(None)) => Sealing::Gone,
+            (Step::Record, StoreAnswer::Unknown) => {
                 self.step = Step::ReadBack;
                 Sealing::On
             }
             // Not done, or not known: once more.
             (
                 Step::Read { .. } | Step::Rewrite { .. } | Step::Record | Step::ReadBack,
-                Answer::Done
-                | Answer::Session(_)
-                | Answer::Shard(_)
-                | Answer::Shards(_)
-                | Answer::Lane(_)
-                | Answer::Unknown,
+                StoreAnswer::Done
+                | StoreAnswer::Session(_)
+                | StoreAnswer::Shard(_)
+                | StoreAnswer::Shards(_)
+                | StoreAnswer::Lane(_)
+                | StoreAnswer::Unknown,
             ) => Sealing::On,
         }
     }
@@ -142,15 +142,15 @@ mod tests {
         let mut seal = Seal::new(session, row.clone());
         assert_eq!(seal.statement(nonce), Statement::ReadLane { session, lane: 0, after: 10 });
         let rows: Vec<_> = (11..=14).map(|seq| (seq, Batch::from([0].as_slice()))).collect();
-        assert_eq!(seal.answered(&Answer::Lane(rows.clone())), Sealing::On);
+        assert_eq!(seal.answered(&StoreAnswer::Lane(rows.clone())), Sealing::On);
         let last = rows[2..].to_vec();
         assert_eq!(seal.statement(nonce), Statement::Rewrite { session, lane: 0, rows: last.clone() });
-        assert_eq!(seal.answered(&Answer::Unknown), Sealing::On);
+        assert_eq!(seal.answered(&StoreAnswer::Unknown), Sealing::On);
         assert_eq!(seal.statement(nonce), Statement::Rewrite { session, lane: 0, rows: last }, "the same bytes");
-        seal.answered(&Answer::Done);
+        seal.answered(&StoreAnswer::Done);
         assert!(matches!(seal.statement(nonce), Statement::PutSession { expected: Some(5), .. }));
         let sealed = SessionRow { version: 6, sealed: Some(vec![12]), ..row };
-        let found = seal.answered(&Answer::Session(Some(sealed)));
+        let found = seal.answered(&StoreAnswer::Session(Some(sealed)));
         assert_eq!(found, Sealing::Sealed { positions: vec![12], version: 6, ours: false }, "what stands there counts");
     }
 }

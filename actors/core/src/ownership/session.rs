@@ -6,7 +6,7 @@
 use super::{
     rows::{Nonce, SessionRow, SessionState},
     rules::{Rule, kept},
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
 };
 use campanile_schema::ids::SessionId;
 
@@ -34,7 +34,7 @@ struct Sent {
 
 /// See the module's text.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct LeasedSession {
     id: SessionId,
     /// What stands in the store, as far as is known. Version 0: not inserted yet.
     row: SessionRow,
@@ -49,7 +49,7 @@ pub struct Session {
     ending: bool,
 }
 
-impl Session {
+impl LeasedSession {
     pub fn new(id: SessionId, lease_ms: u64, window: u64, lanes: u16) -> Self {
         let row = SessionRow {
             version: 0,
@@ -149,19 +149,19 @@ impl Session {
     }
 
     /// Takes the answer of a heartbeat, or of the read after an unknown one.
-    pub fn answered(&mut self, answer: &Answer) -> Beat {
+    pub fn answered(&mut self, answer: &StoreAnswer) -> Beat {
         match answer {
-            Answer::Done => {
+            StoreAnswer::Done => {
                 self.sent.last().map(|sent| sent.row.clone()).map_or(Beat::Unknown, |row| self.stands(&row))
             }
-            Answer::Session(Some(row)) => match self.stands(row) {
+            StoreAnswer::Session(Some(row)) => match self.stands(row) {
                 Beat::Counted => Beat::ReadBack,
                 other => other,
             },
             // Before the insert there is nothing; later, others removed the row of a session that is over.
-            Answer::Session(None) if self.row.version == 0 => Beat::Missed,
-            Answer::Session(None) => self.ended(),
-            Answer::Unknown => {
+            StoreAnswer::Session(None) if self.row.version == 0 => Beat::Missed,
+            StoreAnswer::Session(None) => self.ended(),
+            StoreAnswer::Unknown => {
                 if !kept(Rule::HeartbeatReadBack)
                     && let Some(sent) = self.sent.last()
                 {
@@ -169,7 +169,7 @@ impl Session {
                 }
                 Beat::Unknown
             }
-            Answer::Shard(_) | Answer::Shards(_) | Answer::Lane(_) => Beat::Unknown,
+            StoreAnswer::Shard(_) | StoreAnswer::Shards(_) | StoreAnswer::Lane(_) => Beat::Unknown,
         }
     }
 
@@ -216,24 +216,24 @@ mod tests {
 
     #[test]
     fn the_lease_counts_from_the_sending() {
-        let mut session = Session::new(SessionId(1), 1_000, 4, 1);
+        let mut session = LeasedSession::new(SessionId(1), 1_000, 4, 1);
         let _ = session.beat(100, vec![0]);
         assert!(!session.may_act(100));
-        assert_eq!(session.answered(&Answer::Done), Beat::Counted);
+        assert_eq!(session.answered(&StoreAnswer::Done), Beat::Counted);
         assert!(session.may_act(1_099));
         assert!(!session.may_act(1_100));
     }
 
     #[test]
     fn a_heartbeat_whose_answer_was_lost_counts_from_its_own_sending() {
-        let mut session = Session::new(SessionId(1), 1_000, 4, 1);
+        let mut session = LeasedSession::new(SessionId(1), 1_000, 4, 1);
         let _ = session.beat(0, vec![0]);
-        session.answered(&Answer::Done);
+        session.answered(&StoreAnswer::Done);
         let lost = session.beat(400, vec![3]);
-        assert_eq!(session.answered(&Answer::Unknown), Beat::Unknown);
+        assert_eq!(session.answered(&StoreAnswer::Unknown), Beat::Unknown);
         assert!(!session.may_act(1_000), "nobody knows whether it was applied");
         let _ = session.beat(900, vec![5]);
-        assert_eq!(session.answered(&Answer::Session(Some(row_of(&lost)))), Beat::ReadBack);
+        assert_eq!(session.answered(&StoreAnswer::Session(Some(row_of(&lost)))), Beat::ReadBack);
         assert!(session.may_act(1_399));
         assert!(!session.may_act(1_400));
         assert_eq!(session.stated(), [3]);
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn a_session_that_is_not_inserted_in_time_is_given_up() {
-        let mut session = Session::new(SessionId(1), 1_000, 4, 1);
+        let mut session = LeasedSession::new(SessionId(1), 1_000, 4, 1);
         let _ = session.beat(100, vec![0]);
-        session.answered(&Answer::Unknown);
-        assert_eq!(session.answered(&Answer::Session(None)), Beat::Missed);
+        session.answered(&StoreAnswer::Unknown);
+        assert_eq!(session.answered(&StoreAnswer::Session(None)), Beat::Missed);
         let _ = session.beat(600, vec![0]);
         assert!(!session.is_stillborn(1_099));
         assert!(session.is_stillborn(1_100));
@@ -253,16 +253,16 @@ mod tests {
     #[test]
     fn a_fenced_and_a_removed_row_end_it() {
         let fresh = || {
-            let mut session = Session::new(SessionId(1), 1_000, 4, 1);
+            let mut session = LeasedSession::new(SessionId(1), 1_000, 4, 1);
             let first = session.beat(0, vec![0]);
-            session.answered(&Answer::Done);
+            session.answered(&StoreAnswer::Done);
             (session, row_of(&first))
         };
         let (mut session, first) = fresh();
         let fenced = SessionRow { version: 2, state: SessionState::Fenced, ..first };
-        assert_eq!(session.answered(&Answer::Session(Some(fenced))), Beat::Over);
+        assert_eq!(session.answered(&StoreAnswer::Session(Some(fenced))), Beat::Over);
         let (mut session, _) = fresh();
-        assert_eq!(session.answered(&Answer::Session(None)), Beat::Over);
+        assert_eq!(session.answered(&StoreAnswer::Session(None)), Beat::Over);
         assert!(!session.may_act(2));
     }
 }

@@ -39,7 +39,7 @@ pub enum Statement {
 
 /// What came of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum StoreAnswer {
     /// The LWT was applied, or the rows are written or deleted.
     Done,
     /// The row that stands: what was read, or why an LWT was not applied.

@@ -15,7 +15,7 @@ const TENTHS_OF_LEASE: u64 = 11;
 
 /// What a reply showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum WatchVerdict {
     /// It lives, or not enough time has passed.
     Wait,
     /// It may be fenced now, and only now: the statement is to be sent at once.
@@ -43,9 +43,9 @@ impl Watch {
     }
 
     /// A read of the session's row showed this. `own_lease_ms` is the watcher's setting: it must not matter.
-    pub fn replied(&mut self, now_ms: u64, row: &SessionRow, own_lease_ms: u64) -> Seen {
+    pub fn replied(&mut self, now_ms: u64, row: &SessionRow, own_lease_ms: u64) -> WatchVerdict {
         if row.state.is_over() {
-            return Seen::Over;
+            return WatchVerdict::Over;
         }
         let same = self.row.as_ref().is_some_and(|seen| seen.version == row.version && seen.nonce == row.nonce);
         if same {
@@ -61,7 +61,7 @@ impl Watch {
         if !kept(Rule::FenceAfterLease) {
             wait_ms /= 2;
         }
-        if self.gone || self.counted_ms >= wait_ms { Seen::Silent } else { Seen::Wait }
+        if self.gone || self.counted_ms >= wait_ms { WatchVerdict::Silent } else { WatchVerdict::Wait }
     }
 
     /// A read of the row failed: until the next reply time does not count.
@@ -92,11 +92,11 @@ mod tests {
     #[test]
     fn silence_is_the_rows_lease_and_a_tenth() {
         let mut watch = Watch::default();
-        assert_eq!(watch.replied(500, &row(1), 10), Seen::Wait);
-        assert_eq!(watch.replied(1_599, &row(1), 10), Seen::Wait);
-        assert_eq!(watch.replied(1_600, &row(1), 10), Seen::Silent);
-        assert_eq!(watch.replied(1_700, &row(2), 10), Seen::Wait, "a heartbeat");
-        assert_eq!(watch.replied(2_799, &row(2), 10), Seen::Wait);
+        assert_eq!(watch.replied(500, &row(1), 10), WatchVerdict::Wait);
+        assert_eq!(watch.replied(1_599, &row(1), 10), WatchVerdict::Wait);
+        assert_eq!(watch.replied(1_600, &row(1), 10), WatchVerdict::Silent);
+        assert_eq!(watch.replied(1_700, &row(2), 10), WatchVerdict::Wait, "a heartbeat");
+        assert_eq!(watch.replied(2_799, &row(2), 10), WatchVerdict::Wait);
     }
 
     #[test]
@@ -105,15 +105,15 @@ mod tests {
         watch.replied(0, &row(1), 10);
         watch.replied(600, &row(1), 10);
         watch.failed();
-        assert_eq!(watch.replied(60_000, &row(1), 10), Seen::Wait);
-        assert_eq!(watch.replied(60_500, &row(1), 10), Seen::Silent);
+        assert_eq!(watch.replied(60_000, &row(1), 10), WatchVerdict::Wait);
+        assert_eq!(watch.replied(60_500, &row(1), 10), WatchVerdict::Silent);
     }
 
     #[test]
     fn a_process_that_is_gone_is_not_waited_for() {
         let mut watch = Watch::of_predecessor();
-        assert_eq!(watch.replied(0, &row(1), 10), Seen::Silent);
+        assert_eq!(watch.replied(0, &row(1), 10), WatchVerdict::Silent);
         let over = SessionRow { state: SessionState::Ended, ..row(2) };
-        assert_eq!(watch.replied(1, &over, 10), Seen::Over);
+        assert_eq!(watch.replied(1, &over, 10), WatchVerdict::Over);
     }
 }

@@ -43,19 +43,20 @@ pub fn place(shards: u16, members: &[Member], owners: &Owners) -> Owners {
     if rooms.iter().sum::<usize>() < free.len() {
         rooms = caps(free.len(), open_weight);
     }
-    let desks = open.iter().zip(rooms).map(|(member, cap)| Desk { member: *member, cap, kept: BinaryHeap::new() });
-    let mut desks: Vec<Desk> = desks.collect();
+    let offers =
+        open.iter().zip(rooms).map(|(member, cap)| NodeOffer { member: *member, cap, kept: BinaryHeap::new() });
+    let mut offers: Vec<NodeOffer> = offers.collect();
     for shard in free {
-        seat(&mut desks, shard);
+        place_shard(&mut offers, shard);
     }
-    for desk in desks {
-        placed.extend(desk.kept.into_iter().map(|Reverse((_, shard))| (shard, desk.member.node)));
+    for offer in offers {
+        placed.extend(offer.kept.into_iter().map(|Reverse((_, shard))| (shard, offer.member.node)));
     }
     placed
 }
 
-/// A node that shards ask.
-struct Desk {
+/// What a node offers to the shards that ask it.
+struct NodeOffer {
     member: Member,
     cap: usize,
     /// The worst on top.
@@ -64,17 +65,17 @@ struct Desk {
 
 /// Lets a shard ask, and then whoever is refused because of it. The caps have room for all shards, so each finds a node, if there
 /// is one.
-fn seat(desks: &mut [Desk], shard: ShardId) {
+fn place_shard(offers: &mut [NodeOffer], shard: ShardId) {
     let mut asking = Some((shard, None));
     while let Some((shard, refused_by)) = asking {
         let scores =
-            desks.iter().enumerate().map(|(at, desk)| (score(desk.member.node, desk.member.weight, shard), at));
-        // Desks are in the order of node ids, so that equal scores are told apart alike everywhere.
+            offers.iter().enumerate().map(|(at, offer)| (score(offer.member.node, offer.member.weight, shard), at));
+        // Offers are in the order of node ids, so that equal scores are told apart alike everywhere.
         let next = scores.filter(|choice| refused_by.is_none_or(|refused_by| *choice < refused_by)).max();
         let Some((score, at)) = next else { return };
-        let desk = &mut desks[at];
-        desk.kept.push(Reverse((score, shard)));
-        let refused = if desk.kept.len() > desk.cap { desk.kept.pop() } else { None };
+        let offer = &mut offers[at];
+        offer.kept.push(Reverse((score, shard)));
+        let refused = if offer.kept.len() > offer.cap { offer.kept.pop() } else { None };
         asking = refused.map(|Reverse((score, shard))| (shard, Some((score, at))));
     }
 }

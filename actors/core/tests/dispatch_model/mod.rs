@@ -9,7 +9,7 @@ use campanile_core::mix::{STEP, mix};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ViolationKind {
     /// An executor got a run that it cannot take: its pool, its kind, its handler.
     Unfit,
     /// ... that its resources are too small for now.
@@ -36,12 +36,12 @@ pub enum Kind {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    pub kind: Kind,
+    pub kind: ViolationKind,
     pub told: String,
 }
 
 impl Violation {
-    pub fn of(kind: Kind, told: impl Into<String>) -> Self {
+    pub fn of(kind: ViolationKind, told: impl Into<String>) -> Self {
         Self { kind, told: told.into() }
     }
 }

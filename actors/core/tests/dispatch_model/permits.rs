@@ -1,6 +1,6 @@
 //! A random history of one tenant's permits: lists of holders, and the rate held against the times at which runs started.
 
-use super::{Kind, Random, Violation};
+use super::{Random, Violation, ViolationKind};
 use campanile_core::{
     dispatch::permit::{Loan, TenantLimits, TenantPermits},
     ownership::borrowed::Borrowed,
@@ -127,7 +127,7 @@ impl Play {
         let (granted, has_permit) = (self.permits.may_start(run, self.limits()), self.has_permit(run));
         if granted && !has_permit || !granted && has_permit && self.rate <= 0.0 {
             let told = format!("{run:?} of {:?}: granted {granted}, by {} holders", self.limits(), self.holders.len());
-            return Err(Violation::of(Kind::Permit, told));
+            return Err(Violation::of(ViolationKind::Permit, told));
         }
         if granted {
             self.permits.start(run, self.limits());
@@ -148,7 +148,7 @@ impl Play {
             let most = self.rate.max(1.0) + self.rate * (self.now_ms - since_ms) as f64 / 1000.0;
             if runs > most + SLACK {
                 let told = format!("{runs} runs in {} ms at {} per second", self.now_ms - since_ms, self.rate);
-                return Err(Violation::of(Kind::Rate, told));
+                return Err(Violation::of(ViolationKind::Rate, told));
             }
         }
         Ok(())
@@ -161,7 +161,7 @@ impl Play {
         let free = (0..RUNS).map(RunId).find(|run| !self.holders.contains(run) && self.has_permit(*run));
         match free {
             Some(run) if !self.permits.may_start(run, self.limits()) => {
-                Err(Violation::of(Kind::Rate, format!("{run:?} is refused after {FULL_MS} ms")))
+                Err(Violation::of(ViolationKind::Rate, format!("{run:?} is refused after {FULL_MS} ms")))
             }
             Some(_) | None => Ok(()),
         }

@@ -1,9 +1,9 @@
 //! The simple implementation: lists that are searched from their beginning.
 
-use super::{Kind, Violation};
+use super::{Violation, ViolationKind};
 use campanile_core::{
     dispatch::Class,
-    job::{Need, Waiting},
+    job::{Need, WaitingRun},
 };
 use campanile_schema::{
     ids::{ExecutorSession, RunId},
@@ -28,7 +28,7 @@ pub struct Pump {
     pub given_ms: i64,
     /// Runs that it got on its credit and that were not refused.
     pub used: u32,
-    pub running: Vec<Waiting>,
+    pub running: Vec<WaitingRun>,
     pub last_match: u64,
 }
 
@@ -49,7 +49,7 @@ impl Pump {
         kind && self.register.pools.iter().any(|pool| *pool == *class.pool)
     }
 
-    fn has_handler(&self, run: &Waiting) -> bool {
+    fn has_handler(&self, run: &WaitingRun) -> bool {
         match &run.need {
             Need::Handler(name) => self.register.any_handler || self.register.handlers.iter().any(|own| own == name),
             Need::Command | Need::Http => true,
@@ -57,8 +57,8 @@ impl Pump {
     }
 
     /// Whether its limits, with what it runs already, allow the run.
-    fn has_room(&self, run: &Waiting, running: &[Waiting]) -> bool {
-        let fits = |limit: f64, of: fn(&Waiting) -> f64| {
+    fn has_room(&self, run: &WaitingRun, running: &[WaitingRun]) -> bool {
+        let fits = |limit: f64, of: fn(&WaitingRun) -> f64| {
             limit == 0.0 || running.iter().map(of).sum::<f64>() + of(run) <= limit + SLACK
         };
         fits(self.register.cpu, |run| run.cpu)
@@ -66,7 +66,7 @@ impl Pump {
             && fits(self.register.storage_mb as f64, |run| run.storage_mb as f64)
     }
 
-    fn could_run(&self, run: &Waiting) -> bool {
+    fn could_run(&self, run: &WaitingRun) -> bool {
         self.has_handler(run) && self.has_room(run, &[])
     }
 
@@ -75,16 +75,16 @@ impl Pump {
     }
 
     /// What no match may do, whatever else was to be matched.
-    fn may_take(&self, run: &Waiting, now_ms: i64) -> Result<(), Violation> {
+    fn may_take(&self, run: &WaitingRun, now_ms: i64) -> Result<(), Violation> {
         let found = |kind| Err(Violation::of(kind, format!("{:?} got {run:?}", self.register)));
         if !self.serves(&Class::of(run)) || !self.has_handler(run) {
-            return found(Kind::Unfit);
+            return found(ViolationKind::Unfit);
         }
         if !self.has_room(run, &self.running) {
-            return found(Kind::Room);
+            return found(ViolationKind::Room);
         }
         if self.left(now_ms) == 0 {
-            return found(Kind::Credit);
+            return found(ViolationKind::Credit);
         }
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Pump {
 
 /// A run in a queue. One that is given up keeps its turn.
 struct Entry {
-    run: Waiting,
+    run: WaitingRun,
     given_up: bool,
 }
 
@@ -113,7 +113,7 @@ struct Line {
 }
 
 impl Line {
-    fn rank(&mut self, run: &Waiting) -> &mut Rank {
+    fn rank(&mut self, run: &WaitingRun) -> &mut Rank {
         let key = (run.backfill, Reverse(run.priority));
         if !self.ranks.iter().any(|rank| rank.key == key) {
             self.ranks.push(Rank { key, tenants: Vec::new() });
@@ -122,7 +122,7 @@ impl Line {
         self.ranks.iter_mut().find(|rank| rank.key == key).unwrap()
     }
 
-    fn push(&mut self, run: Waiting) {
+    fn push(&mut self, run: WaitingRun) {
         let entry = Entry { run: run.clone(), given_up: false };
         let rank = self.rank(&run);
         match rank.tenants.iter_mut().find(|(tenant, _)| *tenant == *run.tenant) {
@@ -131,7 +131,7 @@ impl Line {
         }
     }
 
-    fn give_back(&mut self, run: Waiting) {
+    fn give_back(&mut self, run: WaitingRun) {
         let entry = Entry { run: run.clone(), given_up: false };
         let rank = self.rank(&run);
         match rank.tenants.iter_mut().find(|(tenant, _)| *tenant == *run.tenant) {
@@ -140,7 +140,7 @@ impl Line {
         }
     }
 
-    fn pop(&mut self) -> Option<Waiting> {
+    fn pop(&mut self) -> Option<WaitingRun> {
         for rank in &mut self.ranks {
             while !rank.tenants.is_empty() {
                 let (tenant, mut runs) = rank.tenants.remove(0);
@@ -160,13 +160,13 @@ impl Line {
         self.ranks.iter_mut().flat_map(|rank| &mut rank.tenants).flat_map(|(_, runs)| runs)
     }
 
-    fn waiting(&self) -> impl Iterator<Item = &Waiting> {
+    fn waiting(&self) -> impl Iterator<Item = &WaitingRun> {
         let entries = self.ranks.iter().flat_map(|rank| &rank.tenants).flat_map(|(_, runs)| runs);
         entries.filter(|entry| !entry.given_up).map(|entry| &entry.run)
     }
 
     /// Takes out those that are chosen, given up or not, and gives those that waited.
-    fn take(&mut self, chosen: impl Fn(&Waiting) -> bool) -> Vec<Waiting> {
+    fn take(&mut self, chosen: impl Fn(&WaitingRun) -> bool) -> Vec<WaitingRun> {
         let taken = self.waiting().filter(|run| chosen(run)).cloned().collect();
         for rank in &mut self.ranks {
             for (_, runs) in &mut rank.tenants {
@@ -182,15 +182,15 @@ impl Line {
 #[derive(Debug, PartialEq)]
 pub enum Spot<'a> {
     Queued(ActionKind, usize),
-    Misfit(&'a Waiting),
+    Misfit(&'a WaitingRun),
     Bound,
 }
 
 #[derive(Default)]
 pub struct Reference {
     lines: Vec<Line>,
-    pub misfits: Vec<Waiting>,
-    pub bound: Vec<Waiting>,
+    pub misfits: Vec<WaitingRun>,
+    pub bound: Vec<WaitingRun>,
     matches: u64,
 }
 
@@ -202,7 +202,7 @@ impl Reference {
         self.lines.iter_mut().find(|line| line.class == *class).unwrap()
     }
 
-    pub fn enqueue(&mut self, run: Waiting) {
+    pub fn enqueue(&mut self, run: WaitingRun) {
         let known = [&self.bound, &self.misfits].iter().any(|runs| runs.iter().any(|other| other.run == run.run));
         let line = self.line(&Class::of(&run));
         if !known && !line.waiting().any(|other| other.run == run.run) {
@@ -220,8 +220,8 @@ impl Reference {
         self.waiting() < before
     }
 
-    pub fn take(&mut self, chosen: impl Fn(&Waiting) -> bool) -> Vec<Waiting> {
-        let mut taken: Vec<Waiting> = self.lines.iter_mut().flat_map(|line| line.take(&chosen)).collect();
+    pub fn take(&mut self, chosen: impl Fn(&WaitingRun) -> bool) -> Vec<WaitingRun> {
+        let mut taken: Vec<WaitingRun> = self.lines.iter_mut().flat_map(|line| line.take(&chosen)).collect();
         taken.extend(self.misfits.extract_if(.., |run| chosen(run)));
         taken.sort_by_key(|run| run.since_ms);
         taken
@@ -233,7 +233,7 @@ impl Reference {
         runs.into_iter().for_each(|run| self.enqueue(run));
     }
 
-    pub fn unbind(&mut self, run: RunId) -> Option<Waiting> {
+    pub fn unbind(&mut self, run: RunId) -> Option<WaitingRun> {
         let at = self.bound.iter().position(|bound| bound.run == run)?;
         Some(self.bound.remove(at))
     }
@@ -259,14 +259,16 @@ impl Reference {
         classes: &[Class],
         pumps: &mut [Pump],
         now_ms: i64,
-        matched: &[(ExecutorSession, Box<Waiting>)],
+        matched: &[(ExecutorSession, Box<WaitingRun>)],
     ) -> Result<(), Violation> {
         let mut matched = matched.iter();
         for class in classes {
             self.round_of(class, pumps, now_ms, &mut matched)?;
         }
         match matched.next() {
-            Some((_, run)) => Err(Violation::of(Kind::Extra, format!("{run:?} was matched, and no more were to be"))),
+            Some((_, run)) => {
+                Err(Violation::of(ViolationKind::Extra, format!("{run:?} was matched, and no more were to be")))
+            }
             None => Ok(()),
         }
     }
@@ -276,7 +278,7 @@ impl Reference {
         class: &Class,
         pumps: &mut [Pump],
         now_ms: i64,
-        matched: &mut (impl Iterator<Item = &'m (ExecutorSession, Box<Waiting>)> + Clone),
+        matched: &mut (impl Iterator<Item = &'m (ExecutorSession, Box<WaitingRun>)> + Clone),
     ) -> Result<(), Violation> {
         let mut passed_over = Vec::new();
         loop {
@@ -298,15 +300,21 @@ impl Reference {
                 continue;
             };
             let Some((session, given)) = matched.next() else {
-                return Err(Violation::of(Kind::Missing, format!("{run:?} was to be matched")));
+                return Err(Violation::of(ViolationKind::Missing, format!("{run:?} was to be matched")));
             };
             let pump = pumps.iter_mut().find(|pump| pump.session == *session).unwrap();
             pump.may_take(given, now_ms)?;
             if **given != run {
-                return Err(Violation::of(Kind::Order, format!("{given:?} was matched, and {run:?} was to be")));
+                return Err(Violation::of(
+                    ViolationKind::Order,
+                    format!("{given:?} was matched, and {run:?} was to be"),
+                ));
             }
             if order(pump) != best {
-                return Err(Violation::of(Kind::Score, format!("{:?} got a run, and {best:?} was to", order(pump))));
+                return Err(Violation::of(
+                    ViolationKind::Score,
+                    format!("{:?} got a run, and {best:?} was to", order(pump)),
+                ));
             }
             self.matches += 1;
             (pump.used, pump.last_match) = (pump.used + 1, self.matches);
@@ -321,7 +329,10 @@ impl Reference {
             Some((session, run)) if Class::of(run) == *class => {
                 let pump = pumps.iter().find(|pump| pump.session == *session).unwrap();
                 pump.may_take(run, now_ms)?;
-                Err(Violation::of(Kind::Extra, format!("{run:?} was matched, and no more of its class were to be")))
+                Err(Violation::of(
+                    ViolationKind::Extra,
+                    format!("{run:?} was matched, and no more of its class were to be"),
+                ))
             }
             Some(_) | None => Ok(()),
         }

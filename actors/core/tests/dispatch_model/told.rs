@@ -1,9 +1,9 @@
 //! What chance does not reach: histories of their own.
 
-use super::{Kind, Violation};
+use super::{Violation, ViolationKind};
 use campanile_core::{
     dispatch::{Dispatch, Executor, Match, Seat},
-    job::{Need, Waiting},
+    job::{Need, WaitingRun},
 };
 use campanile_schema::{
     ids::{ExecutorSession, JobId, RunId},
@@ -49,15 +49,15 @@ pub fn matches_under_way() -> Result<(), Violation> {
             dispatch.bind(run);
         }
         if under_way != BINDS_IN_FLIGHT {
-            let kind = if under_way > BINDS_IN_FLIGHT { Kind::Extra } else { Kind::Missing };
+            let kind = if under_way > BINDS_IN_FLIGHT { ViolationKind::Extra } else { ViolationKind::Missing };
             return Err(Violation::of(kind, format!("{under_way} matches are under way")));
         }
     }
     Ok(())
 }
 
-fn run(id: u64) -> Waiting {
-    Waiting {
+fn run(id: u64) -> WaitingRun {
+    WaitingRun {
         run: RunId(id),
         job: JobId(id),
         tenant: "t".into(),

@@ -1,12 +1,12 @@
 //! A random history of runs and executors, played to matching and to its reference.
 
 use super::{
-    Kind, Random, Violation,
+    Random, Violation, ViolationKind,
     reference::{Pump, Reference, Spot},
 };
 use campanile_core::{
     dispatch::{Class, Dispatch, Executor, Match, Seat, Whereabouts},
-    job::{Need, Waiting},
+    job::{Need, WaitingRun},
 };
 use campanile_schema::{
     ids::{ExecutorSession, JobId, RunId, Token},
@@ -108,10 +108,10 @@ impl World {
         }
     }
 
-    fn run(&mut self, id: u64, need: Need) -> Waiting {
+    fn run(&mut self, id: u64, need: Need) -> WaitingRun {
         let random = &mut self.random;
         self.last_run += 1;
-        Waiting {
+        WaitingRun {
             run: RunId(id),
             job: JobId(id),
             tenant: random.one_of(&TENANTS).into(),
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    fn enqueue(&mut self, run: Waiting) {
+    fn enqueue(&mut self, run: WaitingRun) {
         self.known.insert(run.run, run.pool.to_string());
         self.dispatch.enqueue(Box::new(run.clone()));
         self.reference.enqueue(run);
@@ -187,7 +187,7 @@ impl World {
         let Some((run, pool)) = self.some_run() else { return Ok(()) };
         let waited = (self.dispatch.dequeue(run, &pool), self.reference.dequeue(run, &pool));
         if waited.0 != waited.1 {
-            return Err(Violation::of(Kind::Place, format!("whether {run:?} was given up: {waited:?}")));
+            return Err(Violation::of(ViolationKind::Place, format!("whether {run:?} was given up: {waited:?}")));
         }
         if comes_again {
             let need = self.need();
@@ -256,7 +256,7 @@ impl World {
 
     fn start_is_durable(&mut self) {
         let Some(at) = self.random.index(self.reference.bound.len()) else { return };
-        let Waiting { run, job, .. } = self.reference.bound[at];
+        let WaitingRun { run, job, .. } = self.reference.bound[at];
         self.dispatch.unbind(run);
         self.reference.unbind(run);
         let holding = self.executors.iter_mut().find_map(|executor| executor.running.get_mut(&run));
@@ -267,11 +267,11 @@ impl World {
 
     fn tenant_is_paused(&mut self) -> Result<(), Violation> {
         let tenant = self.random.one_of(&TENANTS);
-        let mut taken: Vec<Waiting> = self.dispatch.take(tenant).into_iter().map(|run| *run).collect();
+        let mut taken: Vec<WaitingRun> = self.dispatch.take(tenant).into_iter().map(|run| *run).collect();
         taken.sort_by_key(|run| run.since_ms);
         let expected = self.reference.take(|run| run.tenant == *tenant);
         if taken != expected {
-            return Err(Violation::of(Kind::Place, format!("taken out: {taken:?}, not {expected:?}")));
+            return Err(Violation::of(ViolationKind::Place, format!("taken out: {taken:?}, not {expected:?}")));
         }
         for run in taken {
             if self.random.chance(50) {
@@ -321,7 +321,10 @@ impl World {
             let (left, expected) = (executor.credit_left(self.now_ms), pump.left(self.now_ms));
             // One that has too much gets a run too many: that is found when it does.
             if left < expected {
-                return Err(Violation::of(Kind::Left, format!("{left} of {expected} are left: {:?}", pump.register)));
+                return Err(Violation::of(
+                    ViolationKind::Left,
+                    format!("{left} of {expected} are left: {:?}", pump.register),
+                ));
             }
         }
         let spots = self.reference.spots();
@@ -333,13 +336,13 @@ impl World {
             });
             let expected = spots.get(run);
             if spot.as_ref() != expected {
-                return Err(Violation::of(Kind::Place, format!("{run:?} is {spot:?}, not {expected:?}")));
+                return Err(Violation::of(ViolationKind::Place, format!("{run:?} is {spot:?}, not {expected:?}")));
             }
         }
         let waiting: usize = self.dispatch.waiting().map(|(_, runs)| runs).sum();
         let expected = self.reference.waiting();
         if waiting != expected {
-            return Err(Violation::of(Kind::Place, format!("{waiting} runs wait, not {expected}")));
+            return Err(Violation::of(ViolationKind::Place, format!("{waiting} runs wait, not {expected}")));
         }
         self.known.retain(|run, _| spots.contains_key(run));
         Ok(())

@@ -1,7 +1,7 @@
 //! Pictures of DAGs: places of nodes, Mermaid, ASCII.
 
 use crate::support::{Story, compiled, rule, spec, when};
-use campanile_core::graph::layout::{LAYER_POINTS, Place, ROW_POINTS};
+use campanile_core::graph::layout::{LAYER_POINTS, NodePosition, ROW_POINTS};
 use campanile_schema::graph::state::NodeRule;
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn every_edge_leads_to_the_right_and_no_two_nodes_share_a_place() {
         }
         let places: BTreeSet<(u32, u32)> = layout.places.iter().map(|place| (place.x, place.y)).collect();
         assert_eq!(places.len(), graph.nodes.len(), "{edges}");
-        for Place { x, y, .. } in &layout.places {
+        for NodePosition { x, y, .. } in &layout.places {
             assert!(*x < layout.width, "{edges}");
             assert!(*y < layout.height, "{edges}");
         }
@@ -29,8 +29,8 @@ fn layers_are_centred_and_ordered_without_needless_crossings() {
     let layout = graph.layout();
     let place = |id: &str| layout.places[graph.find(id).unwrap() as usize];
     let half = (LAYER_POINTS / 2, ROW_POINTS / 2);
-    assert_eq!(place("A"), Place { layer: 0, row: 0, x: half.0, y: ROW_POINTS });
-    assert_eq!(place("C"), Place { layer: 1, row: 1, x: LAYER_POINTS + half.0, y: ROW_POINTS + half.1 });
+    assert_eq!(place("A"), NodePosition { layer: 0, row: 0, x: half.0, y: ROW_POINTS });
+    assert_eq!(place("C"), NodePosition { layer: 1, row: 1, x: LAYER_POINTS + half.0, y: ROW_POINTS + half.1 });
     assert_eq!((layout.width, layout.height), (3 * LAYER_POINTS, 2 * ROW_POINTS));
     // Three lines that cross as they are written, and need not.
     let graph = compiled(&spec("A B C X Y Z A>Z B>Y C>X"));

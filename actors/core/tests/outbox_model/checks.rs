@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ViolationKind {
     /// An effect happened twice.
     Double,
     /// An effect happened that nobody decided.
@@ -30,7 +30,7 @@ pub enum Kind {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    pub kind: Kind,
+    pub kind: ViolationKind,
     pub what: String,
 }
 
@@ -58,7 +58,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    pub fn violated(&mut self, kind: Kind, what: impl Into<String>) {
+    pub fn violated(&mut self, kind: ViolationKind, what: impl Into<String>) {
         if self.found.is_none() {
             self.found = Some(Violation { kind, what: what.into() });
         }
@@ -82,12 +82,12 @@ impl Judge {
     /// A run was made by a message, durably. For an END: its parent has taken note.
     pub fn made(&mut self, effect: &str, is_end: bool) {
         if !self.now.sent.contains(effect) {
-            self.violated(Kind::Phantom, format!("{effect} happened, and no decision of it is durable"));
+            self.violated(ViolationKind::Phantom, format!("{effect} happened, and no decision of it is durable"));
         }
         let times = self.now.made.entry(effect.to_owned()).or_default();
         *times += 1;
         if *times > 1 && !is_end {
-            self.violated(Kind::Double, format!("{effect} was made twice"));
+            self.violated(ViolationKind::Double, format!("{effect} was made twice"));
         }
     }
 
@@ -96,7 +96,7 @@ impl Judge {
         let times = self.bodies.entry(effect.to_owned()).or_default();
         *times += 1;
         if *times > 1 {
-            self.violated(Kind::Double, format!("the body of {effect} ran twice"));
+            self.violated(ViolationKind::Double, format!("the body of {effect} ran twice"));
         }
     }
     /// What a person knows who is asked whether the body ran.
@@ -107,7 +107,7 @@ impl Judge {
     /// The sender settles a message.
     pub fn settled(&mut self, effect: &str) {
         if !self.now.made.contains_key(effect) {
-            self.violated(Kind::Lost, format!("{effect} is settled, and its receiver has not made it"));
+            self.violated(ViolationKind::Lost, format!("{effect} is settled, and its receiver has not made it"));
         }
     }
 
@@ -118,7 +118,7 @@ impl Judge {
         let most = if by_hand { SEND_BY_HAND_MS } else { DELIVER_FOR_MS };
         if now_ms >= born_ms + most {
             self.violated(
-                Kind::TooLate,
+                ViolationKind::TooLate,
                 format!("{effect} is sent {} h after its decision", (now_ms - born_ms) / 3_600_000),
             );
         }
@@ -139,18 +139,18 @@ impl Judge {
             Failure::Refused(Refusal::OtherTenant | Refusal::Recursion | Refusal::KeyTaken) => false,
         };
         if !right {
-            self.violated(Kind::WrongFailure, format!("{effect} is given up: {why:?}, {facts:?}"));
+            self.violated(ViolationKind::WrongFailure, format!("{effect} is given up: {why:?}, {facts:?}"));
         }
     }
 
     /// Nothing is to be expected any more: what was decided has happened, or it is recorded why not.
     pub fn at_the_end(&mut self, owed: &[String]) {
         if let Some(effect) = owed.first() {
-            return self.violated(Kind::Stuck, format!("{effect} is still owed"));
+            return self.violated(ViolationKind::Stuck, format!("{effect} is still owed"));
         }
         let lost = |effect: &&String| !self.now.made.contains_key(*effect) && !self.now.failed.contains(*effect);
         if let Some(effect) = self.now.decided.iter().find(lost).cloned() {
-            self.violated(Kind::Lost, format!("{effect} was decided and neither happened nor failed"));
+            self.violated(ViolationKind::Lost, format!("{effect} was decided and neither happened nor failed"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How messages travel in the model: they leave, arrive, are looked up, and get their turn, each in a step of its own.
 
 use super::{
-    checks::{Kind, effect},
+    checks::{ViolationKind, effect},
     shard::{Change, Phase, Reply, Run},
     world::{Arrived, MAILBOX, PLACES, POISON, Packet, World},
 };
@@ -50,13 +50,13 @@ impl World {
             let Some(live) = &mut self.live[at] else { return };
             let to = batch.to.0;
             if live.asked.iter().any(|(other, ..)| *other == to) {
-                self.judge.violated(Kind::Bounds, format!("two Delivers from shard {shard} to {to}"));
+                self.judge.violated(ViolationKind::Bounds, format!("two Delivers from shard {shard} to {to}"));
             }
             live.asked.push((to, batch.number, now.boot_ms));
             let messages: Vec<_> = batch.ids.iter().filter_map(|id| live.state.outbox.get(*id).cloned()).collect();
             let bytes: usize = messages.iter().map(|message| message.bytes as usize).sum();
             if bytes > DELIVER_BYTES && messages.len() > 1 {
-                self.judge.violated(Kind::Bounds, format!("a Deliver has {bytes} bytes"));
+                self.judge.violated(ViolationKind::Bounds, format!("a Deliver has {bytes} bytes"));
             }
             let mut parcels = Vec::new();
             for message in messages {
@@ -72,7 +72,7 @@ impl World {
         }
         let of_node = self.live.iter().flatten().filter(|live| live.node == node);
         if of_node.map(|live| live.courier.under_way()).sum::<usize>() > PLACES {
-            self.judge.violated(Kind::Bounds, format!("node {node} has too many Delivers under way"));
+            self.judge.violated(ViolationKind::Bounds, format!("node {node} has too many Delivers under way"));
         }
     }
 
@@ -97,7 +97,8 @@ impl World {
                     Ok(()) => {
                         self.arrived[node].push(Arrived { number, deliver, looked_up: BTreeMap::new() });
                         if waiting + 1 > MAILBOX / 2 {
-                            self.judge.violated(Kind::Bounds, format!("shard {to} has too many Delivers waiting"));
+                            self.judge
+                                .violated(ViolationKind::Bounds, format!("shard {to} has too many Delivers waiting"));
                         }
                     }
                     Err(ms) => {
@@ -170,7 +171,7 @@ impl World {
                     let looked_up = arrived.looked_up.get(&(job.id, parcel.key.clone())).copied();
                     live.keys.find(job.id, &parcel.key, looked_up, self.now_ms)
                 }
-                None => campanile_core::outbox::memory::Known::Absent,
+                None => campanile_core::outbox::memory::KeyState::Absent,
             };
             let shard = ShardFacts {
                 children: state.children(),

@@ -1,12 +1,12 @@
 //! Histories of the outbox that chance finds too rarely: each is sound, and is not with the one rule broken that is there for it.
 
 use super::{
-    checks::Kind,
+    checks::ViolationKind,
     world::{NODES, Packet, SHARDS, START_MS, World},
 };
 use campanile_core::outbox::{
-    Batch, Bounds, Courier, Now, Outbox, Sending, Take, Wanted, keys,
-    memory::Known,
+    Batch, Bounds, Courier, MessageDraft, Now, Outbox, Sending, Take, keys,
+    memory::KeyState,
     moving, parcel,
     receiver::{JobFacts, ShardFacts, take},
     rules::{Rule, break_rule},
@@ -29,8 +29,8 @@ fn told(rule: Rule, history: impl Fn() -> bool) {
     assert!(!holds, "{rule:?} is broken, and nothing shows it");
 }
 
-fn wanted(run: u64, name: &str) -> Wanted {
-    Wanted {
+fn wanted(run: u64, name: &str) -> MessageDraft {
+    MessageDraft {
         kind: MessageKind::Hook,
         tenant: "acme".into(),
         run: RunId(run),
@@ -122,7 +122,7 @@ fn messages_of_a_shard_are_limited_in_bytes() {
         let outbox = Outbox::new(1, Bounds { tenant_part: 1, bytes: 250, ..Bounds::default() });
         let mut sending = Sending::new(&outbox, START_MS);
         // Of three tenants: the part of one does not end it.
-        let of_tenant = |run: u64| Wanted { tenant: format!("acm{run}").as_str().into(), ..wanted(run, "a") };
+        let of_tenant = |run: u64| MessageDraft { tenant: format!("acm{run}").as_str().into(), ..wanted(run, "a") };
         (0..3).for_each(|run| sending.send(of_tenant(run)).unwrap());
         let dropped = |event: &&OutboxEvent| matches!(event, OutboxEvent::Dropped { .. });
         sending.events.iter().filter(dropped).count() == 1
@@ -160,7 +160,7 @@ fn travels(kind: MessageKind) -> Parcel {
     parcel(&message, Vec::new())
 }
 
-fn judged(parcel: &Parcel, tenant: &str, known: Known<(u64, Source)>) -> Take<u64> {
+fn judged(parcel: &Parcel, tenant: &str, known: KeyState<(u64, Source)>) -> Take<u64> {
     let job = JobFacts { tenant: tenant.into(), created_ms: START_MS - 1, not_idempotent: false };
     let outbox = Outbox::new(1, Bounds::default());
     let shard = ShardFacts { children: 0, usage: outbox.usage(), bounds: outbox.bounds(), queue_full: false };
@@ -170,9 +170,9 @@ fn judged(parcel: &Parcel, tenant: &str, known: Known<(u64, Source)>) -> Take<u6
 #[test]
 fn a_run_of_a_caller_is_not_taken_for_that_of_a_message() {
     let hook = travels(MessageKind::Hook);
-    assert_eq!(judged(&hook, "acme", Known::Found((7, Source::Event))), Take::Found(7));
+    assert_eq!(judged(&hook, "acme", KeyState::Found((7, Source::Event))), Take::Found(7));
     told(Rule::SourceIsChecked, || {
-        judged(&hook, "acme", Known::Found((7, Source::Manual))) == Take::Refuse(Refusal::KeyTaken)
+        judged(&hook, "acme", KeyState::Found((7, Source::Manual))) == Take::Refuse(Refusal::KeyTaken)
     });
     told(Rule::CallersKeysAreOthers, || keys::is_reserved(&hook.key));
 }
@@ -180,14 +180,14 @@ fn a_run_of_a_caller_is_not_taken_for_that_of_a_message() {
 #[test]
 fn a_message_makes_no_run_of_another_tenant() {
     let hook = travels(MessageKind::Hook);
-    told(Rule::TenantIsChecked, || judged(&hook, "globex", Known::Absent) == Take::Refuse(Refusal::OtherTenant));
+    told(Rule::TenantIsChecked, || judged(&hook, "globex", KeyState::Absent) == Take::Refuse(Refusal::OtherTenant));
 }
 
 #[test]
 fn a_chain_of_messages_ends() {
     let deep = Parcel { depth: MESSAGE_DEPTH + 1, ..travels(MessageKind::Hook) };
-    assert_eq!(judged(&travels(MessageKind::Hook), "acme", Known::Absent), Take::Make { confirm: false });
-    told(Rule::DepthIsChecked, || judged(&deep, "acme", Known::Absent) == Take::Refuse(Refusal::Depth));
+    assert_eq!(judged(&travels(MessageKind::Hook), "acme", KeyState::Absent), Take::Make { confirm: false });
+    told(Rule::DepthIsChecked, || judged(&deep, "acme", KeyState::Absent) == Take::Refuse(Refusal::Depth));
 }
 
 /// A run has failed, and what it sent is on its way: the world, and the packet for the hook that it sends first.
@@ -246,7 +246,7 @@ fn a_look_up_of_an_earlier_epoch_does_not_count() {
         world.hand_over(shard);
         world.turn(0, 0);
         durable(&mut world);
-        world.judge.found.is_none_or(|found| found.kind != Kind::Double)
+        world.judge.found.is_none_or(|found| found.kind != ViolationKind::Double)
     });
 }
 
@@ -263,7 +263,7 @@ fn an_old_look_up_does_not_count() {
         world.project(shard);
         world.turn(0, 0);
         durable(&mut world);
-        world.judge.found.is_none_or(|found| found.kind != Kind::Double)
+        world.judge.found.is_none_or(|found| found.kind != ViolationKind::Double)
     });
 }
 
@@ -283,6 +283,6 @@ fn a_deliver_that_is_days_late_is_not_taken() {
             world.turn(0, 0);
             durable(&mut world);
         }
-        world.judge.found.is_none_or(|found| found.kind != Kind::Double)
+        world.judge.found.is_none_or(|found| found.kind != ViolationKind::Double)
     });
 }

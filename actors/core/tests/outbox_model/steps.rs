@@ -1,12 +1,12 @@
 //! What jobs do in the model: runs begin, end, fail, are asked about and reopened; DAG runs start their nodes; jobs come and go.
 
 use super::{
-    checks::{Kind, effect},
+    checks::{ViolationKind, effect},
     shard::{Change, JobRow, Phase, Run},
     world::{KeyRow, NAMES, POISON, TENANTS, World},
 };
 use campanile_core::outbox::{
-    Sending, Wanted, keys,
+    MessageDraft, Sending, keys,
     rules::{Rule, kept},
     sending::To,
 };
@@ -92,7 +92,7 @@ impl World {
         }
         let mut changes = vec![Change::RunEnded { run: run.id, ok, at_ms: self.now_ms }];
         let mut sending = Sending::new(&live.state.outbox, self.now_ms);
-        let wanted = |kind, index, to: To, body_bytes| Wanted {
+        let wanted = |kind, index, to: To, body_bytes| MessageDraft {
             kind,
             tenant: run.tenant.as_str().into(),
             run: run.id,
@@ -124,7 +124,7 @@ impl World {
             let named = effect(&run.path, &probe(&wanted));
             changes.push(Change::Decides(named.clone()));
             if sending.send(wanted).is_err() {
-                self.judge.violated(Kind::Lost, format!("{named} found no room"));
+                self.judge.violated(ViolationKind::Lost, format!("{named} found no room"));
             }
         }
         changes.extend(sending.events.into_iter().map(Change::Out));
@@ -140,7 +140,7 @@ impl World {
         let mut changes = Vec::new();
         for node in (0u32..).zip(&run.nodes).filter(|(_, (started, _))| !started).map(|(n, _)| n) {
             let name = NAMES[((run.id.0 + u64::from(node)) % NAMES.len() as u64) as usize];
-            let wanted = Wanted {
+            let wanted = MessageDraft {
                 kind: MessageKind::Start,
                 tenant: run.tenant.as_str().into(),
                 run: run.id,
@@ -179,7 +179,7 @@ impl World {
         let mut changes = vec![change];
         if let (true, Some(parent)) = (has_run, run.parent) {
             let mut sending = Sending::new(&live.state.outbox, self.now_ms);
-            let wanted = Wanted {
+            let wanted = MessageDraft {
                 kind: MessageKind::End,
                 tenant: run.tenant.as_str().into(),
                 run: run.id,
@@ -196,7 +196,7 @@ impl World {
             let sent = sending.send(wanted);
             changes.extend(sending.events.into_iter().map(Change::Out));
             if sent.is_err() {
-                self.judge.violated(Kind::Lost, "an END found no room");
+                self.judge.violated(ViolationKind::Lost, "an END found no room");
             }
         }
         self.decide(shard, changes);
@@ -275,7 +275,7 @@ impl World {
 }
 
 /// As much of a message as its effect's name needs.
-fn probe(wanted: &Wanted) -> Message {
+fn probe(wanted: &MessageDraft) -> Message {
     let mut outbox = campanile_core::outbox::Outbox::new(1, campanile_core::outbox::Bounds::default());
     let mut sending = Sending::new(&outbox, 0);
     let _ = sending.send(wanted.clone());

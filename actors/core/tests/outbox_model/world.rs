@@ -1,7 +1,7 @@
 //! The world: who owns what, what is durable, and how decisions become durable.
 
 use super::{
-    checks::{FailureFacts, Judge, Kind, effect},
+    checks::{FailureFacts, Judge, ViolationKind, effect},
     random::Random,
     shard::{BOUNDS, Change, Frame, JobRow, Live, Phase, Reply, State},
 };
@@ -219,7 +219,7 @@ impl World {
             ("children", over(live.state.children(), BOUNDS.ends)),
         ];
         for (what, _) in found.into_iter().filter(|(_, over)| *over) {
-            self.judge.violated(Kind::Bounds, format!("shard {shard} has too many {what}"));
+            self.judge.violated(ViolationKind::Bounds, format!("shard {shard} has too many {what}"));
         }
     }
 
@@ -254,7 +254,7 @@ impl World {
                 }
                 let tenant = self.tenant_of(&run.path);
                 if tenant.is_some_and(|tenant| tenant != run.tenant) {
-                    self.judge.violated(Kind::Foreign, format!("{} is of tenant {}", run.path, run.tenant));
+                    self.judge.violated(ViolationKind::Foreign, format!("{} is of tenant {}", run.path, run.tenant));
                 }
             }
             Change::NodeEnded { effect, .. } => self.judge.made(effect, true),
@@ -319,7 +319,7 @@ impl World {
         match event {
             OutboxEvent::Settled { ids } => {
                 if ids.len() > SETTLE_BATCH {
-                    self.judge.violated(Kind::Bounds, "a Settled event names more than a batch");
+                    self.judge.violated(ViolationKind::Bounds, "a Settled event names more than a batch");
                 }
                 for message in ids.iter().filter_map(|id| owed(*id)) {
                     let effect = effect(&self.path(shard, message.run), &message);

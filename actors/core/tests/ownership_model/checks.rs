@@ -43,7 +43,7 @@ pub enum Violation {
 
 /// A violation without its particulars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ViolationKind {
     TwoOwners,
     LostAcknowledged,
     Hole,
@@ -54,15 +54,15 @@ pub enum Kind {
 }
 
 impl Violation {
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ViolationKind {
         match self {
-            Self::TwoOwners { .. } => Kind::TwoOwners,
-            Self::LostAcknowledged { .. } => Kind::LostAcknowledged,
-            Self::Hole { .. } => Kind::Hole,
-            Self::Forked { .. } => Kind::Forked,
-            Self::TooManyRuns { .. } => Kind::TooManyRuns,
-            Self::NotServed { .. } => Kind::NotServed,
-            Self::PermitsNotFreed { .. } => Kind::PermitsNotFreed,
+            Self::TwoOwners { .. } => ViolationKind::TwoOwners,
+            Self::LostAcknowledged { .. } => ViolationKind::LostAcknowledged,
+            Self::Hole { .. } => ViolationKind::Hole,
+            Self::Forked { .. } => ViolationKind::Forked,
+            Self::TooManyRuns { .. } => ViolationKind::TooManyRuns,
+            Self::NotServed { .. } => ViolationKind::NotServed,
+            Self::PermitsNotFreed { .. } => ViolationKind::PermitsNotFreed,
         }
     }
 }

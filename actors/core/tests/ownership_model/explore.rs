@@ -1,7 +1,7 @@
 //! Playing many seeds, and finding the shortest story of a violation.
 
 use super::{
-    checks::{Kind, Violation},
+    checks::{Violation, ViolationKind},
     table::Table,
     world::{Plan, World},
 };
@@ -35,7 +35,12 @@ pub struct Explored {
 }
 
 /// Plays seeds, until one violates something.
-pub fn explore(seeds: impl Iterator<Item = u64>, steps: u64, broken: Option<Rule>, wanted: Option<Kind>) -> Explored {
+pub fn explore(
+    seeds: impl Iterator<Item = u64>,
+    steps: u64,
+    broken: Option<Rule>,
+    wanted: Option<ViolationKind>,
+) -> Explored {
     let mut table = Table::default();
     for seed in seeds {
         let plan = Plan { seed, steps, broken, ..Plan::default() };
@@ -52,7 +57,7 @@ pub fn explore(seeds: impl Iterator<Item = u64>, steps: u64, broken: Option<Rule
 const SHRINKING_STEPS: u64 = 3_000_000;
 
 /// Leaves out as many faults as it can while the same kind of violation remains, and tells what is left.
-pub fn shortest_story(plan: &Plan, kind: Kind) -> Vec<String> {
+pub fn shortest_story(plan: &Plan, kind: ViolationKind) -> Vec<String> {
     let mut left = SHRINKING_STEPS;
     let mut violates = |plan: &Plan| {
         if left == 0 {

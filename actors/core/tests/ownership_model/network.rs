@@ -12,7 +12,7 @@ use campanile_core::ownership::{
     Rule,
     replay::Replay,
     rows::{SnapshotPointer, Span},
-    store::{Answer, Statement, Ticket},
+    store::{Statement, StoreAnswer, Ticket},
 };
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 
@@ -98,7 +98,8 @@ impl World {
         let quorum_us = quorum_last(at_us)[0];
         let back_us = quorum_us.saturating_add(self.latency_us());
         let limit_us = self.now_us + TIMEOUT_US;
-        let (at, answer) = if back_us <= limit_us { (back_us, Answer::Done) } else { (limit_us, Answer::Unknown) };
+        let (at, answer) =
+            if back_us <= limit_us { (back_us, StoreAnswer::Done) } else { (limit_us, StoreAnswer::Unknown) };
         self.after(at - self.now_us, Event::Answer { session, ticket, answer });
     }
 
@@ -107,7 +108,7 @@ impl World {
         let first_us = self.executed_us(self.now_us + latency_us) - self.now_us;
         let execute = |until_us| Event::Execute { session, ticket, statement: statement.clone(), until_us };
         let (answered, heard) = (execute(Some(self.now_us + TIMEOUT_US)), execute(None));
-        let timeout = Event::Answer { session, ticket, answer: Answer::Unknown };
+        let timeout = Event::Answer { session, ticket, answer: StoreAnswer::Unknown };
         let mut chance = self.chance();
         let of = if self.plan.weather() == Weather::BadLwts { 34 } else { 100 };
         match chance.as_mut().map_or(99, |chance| chance.below(of)) {
@@ -149,7 +150,7 @@ impl World {
         let at_us = self.executed_us(self.now_us + latency_us) - self.now_us;
         if self.chance().is_some_and(|mut chance| chance.percent(4)) {
             self.fault(Fault::ReadLost);
-            self.after(TIMEOUT_US, Event::Answer { session, ticket, answer: Answer::Unknown });
+            self.after(TIMEOUT_US, Event::Answer { session, ticket, answer: StoreAnswer::Unknown });
             return;
         }
         let until_us = Some(self.now_us + TIMEOUT_US);
@@ -160,7 +161,7 @@ impl World {
     pub fn execute(&mut self, session: SessionId, ticket: Ticket, statement: &Statement, until_us: Option<u64>) {
         let answer = if let Statement::ReadLane { session, lane, after } = statement {
             let rows = self.store.read(*session, *lane, after + 1, NEVER, self.now_us, &mut self.random);
-            Answer::Lane(rows)
+            StoreAnswer::Lane(rows)
         } else {
             self.store.execute(statement)
         };
@@ -174,7 +175,7 @@ impl World {
             self.after(back_us - self.now_us, Event::Answer { session, ticket, answer });
         } else {
             let wait_us = until_us.saturating_sub(self.now_us);
-            self.after(wait_us, Event::Answer { session, ticket, answer: Answer::Unknown });
+            self.after(wait_us, Event::Answer { session, ticket, answer: StoreAnswer::Unknown });
         }
     }
 

@@ -181,7 +181,7 @@ impl World {
                         self.fault(Fault::NoticeLost);
                     } else {
                         let delay_us = self.random.within(MS, 40 * MS);
-                        self.after(delay_us, Event::Message { to: successor, message: Message::Told(shard) });
+                        self.after(delay_us, Event::Message { to: successor, message: Message::Released(shard) });
                     }
                 }
                 Output::Lost { shard } => {

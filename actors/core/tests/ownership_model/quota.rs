@@ -23,8 +23,8 @@ impl World {
 
     pub fn message(&mut self, node: usize, message: Message) {
         match message {
-            Message::Told(shard) => {
-                self.nodes[node].with(|own| own.told(shard));
+            Message::Released(shard) => {
+                self.nodes[node].with(|own| own.peer_released(shard));
                 self.outputs(node);
             }
             Message::Level(level) => self.nodes[node].borrowed.level(level),

@@ -4,7 +4,7 @@ use super::random::Random;
 use campanile_core::ownership::{
     Rule,
     rows::{SessionRow, ShardRow},
-    store::{Answer, Batch, Statement},
+    store::{Batch, Statement, StoreAnswer},
 };
 use campanile_schema::ids::{SessionId, ShardId};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// Executes an LWT, or a read of rows, at once.
-    pub fn execute(&mut self, statement: &Statement) -> Answer {
+    pub fn execute(&mut self, statement: &Statement) -> StoreAnswer {
         match statement {
             Statement::PutSession { session, expected, row } => {
                 let stands = self.sessions.get(session);
@@ -49,17 +49,17 @@ impl Store {
                 }
                 if fits {
                     self.sessions.insert(*session, row.clone());
-                    return Answer::Done;
+                    return StoreAnswer::Done;
                 }
-                Answer::Session(stands.cloned())
+                StoreAnswer::Session(stands.cloned())
             }
             Statement::DropSession { session, expected } => {
                 let fits = self.sessions.get(session).is_some_and(|stands| stands.version == *expected);
                 if fits {
                     self.sessions.remove(session);
-                    return Answer::Done;
+                    return StoreAnswer::Done;
                 }
-                Answer::Session(self.sessions.get(session).cloned())
+                StoreAnswer::Session(self.sessions.get(session).cloned())
             }
             Statement::PutShard { shard, expected, row } => {
                 let stands = &self.shards[shard];
@@ -70,20 +70,20 @@ impl Store {
                 if fits {
                     self.versions.insert((*shard, row.version), row.owner);
                     self.shards.insert(*shard, row.clone());
-                    return Answer::Done;
+                    return StoreAnswer::Done;
                 }
-                Answer::Shard(stands.clone())
+                StoreAnswer::Shard(stands.clone())
             }
-            Statement::ReadSession { session } => Answer::Session(self.sessions.get(session).cloned()),
-            Statement::ReadShard { shard } => Answer::Shard(self.shards[shard].clone()),
+            Statement::ReadSession { session } => StoreAnswer::Session(self.sessions.get(session).cloned()),
+            Statement::ReadShard { shard } => StoreAnswer::Shard(self.shards[shard].clone()),
             Statement::ReadShards => {
-                Answer::Shards(self.shards.iter().map(|(shard, row)| (*shard, row.clone())).collect())
+                StoreAnswer::Shards(self.shards.iter().map(|(shard, row)| (*shard, row.clone())).collect())
             }
             Statement::DeleteRows { session, lane, upto } => {
                 if let Some(rows) = self.journal.get_mut(&(*session, *lane)) {
                     rows.retain(|seq, _| seq > upto);
                 }
-                Answer::Done
+                StoreAnswer::Done
             }
             Statement::Append { .. } | Statement::Rewrite { .. } | Statement::ReadLane { .. } => {
                 unreachable!("a statement of the journal")

@@ -2,7 +2,7 @@
 
 use campanile_core::ownership::{
     rows::{SessionRow, ShardRow},
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
 };
 
 fn session_row(row: &SessionRow) -> String {
@@ -41,14 +41,14 @@ pub fn statement(statement: &Statement) -> String {
     }
 }
 
-pub fn answer(answer: &Answer) -> String {
+pub fn answer(answer: &StoreAnswer) -> String {
     match answer {
-        Answer::Done => "done".to_owned(),
-        Answer::Session(None) => "no session".to_owned(),
-        Answer::Session(Some(row)) => session_row(row),
-        Answer::Shard(row) => shard_row(row),
-        Answer::Shards(_) => "all shards".to_owned(),
-        Answer::Lane(rows) => format!("rows up to {:?}", rows.last().map(|(seq, _)| *seq)),
-        Answer::Unknown => "a timeout".to_owned(),
+        StoreAnswer::Done => "done".to_owned(),
+        StoreAnswer::Session(None) => "no session".to_owned(),
+        StoreAnswer::Session(Some(row)) => session_row(row),
+        StoreAnswer::Shard(row) => shard_row(row),
+        StoreAnswer::Shards(_) => "all shards".to_owned(),
+        StoreAnswer::Lane(rows) => format!("rows up to {:?}", rows.last().map(|(seq, _)| *seq)),
+        StoreAnswer::Unknown => "a timeout".to_owned(),
     }
 }

@@ -13,7 +13,7 @@ use campanile_core::ownership::{
     Rule,
     replay::SpanEnd,
     rows::{SnapshotPointer, Span},
-    store::{Answer, Statement, Ticket},
+    store::{Statement, StoreAnswer, Ticket},
 };
 use campanile_schema::{
     ids::{Epoch, SessionId, ShardId},
@@ -68,7 +68,7 @@ impl Plan {
 
 #[derive(Clone, Debug)]
 pub enum Message {
-    Told(ShardId),
+    Released(ShardId),
     Request(Request),
     Level(Level),
 }
@@ -81,7 +81,7 @@ pub enum Event {
     Start { node: usize, knowing: bool },
     Pause { node: usize, length_us: u64 },
     Execute { session: SessionId, ticket: Ticket, statement: Statement, until_us: Option<u64> },
-    Answer { session: SessionId, ticket: Ticket, answer: Answer },
+    Answer { session: SessionId, ticket: Ticket, answer: StoreAnswer },
     Message { to: SessionId, message: Message },
     Load { session: SessionId, shard: ShardId, epoch: Epoch, spans: Vec<Span>, snapshot: Option<SnapshotPointer> },
     Loaded { session: SessionId, shard: ShardId, epoch: Epoch, last: u64, ends: Vec<SpanEnd>, state: Box<State> },

@@ -1,4 +1,4 @@
-//! The scenarios: what goes wrong in each, and when. They are data; `one.rs` carries them out under load. Nodes are
+//! The scenarios: what goes wrong in each, and when. They are data; `run_scenario.rs` carries them out under load. Nodes are
 //! counted from 0.
 
 mod executors;

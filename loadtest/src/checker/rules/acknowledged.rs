@@ -1,7 +1,7 @@
 //! What was acknowledged is never lost: each acknowledged create is there, each acknowledged trigger has exactly one run, and
 //! what was refused was not done.
 
-use crate::checker::{Findings, History, Job, Kind, Run};
+use crate::checker::{Findings, History, Job, Run, ViolationKind};
 use campanile_schema::record::Source;
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ fn create(job: &Job, found: &mut Findings<'_>) {
     match &job.ledger_error {
         Some(code) if code.contains("NOT_FOUND") => {
             found.of_job(
-                Kind::CreateLost,
+                ViolationKind::CreateLost,
                 job.id,
                 None,
                 format!("job {} '{}' was acknowledged and is not found", job.id, job.spec.name),
@@ -30,7 +30,7 @@ fn create(job: &Job, found: &mut Findings<'_>) {
         }
         Some(code) => {
             found.of_job(
-                Kind::ExportIncomplete,
+                ViolationKind::ExportIncomplete,
                 job.id,
                 None,
                 format!("the ledger of job {} was not exported: {code}", job.id),
@@ -38,7 +38,7 @@ fn create(job: &Job, found: &mut Findings<'_>) {
         }
         None if job.ledger.is_empty() => {
             found.of_job(
-                Kind::ExportIncomplete,
+                ViolationKind::ExportIncomplete,
                 job.id,
                 None,
                 format!("the ledger of job {} was not exported", job.id),
@@ -58,7 +58,7 @@ fn triggers(history: &History, job: &Job, found: &mut Findings<'_>) {
     for (key, runs) in &by_key {
         if let [first, second, ..] = runs.as_slice() {
             let text = format!("key '{key}' of job {} has the runs {} and {}", job.id, first.run_id, second.run_id);
-            found.of_run(Kind::TriggerDoubled, job.id, second.run_id, Some(second.created_at.0), text);
+            found.of_run(ViolationKind::TriggerDoubled, job.id, second.run_id, Some(second.created_at.0), text);
         }
     }
     for trigger in &job.triggers {
@@ -67,7 +67,7 @@ fn triggers(history: &History, job: &Job, found: &mut Findings<'_>) {
         match (trigger.ack_us, runs) {
             (Some(_), None) if job.deleted.is_none() => {
                 let text = format!("trigger '{}' of job {} was acknowledged and has no run", trigger.key, job.id);
-                found.of_job(Kind::TriggerLost, job.id, sent_ms, text);
+                found.of_job(ViolationKind::TriggerLost, job.id, sent_ms, text);
             }
             (Some(_), Some(runs)) => {
                 if let (Some(named), Some(run)) = (trigger.run, runs.first())
@@ -77,7 +77,7 @@ fn triggers(history: &History, job: &Job, found: &mut Findings<'_>) {
                         "trigger '{}' was acknowledged with run {named}, but its run is {}",
                         trigger.key, run.run_id
                     );
-                    found.of_run(Kind::TriggerDoubled, job.id, run.run_id, sent_ms, text);
+                    found.of_run(ViolationKind::TriggerDoubled, job.id, run.run_id, sent_ms, text);
                 }
             }
             (None, Some(runs)) => {
@@ -88,7 +88,7 @@ fn triggers(history: &History, job: &Job, found: &mut Findings<'_>) {
                             "trigger '{}' was refused with {code} and yet made run {}",
                             trigger.key, run.run_id
                         );
-                        found.of_run(Kind::TriggerRefusedYetRun, job.id, run.run_id, sent_ms, text);
+                        found.of_run(ViolationKind::TriggerRefusedYetRun, job.id, run.run_id, sent_ms, text);
                     }
                 }
             }
@@ -99,7 +99,7 @@ fn triggers(history: &History, job: &Job, found: &mut Findings<'_>) {
         if job.triggers.iter().all(|t| t.key != key) {
             for run in runs {
                 let text = format!("run {} of job {} has the key '{key}', which no caller sent", run.run_id, job.id);
-                found.of_run(Kind::TriggerUnasked, job.id, run.run_id, Some(run.created_at.0), text);
+                found.of_run(ViolationKind::TriggerUnasked, job.id, run.run_id, Some(run.created_at.0), text);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! was over, an executor that was lost. Attempts are made until the policy's last one, and what failed for good is a dead letter.
 
 use super::{facts::us, repeats::lease_was_lost, starts::lines_may_be_lost};
-use crate::checker::{Attempt, Body, Findings, History, Job, Kind, Run};
+use crate::checker::{Attempt, Body, Findings, History, Job, Run, ViolationKind};
 use campanile_schema::{
     job::{ConcurrencyPolicy, JobSpec},
     limits::ATTEMPTS_KEPT,
@@ -78,7 +78,7 @@ fn attempt_end(history: &History, job: &Job, run: &Run, attempt: &Attempt, found
     // A whole millisecond, so up to one later than told.
     let ended_us = attempt.ended_at.map_or(i64::MAX / 2, |at| us(at.0) + 999);
     let body = body_of(history, run, attempt.token);
-    let of_run = |kind: Kind, why: &str, found: &mut Findings<'_>| {
+    let of_run = |kind: ViolationKind, why: &str, found: &mut Findings<'_>| {
         let text = format!(
             "attempt {} (token {}) of run {} is {}: {why}",
             attempt.attempt, attempt.token, run.run_id, attempt.state
@@ -94,7 +94,7 @@ fn attempt_end(history: &History, job: &Job, run: &Run, attempt: &Attempt, found
     match attempt.state {
         AttemptState::Running => {
             if is_final(run.state) {
-                of_run(Kind::EndedWithoutCause, "its run ended and it did not", found);
+                of_run(ViolationKind::EndedWithoutCause, "its run ended and it did not", found);
             }
         }
         AttemptState::Timeout => {
@@ -105,19 +105,19 @@ fn attempt_end(history: &History, job: &Job, run: &Run, attempt: &Attempt, found
             // Its time begins when the attempt is durable, also where the executor gets to the body much later.
             let began_us = body.map_or(i64::MAX, |body| body.start_us).min(us(attempt.started_at.0));
             if ended_us.saturating_add(READING_US) < began_us.saturating_add(least_us) {
-                of_run(Kind::AttemptEndInvented, "its time was not over", found);
+                of_run(ViolationKind::AttemptEndInvented, "its time was not over", found);
             } else if body.is_none() && !may_not_have_arrived(history, job, attempt, ended_us) {
-                of_run(Kind::AttemptEndInvented, "no executor had it, and nothing kept it from one", found);
+                of_run(ViolationKind::AttemptEndInvented, "no executor had it, and nothing kept it from one", found);
             }
         }
         AttemptState::Canceled => {
             if !was_stopped(history, job, run, ended_us) {
-                of_run(Kind::AttemptEndInvented, "nobody asked for it to be stopped", found);
+                of_run(ViolationKind::AttemptEndInvented, "nobody asked for it to be stopped", found);
             }
         }
         AttemptState::Failed => {
             if body.is_none() && !lines_may_be_lost(history, attempt) {
-                of_run(Kind::EndedWithoutCause, "no executor had it", found);
+                of_run(ViolationKind::EndedWithoutCause, "no executor had it", found);
             }
         }
         AttemptState::Lost => {
@@ -129,7 +129,7 @@ fn attempt_end(history: &History, job: &Job, run: &Run, attempt: &Attempt, found
                 None => may_not_have_arrived(history, job, attempt, ended_us),
             };
             if !caused {
-                of_run(Kind::LostWithoutCause, "its executor lived and was heard", found);
+                of_run(ViolationKind::LostWithoutCause, "its executor lived and was heard", found);
             }
         }
         AttemptState::Success | AttemptState::NotStarted => {}
@@ -181,7 +181,7 @@ fn run_end(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
             "run {} of job {} ended {}, and nothing that was written down is the cause (its last attempt: {last})",
             run.run_id, job.id, run.state
         );
-        return found.of_run(Kind::EndedWithoutCause, job.id, run.run_id, run.ended_at.map(|at| at.0), text);
+        return found.of_run(ViolationKind::EndedWithoutCause, job.id, run.run_id, run.ended_at.map(|at| at.0), text);
     }
     let by_attempts = matches!(run.state, RunState::Failed | RunState::Timeout) && !decided(ConfirmDecision::Failed);
     if by_attempts && run.attempt_count as usize <= ATTEMPTS_KEPT && run.attempt_count as usize == run.attempts.len() {
@@ -196,7 +196,7 @@ fn run_end(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
                 run.state,
                 tried.len()
             );
-            found.of_run(Kind::RetryMissing, job.id, run.run_id, run.ended_at.map(|at| at.0), text);
+            found.of_run(ViolationKind::RetryMissing, job.id, run.run_id, run.ended_at.map(|at| at.0), text);
         }
     }
 }
@@ -217,7 +217,7 @@ fn dead_letter(job: &Job, run: &Run, found: &mut Findings<'_>) {
     if wrong {
         let what = if run.dead_letter { "is a dead letter" } else { "is no dead letter" };
         let text = format!("run {} of job {} ended {} and {what}", run.run_id, job.id, run.state);
-        found.of_run(Kind::DeadLetterWrong, job.id, run.run_id, run.ended_at.map(|at| at.0), text);
+        found.of_run(ViolationKind::DeadLetterWrong, job.id, run.run_id, run.ended_at.map(|at| at.0), text);
     }
 }
 
@@ -229,11 +229,11 @@ fn generations(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>
     if told.is_some_and(|told| told > run.generation) && !forgotten {
         let text =
             format!("a caller was told of generation {told:?} of run {}, which is at {}", run.run_id, run.generation);
-        found.of_run(Kind::ReopenLost, job.id, run.run_id, None, text);
+        found.of_run(ViolationKind::ReopenLost, job.id, run.run_id, None, text);
     }
     let most = asked().map(|again| again.at_most).sum::<u32>() + 1;
     if run.generation > most {
         let text = format!("run {} has generation {}, and callers asked for {most}", run.run_id, run.generation);
-        found.of_run(Kind::ReopenUnasked, job.id, run.run_id, None, text);
+        found.of_run(ViolationKind::ReopenUnasked, job.id, run.run_id, None, text);
     }
 }

@@ -2,7 +2,7 @@
 //! it, and nobody else makes one.
 
 use super::{causes::specs, facts::us};
-use crate::checker::{Findings, History, Job, Kind, Run};
+use crate::checker::{Findings, History, Job, Run, ViolationKind};
 use campanile_schema::record::{RunState, Source};
 use std::collections::HashMap;
 
@@ -23,13 +23,13 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
     for (reason, runs) in started {
         if let [first, second, ..] = runs.as_slice() {
             let text = format!("the hook '{reason}' has the runs {} and {}", first.run_id, second.run_id);
-            found.of_run(Kind::HookDoubled, second.job_id, second.run_id, Some(second.created_at.0), text);
+            found.of_run(ViolationKind::HookDoubled, second.job_id, second.run_id, Some(second.created_at.0), text);
         }
         if !is_explained(history, reason) {
             for run in runs {
                 let text =
                     format!("run {} was made by a hook, and no run that has one explains '{reason}'", run.run_id);
-                found.of_run(Kind::HookUnasked, run.job_id, run.run_id, Some(run.created_at.0), text);
+                found.of_run(ViolationKind::HookUnasked, run.job_id, run.run_id, Some(run.created_at.0), text);
             }
         }
     }
@@ -54,7 +54,7 @@ fn missing(history: &History, job: &Job, run: &Run, started: &HashMap<&str, Vec<
     if history.jobs.values().find(is_target).is_some_and(is_there) && !started.contains_key(reason.as_str()) {
         let text =
             format!("run {} of job {} ended {}, and its hook '{target}' has no run", run.run_id, job.id, run.state);
-        found.of_run(Kind::HookMissing, job.id, run.run_id, run.ended_at.map(|at| at.0), text);
+        found.of_run(ViolationKind::HookMissing, job.id, run.run_id, run.ended_at.map(|at| at.0), text);
     }
 }
 

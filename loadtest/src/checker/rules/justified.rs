@@ -5,7 +5,7 @@ use super::{
     facts::{entries, is_window, jitter_us, last_of, misfire},
     windows::{Expect, expect, may_be_paused, may_be_paused_above},
 };
-use crate::checker::{Disturbance, Findings, History, Job, Kind, Outage};
+use crate::checker::{Disturbance, Findings, History, Job, Outage, ViolationKind};
 use campanile_schema::{
     event::{Outcome, SkipReason},
     job::{ConcurrencyPolicy, JobSpec, MisfirePolicy, Trigger},
@@ -25,7 +25,7 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
                 let text =
                     format!("{} for {} of job {} '{}': {why}", name(entry), entry.logical_time, job.id, job.spec.name);
                 found.add(crate::checker::Violation {
-                    kind: Kind::OutcomeUnjustified,
+                    kind: ViolationKind::OutcomeUnjustified,
                     job: Some(job.id),
                     run: entry.run_id.map(|r| r.0),
                     at_ms: Some(entry.logical_time.0),

@@ -4,7 +4,7 @@
 //! What the node says of the moment in which it made a run must agree with it.
 
 use super::facts::{jitter_us, us};
-use crate::checker::{Attempt, Body, Findings, History, Job, Kind, Run};
+use crate::checker::{Attempt, Body, Findings, History, Job, Run, ViolationKind};
 use campanile_schema::{
     job::ConcurrencyPolicy,
     limits::LEASE_MS,
@@ -45,7 +45,7 @@ fn late(
         (body.start_us - due_us) / 1000,
         due_us / 1000
     );
-    found.of_run(Kind::StartedLate, job.id, run.run_id, Some(due_us / 1000), text);
+    found.of_run(ViolationKind::StartedLate, job.id, run.run_id, Some(due_us / 1000), text);
 }
 
 /// Something that ended at most `latest_us` before the body began kept it from beginning since `from_us`.
@@ -105,7 +105,7 @@ fn made_as_told(history: &History, job: &Job, run: &Run, body: &Body, found: &mu
     }
     let untrue = |what: String, found: &mut Findings<'_>| {
         let text = format!("run {} is said to have been made at {}, {what}", run.run_id, run.created_at.0);
-        found.of_run(Kind::CreatedAtUntrue, job.id, run.run_id, Some(run.created_at.0), text);
+        found.of_run(ViolationKind::CreatedAtUntrue, job.id, run.run_id, Some(run.created_at.0), text);
     };
     if us(run.created_at.0) > body.start_us {
         untrue(format!("and its body began at {} us", body.start_us), found);
@@ -130,6 +130,6 @@ fn asked_as_told(history: &History, job: &Job, run: &Run, found: &mut Findings<'
             "run {} is said to have been made at {}; it was asked for at {} us and acknowledged at {:?} us",
             run.run_id, run.created_at.0, asked.sent_us, asked.ack_us
         );
-        found.of_run(Kind::CreatedAtUntrue, job.id, run.run_id, Some(run.created_at.0), text);
+        found.of_run(ViolationKind::CreatedAtUntrue, job.id, run.run_id, Some(run.created_at.0), text);
     }
 }

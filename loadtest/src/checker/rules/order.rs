@@ -1,7 +1,7 @@
 //! Instants are decided in their order, and where runs may not overlap they begin in the order in which they were made.
 
 use super::{facts::us, lateness::clock_in_doubt};
-use crate::checker::{Findings, History, Job, Kind, Run};
+use crate::checker::{Findings, History, Job, Run, ViolationKind};
 use campanile_schema::{job::ConcurrencyPolicy, record::Source};
 
 pub fn check(history: &History, found: &mut Findings<'_>) {
@@ -29,7 +29,7 @@ fn broken(job: &Job, first: &Run, second: &Run, what: &str, found: &mut Findings
         first.run_id,
         at(first)
     );
-    found.of_run(Kind::OrderBroken, job.id, second.run_id, Some(at(second)), text);
+    found.of_run(ViolationKind::OrderBroken, job.id, second.run_id, Some(at(second)), text);
 }
 
 /// By the node's word: a later instant has no earlier run.

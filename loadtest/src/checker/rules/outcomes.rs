@@ -5,7 +5,7 @@ use super::{
     facts::{entries, is_window, jitter_us, last_of, misfire, waits_for_a_person},
     windows::{Expect, expect},
 };
-use crate::checker::{Findings, History, Job, Kind, Oracle, OracleError};
+use crate::checker::{Findings, History, Job, Oracle, OracleError, ViolationKind};
 use campanile_schema::{
     job::{ConcurrencyPolicy, MisfirePolicy, Trigger},
     record::Source,
@@ -42,7 +42,7 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
                     delays(history, job, every_ms, found);
                 }
             }
-            Err(error) => found.of_job(Kind::NotCheckable, job.id, None, error.0),
+            Err(error) => found.of_job(ViolationKind::NotCheckable, job.id, None, error.0),
         }
     }
 }
@@ -92,17 +92,17 @@ fn once_after(job: &Job, delay_sec: i64, until_ms: i64, found: &mut Findings<'_>
                 "{} for {}; job {} is due once, between {from_ms} and {to_ms}",
                 entry.outcome, entry.logical_time, job.id
             );
-            found.of_job(Kind::OutcomeUndue, job.id, Some(entry.logical_time.0), text);
+            found.of_job(ViolationKind::OutcomeUndue, job.id, Some(entry.logical_time.0), text);
         }
     }
     if count > 1 {
         let text = format!("job {}, which is due once, has {count} outcomes", job.id);
-        found.of_job(Kind::OutcomeDoubled, job.id, Some(from_ms), text);
+        found.of_job(ViolationKind::OutcomeDoubled, job.id, Some(from_ms), text);
     }
     let required = [from_ms, to_ms].into_iter().all(|at| matches!(expect(job, at), Expect::Required | Expect::Paused));
     if count == 0 && required && to_ms <= until_ms {
         let text = format!("job {}, which is due between {from_ms} and {to_ms}, has no outcome", job.id);
-        found.of_job(Kind::OutcomeMissing, job.id, Some(to_ms), text);
+        found.of_job(ViolationKind::OutcomeMissing, job.id, Some(to_ms), text);
     }
 }
 
@@ -112,7 +112,7 @@ fn pages_join(job: &Job, found: &mut Findings<'_>) {
             && before.to != after.from
         {
             let text = format!("a page ends at {} and the next begins at {}", before.to, after.from);
-            found.of_job(Kind::LedgerNotJoined, job.id, Some(after.from.0), text);
+            found.of_job(ViolationKind::LedgerNotJoined, job.id, Some(after.from.0), text);
         }
     }
     for page in &job.ledger {
@@ -122,10 +122,10 @@ fn pages_join(job: &Job, found: &mut Findings<'_>) {
             if first > last || last > page.to.0 || first < page.from.0 {
                 let text =
                     format!("an entry for {}..{} in a page ({}, {}]", entry.logical_time, last, page.from, page.to);
-                found.of_job(Kind::LedgerNotJoined, job.id, Some(first), text);
+                found.of_job(ViolationKind::LedgerNotJoined, job.id, Some(first), text);
             } else if first < before {
                 let text = format!("the entry at {} is not after the one before it", entry.logical_time);
-                found.of_job(Kind::LedgerNotJoined, job.id, Some(first), text);
+                found.of_job(ViolationKind::LedgerNotJoined, job.id, Some(first), text);
             }
             before = before.max(last);
         }
@@ -162,7 +162,7 @@ fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms:
                 "{what} for {}, which is no due instant of job {} '{}'",
                 entry.logical_time, job.id, job.spec.name
             );
-            found.of_job(Kind::OutcomeUndue, job.id, Some(first), text);
+            found.of_job(ViolationKind::OutcomeUndue, job.id, Some(first), text);
             continue;
         }
         // Near an edit only some of them were due.
@@ -173,7 +173,7 @@ fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms:
                 "{what} says {} instants from {first} to {last}; the oracle counts {covered} in it",
                 entry.count
             );
-            let kind = if covered > entry.count { Kind::OutcomeMissing } else { Kind::OutcomeUndue };
+            let kind = if covered > entry.count { ViolationKind::OutcomeMissing } else { ViolationKind::OutcomeUndue };
             found.of_job(kind, job.id, Some(first), text);
         }
         for n in outcomes.get_mut(start..end).unwrap_or_default() {
@@ -183,7 +183,7 @@ fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms:
     for ((at_ms, sure), outcomes) in instants.iter().copied().zip(outcomes) {
         if outcomes > 1 {
             let text = format!("the instant {at_ms} of job {} '{}' has {outcomes} outcomes", job.id, job.spec.name);
-            found.of_job(Kind::OutcomeDoubled, job.id, Some(at_ms), text);
+            found.of_job(ViolationKind::OutcomeDoubled, job.id, Some(at_ms), text);
         }
         let required = match expect(job, at_ms) {
             Expect::Required | Expect::Paused => true,
@@ -197,7 +197,7 @@ fn by_instant(job: &Job, instants: &[(i64, bool)], until_ms: i64, held_after_ms:
                 "the instant {at_ms} of job {} '{}' has no outcome (ledger told to {told_to})",
                 job.id, job.spec.name
             );
-            found.of_job(Kind::OutcomeMissing, job.id, Some(at_ms), text);
+            found.of_job(ViolationKind::OutcomeMissing, job.id, Some(at_ms), text);
         }
     }
 }
@@ -226,7 +226,7 @@ fn delays(history: &History, job: &Job, every_ms: i64, found: &mut Findings<'_>)
                 "run {} is due {logical}, sooner than {every_ms} ms after run {} ended",
                 after.run_id, before.run_id
             );
-            found.of_run(Kind::OutcomeUndue, job.id, after.run_id, Some(*logical), text);
+            found.of_run(ViolationKind::OutcomeUndue, job.id, after.run_id, Some(*logical), text);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Under FORBID, REPLACE and QUEUE_ONE two bodies of one job never run at once, unless the earlier one's lease was lost.
 
-use crate::checker::{Body, Findings, History, Kind};
+use crate::checker::{Body, Findings, History, ViolationKind};
 use campanile_schema::{job::ConcurrencyPolicy, record::AttemptState};
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
                 && before.run != body.run
             {
                 let text = format!("run {} started while run {} of job {} was running", body.run, before.run, body.job);
-                found.of_run(Kind::BodiesOverlap, body.job, body.run, body.logical, text);
+                found.of_run(ViolationKind::BodiesOverlap, body.job, body.run, body.logical, text);
             }
             if !lost(history, body) && holder.is_none_or(|before| end_us(history, before) <= end_us(history, body)) {
                 holder = Some(body);

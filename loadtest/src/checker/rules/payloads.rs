@@ -2,7 +2,7 @@
 //! that it handed in.
 
 use super::facts::us;
-use crate::checker::{Body, Findings, History, Job, Kind, Run};
+use crate::checker::{Body, Findings, History, Job, Run, ViolationKind};
 use campanile_schema::{
     payload::Payload,
     record::{AttemptState, RunState, Source},
@@ -65,7 +65,7 @@ fn given(job: &Job, run: &Run, body: &Body, found: &mut Findings<'_>) {
             body.token,
             body.secrets.len()
         );
-        found.of_run(Kind::ParamsWrong, body.job, body.run, body.logical, text);
+        found.of_run(ViolationKind::ParamsWrong, body.job, body.run, body.logical, text);
     }
 }
 
@@ -74,7 +74,7 @@ fn handed_in(run: &Run, body: &Body, found: &mut Findings<'_>) {
     let last = run.attempts.last().is_some_and(|last| last.token == body.token);
     let changed = |what: String, found: &mut Findings<'_>| {
         let text = format!("attempt {} of run {}: {what}", attempt.attempt, run.run_id);
-        found.of_run(Kind::PayloadChanged, body.job, body.run, body.logical, text);
+        found.of_run(ViolationKind::PayloadChanged, body.job, body.run, body.logical, text);
     };
     match (attempt.state, body.end) {
         (AttemptState::Success, Some((_, AttemptState::Success))) if last && run.state == RunState::Success => {

@@ -5,7 +5,7 @@ use super::{
     facts::{entries, last_of, us},
     justified::decided_by_ms,
 };
-use crate::checker::{Findings, History, Job, Kind, Run};
+use crate::checker::{Findings, History, Job, Run, ViolationKind};
 use campanile_schema::{
     event::SkipReason,
     limits::{OPEN_RUNS_PER_JOB, QUEUED_RUNS_PER_TENANT},
@@ -15,12 +15,12 @@ use std::collections::HashMap;
 
 /// When runs came, and when they went, each ascending.
 #[derive(Default)]
-struct Waiting {
+struct QueueTimes {
     came_us: Vec<i64>,
     went_us: Vec<i64>,
 }
 
-impl Waiting {
+impl QueueTimes {
     fn of<'a>(runs: impl Iterator<Item = &'a Run>, went_us: impl Fn(&Run) -> i64) -> Self {
         let mut waiting = Self::default();
         for run in runs {
@@ -53,7 +53,7 @@ fn ended_us(run: &Run) -> i64 {
 }
 
 fn full(history: &History, found: &mut Findings<'_>) {
-    let mut tenants: HashMap<&str, Waiting> = HashMap::new();
+    let mut tenants: HashMap<&str, QueueTimes> = HashMap::new();
     for job in history.jobs.values() {
         for entry in entries(job).filter(|e| e.reason == Some(SkipReason::QueueFull)) {
             let tenant = job.spec.tenant_id.as_str();
@@ -61,12 +61,12 @@ fn full(history: &History, found: &mut Findings<'_>) {
                 let of_tenant = |run: &&Run| history.jobs.get(&run.job_id).is_some_and(|j| j.spec.tenant_id == tenant);
                 // It waits until an executor begins it.
                 let begun = |run: &Run| history.bodies.get(&run.run_id).and_then(|all| all.first()).map(|b| b.start_us);
-                Waiting::of(history.runs.values().filter(of_tenant), |run| begun(run).unwrap_or(ended_us(run)))
+                QueueTimes::of(history.runs.values().filter(of_tenant), |run| begun(run).unwrap_or(ended_us(run)))
             });
             let limit = history.meta.as_ref().and_then(|meta| meta.queued.get(tenant)).filter(|limit| **limit > 0);
             let limit = limit.map_or(QUEUED_RUNS_PER_TENANT as usize, |limit| *limit as usize);
             let of_job = history.runs_of.get(&job.id).into_iter().flatten().filter_map(|id| history.runs.get(id));
-            let open = Waiting::of(of_job, ended_us);
+            let open = QueueTimes::of(of_job, ended_us);
             let (from_us, to_us) = (us(entry.logical_time.0), us(decided_by_ms(history, job, last_of(entry))));
             let (waited, were_open) = (waiting.most(from_us, to_us), open.most(from_us, to_us));
             if waited < limit && were_open < OPEN_RUNS_PER_JOB {
@@ -74,7 +74,7 @@ fn full(history: &History, found: &mut Findings<'_>) {
                     "{} of job {} was skipped for a full queue: at most {were_open} runs of the job were open, and {waited} of its tenant waited, which may have {limit}",
                     entry.logical_time.0, job.id
                 );
-                found.of_job(Kind::QueueNotFull, job.id, Some(entry.logical_time.0), text);
+                found.of_job(ViolationKind::QueueNotFull, job.id, Some(entry.logical_time.0), text);
             }
         }
     }
@@ -86,6 +86,6 @@ fn asked(job: &Job, run: &Run, found: &mut Findings<'_>) {
     let mut specs = job.in_force(us(run.created_at.0), i64::MAX);
     if (decided || waits) && specs.all(|spec| spec.idempotent) {
         let text = format!("run {} of job {}, which is idempotent, asked for a person's word", run.run_id, job.id);
-        found.of_run(Kind::ConfirmationUndue, job.id, run.run_id, Some(run.created_at.0), text);
+        found.of_run(ViolationKind::ConfirmationUndue, job.id, run.run_id, Some(run.created_at.0), text);
     }
 }

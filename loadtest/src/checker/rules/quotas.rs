@@ -6,7 +6,7 @@
 //! Left aside at once: bodies that ran across a restart of the node (taken back above the limit if need be), and those whose lease was
 //! lost or whose time was over (their permit went back; whether they still ran nobody could know).
 
-use crate::checker::{Body, Findings, History, Kind};
+use crate::checker::{Body, Findings, History, ViolationKind};
 use campanile_schema::record::AttemptState;
 use std::{
     cmp::Reverse,
@@ -51,7 +51,7 @@ fn a_second(history: &History, tenant: &str, rate: f64, found: &mut Findings<'_>
                 stretch.len(),
                 last.run
             );
-            return found.of_run(Kind::RateExceeded, last.job, last.run, Some(last.start_us / 1000), text);
+            return found.of_run(ViolationKind::RateExceeded, last.job, last.run, Some(last.start_us / 1000), text);
         }
     }
 }
@@ -77,7 +77,7 @@ fn at_once(history: &History, tenant: &str, limit: u32, bodies: &[&Body], found:
                 body.job,
                 running.len()
             );
-            found.of_run(Kind::QuotaExceeded, body.job, body.run, Some(body.start_us / 1000), text);
+            found.of_run(ViolationKind::QuotaExceeded, body.job, body.run, Some(body.start_us / 1000), text);
         }
     }
 }

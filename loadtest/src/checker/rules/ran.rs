@@ -2,7 +2,7 @@
 //! no body.
 
 use super::facts::{entries, last_of};
-use crate::checker::{Findings, History, Kind};
+use crate::checker::{Findings, History, ViolationKind};
 use campanile_schema::{event::Outcome, record::Source};
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
             let first = bodies.partition_point(|(at, _)| *at < entry.logical_time.0);
             for (at, run) in bodies.iter().skip(first).take_while(|(at, _)| *at <= last_of(entry)) {
                 let text = format!("the ledger of job {id} says {} for {at}, and run {run} ran for it", entry.outcome);
-                found.of_run(Kind::SkippedYetRan, id, *run, Some(*at), text);
+                found.of_run(ViolationKind::SkippedYetRan, id, *run, Some(*at), text);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A run may be started again only with a higher token, after its earlier attempt ended for a reason that stands up: it failed,
 //! was stopped, or its executor's lease was really lost.
 
-use crate::checker::{Body, Findings, History, Kind, Run};
+use crate::checker::{Body, Findings, History, Run, ViolationKind};
 use campanile_schema::record::AttemptState;
 
 /// Grace for a lease: the node looks at silence in steps, and both sides read a clock, milliseconds.
@@ -24,10 +24,10 @@ pub fn check(history: &History, found: &mut Findings<'_>) {
 fn tokens(earlier: &[Body], body: &Body, found: &mut Findings<'_>) {
     if earlier.iter().any(|b| b.token == body.token) {
         let text = format!("run {} was started twice with token {}", body.run, body.token);
-        found.of_run(Kind::TokenReused, body.job, body.run, body.logical, text);
+        found.of_run(ViolationKind::TokenReused, body.job, body.run, body.logical, text);
     } else if let Some(higher) = earlier.iter().find(|b| b.token > body.token) {
         let text = format!("run {} was started with token {} after token {}", body.run, body.token, higher.token);
-        found.of_run(Kind::TokenNotHigher, body.job, body.run, body.logical, text);
+        found.of_run(ViolationKind::TokenNotHigher, body.job, body.run, body.logical, text);
     }
 }
 
@@ -42,7 +42,7 @@ fn reason(history: &History, run: &Run, before: &Body, after: &Body, found: &mut
     );
     let Some(ended_at) = old.ended_at.filter(|ended| ended.0 <= new.started_at.0) else {
         let text = format!("{what} is {} and had not ended when the next began", old.state);
-        found.of_run(Kind::DoubleStartUnexplained, run.job_id, run.run_id, before.logical, text);
+        found.of_run(ViolationKind::DoubleStartUnexplained, run.job_id, run.run_id, before.logical, text);
         return;
     };
     let unasked = old.generation == new.generation
@@ -54,7 +54,7 @@ fn reason(history: &History, run: &Run, before: &Body, after: &Body, found: &mut
     match old.state {
         AttemptState::Failed | AttemptState::Timeout if unasked => {
             let text = format!("{what} is {} and the job is not idempotent", old.state);
-            found.of_run(Kind::NotIdempotentAgain, run.job_id, run.run_id, before.logical, text);
+            found.of_run(ViolationKind::NotIdempotentAgain, run.job_id, run.run_id, before.logical, text);
         }
         AttemptState::Failed | AttemptState::Timeout | AttemptState::Canceled | AttemptState::NotStarted => {
             found.counts.restarts_explained += 1;
@@ -64,7 +64,7 @@ fn reason(history: &History, run: &Run, before: &Body, after: &Body, found: &mut
                 found.counts.restarts_explained += 1;
             } else {
                 let text = format!("{what} is {}", old.state);
-                found.of_run(Kind::DoubleStartUnexplained, run.job_id, run.run_id, before.logical, text);
+                found.of_run(ViolationKind::DoubleStartUnexplained, run.job_id, run.run_id, before.logical, text);
             }
         }
         AttemptState::Lost => {
@@ -73,10 +73,10 @@ fn reason(history: &History, run: &Run, before: &Body, after: &Body, found: &mut
                     "{what} is LOST, but executor {} lived and no outage lasted a lease",
                     executor_name(history, before)
                 );
-                found.of_run(Kind::LostWithoutCause, run.job_id, run.run_id, before.logical, text);
+                found.of_run(ViolationKind::LostWithoutCause, run.job_id, run.run_id, before.logical, text);
             } else if unasked {
                 let text = format!("{what} is LOST and the job is not idempotent");
-                found.of_run(Kind::NotIdempotentAgain, run.job_id, run.run_id, before.logical, text);
+                found.of_run(ViolationKind::NotIdempotentAgain, run.job_id, run.run_id, before.logical, text);
             } else {
                 found.counts.restarts_explained += 1;
             }

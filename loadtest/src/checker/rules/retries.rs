@@ -5,7 +5,7 @@ use super::{
     facts::us,
     lateness::held_back,
 };
-use crate::checker::{Findings, History, Job, Kind, Run};
+use crate::checker::{Findings, History, Job, Run, ViolationKind};
 use campanile_schema::{
     job::{Backoff, RetryPolicy},
     limits::ATTEMPTS_KEPT,
@@ -98,5 +98,5 @@ fn delays(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
 
 fn wrong(job: &Job, run: &Run, (ended_us, next_us): (i64, i64), what: String, found: &mut Findings<'_>) {
     let text = format!("run {} was tried again {} ms after a failure, {what}", run.run_id, (next_us - ended_us) / 1000);
-    found.of_run(Kind::BackoffNotKept, job.id, run.run_id, Some(next_us / 1000), text);
+    found.of_run(ViolationKind::BackoffNotKept, job.id, run.run_id, Some(next_us / 1000), text);
 }

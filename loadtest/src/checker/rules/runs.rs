@@ -5,7 +5,7 @@ use super::{
     causes::stopped_by_executor,
     facts::{entries, waits_for_a_person},
 };
-use crate::checker::{Findings, History, Job, Kind, Run};
+use crate::checker::{Findings, History, Job, Run, ViolationKind};
 use campanile_schema::{
     event::Outcome,
     record::{AttemptState, RunState, Source},
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 pub fn check(history: &History, found: &mut Findings<'_>) {
     for run in &history.runs_repeated {
         let job = history.runs.get(run).map_or(0, |r| r.job_id);
-        found.of_run(Kind::RunDoubled, job, *run, None, format!("the run {run} is listed twice"));
+        found.of_run(ViolationKind::RunDoubled, job, *run, None, format!("the run {run} is listed twice"));
     }
     for job in history.jobs.values().filter(|j| !j.ledger.is_empty()) {
         named_runs(history, job, found);
@@ -39,18 +39,23 @@ fn named_runs(history: &History, job: &Job, found: &mut Findings<'_>) {
         };
         let at_ms = entry.logical_time.0;
         let Some(id) = entry.run_id else {
-            found.of_job(Kind::RunMissing, job.id, Some(at_ms), format!("{} at {at_ms} names no run", entry.outcome));
+            found.of_job(
+                ViolationKind::RunMissing,
+                job.id,
+                Some(at_ms),
+                format!("{} at {at_ms} names no run", entry.outcome),
+            );
             continue;
         };
         named.insert(id.0);
         match history.runs.get(&id.0) {
             None => {
                 let text = format!("{} at {at_ms} names run {id}, which does not exist", entry.outcome);
-                found.of_run(Kind::RunMissing, job.id, id.0, Some(at_ms), text);
+                found.of_run(ViolationKind::RunMissing, job.id, id.0, Some(at_ms), text);
             }
             Some(run) if run.job_id != job.id => {
                 let text = format!("{} at {at_ms} names run {id} of job {}", entry.outcome, run.job_id);
-                found.of_run(Kind::RunMissing, job.id, id.0, Some(at_ms), text);
+                found.of_run(ViolationKind::RunMissing, job.id, id.0, Some(at_ms), text);
             }
             Some(run) if !carries && run.logical_time.map(|l| l.0) != Some(at_ms) => {
                 let text = format!(
@@ -58,7 +63,7 @@ fn named_runs(history: &History, job: &Job, found: &mut Findings<'_>) {
                     entry.outcome,
                     run.logical_time.map(|l| l.0)
                 );
-                found.of_run(Kind::RunMissing, job.id, id.0, Some(at_ms), text);
+                found.of_run(ViolationKind::RunMissing, job.id, id.0, Some(at_ms), text);
             }
             Some(_) => {}
         }
@@ -75,7 +80,7 @@ fn named_runs(history: &History, job: &Job, found: &mut Findings<'_>) {
     for run in scheduled {
         let Some(at_ms) = run.logical_time.map(|l| l.0) else {
             found.of_run(
-                Kind::RunWithoutInstant,
+                ViolationKind::RunWithoutInstant,
                 job.id,
                 run.run_id,
                 None,
@@ -85,11 +90,11 @@ fn named_runs(history: &History, job: &Job, found: &mut Findings<'_>) {
         };
         if let Some(other) = by_instant.insert(at_ms, run.run_id) {
             let text = format!("the instant {at_ms} of job {} has the runs {other} and {}", job.id, run.run_id);
-            found.of_run(Kind::RunDoubled, job.id, run.run_id, Some(at_ms), text);
+            found.of_run(ViolationKind::RunDoubled, job.id, run.run_id, Some(at_ms), text);
         }
         if !named.contains(&run.run_id) && at_ms <= told_to {
             let text = format!("run {} for {at_ms} is not in the ledger, which is told to {told_to}", run.run_id);
-            found.of_run(Kind::RunWithoutInstant, job.id, run.run_id, Some(at_ms), text);
+            found.of_run(ViolationKind::RunWithoutInstant, job.id, run.run_id, Some(at_ms), text);
         }
     }
 }
@@ -120,7 +125,7 @@ fn ended(history: &History, run: &Run, found: &mut Findings<'_>) {
             run.state,
             run.wait_reason.as_deref().unwrap_or("none")
         );
-        found.of_run(Kind::RunNotEnded, run.job_id, run.run_id, Some(run.created_at.0), text);
+        found.of_run(ViolationKind::RunNotEnded, run.job_id, run.run_id, Some(run.created_at.0), text);
     }
 }
 
@@ -150,7 +155,7 @@ fn superseded(history: &History, run: &Run, found: &mut Findings<'_>) {
                 "run {} took the result of token {} although token {} had started",
                 run.run_id, attempt.token, later.token
             );
-            found.of_run(Kind::StaleAccepted, run.job_id, run.run_id, Some(accepted_us / 1000), text);
+            found.of_run(ViolationKind::StaleAccepted, run.job_id, run.run_id, Some(accepted_us / 1000), text);
         }
     }
 }
@@ -171,12 +176,12 @@ fn attempts(history: &History, job: &Job, run: &Run, found: &mut Findings<'_>) {
     for (generation, (accepted, failed)) in by_generation {
         if accepted > 1 {
             let text = format!("generation {generation} of run {} has {accepted} successful attempts", run.run_id);
-            found.of_run(Kind::AcceptedTwice, job.id, run.run_id, None, text);
+            found.of_run(ViolationKind::AcceptedTwice, job.id, run.run_id, None, text);
         }
         let most = job.versions.iter().map(|version| version.spec.retry_policy.max_attempts.max(1)).max();
         if failed > most.unwrap_or(1) {
             let text = format!("generation {generation} of run {} failed {failed} times", run.run_id);
-            found.of_run(Kind::AttemptsExceeded, job.id, run.run_id, None, text);
+            found.of_run(ViolationKind::AttemptsExceeded, job.id, run.run_id, None, text);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! at most its delay passes until its next event.
 
 use super::facts::{entries, last_of, us};
-use crate::checker::{Findings, History, Job, Kind};
+use crate::checker::{Findings, History, Job, ViolationKind};
 use campanile_schema::job::Trigger;
 
 /// What a job may be behind its delay before it counts as silent, microseconds.
@@ -58,7 +58,7 @@ fn silent(history: &History, job: &Job, every_us: i64, (start_us, end_us): (i64,
                 (next_us - last_us) / 1000,
                 last_us / 1000
             );
-            found.of_job(Kind::DelaySilent, job.id, Some(last_us / 1000), text);
+            found.of_job(ViolationKind::DelaySilent, job.id, Some(last_us / 1000), text);
         }
         last_us = last_us.max(to_us);
     }

@@ -2,7 +2,7 @@
 //! that was neither paused nor deleted then, and ended as the record says.
 
 use super::windows::{Expect, expect};
-use crate::checker::{Attempt, Body, Findings, History, Kind, Pause, Run};
+use crate::checker::{Attempt, Body, Findings, History, Pause, Run, ViolationKind};
 use campanile_schema::{
     limits::ATTEMPTS_KEPT,
     record::{AttemptState, Source},
@@ -55,7 +55,7 @@ fn of_nobody(history: &History, found: &mut Findings<'_>) {
         // An open create accounts for one job, and only for what began after it was sent.
         if creates.next_if(|sent_us| *sent_us <= body.start_us).is_none() {
             let text = format!("run {} was started for job {}, which no caller created", body.run, body.job);
-            found.of_run(Kind::BodyOfNobody, body.job, body.run, body.logical, text);
+            found.of_run(ViolationKind::BodyOfNobody, body.job, body.run, body.logical, text);
         }
     }
 }
@@ -66,13 +66,13 @@ fn unknown_run(history: &History, body: &Body, found: &mut Findings<'_>) {
         history.jobs.get(&body.job).is_none_or(|j| j.deleted.is_some()) && !history.runs_of.contains_key(&body.job);
     if !gone {
         let text = format!("run {} (token {}) was started and does not exist", body.run, body.token);
-        found.of_run(Kind::StartUnknown, body.job, body.run, body.logical, text);
+        found.of_run(ViolationKind::StartUnknown, body.job, body.run, body.logical, text);
     }
 }
 
 fn of_run(history: &History, body: &Body, run: &Run, found: &mut Findings<'_>) {
     let wrong = |text: String, found: &mut Findings<'_>| {
-        found.of_run(Kind::StartUnknown, body.job, body.run, body.logical, text)
+        found.of_run(ViolationKind::StartUnknown, body.job, body.run, body.logical, text)
     };
     if run.job_id != body.job {
         wrong(format!("run {} was started for job {} and belongs to job {}", body.run, body.job, run.job_id), found);
@@ -106,7 +106,7 @@ fn of_run(history: &History, body: &Body, run: &Run, found: &mut Findings<'_>) {
         let said = ended_as.map_or("no end".to_owned(), |o| o.to_string());
         let text =
             format!("attempt {} of run {} is {}, its body said {said}", attempt.attempt, body.run, attempt.state);
-        found.of_run(Kind::ResultChanged, body.job, body.run, body.logical, text);
+        found.of_run(ViolationKind::ResultChanged, body.job, body.run, body.logical, text);
     }
 }
 
@@ -116,13 +116,13 @@ fn made_in_time(history: &History, body: &Body, run: &Run, found: &mut Findings<
     let Some(job) = history.jobs.get(&run.job_id) else { return };
     // A whole millisecond, so never later than it was.
     let made_us = run.created_at.0.saturating_mul(1000);
-    let after = |kind: Kind, what: &str, found: &mut Findings<'_>| {
+    let after = |kind: ViolationKind, what: &str, found: &mut Findings<'_>| {
         let text =
             format!("run {} was made at {} and started, after job {} was {what}", body.run, run.created_at, job.id);
         found.of_run(kind, body.job, body.run, Some(run.created_at.0), text);
     };
     if job.deleted.and_then(|(_, ack_us)| ack_us).is_some_and(|ack_us| made_us > ack_us) {
-        after(Kind::StartedAfterDelete, "deleted", found);
+        after(ViolationKind::StartedAfterDelete, "deleted", found);
     }
     let made_in = |pause: &Pause| {
         let resumed = pause.resume_sent_us.is_some_and(|sent_us| made_us + 1_000 > sent_us);
@@ -134,7 +134,7 @@ fn made_in_time(history: &History, body: &Body, run: &Run, found: &mut Findings<
     };
     let paused = job.pauses.iter().any(made_in) || job.pauses_above.iter().any(|(p, _)| made_in(p) && due_in(p));
     if paused && run.source == Source::Schedule {
-        after(Kind::StartedWhilePaused, "paused", found);
+        after(ViolationKind::StartedWhilePaused, "paused", found);
     }
     let canceled = job.canceled.iter().filter(|asked| asked.run == run.run_id).filter_map(|asked| asked.ack_us).min();
     let again = job.reopened.iter().any(|again| again.asked.run == run.run_id);
@@ -143,7 +143,7 @@ fn made_in_time(history: &History, body: &Body, run: &Run, found: &mut Findings<
         let assigned = run.attempt_of(body.token).is_none_or(|a| a.started_at.0.saturating_mul(1000) <= ack_us);
         if body.start_us > ack_us.saturating_add(UNDER_WAY_US) || (body.start_us > ack_us && !assigned) {
             let text = format!("run {} started after its cancel was acknowledged", body.run);
-            found.of_run(Kind::StartedAfterCancel, body.job, body.run, Some(body.start_us / 1000), text);
+            found.of_run(ViolationKind::StartedAfterCancel, body.job, body.run, Some(body.start_us / 1000), text);
         }
     }
 }
@@ -156,7 +156,7 @@ fn instant(history: &History, body: &Body, logical: i64, found: &mut Findings<'_
     let early_us = logical.saturating_mul(1000) - body.start_us;
     if early_us > EARLY_US {
         let text = format!("run {} started {early_us} us before {logical}", body.run);
-        found.of_run(Kind::StartEarly, body.job, body.run, Some(logical), text);
+        found.of_run(ViolationKind::StartEarly, body.job, body.run, Some(logical), text);
     }
     let Some(job) = history.jobs.get(&body.job) else {
         return;
@@ -164,11 +164,11 @@ fn instant(history: &History, body: &Body, logical: i64, found: &mut Findings<'_
     match expect(job, logical) {
         Expect::Paused | Expect::StillPaused => {
             let text = format!("run {} started for {logical}, when job {} was paused", body.run, body.job);
-            found.of_run(Kind::StartedWhilePaused, body.job, body.run, Some(logical), text);
+            found.of_run(ViolationKind::StartedWhilePaused, body.job, body.run, Some(logical), text);
         }
         Expect::Deleted => {
             let text = format!("run {} started for {logical}, when job {} was deleted", body.run, body.job);
-            found.of_run(Kind::StartedAfterDelete, body.job, body.run, Some(logical), text);
+            found.of_run(ViolationKind::StartedAfterDelete, body.job, body.run, Some(logical), text);
         }
         Expect::Required | Expect::Free => {}
     }
@@ -184,7 +184,7 @@ fn succeeded_somewhere(history: &History, run: &Run, attempt: &Attempt, found: &
             "attempt {} (token {}) of run {} succeeded; no executor started it",
             attempt.attempt, attempt.token, run.run_id
         );
-        found.of_run(Kind::SuccessWithoutStart, run.job_id, run.run_id, Some(attempt.started_at.0), text);
+        found.of_run(ViolationKind::SuccessWithoutStart, run.job_id, run.run_id, Some(attempt.started_at.0), text);
     }
 }
 

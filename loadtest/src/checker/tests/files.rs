@@ -1,7 +1,7 @@
 //! The same history through its files: torn last lines are forgiven, damage in the middle is not.
 
 use super::{green::story, world::World};
-use crate::checker::{Kind, check_dir};
+use crate::checker::{ViolationKind, check_dir};
 use serde::Serialize;
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -47,7 +47,7 @@ fn a_torn_last_line_is_counted_and_damage_is_red() {
     assert!(verdict.green, "{verdict}");
     assert_eq!(verdict.counts.torn_lines, 1, "{verdict}");
     fs::write(&path, format!("{{\"event\":\"START\",\n{whole}")).unwrap();
-    assert!(check_dir(dir.path()).unwrap().has(Kind::LogDamaged));
+    assert!(check_dir(dir.path()).unwrap().has(ViolationKind::LogDamaged));
 }
 
 #[test]

@@ -11,16 +11,16 @@ mod red_limits;
 mod red_runs;
 mod world;
 
-use super::{Kind, Verdict};
+use super::{Verdict, ViolationKind};
 
 /// The verdict names a violation of this kind, perhaps with others that follow from it.
-fn red(verdict: &Verdict, kind: Kind) {
+fn red(verdict: &Verdict, kind: ViolationKind) {
     assert!(!verdict.green, "wanted {kind:?}\n{verdict}");
     assert!(verdict.has(kind), "wanted {kind:?}\n{verdict}");
 }
 
 /// And it is the only one.
-fn only(verdict: &Verdict, kind: Kind) {
+fn only(verdict: &Verdict, kind: ViolationKind) {
     red(verdict, kind);
     assert_eq!(verdict.found.len(), 1, "{verdict}");
 }

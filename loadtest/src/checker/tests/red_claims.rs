@@ -6,7 +6,7 @@ use super::{
     world::{T0, World, rate},
 };
 use crate::{
-    checker::{Kind, Verdict},
+    checker::{Verdict, ViolationKind},
     run_dir::lines::{CallEvent, CallerLine, ExecutorEvent, FaultEvent, Verb},
 };
 use campanile_schema::{
@@ -38,7 +38,7 @@ fn a_late_start_that_the_node_calls_punctual_is_found() {
     };
     // The run's description allows a second.
     green(&late(900).verdict());
-    only(&late(1_100).verdict(), Kind::StartedLate);
+    only(&late(1_100).verdict(), ViolationKind::StartedLate);
     // Nobody promised anything.
     let mut world = late(1_100);
     world.meta.as_mut().unwrap().latest_ms = None;
@@ -70,8 +70,8 @@ fn a_late_start_is_explained_only_by_the_executor_that_the_attempt_before_went_t
         world.fault(FaultEvent::ExecutorThawed, 33_500, Some(stands_still));
         world.verdict()
     };
-    assert!(!with("executor-a").has(Kind::StartedLate), "{}", with("executor-a"));
-    assert!(with("executor-b").has(Kind::StartedLate), "{}", with("executor-b"));
+    assert!(!with("executor-a").has(ViolationKind::StartedLate), "{}", with("executor-a"));
+    assert!(with("executor-b").has(ViolationKind::StartedLate), "{}", with("executor-b"));
 }
 
 #[test]
@@ -83,13 +83,13 @@ fn a_run_that_was_not_made_when_the_node_says_is_found() {
     };
     green(&made(30_504));
     // After its body began, and before its instant.
-    only(&made(30_600), Kind::CreatedAtUntrue);
-    only(&made(30_499), Kind::CreatedAtUntrue);
+    only(&made(30_600), ViolationKind::CreatedAtUntrue);
+    only(&made(30_499), ViolationKind::CreatedAtUntrue);
     // By hand: between the request and its answer.
     for at in [4_990, 5_003] {
         let Story { mut world, triggered, .. } = story();
         world.run_mut(triggered).created_at = Timestamp(T0 + at);
-        red(&world.verdict(), Kind::CreatedAtUntrue);
+        red(&world.verdict(), ViolationKind::CreatedAtUntrue);
     }
 }
 
@@ -112,11 +112,11 @@ fn a_body_that_got_other_params_or_secrets_is_found() {
     };
     green(&with(Some("{\"b\":2,\"a\":1}"), None, Some("v")));
     green(&with(Some("{\"a\":1,\"b\":3,\"c\":4}"), Some("{\"b\":3,\"c\":4}"), Some("v")));
-    only(&with(None, None, Some("v")), Kind::ParamsWrong);
-    only(&with(Some("{\"a\":1,\"b\":2}"), Some("{\"b\":3}"), Some("v")), Kind::ParamsWrong);
-    only(&with(Some("{\"b\":3}"), Some("{\"b\":3}"), Some("v")), Kind::ParamsWrong);
-    only(&with(Some("{\"a\":1,\"b\":2}"), None, Some("w")), Kind::ParamsWrong);
-    only(&with(Some("{\"a\":1,\"b\":2}"), None, None), Kind::ParamsWrong);
+    only(&with(None, None, Some("v")), ViolationKind::ParamsWrong);
+    only(&with(Some("{\"a\":1,\"b\":2}"), Some("{\"b\":3}"), Some("v")), ViolationKind::ParamsWrong);
+    only(&with(Some("{\"b\":3}"), Some("{\"b\":3}"), Some("v")), ViolationKind::ParamsWrong);
+    only(&with(Some("{\"a\":1,\"b\":2}"), None, Some("w")), ViolationKind::ParamsWrong);
+    only(&with(Some("{\"a\":1,\"b\":2}"), None, None), ViolationKind::ParamsWrong);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_body_goes_by_the_definition_that_an_edit_put_in_force() {
         world.verdict()
     };
     green(&with("{\"v\":2}", 30_000));
-    only(&with("{\"v\":1}", 30_000), Kind::ParamsWrong);
+    only(&with("{\"v\":1}", 30_000), ViolationKind::ParamsWrong);
     // Edited while it began: either is right.
     green(&with("{\"v\":1}", 45_001));
     green(&with("{\"v\":2}", 45_001));
@@ -155,12 +155,12 @@ fn a_result_or_an_error_that_no_body_handed_in_is_found() {
         world.verdict()
     };
     green(&with(Some("{\"n\": 1}"), Some("{\"n\":1}")));
-    only(&with(Some("{\"n\":1}"), Some("{\"n\":2}")), Kind::PayloadChanged);
-    only(&with(Some("{\"n\":1}"), None), Kind::PayloadChanged);
-    only(&with(None, Some("{}")), Kind::PayloadChanged);
+    only(&with(Some("{\"n\":1}"), Some("{\"n\":2}")), ViolationKind::PayloadChanged);
+    only(&with(Some("{\"n\":1}"), None), ViolationKind::PayloadChanged);
+    only(&with(None, Some("{}")), ViolationKind::PayloadChanged);
     let Story { mut world, retried, .. } = story();
     world.lines_of(retried).filter(|l| l.token == 1).for_each(|l| l.error = Some("HANDLER_ERROR".into()));
-    only(&world.verdict(), Kind::PayloadChanged);
+    only(&world.verdict(), ViolationKind::PayloadChanged);
     world.run_mut(retried).attempts[0].error_code = Some("HANDLER_ERROR".into());
     green(&world.verdict());
 }
@@ -186,8 +186,8 @@ fn a_full_queue_that_was_not_full_is_found() {
         world.verdict()
     };
     green(&with(3, Some(3)));
-    only(&with(2, Some(3)), Kind::QueueNotFull);
-    only(&with(3, None), Kind::QueueNotFull);
+    only(&with(2, Some(3)), ViolationKind::QueueNotFull);
+    only(&with(3, None), ViolationKind::QueueNotFull);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_person_who_is_asked_about_an_idempotent_job_is_found() {
     let Story { mut world, plain, .. } = story();
     let run = world.run_mut(plain);
     (run.state, run.ended_at) = (RunState::NeedsConfirmation, None);
-    red(&world.verdict(), Kind::ConfirmationUndue);
+    red(&world.verdict(), ViolationKind::ConfirmationUndue);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_body_of_a_job_that_nobody_created_is_found() {
         }
         world.verdict()
     };
-    only(&with(false), Kind::BodyOfNobody);
+    only(&with(false), ViolationKind::BodyOfNobody);
     // A create without an answer may have made it.
     green(&with(true));
 }
@@ -230,9 +230,9 @@ fn a_success_without_a_start_is_excused_by_its_own_executors_death_only() {
         world.verdict()
     };
     green(&with(1, 39_900));
-    only(&with(0, 39_900), Kind::SuccessWithoutStart);
-    only(&with(1, 38_500), Kind::SuccessWithoutStart);
-    only(&with(1, 40_100), Kind::SuccessWithoutStart);
+    only(&with(0, 39_900), ViolationKind::SuccessWithoutStart);
+    only(&with(1, 38_500), ViolationKind::SuccessWithoutStart);
+    only(&with(1, 40_100), ViolationKind::SuccessWithoutStart);
 }
 
 #[test]
@@ -261,9 +261,9 @@ fn a_job_with_a_fixed_delay_that_is_silent_at_first_or_after_a_pause_is_found() 
     };
     // The outage from 19 s to 24 s covers the second.
     green(&with(9_002, None, 24_500));
-    only(&with(12_000, None, 24_500), Kind::DelaySilent);
+    only(&with(12_000, None, 24_500), ViolationKind::DelaySilent);
     green(&with(9_002, Some((15_000, 28_000)), 38_010));
-    only(&with(9_002, Some((15_000, 28_000)), 42_000), Kind::DelaySilent);
+    only(&with(9_002, Some((15_000, 28_000)), 42_000), ViolationKind::DelaySilent);
 }
 
 #[test]
@@ -283,13 +283,13 @@ fn runs_out_of_their_order_are_found() {
         world.verdict()
     };
     green(&with(false));
-    only(&with(true), Kind::OrderBroken);
+    only(&with(true), ViolationKind::OrderBroken);
     // Made in another order than due.
     let mut world = story().world;
     world.job(20, rate(10, 26_000), ConcurrencyPolicy::Allow, |_| {});
     let runs = [26_000, 36_000, 46_000, 56_000].map(|at| world.fire(20, at, 2));
     world.run_mut(runs[0]).created_at = Timestamp(T0 + 36_500);
-    red(&world.verdict(), Kind::OrderBroken);
+    red(&world.verdict(), ViolationKind::OrderBroken);
     // Clocks may differ while its shard moves: not while another one does, and not before or after.
     world.meta.as_mut().unwrap().shards = Some(4);
     for (shard, from, until, excused) in
@@ -300,6 +300,6 @@ fn runs_out_of_their_order_are_found() {
         let act = world.faults.last_mut().unwrap();
         (act.until_us, act.shards) = (Some((T0 + until) * 1000), Some(vec![shard]));
         let verdict = world.verdict();
-        assert_eq!(verdict.has(Kind::OrderBroken), !excused, "{verdict}");
+        assert_eq!(verdict.has(ViolationKind::OrderBroken), !excused, "{verdict}");
     }
 }

@@ -6,7 +6,7 @@ use super::{
     world::{T0, World, rate},
 };
 use crate::{
-    checker::{Kind, Verdict},
+    checker::{Verdict, ViolationKind},
     run_dir::lines::{CallEvent, CallerLine, FaultEvent, Verb},
 };
 use campanile_schema::{
@@ -46,7 +46,7 @@ fn bodiless(policy: ConcurrencyPolicy, state: RunState) -> (World, u64) {
 #[test]
 fn a_run_that_ended_without_a_body_and_without_a_cause_is_found() {
     for state in [RunState::Canceled, RunState::Skipped, RunState::Timeout, RunState::Failed, RunState::Success] {
-        only(&bodiless(ConcurrencyPolicy::Allow, state).0.verdict(), Kind::EndedWithoutCause);
+        only(&bodiless(ConcurrencyPolicy::Allow, state).0.verdict(), ViolationKind::EndedWithoutCause);
     }
     // A cancel, a delete, or a newer run under REPLACE is a cause of CANCELED.
     let (mut world, run) = bodiless(ConcurrencyPolicy::Allow, RunState::Canceled);
@@ -54,14 +54,14 @@ fn a_run_that_ended_without_a_body_and_without_a_cause_is_found() {
     green(&world.verdict());
     let (mut world, run) = bodiless(ConcurrencyPolicy::Allow, RunState::Canceled);
     about(&mut world, Verb::Cancel, 20, run, 30_200);
-    only(&world.verdict(), Kind::EndedWithoutCause);
+    only(&world.verdict(), ViolationKind::EndedWithoutCause);
     let (mut world, _) = bodiless(ConcurrencyPolicy::Allow, RunState::Canceled);
     world.ask(Verb::Delete, 20, 30_050);
     green(&world.verdict());
     for (policy, caused) in [(ConcurrencyPolicy::Replace, true), (ConcurrencyPolicy::Allow, false)] {
         let (mut world, _) = bodiless(policy, RunState::Canceled);
         world.trigger(20, "newer", 30_098);
-        assert_eq!(world.verdict().has(Kind::EndedWithoutCause), !caused, "{}", world.verdict());
+        assert_eq!(world.verdict().has(ViolationKind::EndedWithoutCause), !caused, "{}", world.verdict());
     }
     // A person's word is one of FAILED and SUCCESS.
     for (state, decision) in
@@ -94,14 +94,14 @@ fn a_time_out_before_its_time_that_excuses_a_second_start_is_found() {
         (attempt.state, attempt.ended_at) = (state, Some(Timestamp(T0 + 7_020)));
         world
     };
-    only(&with(3600, AttemptState::Timeout).verdict(), Kind::AttemptEndInvented);
+    only(&with(3600, AttemptState::Timeout).verdict(), ViolationKind::AttemptEndInvented);
     green(&with(0, AttemptState::Timeout).verdict());
-    only(&with(3600, AttemptState::Canceled).verdict(), Kind::AttemptEndInvented);
+    only(&with(3600, AttemptState::Canceled).verdict(), ViolationKind::AttemptEndInvented);
     let mut world = with(3600, AttemptState::Canceled);
     let run = story().retried;
     about(&mut world, Verb::Cancel, 6, run, 7_010);
     // Asked for, but then it must not go on.
-    red(&world.verdict(), Kind::StartedAfterCancel);
+    red(&world.verdict(), ViolationKind::StartedAfterCancel);
 }
 
 #[test]
@@ -122,16 +122,16 @@ fn the_time_of_an_attempt_begins_when_it_is_durable_and_not_with_a_late_body() {
         world
     };
     green(&with(1).verdict());
-    only(&with(2).verdict(), Kind::AttemptEndInvented);
+    only(&with(2).verdict(), ViolationKind::AttemptEndInvented);
 }
 
 #[test]
 fn an_attempt_that_nobody_had_and_that_failed_or_was_lost_is_found() {
     for (state, kind) in [
-        (AttemptState::Failed, Kind::EndedWithoutCause),
-        (AttemptState::Timeout, Kind::AttemptEndInvented),
-        (AttemptState::Lost, Kind::LostWithoutCause),
-        (AttemptState::Running, Kind::EndedWithoutCause),
+        (AttemptState::Failed, ViolationKind::EndedWithoutCause),
+        (AttemptState::Timeout, ViolationKind::AttemptEndInvented),
+        (AttemptState::Lost, ViolationKind::LostWithoutCause),
+        (AttemptState::Running, ViolationKind::EndedWithoutCause),
     ] {
         let Story { mut world, retried, .. } = story();
         world.run_mut(retried).attempts[0].state = state;
@@ -171,22 +171,22 @@ fn a_retry_that_was_not_made_is_found() {
         (world, run)
     };
     green(&with(3, false).0.verdict());
-    only(&with(1, false).0.verdict(), Kind::RetryMissing);
-    only(&with(2, false).0.verdict(), Kind::RetryMissing);
+    only(&with(1, false).0.verdict(), ViolationKind::RetryMissing);
+    only(&with(2, false).0.verdict(), ViolationKind::RetryMissing);
     // The node alone says that it was in vain; then its body says so.
     let (mut world, run) = with(1, true);
-    only(&world.verdict(), Kind::RetryMissing);
+    only(&world.verdict(), ViolationKind::RetryMissing);
     world.lines_of(run).for_each(|line| line.permanent = line.outcome.is_some());
     green(&world.verdict());
     // A dead letter that is missing, was put away, or is undue.
     let (mut world, run) = with(3, false);
     world.run_mut(run).dead_letter = false;
-    only(&world.verdict(), Kind::DeadLetterWrong);
+    only(&world.verdict(), ViolationKind::DeadLetterWrong);
     about(&mut world, Verb::Discard, 20, run, 40_000);
     green(&world.verdict());
     let Story { mut world, plain, .. } = story();
     world.run_mut(plain).dead_letter = true;
-    only(&world.verdict(), Kind::DeadLetterWrong);
+    only(&world.verdict(), ViolationKind::DeadLetterWrong);
 }
 
 #[test]
@@ -203,10 +203,10 @@ fn a_delay_between_attempts_that_is_not_kept_is_found() {
         world.verdict()
     };
     green(&with(7_815));
-    only(&with(7_800), Kind::BackoffNotKept);
+    only(&with(7_800), ViolationKind::BackoffNotKept);
     // A second of lateness is allowed besides.
     green(&with(9_200));
-    only(&with(9_300), Kind::BackoffNotKept);
+    only(&with(9_300), ViolationKind::BackoffNotKept);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_failed_run_that_is_not_idempotent_and_starts_again_unasked_is_found() {
         .filter_map(|l| l.spec.as_mut())
         .filter(|s| s.name == "job-6")
         .for_each(|s| s.idempotent = false);
-    only(&world.verdict(), Kind::NotIdempotentAgain);
+    only(&world.verdict(), ViolationKind::NotIdempotentAgain);
     about(&mut world, Verb::Confirm, 6, retried, 7_500);
     green(&world.verdict());
 }
@@ -229,20 +229,20 @@ fn generations_that_nobody_asked_for_or_that_are_gone_are_found() {
     world.run_mut(plain).generation = 2;
     world.run_mut(plain).attempts[0].generation = 2;
     world.lines_of(plain).for_each(|line| line.generation = 2);
-    only(&world.verdict(), Kind::ReopenUnasked);
+    only(&world.verdict(), ViolationKind::ReopenUnasked);
     about(&mut world, Verb::Retry, 1, plain, 30_000);
     green(&world.verdict());
     // A try without an answer may have been done too, and only such a one.
     world.run_mut(plain).generation = 3;
     world.run_mut(plain).attempts[0].generation = 3;
     world.lines_of(plain).for_each(|line| line.generation = 3);
-    only(&world.verdict(), Kind::ReopenUnasked);
+    only(&world.verdict(), ViolationKind::ReopenUnasked);
     let told = world.caller.iter().rfind(|l| l.verb == Verb::Retry).unwrap();
     let unanswered = CallerLine { event: CallEvent::Unknown, t_us: told.t_us - 1, ..told.clone() };
     world.caller.push(unanswered);
     green(&world.verdict());
     world.caller.iter_mut().filter(|l| l.verb == Verb::Retry).for_each(|l| l.generation = Some(4));
-    red(&world.verdict(), Kind::ReopenLost);
+    red(&world.verdict(), ViolationKind::ReopenLost);
 }
 
 /// A pause holds by the instant: one that was due before it fires, though it may be decided in it.
@@ -267,12 +267,12 @@ fn what_was_due_before_a_pause_is_not_skipped_by_it() {
         world
     };
     green(&skipped(35_999).verdict());
-    only(&skipped(36_002).verdict(), Kind::OutcomeUnjustified);
-    only(&skipped(32_990).verdict(), Kind::OutcomeUnjustified);
+    only(&skipped(36_002).verdict(), ViolationKind::OutcomeUnjustified);
+    only(&skipped(32_990).verdict(), ViolationKind::OutcomeUnjustified);
     // The clocks of a cluster may have been set wrong.
     let mut world = skipped(36_002);
     world.fault(FaultEvent::Disturbed, 20_000, None);
-    assert!(!world.verdict().has(Kind::OutcomeUnjustified), "{}", world.verdict());
+    assert!(!world.verdict().has(ViolationKind::OutcomeUnjustified), "{}", world.verdict());
 }
 
 #[test]
@@ -298,10 +298,10 @@ fn tenants_and_systems_that_are_paused_start_nothing() {
     };
     let (of_tenant, of_system) = ((Verb::PauseTenant, Verb::ResumeTenant), (Verb::PauseSystem, Verb::ResumeSystem));
     green(&paused(of_tenant, SkipReason::TenantPaused, true));
-    only(&paused(of_tenant, SkipReason::SystemPaused, true), Kind::OutcomeUnjustified);
-    red(&paused(of_tenant, SkipReason::TenantPaused, false), Kind::StartedWhilePaused);
+    only(&paused(of_tenant, SkipReason::SystemPaused, true), ViolationKind::OutcomeUnjustified);
+    red(&paused(of_tenant, SkipReason::TenantPaused, false), ViolationKind::StartedWhilePaused);
     // The other jobs fire meanwhile, which a system that is paused does not.
     let verdict = paused(of_system, SkipReason::SystemPaused, true);
-    red(&verdict, Kind::StartedWhilePaused);
+    red(&verdict, ViolationKind::StartedWhilePaused);
     assert!(verdict.found.iter().all(|f| f.example.job != Some(20)), "{verdict}");
 }

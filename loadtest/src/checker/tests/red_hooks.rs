@@ -5,7 +5,7 @@ use super::{
     only,
     world::{T0, World},
 };
-use crate::checker::Kind;
+use crate::checker::ViolationKind;
 use campanile_schema::{
     job::{ConcurrencyPolicy, Hook, Trigger},
     payload::Payload,
@@ -45,19 +45,19 @@ fn hook(world: &mut World, reason: &str) -> u64 {
 #[test]
 fn a_failure_starts_its_hook_once() {
     let (mut world, run) = failed();
-    only(&world.verdict(), Kind::HookMissing);
+    only(&world.verdict(), ViolationKind::HookMissing);
     hook(&mut world, &format!("onFailure of run {run}, generation 1"));
     let verdict = world.verdict();
     assert!(verdict.green, "{verdict}");
     hook(&mut world, &format!("onFailure of run {run}, generation 1"));
-    only(&world.verdict(), Kind::HookDoubled);
+    only(&world.verdict(), ViolationKind::HookDoubled);
 }
 
 #[test]
 fn a_failure_of_the_last_moment_may_have_its_hook_on_the_way() {
     let (mut world, run) = failed();
     world.run_mut(run).ended_at = Some(Timestamp(T0 + 64_000));
-    assert!(!world.verdict().has(Kind::HookMissing));
+    assert!(!world.verdict().has(ViolationKind::HookMissing));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_hook_is_explained_by_a_failure_of_its_generation() {
         .chain(["because".to_owned()]);
     let mut unasked = |world: &mut World| {
         hook(world, &others.next().unwrap());
-        only(&world.verdict(), Kind::HookUnasked);
+        only(&world.verdict(), ViolationKind::HookUnasked);
     };
     unasked(&mut world);
     unasked(&mut world);

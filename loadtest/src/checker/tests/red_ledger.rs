@@ -6,7 +6,7 @@ use super::{
     world::{T0, World, cron},
 };
 use crate::{
-    checker::Kind,
+    checker::ViolationKind,
     run_dir::lines::{CallEvent, CallerLine, FaultEvent, Verb},
 };
 use campanile_schema::{
@@ -30,11 +30,11 @@ fn remove_run(w: &mut World, run: u64) {
 fn an_incomplete_export_proves_nothing() {
     let mut w = story().world;
     w.meta = None;
-    red(&w.verdict(), Kind::ExportIncomplete);
+    red(&w.verdict(), ViolationKind::ExportIncomplete);
     let mut w = story().world;
     w.ledger.retain(|l| l.job.0 != 3);
-    red(&w.verdict(), Kind::ExportIncomplete);
-    red(&World::new().verdict(), Kind::ExportIncomplete);
+    red(&w.verdict(), ViolationKind::ExportIncomplete);
+    red(&World::new().verdict(), ViolationKind::ExportIncomplete);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_schedule_that_the_oracle_cannot_follow_is_not_green() {
     // Nobody but the node knows its anchor.
     let trigger = campanile_schema::job::Trigger::fixed_rate(5);
     w.job(99, trigger, ConcurrencyPolicy::Forbid, |_| {});
-    red(&w.verdict(), Kind::NotCheckable);
+    red(&w.verdict(), ViolationKind::NotCheckable);
 }
 
 #[test]
@@ -51,14 +51,14 @@ fn a_lost_create_is_found() {
     let mut w = story().world;
     let line = w.ledger.iter_mut().find(|l| l.job.0 == 3).unwrap();
     (line.page, line.error) = (None, Some("404_NOT_FOUND".into()));
-    red(&w.verdict(), Kind::CreateLost);
+    red(&w.verdict(), ViolationKind::CreateLost);
 }
 
 #[test]
 fn a_lost_trigger_is_found() {
     let mut s = story();
     remove_run(&mut s.world, s.triggered);
-    red(&s.world.verdict(), Kind::TriggerLost);
+    red(&s.world.verdict(), ViolationKind::TriggerLost);
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn a_doubled_trigger_is_found() {
     let mut s = story();
     let second = s.world.trigger(4, "again", 7_000);
     s.world.run_mut(second).key = Some("k1".into());
-    red(&s.world.verdict(), Kind::TriggerDoubled);
+    red(&s.world.verdict(), ViolationKind::TriggerDoubled);
     // One run, but not the one that the caller was told.
     let mut s = story();
     let ack = s.world.caller.iter_mut().find(|l| l.run == Some(RunId(s.triggered))).unwrap();
     ack.run = Some(RunId(4711));
-    red(&s.world.verdict(), Kind::TriggerDoubled);
+    red(&s.world.verdict(), ViolationKind::TriggerDoubled);
 }
 
 #[test]
@@ -79,14 +79,14 @@ fn a_refused_trigger_that_ran_is_found() {
     let mut s = story();
     let ack = s.world.caller.iter_mut().find(|l| l.run == Some(RunId(s.triggered))).unwrap();
     (ack.event, ack.run, ack.code) = (CallEvent::Refused, None, Some("409_RUN_ACTIVE".into()));
-    red(&s.world.verdict(), Kind::TriggerRefusedYetRun);
+    red(&s.world.verdict(), ViolationKind::TriggerRefusedYetRun);
 }
 
 #[test]
 fn a_manual_run_that_nobody_asked_for_is_found() {
     let mut s = story();
     s.world.caller.retain(|l: &CallerLine| l.key.as_deref() != Some("k2"));
-    red(&s.world.verdict(), Kind::TriggerUnasked);
+    red(&s.world.verdict(), ViolationKind::TriggerUnasked);
 }
 
 /// Missed instants that fire in turn stay due behind a run that waits for a person; behind nothing, or where they need no
@@ -111,12 +111,12 @@ fn a_backlog_waits_for_a_person_and_for_nothing_else() {
     let (held, forbid, allow) = (RunState::NeedsConfirmation, ConcurrencyPolicy::Forbid, ConcurrencyPolicy::Allow);
     let green = verdict(forbid, held, false);
     assert!(green.green, "{green}");
-    red(&verdict(forbid, RunState::Success, false), Kind::OutcomeMissing);
-    red(&verdict(allow, held, false), Kind::OutcomeMissing);
-    red(&verdict(forbid, held, true), Kind::OutcomeMissing);
+    red(&verdict(forbid, RunState::Success, false), ViolationKind::OutcomeMissing);
+    red(&verdict(allow, held, false), ViolationKind::OutcomeMissing);
+    red(&verdict(forbid, held, true), ViolationKind::OutcomeMissing);
     // Nothing is fired in order under the other misfire policies, so nothing is held back.
     for misfires in [MisfirePolicy::FireOnceNow, MisfirePolicy::Skip] {
-        red(&with(misfires, forbid, held, false), Kind::OutcomeMissing);
+        red(&with(misfires, forbid, held, false), ViolationKind::OutcomeMissing);
     }
 }
 
@@ -126,33 +126,33 @@ fn a_forgotten_instant_is_found() {
     remove_entry(&mut s.world, 1, 30_500);
     remove_run(&mut s.world, s.plain);
     let verdict = s.world.verdict();
-    red(&verdict, Kind::OutcomeMissing);
+    red(&verdict, ViolationKind::OutcomeMissing);
     assert_eq!(verdict.found.len(), 1, "{verdict}");
     // In a stretch that counts one too few.
     let mut w = story().world;
     let entry = w.items(9).iter_mut().find(|e| e.outcome == Outcome::Coalesced).unwrap();
     entry.count = 4;
-    red(&w.verdict(), Kind::OutcomeMissing);
+    red(&w.verdict(), ViolationKind::OutcomeMissing);
     // A FIXED_DELAY job that falls silent.
     let mut w = story().world;
     let run = w.runs.iter().rfind(|r| r.job_id.0 == 10).unwrap().run_id.0;
     remove_entry(&mut w, 10, 44_024);
     remove_run(&mut w, run);
-    only(&w.verdict(), Kind::DelaySilent);
+    only(&w.verdict(), ViolationKind::DelaySilent);
 }
 
 #[test]
 fn two_outcomes_of_one_instant_are_found() {
     let mut w = story().world;
     w.entry(1, 50_500, Outcome::Skipped, Some(SkipReason::RunActive), None);
-    red(&w.verdict(), Kind::OutcomeDoubled);
+    red(&w.verdict(), ViolationKind::OutcomeDoubled);
 }
 
 #[test]
 fn an_outcome_that_was_not_due_is_found() {
     let mut s = story();
     s.world.fire(3, 31_000, 2);
-    red(&s.world.verdict(), Kind::OutcomeUndue);
+    red(&s.world.verdict(), ViolationKind::OutcomeUndue);
     // Before the job existed.
     let mut s = story();
     s.world.items(1).insert(
@@ -166,12 +166,12 @@ fn an_outcome_that_was_not_due_is_found() {
             run_id: None,
         },
     );
-    red(&s.world.verdict(), Kind::OutcomeUndue);
+    red(&s.world.verdict(), ViolationKind::OutcomeUndue);
     // FIXED_DELAY sooner than its delay.
     let mut s = story();
     let last = s.world.runs.iter_mut().rfind(|r| r.job_id.0 == 10).unwrap();
     last.logical_time = Some(Timestamp(T0 + 44_000));
-    red(&s.world.verdict(), Kind::OutcomeUndue);
+    red(&s.world.verdict(), ViolationKind::OutcomeUndue);
 }
 
 #[test]
@@ -188,11 +188,11 @@ fn pages_that_do_not_join_are_found() {
     w.ledger.insert(at + 1, second);
     assert!(w.verdict().green, "{}", w.verdict());
     w.ledger[at + 1].page.as_mut().unwrap().from = Timestamp(T0 + 36_000);
-    red(&w.verdict(), Kind::LedgerNotJoined);
+    red(&w.verdict(), ViolationKind::LedgerNotJoined);
     // Entries out of order.
     let mut w = story().world;
     w.items(1).swap(1, 2);
-    red(&w.verdict(), Kind::LedgerNotJoined);
+    red(&w.verdict(), ViolationKind::LedgerNotJoined);
 }
 
 /// It may make an instant late or a misfire.
@@ -205,7 +205,7 @@ fn a_disturbance_is_no_cause_of_a_skip_for_an_active_run() {
     remove_run(&mut w, run.0);
     w.fault(FaultEvent::Disturbed, 30_000, None);
     w.faults.last_mut().unwrap().until_us = Some((T0 + 31_000) * 1000);
-    red(&w.verdict(), Kind::OutcomeUnjustified);
+    red(&w.verdict(), ViolationKind::OutcomeUnjustified);
 }
 
 #[test]
@@ -232,15 +232,15 @@ fn an_outcome_without_good_cause_is_found() {
             remove_run(&mut w, run.0);
         }
         let verdict = w.verdict();
-        red(&verdict, Kind::OutcomeUnjustified);
+        red(&verdict, ViolationKind::OutcomeUnjustified);
     }
     // Late, and called in time; in time, and called late.
     let mut w = story().world;
     w.items(1).iter_mut().find(|e| e.outcome == Outcome::FiredLate).unwrap().outcome = Outcome::Fired;
-    red(&w.verdict(), Kind::OutcomeUnjustified);
+    red(&w.verdict(), ViolationKind::OutcomeUnjustified);
     let mut w = story().world;
     w.items(1).iter_mut().find(|e| e.outcome == Outcome::Fired).unwrap().outcome = Outcome::FiredLate;
-    red(&w.verdict(), Kind::OutcomeUnjustified);
+    red(&w.verdict(), ViolationKind::OutcomeUnjustified);
 }
 
 /// What an outage left behind and still waits for its turn when a pause comes is skipped with it; nothing else is.
@@ -271,13 +271,13 @@ fn a_backlog_is_skipped_by_a_pause_in_one_piece_and_only_behind_an_outage() {
         assert!(green.green, "{green}");
     }
     // The other policies decide at once what was missed.
-    red(&with(MisfirePolicy::FireOnceNow, &[24_500], &[22_000, 24_000], &[]), Kind::OutcomeUnjustified);
+    red(&with(MisfirePolicy::FireOnceNow, &[24_500], &[22_000, 24_000], &[]), ViolationKind::OutcomeUnjustified);
     // A later one had its turn.
-    red(&with(all, &[24_500], &[20_000], &[]), Kind::OutcomeUnjustified);
+    red(&with(all, &[24_500], &[20_000], &[]), ViolationKind::OutcomeUnjustified);
     // The node was up.
-    red(&with(all, &[40_500], &[38_000, 40_000], &[]), Kind::OutcomeUnjustified);
+    red(&with(all, &[40_500], &[38_000, 40_000], &[]), ViolationKind::OutcomeUnjustified);
     // The pause before had taken all that waited.
-    red(&with(all, &[24_500, 32_500], &[22_000, 24_000, 32_000], &[]), Kind::OutcomeUnjustified);
+    red(&with(all, &[24_500, 32_500], &[22_000, 24_000, 32_000], &[]), ViolationKind::OutcomeUnjustified);
 }
 
 #[test]
@@ -290,11 +290,11 @@ fn a_fire_after_an_acknowledged_pause_or_delete_is_found() {
     w.fire(5, 40_000, 2);
     w.items(5).extend(rest);
     let verdict = w.verdict();
-    red(&verdict, Kind::StartedWhilePaused);
-    red(&verdict, Kind::OutcomeUnjustified);
+    red(&verdict, ViolationKind::StartedWhilePaused);
+    red(&verdict, ViolationKind::OutcomeUnjustified);
     let mut w = story().world;
     w.fire(8, 21_000, 3_100);
-    red(&w.verdict(), Kind::StartedAfterDelete);
+    red(&w.verdict(), ViolationKind::StartedAfterDelete);
     // The same instants before the acknowledgement are fine.
     let mut w = story().world;
     w.caller.iter_mut().filter(|l| l.verb == Verb::Delete).for_each(|l| l.t_us += 10_000_000);

@@ -6,7 +6,7 @@ use super::{
     world::{T0, World, rate},
 };
 use crate::{
-    checker::{Kind, Verdict},
+    checker::{Verdict, ViolationKind},
     run_dir::lines::FaultEvent,
 };
 use campanile_schema::{
@@ -37,7 +37,7 @@ fn tight(bodies: &[(i64, i64)]) -> World {
 fn a_quota_that_is_exceeded_by_one_is_found() {
     green(&tight(&[(1_000, 2_000), (2_000, 3_000), (3_100, 500), (3_700, 2_000)]).verdict());
     let over = tight(&[(1_000, 2_000), (2_000, 3_000), (2_900, 500)]);
-    only(&over.verdict(), Kind::QuotaExceeded);
+    only(&over.verdict(), ViolationKind::QuotaExceeded);
     // Nobody was told of a limit: nothing is judged.
     let mut w = tight(&[(1_000, 2_000), (2_000, 3_000), (2_900, 500)]);
     w.meta.as_mut().unwrap().quotas.clear();
@@ -56,7 +56,7 @@ fn a_rate_that_every_node_has_alone_is_found() {
     green(&every(480));
     // Sixty within twenty seconds are forgiven, not sixty-one.
     green(&every(335));
-    only(&every(330), Kind::RateExceeded);
+    only(&every(330), ViolationKind::RateExceeded);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn bodies_that_a_restart_took_back_do_not_count_and_new_ones_do() {
     // The node is down from 19 s to 24 s.
     green(&tight(&[(17_000, 12_000), (18_000, 12_000), (25_000, 2_000), (26_000, 2_000)]).verdict());
     let over = tight(&[(17_000, 12_000), (25_000, 4_000), (26_000, 4_000), (27_000, 500)]);
-    only(&over.verdict(), Kind::QuotaExceeded);
+    only(&over.verdict(), ViolationKind::QuotaExceeded);
 }
 
 /// Executor-a stands still and its lease ends; its body goes on afterwards, beside two others.
@@ -88,8 +88,8 @@ fn a_body_whose_lease_was_lost_has_no_permit_any_more() {
         w.verdict()
     };
     green(&stood_still(true, AttemptState::Lost));
-    only(&stood_still(true, AttemptState::Success), Kind::QuotaExceeded);
-    only(&stood_still(false, AttemptState::Lost), Kind::LostWithoutCause);
+    only(&stood_still(true, AttemptState::Success), ViolationKind::QuotaExceeded);
+    only(&stood_still(false, AttemptState::Lost), ViolationKind::LostWithoutCause);
 }
 
 #[test]
@@ -102,14 +102,16 @@ fn a_result_under_a_superseded_token_is_found() {
         s.world.verdict()
     };
     // The second attempt began at 49.9 s.
-    red(&taken_at(49_905), Kind::StaleAccepted);
-    assert!(!taken_at(49_900).has(Kind::StaleAccepted));
+    red(&taken_at(49_905), ViolationKind::StaleAccepted);
+    assert!(!taken_at(49_900).has(ViolationKind::StaleAccepted));
 }
 
 #[test]
 fn a_run_made_after_an_acknowledgement_is_found_whatever_its_instant() {
     // Job 5 was paused at 15.002 s, job 8 deleted: the instants are older, the runs are not.
-    for (job, instant, kind) in [(5, 10_000, Kind::StartedWhilePaused), (8, 11_000, Kind::StartedAfterDelete)] {
+    for (job, instant, kind) in
+        [(5, 10_000, ViolationKind::StartedWhilePaused), (8, 11_000, ViolationKind::StartedAfterDelete)]
+    {
         let made_at = |at: i64| {
             let mut w = story().world;
             let of_instant =
@@ -148,7 +150,7 @@ fn an_instant_that_was_skipped_and_ran_is_found() {
         let mut s = story();
         let entry = s.world.items(1).iter_mut().find(|e| e.logical_time.0 == T0 + 30_500).unwrap();
         (entry.outcome, entry.reason, entry.run_id) = (outcome, reason, None);
-        red(&s.world.verdict(), Kind::SkippedYetRan);
+        red(&s.world.verdict(), ViolationKind::SkippedYetRan);
     }
     // A run by hand at that moment is none of the ledger's.
     let mut s = story();
@@ -165,7 +167,7 @@ fn what_callers_of_a_whole_run_never_did_is_named() {
     green(&w.verdict());
     w.meta.as_mut().unwrap().uses_all = true;
     let verdict = w.verdict();
-    only(&verdict, Kind::NeverUsed);
+    only(&verdict, ViolationKind::NeverUsed);
     let named: Vec<&str> = verdict.found[0].kept.iter().map(|v| v.text.as_str()).collect();
     let is_named = |text: &str| named.contains(&text);
     assert!(is_named("no call ResumeSystem was accepted"), "{named:?}");

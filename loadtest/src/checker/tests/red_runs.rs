@@ -6,7 +6,7 @@ use super::{
     world::T0,
 };
 use crate::{
-    checker::Kind,
+    checker::ViolationKind,
     run_dir::lines::{ExecutorEvent, FaultEvent, Verb},
 };
 use campanile_schema::{
@@ -24,11 +24,11 @@ fn a_fired_instant_without_its_run_is_found() {
     let mut s = story();
     s.world.runs.retain(|r| r.run_id.0 != s.plain);
     let verdict = s.world.verdict();
-    red(&verdict, Kind::RunMissing);
-    red(&verdict, Kind::StartUnknown);
+    red(&verdict, ViolationKind::RunMissing);
+    red(&verdict, ViolationKind::StartUnknown);
     let mut s = story();
     s.world.items(1).iter_mut().for_each(|e| e.run_id = None);
-    red(&s.world.verdict(), Kind::RunMissing);
+    red(&s.world.verdict(), ViolationKind::RunMissing);
 }
 
 #[test]
@@ -39,12 +39,12 @@ fn two_runs_of_one_instant_are_found() {
     again.attempts.clear();
     s.world.runs.push(again);
     let verdict = s.world.verdict();
-    red(&verdict, Kind::RunDoubled);
-    red(&verdict, Kind::RunWithoutInstant);
+    red(&verdict, ViolationKind::RunDoubled);
+    red(&verdict, ViolationKind::RunWithoutInstant);
     let mut s = story();
     let again = s.world.run_mut(s.plain).clone();
     s.world.runs.push(again);
-    only(&s.world.verdict(), Kind::RunDoubled);
+    only(&s.world.verdict(), ViolationKind::RunDoubled);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_run_that_never_ended_is_found() {
         let mut s = story();
         let run = s.world.run_mut(s.plain);
         (run.state, run.ended_at) = (state, None);
-        red(&s.world.verdict(), Kind::RunNotEnded);
+        red(&s.world.verdict(), ViolationKind::RunNotEnded);
     }
     // A person has to decide: that is a reason, also for what is held behind it.
     let mut s = story();
@@ -85,7 +85,7 @@ fn a_run_that_never_ended_is_found() {
         (held.state, held.ended_at) = (state, None);
         let verdict = s.world.verdict();
         let wrong = resumed || state == RunState::Running;
-        assert_eq!(verdict.has(Kind::RunNotEnded), wrong, "resumed: {resumed}, {state}: {verdict}");
+        assert_eq!(verdict.has(ViolationKind::RunNotEnded), wrong, "resumed: {resumed}, {state}: {verdict}");
     }
 }
 
@@ -95,8 +95,8 @@ fn two_accepted_outcomes_of_one_generation_are_found() {
     s.world.run_mut(s.retried).attempts[0].state = AttemptState::Success;
     s.world.lines_of(s.retried).filter_map(|l| l.outcome.as_mut()).for_each(|o| *o = AttemptState::Success);
     let verdict = s.world.verdict();
-    red(&verdict, Kind::AcceptedTwice);
-    red(&verdict, Kind::DoubleStartUnexplained);
+    red(&verdict, ViolationKind::AcceptedTwice);
+    red(&verdict, ViolationKind::DoubleStartUnexplained);
     // Started again on purpose: the next generation.
     s.world.run_mut(s.retried).attempts[1].generation = 2;
     assert!(s.world.verdict().green, "{}", s.world.verdict());
@@ -110,7 +110,7 @@ fn too_many_attempts_are_found() {
     }
     s.world.run_mut(s.retried).attempts.remove(1);
     s.world.executors[1].1.retain(|l| l.run != s.retried);
-    red(&s.world.verdict(), Kind::AttemptsExceeded);
+    red(&s.world.verdict(), ViolationKind::AttemptsExceeded);
 }
 
 #[test]
@@ -118,14 +118,14 @@ fn a_start_that_the_record_does_not_know_is_found() {
     let mut s = story();
     s.world.lines_of(s.plain).for_each(|l| l.token = 9);
     let verdict = s.world.verdict();
-    red(&verdict, Kind::StartUnknown);
-    red(&verdict, Kind::SuccessWithoutStart);
+    red(&verdict, ViolationKind::StartUnknown);
+    red(&verdict, ViolationKind::SuccessWithoutStart);
     let mut s = story();
     s.world.lines_of(s.plain).for_each(|l| l.logical = Some(T0 + 20_500));
-    red(&s.world.verdict(), Kind::StartUnknown);
+    red(&s.world.verdict(), ViolationKind::StartUnknown);
     let mut s = story();
     s.world.lines_of(s.plain).for_each(|l| l.job = 2);
-    red(&s.world.verdict(), Kind::StartUnknown);
+    red(&s.world.verdict(), ViolationKind::StartUnknown);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn an_early_start_is_found() {
     let run = s.plain;
     s.world.run_mut(run).created_at = Timestamp(T0 + 30_500);
     s.world.lines_of(run).filter(|l| l.event == ExecutorEvent::Start).for_each(|l| l.t_us = (T0 + 30_500) * 1000 - 1);
-    red(&s.world.verdict(), Kind::StartEarly);
+    red(&s.world.verdict(), ViolationKind::StartEarly);
     s.world.lines_of(run).filter(|l| l.event == ExecutorEvent::Start).for_each(|l| l.t_us = (T0 + 30_500) * 1000);
     assert!(s.world.verdict().green);
 }
@@ -144,17 +144,17 @@ fn an_early_start_is_found() {
 fn a_success_that_nobody_ran_is_found() {
     let mut s = story();
     s.world.executors.iter_mut().for_each(|(_, lines)| lines.retain(|l| l.run != s.plain));
-    only(&s.world.verdict(), Kind::SuccessWithoutStart);
+    only(&s.world.verdict(), ViolationKind::SuccessWithoutStart);
 }
 
 #[test]
 fn a_changed_result_is_found() {
     let mut s = story();
     s.world.lines_of(s.plain).filter_map(|l| l.outcome.as_mut()).for_each(|o| *o = AttemptState::Failed);
-    only(&s.world.verdict(), Kind::ResultChanged);
+    only(&s.world.verdict(), ViolationKind::ResultChanged);
     let mut s = story();
     s.world.run_mut(s.retried).attempts[0].state = AttemptState::NotStarted;
-    only(&s.world.verdict(), Kind::ResultChanged);
+    only(&s.world.verdict(), ViolationKind::ResultChanged);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_reused_token_is_found() {
     let mut s = story();
     s.world.run_mut(s.retried).attempts[1].token = 1;
     s.world.lines_of(s.retried).for_each(|l| l.token = 1);
-    red(&s.world.verdict(), Kind::TokenReused);
+    red(&s.world.verdict(), ViolationKind::TokenReused);
 }
 
 #[test]
@@ -170,36 +170,36 @@ fn a_token_that_falls_is_found() {
     let mut s = story();
     s.world.run_mut(s.retried).attempts[0].token = 5;
     s.world.lines_of(s.retried).filter(|l| l.token == 1).for_each(|l| l.token = 5);
-    only(&s.world.verdict(), Kind::TokenNotHigher);
+    only(&s.world.verdict(), ViolationKind::TokenNotHigher);
 }
 
 #[test]
 fn a_second_start_while_the_first_attempt_lasts_is_found() {
     let mut s = story();
     s.world.run_mut(s.retried).attempts[0].ended_at = None;
-    only(&s.world.verdict(), Kind::DoubleStartUnexplained);
+    only(&s.world.verdict(), ViolationKind::DoubleStartUnexplained);
     let mut s = story();
     s.world.run_mut(s.retried).attempts[0].ended_at = Some(Timestamp(T0 + 9_000));
     let verdict = s.world.verdict();
-    red(&verdict, Kind::DoubleStartUnexplained);
-    red(&verdict, Kind::StaleAccepted);
+    red(&verdict, ViolationKind::DoubleStartUnexplained);
+    red(&verdict, ViolationKind::StaleAccepted);
 }
 
 #[test]
 fn a_lease_lost_without_cause_is_found() {
     let mut s = story();
     s.world.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
-    red(&s.world.verdict(), Kind::LostWithoutCause);
+    red(&s.world.verdict(), ViolationKind::LostWithoutCause);
     // Killed, but only after the attempt was given up.
     let mut s = story();
     s.world.faults.iter_mut().filter(|f| f.event == FaultEvent::ExecutorKilled).for_each(|f| f.t_us += 20_000_000);
-    red(&s.world.verdict(), Kind::LostWithoutCause);
+    red(&s.world.verdict(), ViolationKind::LostWithoutCause);
     // Alive, but the node was down for longer than a lease.
     let mut s = story();
     s.world.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
     s.world.fault(FaultEvent::NodeKilled, 39_600, None);
     s.world.fault(FaultEvent::NodeReady, 49_000, None);
-    assert!(!s.world.verdict().has(Kind::LostWithoutCause), "{}", s.world.verdict());
+    assert!(!s.world.verdict().has(ViolationKind::LostWithoutCause), "{}", s.world.verdict());
     // Down for a moment; it was told meanwhile how the attempt ended, or so it may be only when it came back from a backup.
     let mut s = story();
     s.world.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
@@ -211,11 +211,11 @@ fn a_lease_lost_without_cause_is_found() {
         end.t_us = (T0 + 41_500) * 1000;
         s.world.executors[1].1.push(end);
     }
-    red(&s.world.verdict(), Kind::LostWithoutCause);
+    red(&s.world.verdict(), ViolationKind::LostWithoutCause);
     s.world.fault(FaultEvent::NodeRestored, 41_800, None);
-    assert!(!s.world.verdict().has(Kind::LostWithoutCause), "{}", s.world.verdict());
+    assert!(!s.world.verdict().has(ViolationKind::LostWithoutCause), "{}", s.world.verdict());
     s.world.lines_of(s.lost).filter(|l| l.event == ExecutorEvent::End && l.token == 1).for_each(|l| l.t_us -= 600_000);
-    red(&s.world.verdict(), Kind::LostWithoutCause);
+    red(&s.world.verdict(), ViolationKind::LostWithoutCause);
 }
 
 /// Executor-b lost the leases of jobs 7 and 12: that it was not heard, for a lease, before the loss, while the bodies ran and in the
@@ -229,7 +229,7 @@ fn a_lease_that_nobody_heard_is_explained_for_that_executor_time_and_shard_only(
         w.fault(event, from, Some(executor));
         let act = w.faults.last_mut().unwrap();
         (act.until_us, act.shards) = (Some((T0 + until) * 1000), Some(shards.to_vec()));
-        !w.verdict().has(Kind::LostWithoutCause)
+        !w.verdict().has(ViolationKind::LostWithoutCause)
     };
     let unheard = FaultEvent::ExecutorUnheard;
     assert!(explained(unheard, "executor-b", (39_100, 52_000), &[0, 3]));
@@ -246,7 +246,7 @@ fn a_second_start_of_what_is_not_idempotent_is_found() {
     let mut s = story();
     s.world.caller.retain(|l| l.run.is_none_or(|r| r.0 != s.confirmed));
     s.world.caller.retain(|l| l.verb != crate::run_dir::lines::Verb::Confirm);
-    only(&s.world.verdict(), Kind::NotIdempotentAgain);
+    only(&s.world.verdict(), ViolationKind::NotIdempotentAgain);
 }
 
 #[test]
@@ -255,15 +255,15 @@ fn overlapping_bodies_are_found() {
     // Job 1 is FORBID: its body of 30.5 s runs into 40.5 s.
     let run = s.plain;
     shift(&mut s, run, ExecutorEvent::End, 10_000_000);
-    only(&s.world.verdict(), Kind::BodiesOverlap);
+    only(&s.world.verdict(), ViolationKind::BodiesOverlap);
     // A lost lease excuses it.
     let mut s = story();
     let run = s.lost;
     let next = s.world.fire(7, 45_000, 2);
     s.world.items(7).retain(|e| e.run_id.is_none_or(|r| r.0 != next));
     s.world.runs.retain(|r| r.run_id.0 != next);
-    assert!(!s.world.verdict().has(Kind::BodiesOverlap));
+    assert!(!s.world.verdict().has(ViolationKind::BodiesOverlap));
     s.world.run_mut(run).attempts[0].state = AttemptState::Canceled;
     s.world.faults.retain(|f| f.event != FaultEvent::ExecutorKilled);
-    red(&s.world.verdict(), Kind::BodiesOverlap);
+    red(&s.world.verdict(), ViolationKind::BodiesOverlap);
 }

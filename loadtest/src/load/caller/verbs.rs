@@ -1,6 +1,6 @@
 //! What people do beside creating and triggering: edits, decisions about runs and dead letters, pauses of tenants and of the system.
 
-use super::{AGAIN, Caller, Known, PATIENCE};
+use super::{CallOutcome, Caller, PATIENCE, RETRY_PAUSE};
 use crate::run_dir::lines::{CallEvent, CallerLine, Verb};
 use campanile_client::{Client, ClientError};
 use campanile_schema::{
@@ -28,8 +28,8 @@ impl Caller {
     }
 
     /// Replaces the job's specification; refused when somebody else has changed the job since.
-    pub async fn edit(&self, job: JobId, spec: JobSpec) -> Known<()> {
-        let Ok(known) = self.client.job_get(job).await else { return Known::Open };
+    pub async fn edit(&self, job: JobId, spec: JobSpec) -> CallOutcome<()> {
+        let Ok(known) = self.client.job_get(job).await else { return CallOutcome::Open };
         let line = CallerLine { spec: Some(spec.clone()), ..self.about(Verb::Edit, job) };
         let edit = |client: Client| {
             let spec = spec.clone();
@@ -39,7 +39,7 @@ impl Caller {
     }
 
     /// A person's word on a run of a job that is not idempotent.
-    pub async fn confirm(&self, job: JobId, run: RunId, decision: ConfirmDecision) -> Known<()> {
+    pub async fn confirm(&self, job: JobId, run: RunId, decision: ConfirmDecision) -> CallOutcome<()> {
         let line = CallerLine { decision: Some(decision), ..self.about_run(Verb::Confirm, job, run) };
         let confirm = |client: Client| async move {
             client.run_confirm(run, ConfirmBody { decision, reason: WHY.map(str::to_owned) }).await
@@ -47,52 +47,52 @@ impl Caller {
         self.of_run(&line, confirm).await
     }
 
-    pub async fn cancel(&self, job: JobId, run: RunId) -> Known<()> {
+    pub async fn cancel(&self, job: JobId, run: RunId) -> CallOutcome<()> {
         let line = self.about_run(Verb::Cancel, job, run);
         self.of_run(&line, |client| async move { client.run_cancel(run, WHY).await }).await
     }
 
-    pub async fn retry(&self, job: JobId, run: RunId) -> Known<()> {
+    pub async fn retry(&self, job: JobId, run: RunId) -> CallOutcome<()> {
         let line = self.about_run(Verb::Retry, job, run);
         self.of_run(&line, |client| async move { client.run_retry(run, WHY).await }).await
     }
 
-    pub async fn redrive(&self, job: JobId, run: RunId) -> Known<()> {
+    pub async fn redrive(&self, job: JobId, run: RunId) -> CallOutcome<()> {
         let line = self.about_run(Verb::Redrive, job, run);
         self.of_run(&line, |client| async move { client.dlq_redrive(run, WHY).await }).await
     }
 
-    pub async fn discard(&self, job: JobId, run: RunId) -> Known<()> {
+    pub async fn discard(&self, job: JobId, run: RunId) -> CallOutcome<()> {
         let line = self.about_run(Verb::Discard, job, run);
         self.ask(&line, true, |(), line| line, |client| async move { client.dlq_discard(run, WHY).await }).await
     }
 
-    async fn of_run<F>(&self, line: &CallerLine, call: impl Fn(Client) -> F) -> Known<()>
+    async fn of_run<F>(&self, line: &CallerLine, call: impl Fn(Client) -> F) -> CallOutcome<()>
     where
         F: Future<Output = Result<RunView, ClientError>>,
     {
         match self.ask(line, true, shown, call).await {
-            Known::Done(_) => Known::Done(()),
-            Known::Refused(code) => Known::Refused(code),
-            Known::Open => Known::Open,
+            CallOutcome::Done(_) => CallOutcome::Done(()),
+            CallOutcome::Refused(code) => CallOutcome::Refused(code),
+            CallOutcome::Open => CallOutcome::Open,
         }
     }
 
-    pub async fn pause_tenant(&self, tenant: &str) -> Known<()> {
+    pub async fn pause_tenant(&self, tenant: &str) -> CallOutcome<()> {
         let pause = |client: Client| async move { client.tenant_pause(tenant, WHY).await };
         self.spread(Verb::PauseTenant, Some(tenant), ONCE, pause).await
     }
 
-    pub async fn resume_tenant(&self, tenant: &str) -> Known<()> {
+    pub async fn resume_tenant(&self, tenant: &str) -> CallOutcome<()> {
         let resume = |client: Client| async move { client.tenant_resume(tenant, WHY).await };
         self.spread(Verb::ResumeTenant, Some(tenant), PATIENCE, resume).await
     }
 
-    pub async fn pause_system(&self) -> Known<()> {
+    pub async fn pause_system(&self) -> CallOutcome<()> {
         self.spread(Verb::PauseSystem, None, ONCE, |client| async move { client.system_pause(WHY).await }).await
     }
 
-    pub async fn resume_system(&self) -> Known<()> {
+    pub async fn resume_system(&self) -> CallOutcome<()> {
         self.spread(Verb::ResumeSystem, None, PATIENCE, |client| async move { client.system_resume(WHY).await }).await
     }
 
@@ -104,7 +104,7 @@ impl Caller {
         tenant: Option<&str>,
         patience: Duration,
         call: impl Fn(Client) -> F,
-    ) -> Known<()>
+    ) -> CallOutcome<()>
     where
         F: Future<Output = Result<Spread, ClientError>>,
     {
@@ -117,7 +117,7 @@ impl Caller {
             match self.once(&call).await {
                 Ok(answer) if answer.outstanding.is_empty() => {
                     self.note(CallEvent::Ack, &line);
-                    return Known::Done(());
+                    return CallOutcome::Done(());
                 }
                 Ok(answer) => {
                     open = true;
@@ -134,7 +134,7 @@ impl Caller {
                     Ok(code) => {
                         let text = Some(code.as_str().to_owned());
                         self.note(CallEvent::Refused, &CallerLine { code: text, ..line.clone() });
-                        return if open { Known::Open } else { Known::Refused(code) };
+                        return if open { CallOutcome::Open } else { CallOutcome::Refused(code) };
                     }
                     Err(why) => {
                         open = true;
@@ -143,9 +143,9 @@ impl Caller {
                 },
             }
             if Instant::now() >= deadline {
-                return Known::Open;
+                return CallOutcome::Open;
             }
-            sleep(AGAIN).await;
+            sleep(RETRY_PAUSE).await;
         }
     }
 }

@@ -238,7 +238,7 @@ impl World {
     /// Puts on the network what a member wants sent.
     pub fn collect(&mut self, place: usize) {
         let driver = self.places[place].as_mut().unwrap();
-        for told in driver.take_told() {
+        for told in driver.take_notices() {
             self.told.push((self.now_ms, place, told.text));
         }
         for (to, bytes) in driver.take_packets() {

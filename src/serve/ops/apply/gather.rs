@@ -2,9 +2,9 @@
 
 use super::{
     super::{Answer, access, invalid},
-    Gone, LABELS, Set, check_owner,
+    GonePolicy, LABELS, Set, check_owner,
 };
-use campanile_jobfiles::manifest::{self, Found};
+use campanile_jobfiles::manifest::{self, ManifestJob};
 use campanile_schema::{
     apply::{ApplyBody, ManifestFile, ManifestProblem},
     error::{ApiError, ErrorCode},
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// A job as it is to be.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct DesiredJob {
     pub spec: JobSpec,
     /// None: whether it is paused is nobody's business here.
     pub suspend: Option<bool>,
@@ -63,8 +63,8 @@ pub(super) fn gather(caller: &Caller, body: ApplyBody, go_on: &dyn Fn() -> bool)
         return Err(invalid(format!("files: there is no manifest in them{others}{all}")));
     }
     let (jobs, mut problems) = (read.jobs, read.problems);
-    let wanted: Vec<Wanted> = jobs.into_iter().filter_map(|job| one(job, &files, named, &mut problems)).collect();
-    let gone = if body.prune { Gone::Delete } else { Gone::Stay };
+    let wanted: Vec<DesiredJob> = jobs.into_iter().filter_map(|job| one(job, &files, named, &mut problems)).collect();
+    let gone = if body.prune { GonePolicy::Delete } else { GonePolicy::Stay };
     Ok(Set {
         wanted,
         files,
@@ -78,8 +78,13 @@ pub(super) fn gather(caller: &Caller, body: ApplyBody, go_on: &dyn Fn() -> bool)
     })
 }
 
-fn one(job: Found, files: &[ManifestFile], tenant: &str, problems: &mut Vec<ManifestProblem>) -> Option<Wanted> {
-    let Found { mut spec, suspend, hazards, origin } = job;
+fn one(
+    job: ManifestJob,
+    files: &[ManifestFile],
+    tenant: &str,
+    problems: &mut Vec<ManifestProblem>,
+) -> Option<DesiredJob> {
+    let ManifestJob { mut spec, suspend, hazards, origin } = job;
     if let Some(own) = spec.labels.keys().find(|name| name.starts_with(LABELS)) {
         let message = format!("'{own}': labels that begin with {LABELS} are set by apply itself: take it out");
         problems.push(manifest::problem(files, &origin, "metadata.labels", message));
@@ -89,7 +94,7 @@ fn one(job: Found, files: &[ManifestFile], tenant: &str, problems: &mut Vec<Mani
         tenant.clone_into(&mut spec.tenant_id);
     }
     let place = Some(manifest::stands(files, &origin));
-    Some(Wanted { spec, suspend, hazards, place, is_crontab: false, origin: Some(origin) })
+    Some(DesiredJob { spec, suspend, hazards, place, is_crontab: false, origin: Some(origin) })
 }
 
 /// All of it in one refusal.

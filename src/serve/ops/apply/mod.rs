@@ -11,8 +11,8 @@ mod carry;
 mod gather;
 mod plan;
 
-pub use gather::Wanted;
-pub use plan::{Gone, Planned, Set};
+pub use gather::DesiredJob;
+pub use plan::{GonePolicy, Planned, Set};
 
 use super::{Answer, Operations, invalid};
 use campanile_schema::{

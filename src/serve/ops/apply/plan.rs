@@ -2,7 +2,7 @@
 
 use super::{
     super::{Answer, Operations, access},
-    LABEL_FILE, LABEL_GONE, LABEL_OWNER, LABELS, Wanted,
+    DesiredJob, LABEL_FILE, LABEL_GONE, LABEL_OWNER, LABELS,
     gather::refused,
 };
 use campanile_jobfiles::{crontab, manifest};
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of jobs of the owner that are not in the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum GonePolicy {
     Stay,
     Pause,
     Delete,
@@ -33,11 +33,11 @@ pub enum Gone {
 /// Jobs that are to be, and who says so.
 #[derive(Clone, Debug)]
 pub struct Set {
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<DesiredJob>,
     /// Of the wanted ones' origins.
     pub files: Vec<ManifestFile>,
     pub owner: Option<String>,
-    pub gone: Gone,
+    pub gone: GonePolicy,
     pub take_over: bool,
     /// What is wrong with manifests that make no wanted job.
     pub problems: Vec<ManifestProblem>,
@@ -126,7 +126,7 @@ pub(super) async fn plan(ops: &Operations, caller: &Caller, set: Set) -> Answer<
 
 /// Jobs of the owner, as far as they may be gone.
 async fn left_over(ops: &Operations, caller: &Caller, set: &Set) -> Answer<Vec<JobView>> {
-    let (Some(owner), false) = (&set.owner, set.gone == Gone::Stay) else { return Ok(Vec::new()) };
+    let (Some(owner), false) = (&set.owner, set.gone == GonePolicy::Stay) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut page_token = None;
     loop {
@@ -146,7 +146,7 @@ async fn left_over(ops: &Operations, caller: &Caller, set: &Set) -> Answer<Vec<J
     }
 }
 
-fn gone(view: &JobView, policy: Gone) -> Option<(PlanItem, Vec<Step>)> {
+fn gone(view: &JobView, policy: GonePolicy) -> Option<(PlanItem, Vec<Step>)> {
     let item = |action, changes| PlanItem {
         action,
         tenant_id: view.spec.tenant_id.clone(),
@@ -161,9 +161,9 @@ fn gone(view: &JobView, policy: Gone) -> Option<(PlanItem, Vec<Step>)> {
         error: None,
     };
     match policy {
-        Gone::Stay => None,
-        Gone::Delete => Some((item(PlanAction::Delete, Vec::new()), vec![Step::Delete])),
-        Gone::Pause => {
+        GonePolicy::Stay => None,
+        GonePolicy::Delete => Some((item(PlanAction::Delete, Vec::new()), vec![Step::Delete])),
+        GonePolicy::Pause => {
             let mut steps = Vec::new();
             let mut spec = view.spec.clone();
             // The label first: paused without it, it would stay paused when it comes back.
@@ -184,7 +184,7 @@ fn gone(view: &JobView, policy: Gone) -> Option<(PlanItem, Vec<Step>)> {
 }
 
 /// One job beside the one that there is. Outer errors are of the whole call, inner ones of the manifest.
-async fn compare(ops: &Operations, caller: &Caller, set: &Set, job: &Wanted) -> Answer<Compared> {
+async fn compare(ops: &Operations, caller: &Caller, set: &Set, job: &DesiredJob) -> Answer<Compared> {
     let problem = |field: &str, message: String| match &job.origin {
         Some(origin) => manifest::problem(&set.files, origin, field, message),
         None => {

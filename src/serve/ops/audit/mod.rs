@@ -124,7 +124,7 @@ impl Operations {
 
     /// What a call leaves besides what its changes carry: the line of the log, and the record of a refusal. Returns the record of a change
     /// without a frame, which is to be durable before the answer.
-    pub(super) fn leave_trace<T: operations::Answer>(
+    pub(super) fn leave_trace<T: operations::OperationAnswer>(
         &self,
         caller: &Caller,
         row: &'static Row,
@@ -169,7 +169,7 @@ impl Operations {
     pub async fn note_files(&self, caller: &Caller, dir: &str, done: &AppliedView) {
         let subject = Subject { named: Some(cut(dir, AUDIT_TARGET_BYTES)), ..Subject::default() };
         let record = self.record(Some(&caller.name), JobApply::NAME, &subject);
-        let count = operations::Answer::changes(done);
+        let count = operations::OperationAnswer::changes(done);
         self.trail.change(&self.scheduler, AuditRecord { count, ..record }).await;
     }
 

@@ -31,7 +31,7 @@ struct Key {
     code: Text,
 }
 
-struct Counted {
+struct CountedRefusal {
     /// The first one, with the count so far.
     record: AuditRecord,
     /// The count that was handed out; 0: none yet.
@@ -42,7 +42,7 @@ struct Counted {
 /// See the module's text.
 #[derive(Default)]
 pub struct Refusals {
-    counted: HashMap<Key, Counted>,
+    counted: HashMap<Key, CountedRefusal>,
     /// Entries that were not handed out yet.
     new: usize,
     /// Records whose minute was over before they were asked for.
@@ -68,15 +68,15 @@ impl Refusals {
         match self.counted.get_mut(&key) {
             Some(known) if now < known.until => known.record.count += 1,
             Some(known) => {
-                let next = Counted { record, told: 0, until: now + WINDOW };
-                let Counted { record, told, .. } = std::mem::replace(known, next);
+                let next = CountedRefusal { record, told: 0, until: now + WINDOW };
+                let CountedRefusal { record, told, .. } = std::mem::replace(known, next);
                 if record.count > told {
                     self.over.push(record);
                 }
                 self.new += usize::from(told > 0);
             }
             None => {
-                self.counted.insert(key, Counted { record, told: 0, until: now + WINDOW });
+                self.counted.insert(key, CountedRefusal { record, told: 0, until: now + WINDOW });
                 self.new += 1;
             }
         }

@@ -27,13 +27,13 @@ pub struct AuditTrail {
 
 #[derive(Default)]
 struct Shared {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingRecords>,
     /// A batch is full.
     full: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingRecords {
     refusals: Refusals,
     others: Vec<AuditRecord>,
 }
@@ -121,7 +121,7 @@ impl AuditTrail {
     }
 }
 
-impl Waiting {
+impl WaitingRecords {
     fn keep(&mut self, records: Vec<AuditRecord>) {
         self.others.extend(records);
         let too_many = self.others.len().saturating_sub(AUDIT_WAITING);

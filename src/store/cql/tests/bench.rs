@@ -7,9 +7,9 @@ use crate::{
 };
 use campanile_core::ownership::{
     rows::{Nonce, SessionRow, SessionState},
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
 };
-use campanile_ports::{Leases, Part, Row, Snapshots, ViewBatch, Views};
+use campanile_ports::{Leases, Row, SnapshotPart, Snapshots, ViewBatch, Views};
 use campanile_schema::{
     frame,
     ids::{SLOTS, SessionId, ShardId},
@@ -75,7 +75,7 @@ async fn lanes(store: &Arc<CqlStore>, session: SessionId, callers: u64, bytes: u
                 while begin.elapsed() < LENGTH {
                     seq += 1;
                     let append = Statement::Append { lane: lane as u16, seq, batch: Arc::clone(&batch) };
-                    assert_eq!(store.execute(session, append).await, Answer::Done);
+                    assert_eq!(store.execute(session, append).await, StoreAnswer::Done);
                 }
                 seq
             })
@@ -101,7 +101,7 @@ async fn heartbeats(store: &Arc<CqlStore>, session: SessionId) {
         let row = row(session, count + 1);
         assert_eq!(
             store.execute(session, Statement::PutSession { session, expected: Some(count), row }).await,
-            Answer::Done
+            StoreAnswer::Done
         );
         slowest = slowest.max(sent.elapsed());
     }
@@ -110,7 +110,7 @@ async fn heartbeats(store: &Arc<CqlStore>, session: SessionId) {
 
 /// All shards claimed at once by one node.
 async fn claims(store: &Arc<CqlStore>, session: SessionId) {
-    let Answer::Shards(rows) = store.execute(session, Statement::ReadShards).await else { panic!("no rows") };
+    let StoreAnswer::Shards(rows) = store.execute(session, Statement::ReadShards).await else { panic!("no rows") };
     let begin = Instant::now();
     let claims: Vec<_> = rows
         .into_iter()
@@ -123,7 +123,7 @@ async fn claims(store: &Arc<CqlStore>, session: SessionId) {
         })
         .collect();
     for claim in claims {
-        assert_eq!(claim.await.unwrap(), Answer::Done);
+        assert_eq!(claim.await.unwrap(), StoreAnswer::Done);
     }
     println!("256 shards claimed in {:.2?}", begin.elapsed());
     let begin = Instant::now();
@@ -136,7 +136,7 @@ async fn claims(store: &Arc<CqlStore>, session: SessionId) {
 async fn snapshots(store: &Arc<CqlStore>) {
     let chunks = vec![vec![3; 64 << 10]; 128];
     let begin = Instant::now();
-    let part = store.write_part(ShardId(1), 1, Part::Definitions, chunks).await.unwrap();
+    let part = store.write_part(ShardId(1), 1, SnapshotPart::Definitions, chunks).await.unwrap();
     let written = begin.elapsed();
     store.read_part(ShardId(1), part).await.unwrap();
     println!("8 MiB of a snapshot: written in {written:.2?}, read in {:.2?}", begin.elapsed() - written);
@@ -171,7 +171,7 @@ fn bench_on_one_server() {
     let triggers = runtime().block_on(async move {
         let session = store.next_session().await.unwrap();
         let insert = Statement::PutSession { session, expected: None, row: row(session, 1) };
-        assert_eq!(store.execute(session, insert).await, Answer::Done);
+        assert_eq!(store.execute(session, insert).await, StoreAnswer::Done);
         heartbeats(&store, session).await;
         claims(&store, session).await;
         snapshots(&store).await;

@@ -5,7 +5,7 @@ use super::{on_runtime, session_row, shared};
 use crate::cql::connection;
 use campanile_core::ownership::{
     rows::SessionRow,
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
 };
 use campanile_ports::Leases;
 use campanile_schema::ids::SessionId;
@@ -16,7 +16,7 @@ const SESSION: SessionId = SessionId(30_000);
 /// A minute: by how much the clocks of a test and its server may differ, microseconds.
 const NEAR_US: i64 = 60_000_000;
 
-async fn ask(statement: Statement) -> Answer {
+async fn ask(statement: Statement) -> StoreAnswer {
     shared().store.execute(SESSION, statement).await
 }
 
@@ -36,15 +36,18 @@ async fn time_of(text: &str) -> i64 {
 fn a_row_of_a_lane_that_was_deleted_stays_deleted_however_late_it_is_written_again() {
     let append = Statement::Append { lane: 3, seq: 1, batch: (*b"frames").into() };
     on_runtime(async move {
-        assert_eq!(ask(append.clone()).await, Answer::Done);
+        assert_eq!(ask(append.clone()).await, StoreAnswer::Done);
         let time = time_of(
             "SELECT writetime(frames) AS time FROM shared.lanes WHERE session = 30000 AND lane = 3 AND bucket = 0",
         )
         .await;
         assert_eq!(time, 1, "no clock");
-        assert_eq!(ask(Statement::DeleteRows { session: SESSION, lane: 3, upto: u64::MAX }).await, Answer::Done);
-        assert_eq!(ask(append).await, Answer::Done, "a packet that was on its way for long");
-        assert_eq!(ask(Statement::ReadLane { session: SESSION, lane: 3, after: 0 }).await, Answer::Lane(Vec::new()));
+        assert_eq!(ask(Statement::DeleteRows { session: SESSION, lane: 3, upto: u64::MAX }).await, StoreAnswer::Done);
+        assert_eq!(ask(append).await, StoreAnswer::Done, "a packet that was on its way for long");
+        assert_eq!(
+            ask(Statement::ReadLane { session: SESSION, lane: 3, after: 0 }).await,
+            StoreAnswer::Lane(Vec::new())
+        );
     });
 }
 
@@ -54,12 +57,12 @@ fn rows_of_ownership_have_the_servers_time_and_the_version_alone_decides() {
     let row = |version, lease_ms| SessionRow { lease_ms, ..session_row(SESSION, version, version) };
     on_runtime(async move {
         let put = |expected, row| Statement::PutSession { session: SESSION, expected, row };
-        assert_eq!(ask(put(None, row(1, 2_500))).await, Answer::Done);
+        assert_eq!(ask(put(None, row(1, 2_500))).await, StoreAnswer::Done);
         let time = time_of("SELECT writetime(version) AS time FROM shared.sessions WHERE session = 30000").await;
         let now_us = i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()).unwrap();
         assert!((time - now_us).abs() < NEAR_US, "{time} is no time of the server, which has {now_us}");
-        assert_eq!(ask(put(Some(1), row(2, 3_000))).await, Answer::Done);
+        assert_eq!(ask(put(Some(1), row(2, 3_000))).await, StoreAnswer::Done);
         // Later by every clock, and by an older version: it does not stand.
-        assert_eq!(ask(put(Some(1), row(2, 9_999))).await, Answer::Session(Some(row(2, 3_000))));
+        assert_eq!(ask(put(Some(1), row(2, 9_999))).await, StoreAnswer::Session(Some(row(2, 3_000))));
     });
 }

@@ -4,7 +4,7 @@ use super::{CqlStore, on_runtime, open, options, server::Server, session_row};
 use crate::samples::{at, batch, run};
 use campanile_core::ownership::{
     rows::SessionRow,
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
 };
 use campanile_ports::{Leases, Row, StoreError, Views};
 use campanile_schema::{
@@ -44,16 +44,16 @@ fn row(session: SessionId, count: u64) -> SessionRow {
 }
 
 /// In the name of the session that writes rows here.
-async fn ask(store: Arc<CqlStore>, statement: Statement) -> Answer {
+async fn ask(store: Arc<CqlStore>, statement: Statement) -> StoreAnswer {
     store.execute(WRITER, statement).await
 }
 
 /// Asks until there is an answer.
-async fn answered(store: &Arc<CqlStore>, statement: &Statement) -> Answer {
+async fn answered(store: &Arc<CqlStore>, statement: &Statement) -> StoreAnswer {
     let begin = Instant::now();
     loop {
         match ask(store.clone(), statement.clone()).await {
-            Answer::Unknown => assert!(begin.elapsed() < Duration::from_secs(90), "no answer to {statement:?}"),
+            StoreAnswer::Unknown => assert!(begin.elapsed() < Duration::from_secs(90), "no answer to {statement:?}"),
             answer => return answer,
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -64,7 +64,7 @@ async fn answered(store: &Arc<CqlStore>, statement: &Statement) -> Answer {
 async fn pursued(store: &Arc<CqlStore>, session: SessionId, count: u64) -> SessionRow {
     let insert = Statement::PutSession { session, expected: None, row: row(session, count) };
     loop {
-        if let Answer::Session(Some(row)) = answered(store, &Statement::ReadSession { session }).await {
+        if let StoreAnswer::Session(Some(row)) = answered(store, &Statement::ReadSession { session }).await {
             return row;
         }
         answered(store, &insert).await;
@@ -93,7 +93,7 @@ fn an_lwt_that_a_stopped_server_does_not_answer_is_unknown_and_a_read_tells() {
     });
     faulty.server.tell("resume 1", "resumed 1");
     let (answers, number, run) = answers;
-    assert!(answers.iter().all(|answer| *answer == Answer::Unknown), "{answers:?}");
+    assert!(answers.iter().all(|answer| *answer == StoreAnswer::Unknown), "{answers:?}");
     assert!(matches!(number, Err(StoreError::Unavailable(_))), "{number:?}");
     assert!(matches!(run, Err(StoreError::Unavailable(_))), "{run:?}");
     on_runtime(async move {
@@ -101,9 +101,11 @@ fn an_lwt_that_a_stopped_server_does_not_answer_is_unknown_and_a_read_tells() {
             let session = SessionId(10_000 + number);
             assert_eq!(pursued(&store, session, 1).await, row(session, 1), "whichever of the two was executed");
             let again = Statement::PutSession { session, expected: None, row: row(session, 2) };
-            assert_eq!(answered(&store, &again).await, Answer::Session(Some(row(session, 1))), "one of them was");
+            assert_eq!(answered(&store, &again).await, StoreAnswer::Session(Some(row(session, 1))), "one of them was");
         }
-        assert!(matches!(answered(&store, &Statement::ReadShards).await, Answer::Shards(rows) if rows.len() == 256));
+        assert!(
+            matches!(answered(&store, &Statement::ReadShards).await, StoreAnswer::Shards(rows) if rows.len() == 256)
+        );
     });
 }
 
@@ -122,7 +124,7 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
             answered(&store, &insert).await;
             for seq in 1..=20 {
                 let append = Statement::Append { lane: 1, seq, batch: [seq as u8; 100].into() };
-                assert_eq!(answered(&store, &append).await, Answer::Done);
+                assert_eq!(answered(&store, &append).await, StoreAnswer::Done);
             }
             store.apply(view).await.unwrap();
         }
@@ -132,11 +134,11 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
         let (store, view) = (store.clone(), view(2));
         async move {
             let session = WRITER;
-            assert_eq!(ask(store.clone(), Statement::ReadSession { session }).await, Answer::Unknown);
+            assert_eq!(ask(store.clone(), Statement::ReadSession { session }).await, StoreAnswer::Unknown);
             let append = Statement::Append { lane: 1, seq: 21, batch: [21; 100].into() };
-            assert_eq!(ask(store.clone(), append).await, Answer::Unknown);
+            assert_eq!(ask(store.clone(), append).await, StoreAnswer::Unknown);
             let insert = Statement::PutSession { session: LATE, expected: None, row: row(LATE, 1) };
-            assert_eq!(ask(store.clone(), insert).await, Answer::Unknown);
+            assert_eq!(ask(store.clone(), insert).await, StoreAnswer::Unknown);
             let applied = store.apply(view).await;
             assert!(matches!(applied, Err(StoreError::Unavailable(_) | StoreError::Unknown(_))), "{applied:?}");
         }
@@ -147,17 +149,17 @@ fn what_a_killed_server_acknowledged_is_there_and_all_goes_on() {
     on_runtime(async move {
         let session = WRITER;
         let read = Statement::ReadSession { session };
-        assert_eq!(answered(&store, &read).await, Answer::Session(Some(row(session, 1))));
+        assert_eq!(answered(&store, &read).await, StoreAnswer::Session(Some(row(session, 1))));
         // Nobody was there to execute it, and nobody does so later: it is made again.
-        assert_eq!(answered(&store, &Statement::ReadSession { session: LATE }).await, Answer::Session(None));
+        assert_eq!(answered(&store, &Statement::ReadSession { session: LATE }).await, StoreAnswer::Session(None));
         let patient = CqlStore::connect(&patient).await.unwrap().0;
         let insert = Statement::PutSession { session: LATE, expected: None, row: row(LATE, 2) };
-        assert_eq!(ask(patient.clone(), insert.clone()).await, Answer::Done);
-        assert_eq!(ask(patient, insert).await, Answer::Session(Some(row(LATE, 2))));
+        assert_eq!(ask(patient.clone(), insert.clone()).await, StoreAnswer::Done);
+        assert_eq!(ask(patient, insert).await, StoreAnswer::Session(Some(row(LATE, 2))));
         let append = Statement::Append { lane: 1, seq: 21, batch: [21; 100].into() };
-        assert_eq!(answered(&store, &append).await, Answer::Done, "the same row again");
+        assert_eq!(answered(&store, &append).await, StoreAnswer::Done, "the same row again");
         let lane = answered(&store, &Statement::ReadLane { session, lane: 1, after: 0 }).await;
-        let Answer::Lane(rows) = lane else { panic!("{lane:?}") };
+        let StoreAnswer::Lane(rows) = lane else { panic!("{lane:?}") };
         assert_eq!(rows, (1..=21).map(|seq| (seq, [seq as u8; 100].into())).collect::<Vec<_>>());
         assert!(store.run(RunId(7 + 4_096)).await.unwrap().is_some());
         while store.apply(view(2)).await.is_err() {

@@ -5,7 +5,7 @@ use crate::{
     cql::connection,
     samples::{at, batch, run},
 };
-use campanile_core::ownership::store::{Answer, Statement};
+use campanile_core::ownership::store::{Statement, StoreAnswer};
 use campanile_ports::{Leases, Row, Views};
 use campanile_schema::{ids::SessionId, record::RunState};
 use std::{
@@ -54,7 +54,7 @@ fn statements_that_the_server_dropped_are_prepared_again() {
         for version in 0..WRITES {
             let expected = (version > 0).then_some(version);
             let put = Statement::PutSession { session, expected, row: session_row(session, version + 1, version) };
-            assert_eq!(store.execute(session, put).await, Answer::Done, "{version}");
+            assert_eq!(store.execute(session, put).await, StoreAnswer::Done, "{version}");
             let rows = vec![Row::Run(run(7, 7 + 4_096 * version, RunState::Failed, 9).into())];
             store.apply(batch(at(1, version), &[(7, version)], rows)).await.unwrap();
         }

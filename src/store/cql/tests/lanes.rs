@@ -1,7 +1,7 @@
 //! What lanes cost; what they mean is in `store/conformance`.
 
 use super::{another, on_runtime};
-use campanile_core::ownership::store::{Answer, Statement};
+use campanile_core::ownership::store::{Statement, StoreAnswer};
 use campanile_ports::Leases;
 
 #[test]
@@ -13,7 +13,7 @@ fn nothing_is_asked_of_the_server_while_no_more_buckets_are_whole() {
         let delete = async |upto| {
             let before = store.requests();
             let answer = store.execute(session, Statement::DeleteRows { session, lane: 2, upto }).await;
-            assert_eq!(answer, Answer::Done);
+            assert_eq!(answer, StoreAnswer::Done);
             store.requests() - before
         };
         assert!(delete(4_095).await > 0);

@@ -8,7 +8,7 @@ use crate::{
 };
 use campanile_core::ownership::{
     rows::SessionRow,
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
 };
 use campanile_ports::{Leases, Row, StoreError, ViewBatch, Views};
 use campanile_schema::{
@@ -48,16 +48,16 @@ fn view(seq: u64) -> ViewBatch {
     batch(at(1, seq), &[(9, seq)], vec![Row::Run(record.into())])
 }
 
-async fn ask(store: &Arc<CqlStore>, statement: &Statement) -> Answer {
+async fn ask(store: &Arc<CqlStore>, statement: &Statement) -> StoreAnswer {
     store.execute(WRITER, statement.clone()).await
 }
 
 /// Asks until there is an answer.
-async fn answered(store: &Arc<CqlStore>, statement: &Statement) -> Answer {
+async fn answered(store: &Arc<CqlStore>, statement: &Statement) -> StoreAnswer {
     let begin = Instant::now();
     loop {
         match ask(store, statement).await {
-            Answer::Unknown => assert!(begin.elapsed() < PATIENCE, "no answer to {statement:?}"),
+            StoreAnswer::Unknown => assert!(begin.elapsed() < PATIENCE, "no answer to {statement:?}"),
             answer => return answer,
         }
         sleep(PAUSE).await;
@@ -82,15 +82,15 @@ async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(ask: impl Fn() 
 /// An LWT whose answer was lost finds its own row.
 async fn stands(store: &Arc<CqlStore>, session: SessionId, expected: Option<u64>) {
     match answered(store, &put(session, expected)).await {
-        Answer::Done => {}
-        found => assert_eq!(found, Answer::Session(Some(row(session, expected.map_or(1, |version| version + 1))))),
+        StoreAnswer::Done => {}
+        found => assert_eq!(found, StoreAnswer::Session(Some(row(session, expected.map_or(1, |version| version + 1))))),
     }
 }
 
 /// Rows of the lane, a heartbeat for each and a run for each: all of it stands when it returns.
 async fn write(store: &Arc<CqlStore>, seqs: std::ops::RangeInclusive<u64>) {
     for seq in seqs {
-        assert_eq!(answered(store, &append(seq)).await, Answer::Done);
+        assert_eq!(answered(store, &append(seq)).await, StoreAnswer::Done);
         stands(store, WRITER, seq.checked_sub(1).filter(|before| *before > 0)).await;
         patiently(|| store.apply(view(seq))).await;
     }
@@ -99,9 +99,9 @@ async fn write(store: &Arc<CqlStore>, seqs: std::ops::RangeInclusive<u64>) {
 /// Everything up to `seq` is there, and nothing else.
 async fn holds(store: &Arc<CqlStore>, seq: u64) {
     let lane = answered(store, &Statement::ReadLane { session: WRITER, lane: 0, after: 0 }).await;
-    assert_eq!(lane, Answer::Lane((1..=seq).map(|n| (n, [n as u8; 100].into())).collect()));
+    assert_eq!(lane, StoreAnswer::Lane((1..=seq).map(|n| (n, [n as u8; 100].into())).collect()));
     let session = answered(store, &Statement::ReadSession { session: WRITER }).await;
-    assert_eq!(session, Answer::Session(Some(row(WRITER, seq))));
+    assert_eq!(session, StoreAnswer::Session(Some(row(WRITER, seq))));
     assert_eq!(patiently(|| store.applied(ShardId(9))).await, seq);
     for n in 1..=seq {
         assert!(patiently(|| store.run(RunId(9 + 4_096 * n))).await.is_some(), "run {n}");
@@ -196,7 +196,7 @@ fn two_are_gone(server: &mut Server, all: &CqlOptions, store: &Arc<CqlStore>) {
             let told = turned_away(&store, &view(10)).await;
             assert!(matches!(told, StoreError::Unavailable(_)), "it may be made again as it is: {told:?}");
             for statement in [put(LATE, None), append(10), Statement::ReadSession { session: WRITER }] {
-                assert_eq!(ask(&store, &statement).await, Answer::Unknown, "{statement:?}");
+                assert_eq!(ask(&store, &statement).await, StoreAnswer::Unknown, "{statement:?}");
             }
             let run = store.run(RunId(9 + 4_096)).await;
             assert!(matches!(run, Err(StoreError::Unavailable(_))), "{run:?}");
@@ -216,7 +216,7 @@ fn two_are_gone(server: &mut Server, all: &CqlOptions, store: &Arc<CqlStore>) {
         let store = store.clone();
         async move {
             let late = answered(&store, &Statement::ReadSession { session: LATE }).await;
-            assert_eq!(late, Answer::Session(None), "what was turned away is not done later");
+            assert_eq!(late, StoreAnswer::Session(None), "what was turned away is not done later");
             stands(&store, LATE, None).await;
             write(&store, 10..=10).await;
             holds(&store, 10).await;

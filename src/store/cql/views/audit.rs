@@ -1,7 +1,7 @@
 //! The audit trail, newest first. It is few rows in many hours, so several partitions are asked at once.
 
 use super::{
-    super::{Core, connection::Kind, error},
+    super::{Core, connection::RequestKind, error},
     places::{EVERY_TENANT, audit_bucket},
     read::{DOING, buckets, decode},
 };
@@ -15,7 +15,7 @@ const BUCKETS_AT_ONCE: usize = 8;
 const ROWS: usize = 1_000;
 
 /// Time and id of a record, as rows have them.
-type Place = (i64, i64);
+type RecordKey = (i64, i64);
 
 pub async fn list(
     core: &Core,
@@ -58,11 +58,11 @@ async fn records(
     core: &Core,
     list: &str,
     hour: i64,
-    before: Place,
+    before: RecordKey,
     rows: usize,
-) -> Result<Vec<(Place, AuditRecord)>, StoreError> {
+) -> Result<Vec<(RecordKey, AuditRecord)>, StoreError> {
     let values = (list, hour, before.0, before.1, i32::try_from(rows).unwrap_or(i32::MAX));
-    let found = core.link.rows(Kind::View, &core.link.statements.read_audit, values, DOING).await?;
+    let found = core.link.rows(RequestKind::View, &core.link.statements.read_audit, values, DOING).await?;
     let found = found.rows::<(i64, i64, Vec<u8>)>().map_err(|e| error::damaged(DOING, e))?;
     let record = |row: Result<(i64, i64, Vec<u8>), _>| {
         let (at_ms, id, bytes) = row.map_err(|e| error::damaged(DOING, e))?;

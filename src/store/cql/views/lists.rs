@@ -4,7 +4,7 @@
 //! is asked in the first, one that runs rarely in few of many.
 
 use super::{
-    super::{Core, connection::Kind, error},
+    super::{Core, connection::RequestKind, error},
     places::{fires_bucket, fires_shards, history_bucket},
     read::{DOING, Filling, buckets, decode, records},
 };
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
         match self.table {
             Table::Fires => {
                 let values = (fires_of(self.core, self.job), bucket, job, before, self.ask);
-                let rows = link.rows(Kind::View, &link.statements.read_newest_fires, values, DOING).await?;
+                let rows = link.rows(RequestKind::View, &link.statements.read_newest_fires, values, DOING).await?;
                 let rows = rows.rows::<(i64, &[u8])>().map_err(|e| error::damaged(DOING, e))?;
                 let entry = |row: (i64, &[u8])| {
                     let of: LedgerRow = decode("ledger row", row.1)?;
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
             }
             Table::Others => {
                 let values = (self.core.shard_of(self.job), bucket, job, before, self.ask);
-                let rows = link.rows(Kind::View, &link.statements.read_job_runs, values, DOING).await?;
+                let rows = link.rows(RequestKind::View, &link.statements.read_job_runs, values, DOING).await?;
                 let rows = rows.rows::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
                 let entry = |(run,): (i64,)| Entry { bucket, at: run, run: RunId(run.cast_unsigned()) };
                 rows.map(|row| row.map(entry).map_err(|e| error::damaged(DOING, e))).collect()
@@ -235,7 +235,7 @@ async fn intervals(
         let (some, rest) = left.split_at(at_once.min(left.len()));
         (left, at_once) = (rest, (at_once * 2).min(BUCKETS_AT_ONCE));
         let asked = some.iter().map(|bucket| {
-            core.link.rows(Kind::View, statement, (of, *bucket, job.0.cast_signed(), from_ms, ask), DOING)
+            core.link.rows(RequestKind::View, statement, (of, *bucket, job.0.cast_signed(), from_ms, ask), DOING)
         });
         for rows in try_join_all(asked).await? {
             for row in rows.rows::<(&[u8],)>().map_err(|e| error::damaged(DOING, e))? {

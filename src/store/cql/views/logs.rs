@@ -2,7 +2,7 @@
 
 use super::super::{
     Core,
-    connection::{Connection, Kind},
+    connection::{Connection, RequestKind},
     error,
 };
 use campanile_ports::StoreError;
@@ -44,7 +44,7 @@ pub async fn append(core: &Core, run: RunId, attempt: u32, mut chunk: Vec<u8>) -
     if !chunk.is_empty() {
         let key = (run.0.cast_signed(), attempt.cast_signed(), length.cast_signed());
         let values = (key.0, key.1, key.2, chunk, core.history_ttl_s);
-        let written = core.link.execute(Kind::View, &core.link.statements.put_log, values).await;
+        let written = core.link.execute(RequestKind::View, &core.link.statements.put_log, values).await;
         // How long the log is now is read anew after an error.
         written.map_err(|e| error::written("a log is written", &e))?;
     }
@@ -67,7 +67,7 @@ pub async fn read(
     let begin = i64::try_from(offset).unwrap_or(i64::MAX);
     let end = begin.saturating_add(i64::try_from(max_bytes).unwrap_or(i64::MAX));
     let mut bytes = Vec::new();
-    let rows = link.rows(Kind::View, &link.statements.log_at, (of, number, begin), DOING).await?;
+    let rows = link.rows(RequestKind::View, &link.statements.log_at, (of, number, begin), DOING).await?;
     if let Some((begins, chunk)) = rows.maybe_first_row::<(i64, Vec<u8>)>().map_err(|e| error::damaged(DOING, e))? {
         let skip = usize::try_from(begin - begins).unwrap_or(usize::MAX);
         bytes.extend_from_slice(chunk.get(skip..).unwrap_or_default());
@@ -75,7 +75,7 @@ pub async fn read(
     let mut from = Some(PagingState::start());
     while let Some(begin_page) = from.take().filter(|_| bytes.len() < max_bytes) {
         let values = (of, number, begin, end);
-        let (page, next) = link.page(Kind::View, &link.statements.log_after, values, begin_page, DOING).await?;
+        let (page, next) = link.page(RequestKind::View, &link.statements.log_after, values, begin_page, DOING).await?;
         for row in page.rows::<(i64, Vec<u8>)>().map_err(|e| error::damaged(DOING, e))? {
             let (_, chunk) = row.map_err(|e| error::damaged(DOING, e))?;
             bytes.extend_from_slice(&chunk);
@@ -89,7 +89,7 @@ pub async fn read(
 /// Bytes of an attempt's log that are stored.
 async fn stored(link: &Connection, run: RunId, attempt: u32) -> Result<u64, StoreError> {
     let values = (run.0.cast_signed(), attempt.cast_signed());
-    let rows = link.rows(Kind::View, &link.statements.log_end, values, DOING).await?;
+    let rows = link.rows(RequestKind::View, &link.statements.log_end, values, DOING).await?;
     let last = rows.maybe_first_row::<(i64, Vec<u8>)>().map_err(|e| error::damaged(DOING, e))?;
     Ok(last.map_or(0, |(begins, chunk)| begins.cast_unsigned() + chunk.len() as u64))
 }

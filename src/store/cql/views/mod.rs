@@ -11,14 +11,14 @@ mod write;
 pub use logs::Logs;
 
 use super::CqlStore;
-use super::{connection::Kind, error};
+use super::{connection::RequestKind, error};
 use crate::tables::TenantList;
 use campanile_ports::{AuditPage, AuditQuery, LedgerRow, PortFuture, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     record::RunRecord,
 };
-use places::{Place, applied_bucket, shard_column};
+use places::{Partition, applied_bucket, shard_column};
 use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
@@ -32,20 +32,20 @@ const NOTED_FOR: Duration = Duration::from_hours(12);
 
 /// Buckets that this process has noted in the store, and when.
 #[derive(Default)]
-pub struct Known(Mutex<BTreeMap<Place, Instant>>);
+pub struct NotedBuckets(Mutex<BTreeMap<Partition, Instant>>);
 
-impl Known {
-    fn is_new(&self, place: &Place) -> bool {
+impl NotedBuckets {
+    fn is_new(&self, place: &Partition) -> bool {
         match place {
-            Place::History(..) | Place::Fires(..) | Place::Tenant(..) | Place::Audit(..) => {
+            Partition::History(..) | Partition::Fires(..) | Partition::Tenant(..) | Partition::Audit(..) => {
                 let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 known.get(place).is_none_or(|noted| noted.elapsed() > NOTED_FOR)
             }
-            Place::Runs(..) | Place::Packs(..) | Place::Key(..) | Place::Applied(_) => false,
+            Partition::Runs(..) | Partition::Packs(..) | Partition::Key(..) | Partition::Applied(_) => false,
         }
     }
 
-    fn add(&self, places: Vec<Place>) {
+    fn add(&self, places: Vec<Partition>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED {
             known.clear();
@@ -64,7 +64,7 @@ impl Views for CqlStore {
         const DOING: &str = "how far a shard is projected is read";
         self.spawn(move |core| async move {
             let values = (applied_bucket(shard), shard_column(shard));
-            let rows = core.link.rows(Kind::View, &core.link.statements.read_applied, values, DOING).await?;
+            let rows = core.link.rows(RequestKind::View, &core.link.statements.read_applied, values, DOING).await?;
             let seq = rows.maybe_first_row::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
             Ok(seq.map_or(0, |(seq,)| seq.cast_unsigned()))
         })

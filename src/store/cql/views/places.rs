@@ -24,7 +24,7 @@ const SHARDS_PER_BUCKET: u16 = 64;
 
 /// A partition that takes rows, and by which they are gathered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum Partition {
     /// Shard and range of ids: runs that are too large for a pack.
     Runs(i32, i64),
     /// Shard and range of ids: runs.

@@ -1,7 +1,7 @@
 //! Records of runs, and a tenant's lists. An entry of a list counts only if the run's record agrees with it.
 
 use super::{
-    super::{Core, connection::Kind, error},
+    super::{Core, connection::RequestKind, error},
     pack::{self, Packed},
     places::tenant_bucket,
     write::list_name,
@@ -48,7 +48,7 @@ pub async fn records(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunR
     }
     let (link, statement) = (&core.link, &core.link.statements.read_packs);
     let asked = places.into_iter().map(|(place, runs)| async move {
-        let rows = link.rows(Kind::View, statement, place, DOING).await?;
+        let rows = link.rows(RequestKind::View, statement, place, DOING).await?;
         let packs = rows.rows::<(&[u8],)>().map_err(|e| error::damaged(DOING, e))?;
         let unpacked = packs.map(|row| {
             let (bytes,) = row.map_err(|e| error::damaged(DOING, e))?;
@@ -86,7 +86,7 @@ async fn single(core: &Core, runs: &[RunId]) -> Result<BTreeMap<RunId, RunRecord
     }
     let (link, statement) = (&core.link, &core.link.statements.read_runs);
     let asked = places.into_iter().map(|((shard, range), runs)| async move {
-        link.rows(Kind::View, statement, (shard, range, runs), DOING).await
+        link.rows(RequestKind::View, statement, (shard, range, runs), DOING).await
     });
     let mut found = BTreeMap::new();
     for rows in try_join_all(asked).await? {
@@ -144,7 +144,7 @@ pub async fn tenant_runs(
     let entries = |bucket: i64, before: (i64, i64), ask: i32| async move {
         let statement = &core.link.statements.read_tenant_runs;
         let values = (tenant, bucket, list_name(list), before.0, before.1, ask);
-        let rows = core.link.rows(Kind::View, statement, values, DOING).await?;
+        let rows = core.link.rows(RequestKind::View, statement, values, DOING).await?;
         rows.rows::<(i64, i64)>()
             .map_err(|e| error::damaged(DOING, e))?
             .collect::<Result<Vec<_>, _>>()
@@ -178,7 +178,7 @@ pub async fn tenant_runs(
 
 pub async fn find_key(core: &Core, job: JobId, key: &str) -> Result<Option<RunId>, StoreError> {
     let values = (job.0.cast_signed(), key);
-    let rows = core.link.rows(Kind::View, &core.link.statements.read_key, values, DOING).await?;
+    let rows = core.link.rows(RequestKind::View, &core.link.statements.read_key, values, DOING).await?;
     let run = rows.maybe_first_row::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
     Ok(run.map(|(run,)| RunId(run.cast_unsigned())))
 }
@@ -189,7 +189,7 @@ pub async fn buckets(
     statement: &scylla::statement::prepared::PreparedStatement,
     of: impl scylla::serialize::value::SerializeValue,
 ) -> Result<Vec<i64>, StoreError> {
-    let rows = core.link.rows(Kind::View, statement, (of,), DOING).await?;
+    let rows = core.link.rows(RequestKind::View, statement, (of,), DOING).await?;
     let numbers = rows.rows::<(i64,)>().map_err(|e| error::damaged(DOING, e))?;
     numbers.map(|row| row.map(|(bucket,)| bucket).map_err(|e| error::damaged(DOING, e))).collect()
 }

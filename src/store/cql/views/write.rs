@@ -7,10 +7,10 @@
 //! rows may be applied again, in any order, by anybody: the newest event wins by its timestamp.
 
 use super::{
-    super::{Core, connection::Kind, error},
+    super::{Core, connection::RequestKind, error},
     pack,
     places::{
-        EVERY_TENANT, Place, applied_bucket, audit_bucket, fires_bucket, fires_shards, history_bucket, pack_range,
+        EVERY_TENANT, Partition, applied_bucket, audit_bucket, fires_bucket, fires_shards, history_bucket, pack_range,
         range_of, shard_column, tenant_bucket,
     },
 };
@@ -38,12 +38,12 @@ pub fn list_name(list: TenantList) -> &'static str {
 
 /// Applies rows, and when all are there the positions.
 pub async fn apply(core: &Core, batch: &ViewBatch) -> Result<(), StoreError> {
-    let mut gathered = Gathered::new(core);
+    let mut gathered = GatheredWrites::new(core);
     for (hlc, row) in &batch.rows {
         gathered.row(*hlc, row);
     }
     gathered.pack();
-    let new: Vec<Place> = gathered.places.keys().filter(|place| core.known.is_new(place)).cloned().collect();
+    let new: Vec<Partition> = gathered.places.keys().filter(|place| core.known.is_new(place)).cloned().collect();
     for place in &new {
         gathered.note_bucket(place);
     }
@@ -51,7 +51,7 @@ pub async fn apply(core: &Core, batch: &ViewBatch) -> Result<(), StoreError> {
     gathered.alone().send().await?;
     gathered.send().await?;
     core.known.add(new);
-    let mut positions = Gathered::new(core);
+    let mut positions = GatheredWrites::new(core);
     for (shard, seq) in &batch.applied {
         positions.applied(*shard, *seq);
     }
@@ -61,9 +61,9 @@ pub async fn apply(core: &Core, batch: &ViewBatch) -> Result<(), StoreError> {
 /// Runs of a partition that are not packed yet: id, hybrid time and record, which is empty where it has a row of its own.
 type Unpacked = Vec<(RunId, u64, Vec<u8>)>;
 
-struct Gathered<'a> {
+struct GatheredWrites<'a> {
     core: &'a Core,
-    places: BTreeMap<Place, Vec<Write<'a>>>,
+    places: BTreeMap<Partition, Vec<Write<'a>>>,
     /// By shard and range.
     runs: BTreeMap<(i32, i64), Unpacked>,
 }
@@ -72,18 +72,18 @@ fn long(number: u64) -> CqlValue {
     CqlValue::BigInt(number.cast_signed())
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> GatheredWrites<'a> {
     fn new(core: &'a Core) -> Self {
         Self { core, places: BTreeMap::new(), runs: BTreeMap::new() }
     }
 
     /// Takes out the rows of runs that are in no pack.
     fn alone(&mut self) -> Self {
-        let places = self.places.extract_if(.., |place, _| matches!(place, Place::Runs(..)));
+        let places = self.places.extract_if(.., |place, _| matches!(place, Partition::Runs(..)));
         Self { core: self.core, places: places.collect(), runs: BTreeMap::new() }
     }
 
-    fn put(&mut self, place: Place, statement: &'a PreparedStatement, values: Vec<CqlValue>) {
+    fn put(&mut self, place: Partition, statement: &'a PreparedStatement, values: Vec<CqlValue>) {
         self.places.entry(place).or_default().push((statement, values));
     }
 
@@ -107,7 +107,7 @@ impl<'a> Gathered<'a> {
             let job = record.job.0.cast_signed();
             let values = vec![long(record.job.0), CqlValue::Text(key.clone()), long(record.run.0)];
             let ttl_s = self.core.key_ttl_s(record);
-            self.put_for(Place::Key(job, key.clone()), &self.core.link.statements.put_key, values, (hlc, ttl_s));
+            self.put_for(Partition::Key(job, key.clone()), &self.core.link.statements.put_key, values, (hlc, ttl_s));
         }
         let Some(ended) = record.ended_ms else { return };
         let lists = [(TenantList::DeadLetters, record.dead_letter), (TenantList::Failed, failed(record.state))];
@@ -120,7 +120,7 @@ impl<'a> Gathered<'a> {
                 CqlValue::BigInt(ended),
                 long(record.run.0),
             ];
-            let place = Place::Tenant(record.tenant.to_string(), bucket);
+            let place = Partition::Tenant(record.tenant.to_string(), bucket);
             self.put_history(place, &self.core.link.statements.put_tenant_run, values, hlc);
         }
     }
@@ -133,7 +133,7 @@ impl<'a> Gathered<'a> {
             let (column, range) = (shard_column(shard), range_of(run));
             let record = CqlValue::Blob(std::mem::take(&mut bytes));
             let values = vec![CqlValue::Int(column), CqlValue::BigInt(range), long(run.0), record];
-            self.put_history(Place::Runs(column, range), &statements.put_run, values, hlc.cast_signed());
+            self.put_history(Partition::Runs(column, range), &statements.put_run, values, hlc.cast_signed());
         }
         self.runs.entry((shard_column(shard), pack_range(run))).or_default().push((run, hlc, bytes));
         if is_listed_by_fire(record) {
@@ -141,7 +141,7 @@ impl<'a> Gathered<'a> {
         }
         let (shard, bucket) = (self.core.shard_of(record.job), history_bucket(record.created_ms));
         let values = vec![CqlValue::Int(shard), CqlValue::BigInt(bucket), long(record.job.0), long(run.0)];
-        self.put_history(Place::History(shard, bucket), &statements.put_job_run, values, hlc.cast_signed());
+        self.put_history(Partition::History(shard, bucket), &statements.put_job_run, values, hlc.cast_signed());
     }
 
     /// Makes rows of what was gathered of runs.
@@ -152,7 +152,7 @@ impl<'a> Gathered<'a> {
                 let key =
                     [CqlValue::Int(shard), CqlValue::BigInt(range), CqlValue::BigInt(newest), CqlValue::BigInt(sum)];
                 let values = key.into_iter().chain([CqlValue::Blob(pack.bytes)]).collect();
-                self.put_history(Place::Packs(shard, range), &self.core.link.statements.put_pack, values, newest);
+                self.put_history(Partition::Packs(shard, range), &self.core.link.statements.put_pack, values, newest);
             }
         }
     }
@@ -161,11 +161,11 @@ impl<'a> Gathered<'a> {
         let statements = &self.core.link.statements;
         let shard = row.job.shard(self.core.shards);
         let (place, statement) = if fired(row).is_some() {
-            (Place::Fires(fires_shards(shard), fires_bucket(row.to_ms)), &statements.put_fire)
+            (Partition::Fires(fires_shards(shard), fires_bucket(row.to_ms)), &statements.put_fire)
         } else {
-            (Place::History(shard_column(shard), history_bucket(row.to_ms)), &statements.put_ledger)
+            (Partition::History(shard_column(shard), history_bucket(row.to_ms)), &statements.put_ledger)
         };
-        let (Place::Fires(of, bucket) | Place::History(of, bucket)) = place else { return };
+        let (Partition::Fires(of, bucket) | Partition::History(of, bucket)) = place else { return };
         let values = vec![
             CqlValue::Int(of),
             CqlValue::BigInt(bucket),
@@ -190,18 +190,18 @@ impl<'a> Gathered<'a> {
                 CqlValue::BigInt(hlc),
                 CqlValue::Int(self.core.audit_ttl_s),
             ];
-            self.put(Place::Audit(list.to_owned(), bucket), &self.core.link.statements.put_audit, values);
+            self.put(Partition::Audit(list.to_owned(), bucket), &self.core.link.statements.put_audit, values);
         }
     }
 
     /// With the event's time and the retention.
-    fn put_history(&mut self, place: Place, statement: &'a PreparedStatement, values: Vec<CqlValue>, hlc: i64) {
+    fn put_history(&mut self, place: Partition, statement: &'a PreparedStatement, values: Vec<CqlValue>, hlc: i64) {
         self.put_for(place, statement, values, (hlc, self.core.history_ttl_s));
     }
 
     fn put_for(
         &mut self,
-        place: Place,
+        place: Partition,
         statement: &'a PreparedStatement,
         mut values: Vec<CqlValue>,
         (hlc, ttl_s): (i64, i32),
@@ -211,40 +211,40 @@ impl<'a> Gathered<'a> {
     }
 
     /// Says that a shard or a tenant has the bucket: twice a day and process, so it need not go with others.
-    fn note_bucket(&mut self, place: &Place) {
+    fn note_bucket(&mut self, place: &Partition) {
         let (statements, ttl) = (&self.core.link.statements, bucket_ttl(self.core.history_ttl_s));
         match place {
-            Place::History(shard, bucket) => {
+            Partition::History(shard, bucket) => {
                 let values = vec![CqlValue::Int(*shard), CqlValue::BigInt(*bucket), ttl];
-                self.put(Place::History(*shard, i64::MIN), &statements.put_history_bucket, values);
+                self.put(Partition::History(*shard, i64::MIN), &statements.put_history_bucket, values);
             }
-            Place::Fires(shards, bucket) => {
+            Partition::Fires(shards, bucket) => {
                 let values = vec![CqlValue::Int(*shards), CqlValue::BigInt(*bucket), ttl];
-                self.put(Place::Fires(*shards, i64::MIN), &statements.put_fire_bucket, values);
+                self.put(Partition::Fires(*shards, i64::MIN), &statements.put_fire_bucket, values);
             }
-            Place::Tenant(tenant, bucket) => {
+            Partition::Tenant(tenant, bucket) => {
                 let values = vec![CqlValue::Text(tenant.clone()), CqlValue::BigInt(*bucket), ttl];
-                self.put(Place::Tenant(tenant.clone(), i64::MIN), &statements.put_tenant_bucket, values);
+                self.put(Partition::Tenant(tenant.clone(), i64::MIN), &statements.put_tenant_bucket, values);
             }
-            Place::Audit(list, bucket) => {
+            Partition::Audit(list, bucket) => {
                 let ttl = bucket_ttl(self.core.audit_ttl_s);
                 let values = vec![CqlValue::Text(list.clone()), CqlValue::BigInt(*bucket), ttl];
-                self.put(Place::Audit(list.clone(), i64::MIN), &statements.put_audit_bucket, values);
+                self.put(Partition::Audit(list.clone(), i64::MIN), &statements.put_audit_bucket, values);
             }
-            Place::Runs(..) | Place::Packs(..) | Place::Key(..) | Place::Applied(_) => {}
+            Partition::Runs(..) | Partition::Packs(..) | Partition::Key(..) | Partition::Applied(_) => {}
         }
     }
 
     fn applied(&mut self, shard: ShardId, seq: u64) {
         let bucket = applied_bucket(shard);
         let values = vec![CqlValue::Int(bucket), CqlValue::Int(shard_column(shard)), long(seq), long(seq)];
-        self.put(Place::Applied(bucket), &self.core.link.statements.put_applied, values);
+        self.put(Partition::Applied(bucket), &self.core.link.statements.put_applied, values);
     }
 
     async fn send(self) -> Result<(), StoreError> {
         let link = &self.core.link;
         let requests = shared(self.places.into_values().flat_map(bounded));
-        let sent = requests.into_iter().map(|writes| link.batch(Kind::View, writes));
+        let sent = requests.into_iter().map(|writes| link.batch(RequestKind::View, writes));
         try_join_all(sent).await.map_err(|e| error::written("the read model is written", &e))?;
         Ok(())
     }
@@ -330,7 +330,7 @@ impl Core {
     }
 }
 
-/// A bucket's own row stays longer than the rows that are written while it is taken for noted (`Known`).
+/// A bucket's own row stays longer than the rows that are written while it is taken for noted (`NotedBuckets`).
 fn bucket_ttl(of_rows_s: i32) -> CqlValue {
     const DAY_S: i32 = 24 * 3_600;
     CqlValue::Int(if of_rows_s == 0 { 0 } else { of_rows_s.saturating_add(DAY_S) })

@@ -7,7 +7,7 @@ use crate::{
     file::{Files, Open, SyncSite, crash::CrashFiles},
     samples::{at, batch, journal_batch, wait},
 };
-use campanile_ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
+use campanile_ports::{Journal, LocalViews, Manifest, Position, SnapshotPart, Snapshots, StoreError, Views};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow},
     ids::{Epoch, ShardId},
@@ -296,7 +296,7 @@ fn a_damaged_manifest_or_part_is_refused_with_file_and_offset() {
     let disk = Disk::new();
     let store = disk.open().unwrap();
     let chunks = vec![vec![1; 600], vec![2; 600]];
-    let part = wait(store.write_part(ShardId(2), 1, Part::Hot, chunks)).unwrap();
+    let part = wait(store.write_part(ShardId(2), 1, SnapshotPart::Hot, chunks)).unwrap();
     let manifest = Manifest {
         number: 1,
         epoch: Epoch(1),

@@ -10,7 +10,7 @@ use crate::{
     file::{SyncSite, crash::CrashFiles},
     samples::{batch, wait},
 };
-use campanile_ports::{Journal, LocalViews, Manifest, Part, Position, Snapshots, StoreError, Views};
+use campanile_ports::{Journal, LocalViews, Manifest, Position, SnapshotPart, Snapshots, StoreError, Views};
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -150,7 +150,7 @@ impl World {
         let number = self.snapshot;
         let store = self.store();
         let mut parts = Vec::new();
-        for part in [Part::Definitions, Part::Hot] {
+        for part in [SnapshotPart::Definitions, SnapshotPart::Hot] {
             let chunks = vec![vec![number as u8; self.draw(3_000) as usize], number.to_le_bytes().to_vec()];
             match wait(store.write_part(shard, number, part, chunks)) {
                 Ok(written) => parts.push(written),

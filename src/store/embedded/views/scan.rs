@@ -14,12 +14,12 @@ use std::{
 
 /// In which order rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ScanOrder {
     Rising,
     Falling,
 }
 
-impl Way {
+impl ScanOrder {
     /// Of two keys, which comes first.
     fn first(self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
         match self {
@@ -31,7 +31,7 @@ impl Way {
 
 /// Staged rows in order, each key once.
 pub(super) struct StagedRows {
-    way: Way,
+    way: ScanOrder,
     /// With the place behind which the next row of each stands: rising it is the one there, falling the one before.
     newest_first: Vec<(Arc<Stretch>, usize)>,
 }
@@ -40,20 +40,20 @@ impl StagedRows {
     /// From stretches, the newest first, those rows that a way from a bound has before it.
     pub(super) fn over<'a>(
         newest_first: impl Iterator<Item = &'a Arc<Stretch>>,
-        way: Way,
+        way: ScanOrder,
         bound: &Bound<Vec<u8>>,
     ) -> Self {
         let place = |stretch: &Stretch| match way {
-            Way::Rising => stretch.position(bound),
-            Way::Falling => stretch.position_behind(bound),
+            ScanOrder::Rising => stretch.position(bound),
+            ScanOrder::Falling => stretch.position_behind(bound),
         };
         Self { way, newest_first: newest_first.map(|stretch| (stretch.clone(), place(stretch))).collect() }
     }
 
-    fn head(way: Way, stretch: &Stretch, place: usize) -> Option<&StagedRow> {
+    fn head(way: ScanOrder, stretch: &Stretch, place: usize) -> Option<&StagedRow> {
         match way {
-            Way::Rising => stretch.rows.get(place),
-            Way::Falling => stretch.rows.get(place.checked_sub(1)?),
+            ScanOrder::Rising => stretch.rows.get(place),
+            ScanOrder::Falling => stretch.rows.get(place.checked_sub(1)?),
         }
     }
 
@@ -72,8 +72,8 @@ impl Iterator for StagedRows {
         for (stretch, place) in &mut self.newest_first {
             if Self::head(self.way, stretch, *place).is_some_and(|(key, _)| *key == row.0) {
                 match self.way {
-                    Way::Rising => *place += 1,
-                    Way::Falling => *place -= 1,
+                    ScanOrder::Rising => *place += 1,
+                    ScanOrder::Falling => *place -= 1,
                 }
             }
         }
@@ -132,22 +132,22 @@ impl<D: Deref<Target = Db>> Merge<D> {
     /// From a key on to the end of the table.
     pub fn over(db: D, table: Table, from: Bound<Vec<u8>>) -> Self {
         // Layers first: a row moves down, never up.
-        let staged = db.staging.rows(table, Way::Rising, &from);
+        let staged = db.staging.rows(table, ScanOrder::Rising, &from);
         let files = db.keyspace(table).range((from, Bound::Unbounded));
         Self { db, staged, files, next: None }
     }
 
     /// From a key back to the beginning of the table.
     pub fn back(db: D, table: Table, upto: Bound<Vec<u8>>) -> Self {
-        let staged = db.staging.rows(table, Way::Falling, &upto);
+        let staged = db.staging.rows(table, ScanOrder::Falling, &upto);
         let files = db.keyspace(table).range((Bound::Unbounded, upto));
         Self { db, staged, files, next: None }
     }
 
     fn next_of_files(&mut self) -> Option<fjall::Guard> {
         match self.staged.way {
-            Way::Rising => self.files.next(),
-            Way::Falling => self.files.next_back(),
+            ScanOrder::Rising => self.files.next(),
+            ScanOrder::Falling => self.files.next_back(),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{
     Db,
-    scan::{StagedRows, Way},
+    scan::{ScanOrder, StagedRows},
     stretch::{StagedRow, Stretch, Writes},
 };
 use campanile_ports::StoreError;
@@ -168,7 +168,7 @@ impl Staging {
     }
 
     /// Rows from a key on, or up to it, as of now.
-    pub(super) fn rows(&self, table: Table, way: Way, bound: &Bound<Vec<u8>>) -> StagedRows {
+    pub(super) fn rows(&self, table: Table, way: ScanOrder, bound: &Bound<Vec<u8>>) -> StagedRows {
         StagedRows::over(self.layers.read().newest_first(table), way, bound)
     }
 

@@ -79,14 +79,14 @@ pub(super) fn start(
     let secrets = def.secrets.clone();
     let assign = Assign { session, assignment, secrets };
     #[cfg(feature = "faults")]
-    if super::spoilt::invent_success(draft, run, token) {
+    if super::mutations::invent_success(draft, run, token) {
         return Ok(Reply::Done);
     }
     #[cfg(feature = "faults")]
     let again = assign.clone();
     draft.effect(Effect::Assign(assign));
     #[cfg(feature = "faults")]
-    super::spoilt::assign_again(draft, &again);
+    super::mutations::assign_again(draft, &again);
     Ok(Reply::Done)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        effect::{Reply, Waiting},
+        effect::{Reply, WaitingRun},
         pending::{waiting, withdrawn},
         state::OpenRun,
         table::{JobStep, job_after},
@@ -61,7 +61,7 @@ pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> 
             "an edit fires nothing in the past; give trigger.at a later instant, or trigger the job by hand",
         ));
     }
-    let queued: Vec<Box<Waiting>> = draft
+    let queued: Vec<Box<WaitingRun>> = draft
         .job
         .hot
         .runs
@@ -81,7 +81,7 @@ pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> 
 }
 
 /// A run that waits for an executor waits by the new definition: perhaps in another pool.
-fn queue_again(draft: &mut Draft<'_>, was: Box<Waiting>) {
+fn queue_again(draft: &mut Draft<'_>, was: Box<WaitingRun>) {
     let Some(open) = draft.job.run(was.run) else { return };
     if waiting(&draft.job, open, was.since_ms) != was {
         let run = was.run;

@@ -68,7 +68,7 @@ pub(super) fn wake(draft: &mut Draft<'_>) {
 /// Retries whose delay is over, attempts whose time is over.
 fn runs_due(draft: &mut Draft<'_>) {
     #[cfg(feature = "faults")]
-    super::spoilt::lose_at_once(draft);
+    super::mutations::lose_at_once(draft);
     let now = draft.ctx.now_ms;
     let job = draft.job.id;
     let retries: Vec<RunId> =
@@ -148,7 +148,7 @@ fn latest_due(draft: &Draft<'_>, due: i64) -> i64 {
 /// One instant, decided by the concurrency policy.
 fn fire(draft: &mut Draft<'_>, due: i64) {
     #[cfg(feature = "faults")]
-    if let Some(reason) = super::spoilt::skip_reason(draft, due) {
+    if let Some(reason) = super::mutations::skip_reason(draft, due) {
         return skip_until(draft, due, Outcome::Skipped, reason);
     }
     match admit(draft) {
@@ -172,7 +172,7 @@ fn create(draft: &mut Draft<'_>, due: i64, held: bool) {
 fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
     note_until(draft, due - 1, run);
     #[cfg(feature = "faults")]
-    if spoilt(draft, run, due) {
+    if leave_phantom(draft, run, due) {
         return;
     }
     let late = draft.ctx.now_ms - draft.job.due_with_jitter(due) > LATE_MS;
@@ -180,10 +180,10 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
     let at_ms = draft.ctx.now_ms;
     #[cfg(feature = "faults")]
     let at_ms = {
-        if let Some(entry) = super::spoilt::extra_outcome(draft, due) {
+        if let Some(entry) = super::mutations::extra_outcome(draft, due) {
             move_cursor(draft, entry.last_ms, vec![entry]);
         }
-        super::spoilt::made_at(draft.ctx.now_ms, due)
+        super::mutations::made_at(draft.ctx.now_ms, due)
     };
     let event = Event::RunCreated {
         job: draft.job.id,
@@ -204,7 +204,7 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
     };
     draft.emit(event);
     #[cfg(feature = "faults")]
-    if super::spoilt::cancel_unasked(draft, run, due) {
+    if super::mutations::cancel_unasked(draft, run, due) {
         return;
     }
     if !held {
@@ -237,7 +237,7 @@ fn again(open: &OpenRun, due: i64, run: RunId) -> bool {
 
 /// True: the run is not made, though the ledger names it.
 #[cfg(feature = "faults")]
-fn spoilt(draft: &mut Draft<'_>, run: RunId, due: i64) -> bool {
+fn leave_phantom(draft: &mut Draft<'_>, run: RunId, due: i64) -> bool {
     let phantom = faults::strikes(Mutation::PhantomRun, due);
     if phantom {
         let entry = LedgerEntry {

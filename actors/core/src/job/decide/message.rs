@@ -5,7 +5,7 @@ use super::{super::effect::Reply, Draft, restore::doubt, trigger::queue_full};
 use crate::faults::{self, Mutation};
 use crate::{
     job::command::Taken,
-    outbox::{Wanted, body, sending::To},
+    outbox::{MessageDraft, body, sending::To},
     reject::Rejection,
 };
 use campanile_schema::{
@@ -28,7 +28,7 @@ pub(super) fn on_end(draft: &mut Draft<'_>, record: &RunRecord) {
     }
     for (index, hook) in (0..).zip(&draft.job.def.on_failure) {
         let body_bytes = body::hook_bytes(record);
-        let wanted = Wanted {
+        let wanted = MessageDraft {
             kind: MessageKind::Hook,
             tenant: record.tenant.clone(),
             run: record.run,

@@ -6,10 +6,10 @@ mod change;
 mod due;
 mod finish;
 mod message;
+#[cfg(feature = "faults")]
+mod mutations;
 mod reopen;
 mod restore;
-#[cfg(feature = "faults")]
-mod spoilt;
 mod stop;
 mod trigger;
 
@@ -26,7 +26,7 @@ use super::{
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{outbox::Wanted, reject::Rejection, shard::Pause};
+use crate::{outbox::MessageDraft, reject::Rejection, shard::Pause};
 use campanile_schema::{
     event::{Event, Interval, SkipReason},
     ids::{JobId, RunId, Token, make_id},
@@ -42,7 +42,7 @@ pub(crate) struct Draft<'a> {
     pub ctx: &'a Context,
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
-    pub sends: Vec<Wanted>,
+    pub sends: Vec<MessageDraft>,
     next_id: u64,
 }
 

@@ -76,7 +76,7 @@ pub(super) fn trigger(
         draft.enqueue(run);
     }
     #[cfg(feature = "faults")]
-    super::spoilt::trigger_again(draft, &again);
+    super::mutations::trigger_again(draft, &again);
     Ok(draft.run_reply(run))
 }
 

@@ -3,7 +3,7 @@
 use super::{Output, Ownership, Purpose, Refused, Transition};
 use crate::ownership::{
     rules::{Rule, kept},
-    store::{Answer, Batch},
+    store::{Batch, StoreAnswer},
     trim::Mark,
 };
 use campanile_schema::ids::ShardId;
@@ -35,9 +35,9 @@ impl Ownership {
         Ok(seq)
     }
 
-    pub(super) fn append_answered(&mut self, lane: u16, seq: u64, answer: &Answer) {
+    pub(super) fn append_answered(&mut self, lane: u16, seq: u64, answer: &StoreAnswer) {
         let journal = &mut self.lanes[usize::from(lane)];
-        if *answer == Answer::Done {
+        if *answer == StoreAnswer::Done {
             journal.written(seq);
         } else if let Some(statement) = journal.again(seq) {
             self.took(Transition::AppendRepeated);

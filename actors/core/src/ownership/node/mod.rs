@@ -20,8 +20,8 @@ use super::{
     replay::SpanEnd,
     rows::ShardRow,
     seal::Seal,
-    session::Session,
-    store::{Answer, Statement, Ticket},
+    session::LeasedSession,
+    store::{Statement, StoreAnswer, Ticket},
     watch::Watch,
 };
 use campanile_schema::ids::{Epoch, SessionId, ShardId};
@@ -44,7 +44,7 @@ enum Purpose {
         quiet: bool,
     },
     Row(ShardId),
-    Told(ShardId),
+    PeerReleased(ShardId),
     Successor(ShardId),
     Append {
         lane: u16,
@@ -55,7 +55,7 @@ enum Purpose {
 
 /// A session that can never act again.
 #[derive(Clone, Debug)]
-struct Ended {
+struct EndedSession {
     /// By lane; empty if it left no row.
     sealed: Vec<u64>,
     /// Version of its row; None once the row is gone.
@@ -69,7 +69,7 @@ struct Ended {
 /// See the module's text.
 pub struct Ownership {
     settings: Settings,
-    session: Session,
+    session: LeasedSession,
     hints: Hints,
     lanes: Vec<Lane>,
     /// By lane: what was acknowledged.
@@ -83,7 +83,7 @@ pub struct Ownership {
     /// Sessions whose row is being read, or whose fence is on its way.
     watch_reads: BTreeSet<SessionId>,
     seals: BTreeMap<SessionId, Seal>,
-    ended: BTreeMap<SessionId, Ended>,
+    ended: BTreeMap<SessionId, EndedSession>,
     /// As they were read last, by this ticket.
     rows: Vec<(ShardId, ShardRow)>,
     rows_ticket: Ticket,
@@ -107,7 +107,7 @@ impl Ownership {
         let Settings { session, lease_ms, window, lanes, .. } = settings;
         let predecessor = settings.predecessor.map(|session| (session, Watch::of_predecessor()));
         Self {
-            session: Session::new(session, lease_ms, window, lanes),
+            session: LeasedSession::new(session, lease_ms, window, lanes),
             hints: Hints::default(),
             lanes: (0..lanes).map(|lane| Lane::new(lane, window)).collect(),
             acknowledged: vec![0; usize::from(lanes)],
@@ -233,7 +233,7 @@ impl Ownership {
     }
 
     /// The store has answered.
-    pub fn answered(&mut self, now_ms: u64, ticket: Ticket, answer: Answer) {
+    pub fn answered(&mut self, now_ms: u64, ticket: Ticket, answer: StoreAnswer) {
         let Some(purpose) = self.asked.remove(&ticket) else { return };
         if self.session.is_over() {
             return;
@@ -246,13 +246,13 @@ impl Ownership {
             Purpose::Seal(session) => self.seal_answered(now_ms, session, &answer),
             Purpose::Rows { claims, quiet } => {
                 self.reading_rows = false;
-                if let Answer::Shards(rows) = answer {
+                if let StoreAnswer::Shards(rows) = answer {
                     self.rows_answered(now_ms, ticket, rows, quiet && claims == self.claims);
                 }
             }
             Purpose::Row(shard) => self.row_answered(now_ms, shard, &answer),
-            Purpose::Told(shard) => {
-                if let Answer::Shard(row) = answer {
+            Purpose::PeerReleased(shard) => {
+                if let StoreAnswer::Shard(row) = answer {
                     self.own_name(now_ms, shard, &row);
                 }
             }
@@ -264,9 +264,9 @@ impl Ownership {
     }
 
     /// A peer says that it released a shard to this session. A hint: the row decides.
-    pub fn told(&mut self, shard: ShardId) {
+    pub fn peer_released(&mut self, shard: ShardId) {
         if !self.session.is_over() && !self.holds.contains_key(&shard) {
-            self.ask(Purpose::Told(shard), Statement::ReadShard { shard });
+            self.ask(Purpose::PeerReleased(shard), Statement::ReadShard { shard });
         }
     }
 

@@ -1,13 +1,13 @@
 //! The own session and those of others: heartbeats, watching, fencing, sealing.
 
-use super::{Ended, Output, Ownership, Purpose, Transition};
+use super::{EndedSession, Output, Ownership, Purpose, Transition};
 use crate::ownership::{
     rows::SessionRow,
     rules::{Rule, kept},
     seal::{Seal, Sealing},
     session::Beat,
-    store::{Answer, Statement, Ticket},
-    watch::Seen,
+    store::{Statement, StoreAnswer, Ticket},
+    watch::WatchVerdict,
 };
 use campanile_schema::ids::SessionId;
 use std::collections::btree_map::Entry;
@@ -34,8 +34,8 @@ impl Ownership {
         }
     }
 
-    pub(super) fn beat_answered(&mut self, now_ms: u64, answer: &Answer, read: bool) {
-        if read && *answer == Answer::Unknown {
+    pub(super) fn beat_answered(&mut self, now_ms: u64, answer: &StoreAnswer, read: bool) {
+        if read && *answer == StoreAnswer::Unknown {
             self.ask(Purpose::BeatRead, self.session.read());
             return;
         }
@@ -86,9 +86,9 @@ impl Ownership {
         }
     }
 
-    pub(super) fn watch_answered(&mut self, now_ms: u64, session: SessionId, had_row: bool, answer: &Answer) {
+    pub(super) fn watch_answered(&mut self, now_ms: u64, session: SessionId, had_row: bool, answer: &StoreAnswer) {
         self.watch_reads.remove(&session);
-        let Answer::Session(found) = answer else {
+        let StoreAnswer::Session(found) = answer else {
             if let Some(watch) = self.watches.get_mut(&session) {
                 watch.failed();
             }
@@ -110,8 +110,8 @@ impl Ownership {
     fn session_stands(&mut self, now_ms: u64, session: SessionId, row: &SessionRow) {
         let own_lease_ms = self.settings.lease_ms;
         match self.watches.entry(session).or_default().replied(now_ms, row, own_lease_ms) {
-            Seen::Wait => {}
-            Seen::Silent => {
+            WatchVerdict::Wait => {}
+            WatchVerdict::Silent => {
                 let nonce = self.session.nonce();
                 let fence = self.watches.get(&session).and_then(|watch| watch.fence(session, nonce));
                 if let Some(fence) = fence {
@@ -121,23 +121,27 @@ impl Ownership {
                     self.ask(Purpose::Fence(session), fence);
                 }
             }
-            Seen::Over => self.found_over(now_ms, session, row),
+            WatchVerdict::Over => self.found_over(now_ms, session, row),
         }
     }
 
-    pub(super) fn fence_answered(&mut self, now_ms: u64, session: SessionId, answer: &Answer) {
+    pub(super) fn fence_answered(&mut self, now_ms: u64, session: SessionId, answer: &StoreAnswer) {
         self.watch_reads.remove(&session);
         match answer {
-            Answer::Done => {
+            StoreAnswer::Done => {
                 self.took(Transition::Fenced);
                 self.look_at(session);
             }
-            Answer::Session(Some(row)) => {
+            StoreAnswer::Session(Some(row)) => {
                 self.took(Transition::FenceLost);
                 self.session_stands(now_ms, session, row);
             }
             // The next read tells.
-            Answer::Session(None) | Answer::Unknown | Answer::Shard(_) | Answer::Shards(_) | Answer::Lane(_) => {}
+            StoreAnswer::Session(None)
+            | StoreAnswer::Unknown
+            | StoreAnswer::Shard(_)
+            | StoreAnswer::Shards(_)
+            | StoreAnswer::Lane(_) => {}
         }
     }
 
@@ -166,7 +170,7 @@ impl Ownership {
         self.ask(Purpose::Seal(session), statement);
     }
 
-    pub(super) fn seal_answered(&mut self, now_ms: u64, session: SessionId, answer: &Answer) {
+    pub(super) fn seal_answered(&mut self, now_ms: u64, session: SessionId, answer: &StoreAnswer) {
         let Some(seal) = self.seals.get_mut(&session) else { return };
         match seal.answered(answer) {
             Sealing::On => self.seal_on(session),
@@ -182,7 +186,7 @@ impl Ownership {
         self.seals.remove(&session);
         self.watches.remove(&session);
         let known = Ticket(self.tickets);
-        self.ended.insert(session, Ended { sealed, version, known, known_ms: now_ms });
+        self.ended.insert(session, EndedSession { sealed, version, known, known_ms: now_ms });
         // Its shards wait.
         self.next_reconcile_ms = now_ms;
     }

@@ -9,7 +9,7 @@ use crate::ownership::{
     claim,
     rows::{SessionState, ShardRow, SnapshotPointer},
     rules::{Rule, kept},
-    store::{Answer, Statement},
+    store::{Statement, StoreAnswer},
     trim::needed_spans,
 };
 use campanile_schema::ids::{SessionId, ShardId};
@@ -37,13 +37,13 @@ impl Ownership {
         self.ask(Purpose::Row(shard), Statement::PutShard { shard, expected, row });
     }
 
-    pub(super) fn row_answered(&mut self, now_ms: u64, shard: ShardId, answer: &Answer) {
+    pub(super) fn row_answered(&mut self, now_ms: u64, shard: ShardId, answer: &StoreAnswer) {
         let Some(hold) = self.holds.get_mut(&shard) else { return };
         let Some(tried) = hold.trying.clone() else { return };
         let stands = match answer {
-            Answer::Done => tried.clone(),
-            Answer::Shard(row) => row.clone(),
-            Answer::Unknown | Answer::Session(_) | Answer::Shards(_) | Answer::Lane(_) => {
+            StoreAnswer::Done => tried.clone(),
+            StoreAnswer::Shard(row) => row.clone(),
+            StoreAnswer::Unknown | StoreAnswer::Session(_) | StoreAnswer::Shards(_) | StoreAnswer::Lane(_) => {
                 if hold.phase == Phase::Claiming && !kept(Rule::ClaimReadBack) {
                     self.claimed(shard, tried);
                     return;
@@ -153,22 +153,26 @@ impl Ownership {
         self.ask(Purpose::Successor(shard), Statement::ReadSession { session: successor });
     }
 
-    pub(super) fn successor_answered(&mut self, shard: ShardId, answer: &Answer) {
+    pub(super) fn successor_answered(&mut self, shard: ShardId, answer: &StoreAnswer) {
         let (me, nonce) = (self.id(), self.session.nonce());
         let Some(hold) = self.holds.get_mut(&shard) else { return };
         let Phase::Checking { successor } = hold.phase else { return };
         match answer {
-            Answer::Session(Some(row)) if row.state == SessionState::Active => {
+            StoreAnswer::Session(Some(row)) if row.state == SessionState::Active => {
                 hold.phase = Phase::Releasing { successor };
                 let upto = self.acknowledged[usize::from(hold.lane)];
                 let row = claim::release(&hold.row, me, nonce, successor, upto);
                 self.try_row(shard, row);
             }
-            Answer::Session(_) => {
+            StoreAnswer::Session(_) => {
                 self.took(Transition::SuccessorRefused);
                 self.go_on(shard, false);
             }
-            Answer::Unknown | Answer::Done | Answer::Shard(_) | Answer::Shards(_) | Answer::Lane(_) => {
+            StoreAnswer::Unknown
+            | StoreAnswer::Done
+            | StoreAnswer::Shard(_)
+            | StoreAnswer::Shards(_)
+            | StoreAnswer::Lane(_) => {
                 self.check(shard, successor);
             }
         }

@@ -151,7 +151,7 @@ impl Site<'_> {
         until_s(window.start).await;
         let calls = caller.answered().into_iter().enumerate().map(|(n, calls)| (TestCluster::name(n), calls)).collect();
         let measured = Measured { nodes, version, jobs: ids.len() as u64, create_ms, calls, ..Measured::default() };
-        let gone = if self.args.leaves() { Some(self.leave(caller.client()).await?) } else { None };
+        let departed = if self.args.leaves() { Some(self.leave(caller.client()).await?) } else { None };
         let before = self.sample()?;
         until_s(window.end).await;
         let after = self.sample()?;
@@ -160,8 +160,10 @@ impl Site<'_> {
         let used = after.since(&before);
         let each = |value: f64| value / lateness.count.max(1) as f64;
         let requests = after.counters.by_label(REQUESTS, &before.counters);
-        let take_over = match gone {
-            Some(gone) => Some(take_over::told(gone, &window, self.dir, (&before.counters, &after.counters))?),
+        let take_over = match departed {
+            Some(departed) => {
+                Some(take_over::figures(departed, &window, self.dir, (&before.counters, &after.counters))?)
+            }
             None => None,
         };
         // An attempt that a dead node could not send is repeated as the second one, which only the log tells.
@@ -221,7 +223,7 @@ impl Site<'_> {
     }
 
     /// kill -9 of the node that owns most shards, or its stop, as an operator stops it.
-    async fn leave(&mut self, client: &Client) -> Result<take_over::Gone, Box<dyn Error>> {
+    async fn leave(&mut self, client: &Client) -> Result<take_over::DepartedNode, Box<dyn Error>> {
         let shards = client.cluster_shards(ShardFilter::default()).await?;
         let of = |n: usize| -> Vec<u16> {
             let name = TestCluster::name(n);
@@ -239,7 +241,7 @@ impl Site<'_> {
         };
         let how = stopped_ms.map_or("killed".to_owned(), |ms| format!("stopped within {ms} ms"));
         println!("    {node} {how}, with {} of {all} shards", shards.len());
-        Ok(take_over::Gone { node, shards, at_us, stopped_ms })
+        Ok(take_over::DepartedNode { node, shards, at_us, stopped_ms })
     }
 
     /// Of what was due in these seconds; the fewest starts of what was due in one of them.

@@ -25,7 +25,7 @@ pub(super) struct Used {
 }
 
 /// Everything that is known of a run.
-pub(super) struct Seen {
+pub(super) struct RunObservations {
     pub created: Created,
     pub measure: Measure,
     /// By second from the start; what executors told is filled in at the end.

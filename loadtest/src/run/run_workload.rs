@@ -8,10 +8,10 @@ use super::{
     early::Early,
     finish,
     measure::Measure,
+    observations::{RunObservations, Used},
     progress::Progress,
-    seen::{Seen, Used},
     stop::Stop,
-    system::{Ended, System},
+    system::{FailedProcess, System},
     traces::Traces,
     watch::{self, Answers, Prober},
 };
@@ -120,7 +120,7 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
     let (outcome, report) = match seen {
         Some(mut seen) => {
             traces.add_jobs(seen.calls.created.lock().unwrap_or_else(PoisonError::into_inner).iter().copied());
-            for Ended { what, failed } in ended {
+            for FailedProcess { what, failed } in ended {
                 progress.tell(&what);
                 if failed && early.is_none() {
                     early = Some(Early::Red(format!("{what}: what it counted is not whole")));
@@ -219,7 +219,7 @@ pub(super) fn read_tail(tails: &mut HashMap<PathBuf, Tail>, file: &Path, measure
 
 impl Run<'_> {
     /// The run itself. Nothing seen: it ended before its first instant.
-    async fn go(&mut self) -> (Option<Seen>, Option<Early>) {
+    async fn go(&mut self) -> (Option<RunObservations>, Option<Early>) {
         let created = match self.prepare().await {
             Ok(created) => created,
             Err(early) => return (None, Some(early)),
@@ -229,7 +229,7 @@ impl Run<'_> {
         let up = Answers::default();
         self.prober = Some(watch::probe(self.system.address.clone(), self.client.clone(), &up));
         let at_start = self.used().await;
-        let mut seen = Seen {
+        let mut seen = RunObservations {
             measure: Measure::new(&frame, due),
             calls: Calls::start(self.scenario, &frame, &self.caller, &created.jobs),
             created,

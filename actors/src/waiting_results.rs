@@ -3,7 +3,7 @@
 //! they are passed on at once.
 
 use crate::{
-    messages::{End, ShardMsg},
+    messages::{AttemptResult, ShardMsg},
     shard_map::ShardMap,
 };
 use campanile_schema::ids::ShardId;
@@ -15,26 +15,26 @@ use std::sync::{
 };
 
 /// See the module's text.
-pub struct Ends {
+pub struct WaitingResults {
     shards: Arc<ShardMap>,
     /// Since the last tick.
-    waiting: Mutex<HashMap<ShardId, Vec<End>>>,
+    waiting: Mutex<HashMap<ShardId, Vec<AttemptResult>>>,
     /// Runs wait for an executor.
     starved: AtomicBool,
     /// Runs wait for permits that come back when others end.
     limited: AtomicBool,
 }
 
-impl Ends {
+impl WaitingResults {
     pub fn new(shards: Arc<ShardMap>) -> Self {
         Self { shards, waiting: Mutex::default(), starved: AtomicBool::new(false), limited: AtomicBool::new(false) }
     }
 
     /// Attempts have ended. Their shards are told at once while runs wait for what they give back.
-    pub fn add(&self, ends: Vec<(ShardId, End)>) {
+    pub fn add(&self, results: Vec<(ShardId, AttemptResult)>) {
         let mut waiting = self.waiting.lock();
-        for (shard, end) in ends {
-            waiting.entry(shard).or_default().push(end);
+        for (shard, result) in results {
+            waiting.entry(shard).or_default().push(result);
         }
         drop(waiting);
         if self.is_starved() || self.limited.load(Ordering::Relaxed) {
@@ -43,14 +43,14 @@ impl Ends {
     }
 
     /// Attempts that have ended since the last time, by shard.
-    pub fn take(&self) -> HashMap<ShardId, Vec<End>> {
+    pub fn take(&self) -> HashMap<ShardId, Vec<AttemptResult>> {
         std::mem::take(&mut *self.waiting.lock())
     }
 
     /// Tells shards of the attempts that have ended, without waiting for the next tick.
     pub fn tell(&self) {
-        for (shard, ends) in self.take() {
-            self.shards.send(shard, ShardMsg::Finish(ends));
+        for (shard, results) in self.take() {
+            self.shards.send(shard, ShardMsg::Finish(results));
         }
     }
 

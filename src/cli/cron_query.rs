@@ -9,7 +9,7 @@ use campanile_schema::{
 use jiff::{civil, tz::TimeZone};
 
 /// A schedule as it was asked for.
-pub(super) struct Asked {
+pub(super) struct CronQuery {
     pub expr: String,
     pub dialect: Dialect,
     pub tz: String,
@@ -17,7 +17,7 @@ pub(super) struct Asked {
     pub overlap: Overlap,
 }
 
-impl Asked {
+impl CronQuery {
     /// The schedule, and the dialect that it was read in.
     pub fn compile(&self) -> Result<(CronSchedule, Dialect), String> {
         let (expr, dialect) = CronExpr::parse(&self.expr, self.dialect, 0).map_err(|error| {
@@ -76,14 +76,14 @@ mod tests {
 
     #[test]
     fn fires_end_when_the_years_do() {
-        let asked = Asked {
+        let query = CronQuery {
             expr: "0 0 0 1 1 ? 2030-2031".into(),
             dialect: Dialect::Auto,
             tz: "UTC".into(),
             gap: Gap::Shift,
             overlap: Overlap::First,
         };
-        let (schedule, dialect) = asked.compile().unwrap();
+        let (schedule, dialect) = query.compile().unwrap();
         assert_eq!(dialect, Dialect::Quartz);
         let shown: Vec<String> = fires(&schedule, Timestamp(0), 5).unwrap().into_iter().map(whole_seconds).collect();
         assert_eq!(shown, ["2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"]);

@@ -70,7 +70,7 @@ pub struct Env<'a> {
 }
 
 /// What a scenario showed.
-pub struct Shown {
+pub struct ScenarioResult {
     pub verdict: Verdict,
     /// Milliseconds from each instant that was due in the time after the first act to the beginning of its body, sorted.
     pub lateness_ms: Vec<i64>,
@@ -90,7 +90,7 @@ pub struct Shown {
     pub load_ms: i64,
 }
 
-pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Result<Shown, Box<dyn Error>> {
+pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Result<ScenarioResult, Box<dyn Error>> {
     let Env { args, dir, .. } = *env;
     fs::create_dir_all(dir)?;
     let faults = Arc::new(Record::open(&dir.join("faults.jsonl"), Duration::ZERO)?);
@@ -181,7 +181,7 @@ pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Resul
     fs::write(dir.join("verdict.json"), serde_json::to_vec_pretty(&verdict)?)?;
     let lateness_ms = probe::lateness(dir, acted_ms, acted_ms + TAKE_OVER_MS)?;
     let latest_ms = probe::lateness(dir, acted_ms, settled_ms)?.last().copied().unwrap_or(0);
-    Ok(Shown {
+    Ok(ScenarioResult {
         verdict,
         lateness_ms,
         latest_ms,

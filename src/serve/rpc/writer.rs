@@ -19,7 +19,7 @@ use tokio::{
 };
 
 /// What a connection writes.
-pub(super) enum Out {
+pub(super) enum Outgoing {
     /// Encoded messages. The permit is given back when they are written.
     Frame { bytes: Vec<u8>, permit: Option<OwnedSemaphorePermit> },
     /// From now on, what the pool sends to the executor on this connection.
@@ -29,8 +29,8 @@ pub(super) enum Out {
 }
 
 /// Writes until everything is said, the peer is gone or stalls.
-pub(super) async fn run(mut write: impl AsyncWrite + Unpin, out: mpsc::Receiver<Out>) {
-    let mut outbox = Outbox {
+pub(super) async fn run(mut write: impl AsyncWrite + Unpin, out: mpsc::Receiver<Outgoing>) {
+    let mut writer = ConnectionWriter {
         out,
         pushes: None,
         buffer: Vec::new(),
@@ -40,21 +40,21 @@ pub(super) async fn run(mut write: impl AsyncWrite + Unpin, out: mpsc::Receiver<
         assigned: false,
     };
     let mut items = Vec::new();
-    while !outbox.closing {
-        outbox.gather(&mut items).await;
-        if let Err(error) = flush(&mut write, &outbox.buffer).await {
+    while !writer.closing {
+        writer.gather(&mut items).await;
+        if let Err(error) = flush(&mut write, &writer.buffer).await {
             tracing::debug!(%error, "an RPC connection cannot be written");
             return;
         }
         #[cfg(feature = "faults")]
-        if std::mem::take(&mut outbox.assigned) {
+        if std::mem::take(&mut writer.assigned) {
             campanile_ports::faults::point("after_dispatch");
         }
-        outbox.buffer.clear();
-        if outbox.buffer.capacity() > 2 * RPC_UNSENT_BYTES {
-            outbox.buffer = Vec::new();
+        writer.buffer.clear();
+        if writer.buffer.capacity() > 2 * RPC_UNSENT_BYTES {
+            writer.buffer = Vec::new();
         }
-        outbox.permits.clear();
+        writer.permits.clear();
     }
     let _ = write.shutdown().await;
 }
@@ -73,8 +73,8 @@ async fn flush(write: &mut (impl AsyncWrite + Unpin), mut bytes: &[u8]) -> io::R
     tokio::time::timeout(stall, write.flush()).await.map_err(stalled)?
 }
 
-struct Outbox {
-    out: mpsc::Receiver<Out>,
+struct ConnectionWriter {
+    out: mpsc::Receiver<Outgoing>,
     pushes: Option<mpsc::Receiver<ToExecutor>>,
     buffer: Vec<u8>,
     permits: Vec<OwnedSemaphorePermit>,
@@ -84,9 +84,9 @@ struct Outbox {
     assigned: bool,
 }
 
-impl Outbox {
+impl ConnectionWriter {
     /// Waits for something to write, then takes what else is ready, up to a bound.
-    async fn gather(&mut self, items: &mut Vec<Out>) {
+    async fn gather(&mut self, items: &mut Vec<Outgoing>) {
         tokio::select! {
             count = self.out.recv_many(items, RPC_OUTBOX_FRAMES) => {
                 // Everyone who could have an answer to write is gone.
@@ -111,9 +111,9 @@ impl Outbox {
         }
     }
 
-    fn take(&mut self, item: Out) {
+    fn take(&mut self, item: Outgoing) {
         match item {
-            Out::Frame { bytes, permit } => {
+            Outgoing::Frame { bytes, permit } => {
                 if self.buffer.is_empty() {
                     self.buffer = bytes;
                 } else {
@@ -121,8 +121,8 @@ impl Outbox {
                 }
                 self.permits.extend(permit);
             }
-            Out::Pushes(pushes) => self.pushes = Some(pushes),
-            Out::Close => self.closing = true,
+            Outgoing::Pushes(pushes) => self.pushes = Some(pushes),
+            Outgoing::Close => self.closing = true,
         }
     }
 
