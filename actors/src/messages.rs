@@ -17,7 +17,7 @@ use campanile_schema::{
     frame::Frame,
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId},
     peer::outbox::{Deliver, Delivered},
-    record::Source,
+    record::{RunRecord, Source},
     rpc::executor::{Assignment, Credit, Ended, FinishOutcome, Held, Hint, Register, Registered},
     stored::TenantRecord,
     text::Text,
