@@ -3,6 +3,7 @@
 
 pub mod outbox;
 mod preview;
+mod session;
 
 use crate::{
     audit::TriggeredBy,
@@ -21,6 +22,7 @@ use outbox::FailedHookView;
 pub use preview::{Preview, PreviewBody};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+pub use session::{CallerKind, KnownBy, SessionView};
 use std::collections::BTreeMap;
 
 /// Makes a body that callers send.
