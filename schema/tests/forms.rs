@@ -1,9 +1,11 @@
 //! Golden lines of `schema/src/peer` and `schema/src/stored`, and of the numbers and words of enums: `golden/forms.jsonl`. How to change
 //! a form is said in `golden_forms`. Forms whose lines are in `golden/stored.jsonl` and `golden/rpc` are not repeated here.
-#![allow(clippy::unwrap_used)]
 
-mod golden_forms;
-
+use crate::golden_forms::{
+    Coding, Forms,
+    samples::{self, AT, JOB, RUN, runs, tenant},
+    variants,
+};
 use campanile_schema::{
     error::ErrorCode,
     event::{Outcome, PauseScope, SkipReason, StopReason},
@@ -31,11 +33,6 @@ use campanile_schema::{
     time::Timestamp,
     view::{BrokenFile, ConfirmDecision, ExecutorState, ExecutorView, FilesView, NodeView, PoolView},
     watch::{JobChange, JobStep, RunChange},
-};
-use golden_forms::{
-    Coding, Forms,
-    samples::{self, AT, JOB, RUN, runs, tenant},
-    variants,
 };
 use serde::Serialize;
 use std::{borrow::Cow, collections::BTreeMap};

@@ -3,10 +3,11 @@
 //!
 //! A line that is there must be readable for ever within its event format: [`bytes_written_once_are_read_for_ever`] reads what
 //! the file holds, not what this build writes.
-#![allow(clippy::unwrap_used)]
 
-mod golden_forms;
-
+use crate::golden_forms::{
+    samples::{Sample, events, grow::grown, of_credentials, samples},
+    variants,
+};
 use campanile_schema::{
     event::Event,
     format::{EVENT_FORMAT, FormatRow, WIRE_FORMAT},
@@ -20,10 +21,6 @@ use campanile_schema::{
         audit::AuditRecord,
         outbox::{Message, OutboxEvent, OutboxHead, OutboxItem},
     },
-};
-use golden_forms::{
-    samples::{Sample, events, grow::grown, of_credentials, samples},
-    variants,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeSet, fmt::Debug, path::PathBuf};

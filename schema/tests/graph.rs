@@ -1,7 +1,4 @@
 //! A DAG as callers write it: defaults, unknown fields refused by name, the short form, and the stored form back to it.
-#![allow(clippy::unwrap_used)]
-
-mod samples;
 
 use campanile_schema::{
     graph::{
@@ -60,14 +57,14 @@ fn the_short_form_names_jobs_by_their_ids() {
 
 #[test]
 fn the_stored_form_gives_the_callers_form_back() {
-    for (name, stored) in samples::graph::graphs() {
+    for (name, stored) in crate::golden_forms::samples::graph::graphs() {
         let spec = stored.to_spec();
         assert_eq!(spec.nodes.len(), stored.nodes.len(), "{name}");
         assert_eq!(spec.edges.len(), stored.edges.len(), "{name}");
         let written = serde_json::to_value(&spec).unwrap();
         assert_eq!(serde_json::from_value::<GraphSpec>(written).unwrap(), spec, "{name}");
     }
-    let mut damaged = samples::graph::graphs()[1].1.clone();
+    let mut damaged = crate::golden_forms::samples::graph::graphs()[1].1.clone();
     damaged.edges[0].to = 9;
     assert_eq!(damaged.to_spec().edges.len(), damaged.edges.len() - 1);
 }

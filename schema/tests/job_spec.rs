@@ -1,8 +1,5 @@
 //! A job as callers write it: defaults as in the API's text, unknown fields refused by name, enums in any case, and the way
 //! to the stored form and back.
-#![allow(clippy::unwrap_used)]
-
-mod samples;
 
 use campanile_schema::{
     event::{Outcome, SkipReason},
@@ -203,10 +200,10 @@ fn resolved(spec: &JobSpec) -> StoredTrigger {
             overlap: *overlap,
         },
         Trigger::FixedRate { every_sec, .. } => {
-            StoredTrigger::FixedRate { every_ms: *every_sec as i64 * 1000, anchor_ms: samples::AT }
+            StoredTrigger::FixedRate { every_ms: *every_sec as i64 * 1000, anchor_ms: crate::golden_forms::samples::AT }
         }
         Trigger::FixedDelay { every_sec, .. } => StoredTrigger::FixedDelay { every_ms: *every_sec as i64 * 1000 },
-        Trigger::Once { .. } => StoredTrigger::Once { at_ms: samples::AT },
+        Trigger::Once { .. } => StoredTrigger::Once { at_ms: crate::golden_forms::samples::AT },
         Trigger::Manual {} => StoredTrigger::Manual {},
     }
 }
@@ -247,17 +244,17 @@ proptest! {
 #[test]
 fn a_view_is_the_spec_and_more() {
     let view = JobView {
-        job_id: samples::JOB,
+        job_id: crate::golden_forms::samples::JOB,
         status: JobStatus::Paused,
         version: 3,
-        created_at: campanile_schema::time::Timestamp(samples::AT),
-        updated_at: campanile_schema::time::Timestamp(samples::AT),
+        created_at: campanile_schema::time::Timestamp(crate::golden_forms::samples::AT),
+        updated_at: campanile_schema::time::Timestamp(crate::golden_forms::samples::AT),
         next_fire_at: None,
-        last_run_at: Some(campanile_schema::time::Timestamp(samples::AT)),
+        last_run_at: Some(campanile_schema::time::Timestamp(crate::golden_forms::samples::AT)),
         last_run_state: Some(RunState::Failed),
         run_count: 7,
         quarantine_reason: None,
-        spec: samples::full().to_spec(),
+        spec: crate::golden_forms::samples::full().to_spec(),
     };
     let json = serde_json::to_value(&view).unwrap();
     assert_eq!(json["createdAt"], json!("2026-06-21T00:00:00.000Z"));
@@ -268,9 +265,9 @@ fn a_view_is_the_spec_and_more() {
 
 #[test]
 fn a_typical_definition_is_small() {
-    for (name, job) in samples::jobs() {
+    for (name, job) in crate::golden_forms::samples::jobs() {
         println!("{name}: {} bytes", frame::encode(&job).len());
     }
-    let size = frame::encode(&samples::typical()).len();
+    let size = frame::encode(&crate::golden_forms::samples::typical()).len();
     assert!(size <= 300, "{size} bytes");
 }

@@ -1,5 +1,4 @@
 //! The codec against what a network can bring: any cut, any bytes, any claim.
-#![allow(clippy::unwrap_used)]
 
 use campanile_schema::{
     error::{ApiError, ErrorCode},

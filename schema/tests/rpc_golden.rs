@@ -1,10 +1,7 @@
 //! What goes over the wire, byte for byte. A change of a message shows as a diff in `golden/rpc`, and the examples of
-//! `docs/rpc.md` are those files. After a wanted change: `UPDATE_GOLDEN=1 cargo test -p campanile-schema --test rpc_golden`.
-#![allow(clippy::unwrap_used)]
+//! `docs/rpc.md` are those files. After a wanted change: `UPDATE_GOLDEN=1 cargo test -p campanile-schema rpc_golden`.
 
-mod diagnostic;
-#[path = "samples/grow.rs"]
-mod grow;
+#[path = "operators/mod.rs"]
 mod operators;
 
 use campanile_schema::{
@@ -64,7 +61,7 @@ impl Golden {
         let Message::Request { params: read, .. } = decoded(&out, &mut decoder) else { panic!("{name}") };
         assert_eq!(&read.read::<T>().unwrap(), params, "{name}");
         // Of an executor of a newer release it is read; a caller's slip is named instead of passed over.
-        let newer = grow::grown_but(&out, IN_FULL);
+        let newer = crate::golden_forms::samples::grow::grown_but(&out, IN_FULL);
         let mut decoder = Decoder::new(AFTER_HELLO);
         let Message::Request { params: read, .. } = decoded(&newer, &mut decoder) else { panic!("{name}") };
         match read.read::<T>() {
@@ -87,7 +84,7 @@ impl Golden {
         let mut decoder = Decoder::new(AFTER_HELLO);
         let Message::Notification { params: read, .. } = decoded(&out, &mut decoder) else { panic!("{name}") };
         assert_eq!(&read.read::<T>().unwrap(), params, "{name}");
-        let newer = grow::grown_but(&out, IN_FULL);
+        let newer = crate::golden_forms::samples::grow::grown_but(&out, IN_FULL);
         let mut decoder = Decoder::new(AFTER_HELLO);
         let Message::Notification { params: read, .. } = decoded(&newer, &mut decoder) else { panic!("{name}") };
         assert_eq!(&read.read::<T>().unwrap(), params, "{name} of a newer release");
@@ -100,7 +97,7 @@ impl Golden {
         let mut decoder = Decoder::new(AFTER_HELLO);
         let Message::Response { result: read, .. } = decoded(&out, &mut decoder) else { panic!("{name}") };
         assert_eq!(&from_map::<T>(read).unwrap(), result, "{name}");
-        let newer = grow::grown_but(&out, IN_FULL);
+        let newer = crate::golden_forms::samples::grow::grown_but(&out, IN_FULL);
         let mut decoder = Decoder::new(AFTER_HELLO);
         let Message::Response { result: read, .. } = decoded(&newer, &mut decoder) else { panic!("{name}") };
         assert_eq!(&from_map::<T>(read).unwrap(), result, "{name} of a newer release");
@@ -113,7 +110,7 @@ impl Golden {
         let mut decoder = Decoder::new(AFTER_HELLO);
         let Message::Response { error: read, .. } = decoded(&out, &mut decoder) else { panic!("{name}") };
         assert_eq!(&from_map::<ApiError>(read).unwrap(), error, "{name}");
-        let newer = grow::grown_but(&out, IN_FULL);
+        let newer = crate::golden_forms::samples::grow::grown_but(&out, IN_FULL);
         let mut decoder = Decoder::new(AFTER_HELLO);
         let Message::Response { error: read, .. } = decoded(&newer, &mut decoder) else { panic!("{name}") };
         assert_eq!(&from_map::<ApiError>(read).unwrap(), error, "{name} of a newer release");
@@ -388,7 +385,7 @@ fn of_executors(golden: &mut Golden) {
 
 /// The message in words, then its bytes.
 fn text(bytes: &[u8]) -> String {
-    let mut text = diagnostic::of(bytes);
+    let mut text = crate::golden_forms::diagnostic::of(bytes);
     text.push_str("\n\n");
     for line in bytes.chunks(32) {
         let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();

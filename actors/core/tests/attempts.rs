@@ -1,8 +1,11 @@
 //! Runs and attempts: over random histories, and by examples. The rules are in `support::attempts`.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{
+    attempts, config, judge,
+    make::plain,
+    ops::{Op, history},
+    sim::{Sim, ended},
+};
 use campanile_core::{
     job::{Command, Effect, Reply, decide_next},
     retry,
@@ -20,12 +23,6 @@ use campanile_schema::{
     view::ConfirmDecision,
 };
 use proptest::prelude::*;
-use support::{
-    attempts, config, judge,
-    make::plain,
-    ops::{Op, history},
-    sim::{Sim, ended},
-};
 
 proptest! {
     #![proptest_config(config(1_500))]

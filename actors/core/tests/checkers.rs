@@ -1,18 +1,15 @@
 //! The checkers turn red: histories that are right, spoiled in one place, are all found out.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{
+    attempts, ledger, policy,
+    sim::{Sim, Step},
+};
 use campanile_schema::{
     event::{Event, LedgerEntry, Next, Outcome, SkipReason},
     ids::Token,
     record::{AttemptState, RunState},
 };
 use std::sync::Arc;
-use support::{
-    attempts, ledger, policy,
-    sim::{Sim, Step},
-};
 
 type Check = fn(&[Step]) -> Result<(), String>;
 
@@ -24,7 +21,7 @@ fn found_out(what: &str, check: Check, mut spoil: impl FnMut(&mut Event) -> bool
 /// The same with a decision's events as a whole.
 fn found_out_in(what: &str, check: Check, mut spoil: impl FnMut(&mut Vec<Event>) -> bool) {
     let mut spoiled = 0;
-    for history in support::fixed_histories(250) {
+    for history in crate::support::fixed_histories(250) {
         let mut steps = Sim::run(&history, true).steps;
         check(&steps).unwrap();
         if steps.iter_mut().skip(1).any(|step| spoil(&mut step.events)) {

@@ -1,8 +1,10 @@
 //! Whose word about an attempt counts: each claim by each kind of executor, also about attempts that an earlier release started.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{
+    make::plain,
+    ops::Op,
+    sim::{Sim, ended},
+};
 use campanile_core::job::{Claimant, Command, Effect, Job, Reply, claim, decide_next, pending::pending};
 use campanile_schema::{
     event::Event,
@@ -11,11 +13,6 @@ use campanile_schema::{
     stored::StoredTrigger,
 };
 use std::sync::Arc;
-use support::{
-    make::plain,
-    ops::Op,
-    sim::{Sim, ended},
-};
 
 const NOW: i64 = 1_782_000_000_000;
 

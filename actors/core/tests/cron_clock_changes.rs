@@ -1,14 +1,11 @@
 //! What is said of daylight saving, in the hazards and in the line that sums them up, against what a walk along the time
 //! line sees at each change of the clock.
-#![allow(clippy::unwrap_used)]
 
-mod cron_model;
-
+use crate::cron_model::generate::{Shape, model};
+use crate::cron_model::oracle::Walk;
+use crate::cron_model::{Model, Rng};
 use campanile_core::cron::{CronExpr, CronSchedule, OccurrenceKind, daylight_saving, hazards};
 use campanile_schema::job::{Dialect, Gap, Overlap};
-use cron_model::generate::{Shape, model};
-use cron_model::oracle::Walk;
-use cron_model::{Model, Rng};
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};

@@ -1,16 +1,13 @@
 //! Our schedules against two public crates, over thousands of generated expressions and zones, away from changes of
 //! the clock. Where we mean something else on purpose, the difference is listed with its reason, and each listed
 //! difference must show.
-#![allow(clippy::unwrap_used)]
 
-mod cron_model;
-
+use crate::cron_model::generate::{Shape, model};
+use crate::cron_model::{Model, Rng};
 use campanile_core::cron::{CronExpr, CronSchedule};
 use campanile_schema::job::{Dialect, Gap, Overlap};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use cron_model::generate::{Shape, model};
-use cron_model::{Model, Rng};
 use croner::parser::CronParser;
 use jiff::{Timestamp, tz::TimeZone};
 use std::collections::BTreeMap;

@@ -1,6 +1,5 @@
 //! The golden schedules: each line of `schema/golden/cron.jsonl` gives exactly its five next fires, each line of
 //! `cron_invalid.jsonl` is refused with a position and a message.
-#![allow(clippy::unwrap_used)]
 
 use campanile_core::cron::{CronExpr, CronSchedule, OccurrenceKind};
 use campanile_schema::job::{Dialect, Gap, Overlap};

@@ -1,5 +1,4 @@
 //! What single expressions, policies, zones and refusals mean, one by one.
-#![allow(clippy::unwrap_used)]
 
 use campanile_core::cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, describe, hazards};
 use campanile_schema::job::{Dialect, Gap, Overlap};

@@ -1,13 +1,10 @@
 //! Properties of schedules: against a walk along the time line, and among the three questions themselves.
-#![allow(clippy::unwrap_used)]
 
-mod cron_model;
-
+use crate::cron_model::generate::{Shape, model};
+use crate::cron_model::oracle::Walk;
+use crate::cron_model::{Model, Rng};
 use campanile_core::cron::{CronError, CronExpr, CronSchedule, OccurrenceKind, describe, hazards, known_zone_names};
 use campanile_schema::job::{Dialect, Gap, Overlap};
-use cron_model::generate::{Shape, model};
-use cron_model::oracle::Walk;
-use cron_model::{Model, Rng};
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};

@@ -1,5 +1,4 @@
 //! Named cases on the time line of a zone: gaps, overlaps, skipped days, the ends of time; and what is told about them.
-#![allow(clippy::unwrap_used)]
 
 use campanile_core::cron::{
     CronError, CronExpr, CronSchedule, OccurrenceKind, describe, hazards, known_zone_names, tzdb_version,

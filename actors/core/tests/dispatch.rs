@@ -1,9 +1,6 @@
 //! Matching against a simple implementation of the same promises: random executors and queues, and every decision compared.
-#![allow(clippy::unwrap_used)]
 
-mod dispatch_model;
-
-use dispatch_model::{Violation, permits, told, world};
+use crate::dispatch_model::{Violation, permits, told, world};
 
 /// Seeds of the default run, and steps of each: DISPATCH_SEEDS and DISPATCH_STEPS say others, DISPATCH_FIRST the first seed.
 const SEEDS: u64 = 300;
@@ -42,8 +39,8 @@ fn a_node_has_a_limited_number_of_matches_under_way() {
 #[cfg(feature = "faults")]
 mod broken {
     use super::*;
+    use crate::dispatch_model::ViolationKind;
     use campanile_core::dispatch::rules::{Rule, break_rule};
-    use dispatch_model::ViolationKind;
 
     /// The seed that finds it out, and whether the same seed is sound with the rule kept.
     fn found(rule: Rule, kind: ViolationKind, play: fn(u64, u64) -> Result<(), Violation>) {

@@ -1,10 +1,11 @@
 //! Golden lines of what the core keeps of jobs and shards, and of what jobs are asked by other nodes: `golden/forms.jsonl`. How to
 //! change a form is said in `golden_forms`.
-#![allow(clippy::unwrap_used)]
 
-#[path = "../../../schema/tests/golden_forms/mod.rs"]
-mod golden_forms;
-
+use crate::golden_forms::{
+    Coding, Forms,
+    samples::{AT, JOB, RUN, audit, runs, tenant},
+    variants,
+};
 use campanile_core::{
     job::{Claimant, Command, HotState, OpenRun, Reply, Taken},
     ownership::loans::Loans,
@@ -20,11 +21,6 @@ use campanile_schema::{
     rpc::executor::Ended,
     stored::{StoredJob, StoredTrigger},
     view::{ConfirmDecision, RunView},
-};
-use golden_forms::{
-    Coding, Forms,
-    samples::{AT, JOB, RUN, audit, runs, tenant},
-    variants,
 };
 
 const TOKEN: Token = Token(41);

@@ -1,19 +1,16 @@
 //! Bytes of a passive job: `schema/golden/hot.jsonl`, which never change (`UPDATE_GOLDEN=1` adds new ones), and small.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{
+    make::{cron, plain},
+    ops::Op,
+    sim::{Sim, assert_same},
+};
 use campanile_core::job::{Command, HotState, Job};
 use campanile_schema::{
     frame,
     ids::ExecutorSession,
     record::{AttemptState, RunState},
     stored::StoredJob,
-};
-use support::{
-    make::{cron, plain},
-    ops::Op,
-    sim::{Sim, assert_same},
 };
 
 const NOW: i64 = 1_782_000_000_000;

@@ -1,9 +1,13 @@
 //! The fire ledger: over random histories (outages, crashes, pauses, edits, clock jumps, daylight saving, every policy), and
 //! by examples that can be read. The rules are in `support::ledger` and `support::policy`.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{
+    config, judge, ledger,
+    make::{cron, every, ms, plain},
+    ops::{Op, history},
+    policy,
+    sim::Sim,
+};
 use campanile_core::job::{Command, decide};
 use campanile_schema::{
     error::ErrorCode,
@@ -13,13 +17,6 @@ use campanile_schema::{
     stored::{StoredJob, StoredTrigger},
 };
 use proptest::prelude::*;
-use support::{
-    config, judge, ledger,
-    make::{cron, every, ms, plain},
-    ops::{Op, history},
-    policy,
-    sim::Sim,
-};
 
 proptest! {
     #![proptest_config(config(1_500))]

@@ -1,9 +1,6 @@
 //! The outbox in a small world with all its faults: ADR 0028.
-#![allow(clippy::unwrap_used)]
 
-mod outbox_model;
-
-use outbox_model::trouble::play;
+use crate::outbox_model::trouble::play;
 
 /// Seeds of the default run, and steps of each: OUTBOX_SEEDS and OUTBOX_STEPS say others, OUTBOX_FIRST the first seed.
 const SEEDS: u64 = 1_500;
@@ -30,8 +27,8 @@ fn every_message_has_its_effect_once() {
 #[cfg(feature = "faults")]
 mod broken {
     use super::*;
+    use crate::outbox_model::checks::ViolationKind;
     use campanile_core::outbox::rules::{Rule, break_rule};
-    use outbox_model::checks::ViolationKind;
 
     /// Seeds that are tried at most.
     const SEEDS: u64 = 3_000;

@@ -1,9 +1,6 @@
 //! The ownership protocol in a small world: three nodes, a store and a network with all their faults. `docs/ownership.md`.
-#![allow(clippy::unwrap_used)]
 
-mod ownership_model;
-
-use ownership_model::explore::{explore, shortest_story};
+use crate::ownership_model::explore::{explore, shortest_story};
 
 /// Seeds of the default run, and steps of each: OWNERSHIP_SEEDS and OWNERSHIP_STEPS say others, OWNERSHIP_FIRST the first seed.
 const SEEDS: u64 = 1_000;
@@ -42,8 +39,8 @@ fn the_protocol_keeps_its_promises() {
 #[cfg(feature = "faults")]
 mod broken {
     use super::*;
+    use crate::ownership_model::{checks::ViolationKind, explore::play};
     use campanile_core::ownership::Rule;
-    use ownership_model::{checks::ViolationKind, explore::play};
 
     /// Seeds that are tried at most.
     const SEEDS: u64 = 40_000;
@@ -52,7 +49,7 @@ mod broken {
         let explored = explore(0..SEEDS, STEPS, Some(rule), Some(kind));
         let (plan, violation) = explored.found.unwrap_or_else(|| panic!("{rule:?} is not found out in {SEEDS} seeds"));
         println!("{rule:?}: seed {}, after {} steps in all: {violation}", plan.seed, explored.table.steps);
-        let sound = play(&ownership_model::world::Plan { broken: None, ..plan });
+        let sound = play(&crate::ownership_model::world::Plan { broken: None, ..plan });
         assert_eq!(sound.violation, None, "with the rule kept, the same seed violates nothing");
     }
 

@@ -1,8 +1,9 @@
 //! Histories that are too rare for the random world, told step by step: each breaks the protocol once its rule is left out.
-#![allow(clippy::unwrap_used, dead_code)]
 
-mod ownership_model;
-
+use crate::ownership_model::{
+    random::Random,
+    store::{REPLICAS, Store},
+};
 use campanile_core::ownership::{
     Hints, Output, Ownership, Settings, Transition,
     rows::ShardRow,
@@ -11,10 +12,6 @@ use campanile_core::ownership::{
     watch::{Watch, WatchVerdict},
 };
 use campanile_schema::ids::{SessionId, ShardId};
-use ownership_model::{
-    random::Random,
-    store::{REPLICAS, Store},
-};
 
 const LEASE_MS: u64 = 1_000;
 const KEEP_MS: u64 = 2_000;

@@ -1,8 +1,6 @@
 //! A pause of the tenant or the system skips what was due in it, however late that is decided.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::make::{every, job_id, plain};
 use campanile_core::{
     job::{Command, Context, Ids, Job, apply::created, decide_next},
     shard::Pause,
@@ -12,7 +10,6 @@ use campanile_schema::{
     ids::Epoch,
     job::{ConcurrencyPolicy, MisfirePolicy},
 };
-use support::make::{every, job_id, plain};
 
 const CREATED: i64 = 1_000_000;
 const OVER: Pause =

@@ -1,10 +1,12 @@
 //! Replay: whatever happens, the events are the state. Each decision of a random history is checked by `support::sim`
 //! (apply over its events gives the job after it, bytes of hot state and frame, the outbox, ids), and here the history as
 //! a whole.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{
+    config,
+    ops::history,
+    sim::{Sim, assert_same, id_used},
+};
 use campanile_core::job::{
     Job,
     apply::{apply, created},
@@ -12,11 +14,6 @@ use campanile_core::job::{
 use campanile_schema::{event::Event, frame};
 use proptest::{prelude::*, sample::Index};
 use std::collections::BTreeSet;
-use support::{
-    config,
-    ops::history,
-    sim::{Sim, assert_same, id_used},
-};
 
 /// Applies events, the first being the creation when there is no job yet.
 fn replay(job: Option<Job>, events: &[Event]) -> Option<Job> {
@@ -57,7 +54,7 @@ proptest! {
 /// Apply takes any event in any state: a log of another release, or one with a hole, never panics.
 #[test]
 fn apply_is_total() {
-    let histories = support::fixed_histories(40);
+    let histories = crate::support::fixed_histories(40);
     let logs: Vec<Vec<Event>> = histories.iter().map(|h| Sim::run(h, true).events().cloned().collect()).collect();
     for (n, log) in logs.iter().enumerate() {
         let mut job = replay(None, &log[..1]).unwrap();
@@ -72,7 +69,7 @@ fn apply_is_total() {
 /// A log applied twice is another state: positions in the log matter, and the check above would see it.
 #[test]
 fn double_apply_is_seen() {
-    let sim = support::fixed_histories(200)
+    let sim = crate::support::fixed_histories(200)
         .iter()
         .map(|h| Sim::run(h, true))
         .find(|sim| sim.events().any(|e| matches!(e, Event::RunCreated { .. })))
@@ -88,23 +85,23 @@ fn double_apply_is_seen() {
 #[test]
 #[should_panic(expected = "queued by effects and by state")]
 fn a_lost_effect_is_seen() {
-    let mut def = support::make::plain(campanile_schema::stored::StoredTrigger::Manual {});
+    let mut def = crate::support::make::plain(campanile_schema::stored::StoredTrigger::Manual {});
     def.concurrency = campanile_schema::job::ConcurrencyPolicy::Allow;
     let mut sim = Sim::create(def, 1_782_000_000_000, true);
-    sim.op(&support::ops::Op::Trigger { key: None, params: false });
+    sim.op(&crate::support::ops::Op::Trigger { key: None, params: false });
     sim.lose_queue();
-    sim.op(&support::ops::Op::Trigger { key: None, params: false });
+    sim.op(&crate::support::ops::Op::Trigger { key: None, params: false });
 }
 
 /// The histories are not vacuous: all that can happen to a job happens in them.
 #[test]
 fn histories_reach_everything() {
     let mut seen: BTreeSet<String> = BTreeSet::new();
-    for history in support::fixed_histories(1_500) {
+    for history in crate::support::fixed_histories(1_500) {
         for event in Sim::run(&history, true).events() {
             let text = format!("{event:?}");
             seen.insert(text.split([' ', '{']).next().unwrap().to_owned());
-            if let Some((_, step)) = support::steps::step_of(event) {
+            if let Some((_, step)) = crate::support::steps::step_of(event) {
                 seen.insert(format!("{step:?}"));
             }
             if let Event::CursorMoved { entries, .. } = event {

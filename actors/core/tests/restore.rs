@@ -1,8 +1,6 @@
 //! What a restore from a backup decides about a job.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::make::{every, job_id, plain};
 use campanile_core::{
     job::{Command, Context, Ids, Job, apply::created, decide_next},
     shard::Pause,
@@ -14,7 +12,6 @@ use campanile_schema::{
     record::{AttemptState, RunState},
     stored::StoredTrigger,
 };
-use support::make::{every, job_id, plain};
 
 const CREATED: i64 = 1_000_000;
 

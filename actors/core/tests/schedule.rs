@@ -1,9 +1,7 @@
 //! `Schedule`'s counting and bisecting against looking at one instant after the other, in all zones; and what
 //! `spec::resolve` refuses because it would never fire or would not be what was meant.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{config, make::plain};
 use campanile_core::{
     cron::{CronExpr, CronSchedule, OccurrenceKind, known_zone_names},
     schedule::{DstStretch, Schedule},
@@ -16,7 +14,6 @@ use campanile_schema::{
     time::Timestamp,
 };
 use proptest::{prelude::*, sample::select};
-use support::{config, make::plain};
 
 const EXPRESSIONS: [&str; 6] =
     ["0 2 * * *", "0,30 0-23 * * *", "0 0,1,2,3 * * 0", "*/30 * * * *", "15 3 L * *", "0,20,40 22,23,0 * * *"];

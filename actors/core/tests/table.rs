@@ -1,8 +1,10 @@
 //! The tables of runs and jobs, whole: every state x every step, and every state x every command through `decide`.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{
+    make::plain,
+    sim::{Sim, ended},
+    steps::step_of,
+};
 use campanile_core::{
     job::{
         Command, Reply, decide_next,
@@ -21,11 +23,6 @@ use campanile_schema::{
     view::ConfirmDecision,
 };
 use std::sync::Arc;
-use support::{
-    make::plain,
-    sim::{Sim, ended},
-    steps::step_of,
-};
 
 const NOW: i64 = 1_782_000_000_000;
 

@@ -11,7 +11,7 @@
 #![allow(dead_code, unused_macros, unused_imports, clippy::unwrap_used)]
 
 #[path = "../diagnostic/mod.rs"]
-mod diagnostic;
+pub mod diagnostic;
 #[path = "../samples/mod.rs"]
 pub mod samples;
 

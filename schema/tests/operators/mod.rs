@@ -1,6 +1,6 @@
 //! Messages of those who apply manifests, watch, and look at a cluster; and errors with details.
 
-use crate::{Golden, run};
+use super::{Golden, run};
 use campanile_schema::{
     apply::{
         AppliedView, ApplyBody, ApplyFailure, ApplyOutcome, FieldChange, ManifestFile, ManifestProblem, PlanAction,

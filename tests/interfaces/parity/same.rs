@@ -47,7 +47,8 @@ fn normal(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             // Lists that only a cluster has.
-            let is_left_out = |name: &str, value: &Value| ["nodes", "missing"].contains(&name) && *value == json!([]);
+            let is_left_out =
+                |name: &str, value: &Value| ["nodes", "missing", "failedHooks"].contains(&name) && *value == json!([]);
             let kept = fields
                 .into_iter()
                 .filter(|(name, value)| !VOLATILE.contains(&name.as_str()) && !is_left_out(name, value));

@@ -1,6 +1,6 @@
 //! What compiles and what is refused, with which words.
 
-use crate::support::{compiled, params, rule, spec, when};
+use crate::graph::support::{compiled, params, rule, spec, when};
 use campanile_core::graph::{
     compile::{Graph, prepare},
     condition::{Condition, Parent},

@@ -1,6 +1,6 @@
 //! Pictures of DAGs: places of nodes, Mermaid, ASCII.
 
-use crate::support::{Story, compiled, rule, spec, when};
+use crate::graph::support::{Story, compiled, rule, spec, when};
 use campanile_core::graph::layout::{LAYER_POINTS, NodePosition, ROW_POINTS};
 use campanile_schema::graph::state::NodeRule;
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! The table of rules: written by hand here, printed into `docs/graph-rules.md`, and what the code does.
 
-use crate::model::reference::{Says, says};
+use crate::graph::model::reference::{Says, says};
 use campanile_core::graph::rules::{Counts, Verdict, markdown, verdict};
 use campanile_schema::graph::state::NodeRule;
 use std::path::PathBuf;

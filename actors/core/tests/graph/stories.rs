@@ -1,6 +1,6 @@
 //! Runs of DAGs, told step by step.
 
-use crate::support::{Story, params, rule, spec, when};
+use crate::graph::support::{Story, params, rule, spec, when};
 use campanile_core::graph::step::{EndState, GraphCommand};
 use campanile_schema::{
     graph::change::GraphChange,

@@ -1,6 +1,6 @@
 //! What people do to runs of DAGs: cancel, retry, retry from a node, mark; and messages that come late or twice.
 
-use crate::support::{Story, rule, spec, when};
+use crate::graph::support::{Story, rule, spec, when};
 use campanile_core::graph::step::{EndState, GraphCommand, GraphEffect, NodeEnd};
 use campanile_schema::{
     error::ErrorCode,

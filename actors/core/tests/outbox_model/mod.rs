@@ -5,8 +5,6 @@ pub mod checks;
 pub mod deliver;
 #[cfg(feature = "faults")]
 mod holes;
-#[path = "../ownership_model/random.rs"]
-pub mod random;
 pub mod shard;
 pub mod steps;
 pub mod trouble;

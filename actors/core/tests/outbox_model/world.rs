@@ -2,9 +2,9 @@
 
 use super::{
     checks::{FailureFacts, Judge, ViolationKind, effect},
-    random::Random,
     shard::{BOUNDS, Change, Frame, JobRow, Live, Phase, Reply, State},
 };
+use crate::ownership_model::random::Random;
 use campanile_core::outbox::{
     Courier, KeyMemory, Now,
     rules::{Rule, kept},

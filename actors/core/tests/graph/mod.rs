@@ -1,5 +1,4 @@
 //! DAGs: what compiles, what the rules say, what becomes of random runs, and that every clause broken on purpose is found out.
-#![allow(clippy::unwrap_used)]
 
 mod compile;
 mod draw;
