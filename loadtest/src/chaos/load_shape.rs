@@ -11,10 +11,8 @@ use campanile_schema::{
     payload::Payload,
     view::TenantBody,
 };
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
 use tokio::task::JoinSet;
 
 /// From the first act to the moment at which the herd is due, milliseconds: the dead node's shards are nobody's then.

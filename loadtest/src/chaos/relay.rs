@@ -8,13 +8,14 @@
 
 use crate::random::mix;
 use clap::Args;
+use parking_lot::Mutex;
 use std::{
     collections::{HashMap, HashSet},
     error::Error,
     io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -191,12 +192,12 @@ impl State {
                 text.to_ascii_uppercase().contains(" IF ").then_some(StreamPurpose::Preparation)
             }
             EXECUTE => {
-                let conditional = self.conditional.lock().unwrap_or_else(PoisonError::into_inner);
+                let conditional = self.conditional.lock();
                 short_bytes(body).filter(|id| conditional.contains(*id)).map(|_| StreamPurpose::Lwt)
             }
             _ => None,
         };
-        let mut streams = streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = streams.lock();
         match asked {
             Some(asked) => streams.insert(stream(frame), asked),
             None => streams.remove(&stream(frame)),
@@ -204,12 +205,12 @@ impl State {
     }
 
     fn passes(&self, streams: &Streams, frame: &[u8]) -> bool {
-        let asked = streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&stream(frame));
+        let asked = streams.lock().remove(&stream(frame));
         let body = &frame[HEADER..];
         match asked {
             Some(StreamPurpose::Preparation) if frame[4] == RESULT && body.starts_with(&PREPARED) => {
                 if let Some(id) = body.get(4..).and_then(short_bytes) {
-                    self.conditional.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_vec());
+                    self.conditional.lock().insert(id.to_vec());
                 }
                 true
             }

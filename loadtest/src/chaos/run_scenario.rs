@@ -28,13 +28,8 @@ use campanile_schema::{
     ids::JobId,
     job::{JobSpec, Trigger},
 };
-use std::{
-    error::Error,
-    fs,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{error::Error, fs, path::Path, sync::Arc, time::Duration};
 use tokio::{
     task::{JoinSet, block_in_place},
     time::{Instant, sleep},
@@ -156,7 +151,7 @@ pub async fn run(env: &Env<'_>, scenario: &Scenario, store: &mut Store) -> Resul
     let nodes = driver.cluster.connect_each(CALL).await?;
     let open = drain_all(&nodes, DRAIN).await?;
     let restless = !settle(&nodes).await;
-    jobs.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
+    jobs.extend(extra.lock().iter());
     let Limits { quotas, rates } = load_shape::limits(scenario.load_shape);
     let scope = Scope {
         from_ms: begin_ms - 1_000,

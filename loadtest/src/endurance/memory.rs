@@ -2,9 +2,10 @@
 
 use super::plan::warm_s;
 use crate::process::proc_stat::Usage;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::task::JoinHandle;
@@ -47,7 +48,7 @@ pub struct Memory(Arc<Mutex<Vec<Life>>>);
 impl Memory {
     fn lives(&self) -> MutexGuard<'_, Vec<Life>> {
         // Whoever panicked has at worst left one sample out.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A new process takes the place of the one before.

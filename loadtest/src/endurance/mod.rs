@@ -28,6 +28,7 @@ use campanile_schema::{
 };
 use clap::Args;
 use memory::{MOST_MIB_PER_MIN, Memory};
+use parking_lot::Mutex;
 use plan::{Act, FROZEN_S, schedule, warm_s};
 use report::{PerformedAct, Report};
 use site::{EXECUTORS, Site};
@@ -35,7 +36,7 @@ use std::{
     error::Error,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 use tokio::{
@@ -118,7 +119,7 @@ pub async fn run(args: EnduranceArgs) -> Result<bool, Box<dyn Error>> {
 
     let left = drain(caller.client(), DRAIN).await?;
     println!("drained; {left} runs are still open");
-    jobs.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
+    jobs.extend(extra.lock().iter());
     let scope = Scope {
         from_ms: begin_ms - 1_000,
         until_ms: plan.end_ms + 1_000,

@@ -20,13 +20,8 @@ use campanile_schema::{
     view::TenantBody,
 };
 use clap::Args;
-use std::{
-    collections::BTreeMap,
-    error::Error,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, error::Error, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{task::JoinSet, time::sleep};
 
 /// Before the first instant: jobs are created and executors connect, milliseconds per 1,000 jobs, and at least.
@@ -158,7 +153,7 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     let left = drain(caller.client(), patience).await?;
     println!("drained; {left} runs are still open");
     let mut all = jobs;
-    all.extend(extra.lock().unwrap_or_else(PoisonError::into_inner).iter());
+    all.extend(extra.lock().iter());
     let quotas = [(workload::TIGHT.0.to_owned(), workload::TIGHT.1)].into();
     let scope = Scope {
         from_ms: begin_ms - 1_000,

@@ -9,10 +9,11 @@ use crate::{
     workload::{self, Plan},
 };
 use campanile_schema::{ids::JobId, job::JobSpec};
+use parking_lot::Mutex;
 use serde::Serialize;
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -112,7 +113,7 @@ pub async fn creates(
         specs.iter_mut().for_each(&with);
         n += AT_ONCE;
         let ids = caller.create_many(&specs).await;
-        created.lock().unwrap_or_else(PoisonError::into_inner).extend(ids.into_iter().flatten());
+        created.lock().extend(ids.into_iter().flatten());
         sleep_until(begin + Duration::from_secs_f64(n as f64 / per_sec)).await;
     }
 }

@@ -4,13 +4,13 @@
 
 use crate::{limits::STATS_READ_BYTES, run_dir::lines::now_us};
 use campanile_schema::record::AttemptState;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, HashMap},
     fs::{File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// Lateness in microseconds -> how often.
@@ -83,7 +83,7 @@ impl Stats {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while holding it leaves counts that are at worst one short.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A body begins. `due_us`: of a first attempt.

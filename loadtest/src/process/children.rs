@@ -3,12 +3,12 @@
 //!
 //! A program whose children leave its group, as a database's do, is asked to end them itself before it is killed.
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 use std::{
     io,
     os::unix::process::CommandExt,
     process::{Child, Command, ExitStatus},
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -48,7 +48,7 @@ impl OwnChild {
             let _ = child.kill();
             return Err(io::Error::other("the process has no id"));
         };
-        ALIVE.lock().unwrap_or_else(PoisonError::into_inner).push(Alive { group, ask });
+        ALIVE.lock().push(Alive { group, ask });
         Ok(Self { child, group, ask })
     }
 
@@ -114,13 +114,13 @@ impl OwnChild {
     }
 
     fn forget(&self) {
-        ALIVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|alive| alive.group != self.group);
+        ALIVE.lock().retain(|alive| alive.group != self.group);
     }
 }
 
 impl Drop for OwnChild {
     fn drop(&mut self) {
-        if ALIVE.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|alive| alive.group == self.group) {
+        if ALIVE.lock().iter().any(|alive| alive.group == self.group) {
             let _ = self.kill();
         }
     }
@@ -128,7 +128,7 @@ impl Drop for OwnChild {
 
 /// Before the program ends in a way that runs no destructors.
 pub fn kill_all() {
-    let alive: Vec<Alive> = ALIVE.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
+    let alive: Vec<Alive> = ALIVE.lock().drain(..).collect();
     for one in &alive {
         let _ = kill_process_group(one.group, one.ask.unwrap_or(Signal::KILL));
     }
@@ -157,7 +157,7 @@ mod tests {
         assert!(test_kill_process(pid).is_ok());
         drop(child);
         assert!(test_kill_process(pid).is_err());
-        assert!(!ALIVE.lock().unwrap().iter().any(|alive| alive.group == pid));
+        assert!(!ALIVE.lock().iter().any(|alive| alive.group == pid));
     }
 
     #[test]

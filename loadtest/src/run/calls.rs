@@ -22,12 +22,8 @@ use campanile_schema::{
     view::{JobFilter, PageBody},
 };
 use hdrhistogram::Histogram;
-use std::{
-    collections::BTreeMap,
-    future::Future,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 
 /// What is known of one kind of call.
@@ -54,7 +50,7 @@ impl CallSeries {
     }
 
     fn note(&self, due_us: i64, outcome: Result<(), String>) {
-        let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stats = self.stats.lock();
         match outcome {
             Ok(()) => stats.latency.saturating_record((now_us() - due_us).max(1).unsigned_abs()),
             Err(code) => *stats.failed.entry(code).or_default() += 1,
@@ -63,7 +59,7 @@ impl CallSeries {
 
     /// What is due until then, and what became of it. What has no answer yet is a failure.
     pub fn figures(&self, until_us: i64) -> CallFigures {
-        let stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        let stats = self.stats.lock();
         let due = self.due_us.iter().filter(|due| **due < until_us).count() as u64;
         let mut failed = stats.failed.clone();
         let known = stats.latency.len() + failed.values().sum::<u64>();
@@ -145,7 +141,7 @@ impl Calls {
                 match (verb, job, spec) {
                     (CallVerb::Create, _, Some(spec)) => match caller.create_many(&[spec]).await.first() {
                         Some(Some(id)) => {
-                            created.lock().unwrap_or_else(PoisonError::into_inner).push(*id);
+                            created.lock().push(*id);
                             Ok(())
                         }
                         Some(None) | None => Err("NOT_CREATED".to_owned()),

@@ -9,7 +9,7 @@ use crate::{
     scenario::Tenant,
 };
 use campanile_schema::ids::JobId;
-use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 /// Open runs are asked for so often at the end, milliseconds.
 const POLL_MS: i64 = 100;
@@ -35,7 +35,7 @@ impl Run<'_> {
         }
         if self.check {
             let mut jobs: Vec<JobId> = seen.created.all().collect();
-            jobs.extend(seen.calls.created.lock().unwrap_or_else(PoisonError::into_inner).iter());
+            jobs.extend(seen.calls.created.lock().iter());
             let from_ms = frame.start_ms - seen.created.took_ms - self.scenario.settle_s as i64 * 1000 - 2_000;
             let scope = Scope {
                 from_ms,

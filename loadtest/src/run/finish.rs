@@ -10,7 +10,7 @@ use crate::{
     },
     scenario::Scenario,
 };
-use std::{path::Path, sync::PoisonError};
+use std::path::Path;
 
 /// What a report is made of.
 pub(super) struct Facts<'a> {
@@ -87,7 +87,7 @@ pub(super) fn report(facts: Facts<'_>) -> Report {
 fn seconds(seen: &mut RunObservations) -> Vec<Second> {
     let told = seen.measure.seconds();
     let begin_s = seen.created.frame.start_ms / 1000;
-    let up = seen.up.lock().unwrap_or_else(PoisonError::into_inner);
+    let up = seen.up.lock();
     let last = seen.seconds.keys().next_back().map_or(0, |last| last + 1).max(told.end);
     let mut seconds = Vec::new();
     for second in 0..last {

@@ -28,7 +28,7 @@ use campanile_schema::{error::ErrorCode, view::TenantBody};
 use std::{
     collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 use tokio::{task::block_in_place, time::sleep};
@@ -119,7 +119,7 @@ pub(super) async fn run(args: &RunArgs, file: &str, scenario: &Scenario, dir: &P
     }
     let (outcome, report) = match seen {
         Some(mut seen) => {
-            traces.add_jobs(seen.calls.created.lock().unwrap_or_else(PoisonError::into_inner).iter().copied());
+            traces.add_jobs(seen.calls.created.lock().iter().copied());
             for FailedProcess { what, failed } in ended {
                 progress.tell(&what);
                 if failed && early.is_none() {

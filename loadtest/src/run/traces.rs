@@ -9,11 +9,8 @@ use campanile_schema::{
     ids::JobId,
     view::{JobFilter, TenantBody},
 };
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, sleep_until},
@@ -42,7 +39,7 @@ pub(super) struct Traces(Arc<Mutex<CreatedThings>>);
 impl Traces {
     fn known(&self) -> MutexGuard<'_, CreatedThings> {
         // A panic while holding it leaves at worst one job out.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub fn add_jobs(&self, jobs: impl IntoIterator<Item = JobId>) {

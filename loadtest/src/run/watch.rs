@@ -3,11 +3,8 @@
 use super::system::Address;
 use crate::{limits::PROBE_MS, process::proc_stat::Usage, run_dir::lines::now_us};
 use campanile_client::{Client, ClientError};
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{
     task::{JoinHandle, spawn_blocking},
     time::{MissedTickBehavior, timeout},
@@ -89,7 +86,7 @@ pub(super) type Answers = Arc<Mutex<BTreeMap<i64, Probed>>>;
 
 /// Newest probes in a row without an answer.
 pub(super) fn silent_in_a_row(answers: &Answers) -> usize {
-    let answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+    let answers = answers.lock();
     answers.values().rev().take_while(|probed| **probed == Probed::Silent).count()
 }
 
@@ -114,7 +111,7 @@ pub(super) fn probe(address: Address, client: Client, answers: &Answers) -> Prob
             let (address, client, told) = (address.clone(), client.clone(), Arc::clone(&told));
             tokio::spawn(async move {
                 let probed = ask(&address, &client).await;
-                told.lock().unwrap_or_else(PoisonError::into_inner).insert(second, probed);
+                told.lock().insert(second, probed);
             });
         }
     }))
@@ -148,9 +145,9 @@ mod tests {
     fn only_the_newest_probes_count_as_silence() {
         let answers = Answers::default();
         let told = [Probed::Silent, Probed::NotReady, Probed::Silent, Probed::Silent];
-        answers.lock().unwrap_or_else(PoisonError::into_inner).extend((1..).zip(told));
+        answers.lock().extend((1..).zip(told));
         assert_eq!(silent_in_a_row(&answers), 2);
-        answers.lock().unwrap_or_else(PoisonError::into_inner).insert(5, Probed::Ready);
+        answers.lock().insert(5, Probed::Ready);
         assert_eq!(silent_in_a_row(&answers), 0);
     }
 

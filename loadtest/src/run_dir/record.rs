@@ -30,12 +30,13 @@ use crate::{
     limits::{RECORD_BUFFER_BYTES, RECORD_SYNC_MS},
     run_dir::lines::ExecutorLine,
 };
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde::Serialize;
 use std::{
     fs::{File, OpenOptions},
     io::{self, Write},
     path::Path,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::JoinHandle,
     time::Duration,
 };
@@ -72,7 +73,7 @@ impl State {
 
 fn lock(shared: &Shared) -> MutexGuard<'_, State> {
     // A panic while holding it leaves at worst a torn line, which the checker sees.
-    shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    shared.state.lock()
 }
 
 impl Record {
@@ -187,7 +188,7 @@ impl Drop for Record {
 fn flush_often(shared: &Shared, every: Duration) {
     let mut state = lock(shared);
     while !state.closed {
-        state = shared.closing.wait_timeout(state, every).unwrap_or_else(PoisonError::into_inner).0;
+        shared.closing.wait_for(&mut state, every);
         if !state.buffer.is_empty() {
             state.flush();
         }
@@ -199,7 +200,7 @@ fn sync_often(shared: &Shared, on_disk: &File) {
     let every = Duration::from_millis(RECORD_SYNC_MS);
     let mut state = lock(shared);
     while !state.closed {
-        state = shared.closing.wait_timeout(state, every).unwrap_or_else(PoisonError::into_inner).0;
+        shared.closing.wait_for(&mut state, every);
         drop(state);
         let synced = on_disk.sync_data();
         state = lock(shared);

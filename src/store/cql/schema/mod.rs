@@ -1,6 +1,7 @@
 //! Keyspaces and tables: versioned migrations of `schema/cql`, applied by one node at a time, under a lock that ends by itself.
 //!
-//! A migration is never changed once it is released; a new one follows. All statements are `IF NOT EXISTS`, so that a migration that
+//! A migration is never changed once it is released; a new one follows. One that only adds tables has a number from
+//! [`text::FIRST_ADDITION`] on, and releases that do not know it pass over it. All statements are `IF NOT EXISTS`, so that a migration that
 //! broke off is made whole by the next try.
 
 mod lock;
@@ -15,7 +16,7 @@ use scylla::{
     statement::{Consistency, Statement},
 };
 use std::{collections::BTreeMap, time::Duration};
-use text::{MIGRATIONS, checksum, foundation, statements};
+use text::{FIRST_ADDITION, MIGRATIONS, checksum, foundation, statements};
 
 /// Requests that make tables or look after them get at least so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -167,9 +168,10 @@ async fn applied(
     Ok(Some(known))
 }
 
-/// The migration that a newer release would have first.
+/// The migration that a newer release would have first, and that this one could not work with.
 fn next_number() -> i32 {
-    MIGRATIONS.last().map_or(1, |(number, ..)| number + 1)
+    let numbers = MIGRATIONS.iter().map(|(number, ..)| *number);
+    numbers.filter(|number| *number < FIRST_ADDITION).max().map_or(1, |last| last + 1)
 }
 
 /// A change of the schema, on all servers when it returns.

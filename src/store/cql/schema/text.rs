@@ -4,13 +4,17 @@ use crate::cql::{CqlOptions, dialect::Dialect};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
+/// Migrations from this number on only add tables. A release that does not know one passes over it, so nodes of an earlier release can run
+/// beside those that use the tables, and an upgrade can be taken back.
+pub const FIRST_ADDITION: i32 = 1001;
+
 /// Number, name and text of each, in order.
 pub const MIGRATIONS: [(i32, &str, &str); 5] = [
     (1, "ownership", include_str!("../../../../schema/cql/0001_ownership.cql")),
     (2, "journal", include_str!("../../../../schema/cql/0002_journal.cql")),
     (3, "history", include_str!("../../../../schema/cql/0003_history.cql")),
     (4, "packs", include_str!("../../../../schema/cql/0004_packs.cql")),
-    (5, "audit", include_str!("../../../../schema/cql/0005_audit.cql")),
+    (FIRST_ADDITION, "audit", include_str!("../../../../schema/cql/1001_audit.cql")),
 ];
 
 /// Options of tables whose rows go by their TTL: a window of a day at once, when all of it is over.

@@ -59,7 +59,7 @@ fn two_nodes_make_the_schema_at_once_and_changed_rows_are_told() {
     assert_eq!(one, other);
     assert_eq!(
         one.applied.iter().map(|(n, name)| (*n, name.as_str())).collect::<Vec<_>>(),
-        [(1, "ownership"), (2, "journal"), (3, "history"), (4, "packs"), (5, "audit")]
+        [(1, "ownership"), (2, "journal"), (3, "history"), (4, "packs"), (1001, "audit")]
     );
     assert_eq!((one.missing.len(), one.warnings.len()), (0, 0), "batch commit log: nothing to warn of");
     let asked = options.clone();
@@ -78,6 +78,10 @@ fn two_nodes_make_the_schema_at_once_and_changed_rows_are_told() {
             session.query_unpaged(text, ()).await.unwrap();
         });
     };
+    // A later release's migration that only adds tables is passed over.
+    change("INSERT INTO second.schema_versions (number, name, checksum) VALUES (1099, 'more', 'x') IF NOT EXISTS");
+    let again = options.clone();
+    on_runtime(async move { CqlStore::connect(&again).await.map(|_| ()) }).unwrap();
     change("UPDATE second.format SET data_center = 'west' WHERE name = 'cluster' IF EXISTS");
     assert!(told(options.clone()).contains("data centre ([cql] data_center) is west; this node is configured for"));
     change("UPDATE second.format SET data_center = 'datacenter1', wire_format = 99 WHERE name = 'cluster' IF EXISTS");
@@ -86,8 +90,8 @@ fn two_nodes_make_the_schema_at_once_and_changed_rows_are_told() {
     assert!(told(options.clone()).contains("another migration 0002 journal than this release"));
     change("DELETE FROM second.schema_versions WHERE number = 2 IF EXISTS");
     assert!(told(options.clone()).contains("lacks the migration 0002 journal: run `campanile schema apply`"));
-    change("INSERT INTO second.schema_versions (number, name, checksum) VALUES (6, 'later', 'x') IF NOT EXISTS");
-    assert!(told(options.clone()).contains("0006 later, which this release does not know"));
+    change("INSERT INTO second.schema_versions (number, name, checksum) VALUES (5, 'later', 'x') IF NOT EXISTS");
+    assert!(told(options.clone()).contains("0005 later, which this release does not know"));
 }
 
 #[test]
