@@ -66,15 +66,14 @@ def phases() -> list[list[Lane]]:
         ],
         [
             # Its limits are seconds, which one lane beside it does not take.
-            [Part("load (short forms, checked)", "make load")],
+            # What follows it fetches Debian's cron with apt-get.
+            [Part("load (short forms, checked)", "make load"), *([schedules] if debian else [])],
             [
                 Part(
                     "foreign RPC programs, parity (Python)",
                     f"{cargo} test {tested} --test rpc --test interfaces -- --ignored foreign:: parity::",
                 ),
                 Part("CQL store (Apache Cassandra)", "make test-cql"),
-                # It fetches Debian's cron with apt-get.
-                *([schedules] if debian else []),
                 Part(f"kill9 ({setting('SHORT_KILLS')} kills)", kills),
             ],
         ],
