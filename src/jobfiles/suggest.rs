@@ -1,6 +1,7 @@
 //! "Did you mean": the closest of a few known words to one that is not known.
 
 use campanile_schema::shape::shortened;
+use strsim::osa_distance;
 
 /// Longest word that is compared, bytes.
 const LONGEST: usize = 256;
@@ -16,7 +17,7 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known
         .into_iter()
         .map(|candidate| {
-            (distance(&wanted, &plain(candidate)).min(distance(&plain(word), &plain(candidate))), candidate)
+            (osa_distance(&wanted, &plain(candidate)).min(osa_distance(&plain(word), &plain(candidate))), candidate)
         })
         .filter(|(edits, candidate)| *edits <= allowed || word.len() >= 3 && plain(candidate).contains(&plain(word)))
         .min_by_key(|(edits, _)| *edits)
@@ -75,25 +76,6 @@ pub fn explained(message: &str) -> String {
 /// `time_zone`, `TimeZone` and `timezone` are one word.
 fn plain(word: &str) -> String {
     word.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-}
-
-/// Levenshtein distance with neighbours swapped counting as one, in characters.
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().take(64).collect(), right.chars().take(64).collect());
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in right.iter().enumerate() {
-            let mut cost = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
-                cost = cost.min(before_last[j - 1] + 1);
-            }
-            row.push(cost);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[right.len()]
 }
 
 #[cfg(test)]

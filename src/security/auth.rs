@@ -313,16 +313,8 @@ fn checked_name(what: &str, name: &str) -> Result<String, String> {
 }
 
 fn parse_hex(text: &str) -> Option<Hash> {
-    let digits = text.as_bytes();
     let mut hash = Hash::default();
-    if digits.len() != 2 * hash.len() {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-        let high = char::from(pair[0]).to_digit(16)?;
-        let low = char::from(pair[1]).to_digit(16)?;
-        *byte = (high * 16 + low) as u8;
-    }
+    hex::decode_to_slice(text, &mut hash).ok()?;
     Some(hash)
 }
 
@@ -339,7 +331,7 @@ fn same(left: &Hash, right: &Hash) -> bool {
 pub fn new_token() -> Result<String, String> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| format!("no randomness from the system: {error}"))?;
-    Ok(format!("cmp_{}", hex(&bytes)))
+    Ok(format!("cmp_{}", hex::encode(bytes)))
 }
 
 /// The line of the token file for a token. Error: the caller cannot be written as such.
@@ -353,11 +345,7 @@ pub fn token_line(token: &str, caller: &Caller) -> Result<String, String> {
     let tenant = caller.tenant.iter().map(|tenant| format!(" tenant={tenant}"));
     let pools = (!caller.pools.is_empty()).then(|| format!(" pools={}", caller.pools.join(",")));
     let scope: String = tenant.chain(pools).collect();
-    Ok(format!("{} {}{scope} sha256:{}", caller.name, caller.role, hex(&hash(token))))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(format!("{} {}{scope} sha256:{}", caller.name, caller.role, hex::encode(hash(token))))
 }
 
 #[cfg(test)]

@@ -95,8 +95,7 @@ impl KeyRing {
 pub fn new_key_line() -> Result<String, String> {
     let key: [u8; KEY_BYTES] = random()?;
     let id: [u8; 4] = random()?;
-    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("key-{id} {}", base64::engine::general_purpose::STANDARD.encode(key)))
+    Ok(format!("key-{} {}", hex::encode(id), base64::engine::general_purpose::STANDARD.encode(key)))
 }
 
 fn random<const N: usize>() -> Result<[u8; N], String> {
@@ -107,9 +106,9 @@ fn random<const N: usize>() -> Result<[u8; N], String> {
 
 fn decode(text: &str) -> Option<[u8; KEY_BYTES]> {
     use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-    if text.len() == 2 * KEY_BYTES && text.bytes().all(|b| b.is_ascii_hexdigit()) {
-        let byte = |at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap_or(0);
-        return Some(std::array::from_fn(byte));
+    let mut key = [0; KEY_BYTES];
+    if hex::decode_to_slice(text, &mut key).is_ok() {
+        return Some(key);
     }
     let bare = text.trim_end_matches('=');
     let bytes = STANDARD_NO_PAD.decode(bare).or_else(|_| URL_SAFE_NO_PAD.decode(bare)).ok()?;

@@ -6,9 +6,10 @@ use campanile_core::action::{
     http::{OWN_HEADERS, Request, TRACEPARENT, absolute},
     template::Facts,
 };
-use campanile_schema::{job::Action, rpc::executor::Assignment};
+use campanile_schema::{job::Action, rpc::executor::Assignment, shape::shortened};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use std::time::Duration;
+use url::Url;
 
 const USER_AGENT: &str = concat!("campanile/", env!("CARGO_PKG_VERSION"));
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -61,8 +62,8 @@ impl Prepared {
     /// the first one.
     pub fn redirected(&mut self, status: StatusCode, location: &str) -> Result<(), Failed> {
         let wrong = |why: String| Failed::new(Fault::Redirected, format!("the answer {status} leads to {why}"));
-        let url = absolute(&join(&self.url, location));
-        let url = url.map_err(|why| wrong(format!("a URL that is not called: {why}")))?;
+        let url = join(&self.url, location).map_err(&wrong)?;
+        let url = absolute(&url).map_err(|why| wrong(format!("a URL that is not called: {why}")))?;
         let (from, to) = (Origin::of(&self.url), Origin::of(&url));
         if from.https && !to.https {
             return Err(wrong("a URL without TLS".to_owned()));
@@ -92,24 +93,13 @@ fn written(url: &str) -> String {
     if path.is_empty() { "/".to_owned() } else { path.to_owned() }
 }
 
-/// The URL that a Location names, without its fragment. Steps upwards stay in it, and are refused with the rest.
-fn join(base: &Uri, location: &str) -> String {
-    let location = location.split('#').next().unwrap_or_default();
-    let scheme = base.scheme_str().unwrap_or("https");
-    let authority = base.authority().map_or("", |authority| authority.as_str());
-    let path = base.path();
-    if location.contains("://") && !location.starts_with(['/', '?']) {
-        location.to_owned()
-    } else if let Some(other) = location.strip_prefix("//") {
-        format!("{scheme}://{other}")
-    } else if location.starts_with('/') {
-        format!("{scheme}://{authority}{location}")
-    } else if location.starts_with('?') {
-        format!("{scheme}://{authority}{path}{location}")
-    } else {
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{scheme}://{authority}{folder}/{location}")
-    }
+/// The URL that a Location names, without its fragment.
+fn join(base: &Uri, location: &str) -> Result<String, String> {
+    let mut url = Url::parse(&base.to_string())
+        .and_then(|base| base.join(location))
+        .map_err(|error| format!("'{}', which is not a URL: {error}", shortened(location)))?;
+    url.set_fragment(None);
+    Ok(url.into())
 }
 
 /// What a command gets as environment. Author's headers of the same name win where they may have one.

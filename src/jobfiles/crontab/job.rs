@@ -175,7 +175,7 @@ fn action(command: String, stdin: Option<String>, settings: &Settings) -> Action
 /// First 8 hexadecimal digits of SHA-256 over the user, a NUL, and the command as written.
 fn hash8(user: &str, command: &str) -> String {
     let digest = Sha256::new().chain_update(user).chain_update([0]).chain_update(command).finalize();
-    digest.iter().take(4).map(|b| format!("{b:02x}")).collect()
+    hex::encode(&digest[..4])
 }
 
 /// A file's name as part of a job's name.

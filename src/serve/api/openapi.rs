@@ -286,6 +286,10 @@ mod tests {
         }
         assert_eq!(spec["additionalProperties"], false);
         let listed = document["paths"]["/api/v1/jobs"]["get"]["parameters"].as_array().unwrap();
-        assert!(listed.iter().any(|p| p["name"] == "pageSize" && p["in"] == "query" && p["required"] == false));
+        let page_size = listed.iter().find(|p| p["name"] == "pageSize").unwrap();
+        assert_eq!(
+            (&page_size["in"], &page_size["required"]),
+            (&serde_json::json!("query"), &serde_json::json!(false))
+        );
     }
 }

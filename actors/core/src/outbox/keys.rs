@@ -41,8 +41,7 @@ pub fn deadline(job: JobId, instant_ms: i64) -> String {
 
 /// Of the run that an event of outside makes. The digest is of tenant, source and id.
 pub fn event(digest: Digest) -> String {
-    let hex: String = digest.0.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{RESERVED}v{hex}")
+    format!("{RESERVED}v{}", hex::encode(digest.0))
 }
 
 /// Whether a key could be one of ours.

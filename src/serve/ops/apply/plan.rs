@@ -91,7 +91,7 @@ impl Planned {
             let named = serde_json::json!([item.action, item.tenant_id, item.name, item.job_id, item.version, changes]);
             hash.update(named.to_string());
         }
-        hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&hash.finalize()[..8])
     }
 }
 

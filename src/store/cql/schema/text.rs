@@ -42,12 +42,7 @@ pub fn statements(text: &str, options: &CqlOptions) -> Vec<String> {
 pub fn checksum(text: &str) -> String {
     let code = text.lines().map(|line| line.split("--").next().unwrap_or(line));
     let words: Vec<&str> = code.flat_map(str::split_whitespace).collect();
-    let hash = Sha256::digest(words.join(" "));
-    hash.iter().take(8).fold(String::new(), |mut text, byte| {
-        // Writing into a text cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(&Sha256::digest(words.join(" "))[..8])
 }
 
 /// What comes before all migrations: the keyspaces, the lock, and what was applied. The tables' ids follow from their names, so that two
@@ -76,10 +71,7 @@ fn table_id(keyspace: &str, table: &str) -> String {
     let mut hash: [u8; 32] = Sha256::digest(format!("{keyspace}.{table}")).into();
     hash[6] = hash[6] & 0x0f | 0x50;
     hash[8] = hash[8] & 0x3f | 0x80;
-    let hex = hash[..16].iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let hex = hex::encode(&hash[..16]);
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 

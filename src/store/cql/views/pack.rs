@@ -130,7 +130,9 @@ mod tests {
     #[test]
     fn a_pack_is_bounded_and_damage_is_told() {
         let record = vec![7; limits::PACKED_RUN_BYTES];
-        assert!(fits(&record) && !fits(&[&record[..], &[7]].concat()) && !fits(&[]));
+        assert!(fits(&record));
+        assert!(!fits(&[&record[..], &[7]].concat()));
+        assert!(!fits(&[]));
         let many: Vec<_> = (1..=40).map(|n| (RunId(n), 100 - n, record.clone())).collect();
         let made = packs(&many);
         let plain: Vec<Vec<u8>> = made.iter().map(|pack| unpack(&pack.bytes).unwrap()).collect();
@@ -139,7 +141,9 @@ mod tests {
         assert_eq!(back, (1..=40).collect::<Vec<_>>());
         assert_eq!(made[0].newest, 99);
         assert_ne!(made[0].sum(), made[1].sum());
-        assert!(unpack(&[]).is_err() && unpack(&[2]).is_err() && unpack(&[1, 0, 0]).is_err());
+        for damaged in [&[][..], &[2], &[1, 0, 0]] {
+            assert!(unpack(damaged).is_err(), "{damaged:?}");
+        }
         assert!(unpack(&[1, 0xff, 0xff, 0xff, 0xff, 0]).is_err_and(|why| why.contains("says that it has")));
         for cut in 6..made[0].bytes.len() {
             assert!(unpack(&made[0].bytes[..cut]).is_err(), "{cut}");
