@@ -5,6 +5,7 @@ mod admin;
 mod audit;
 mod claims;
 mod clocks;
+mod dag;
 mod executors;
 mod hooks;
 mod hops;

@@ -115,7 +115,17 @@ impl Scheduler {
     }
 
     /// A final run again: next generation, fresh budget. `redrive`: only dead letters.
+    /// The run of a DAG's node is retried by its DAG, which then goes on.
     pub async fn retry_run(&self, run: RunId, redrive: bool, reason: Option<String>) -> Answer<RunView> {
+        let view = self.run(run).await?;
+        if let (Some(dag), Some(place)) = (view.dag_run_id, view.dag_node) {
+            if redrive && !view.dead_letter {
+                let why = "the run is not a dead letter (it may have been redriven)";
+                return Err(ApiError::new(ErrorCode::IllegalState, why));
+            }
+            self.retry_at_parent(dag, place, reason).await?;
+            return self.run(run).await;
+        }
         run_view(self.on_final(run, FinalAction::Reopen { redrive, reason }).await?)
     }
 
@@ -231,7 +241,7 @@ fn whole_characters(bytes: &[u8]) -> usize {
     }
 }
 
-fn run_view(reply: Reply) -> Answer<RunView> {
+pub(super) fn run_view(reply: Reply) -> Answer<RunView> {
     match reply {
         Reply::Run(view) => Ok(*view),
         Reply::Final(record) => Ok(RunView::from(&*record)),

@@ -14,6 +14,7 @@
 
 pub mod forms;
 mod own;
+mod refusals;
 mod request;
 mod row;
 pub(crate) mod subject;

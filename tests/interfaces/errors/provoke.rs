@@ -146,8 +146,17 @@ pub fn calls(code: ErrorCode, node: &Node) -> Option<Calls> {
         }
         // An executor hears it as the outcome `s` of its result, never as an error.
         ErrorCode::StaleToken => None,
-        // There are no DAGs yet.
-        ErrorCode::DagCycle => None,
+        ErrorCode::DagCycle => {
+            let job = make(node, &manual("in-a-circle"));
+            let circle = json!({"dagId": "circle", "nodes": [job], "edges": [{"from": job, "to": job}]});
+            Calls::new(
+                http("POST", "/api/v1/jobs/dag", &circle),
+                rpc("dag.create", &circle),
+                cli(&format!("dag create circle --job {job} --edge {job}:{job}"), ""),
+            )
+        }
+        // It takes retention that deletes the DAG run and not the run of its node.
+        ErrorCode::HistoryGone => None,
         ErrorCode::BodyTooLarge => {
             let large = Http { body: vec![b' '; HTTP_BODY_BYTES + 1], ..http("POST", "/api/v1/jobs", &Value::Null) };
             let mut frame = vec![0x94, 0x00, 0x01, 0xa1, b'x', 0x91, 0xc6];
