@@ -188,6 +188,10 @@ fn calls(forms: &mut Forms) {
 }
 
 fn run() -> RunView {
+    RunView { dag_run_id: None, dag_node: None, ..run_of_a_node() }
+}
+
+fn run_of_a_node() -> RunView {
     RunView::from(&runs()[1].1)
 }
 
@@ -246,6 +250,7 @@ fn answers(forms: &mut Forms) {
         ("", ShardAnswer::Job(Box::new(job()))),
         ("", ShardAnswer::Jobs(vec![job()])),
         ("", ShardAnswer::Run(Some(Box::new(run())))),
+        ("of a node", ShardAnswer::Run(Some(Box::new(run_of_a_node())))),
         ("nowhere", ShardAnswer::Run(None)),
         ("", ShardAnswer::Runs(vec![run()])),
         ("", ShardAnswer::Name(name())),

@@ -121,7 +121,6 @@ fn what_is_wrong_is_seen() {
         Clause::OpenUntilChildrenEnd,
         Clause::RetryRaisesGeneration,
         Clause::RetryFreesWhatPassed,
-        Clause::RetryKeepsWhatRan,
         Clause::PendingStarts,
     ];
     let unseen = clauses.into_iter().filter(|clause| {

@@ -203,10 +203,8 @@ impl Owed {
     /// A message leaves what is owed, and the record of its run with its last one.
     fn release(&mut self, id: MessageId) -> Option<(Arc<Message>, Option<Arc<RunRecord>>)> {
         let message = self.outbox.get(id)?.clone();
-        let key = sender_of(&message);
-        let Some((key, sender)) = key.and_then(|key| Some((key, self.senders.get_mut(&key)?))) else {
-            return Some((message, None));
-        };
+        let Some(key) = sender_of(&message) else { return Some((message, None)) };
+        let Some(sender) = self.senders.get_mut(&key) else { return Some((message, None)) };
         let record = sender.record.clone();
         sender.messages -= 1;
         if sender.messages == 0 {

@@ -291,6 +291,7 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "status" => json!("ENABLED"),
         "state" => json!("FAILED"),
         "format" => json!("json"),
+        "draw" => json!("MERMAID"),
         "follow" => json!(false),
         "from" => json!(CREATED),
         "to" => json!(ENDED),
