@@ -3,16 +3,17 @@
 use crate::{
     spread,
     support::{self, eventually},
-    test_cluster::TestCluster,
+    test_cluster::{SHARDS, TestCluster},
 };
 use campanile_client::{Context, Executor, JobError};
 use campanile_schema::{
     graph::{EdgeSpec, GraphSpec, NodeSpec},
-    ids::{JobId, RunId},
+    ids::{JobId, RunId, ShardId, shard_of_slot, slot_of},
     job::{Action, ConcurrencyPolicy, JobSpec, Trigger},
+    limits::GATEWAY_MESSAGE_BYTES,
     payload::Payload,
     record::RunState,
-    view::{RunView, TriggerBody},
+    view::{JobFilter, RunView, TriggerBody},
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -90,6 +91,53 @@ async fn each_node_runs_once_wherever_its_job_is_and_whoever_comes_and_goes() {
         }
     }
     executor.drain(Duration::from_secs(2)).await;
+    for node in [2, 1] {
+        cluster.stop(node).await;
+    }
+}
+
+/// A list of them takes more than one message between nodes may.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_dags_of_one_shard_are_listed_by_a_node_that_does_not_own_it() {
+    const LARGE: usize = 60 << 10;
+    let mut cluster = TestCluster::new();
+    for node in [1, 2] {
+        cluster.start(node).await;
+    }
+    spread(&cluster, 2).await;
+    let shard = (0..SHARDS).map(ShardId).find(|shard| cluster.owner_of_shard(*shard) == Some(2)).unwrap();
+    let of_shard = (0..).map(|n| format!("dag-{n}"));
+    let names: Vec<String> =
+        of_shard.filter(|name| shard_of_slot(slot_of("default", name), SHARDS) == shard).take(4).collect();
+    created(&cluster, spec("one")).await;
+    let node = |n: usize| {
+        let mut node = NodeSpec::new(&format!("n{n}"), "one");
+        node.params = Payload(format!(r#"{{"text":"{}"}}"#, "x".repeat(LARGE)));
+        node
+    };
+    let graph = GraphSpec::new((0..8).map(node).collect(), Vec::new());
+    assert!(names.len() * graph.nodes.len() * LARGE > GATEWAY_MESSAGE_BYTES);
+    for name in &names {
+        let mut dag = spec(name);
+        dag.action = Some(Action::Dag(graph.clone()));
+        created(&cluster, dag).await;
+    }
+    for size in [1, 3, 100] {
+        let (mut listed, mut token) = (Vec::new(), None);
+        loop {
+            let filter = JobFilter { page_size: Some(size), page_token: token, ..JobFilter::default() };
+            let page = cluster.scheduler(1).jobs(filter).await.unwrap();
+            listed.extend(page.items.into_iter().map(|job| job.spec.name));
+            token = page.next_page_token;
+            if token.is_none() {
+                break;
+            }
+        }
+        listed.sort();
+        let mut wanted = [&names[..], &["one".to_owned()]].concat();
+        wanted.sort();
+        assert_eq!(listed, wanted, "{size} a page");
+    }
     for node in [2, 1] {
         cluster.stop(node).await;
     }

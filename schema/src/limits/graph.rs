@@ -42,3 +42,11 @@ pub const GRAPH_ROOM_MS: i64 = 1_000;
 pub const GRAPH_ASK_MS: i64 = 600_000;
 /// Messages that one decision sends again at most when a DAG's job is looked at, count.
 pub const GRAPH_ASKS: usize = 256;
+/// The answer to a retry of a node's run waits so long for its DAG to open it again, milliseconds.
+pub const NODE_OPENED_MS: u64 = 1_000;
+/// Between two looks at it, milliseconds.
+pub const NODE_LOOK_MS: u64 = 20;
+/// Jobs in one answer of a shard to a list, bytes; its only one may be larger. Below [`super::GATEWAY_MESSAGE_BYTES`].
+pub const JOBS_ANSWER_BYTES: usize = 960 << 10;
+/// An answer of no more has all that there is, bytes: the next job would have had room. No job takes more than what is between these two.
+pub const JOBS_CUT_BYTES: usize = 32 << 10;
