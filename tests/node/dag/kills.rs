@@ -5,7 +5,7 @@ use crate::program::{self, Dev};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-fn settled(dev: &Dev) {
+pub(super) fn settled(dev: &Dev) {
     program::eventually("nothing is owed any more", || {
         got(dev, "/api/v1/outbox")["items"].as_array().unwrap().is_empty().then_some(())
     });

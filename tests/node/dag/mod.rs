@@ -2,6 +2,8 @@
 
 mod kills;
 mod refusals;
+mod results;
+mod story_01;
 
 use crate::{
     program::{self, Dev},
@@ -193,7 +195,7 @@ async fn a_node_whose_job_is_deleted_fails_and_a_mark_lets_the_rest_go_on() {
     use NodeState::{Failed, Success, UpstreamFailed};
     assert_eq!(states(&node, run).await, wanted(&[("A", Failed), ("B", UpstreamFailed)]));
     let unknown = scheduler.mark_node(run, "X".to_owned(), Success, None).await.unwrap_err();
-    assert_eq!(unknown.known(), ErrorCode::NotFound, "{unknown}");
+    assert_eq!((unknown.known(), &*unknown.message), (ErrorCode::NotFound, "the DAG has no node 'X'"));
     scheduler.mark_node(run, "A".to_owned(), Success, Some("done by hand".to_owned())).await.unwrap();
     ended(&node, run, RunState::Success).await;
     let view = scheduler.dag_nodes(run, None).await.unwrap();
@@ -210,6 +212,14 @@ fn command(dev: &Dev, name: &str, shell: &str) -> u64 {
     let spec = json!({
         "name": name, "trigger": {"type": "MANUAL"}, "retryPolicy": {"maxAttempts": 1}, "concurrencyPolicy": "ALLOW",
         "action": {"kind": "COMMAND", "command": ["/bin/sh", "-c", shell]},
+    });
+    posted(dev, "/api/v1/jobs", &spec)["jobId"].as_u64().unwrap()
+}
+
+/// The same for whichever executor there is.
+fn plain_job(dev: &Dev, name: &str) -> u64 {
+    let spec = json!({
+        "name": name, "trigger": {"type": "MANUAL"}, "retryPolicy": {"maxAttempts": 1}, "concurrencyPolicy": "ALLOW",
     });
     posted(dev, "/api/v1/jobs", &spec)["jobId"].as_u64().unwrap()
 }

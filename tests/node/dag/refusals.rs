@@ -42,7 +42,14 @@ fn a_dag_is_checked_when_it_is_made_and_each_refusal_says_what_to_do() {
     refused(with_edge(json!({"from": "a", "to": "x"})), INVALID, "action.edges[0].to: there is no node 'x'");
     let when = |when: &str| with_edge(json!({"from": "a", "to": "b", "when": when}));
     refused(when("parent.result.rows >"), INVALID, "action.edges[0].when");
+    // None of these could end in time.
     refused(when("[1].exists(x, x > 0)"), INVALID, "action.edges[0].when");
+    refused(when(&format!("{}1{} > 0", "(".repeat(200), ")".repeat(200))), INVALID, "action.edges[0].when");
+    refused(when(&format!("parent.result.rows > {}", "1 + ".repeat(1_000))), INVALID, "a condition has at most");
+    refused(when("parent.rows > 0"), INVALID, "action.edges[0].when");
+    let mut twice = chain(&["a", "b"]);
+    twice["edges"] = json!([{"from": "a", "to": "b"}, {"from": "a", "to": "b"}]);
+    refused(twice, INVALID, "the edge from 'a' to 'b' is there twice");
     let node = |node: Value| json!({"nodes": [node]});
     refused(
         node(json!({"id": "A", "job": "nobody"})),
@@ -60,6 +67,13 @@ fn a_dag_is_checked_when_it_is_made_and_each_refusal_says_what_to_do() {
         "there is no node 'B'",
     );
     refused(node(json!({"id": "A", "job": "a", "params": {"x": "{{run.id}}"}})), INVALID, "'{{run.id}}' is not known");
+    let mut beside = chain(&["a", "b"]);
+    beside["nodes"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"id": "c", "job": "c", "params": {"x": "{{nodes.b.result.x}}"}}));
+    refused(beside, INVALID, "no path of edges leads from 'b'");
+    refused(json!({"nodes": [{"id": "a", "job": "a"}, {"id": "a", "job": "b"}]}), INVALID, "'a' is there twice");
     refused(json!({"nodes": []}), INVALID, "a DAG has 1 to 1000 nodes");
     let many: Vec<Value> = (0..1_001).map(|n| json!({"id": format!("n{n}"), "job": "a"})).collect();
     refused(json!({"nodes": many.clone()}), INVALID, "this one has 1001");
@@ -89,6 +103,12 @@ fn a_dag_is_checked_when_it_is_made_and_each_refusal_says_what_to_do() {
         let told = format!("nodes[1]: tenant 'default' has no job {unknown}");
         assert!(answer.to_string().contains(&told), "{answer}");
     }
+    let (status, answer) = short(json!(vec![job; 1_001]), json!([]));
+    assert!(status == 400 && answer.to_string().contains("this one has 1001"), "{answer}");
+    let (status, answer) = short(json!([job]), json!(vec![json!({"from": job, "to": job}); 10_001]));
+    assert!(status == 400 && answer.to_string().contains("this one has 10001"), "{answer}");
+    let (status, answer) = short(json!([job]), json!([{"from": job, "to": 4_096}]));
+    assert!(status == 400 && answer.to_string().contains("there is no node '4096'"), "{answer}");
     let (status, answer) = short(json!([job]), json!([{"from": job, "to": job}]));
     assert_eq!((status, &answer["code"]), (409, &json!("409_DAG_CYCLE_DETECTED")), "{answer}");
     assert_eq!(dev.stop(), 0);
