@@ -222,6 +222,7 @@ fn graph() -> GraphRecord {
         logical_ms: Some(AT),
         marks: Vec::new(),
         results: Vec::new(),
+        failures: Vec::new(),
     };
     GraphRecord { version: 2, print: 1 << 60, graph: None, state }
 }

@@ -97,7 +97,7 @@ codes! {
     DagCycle = 409 "DAG_CYCLE_DETECTED" exit 5
         title "The edges of the DAG make a cycle"
         advice "Take one of the edges of the cycle out",
-    /// The record of the DAG run that a node belongs to is not kept any more.
+    /// The DAG run that a node belongs to cannot go on: its record is not kept any more, or its DAG was deleted.
     HistoryGone = 410 "HISTORY_GONE" exit 5
         title "What this would go on with is not kept any more"
         advice "Trigger the DAG again: the history of the run that it would go on with is gone",

@@ -69,6 +69,7 @@ const NODES: &[Column] = &[
     Column::state("STATE", "state"),
     Column::text("JOB", "job"),
     Column::id("RUN", "runId"),
+    Column::text("FAILURE", "failure"),
     Column::number("GENERATION", "generation").minor(2),
     Column::text("RULE", "rule").minor(3),
     Column::number("LAYER", "layer").minor(1),

@@ -111,7 +111,7 @@ fn what_is_wrong_is_seen() {
     let seen = || {
         (0..SEEDS).any(|seed| [in_order, goes_on, ends_all].iter().any(|story| catch_unwind(|| story(seed)).is_err()))
     };
-    for flaw in [Flaw::ForgetKey, Flaw::ForgetWhatIsOwed, Flaw::ForgetRecord] {
+    for flaw in [Flaw::KeyUnknown, Flaw::OwedUnsent, Flaw::RecordLost] {
         FLAW.set(Some(flaw));
         assert!(seen(), "{flaw:?} is not seen");
         FLAW.set(None);

@@ -1,18 +1,17 @@
 //! Calls about DAGs: they are made of the ids of jobs, and their runs are shown and changed node by node.
 
 use super::{
-    Scheduler,
-    jobs::named,
-    no_such,
+    Scheduler, no_such,
     nodes::{graph_of, invalid},
     runs::run_view,
     unavailable,
 };
 use crate::{
     ask::ask,
+    call_error::CallError,
     calls::{GraphAction, ShardCall},
 };
-use campanile_core::graph::show::shown;
+use campanile_core::{graph::show::shown, job::Reply};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     graph::{ShortGraphSpec, StoredGraph, state::NodeState},
@@ -127,16 +126,27 @@ impl Scheduler {
             if error.known() != ErrorCode::NotFound {
                 return error;
             }
-            let why = format!("the run is of a node of DAG run {dag}, whose record is not kept any more");
+            let why = format!(
+                "the run is of a node of DAG run {dag}, which cannot go on: its DAG was deleted, or its record is not kept any more"
+            );
             ApiError::new(ErrorCode::HistoryGone, why)
         })
     }
 
     async fn change_graph(&self, run: RunId, action: GraphAction) -> Answer<RunView> {
+        // What is not found below is a node, or the DAG itself.
+        let job = self.run(run).await?.job_id;
         let handles = self.handles()?;
         let change = self.with_record(&handles, ShardCall::ChangeGraph { run, action });
         let shard = run.shard(handles.identity.shards);
-        run_view(ask(&handles.client, shard, change).await.map_err(|e| named(e, "run", run))?)
+        let changed: Result<Reply, CallError> = ask(&handles.client, shard, change).await;
+        match changed {
+            Ok(reply) => run_view(reply),
+            Err(error) if error.code() == ErrorCode::NotFound && self.job(job).await.is_err() => {
+                Err(ApiError::new(ErrorCode::NotFound, format!("the DAG of run {run} was deleted")))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn who(&self) -> Option<Text> {

@@ -124,13 +124,25 @@ impl Scheduler {
                 return Err(ApiError::new(ErrorCode::IllegalState, why));
             }
             self.retry_at_parent(dag, place, reason).await?;
-            return self.run(run).await;
+            return self.opened_again(run, view.generation).await;
         }
         run_view(self.on_final(run, FinalAction::Reopen { redrive, reason }).await?)
     }
 
     pub async fn discard_dead_letter(&self, run: RunId, reason: Option<String>) -> Answer<()> {
         self.because(reason).on_final(run, FinalAction::Discard).await.map(|_| ())
+    }
+
+    /// The run of a node when its DAG's message has opened it again, or as it is a moment later: the message may wait for room.
+    async fn opened_again(&self, run: RunId, generation: u32) -> Answer<RunView> {
+        let until = tokio::time::Instant::now() + Duration::from_millis(limits::NODE_OPENED_MS);
+        loop {
+            let view = self.run(run).await?;
+            if view.generation > generation || tokio::time::Instant::now() >= until {
+                return Ok(view);
+            }
+            tokio::time::sleep(Duration::from_millis(limits::NODE_LOOK_MS)).await;
+        }
     }
 
     async fn on_final(&self, run: RunId, action: FinalAction) -> Answer<Reply> {

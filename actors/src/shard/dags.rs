@@ -79,7 +79,7 @@ impl Shard {
     pub(super) fn look_after_dags(&mut self, myself: &ActorRef<ShardMsg>) {
         let now_ms = self.deps.time.boot_ms();
         let asks = self.dags.ask_at_ms.is_some_and(|at| at <= now_ms);
-        if self.stopping || !(asks || !self.dags.unsent.is_empty()) {
+        if self.stopping || (!asks && self.dags.unsent.is_empty()) {
             return;
         }
         let mut jobs: BTreeMap<JobId, bool> =

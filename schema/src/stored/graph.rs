@@ -3,7 +3,7 @@
 use crate::{
     graph::{
         StoredGraph,
-        state::{EdgeFact, NodeState},
+        state::{EdgeFact, NodeFailure, NodeState},
     },
     ids::{JobId, RunId},
     payload::Payload,
@@ -38,6 +38,18 @@ pub struct StoredGraphRun {
     /// Results that other nodes read, by the place of their node.
     #[serde(rename = "r", default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<(u32, Payload)>,
+    /// Why nodes are FAILED whose runs do not say so.
+    #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<StoredFailure>,
+}
+
+/// Why a node is FAILED, besides what its run says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredFailure {
+    #[serde(rename = "n")]
+    pub node: u32,
+    #[serde(rename = "w", with = "code")]
+    pub why: NodeFailure,
 }
 
 /// State of one node.

@@ -1,7 +1,7 @@
 //! DAGs as callers see and change them, besides their definitions.
 
 use crate::{
-    graph::state::{NodeRule, NodeState},
+    graph::state::{EdgeFact, NodeFailure, NodeRule, NodeState},
     ids::{JobId, RunId},
     job::{JobStatus, upper_enum},
     record::RunState,
@@ -99,6 +99,12 @@ pub struct DagNodeView {
     pub run_id: Option<RunId>,
     /// Of that run; 0: it was never started.
     pub generation: u32,
+    /// Why it is FAILED, when its run does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<NodeFailure>,
+    /// The same as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Place in the layout: layer from left to right and row in it, and the middle of the node in points.
     pub layer: u32,
     pub row: u32,
@@ -114,4 +120,7 @@ pub struct DagEdgeView {
     pub to: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// What the condition has said, when it was not true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<EdgeFact>,
 }

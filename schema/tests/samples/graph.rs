@@ -14,7 +14,7 @@ use campanile_schema::{
     record::{RunRecord, RunState, Source},
     stored::{
         StoredAction, StoredJob,
-        graph::{GraphItem, GraphRecord, StoredGraphRun, StoredMark, StoredNodeRun},
+        graph::{GraphItem, GraphRecord, StoredFailure, StoredGraphRun, StoredMark, StoredNodeRun},
     },
 };
 use std::sync::Arc;
@@ -124,6 +124,7 @@ fn states() -> Vec<(&'static str, StoredGraphRun)> {
         logical_ms: None,
         marks: Vec::new(),
         results: Vec::new(),
+        failures: Vec::new(),
     };
     let node = |state| StoredNodeRun { state, generation: 2, run: Some(RUN), ..waiting() };
     let ended = StoredGraphRun {
@@ -138,8 +139,15 @@ fn states() -> Vec<(&'static str, StoredGraphRun)> {
         logical_ms: Some(AT),
         marks: vec![StoredMark { edge: 0, fact: Some(EdgeFact::NotTaken) }, StoredMark { edge: 300, fact: None }],
         results: vec![(0, Payload(r#"{"rows":0}"#.to_owned()))],
+        failures: Vec::new(),
     };
-    vec![("began", began), ("every field", ended)]
+    let why = NodeFailure::ResultTooLarge;
+    let refused = StoredGraphRun {
+        nodes: vec![node(NodeState::Failed)],
+        failures: vec![StoredFailure { node: 0, why }],
+        ..began.clone()
+    };
+    vec![("began", began), ("every field", ended), ("with a failure", refused)]
 }
 
 fn record(graph: Option<StoredGraph>) -> GraphRecord {

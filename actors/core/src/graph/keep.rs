@@ -10,7 +10,7 @@ use super::{
 use campanile_schema::{
     graph::state::NodeState,
     payload::Payload,
-    stored::graph::{StoredGraphRun, StoredMark, StoredNodeRun},
+    stored::graph::{StoredFailure, StoredGraphRun, StoredMark, StoredNodeRun},
 };
 use std::sync::Arc;
 
@@ -38,6 +38,7 @@ impl GraphRun {
             logical_ms: self.logical_ms,
             marks: self.marks.iter().map(mark).collect(),
             results: self.results.iter().map(|(node, result)| (*node, result.clone())).collect(),
+            failures: self.failures.iter().map(|(node, why)| StoredFailure { node: *node, why: *why }).collect(),
         }
     }
 
@@ -46,6 +47,7 @@ impl GraphRun {
         let (nodes, edges) = (graph.nodes.len(), graph.edges.len() as u32);
         let marks = stored.marks.iter().filter(|mark| mark.edge < edges);
         let results = stored.results.iter().filter(|(node, _)| (*node as usize) < nodes);
+        let failures = stored.failures.iter().filter(|failed| (failed.node as usize) < nodes);
         let mut run = Self::new(graph, stored.logical_ms);
         run.generation = stored.generation;
         run.stops = stored.stops;
@@ -54,6 +56,7 @@ impl GraphRun {
             Arc::new(marks.map(|mark| (mark.edge, mark.fact.map_or(EdgeMark::Late, EdgeMark::Judged))).collect());
         run.results = Arc::new(results.cloned().collect());
         run.result_bytes = run.results.values().map(Payload::len).sum();
+        run.failures = Arc::new(failures.map(|failed| (failed.node, failed.why)).collect());
         run.ready = Ready::new(nodes);
         (run.waiting, run.running) = (0, 0);
         for (node, stored) in run.nodes.iter_mut().zip(&stored.nodes) {

@@ -13,7 +13,7 @@ use super::{
 use campanile_schema::{
     graph::{
         change::{EdgeJudged, GraphChange},
-        state::{EdgeFact, NodeState, StopCause},
+        state::{EdgeFact, NodeFailure, NodeState, StopCause},
     },
     payload::Payload,
     record::RunState,
@@ -50,6 +50,8 @@ pub struct GraphRun {
     pub(super) marks: Arc<BTreeMap<u32, EdgeMark>>,
     pub(super) results: Arc<BTreeMap<u32, Payload>>,
     pub(super) result_bytes: usize,
+    /// Why nodes are FAILED whose runs do not say so.
+    pub(super) failures: Arc<BTreeMap<u32, NodeFailure>>,
 }
 
 impl PartialEq for GraphRun {
@@ -58,7 +60,8 @@ impl PartialEq for GraphRun {
         let plain = |run: &Self| (run.logical_ms, run.generation, run.stops, run.finished, run.waiting, run.running);
         plain(self) == plain(other)
             && (&self.nodes, &self.ready, &self.marks) == (&other.nodes, &other.ready, &other.marks)
-            && (&self.results, self.result_bytes) == (&other.results, other.result_bytes)
+            && (&self.results, self.result_bytes, &self.failures)
+                == (&other.results, other.result_bytes, &other.failures)
     }
 }
 
@@ -78,6 +81,7 @@ impl GraphRun {
             marks: Arc::default(),
             results: Arc::default(),
             result_bytes: 0,
+            failures: Arc::default(),
             graph,
         };
         (0..count as u32).for_each(|node| run.look(node));
@@ -108,6 +112,17 @@ impl GraphRun {
     /// The result fields of a node that others read.
     pub fn result(&self, node: u32) -> Option<&Payload> {
         self.results.get(&node)
+    }
+    /// Why a node is FAILED, when its run does not say so.
+    pub fn failure(&self, node: u32) -> Option<NodeFailure> {
+        self.failures.get(&node).copied()
+    }
+    /// What the condition of an edge has said, when it was not true.
+    pub fn fact(&self, edge: u32) -> Option<EdgeFact> {
+        match self.marks.get(&edge)? {
+            EdgeMark::Judged(fact) => Some(*fact),
+            EdgeMark::Late => None,
+        }
     }
     pub fn is_stopped(&self) -> bool {
         self.stops != 0
@@ -140,7 +155,7 @@ impl GraphRun {
                     node.set_generation(*generation);
                 }
             }
-            GraphChange::Ended { node, generation, state, run, result, edges, failure: _ } => {
+            GraphChange::Ended { node, generation, state, run, result, edges, failure } => {
                 if self.has(*node) {
                     self.settle(*node, *state, edges);
                     let slot = &mut self.nodes[*node as usize];
@@ -149,6 +164,9 @@ impl GraphRun {
                     if let Some(result) = result {
                         self.result_bytes += result.len();
                         Arc::make_mut(&mut self.results).insert(*node, result.clone());
+                    }
+                    if let Some(failure) = failure.filter(|failure| !failure.is_of_run()) {
+                        Arc::make_mut(&mut self.failures).insert(*node, failure);
                     }
                 }
             }
@@ -214,10 +232,7 @@ impl GraphRun {
 
     /// How a parent in this state counts over this edge; None while it is open.
     pub(super) fn part(&self, state: NodeState, edge: u32) -> Option<ParentOutcome> {
-        let judged = match self.marks.get(&edge) {
-            Some(EdgeMark::Judged(fact)) => Some(*fact),
-            Some(EdgeMark::Late) | None => None,
-        };
+        let judged = self.fact(edge);
         let condition = |ok| match judged {
             None => ok,
             Some(EdgeFact::NotTaken) if kept(Clause::FalseConditionSkips) => ParentOutcome::Skipped,
@@ -274,6 +289,9 @@ impl GraphRun {
         {
             self.result_bytes -= result;
             Arc::make_mut(&mut self.results).remove(&node);
+        }
+        if self.failures.contains_key(&node) {
+            Arc::make_mut(&mut self.failures).remove(&node);
         }
         self.set_state(node, NodeState::Waiting);
         for child in graph.children(node) {

@@ -3,7 +3,8 @@
 use super::{compile::Graph, run::GraphRun};
 use crate::reject::Rejection;
 use campanile_schema::{
-    graph::StoredGraph,
+    graph::{StoredGraph, state::NodeFailure},
+    limits::{GRAPH_RESULT_BYTES, NODE_RESULT_BYTES, PARAMS_BYTES},
     stored::graph::GraphRecord,
     view::{
         RunView,
@@ -30,16 +31,19 @@ pub fn shown(
         marked: state.node(at).is_marked(),
         run_id: state.node(at).run(),
         generation: state.node(at).generation(),
+        failure: state.failure(at),
+        error: state.failure(at).map(sentence),
         layer: place.layer,
         row: place.row,
         x: place.x,
         y: place.y,
     };
     let id = |node: u32| graph.node(node).id.to_string();
-    let edge = |edge: &super::compile::GraphEdge| DagEdgeView {
+    let edge = |(at, edge): (u32, &super::compile::GraphEdge)| DagEdgeView {
         from: id(edge.from),
         to: id(edge.to),
         when: edge.condition.as_ref().map(|condition| condition.text().to_owned()),
+        outcome: state.fact(at),
     };
     Ok(DagRunView {
         run_id: run.run_id,
@@ -49,7 +53,7 @@ pub fn shown(
         generation: run.generation,
         version: record.version,
         nodes: (0..).zip(graph.nodes.iter().zip(&layout.places)).map(node).collect(),
-        edges: graph.edges.iter().map(edge).collect(),
+        edges: (0..).zip(&graph.edges).map(edge).collect(),
         width: layout.width,
         height: layout.height,
         drawing: draw.map(|draw| match draw {
@@ -57,4 +61,29 @@ pub fn shown(
             DagDrawing::Ascii => graph.ascii(Some(&state)),
         }),
     })
+}
+
+fn sentence(failure: NodeFailure) -> String {
+    match failure {
+        NodeFailure::Run => "its run failed".to_owned(),
+        NodeFailure::Timeout => "its run reached its timeout".to_owned(),
+        NodeFailure::ResultTooLarge => format!(
+            "it succeeded, but the fields of its result that the DAG reads take more than {NODE_RESULT_BYTES} bytes, or those \
+             of all nodes more than {GRAPH_RESULT_BYTES}; let it return less"
+        ),
+        NodeFailure::ResultMissing => {
+            "its params read a field that the result of the node before it does not have; let that node return the field"
+                .to_owned()
+        }
+        NodeFailure::ParamsTooLarge => {
+            format!("its params take more than {PARAMS_BYTES} bytes once their templates are filled in; read less")
+        }
+        NodeFailure::Refused => {
+            "its job refused the run for good: the job was deleted, or it has become a DAG; create it and retry the node"
+                .to_owned()
+        }
+        NodeFailure::Undelivered => {
+            "its job could not be reached for as long as a message is repeated; retry the node".to_owned()
+        }
+    }
 }

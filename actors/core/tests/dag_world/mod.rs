@@ -37,11 +37,11 @@ pub const DAG: &str = "dag";
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Flaw {
     /// Nobody looks for the run of a key.
-    ForgetKey,
+    KeyUnknown,
     /// A message without room is never sent.
-    ForgetWhatIsOwed,
+    OwedUnsent,
     /// The record of a run that has ended is not found.
-    ForgetRecord,
+    RecordLost,
 }
 
 thread_local! {
@@ -168,7 +168,7 @@ impl World {
         // There was no room for some messages to nodes. What is owed says which.
         let all = self.chance(2);
         self.messages.retain(|message| all || message.kind == MessageKind::End);
-        if !has(Flaw::ForgetWhatIsOwed) {
+        if !has(Flaw::OwedUnsent) {
             self.messages.extend(owed(&self.jobs[DAG], true));
         }
     }
@@ -201,9 +201,9 @@ impl World {
         let known = |record: &&RunRecord| record.key.as_deref() == Some(&*key);
         let name = start.job.to_string();
         let is_open = self.jobs[&name].hot.runs.iter().any(|open| known(&&*open.record));
-        let record = self.newest.values().find(known).filter(|_| !is_open && !has(Flaw::ForgetRecord));
+        let record = self.newest.values().find(known).filter(|_| !is_open && !has(Flaw::RecordLost));
         let record = record.cloned().map(Box::new);
-        let key = if has(Flaw::ForgetKey) { format!("{key}-{}", self.counter) } else { key };
+        let key = if has(Flaw::KeyUnknown) { format!("{key}-{}", self.counter) } else { key };
         let asked = Box::new(NodeAsked {
             key,
             dag: message.run,

@@ -266,6 +266,25 @@ class NodeState(Word):
     CANCELED = "CANCELED"
 
 
+class NodeFailure(Word):
+    """Why a node of a DAG is FAILED, when its run does not say so."""
+
+    RUN_FAILED = "RUN_FAILED"
+    RUN_TIMEOUT = "RUN_TIMEOUT"
+    RESULT_TOO_LARGE = "RESULT_TOO_LARGE"
+    RESULT_MISSING = "RESULT_MISSING"
+    PARAMS_TOO_LARGE = "PARAMS_TOO_LARGE"
+    REFUSED = "REFUSED"
+    UNDELIVERED = "UNDELIVERED"
+
+
+class EdgeOutcome(Word):
+    """What the condition of an edge of a DAG has said, when it was not true. BROKEN: it has no value for the result."""
+
+    NOT_TAKEN = "NOT_TAKEN"
+    BROKEN = "BROKEN"
+
+
 class NodeRule(Word):
     """Which ends of the nodes before it let a node of a DAG run."""
 

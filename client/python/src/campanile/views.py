@@ -9,12 +9,14 @@ from campanile.enums import (
     ApplyOutcome,
     AttemptState,
     ClusterEventKind,
+    EdgeOutcome,
     ExecutorState,
     JobStatus,
     JobStep,
     MemberState,
     MessageKind,
     MoveReason,
+    NodeFailure,
     NodeRule,
     NodeState,
     OutboxState,
@@ -268,7 +270,7 @@ class DagCreated:
 @dataclass(frozen=True)
 class DagNode:
     """A node of a run of a DAG. `run_id` is its newest run; `generation` is 0 when it was never started. `marked`: a person set its
-    state. `layer`, `row`, `x` and `y` are its place in a layout."""
+    state. `failure` and `error` say why it is FAILED, when its run does not. `layer`, `row`, `x` and `y` are its place in a layout."""
 
     id: str
     job: str
@@ -281,15 +283,18 @@ class DagNode:
     y: int
     marked: bool = False
     run_id: int | None = None
+    failure: NodeFailure | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True)
 class DagEdge:
-    """An edge of a DAG. `when` is its condition."""
+    """An edge of a DAG. `when` is its condition, and `outcome` what that has said, when it was not true."""
 
     from_: str = field(metadata={"wire": "from"})
     to: str
     when: str | None = None
+    outcome: EdgeOutcome | None = None
 
 
 @dataclass(frozen=True)
