@@ -244,7 +244,7 @@ test-cql: ## The CQL store on a real server: Apache Cassandra, which is installe
 	passed=$$(sed -n 's/^test result: ok\. \([0-9]*\) passed.*/\1/p' "$$ran" | awk '{n += $$1} END {print n + 0}'); rm -f "$$ran"
 	# A filter that finds nothing is green, too.
 	[ "$$passed" -ge $(CQL_TESTS) ] || { echo "only $$passed tests ran on the CQL server; there are at least $(CQL_TESTS)" >&2; exit 1; }
-	$(CARGO) test $(TESTED) --test cluster -- --ignored migrate_cql::
+	$(CARGO) test $(TESTED) --test cluster -- --ignored _cql::
 
 bench-cql: ## Figures of the CQL store on one server of this machine, and of other layouts of its rows (LAYOUT_SECONDS); some six minutes
 	@$(need)

@@ -2,9 +2,10 @@
 //! purpose so that the checkers are seen red. Only with the cargo feature `faults`; a release has none of it.
 //!
 //! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH`, `CAMPANILE_FAULT=mutation:NAME`, or `CAMPANILE_FAULT=rule:NAME` for a rule
-//! of ownership that is broken, `outbox:NAME` for one of the outbox; several separated by `;`.
+//! of ownership that is broken, `outbox:NAME` for one of the outbox, `graph:NAME` for a clause of DAGs; several separated by `;`.
 
 use campanile_core::{
+    graph::clauses::{Clause, break_clause_everywhere},
     job::{Command, Job},
     outbox,
 };
@@ -96,6 +97,16 @@ pub fn set_in_core() {
                 Some(rule) => outbox::rules::break_rule_everywhere(rule),
                 None => {
                     eprintln!("there is no rule '{name}' of the outbox");
+                    std::process::abort();
+                }
+            }
+            continue;
+        }
+        if let Some(name) = setting.strip_prefix("graph:") {
+            match Clause::parse(name) {
+                Some(clause) => break_clause_everywhere(clause),
+                None => {
+                    eprintln!("there is no clause '{name}' of DAGs");
                     std::process::abort();
                 }
             }

@@ -56,6 +56,7 @@ fn row_of(event: &Event) -> Option<Row> {
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
         | Event::HookFailed { record: None, .. }
+        | Event::GraphChanged { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

@@ -8,7 +8,7 @@ use crate::{
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply};
-pub use campanile_schema::peer::shard::{CreateKey, FinalAction, OutboxAction, TenantFacts, TenantUse};
+pub use campanile_schema::peer::shard::{CreateKey, FinalAction, GraphAction, OutboxAction, TenantFacts, TenantUse};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
@@ -16,7 +16,7 @@ use campanile_schema::{
     job::JobView,
     peer::outbox::{Deliver, Delivered},
     rpc::executor::{Ended, FinishOutcome},
-    stored::{Sealed, StoredJob, TenantRecord, audit::AuditRecord},
+    stored::{Sealed, StoredJob, TenantRecord, audit::AuditRecord, graph::GraphRecord},
     view::{Created, JobFilter, RunView, outbox::OutboxMessageView},
 };
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,13 @@ pub enum ShardCall {
     },
     /// Records of what no frame of this shard tells.
     Audit(Vec<AuditRecord>),
+    /// For a person: a retry or a mark in a run of a DAG.
+    ChangeGraph {
+        run: RunId,
+        action: GraphAction,
+    },
+    /// The nodes of a run of a DAG. None: it is not here (any more); its record in the view has them.
+    GetGraph(RunId),
 }
 
 impl ShardCall {
@@ -148,7 +155,8 @@ impl ShardCall {
             | Self::Trigger { .. }
             | Self::OnFinal { .. }
             | Self::SetTenant(_)
-            | Self::ChangeOutbox { .. } => true,
+            | Self::ChangeOutbox { .. }
+            | Self::ChangeGraph { .. } => true,
             Self::Audited { call, .. } => call.is_counted(),
             Self::Created(_)
             | Self::ChangePause { .. }
@@ -173,6 +181,7 @@ impl ShardCall {
             | Self::ListJobs { .. }
             | Self::Deliver(_)
             | Self::ListOutbox { .. }
+            | Self::GetGraph(_)
             | Self::Audit(_) => false,
         }
     }
@@ -246,6 +255,7 @@ answers! {
     Holds(bool),
     Delivered(Delivered),
     Messages(Vec<OutboxMessageView>),
+    Graph(Option<Box<GraphRecord>>),
 }
 
 /// Sends an answer of one kind to the caller.

@@ -4,11 +4,12 @@
 #[path = "../../schema/tests/golden_forms/mod.rs"]
 mod golden_forms;
 
-use crate::calls::{CreateKey, FinalAction, OutboxAction, ShardAnswer, ShardCall, TenantFacts, TenantUse};
+use crate::calls::{CreateKey, FinalAction, GraphAction, OutboxAction, ShardAnswer, ShardCall, TenantFacts, TenantUse};
 use campanile_core::job::{Claimant, Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     event::PauseScope,
+    graph::state::NodeState,
     ids::{Digest, ExecutorSession, SessionId, ShardId, Token},
     job::{JobSpec, JobStatus, JobView, Trigger},
     loan::{Level, Request, Wish},
@@ -22,6 +23,7 @@ use campanile_schema::{
     rpc::executor::{Ended, FinishOutcome},
     stored::{
         Sealed, StoredJob, StoredTrigger,
+        graph::{GraphRecord, StoredGraphRun, StoredNodeRun},
         outbox::{MessageId, MessageKind},
     },
     time::Timestamp,
@@ -174,16 +176,22 @@ fn calls(forms: &mut Forms) {
         ("", ShardCall::ChangeOutbox { run: RUN, action: OutboxAction::Resend }),
         ("", ShardCall::Audited { record: Box::new(audit::paused()), call: Box::new(pause) }),
         ("", ShardCall::Audit(vec![audit::paused()])),
+        ("", ShardCall::ChangeGraph { run: RUN, action: GraphAction::RetryFailed { by: None, reason: None } }),
+        ("", ShardCall::GetGraph(RUN)),
     ]);
     let variants = variants!(ShardCall: Create, Created, KeepCreate, CreateMany, Command, Trigger, OnFinal, Finish, FinishBy, Holds,
         SetTenant, ChangePause, SetPause, HoldPauses, DeleteTenant, TenantUse, GetJob, GetJobByName, GetRun, OpenRuns, TenantOfJob,
         GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs, Deliver, ListOutbox, ChangeOutbox,
-        Audited, Audit);
+        Audited, Audit, ChangeGraph, GetGraph);
     // An older node answers a filter that it does not know as a call that it does not know.
     forms.enumeration("calls::ShardCall", Coding::named().but_under(&["filter"]), variants, all);
 }
 
 fn run() -> RunView {
+    RunView { dag_run_id: None, dag_node: None, ..run_of_a_node() }
+}
+
+fn run_of_a_node() -> RunView {
     RunView::from(&runs()[1].1)
 }
 
@@ -202,6 +210,21 @@ fn job() -> JobView {
         quarantine_reason: Some("three panics".to_owned()),
         spec: definition().to_spec(),
     }
+}
+
+fn graph() -> GraphRecord {
+    let node = StoredNodeRun { state: NodeState::Active, generation: 1, run: Some(RUN), marked: false, held: false };
+    let state = StoredGraphRun {
+        nodes: vec![node],
+        generation: 1,
+        stops: 0,
+        finished: None,
+        logical_ms: Some(AT),
+        marks: Vec::new(),
+        results: Vec::new(),
+        failures: Vec::new(),
+    };
+    GraphRecord { version: 2, print: 1 << 60, graph: None, state }
 }
 
 fn answers(forms: &mut Forms) {
@@ -228,6 +251,7 @@ fn answers(forms: &mut Forms) {
         ("", ShardAnswer::Job(Box::new(job()))),
         ("", ShardAnswer::Jobs(vec![job()])),
         ("", ShardAnswer::Run(Some(Box::new(run())))),
+        ("of a node", ShardAnswer::Run(Some(Box::new(run_of_a_node())))),
         ("nowhere", ShardAnswer::Run(None)),
         ("", ShardAnswer::Runs(vec![run()])),
         ("", ShardAnswer::Name(name())),
@@ -244,8 +268,10 @@ fn answers(forms: &mut Forms) {
         ("", ShardAnswer::Holds(true)),
         ("", ShardAnswer::Delivered(Delivered::Later(1_000))),
         ("", ShardAnswer::Messages(vec![message()])),
+        ("none", ShardAnswer::Graph(None)),
+        ("", ShardAnswer::Graph(Some(Box::new(graph())))),
     ];
     let variants = variants!(ShardAnswer: Done, Created, CreatedBefore, CreatedMany, Reply, Job, Jobs, Run, Runs, Name, Tenant,
-        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds, Delivered, Messages);
+        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds, Delivered, Messages, Graph);
     forms.enumeration("calls::ShardAnswer", Coding::named().but_under(IN_FULL), variants, all);
 }

@@ -17,7 +17,7 @@ use campanile_schema::{
     frame::Frame,
     ids::{Epoch, ExecutorSession, JobId, RunId, ShardId},
     peer::outbox::{Deliver, Delivered},
-    record::Source,
+    record::{RunRecord, Source},
     rpc::executor::{Assignment, Credit, Ended, FinishOutcome, Held, Hint, Register, Registered},
     stored::TenantRecord,
     text::Text,
@@ -191,6 +191,8 @@ pub struct LookedUp {
     pub deliver: Deliver,
     /// By the message's place. None: there was no such job.
     pub keys: Vec<Option<KeyLookUp>>,
+    /// Of runs of DAGs' nodes that the view shows.
+    pub records: Vec<Option<Arc<RunRecord>>>,
     pub responder: Responder<Delivered>,
 }
 

@@ -41,6 +41,15 @@ impl TenantGauge {
         };
         self.waiting.load(Ordering::Relaxed) + self.waiting_elsewhere.load(Ordering::Relaxed) >= max as i64
     }
+    /// As many runs wait as messages of other jobs may add to: half of what callers may.
+    pub fn queue_half(&self) -> bool {
+        let max = match self.max_waiting.load(Ordering::Relaxed) {
+            0 => u64::from(limits::QUEUED_RUNS_PER_TENANT),
+            n => n,
+        };
+        let half = max.div_ceil(2) as i64;
+        self.waiting.load(Ordering::Relaxed) + self.waiting_elsewhere.load(Ordering::Relaxed) >= half
+    }
     /// Counts one more job, unless there are as many as there may be: shards make jobs side by side, so looking first and counting later
     /// would let too many through.
     pub fn count_job(&self) -> bool {

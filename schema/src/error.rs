@@ -97,6 +97,10 @@ codes! {
     DagCycle = 409 "DAG_CYCLE_DETECTED" exit 5
         title "The edges of the DAG make a cycle"
         advice "Take one of the edges of the cycle out",
+    /// The DAG run that a node belongs to cannot go on: its record is not kept any more, or its DAG was deleted.
+    HistoryGone = 410 "HISTORY_GONE" exit 5
+        title "What this would go on with is not kept any more"
+        advice "Trigger the DAG again: the history of the run that it would go on with is gone",
     BodyTooLarge = 413 "BODY_TOO_LARGE" exit 2
         title "The body is larger than allowed"
         advice "Send less at once, and keep large data outside of params",

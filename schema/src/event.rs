@@ -5,6 +5,7 @@
 //! meaning of an event never changes: a new meaning is a new variant and a higher format.
 
 use crate::{
+    graph::change::GraphChange,
     ids::{Digest, ExecutorSession, JobId, RunId, Token},
     job::upper_enum,
     loan::LoanEvent,
@@ -257,7 +258,7 @@ pub enum Event {
         /// FIRED_LATE: more than `limits::LATE_MS` after the instant and its jitter.
         #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
         late: bool,
-        /// Reserved for DAG runs: dag run id and node.
+        /// Of the run of a DAG's node: the DAG run and the place of the node.
         #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
         dag: Option<(u64, u32)>,
         /// Messages that led to it. Format 2.
@@ -266,6 +267,9 @@ pub enum Event {
         /// Made by a message that a restore had marked. Format 2.
         #[serde(rename = "m", default, skip_serializing_if = "std::ops::Not::not")]
         marked: bool,
+        /// Seconds per attempt, instead of those of the job. Format 2.
+        #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
+        timeout_sec: Option<u64>,
     },
     /// PENDING -> QUEUED.
     #[serde(rename = "rr")]
@@ -431,6 +435,21 @@ pub enum Event {
         #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
         record: Option<Arc<RunRecord>>,
     },
+    /// A run of a DAG went on; its first change makes it RUNNING. Format 2.
+    #[serde(rename = "gc")]
+    GraphChanged {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "r")]
+        run: RunId,
+        /// Of the run, after the changes.
+        #[serde(rename = "g")]
+        generation: u32,
+        #[serde(rename = "c")]
+        changes: Vec<GraphChange>,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
     /// Who made the change that stands before it in its frame, or was refused one. Changes no state. Format 2.
     #[serde(rename = "au")]
     Audited {
@@ -474,7 +493,8 @@ impl Event {
             | Self::RunEnded { job, .. }
             | Self::RunReopened { job, .. }
             | Self::DeadLetterDiscarded { job, .. }
-            | Self::HookFailed { job, .. } => Some(*job),
+            | Self::HookFailed { job, .. }
+            | Self::GraphChanged { job, .. } => Some(*job),
         }
     }
 }

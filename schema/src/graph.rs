@@ -1,18 +1,18 @@
 //! The definition of a DAG: jobs as nodes, and edges that say which of them comes first.
 //!
-//! [`GraphSpec`] is the callers' form and [`StoredGraph`] the stored one. [`change`] has what happens to a run of a DAG.
-//! **Nothing uses these forms yet:** the variants of `Action` and `Event` that carry them belong to event format 2
-//! (`docs/adr/0029-dag.md`).
+//! [`GraphSpec`] is the callers' form and [`StoredGraph`] the stored one. [`change`] has what happens to a run of a DAG. All of
+//! it belongs to event format 2 (`docs/adr/0029-dag.md`).
 
 pub mod change;
 pub mod state;
 
-use crate::{ids::JobId, payload::Payload, record::code, text::Text};
+use crate::{ids::JobId, job::Trigger, payload::Payload, record::code, text::Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use state::NodeRule;
+use std::collections::HashMap;
 
-/// A DAG as callers write it: what `"action":{"kind":"DAG",...}` will hold besides its kind.
+/// A DAG as callers write it: what `"action":{"kind":"DAG",...}` holds besides its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GraphSpec {
@@ -27,6 +27,9 @@ pub struct GraphSpec {
     /// Nodes whose runs are open at once, 1..1000.
     #[serde(default = "default_parallel")]
     pub max_parallel: u32,
+    /// Seconds for a whole run, from its start; no limit when there is none. A run that reaches it ends TIMEOUT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_sec: Option<u64>,
 }
 
 /// A node: a job of the same tenant that runs when the node's rule says so.
@@ -65,9 +68,18 @@ pub struct EdgeSpec {
 pub struct ShortGraphSpec {
     /// Name of the job that the DAG becomes.
     pub dag_id: String,
+    #[serde(default = "default_tenant")]
+    pub tenant_id: String,
     pub nodes: Vec<JobId>,
     #[serde(default)]
     pub edges: Vec<ShortEdgeSpec>,
+    /// When the DAG is due; MANUAL when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
+}
+
+fn default_tenant() -> String {
+    "default".to_owned()
 }
 
 /// An edge of the short form.
@@ -81,7 +93,7 @@ pub struct ShortEdgeSpec {
 impl GraphSpec {
     /// A DAG with every default.
     pub fn new(nodes: Vec<NodeSpec>, edges: Vec<EdgeSpec>) -> Self {
-        Self { nodes, edges, fail_fast: false, max_parallel: default_parallel() }
+        Self { nodes, edges, fail_fast: false, max_parallel: default_parallel(), timeout_sec: None }
     }
 }
 
@@ -127,6 +139,8 @@ pub struct StoredGraph {
     pub fail_fast: bool,
     #[serde(rename = "m", default = "default_parallel", skip_serializing_if = "is_default_parallel")]
     pub max_parallel: u32,
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub timeout_sec: Option<u64>,
 }
 
 /// A stored node.
@@ -164,6 +178,33 @@ fn is_default_rule(rule: &NodeRule) -> bool {
     *rule == NodeRule::default()
 }
 
+impl From<&GraphSpec> for StoredGraph {
+    /// Not checked: an edge to an id that no node has gets a place that no node has.
+    fn from(spec: &GraphSpec) -> Self {
+        let places: HashMap<&str, u32> = spec.nodes.iter().map(|node| node.id.as_str()).zip(0..).collect();
+        let place = |id: &str| places.get(id).copied().unwrap_or(u32::MAX);
+        let node = |node: &NodeSpec| StoredNode {
+            id: node.id.as_str().into(),
+            job: node.job.as_str().into(),
+            params: node.params.clone(),
+            rule: node.rule,
+            timeout_sec: node.timeout_sec,
+        };
+        let edge = |edge: &EdgeSpec| StoredEdge {
+            from: place(&edge.from),
+            to: place(&edge.to),
+            when: edge.when.as_deref().map(Text::from),
+        };
+        Self {
+            nodes: spec.nodes.iter().map(node).collect(),
+            edges: spec.edges.iter().map(edge).collect(),
+            fail_fast: spec.fail_fast,
+            max_parallel: spec.max_parallel,
+            timeout_sec: spec.timeout_sec,
+        }
+    }
+}
+
 impl StoredGraph {
     /// As callers have it. An edge to a place that no node has is left out: only damaged bytes hold one.
     pub fn to_spec(&self) -> GraphSpec {
@@ -183,7 +224,14 @@ impl StoredGraph {
             edges: self.edges.iter().filter_map(edge).collect(),
             fail_fast: self.fail_fast,
             max_parallel: self.max_parallel,
+            timeout_sec: self.timeout_sec,
         }
+    }
+
+    /// Tells whether two runs have the same graph: FNV-1a of its stored bytes.
+    pub fn print(&self) -> u64 {
+        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        crate::frame::encode(self).iter().fold(0xcbf2_9ce4_8422_2325, step)
     }
 
     /// Its bytes as they are stored; at most [`GRAPH_BYTES`](crate::limits::GRAPH_BYTES).

@@ -2,7 +2,7 @@
 //!
 //! Source of the shape: the API design. Unknown fields are refused by name.
 
-use crate::{ids::JobId, payload::Payload, time::Timestamp};
+use crate::{graph::GraphSpec, ids::JobId, payload::Payload, time::Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -366,6 +366,9 @@ pub enum Action {
         #[serde(default)]
         max_redirects: u8,
     },
+    /// Runs other jobs of the tenant in the order that the edges say. It has no attempt and needs no executor.
+    #[serde(alias = "dag", alias = "Dag")]
+    Dag(GraphSpec),
 }
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_zero(nice: &u8) -> bool {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-upper_enum!(/// What sort of thing an attempt does; one for each variant of [`crate::job::Action`].
+upper_enum!(/// What sort of thing an attempt does; one for each variant of [`crate::job::Action`] but DAG, which has no attempts.
     ActionKind {
         /// Calls a function of the executor.
         Handler = "HANDLER" = 0,

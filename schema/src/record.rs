@@ -5,7 +5,7 @@ use crate::{
     job::upper_enum,
     limits::FAILED_HOOKS_KEPT,
     payload::Payload,
-    stored::audit::CallOrigin,
+    stored::{audit::CallOrigin, graph::GraphRecord},
     text::Text,
 };
 use schemars::JsonSchema;
@@ -130,7 +130,7 @@ pub struct RunRecord {
     pub dead_letter: bool,
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptRecord>,
-    /// Reserved for DAG runs: dag run id and node.
+    /// Of the run of a DAG's node: the DAG run and the place of the node.
     #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
     pub dag: Option<(u64, u32)>,
     /// Messages that led to it. Format 2.
@@ -142,6 +142,12 @@ pub struct RunRecord {
     /// Its hooks whose jobs were not started, the newest [`FAILED_HOOKS_KEPT`]. Format 2.
     #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
     pub failed_hooks: Vec<FailedHook>,
+    /// Seconds per attempt, instead of those of the job. Format 2.
+    #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
+    pub timeout_sec: Option<u64>,
+    /// Of a DAG run that has ended: its nodes. Format 2.
+    #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Arc<GraphRecord>>,
 }
 
 upper_enum!(/// Why the job of a hook was not started.
@@ -287,6 +293,8 @@ mod tests {
             depth: 0,
             marked: false,
             failed_hooks: Vec::new(),
+            timeout_sec: None,
+            graph: None,
         }
     }
 

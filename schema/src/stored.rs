@@ -4,12 +4,14 @@ pub mod archive;
 pub mod audit;
 pub mod clock;
 pub mod directory;
+pub mod graph;
 pub mod journal;
 pub mod outbox;
 pub mod rows;
 pub mod snapshot;
 
 use crate::{
+    graph::StoredGraph,
     job::{
         Action, Backoff, CommandLimits, ConcurrencyPolicy, Dialect, Gap, Hook, Hooks, HttpMethod, JobSpec,
         MisfirePolicy, OnLostContact, Overlap, Resources, RetryPolicy, Trigger,
@@ -20,7 +22,7 @@ use crate::{
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Secret params sealed with a key of the node's key file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -222,6 +224,9 @@ pub enum StoredAction {
         #[serde(rename = "r", default, skip_serializing_if = "is_default")]
         max_redirects: u8,
     },
+    /// Event format 2.
+    #[serde(rename = "g")]
+    Dag(Arc<StoredGraph>),
 }
 
 /// Limits of a stored command.
@@ -263,6 +268,7 @@ impl From<Action> for StoredAction {
             Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
                 Self::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }
             }
+            Action::Dag(spec) => Self::Dag(Arc::new(StoredGraph::from(&spec))),
         }
     }
 }
@@ -276,6 +282,7 @@ impl From<StoredAction> for Action {
             StoredAction::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects } => {
                 Self::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }
             }
+            StoredAction::Dag(graph) => Self::Dag(graph.to_spec()),
         }
     }
 }
@@ -450,6 +457,16 @@ impl StoredJob {
                     .map(|hook| Hook { job: hook.job.to_string(), params: hook.params.clone() })
                     .collect(),
             },
+        }
+    }
+
+    /// The graph of a DAG; None: the job runs bodies.
+    pub fn graph(&self) -> Option<&Arc<StoredGraph>> {
+        match &self.action {
+            Some(StoredAction::Dag(graph)) => Some(graph),
+            Some(StoredAction::Handler { .. } | StoredAction::Command { .. } | StoredAction::Http { .. }) | None => {
+                None
+            }
         }
     }
 

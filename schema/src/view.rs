@@ -1,6 +1,7 @@
 //! Bodies of HTTP and RPC calls: what callers send and read besides [`crate::job::JobSpec`]. One meaning in both; camelCase;
 //! what callers send refuses unknown fields by name.
 
+pub mod dag;
 pub mod outbox;
 mod preview;
 
@@ -174,6 +175,12 @@ pub struct RunView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_hooks: Vec<FailedHookView>,
     pub attempts: Vec<AttemptView>,
+    /// Of the run of a DAG's node: the run of the DAG.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dag_run_id: Option<RunId>,
+    /// ... and the place of the node in the DAG's definition, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dag_node: Option<u32>,
 }
 
 /// Since when and why a body is being stopped.
@@ -264,6 +271,8 @@ impl From<&RunRecord> for RunView {
             triggered_by: r.by.as_deref().map(TriggeredBy::from),
             failed_hooks: r.failed_hooks.iter().map(FailedHookView::from).collect(),
             attempts: r.attempts.iter().map(AttemptView::from).collect(),
+            dag_run_id: r.dag.map(|(run, _)| RunId(run)),
+            dag_node: r.dag.map(|(_, node)| node),
         }
     }
 }

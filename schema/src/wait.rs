@@ -34,6 +34,8 @@ codes! {
     NoCredit = "NO_CREDIT",
     /// An executor was chosen, and the attempt is not durable yet.
     Binding = "BINDING",
+    /// PENDING: the shard has as many nodes of open DAG runs as it may.
+    NoNodeRoom = "NO_NODE_ROOM",
     WaitingForRetry = "WAITING_FOR_RETRY",
     NeedsConfirmation = "NEEDS_CONFIRMATION",
     SuspectedLost = "SUSPECTED_LOST",

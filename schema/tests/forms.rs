@@ -10,6 +10,7 @@ use campanile_schema::{
     error::ErrorCode,
     event::{Outcome, PauseScope, SkipReason, StopReason},
     frame,
+    graph::state::NodeState,
     ids::{Digest, Epoch, SessionId, ShardId},
     job::{Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact, Overlap},
     loan::{Level, Request, Wish},
@@ -19,7 +20,7 @@ use campanile_schema::{
         gateway::{Hello, Item, Parcel, Receipt, Welcome},
         lending::{Counts, TenantReport, TenantShare},
         pauses::Pause,
-        shard::{CreateKey, FinalAction, OutboxAction, TenantFacts, TenantUse},
+        shard::{CreateKey, FinalAction, GraphAction, OutboxAction, TenantFacts, TenantUse},
     },
     record::{AttemptState, RunState, Source},
     stored::{
@@ -97,6 +98,20 @@ fn shards(forms: &mut Forms) {
     let reopen = |reason: Option<&str>| FinalAction::Reopen { redrive: true, reason: reason.map(str::to_owned) };
     let actions = [("", reopen(None)), ("with a reason", reopen(Some("after the fix"))), ("", FinalAction::Discard)];
     forms.enumeration("shard::FinalAction", Coding::named(), variants!(FinalAction: Reopen, Discard), actions);
+    let text = |text: &str| Some(text.to_owned());
+    let (nodes, by) = (vec!["A".to_owned(), "B".to_owned()], || Some("ada".into()));
+    let actions = [
+        ("every field", GraphAction::Retry { nodes, and_after: true, by: by(), reason: text("after the fix") }),
+        ("short", GraphAction::Retry { nodes: Vec::new(), and_after: false, by: None, reason: None }),
+        ("", GraphAction::Mark { node: "B".to_owned(), state: NodeState::Skipped, by: by(), reason: text("by hand") }),
+        ("short", GraphAction::Mark { node: "B".to_owned(), state: NodeState::Success, by: None, reason: None }),
+        ("", GraphAction::RetryPlace { place: 3, by: by(), reason: text("again") }),
+        ("short", GraphAction::RetryPlace { place: 0, by: None, reason: None }),
+        ("", GraphAction::RetryFailed { by: by(), reason: text("again") }),
+        ("short", GraphAction::RetryFailed { by: None, reason: None }),
+    ];
+    let variants_of = variants!(GraphAction: Retry, Mark, RetryPlace, RetryFailed);
+    forms.enumeration("shard::GraphAction", Coding::named(), variants_of, actions);
     let actions = [("", OutboxAction::Resend), ("", OutboxAction::Discard)];
     forms.enumeration("shard::OutboxAction", Coding::named(), variants!(OutboxAction: Resend, Discard), actions);
     let facts = [
@@ -258,11 +273,16 @@ fn manifest() -> Manifest {
 }
 
 fn snapshots(forms: &mut Forms) {
-    let parts = [("", SnapshotPart::Hot), ("", SnapshotPart::Definitions), ("", SnapshotPart::Outbox)];
+    let parts = [
+        ("", SnapshotPart::Hot),
+        ("", SnapshotPart::Definitions),
+        ("", SnapshotPart::Outbox),
+        ("", SnapshotPart::Graphs),
+    ];
     forms.enumeration(
         "snapshot::SnapshotPart",
         Coding::named(),
-        variants!(SnapshotPart: Hot, Definitions, Outbox),
+        variants!(SnapshotPart: Hot, Definitions, Outbox, Graphs),
         parts,
     );
     forms.samples("snapshot::PartRef", Coding::json(), [("every field", manifest().parts.remove(0))]);

@@ -5,7 +5,7 @@
 //! the file holds, not what this build writes.
 
 use crate::golden_forms::{
-    samples::{Sample, events, grow::grown, of_credentials, samples},
+    samples::{Sample, events, graph, grow::grown, of_credentials, samples},
     variants,
 };
 use campanile_schema::{
@@ -14,11 +14,12 @@ use campanile_schema::{
     frame::{self, Frame, Skimmed, decode_batch, decode_batch_up_to, skim_batch},
     graph::{StoredGraph, change::GraphChange},
     ids::{ClusterId, Epoch, ShardId},
-    peer::outbox::{Deliver, Delivered, HookBody},
+    peer::outbox::{Deliver, Delivered, EndBody, HookBody, NodeBody},
     record::RunRecord,
     stored::{
         StoredJob, TenantRecord,
         audit::AuditRecord,
+        graph::{GraphItem, GraphRecord, StoredGraphRun},
         outbox::{Message, OutboxEvent, OutboxHead, OutboxItem},
     },
 };
@@ -76,8 +77,9 @@ fn stored_bytes_change_only_with_a_diff() {
 fn every_event_has_a_sample() {
     let (names, name) = variants!(Event: TenantSet, TenantDeleted, PauseSet, Lent, JobCreated, CreateKept, JobReplaced, JobPaused,
         JobResumed, JobDeleted, JobQuarantined, CursorMoved, RunCreated, RunReleased, RetryDue, AttemptStarted, AttemptSuspected,
-        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded, HookFailed, Outbox, Audited);
-    let sampled: BTreeSet<_> = events().iter().chain(&of_credentials()).map(name).collect();
+        AttemptHeard, AttemptStopping, AttemptEnded, RunConfirmed, RunEnded, RunReopened, DeadLetterDiscarded, HookFailed, Outbox,
+        GraphChanged, Audited);
+    let sampled: BTreeSet<_> = events().iter().chain(&of_credentials()).chain(&[graph::event()]).map(name).collect();
     assert_eq!(sampled, names.iter().copied().collect());
 }
 
@@ -103,6 +105,7 @@ fn bytes_written_once_are_read_for_ever() {
     let golden = golden();
     assert!(!golden.is_empty());
     let (mut outbox_events, mut delivered, mut graph_changes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut graph_items = Vec::new();
     for (form, name, bytes) in golden {
         println!("{form} {name}: {} bytes", bytes.len());
         match form.as_str() {
@@ -142,16 +145,22 @@ fn bytes_written_once_are_read_for_ever() {
             "outbox item" => read::<OutboxItem>(&bytes),
             "deliver" => read::<Deliver>(&bytes),
             "hook body" => read::<HookBody>(&bytes),
+            "node body" => read::<NodeBody>(&bytes),
+            "end body" => read::<EndBody>(&bytes),
+            "graph run" => read::<StoredGraphRun>(&bytes),
+            "graph record" => read::<GraphRecord>(&bytes),
             // One-entry maps that tell a variant, as an event is: they grow inside a list.
             "outbox event" => outbox_events.push(decoded::<OutboxEvent>(&bytes)),
             "delivered" => delivered.push(decoded::<Delivered>(&bytes)),
             "graph" => read::<StoredGraph>(&bytes),
+            "graph item" => graph_items.push(decoded::<GraphItem>(&bytes)),
             "graph change" => graph_changes.push(decoded::<GraphChange>(&bytes)),
             other => panic!("no reader for {other}"),
         }
     }
     read::<Vec<OutboxEvent>>(&frame::encode(&outbox_events));
     read::<Vec<Delivered>>(&frame::encode(&delivered));
+    read::<Vec<GraphItem>>(&frame::encode(&graph_items));
     read::<Vec<GraphChange>>(&frame::encode(&graph_changes));
 }
 

@@ -181,6 +181,8 @@ fn run() -> RunView {
             max_rss_kb: None,
             permanent: false,
         }],
+        dag_run_id: None,
+        dag_node: None,
     }
 }
 

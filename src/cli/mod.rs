@@ -17,6 +17,7 @@ mod cron;
 mod cron_compare;
 mod cron_lines;
 mod cron_query;
+mod dag;
 mod demo;
 mod dev;
 mod dlq;
@@ -112,6 +113,9 @@ enum Command {
     /// Runs: get, wait, watch, log, cancel, retry, confirm; list of an archive
     #[command(subcommand)]
     Run(run::Command),
+    /// DAGs of jobs: create, and the nodes of their runs: show, retry, mark
+    #[command(subcommand)]
+    Dag(dag::Command),
     /// Dead letters: list, redrive, discard
     #[command(subcommand)]
     Dlq(dlq::Command),
@@ -232,6 +236,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Executor(args) => output::no_answer("executor").and_then(|()| executor::run(args, &connection)),
         Command::Job(command) => job::run(command, &remote()?, format),
         Command::Run(command) => run::run(command, &remote()?, format),
+        Command::Dag(command) => dag::run(command, &remote()?, format),
         Command::Dlq(command) => dlq::run(command, &remote()?, format),
         Command::Outbox(command) => outbox::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),

@@ -90,6 +90,8 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
         depth: 0,
         marked: false,
         failed_hooks: Vec::new(),
+        timeout_sec: None,
+        graph: None,
     }
 }
 

@@ -142,6 +142,14 @@ fn every_command_gives_json_or_says_that_it_cannot() {
         assert!(done.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{command}: {done}");
         asked.seen.insert(command.to_owned());
     }
+    assert_eq!(asked.ok("dag create", &["graph", "--job", "fails"])["dagId"], "graph");
+    let graph = asked.ends("job trigger", &["graph", "--wait"], &[8])["runId"].to_string();
+    let node = asked.ok("dag nodes", &[&graph])["nodes"][0]["id"].as_str().unwrap().to_owned();
+    assert!(asked.ok("dag retry", &[&graph, &node, "--dry-run"])["would"].is_string());
+    asked.ok("dag retry", &[&graph, &node]);
+    asked.ends("run wait", &[&graph], &[8]);
+    assert!(asked.ok("dag mark", &[&graph, &node, "skipped", "--dry-run"])["would"].is_string());
+    asked.ok("dag mark", &[&graph, &node, "skipped"]);
     asked.ok("job delete", &["waits"]);
 
     assert_eq!(asked.ok("audit list", &["--operation", "job.delete"])["items"][0]["outcome"], "DONE");

@@ -5,6 +5,7 @@ mod admin;
 mod audit;
 mod claims;
 mod clocks;
+mod dag;
 mod executors;
 mod hooks;
 mod hops;
@@ -18,6 +19,8 @@ mod program;
 mod readiness;
 mod releases;
 mod roads;
+mod story_01;
+mod story_01_cql;
 #[path = "../support/mod.rs"]
 mod support;
 mod test_cluster;

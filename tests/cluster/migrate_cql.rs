@@ -15,7 +15,7 @@ use std::{
 const CONTACT: &str = "CAMPANILE_CQL__CONTACT_POINTS";
 
 /// Ends with the test.
-struct Process(Child);
+pub struct Process(pub Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -25,7 +25,7 @@ impl Drop for Process {
 }
 
 /// Apache Cassandra of this test's own, and its address. It ends when its stdin does.
-fn cassandra(dir: &Path) -> (Process, String) {
+pub fn cassandra(dir: &Path) -> (Process, String) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/cassandra/cassandra.sh");
     let child = Command::new(script)
         .args(["run".as_ref(), dir.as_os_str(), "1".as_ref()])
@@ -47,7 +47,7 @@ fn cassandra(dir: &Path) -> (Process, String) {
 }
 
 /// The program as a part of a cluster.
-fn member(home: &Path, cql: &str) -> Command {
+pub fn member(home: &Path, cql: &str) -> Command {
     let keys = home.join("keys");
     let mut command = program::campanile();
     command.env(CONTACT, cql).env("CAMPANILE_CQL__REPLICATION", "1").env("CAMPANILE_NODE__SHARDS", "8");
@@ -59,7 +59,7 @@ fn member(home: &Path, cql: &str) -> Command {
     command
 }
 
-fn ok(command: &mut Command) -> String {
+pub fn ok(command: &mut Command) -> String {
     let output: Output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));

@@ -114,6 +114,10 @@ fn of(row: &Row, things: &Things) -> Call {
         "run.cancel" => call("POST", row.path_of(run), reason()),
         "run.confirm" => call("POST", row.path_of(run), json!({"decision": "RERUN", "reason": "it had not begun"})),
         "run.retry" => call("POST", row.path_of(retried), reason()),
+        "dag.create" => call("POST", row.path(), json!({"dagId": "dag", "nodes": [job]})),
+        // Refused: the run is not one of a DAG. `dag` has the records of those that are carried out.
+        "dag.retry" => call("POST", row.path_of(run), reason()),
+        "dag.mark" => call("POST", row.path_of(run), json!({"node": "A", "state": "SUCCESS", "reason": "by hand"})),
         "dlq.redrive" => call("POST", row.path_of(redriven), reason()),
         "dlq.discard" => call("POST", row.path_of(discarded), reason()),
         // Refused: the run has no messages. `hooks` has the records of those that are carried out.
@@ -137,11 +141,11 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
             about.insert("jobId", json!(things.job));
             about.insert("tenantId", json!("default"));
         }
-        "job.create" | "job.createLines" => drop(about.insert("tenantId", json!("default"))),
+        "job.create" | "job.createLines" | "dag.create" => drop(about.insert("tenantId", json!("default"))),
         "dlq.redrive" => drop(about.insert("runId", json!(things.dead[0]))),
         "dlq.discard" => drop(about.insert("runId", json!(things.dead[1]))),
         "run.retry" => drop(about.insert("runId", json!(things.dead[2]))),
-        "outbox.resend" | "outbox.discard" => drop(about.insert("runId", json!(things.run))),
+        "outbox.resend" | "outbox.discard" | "dag.retry" | "dag.mark" => drop(about.insert("runId", json!(things.run))),
         "tenant.set" | "tenant.pause" | "tenant.resume" | "tenant.delete" => {
             about.insert("tenantId", json!("acme"));
             about.insert("target", json!("acme"));
@@ -153,8 +157,16 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
 }
 
 /// Those that this node must refuse.
-const REFUSED: [&str; 6] =
-    ["run.cancel", "run.confirm", "outbox.resend", "outbox.discard", "cluster.cordon", "cluster.uncordon"];
+const REFUSED: [&str; 8] = [
+    "run.cancel",
+    "run.confirm",
+    "outbox.resend",
+    "outbox.discard",
+    "dag.retry",
+    "dag.mark",
+    "cluster.cordon",
+    "cluster.uncordon",
+];
 
 #[test]
 fn every_audited_operation_leaves_exactly_one_record_that_tells_who_from_where_and_in_which_request() {

@@ -3,6 +3,7 @@
 
 mod audit;
 mod backup;
+mod dag;
 mod earlier_release;
 mod executors;
 mod frozen;

@@ -79,6 +79,8 @@ fn context(now_ms: i64, first: u64) -> Context {
         epoch: Epoch(1),
         pauses: Vec::new(),
         queue_full: false,
+        queue_half: false,
+        node_room: 1_000,
         overloaded: false,
         tzdb: tzdb_version(),
     }

@@ -15,6 +15,7 @@ pub mod faults;
 pub mod graph;
 pub mod job;
 pub mod mix;
+pub mod names;
 pub mod outbox;
 pub mod ownership;
 mod placeholder;

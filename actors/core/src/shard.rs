@@ -150,7 +150,8 @@ impl ShardState {
             | Event::RunConfirmed { .. }
             | Event::RunEnded { .. }
             | Event::RunReopened { .. }
-            | Event::DeadLetterDiscarded { .. } => 0,
+            | Event::DeadLetterDiscarded { .. }
+            | Event::GraphChanged { .. } => 0,
         };
         self.counter = self.counter.max(used);
     }

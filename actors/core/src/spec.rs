@@ -3,44 +3,24 @@
 
 use crate::{
     cron::{CronError, CronExpr, CronSchedule},
+    names::check_word,
     reject::Rejection,
     schedule::Schedule,
 };
 use campanile_schema::{
     error::ErrorCode,
     ids::name_hash,
-    job::{JobSpec, Trigger},
+    job::{Action, JobSpec, Trigger},
     limits,
     shape::shortened,
     stored::{MASK, Sealed, StoredJob, StoredTrigger},
     time::Timestamp,
 };
 
+pub use crate::names::{check_name, check_tenant};
+
 fn invalid(message: impl Into<String>) -> Rejection {
     Rejection::new(ErrorCode::InvalidArgument, message)
-}
-
-/// Name of a job: 1..128 of letters, digits, `. _ - /`.
-pub fn check_name(name: &str) -> Result<(), Rejection> {
-    check_word("name", name, limits::NAME_CHARS, "._-/")
-}
-
-/// Name of a tenant or a pool: 1..64 of letters, digits, `. _ -`.
-pub fn check_tenant(field: &str, name: &str) -> Result<(), Rejection> {
-    check_word(field, name, limits::TENANT_CHARS, "._-")
-}
-
-fn check_word(field: &str, text: &str, max: usize, marks: &str) -> Result<(), Rejection> {
-    let fits = (1..=max).contains(&text.len());
-    if fits && text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c)) {
-        return Ok(());
-    }
-    let marks: Vec<String> = marks.chars().map(String::from).collect();
-    Err(invalid(format!(
-        "{field} '{}' must be 1 to {max} ASCII letters, digits or {}",
-        text.escape_debug(),
-        marks.join(" ")
-    )))
 }
 
 /// A checked spec in its stored form. `sealed`: the secret params after sealing (None when there are none).
@@ -59,11 +39,14 @@ pub fn resolve(
     check_secrets(spec, old)?;
     check_instants(&spec.trigger)?;
     check_hooks(spec)?;
+    check_dag(spec)?;
     let trigger = resolve_trigger(spec, old, now_ms)?;
     let sealed = sealed.or_else(|| old.and_then(|o| o.secrets.clone()).filter(|_| masked(spec)));
     let stored = StoredJob::from_spec(spec, trigger, sealed);
     check_fires(&stored, now_ms)?;
-    let size = campanile_schema::frame::encode(&stored).len();
+    // A graph has a limit of its own.
+    let graph = stored.graph().map_or(0, |graph| graph.encoded_bytes());
+    let size = campanile_schema::frame::encode(&stored).len() - graph;
     if size > limits::DEFINITION_BYTES {
         return Err(Rejection::new(
             ErrorCode::BodyTooLarge,
@@ -103,6 +86,24 @@ fn check_secrets(spec: &JobSpec, old: Option<&StoredJob>) -> Result<(), Rejectio
     Err(invalid(format!(
         "secretParams: '{MASK}' keeps the stored values only when all of them are given so; else give every value"
     )))
+}
+
+/// What a job of attempts has, and a DAG has not: its nodes have it.
+fn check_dag(spec: &JobSpec) -> Result<(), Rejection> {
+    let Some(Action::Dag(_)) = &spec.action else { return Ok(()) };
+    let plain = JobSpec::new(&spec.tenant_id, &spec.name, spec.trigger.clone());
+    if spec.retry_policy != plain.retry_policy {
+        return Err(invalid("retryPolicy: a DAG has no attempts; leave it out and set it for the jobs of its nodes"));
+    }
+    if spec.timeout_sec != plain.timeout_sec {
+        return Err(invalid(
+            "timeoutSec: it is per attempt, and a DAG has none; for a whole run set action.timeoutSec",
+        ));
+    }
+    if !spec.secret_params.is_empty() {
+        return Err(invalid("secretParams: a DAG has no body; give them to the jobs of its nodes"));
+    }
+    Ok(())
 }
 
 fn check_hooks(spec: &JobSpec) -> Result<(), Rejection> {

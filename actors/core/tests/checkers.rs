@@ -135,6 +135,7 @@ fn the_policies_checker() {
             dag: None,
             depth: 0,
             marked: false,
+            timeout_sec: None,
         };
         true
     });

@@ -7,19 +7,23 @@ use crate::golden_forms::{
     variants,
 };
 use campanile_core::{
-    job::{Claimant, Command, HotState, OpenRun, Reply, Taken},
+    graph::step::{EndState, GraphCommand, NodeEnd},
+    job::{Claimant, Command, HotState, NodeAsked, OpenRun, Reply, Taken},
     ownership::loans::Loans,
     shard::{KeptCreate, PauseTimes, ShardState},
 };
 use campanile_schema::{
     event::PauseScope,
+    graph::state::{NodeFailure, NodeState},
     ids::{Digest, Epoch, ExecutorSession, SessionId, ShardId, Token},
     job::{JobSpec, JobStatus, Trigger},
     loan::{Level, LoanEvent},
     payload::Payload,
+    peer::shard::GraphAction,
     record::{AttemptState, RunRecord, Source},
     rpc::executor::Ended,
     stored::{StoredJob, StoredTrigger},
+    text::Text,
     view::{ConfirmDecision, RunView},
 };
 
@@ -32,6 +36,7 @@ fn forms_keep_their_bytes() {
     jobs(&mut forms);
     shards(&mut forms);
     commands(&mut forms);
+    graphs(&mut forms);
     replies(&mut forms);
     forms.hold();
 }
@@ -55,6 +60,7 @@ fn jobs(forms: &mut Forms) {
         stopping_since_ms: None,
         tried: 0,
         uncounted: 0,
+        graph: false,
     };
     let full = || OpenRun {
         record: record().into(),
@@ -65,8 +71,14 @@ fn jobs(forms: &mut Forms) {
         stopping_since_ms: Some(AT + 30),
         tried: 1,
         uncounted: 2,
+        graph: false,
     };
-    forms.samples("state::OpenRun", Coding::named(), [("waiting", waiting()), ("every field", full())]);
+    let of_dag = || OpenRun { graph: true, ..waiting() };
+    forms.samples(
+        "state::OpenRun",
+        Coding::named(),
+        [("waiting", waiting()), ("every field", full()), ("of a DAG", of_dag())],
+    );
     let created = HotState {
         status: JobStatus::Enabled,
         version: 1,
@@ -192,6 +204,12 @@ fn commands(forms: &mut Forms) {
         ("every field", trigger(None)),
         ("of a caller", trigger(Some(audit::origin().into()))),
         ("", Command::Take(Box::new(taken))),
+        ("", Command::StartNode(Box::new(asked(None)))),
+        ("again", Command::StartNode(Box::new(asked(Some(record()))))),
+        ("", Command::CancelNode(Box::new(asked(None)))),
+        ("", Command::Graph { run: RUN, step: Box::new(GraphCommand::Wake) }),
+        ("", Command::ChangeGraph { run: RUN, record: None, action: Box::new(retry()) }),
+        ("ended", Command::ChangeGraph { run: RUN, record: Some(record()), action: Box::new(retry()) }),
         ("", start(None)),
         ("of a credential", start(Some("blue-executors".into()))),
         ("heard", claimed(heard())),
@@ -207,9 +225,52 @@ fn commands(forms: &mut Forms) {
         ("", Command::Discard { record: record() }),
         ("", Command::Restored { skip: true }),
     ];
-    let variants = variants!(Command: Wake, Replace, Pause, Resume, Delete, Quarantine, Trigger, Take, Start, Claimed, Finish,
+    let variants = variants!(Command: Wake, Replace, Pause, Resume, Delete, Quarantine, Trigger, Take, StartNode, CancelNode, Graph,
+        ChangeGraph, Start, Claimed, Finish,
         Suspect, Heard, Lost, Cancel, Confirm, Reopen, Discard, Restored);
     forms.enumeration("command::Command", Coding::named(), variants, all);
+}
+
+fn retry() -> GraphAction {
+    GraphAction::RetryFailed { by: Some("ada".into()), reason: text("after the fix") }
+}
+
+fn asked(record: Option<Box<RunRecord>>) -> NodeAsked {
+    NodeAsked {
+        key: "\u{1}n11944/3".to_owned(),
+        dag: RUN,
+        node: 3,
+        generation: 2,
+        params: Payload(r#"{"b":2}"#.to_owned()),
+        timeout_sec: Some(600),
+        logical_ms: Some(AT),
+        depth: 1,
+        confirm: false,
+        marked: true,
+        record,
+    }
+}
+
+fn graphs(forms: &mut Forms) {
+    forms.samples("command::NodeAsked", Coding::named(), [("every field", asked(None))]);
+    let end = |state| NodeEnd { node: 3, generation: 2, run: RUN, state, result: Some(Payload("[1]".to_owned())) };
+    forms.samples("step::NodeEnd", Coding::named(), [("every field", end(EndState::Success))]);
+    let states = [("", EndState::Success), ("", EndState::Failed), ("", EndState::Timeout), ("", EndState::Canceled)];
+    let variants = variants!(EndState: Success, Failed, Timeout, Canceled);
+    forms.enumeration("step::EndState", Coding::named(), variants, states);
+    let (node, by, reason): (_, Option<Text>, _) = (3, Some("ada".into()), text("after the fix"));
+    let all = [
+        ("", GraphCommand::Wake),
+        ("", GraphCommand::Taken { node, generation: 2, run: RUN }),
+        ("", GraphCommand::Lost { node, generation: 2, why: NodeFailure::Refused }),
+        ("", GraphCommand::End(end(EndState::Failed))),
+        ("", GraphCommand::Cancel),
+        ("", GraphCommand::Timeout),
+        ("", GraphCommand::Retry { nodes: vec![1, 2], and_after: true, by: by.clone(), reason: reason.clone() }),
+        ("", GraphCommand::Mark { node, state: NodeState::Skipped, by, reason }),
+    ];
+    let variants = variants!(GraphCommand: Wake, Taken, Lost, End, Cancel, Timeout, Retry, Mark);
+    forms.enumeration("step::GraphCommand", Coding::named(), variants, all);
 }
 
 fn replies(forms: &mut Forms) {

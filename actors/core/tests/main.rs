@@ -12,6 +12,8 @@ mod cron_meaning;
 mod cron_model;
 mod cron_properties;
 mod cron_timeline;
+mod dag_jobs;
+mod dag_world;
 mod dispatch;
 mod dispatch_model;
 mod forms;

@@ -26,6 +26,8 @@ fn outcomes(job: &Job, now_ms: i64, pauses: &[Pause]) -> (Skipped, usize) {
         epoch: Epoch(9),
         pauses: pauses.to_vec(),
         queue_full: false,
+        queue_half: false,
+        node_room: 1_000,
         overloaded: false,
         tzdb: "2026b",
     };

@@ -17,7 +17,17 @@ const CREATED: i64 = 1_000_000;
 
 fn context(now_ms: i64, first: u64) -> Context {
     let ids = Ids { first, count: 1_000 };
-    Context { now_ms, ids, epoch: Epoch(9), pauses: Vec::new(), queue_full: false, overloaded: false, tzdb: "2026b" }
+    Context {
+        now_ms,
+        ids,
+        epoch: Epoch(9),
+        pauses: Vec::new(),
+        queue_full: false,
+        queue_half: false,
+        node_room: 1_000,
+        overloaded: false,
+        tzdb: "2026b",
+    }
 }
 
 /// Decides, and gives the events with the job after them.

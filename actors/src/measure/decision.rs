@@ -82,6 +82,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::CreateKept { .. }
             | Event::Outbox { .. }
             | Event::HookFailed { .. }
+            | Event::GraphChanged { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }

@@ -1,6 +1,6 @@
 //! Calls about jobs.
 
-use super::{Scheduler, changed::read_changed, no_such};
+use super::{Scheduler, changed::read_changed, no_such, nodes::graph_of};
 use crate::{
     ask::ask,
     call_error::CallError,
@@ -37,9 +37,12 @@ impl Scheduler {
     /// Checks, seals secrets, resolves.
     fn stored(&self, spec: &JobSpec, old: Option<&StoredJob>) -> Answer<StoredJob> {
         let handles = self.handles()?;
-        if !spec.hooks.is_empty() && handles.in_use.event() < MESSAGES_FORMAT {
-            let why =
-                "hooks: not all nodes of the cluster run the release that knows them; repeat the call when they do";
+        let is_new = !spec.hooks.is_empty() || graph_of(spec).is_some();
+        if is_new && handles.in_use.event() < MESSAGES_FORMAT {
+            let what = if graph_of(spec).is_some() { "action.kind" } else { "hooks" };
+            let why = format!(
+                "{what}: not all nodes of the cluster run the release that knows them; repeat the call when they do"
+            );
             return Err(ApiError::new(ErrorCode::UpgradeUnderWay, why).retry_after(10.0));
         }
         let sealed = if spec.secret_params.is_empty() || spec::masked(spec) {
@@ -69,6 +72,7 @@ impl Scheduler {
         }
         // Only now: a ONCE that was made in time may lie in the past by the time of the repeat.
         let stored = Box::new(self.stored(&spec, None)?);
+        self.check_nodes(&spec).await?;
         if let Some(once) = once {
             let keeper = shard_of_slot(once.key.slot(), handles.identity.shards);
             ask::<()>(&handles.client, keeper, ShardCall::KeepCreate(once)).await?;
@@ -77,8 +81,26 @@ impl Scheduler {
         Ok(ask(&handles.client, shard, create).await?)
     }
 
-    /// Creates many in one go; an answer per item, each given when it is durable.
+    /// Creates many in one go; an answer per item, each given when it is durable. DAGs come behind the other jobs, which may be their
+    /// nodes.
     pub async fn create_jobs(&self, specs: Vec<JobSpec>) -> Vec<Answer<Created>> {
+        if !specs.iter().any(|spec| graph_of(spec).is_some()) {
+            return self.create_together(specs).await;
+        }
+        let mut answers: Vec<Answer<Created>> = specs.iter().map(|_| Err(CallError::Unanswered.into())).collect();
+        let (dags, others): (Vec<_>, Vec<_>) =
+            specs.into_iter().enumerate().partition(|(_, spec)| graph_of(spec).is_some());
+        let (places, others): (Vec<usize>, Vec<JobSpec>) = others.into_iter().unzip();
+        for (place, made) in places.into_iter().zip(self.create_together(others).await) {
+            answers[place] = made;
+        }
+        for (place, dag) in dags {
+            answers[place] = self.create_job(dag, None).await;
+        }
+        answers
+    }
+
+    async fn create_together(&self, specs: Vec<JobSpec>) -> Vec<Answer<Created>> {
         let handles = match self.handles() {
             Ok(handles) => handles,
             Err(error) => return specs.iter().map(|_| Err(error.clone())).collect(),
@@ -180,6 +202,7 @@ impl Scheduler {
     pub async fn replace_job(&self, job: JobId, version: u64, spec: JobSpec) -> Answer<JobView> {
         let known = self.job(job).await?;
         let mut stored = self.stored(&spec, as_stored(&known).as_ref())?;
+        self.check_nodes(&spec).await?;
         if spec::masked(&spec) {
             stored.secrets = Some(Sealed::keep(spec.secret_params.keys().cloned().collect()));
         }

@@ -9,8 +9,10 @@ use super::{
 use crate::{ask::ask, call_error::CallError, calls::ShardCall, handles::SessionHandles};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
+    frame::encode,
     ids::{JobId, ShardId},
     job::JobView,
+    limits,
     record::RunRecord,
     time::Timestamp,
     view::{DeadLetterView, JobFilter, LedgerEntryView, LedgerView, Page, RunView},
@@ -139,7 +141,7 @@ async fn merged(
         }
         for (source, answer) in asked {
             let views = answer.await.map_err(|_| CallError::Unanswered)??;
-            source.ended = views.len() < limit;
+            source.ended = views.len() < limit && !may_be_cut(&views);
             source.after = views.last().map_or(source.after, |job| job.job_id.0);
             source.ready = views.into();
         }
@@ -155,6 +157,11 @@ async fn merged(
             return Ok(jobs);
         }
     }
+}
+
+/// Whether a shard may have more than it gave, because its jobs are large.
+fn may_be_cut(views: &[JobView]) -> bool {
+    views.iter().map(|view| encode(view).len()).sum::<usize>() > limits::JOBS_CUT_BYTES
 }
 
 fn dead_letter(record: &RunRecord, job_name: Option<String>) -> DeadLetterView {

@@ -7,9 +7,11 @@
 mod audit;
 mod changed;
 mod cluster_queries;
+mod dags;
 mod executors;
 mod jobs;
 mod lists;
+mod nodes;
 mod outbox;
 mod runs;
 mod tenants;

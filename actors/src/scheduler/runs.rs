@@ -115,12 +115,34 @@ impl Scheduler {
     }
 
     /// A final run again: next generation, fresh budget. `redrive`: only dead letters.
+    /// The run of a DAG's node is retried by its DAG, which then goes on.
     pub async fn retry_run(&self, run: RunId, redrive: bool, reason: Option<String>) -> Answer<RunView> {
+        let view = self.run(run).await?;
+        if let (Some(dag), Some(place)) = (view.dag_run_id, view.dag_node) {
+            if redrive && !view.dead_letter {
+                let why = "the run is not a dead letter (it may have been redriven)";
+                return Err(ApiError::new(ErrorCode::IllegalState, why));
+            }
+            self.retry_at_parent(dag, place, reason).await?;
+            return self.opened_again(run, view.generation).await;
+        }
         run_view(self.on_final(run, FinalAction::Reopen { redrive, reason }).await?)
     }
 
     pub async fn discard_dead_letter(&self, run: RunId, reason: Option<String>) -> Answer<()> {
         self.because(reason).on_final(run, FinalAction::Discard).await.map(|_| ())
+    }
+
+    /// The run of a node when its DAG's message has opened it again, or as it is a moment later: the message may wait for room.
+    async fn opened_again(&self, run: RunId, generation: u32) -> Answer<RunView> {
+        let until = tokio::time::Instant::now() + Duration::from_millis(limits::NODE_OPENED_MS);
+        loop {
+            let view = self.run(run).await?;
+            if view.generation > generation || tokio::time::Instant::now() >= until {
+                return Ok(view);
+            }
+            tokio::time::sleep(Duration::from_millis(limits::NODE_LOOK_MS)).await;
+        }
     }
 
     async fn on_final(&self, run: RunId, action: FinalAction) -> Answer<Reply> {
@@ -231,7 +253,7 @@ fn whole_characters(bytes: &[u8]) -> usize {
     }
 }
 
-fn run_view(reply: Reply) -> Answer<RunView> {
+pub(super) fn run_view(reply: Reply) -> Answer<RunView> {
     match reply {
         Reply::Run(view) => Ok(*view),
         Reply::Final(record) => Ok(RunView::from(&*record)),

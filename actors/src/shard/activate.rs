@@ -56,7 +56,7 @@ impl Shard {
         // A wake that panics is tried again until the job is put aside: its instants must not be lost.
         let mut reply = Some(reply);
         while let Some(error) = self.turn(myself, id, &command, &mut reply, moment) {
-            if matches!(command, Command::Take(_)) {
+            if is_message(&command) {
                 // The message is broken, not the job: its sender counts the tries.
                 if let Some(live) = self.jobs.get_mut(&id).and_then(|slot| slot.live.as_mut()) {
                     live.panics = live.panics.saturating_sub(1);
@@ -89,6 +89,8 @@ impl Shard {
             epoch: self.epoch,
             pauses: self.state.pauses_since(&live.tenant, live.job.hot.cursor_ms),
             queue_full: live.gauge.queue_full(),
+            queue_half: live.gauge.queue_half(),
+            node_room: self.dags.room(),
             overloaded,
             tzdb: self.deps.identity.tzdb,
         };
@@ -97,7 +99,7 @@ impl Shard {
         let after = live.after();
         let instants = live.job.wake_for_instants(now_ms);
         let postpones = overloaded && instants.is_some_and(|at| at <= now_ms);
-        let wake = live.job.wake_for_runs();
+        let wake = live.job.wake_for_runs(now_ms);
         let wake = if postpones { wake } else { wake.into_iter().chain(instants).min() };
         self.state.counter += count;
         let reply = reply.take().unwrap_or_default();
@@ -170,6 +172,7 @@ impl Shard {
         let gauge = self.deps.tenants.gauge(&job.def.tenant);
         crate::measure::hot().activations.increment(1);
         self.active.insert(id);
+        self.dags.at_rest.remove(&id);
         if let Some(slot) = self.jobs.get_mut(&id) {
             slot.live = Some(Box::new(JobActor { job, used_ms: 0, panics: 0, tenant, gauge }));
         }
@@ -196,6 +199,9 @@ impl Shard {
         let Some(slot) = self.jobs.get_mut(&id) else { return };
         if let Some(live) = slot.live.take() {
             live.job.encode_hot_over(&mut slot.hot);
+            if !live.job.graphs.is_empty() {
+                self.dags.at_rest.insert(id, live.job.graphs);
+            }
         }
         self.active.remove(&id);
     }
@@ -215,6 +221,32 @@ impl Shard {
         // Not the change of a caller whose command was the last to panic: that is refused.
         self.append_for(myself, Waiter::Caller, vec![event], effects, ReplyTo::Nobody, Ok(Reply::Done));
         true
+    }
+}
+
+/// What another job's message asks.
+fn is_message(command: &Command) -> bool {
+    match command {
+        Command::Take(_) | Command::StartNode(_) | Command::CancelNode(_) | Command::Graph { .. } => true,
+        Command::Wake
+        | Command::Replace { .. }
+        | Command::Pause { .. }
+        | Command::Resume
+        | Command::Delete
+        | Command::Quarantine { .. }
+        | Command::Trigger { .. }
+        | Command::ChangeGraph { .. }
+        | Command::Start { .. }
+        | Command::Claimed { .. }
+        | Command::Finish(_)
+        | Command::Suspect { .. }
+        | Command::Heard { .. }
+        | Command::Lost { .. }
+        | Command::Cancel { .. }
+        | Command::Confirm { .. }
+        | Command::Reopen { .. }
+        | Command::Discard { .. }
+        | Command::Restored { .. } => false,
     }
 }
 

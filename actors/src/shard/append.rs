@@ -93,6 +93,7 @@ impl Shard {
         let mut open = self.open.take().unwrap_or_else(|| self.open_frame());
         for event in &events {
             self.state.apply(event);
+            self.count_dags(event);
             self.index(event, &mut open.forget);
         }
         self.posted(&events, open.frame.seq);
@@ -215,6 +216,7 @@ impl Shard {
             | Event::Outbox { .. }
             | Event::HookFailed { record: None, .. }
             | Event::Audited { .. }
+            | Event::GraphChanged { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }

@@ -4,7 +4,7 @@
 //! This module never acts on effects: those that a restored shard owes follow from its state when a node serves it.
 
 use super::{
-    Slot,
+    Slot, graphs,
     load::Loaded,
     owed::Owed,
     snapshotting::{Item, chunks},
@@ -88,6 +88,8 @@ impl Loaded {
                 epoch,
                 pauses: self.state.pauses_since(&job.def.tenant, job.hot.cursor_ms),
                 queue_full: false,
+                queue_half: false,
+                node_room: 0,
                 overloaded: false,
                 tzdb,
             };
@@ -153,6 +155,9 @@ impl Loaded {
             for (id, slot) in old.slots {
                 new[usize::from(id.shard(shards).0)].slots.insert(id, slot);
             }
+            for (id, graphs) in old.graphs {
+                new[usize::from(id.shard(shards).0)].graphs.insert(id, graphs);
+            }
             for shard in &mut new {
                 if shard.state.tzdb.is_empty() {
                     shard.state.tzdb.clone_from(&old.state.tzdb);
@@ -192,6 +197,11 @@ impl Loaded {
         let owed = self.owed.chunks();
         if !owed.is_empty() {
             parts.push(store.write_part(self.id, number, SnapshotPart::Outbox, owed).await?);
+        }
+        let graphs = graphs::items(self.graphs.iter().map(|(job, graphs)| (*job, graphs)));
+        if !graphs.is_empty() {
+            let graphs = chunks(graphs.into_iter().map(|(id, bytes)| Item(id, bytes.into())));
+            parts.push(store.write_part(self.id, number, SnapshotPart::Graphs, graphs).await?);
         }
         let shard_seq = self.state.seq;
         let manifest = Manifest { number, epoch, shard_seq, replay_after, last_hlc: self.state.hlc, parts };

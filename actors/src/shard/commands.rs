@@ -11,7 +11,7 @@ use campanile_core::job::{Claimant, Command, Reply, claim};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
     ids::{JobId, RunId, Token},
-    record::AttemptState,
+    record::{AttemptState, RunRecord},
     rpc::executor::{Ended, FinishOutcome, Held},
 };
 use ractor::ActorRef;
@@ -101,6 +101,10 @@ impl Shard {
             ShardCall::ChangeOutbox { run, action } => {
                 self.change_outbox(myself, run, action, Responder::new(responder));
             }
+            ShardCall::ChangeGraph { run, action } => {
+                self.change_graph(myself, run, action, Responder::new(responder)).await;
+            }
+            ShardCall::GetGraph(run) => self.get_graph(run, Responder::new(responder)),
             ShardCall::Deliver(deliver) => self.deliver(myself, *deliver, Responder::new(responder)),
             ShardCall::ListJobs { filter, after, limit } => {
                 self.list_jobs(&filter, after, limit, Responder::new(responder))
@@ -322,11 +326,7 @@ impl Shard {
             );
             return self.refuse(ReplyTo::Caller(responder), error);
         }
-        let record = match self.recent.get(&run).cloned() {
-            Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
-            None => self.deps.views.run(run).await,
-        };
-        match record {
+        match self.record_of(run).await {
             Ok(Some(record)) => {
                 let job = record.job;
                 let record = Box::new(record);
@@ -337,9 +337,17 @@ impl Shard {
                 self.submit(myself, envelope(job, command, ReplyTo::Caller(responder)));
             }
             Ok(None) => self.refuse(ReplyTo::Caller(responder), not_found("run")),
-            Err(error) => {
-                let error = ApiError::new(ErrorCode::NotReady, error.to_string()).retry_after(1.0);
-                self.refuse(ReplyTo::Caller(responder), error);
+            Err(error) => self.refuse(ReplyTo::Caller(responder), error),
+        }
+    }
+
+    /// The record of a run that has ended, from memory or from the view.
+    pub(super) async fn record_of(&mut self, run: RunId) -> Result<Option<RunRecord>, ApiError> {
+        match self.recent.get(&run).cloned() {
+            Some((_, record)) => Ok(Some(Arc::unwrap_or_clone(record))),
+            None => {
+                let unavailable = |error| ApiError::new(ErrorCode::NotReady, format!("{error}")).retry_after(1.0);
+                self.deps.views.run(run).await.map_err(unavailable)
             }
         }
     }

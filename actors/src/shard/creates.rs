@@ -143,6 +143,8 @@ impl Shard {
             epoch: self.epoch,
             pauses: Vec::new(),
             queue_full: false,
+            queue_half: false,
+            node_room: 0,
             overloaded: false,
             tzdb: self.deps.identity.tzdb,
         };

@@ -1,7 +1,9 @@
 //! Loads a shard: the newest snapshot, then the frames after it, then the effects that its jobs still owe.
 
 use super::{
-    Shard, ShardDeps, Slot, name_hash,
+    Shard, ShardDeps, Slot,
+    graphs::{self, Dags},
+    name_hash,
     owed::Owed,
     post::Post,
     snapshotting::{Item, Snapshotting},
@@ -12,7 +14,7 @@ use crate::{
     pauses::{Pause, pause_home},
 };
 use campanile_core::{
-    job::{Effect, Job, Resting, apply, pending::pending},
+    job::{Effect, Job, Resting, apply, graphs::Graphs, pending::pending},
     outbox::Now,
     shard::ShardState,
     wheel::Wheel,
@@ -38,6 +40,8 @@ pub struct Loaded {
     pub(super) state: ShardState,
     pub(super) owed: Owed,
     pub(super) slots: HashMap<JobId, Slot>,
+    /// Open runs of DAGs.
+    pub(super) graphs: HashMap<JobId, Graphs>,
     /// Jobs touched by frames, decoded once.
     jobs: HashMap<JobId, Job>,
     snapshots: Snapshotting,
@@ -101,6 +105,7 @@ impl Loaded {
             state: ShardState::default(),
             owed: Owed::new(1),
             slots: HashMap::new(),
+            graphs: HashMap::new(),
             jobs: HashMap::new(),
             snapshots: Snapshotting::default(),
             replay_after: Position::default(),
@@ -118,12 +123,13 @@ impl Loaded {
     ) -> Result<Self, StoreError> {
         let mut loaded = Self::empty(id);
         let mut definitions: HashMap<u64, Vec<u8>> = HashMap::new();
-        let (mut hot, mut owed) = (Vec::new(), Vec::new());
+        let (mut hot, mut owed, mut graphs) = (Vec::new(), Vec::new(), Vec::new());
         for (part, chunk) in chunks {
             match part {
                 SnapshotPart::Definitions => definitions.extend(items(&chunk)?),
                 SnapshotPart::Hot => hot.extend(items(&chunk)?),
                 SnapshotPart::Outbox => owed.extend(items(&chunk)?),
+                SnapshotPart::Graphs => graphs.extend(items(&chunk)?),
             }
         }
         let mut hot = hot.into_iter();
@@ -139,6 +145,7 @@ impl Loaded {
         if !owed.is_empty() {
             loaded.owed = Owed::from_items(1, owed)?;
         }
+        loaded.graphs = graphs::from_items(graphs)?;
         for (job, hot) in hot {
             let definition = definitions
                 .remove(&job)
@@ -201,7 +208,9 @@ impl Loaded {
         }
         if !self.jobs.contains_key(&id) {
             let Some(slot) = self.slots.get(&id) else { return Ok(()) };
-            self.jobs.insert(id, Job::decode(id, &slot.def, &slot.hot).map_err(corrupt)?);
+            let mut job = Job::decode(id, &slot.def, &slot.hot).map_err(corrupt)?;
+            job.graphs = self.graphs.remove(&id).unwrap_or_default();
+            self.jobs.insert(id, job);
         }
         if let Some(job) = self.jobs.get_mut(&id) {
             apply::apply(job, event);
@@ -225,6 +234,9 @@ impl Loaded {
         for (id, job) in self.jobs.drain() {
             if let Some(slot) = self.slots.get_mut(&id) {
                 job.encode_hot_over(&mut slot.hot);
+            }
+            if !job.graphs.is_empty() {
+                self.graphs.insert(id, job.graphs);
             }
         }
         self.jobs.shrink_to_fit();
@@ -278,6 +290,7 @@ impl Shard {
                 epoch,
                 Now { wall_ms: now, boot_ms: deps.time.boot_ms() },
             ),
+            dags: Dags::new(loaded.graphs, deps.time.boot_ms()),
             snapshots,
             deps,
         }
@@ -311,6 +324,7 @@ impl Shard {
                     self.post.made(id, key, (open.id(), open.record.source));
                 }
             }
+            self.dags.loaded(&job);
             effects.extend(pending(&job));
             metrics::gauge!("retry_queue_depth").increment(crate::measure::retries(&job));
             self.schedule(id, job.wake_at(now));

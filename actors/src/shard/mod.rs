@@ -7,7 +7,7 @@
 //! disk; `keys` callers' keys; `lending` a tenant's limits and the nodes that use them; `tenants` limits and pauses;
 //! `load` how it is loaded; `moving` how it leaves for another node; `watched` what watchers are told; `at_rest`
 //! shards that no node serves; `outbox` messages to other jobs; `owed` what is durable of them; `post` what a served
-//! shard has of them; `given_up` messages that people see; `taking` messages from other jobs.
+//! shard has of them; `given_up` messages that people see; `taking` messages from other jobs; `dags` runs of DAGs.
 
 mod activate;
 mod append;
@@ -15,7 +15,9 @@ pub mod at_rest;
 mod audit;
 mod commands;
 mod creates;
+mod dags;
 mod given_up;
+mod graphs;
 mod keys;
 mod lending;
 pub mod load;
@@ -131,6 +133,8 @@ pub struct Shard {
     snapshots: snapshotting::Snapshotting,
     /// Messages to and from jobs of other shards.
     post: post::Post,
+    /// Runs of DAGs.
+    dags: graphs::Dags,
 }
 
 /// What leaves memory when the view shows a frame.
@@ -195,7 +199,7 @@ impl Actor for ShardActor {
             ShardMsg::Flush(port) => shard.flush(&myself, port),
             ShardMsg::Watch(run, port) => shard.watch(run, port),
             ShardMsg::Depart(departing) => shard.depart(&myself, *departing),
-            ShardMsg::Delivered { to, number, answer } => shard.delivered(to, number, answer),
+            ShardMsg::Delivered { to, number, answer } => shard.delivered(&myself, to, number, answer),
             ShardMsg::LookedUp(deliver) => shard.looked_up(&myself, *deliver),
             ShardMsg::NotLookedUp => shard.not_looked_up(),
             ShardMsg::Stop(port) => shard.stop(port),
@@ -239,7 +243,12 @@ impl Shard {
     pub(super) fn materialize(&self, id: JobId) -> Option<Job> {
         let slot = self.jobs.get(&id)?;
         match slot.materialize(id) {
-            Ok(job) => Some(job),
+            Ok(mut job) => {
+                if let Some(graphs) = self.dags.at_rest.get(&id) {
+                    job.graphs.clone_from(graphs);
+                }
+                Some(job)
+            }
             Err(error) => {
                 // Checked when they were written and read; damage in memory is a bug.
                 tracing::error!(job = %id, %error, "a job's bytes cannot be read");

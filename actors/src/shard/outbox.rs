@@ -15,21 +15,23 @@ use crate::{
 };
 use campanile_core::{
     job::{Decision, Reply, apply},
-    outbox::{Batch, Now, Sending, body, bounds::is_hook, parcel},
+    outbox::{Batch, Now, Sending, bounds::is_hook, parcel},
 };
 use campanile_schema::{
     event::Event,
     ids::{SessionId, ShardId},
     limits,
-    peer::outbox::{Deliver, Delivered},
+    peer::outbox::{Deliver, Delivered, Said},
     record::{FailedHook, HookFailure},
-    stored::outbox::{DropReason, Failure, GiveUp, Message, MessageId, OUTBOX_FULL, OutboxEvent},
+    stored::outbox::{DropReason, Failure, GiveUp, Message, OUTBOX_FULL, OutboxEvent},
 };
 use ractor::ActorRef;
 use std::{sync::Arc, time::Duration};
 
 /// A batch for a shard that nobody serves is put off after so many looks, [`LOOK_AGAIN`] apart.
 const LOOKS: u32 = 50;
+/// Number of no `Deliver`: they count from 1.
+const SETTLED_HERE: u64 = 0;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Shard {
@@ -43,19 +45,23 @@ impl Shard {
             return;
         }
         let mut sending = Sending::new(&self.post.owed.outbox, self.now_ms());
+        let mut unsent = None;
         for wanted in std::mem::take(&mut decision.sends) {
-            let run = wanted.run;
-            // Hooks always become an event; other kinds are not sent yet.
-            if let Err(full) = sending.send(wanted) {
-                tracing::error!(%run, ?full, "a message has no room");
+            // Hooks always become an event, and an END has its room. What a DAG sends to its nodes follows from its state.
+            if let Err(full) = sending.send(wanted.clone()) {
+                unsent = Some((wanted, full));
             }
         }
-        for change in &sending.events {
+        let sent = sending.events;
+        if let Some((wanted, full)) = unsent {
+            self.no_room(decision, &wanted, full);
+        }
+        for change in &sent {
             if let OutboxEvent::Dropped { message, why } = change {
                 end_with(&mut decision.events, message, failed_hook(message, GiveUp::Dropped(*why), message.at_ms));
             }
         }
-        decision.events.extend(sending.events.into_iter().map(|change| Event::Outbox { change }));
+        decision.events.extend(sent.into_iter().map(|change| Event::Outbox { change }));
     }
 
     /// Events were applied to the shard, as part of frame `seq`.
@@ -83,7 +89,7 @@ impl Shard {
                     ids.iter().filter_map(|id| self.post.owed.outbox.get(*id)).for_each(|of| told(of, "started"));
                 }
                 OutboxEvent::Failed { id, why, .. } => {
-                    if let Some(message) = self.post.owed.outbox.get(*id) {
+                    if let Some(message) = self.post.owed.outbox.get(*id).filter(|of| is_hook(of.kind)) {
                         told(message, if *why == Failure::Undelivered { "undelivered" } else { "refused" });
                         self.deps.hook_failures.failed(&format_args!("run {}: {why:?}", message.run));
                     }
@@ -132,9 +138,12 @@ impl Shard {
         }
         // Each by itself: with the record of its run it is as large as an end.
         for change in changes {
-            let told = self.tell_run(&change);
+            let (told, lost) = (self.tell_run(&change), self.given_up_node(&change));
             let events = told.into_iter().chain([Event::Outbox { change }]).collect();
             self.append_for(myself, Waiter::Nobody, events, Vec::new(), ReplyTo::Nobody, Ok(Reply::Done));
+            if let Some((message, failure)) = lost {
+                self.lost_node(myself, &message, failure);
+            }
         }
         let batches = self.post.courier.next(&self.post.owed.outbox, now, usize::MAX);
         // Those that are given up for their age.
@@ -195,15 +204,21 @@ impl Shard {
         if self.stopping {
             return self.post.courier.unanswered(to, number, self.both_clocks());
         }
-        let owed = &self.post.owed;
-        let travels = |id: MessageId| {
+        let (mut parcels, mut moot) = (Vec::with_capacity(ids.len()), Vec::new());
+        for id in ids {
             // Else it was settled meanwhile by the answer to an earlier one.
-            let message = owed.outbox.get(id)?;
-            Some(parcel(message, body::hook(message, owed.record(message).map(|record| &**record))))
-        };
-        let parcels: Vec<_> = ids.into_iter().filter_map(travels).collect();
+            let Some(message) = self.post.owed.outbox.get(id) else { continue };
+            match self.body_of(message) {
+                Some(body) => parcels.push(parcel(message, body)),
+                None => moot.push((id, Said::Settled { run: None })),
+            }
+        }
         if parcels.is_empty() {
-            return self.delivered(to, number, Some(Delivered::Each(Vec::new())));
+            return self.delivered(myself, to, number, Some(Delivered::Each(moot)));
+        }
+        if !moot.is_empty() {
+            // As if its receiver had said so; what counts in the batch comes with the answer to the rest.
+            self.post.courier.answered(to, SETTLED_HERE, &Delivered::Each(moot), self.both_clocks());
         }
         let deliver = Deliver { from: self.id, to, at_ms: self.now_ms(), parcels };
         self.send_deliver(myself, deliver, number, place);
@@ -223,11 +238,24 @@ impl Shard {
     }
 
     /// A shard has answered a `Deliver`, or has not.
-    pub(super) fn delivered(&mut self, to: ShardId, number: u64, answer: Option<Delivered>) {
+    pub(super) fn delivered(
+        &mut self,
+        myself: &ActorRef<ShardMsg>,
+        to: ShardId,
+        number: u64,
+        answer: Option<Delivered>,
+    ) {
         let now = self.both_clocks();
+        // Before it is settled: what becomes of a node stands in front of that in the journal.
+        if let Some(Delivered::Each(said)) = &answer
+            && !self.stopping
+        {
+            self.heard_of_nodes(myself, said);
+        }
         match answer {
-            Some(answer) => self.post.courier.answered(to, number, &answer, now),
-            None => self.post.courier.unanswered(to, number, now),
+            // A shard that stops can keep nothing of it: it comes again.
+            Some(answer) if !self.stopping => self.post.courier.answered(to, number, &answer, now),
+            Some(_) | None => self.post.courier.unanswered(to, number, now),
         }
         self.post.due = true;
     }

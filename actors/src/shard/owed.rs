@@ -2,7 +2,10 @@
 //! given up, until a person sends them again or puts them away. Changed by events only, as the jobs are; a part of its own in the
 //! shard's snapshot.
 
-use super::snapshotting::{self, chunks};
+use super::{
+    graphs::is_of_node,
+    snapshotting::{self, chunks},
+};
 use campanile_core::outbox::{Bounds, Outbox, body};
 use campanile_ports::StoreError;
 use campanile_schema::{
@@ -11,7 +14,7 @@ use campanile_schema::{
     ids::RunId,
     limits::{OUTBOX_FAILED, OUTBOX_FAILED_BYTES, OUTBOX_TENANT_PART},
     record::RunRecord,
-    stored::outbox::{DropReason, GiveUp, Message, MessageId, OutboxEvent, OutboxHead, OutboxItem},
+    stored::outbox::{DropReason, GiveUp, Message, MessageId, MessageKind, OutboxEvent, OutboxHead, OutboxItem},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -62,13 +65,17 @@ impl Owed {
 
     /// The run that sends a message, as it ended.
     pub fn record(&self, message: &Message) -> Option<&Arc<RunRecord>> {
-        self.senders.get(&(message.run, message.generation)).map(|sender| &sender.record)
+        self.sender(message).map(|sender| &sender.record)
     }
 
     /// The same, as it ended last. None: it is not known whole.
     pub fn newest(&self, message: &Message) -> Option<&Arc<RunRecord>> {
-        let sender = self.senders.get(&(message.run, message.generation))?;
+        let sender = self.sender(message)?;
         sender.newest.as_ref().or_else(|| (!sender.partial).then_some(&sender.record))
+    }
+
+    fn sender(&self, message: &Message) -> Option<&Sender> {
+        self.senders.get(&sender_of(message)?)
     }
 
     /// Whether events of runs may concern it.
@@ -89,10 +96,8 @@ impl Owed {
     /// The items of a snapshot: the head under 0, each message under its number.
     pub fn items(&self) -> Vec<(u64, Vec<u8>)> {
         let head = (0, encode(self.outbox.head()));
-        let owed = self.outbox.owed().map(|message| {
-            let sender = self.senders.get(&(message.run, message.generation));
-            (message.id.0, encode(&item((**message).clone(), sender)))
-        });
+        let owed =
+            self.outbox.owed().map(|message| (message.id.0, encode(&item((**message).clone(), self.sender(message)))));
         let given_up = self.given_up.values().map(|GivenUp { message, record, why, at_ms }| {
             let given_up = Some((*why, *at_ms));
             let item = OutboxItem { record: record.clone(), given_up, ..item((**message).clone(), None) };
@@ -130,9 +135,9 @@ impl Owed {
                 given_up.insert(message.id, GivenUp { message: Arc::new(message), record, why, at_ms });
                 continue;
             }
-            if let Some(record) = record {
+            if let (Some(record), Some(key)) = (record, sender_of(&message)) {
                 let sender = Sender { record, messages: 0, newest, partial };
-                senders.entry((message.run, message.generation)).or_insert(sender).messages += 1;
+                senders.entry(key).or_insert(sender).messages += 1;
             }
             messages.push(message);
         }
@@ -153,7 +158,8 @@ impl Owed {
                 OutboxEvent::Sent(message) => self.keep(message, events),
                 OutboxEvent::Settled { ids } => ids.iter().for_each(|id| drop(self.release(*id))),
                 OutboxEvent::Failed { id, why, at_ms } => {
-                    if let Some((message, record)) = self.release(*id) {
+                    // What becomes of a message to a node stands in the run of its DAG, where a retry sends another.
+                    if let Some((message, record)) = self.release(*id).filter(|(of, _)| !is_of_node(of.kind)) {
                         self.give_up(message, record.as_deref(), GiveUp::Failed(*why), *at_ms);
                     }
                 }
@@ -176,19 +182,20 @@ impl Owed {
     }
 
     fn keep(&mut self, message: &Message, events: &[Event]) {
-        let key = (message.run, message.generation);
+        let Some(key) = sender_of(message) else { return };
         if let Some(sender) = self.senders.get_mut(&key) {
             sender.messages += 1;
             return;
         }
         // Sent again by a person, it stands among those that were given up.
         let before = || {
-            let same = |given_up: &&GivenUp| (given_up.message.run, given_up.message.generation) == key;
+            let same = |given_up: &&GivenUp| sender_of(&given_up.message) == Some(key);
             self.given_up.values().find(same).and_then(|given_up| given_up.record.clone())
         };
         let ended = ended(message, events);
-        let partial = ended.is_none();
-        if let Some(record) = ended.or_else(before) {
+        // Hooks of a run stand in front of its END, which needs less.
+        let partial = ended.is_none() || message.kind == MessageKind::End;
+        if let Some(record) = ended.map(|record| needed(message, record)).or_else(before) {
             self.senders.insert(key, Sender { record, messages: 1, newest: None, partial });
         }
     }
@@ -196,7 +203,7 @@ impl Owed {
     /// A message leaves what is owed, and the record of its run with its last one.
     fn release(&mut self, id: MessageId) -> Option<(Arc<Message>, Option<Arc<RunRecord>>)> {
         let message = self.outbox.get(id)?.clone();
-        let key = (message.run, message.generation);
+        let Some(key) = sender_of(&message) else { return Some((message, None)) };
         let Some(sender) = self.senders.get_mut(&key) else { return Some((message, None)) };
         let record = sender.record.clone();
         sender.messages -= 1;
@@ -208,7 +215,9 @@ impl Owed {
 
     /// The oldest make room, those of the same tenant first when it has more than its part.
     fn give_up(&mut self, message: Arc<Message>, record: Option<&RunRecord>, why: GiveUp, at_ms: i64) {
-        let record = record.map(|record| Arc::new(body::essence(record)));
+        // An END is sent again with its result.
+        let of_hook = message.kind != MessageKind::End;
+        let record = record.map(|record| Arc::new(if of_hook { body::essence(record) } else { record.clone() }));
         let tenant = message.tenant.clone();
         self.given_up.insert(message.id, GivenUp { message, record, why, at_ms });
         let is_its = |given_up: &GivenUp| given_up.message.tenant == tenant;
@@ -247,7 +256,7 @@ impl Owed {
             .into_iter()
             .map(|(_, head, messages)| {
                 let item = |message: Message| {
-                    let sender = senders.get(&(message.run, message.generation));
+                    let sender = sender_of(&message).and_then(|key| senders.get(&key));
                     item(message, sender)
                 };
                 Self::from_read(shards, head, messages.into_iter().map(item).collect())
@@ -273,12 +282,25 @@ impl Owed {
     }
 }
 
+/// The run whose end sends a message. To its nodes a DAG sends while it is open, and in the generation of the node.
+fn sender_of(message: &Message) -> Option<(RunId, u32)> {
+    (!is_of_node(message.kind)).then_some((message.run, message.generation))
+}
+
 /// A message that is owed, as a snapshot holds it.
 fn item(message: Message, sender: Option<&Sender>) -> OutboxItem {
     let Some(Sender { record, newest, partial, .. }) = sender else {
         return OutboxItem { message, record: None, given_up: None, newest: None, partial: false };
     };
     OutboxItem { message, record: Some(record.clone()), given_up: None, newest: newest.clone(), partial: *partial }
+}
+
+/// What a message needs of the record of its run: of the ends of nodes there may be many.
+fn needed(message: &Message, record: Arc<RunRecord>) -> Arc<RunRecord> {
+    if message.kind == MessageKind::End {
+        return Arc::new(RunRecord { params: None, graph: None, attempts: Vec::new(), ..(*record).clone() });
+    }
+    record
 }
 
 /// The end that sends a message, if it is among these events.
@@ -299,7 +321,7 @@ mod tests {
     use campanile_schema::{
         ids::{JobId, make_id},
         record::{RunState, Source},
-        stored::outbox::{Failure, MessageKind},
+        stored::outbox::Failure,
     };
 
     /// A run that has failed, and its hook, as a decision's events.
@@ -327,6 +349,8 @@ mod tests {
             depth: 0,
             marked: false,
             failed_hooks: Vec::new(),
+            timeout_sec: None,
+            graph: None,
         };
         let mut sending = Sending::new(&owed.outbox, 2);
         let wanted = MessageDraft {

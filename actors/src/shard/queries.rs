@@ -10,8 +10,10 @@ use crate::{
 };
 use campanile_schema::{
     event::PauseScope,
+    frame::encode,
     ids::{JobId, RunId},
     job::{JobStatus, JobView},
+    limits,
     stored::Sealed,
     view::{JobFilter, RunView},
 };
@@ -106,12 +108,15 @@ impl Shard {
     ) {
         let matcher = JobMatcher::lenient(filter);
         let first = self.order.partition_point(|id| id.0 <= after);
-        let views: Vec<JobView> = self.order[first..]
-            .iter()
-            .filter_map(|id| self.visible(*id))
-            .filter(|view| matcher.matches(view))
-            .take(limit)
-            .collect();
+        let listed = self.order[first..].iter().filter_map(|id| self.visible(*id)).filter(|view| matcher.matches(view));
+        let (mut views, mut bytes): (Vec<JobView>, usize) = (Vec::new(), 0);
+        for view in listed.take(limit) {
+            bytes += encode(&view).len();
+            if bytes > limits::JOBS_ANSWER_BYTES && !views.is_empty() {
+                break;
+            }
+            views.push(view);
+        }
         self.when_durable(move || {
             responder.send(Ok(views));
         });

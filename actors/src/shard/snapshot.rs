@@ -3,7 +3,7 @@
 //! acknowledged.
 
 use super::{
-    Shard,
+    Shard, graphs,
     snapshotting::{Item, chunks},
 };
 use crate::messages::ShardMsg;
@@ -33,6 +33,7 @@ impl Shard {
         self.passivate_idle();
         self.look_after_loans(myself);
         self.look_after_post();
+        self.look_after_dags(myself);
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
         let age = self.snapshots.oldest_ms.map_or(0, |t| self.deps.time.boot_ms() - t);
@@ -103,6 +104,7 @@ impl Shard {
             Item(id.0, bytes)
         })));
         let owed = self.post.owed.chunks();
+        let graphs = self.graph_chunks();
         self.snapshots.hot_bytes = hot.iter().map(Vec::len).sum();
         let changed = std::mem::take(&mut self.snapshots.changed);
         let definitions = chunks(
@@ -141,6 +143,9 @@ impl Shard {
                 if !owed.is_empty() {
                     parts.push(store.write_part(shard, number, SnapshotPart::Outbox, owed).await?);
                 }
+                if !graphs.is_empty() {
+                    parts.push(store.write_part(shard, number, SnapshotPart::Graphs, graphs).await?);
+                }
                 let manifest = Manifest { number, epoch, shard_seq: seq, replay_after, last_hlc, parts };
                 store.publish(shard, manifest).await?;
                 if let Some(manifest) = old
@@ -163,6 +168,16 @@ impl Shard {
             };
             let _ = myself.cast(ShardMsg::Snapshotted { number, seq, position: replay_after, definitions, ok });
         });
+    }
+
+    /// The open runs of DAGs, of jobs with an actor and without one.
+    fn graph_chunks(&self) -> Vec<Vec<u8>> {
+        let live = self.active.iter().filter_map(|id| {
+            let live = self.jobs.get(id)?.live.as_ref()?;
+            (!live.job.graphs.is_empty()).then_some((*id, &live.job.graphs))
+        });
+        let at_rest = self.dags.at_rest.iter().map(|(id, graphs)| (*id, graphs));
+        chunks(graphs::items(live.chain(at_rest)).into_iter().map(|(id, bytes)| Item(id, bytes.into())))
     }
 
     /// In a cluster: the published snapshot, if older ones may lie about.

@@ -2,14 +2,17 @@
 //! its keys, and comes back as a message of its own, so nobody waits for the view. Each message is answered when what it is answered
 //! with is durable.
 
-use super::Shard;
+use super::{
+    Shard,
+    graphs::{is_of_node, said_of_node},
+};
 use crate::{
     call_error::CallError,
     calls::{Responder, ShardAnswer},
     messages::{Envelope, KeyLookUp, LookedUp, ReplyTo, ShardMsg},
 };
 use campanile_core::{
-    job::{Command, Reply, Taken},
+    job::{Command, NodeAsked, Reply, Taken},
     outbox::{
         LookUp, Take, keys,
         memory::KeyState,
@@ -22,16 +25,16 @@ use campanile_schema::{
     frame::decode,
     ids::{JobId, RunId},
     limits,
-    peer::outbox::{Deliver, Delivered, HookBody, Parcel, RunFacts, Said},
-    record::Source,
+    peer::outbox::{Deliver, Delivered, EndBody, HookBody, NodeBody, Parcel, RunFacts, Said},
+    record::{RunRecord, Source},
     stored::outbox::{MessageId, MessageKind, Refusal},
 };
 use ractor::ActorRef;
 use std::sync::Arc;
 use tokio::{sync::oneshot, task::JoinSet};
 
-/// The run of a key.
-type RunOfKey = Option<(RunId, Source)>;
+/// The run of a key, and its record where the message needs it.
+type RunOfKey = Option<(RunId, Source, Option<Arc<RunRecord>>)>;
 
 impl Shard {
     /// Messages for jobs of this shard. The view is asked for their keys first.
@@ -48,10 +51,13 @@ impl Shard {
         tokio::spawn(async move {
             match look_up(&views, &deliver.parcels, &jobs).await {
                 Ok(found) => {
-                    let tagged =
-                        |(job, found): (Option<JobId>, RunOfKey)| Some((job?, LookUp { epoch, boot_ms, found }));
-                    let keys = jobs.into_iter().zip(found).map(tagged).collect();
-                    let _ = myself.cast(ShardMsg::LookedUp(Box::new(LookedUp { deliver, keys, responder })));
+                    let tagged = |(job, found): (Option<JobId>, &RunOfKey)| {
+                        let found = found.as_ref().map(|(run, source, _)| (*run, *source));
+                        Some((job?, LookUp { epoch, boot_ms, found }))
+                    };
+                    let keys = jobs.into_iter().zip(&found).map(tagged).collect();
+                    let records = found.into_iter().map(|found| found?.2).collect();
+                    let _ = myself.cast(ShardMsg::LookedUp(Box::new(LookedUp { deliver, keys, records, responder })));
                 }
                 // All of it comes again.
                 Err(_) => {
@@ -68,16 +74,16 @@ impl Shard {
 
     /// Decides on messages whose keys were looked up.
     pub(super) fn looked_up(&mut self, myself: &ActorRef<ShardMsg>, looked_up: LookedUp) {
-        let LookedUp { deliver, keys, responder } = looked_up;
+        let LookedUp { deliver, keys, records, responder } = looked_up;
         self.not_looked_up();
         if self.stopping || self.admits().is_err() {
             return responder.send(Ok(Delivered::Later(limits::DELIVER_LATER_MS)));
         }
         let mut answers: Vec<(MessageId, oneshot::Receiver<Said>)> = Vec::new();
-        for (parcel, looked_up) in deliver.parcels.iter().zip(keys) {
+        for ((parcel, looked_up), record) in deliver.parcels.iter().zip(keys).zip(records) {
             let (said, answer) = oneshot::channel();
             answers.push((parcel.id, answer));
-            self.take_message(myself, parcel, looked_up, said);
+            self.take_message(myself, parcel, looked_up, record, said);
         }
         tokio::spawn(async move {
             let mut each = Vec::with_capacity(answers.len());
@@ -98,30 +104,48 @@ impl Shard {
         myself: &ActorRef<ShardMsg>,
         parcel: &Parcel,
         looked_up: Option<KeyLookUp>,
+        record: Option<Arc<RunRecord>>,
         said: oneshot::Sender<Said>,
     ) {
-        match self.judge_message(parcel, looked_up) {
+        if MessageKind::from_code(parcel.kind) == Some(MessageKind::End) {
+            return match decode::<EndBody>("end", &parcel.body) {
+                Ok(end) => self.take_end(myself, &parcel.tenant, &end, said),
+                Err(_) => drop(said.send(Said::Broken)),
+            };
+        }
+        match self.judge_message(parcel, looked_up, record) {
             Err(what) => self.when_durable(move || {
                 let _ = said.send(what);
             }),
-            Ok((job, taken)) => {
+            Ok((job, command)) => {
                 let (to, answer) = oneshot::channel();
-                let command = Command::Take(Box::new(taken));
+                let of_node = !matches!(command, Command::Take(_));
                 self.submit(myself, Envelope { job, command, reply: ReplyTo::Caller(Responder::new(to)) });
                 tokio::spawn(async move {
                     if let Ok(answer) = answer.await {
-                        let _ = said.send(said_of(answer));
+                        let _ = said.send(said_of(answer, of_node));
                     }
                 });
             }
         }
     }
 
-    /// The job that a message is for, and the run that it makes; or what is said to it.
-    fn judge_message(&self, parcel: &Parcel, looked_up: Option<KeyLookUp>) -> Result<(JobId, Taken), Said> {
+    /// The job that a message is for, and what it is told; or what is said to the message.
+    fn judge_message(
+        &self,
+        parcel: &Parcel,
+        looked_up: Option<KeyLookUp>,
+        record: Option<Arc<RunRecord>>,
+    ) -> Result<(JobId, Command), Said> {
         // As it is now: it may have gone since its key was looked up.
         let job = parcel.job.as_deref().and_then(|name| self.find_name(&parcel.tenant, name));
-        let facts = job.and_then(|id| self.materialize(id)).map(|job| JobFacts {
+        let known_job = job.and_then(|id| self.materialize(id));
+        let kind = MessageKind::from_code(parcel.kind);
+        let of_node = kind.is_some_and(is_of_node);
+        if of_node && known_job.as_ref().is_some_and(campanile_core::job::Job::is_dag) {
+            return Err(Said::Refused(Refusal::Recursion));
+        }
+        let facts = known_job.map(|job| JobFacts {
             tenant: job.def.tenant.clone(),
             created_ms: job.hot.created_ms,
             not_idempotent: job.def.not_idempotent,
@@ -132,23 +156,63 @@ impl Shard {
             None => KeyState::Absent,
         };
         let outbox = &self.post.owed.outbox;
-        let shard = ShardFacts { children: 0, usage: outbox.usage(), bounds: outbox.bounds(), queue_full: false };
+        let shard = ShardFacts {
+            children: self.dags.children + outbox.usage().ends(),
+            usage: outbox.usage(),
+            bounds: outbox.bounds(),
+            queue_full: false,
+        };
         let confirm = match take(parcel, facts.as_ref(), known, shard) {
             Take::Make { confirm } => confirm,
+            // What a DAG asks of a run that is there goes by its generation.
+            Take::Found(run) if of_node => return self.asked_of_known(parcel, job, run, record),
             // Of hooks nobody asks how the run fares.
             Take::Found(_) => return Err(Said::Settled { run: None }),
             Take::Refuse(why) => return Err(Said::Refused(why)),
             Take::Later(ms) => return Err(Said::Later(ms)),
             Take::LookUp => return Err(Said::Later(limits::DELIVER_LATER_MS)),
         };
-        let kind = MessageKind::from_code(parcel.kind);
         let (Some(job), Some(source)) = (job, kind.and_then(keys::source)) else {
             return Err(Said::Later(limits::DELIVER_LATER_MS));
         };
+        if of_node {
+            return Ok((job, asked(parcel, confirm, None)?));
+        }
         let HookBody { params, reason, .. } = decode("hook", &parcel.body).map_err(|_| Said::Broken)?;
         let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
-        Ok((job, Taken { key, source, params, reason, depth, confirm, marked }))
+        let taken = Taken { key, source, params, reason, depth, confirm, marked };
+        Ok((job, Command::Take(Box::new(taken))))
     }
+
+    /// The key of a node has a run: an open one, or one that has ended, whose record decides.
+    fn asked_of_known(
+        &self,
+        parcel: &Parcel,
+        job: Option<JobId>,
+        run: RunId,
+        looked_up: Option<Arc<RunRecord>>,
+    ) -> Result<(JobId, Command), Said> {
+        let Some(job) = job else { return Err(Said::Refused(Refusal::JobDeleted)) };
+        if self.open_runs.contains_key(&run) {
+            return Ok((job, asked(parcel, false, None)?));
+        }
+        let recent = self.recent.get(&run).map(|(_, record)| record.clone());
+        // Memory knew the key when the view did not show the run yet, and the run has left memory since: it is looked up again.
+        let record = recent.or(looked_up).ok_or(Said::Later(limits::DELIVER_LATER_MS))?;
+        Ok((job, asked(parcel, false, Some(Box::new((*record).clone())))?))
+    }
+}
+
+/// What a START or a CANCEL asks.
+fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Result<Command, Said> {
+    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms } =
+        decode("node", &parcel.body).map_err(|_| Said::Broken)?;
+    let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
+    let asked =
+        NodeAsked { key, dag, node, generation, params, timeout_sec, logical_ms, depth, confirm, marked, record };
+    let asked = Box::new(asked);
+    let starts = MessageKind::from_code(parcel.kind) == Some(MessageKind::Start);
+    Ok(if starts { Command::StartNode(asked) } else { Command::CancelNode(asked) })
 }
 
 /// The runs of the messages' keys, some looked up side by side.
@@ -182,14 +246,17 @@ async fn run_of_key(
     kind: Option<MessageKind>,
 ) -> Result<RunOfKey, StoreError> {
     let Some(run) = views.find_key(job, key).await? else { return Ok(None) };
-    let source = views.run(run).await?.map(|record| record.source);
-    Ok(source.or_else(|| kind.and_then(keys::source)).map(|source| (run, source)))
+    let record = views.run(run).await?.map(Arc::new);
+    let source = record.as_ref().map(|record| record.source).or_else(|| kind.and_then(keys::source));
+    let record = record.filter(|_| kind.is_some_and(is_of_node));
+    Ok(source.map(|source| (run, source, record)))
 }
 
 /// What a job's answer to a message means.
-fn said_of(answer: Result<ShardAnswer, CallError>) -> Said {
+fn said_of(answer: Result<ShardAnswer, CallError>, of_node: bool) -> Said {
     let facts = |run, generation, state| Said::Settled { run: Some(RunFacts { run, generation, state }) };
     match answer {
+        Ok(answer) if of_node => said_of_node(&answer),
         Ok(ShardAnswer::Reply(Reply::Run(view))) => facts(view.run_id, view.generation, view.state),
         Ok(ShardAnswer::Reply(Reply::Final(record))) => facts(record.run, record.generation, record.state),
         Ok(_) => Said::Settled { run: None },

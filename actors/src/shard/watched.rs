@@ -31,7 +31,8 @@ fn step(event: &Event) -> Step<'_> {
         | Event::AttemptSuspected { run, .. }
         | Event::AttemptHeard { run, .. }
         | Event::AttemptEnded { run, .. }
-        | Event::RunConfirmed { run, .. } => Step::Run(*run),
+        | Event::RunConfirmed { run, .. }
+        | Event::GraphChanged { run, .. } => Step::Run(*run),
         Event::RunReopened { record, .. } => Step::Run(record.run),
         Event::RunEnded { record, .. } => Step::Ended(record),
         Event::JobCreated { .. } => Step::Job(JobStep::Created),

@@ -9,12 +9,15 @@ use campanile_schema::{
     audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
+    graph::ShortGraphSpec,
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
         LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, Spread, TenantBody, TenantPageBody,
-        TenantView, TriggerBody, outbox::OutboxMessageView,
+        TenantView, TriggerBody,
+        dag::{DagCreated, DagDrawing, DagMarkBody, DagRetryBody, DagRunView},
+        outbox::OutboxMessageView,
     },
     watch::{JobChange, RunChange, WatchJobs, WatchRuns},
 };
@@ -115,6 +118,10 @@ waits! {
     run_retry(run: RunId, why: Option<&str>) -> RunView;
     run_confirm(run: RunId, body: ConfirmBody) -> RunView;
     run_log(run: RunId, body: LogBody) -> LogView;
+    dag_create(dag: ShortGraphSpec, key: Option<String>) -> DagCreated;
+    dag_nodes(run: RunId, draw: Option<DagDrawing>) -> DagRunView;
+    dag_retry(run: RunId, body: DagRetryBody) -> RunView;
+    dag_mark(run: RunId, body: DagMarkBody) -> RunView;
     dlq_list(page: TenantPageBody) -> Page<DeadLetterView>;
     dlq_redrive(run: RunId, why: Option<&str>) -> RunView;
     dlq_discard(run: RunId, why: Option<&str>) -> ();

@@ -7,14 +7,17 @@ use campanile_schema::{
     audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
+    graph::ShortGraphSpec,
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
     operations::{self as o, Operation},
-    rpc::calls::{CreateCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
+    rpc::calls::{CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
-        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody, outbox::OutboxMessageView,
+        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        dag::{DagCreated, DagDrawing, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
+        outbox::OutboxMessageView,
     },
 };
 
@@ -104,6 +107,21 @@ impl Client {
     pub async fn run_confirm(&self, run: RunId, body: ConfirmBody) -> CallResult<RunView> {
         self.typed::<o::RunConfirm>(&RunCall::new(run, body)).await
     }
+    /// A DAG of jobs that exist, in its short form; the same key makes one.
+    pub async fn dag_create(&self, dag: ShortGraphSpec, key: Option<String>) -> CallResult<DagCreated> {
+        self.typed::<o::DagCreate>(&DagCall { field: key, body: dag }).await
+    }
+    /// The nodes of a run of a DAG.
+    pub async fn dag_nodes(&self, run: RunId, draw: Option<DagDrawing>) -> CallResult<DagRunView> {
+        self.typed::<o::DagNodes>(&RunCall::new(run, DagNodesBody { draw })).await
+    }
+    pub async fn dag_retry(&self, run: RunId, body: DagRetryBody) -> CallResult<RunView> {
+        self.typed::<o::DagRetry>(&RunCall::new(run, body)).await
+    }
+    pub async fn dag_mark(&self, run: RunId, body: DagMarkBody) -> CallResult<RunView> {
+        self.typed::<o::DagMark>(&RunCall::new(run, body)).await
+    }
+
     pub async fn run_log(&self, run: RunId, body: LogBody) -> CallResult<LogView> {
         self.typed::<o::RunLog>(&RunCall::new(run, body)).await
     }

@@ -235,7 +235,7 @@ impl SessionTask {
         };
         let ending = match &a.action {
             Action::Command { .. } => Ending::ByItself,
-            Action::Handler { .. } | Action::Http { .. } => Ending::Dropped,
+            Action::Handler { .. } | Action::Http { .. } | Action::Dag(_) => Ending::Dropped,
         };
         let end = EndSignal::new(key, self.ended.clone());
         let ctx = Context::new(a, key, self.logs.clone(), self.config.grace, &end);
@@ -248,6 +248,8 @@ impl SessionTask {
             Action::Handler { name } => self.config.handlers.get(name).or(self.config.any.as_ref()).cloned(),
             Action::Command { .. } => self.config.commands.clone(),
             Action::Http { .. } => self.config.http.clone(),
+            // It has no attempts.
+            Action::Dag(_) => None,
         }
     }
 
@@ -429,5 +431,6 @@ fn describe(action: &Action) -> String {
         Action::Handler { name } => format!("the handler '{name}'"),
         Action::Command { .. } => "commands".to_owned(),
         Action::Http { .. } => "HTTP actions".to_owned(),
+        Action::Dag(_) => "DAGs".to_owned(),
     }
 }

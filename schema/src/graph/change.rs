@@ -1,4 +1,4 @@
-//! What happens to a run of a DAG, as it will be stored: the events of format 2 will carry one of these and name the run.
+//! What happens to a run of a DAG, as it is stored: [`Event::GraphChanged`](crate::event::Event::GraphChanged) carries these and names the run.
 //!
 //! A change holds what was decided, never what would have to be decided again: conditions and templates are evaluated when the
 //! change is made, so that replay does not depend on how a later release evaluates them.

@@ -65,6 +65,18 @@ upper_enum!(/// What an edge with a condition is for the node behind it, once th
         Broken = "BROKEN" = 1,
     } default NotTaken);
 
+impl NodeFailure {
+    /// Whether the run of the node says it itself.
+    pub fn is_of_run(self) -> bool {
+        match self {
+            Self::Run | Self::Timeout => true,
+            Self::ResultTooLarge | Self::ResultMissing | Self::ParamsTooLarge | Self::Refused | Self::Undelivered => {
+                false
+            }
+        }
+    }
+}
+
 impl NodeState {
     pub fn is_final(self) -> bool {
         match self {

@@ -28,3 +28,25 @@ pub const CONDITION_DEPTH: usize = 24;
 pub const GRAPH_CONDITIONS: usize = 1_000;
 /// Text of all different conditions of one DAG, bytes: bounds the time for parsing them.
 pub const GRAPH_CONDITION_BYTES: usize = 64 << 10;
+/// Largest graph that the record of an ended run holds, bytes (encoded): a larger one must still be the job's when the run is shown or retried.
+pub const GRAPH_IN_RECORD_BYTES: usize = 32 << 10;
+/// Largest graph in the form of callers, bytes (MessagePack): it travels between nodes with its job. Well below [`super::GATEWAY_MESSAGE_BYTES`].
+pub const GRAPH_SPEC_BYTES: usize = 768 << 10;
+/// Nodes of the open DAG runs of one shard, count; over it further runs stay PENDING.
+pub const GRAPH_OPEN_NODES: usize = 2_000_000;
+/// Open runs of one job that DAGs have started, count; over it the job's shard answers START with Later.
+pub const NODE_RUNS_PER_JOB: usize = 200;
+/// A PENDING DAG run that found no room is looked at again after this time, milliseconds.
+pub const GRAPH_ROOM_MS: i64 = 1_000;
+/// A DAG run asks for nodes whose end has not come this long after its shard was loaded, milliseconds.
+pub const GRAPH_ASK_MS: i64 = 600_000;
+/// Messages that one decision sends again at most when a DAG's job is looked at, count.
+pub const GRAPH_ASKS: usize = 256;
+/// The answer to a retry of a node's run waits so long for its DAG to open it again, milliseconds.
+pub const NODE_OPENED_MS: u64 = 1_000;
+/// Between two looks at it, milliseconds.
+pub const NODE_LOOK_MS: u64 = 20;
+/// Jobs in one answer of a shard to a list, bytes; its only one may be larger. Below [`super::GATEWAY_MESSAGE_BYTES`].
+pub const JOBS_ANSWER_BYTES: usize = 960 << 10;
+/// An answer of no more has all that there is, bytes: the next job would have had room. No job takes more than what is between these two.
+pub const JOBS_CUT_BYTES: usize = 32 << 10;

@@ -14,6 +14,7 @@
 
 pub mod forms;
 mod own;
+mod refusals;
 mod request;
 mod row;
 pub(crate) mod subject;
@@ -121,6 +122,7 @@ mod tests {
         let seen = [
             (JobCreate::ROW, field_of_the_key::<JobCreate>(create)),
             (JobTrigger::ROW, field_of_the_key::<JobTrigger>(serde_json::json!({"jobId": 7}))),
+            (DagCreate::ROW, field_of_the_key::<DagCreate>(serde_json::json!({"dagId": "d", "nodes": [7]}))),
         ];
         for (row, field) in &seen {
             assert_eq!(row.key, field.as_deref(), "{}", row.name);

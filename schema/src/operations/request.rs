@@ -10,6 +10,7 @@ use crate::{
     audit::{AuditBody, AuditView},
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
+    graph::ShortGraphSpec,
     job::{JobSpec, JobView},
     rpc::{
         calls::{Call, CallField, Items, Listed, NoBody},
@@ -18,7 +19,9 @@ use crate::{
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
-        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody, outbox::OutboxMessageView,
+        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
+        outbox::OutboxMessageView,
     },
 };
 use schemars::JsonSchema;
@@ -102,8 +105,8 @@ macro_rules! bodies {
 }
 bodies!(
     NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
-    ShardFilter, TenantBody;
-    reason ReasonBody, TriggerBody, ConfirmBody;
+    ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody;
+    reason ReasonBody, TriggerBody, ConfirmBody, DagRetryBody, DagMarkBody;
     narrowed AuditBody, FindBody, JobFilter, TenantPageBody,
 );
 
@@ -156,6 +159,7 @@ macro_rules! answers {
 answers!(
     NoBody,
     Created,
+    DagCreated,
     Listed<ItemResult<Created>>,
     PlanView,
     Page<AuditView>,
@@ -187,6 +191,11 @@ impl OperationAnswer for JobView {
     }
 }
 impl OperationAnswer for RunView {
+    fn tenant(&self) -> Option<&str> {
+        Some(&self.tenant_id)
+    }
+}
+impl OperationAnswer for DagRunView {
     fn tenant(&self) -> Option<&str> {
         Some(&self.tenant_id)
     }

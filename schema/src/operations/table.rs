@@ -2,7 +2,12 @@
 
 use super::{
     Audit, CallEffect, Handle, Http, LeastRole, Operation, OwnRoute, Reason, Request, Row, Tenant, Visit, Weight,
-    forms, row::HttpInput,
+    forms,
+    refusals::{
+        ALONE, BAD_APPLY, BAD_BODY, BAD_CORDON, BAD_JOB_CHANGE, BAD_LIST, BAD_PREVIEW, BAD_RUN_CHANGE, BAD_SPEC,
+        BAD_TRIGGER,
+    },
+    row::HttpInput,
 };
 use crate::{
     apply::{AppliedView, ApplyBody, PlanView},
@@ -11,13 +16,15 @@ use crate::{
     error::ErrorCode as E,
     job::{JobSpec, JobView},
     rpc::{
-        calls::{CreateCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
+        calls::{CreateCall, DagCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
         hello::ItemResult,
     },
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
-        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody, outbox::OutboxMessageView,
+        RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
+        outbox::OutboxMessageView,
     },
 };
 
@@ -102,76 +109,6 @@ const MANY: Reason = "HTTP has lines for many: job.createLines";
 const BY_NAME: Reason = "commands take a name wherever they take an id";
 const APPLIES: Reason = "`campanile apply` does both; with --dry-run only job.plan";
 
-const BAD_SPEC: &[E] = &[
-    E::InvalidArgument,
-    E::MalformedBody,
-    E::InvalidSchedule,
-    E::ScheduleNeverFires,
-    E::UnknownTimezone,
-    E::NoSecretKey,
-    E::BodyTooLarge,
-    E::UnsupportedMediaType,
-    E::NotFound,
-    E::DuplicateName,
-    E::IdempotencyKeyReused,
-    E::StaleVersion,
-    E::IllegalState,
-    E::TenantQuota,
-    E::UpgradeUnderWay,
-];
-const BAD_APPLY: &[E] = &[
-    E::InvalidArgument,
-    E::MalformedBody,
-    E::NoSecretKey,
-    E::BodyTooLarge,
-    E::UnsupportedMediaType,
-    E::NotFound,
-    E::StaleVersion,
-    E::UpgradeUnderWay,
-];
-const BAD_LIST: &[E] = &[E::InvalidArgument, E::NotFound];
-const BAD_JOB_CHANGE: &[E] =
-    &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::IllegalState, E::BodyTooLarge, E::UnsupportedMediaType];
-const BAD_TRIGGER: &[E] = &[
-    E::InvalidArgument,
-    E::MalformedBody,
-    E::NotFound,
-    E::IdempotencyKeyReused,
-    E::IllegalState,
-    E::RunActive,
-    E::BodyTooLarge,
-    E::UnsupportedMediaType,
-    E::JobPaused,
-    E::TenantQuota,
-    E::JobQueueFull,
-];
-const BAD_PREVIEW: &[E] = &[
-    E::InvalidArgument,
-    E::MalformedBody,
-    E::InvalidSchedule,
-    E::ScheduleNeverFires,
-    E::UnknownTimezone,
-    E::BodyTooLarge,
-    E::UnsupportedMediaType,
-];
-const BAD_RUN_CHANGE: &[E] = &[
-    E::InvalidArgument,
-    E::MalformedBody,
-    E::NotFound,
-    E::IllegalState,
-    E::RunActive,
-    E::BodyTooLarge,
-    E::UnsupportedMediaType,
-    E::JobQueueFull,
-    E::JobPaused,
-    E::TenantQuota,
-];
-const BAD_BODY: &[E] = &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
-/// Codes of operations about a cluster: on a single node they are refused.
-const ALONE: &[E] = &[E::IllegalState];
-const BAD_CORDON: &[E] =
-    &[E::IllegalState, E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
-
 operations! {
     /// Create a job.
     JobCreate = "job.create": CreateCall => Created, key field as "idempotencyKey" {
@@ -185,6 +122,13 @@ operations! {
         cli: Err(ONE_CALL), http: Err(MANY),
         least: LeastRole::Tenant, tenant: Tenant::Each, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::List,
         errors: &[],
+    }
+
+    /// Create a DAG of jobs that exist, by their ids.
+    DagCreate = "dag.create": DagCall => DagCreated, key field as "idempotencyKey" {
+        cli: Ok("dag create"), http: Ok(Http::post("/api/v1/jobs/dag").takes(HttpInput::Definition).created()),
+        least: LeastRole::Tenant, tenant: Tenant::Each, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_SPEC,
     }
 
     /// Jobs, in order of their id.
@@ -309,6 +253,27 @@ operations! {
     /// Decide about a run in NEEDS_CONFIRMATION.
     RunConfirm = "run.confirm": RunCall<ConfirmBody> => RunView {
         cli: Ok("run confirm"), http: Ok(Http::post("/api/v1/runs/{runId}/confirm")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_RUN_CHANGE,
+    }
+
+    /// The nodes of a run of a DAG, with a layout.
+    DagNodes = "dag.nodes": RunCall<DagNodesBody> => DagRunView {
+        cli: Ok("dag nodes"), http: Ok(Http::get("/api/v1/runs/{runId}/nodes")),
+        least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: &[E::InvalidArgument, E::NotFound, E::IllegalState],
+    }
+
+    /// Run nodes of a DAG run again; what did not run because of them follows.
+    DagRetry = "dag.retry": RunCall<DagRetryBody> => RunView {
+        cli: Ok("dag retry"), http: Ok(Http::post("/api/v1/runs/{runId}/nodes/retry").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_RUN_CHANGE,
+    }
+
+    /// Set the state of a node of a DAG run, SUCCESS or SKIPPED; what waits for it goes on.
+    DagMark = "dag.mark": RunCall<DagMarkBody> => RunView {
+        cli: Ok("dag mark"), http: Ok(Http::post("/api/v1/runs/{runId}/nodes/mark")),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
         errors: BAD_RUN_CHANGE,
     }

@@ -73,6 +73,47 @@ pub struct HookBody {
     pub reason: String,
 }
 
+/// Body of START and CANCEL: what the run of a DAG's node is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeBody {
+    /// The DAG run, and the place of the node.
+    #[serde(rename = "d")]
+    pub dag: RunId,
+    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+    pub node: u32,
+    /// Of the node's run.
+    #[serde(rename = "g")]
+    pub generation: u32,
+    /// Laid over those of the job. Empty in a CANCEL.
+    #[serde(rename = "p", default, skip_serializing_if = "Payload::is_empty")]
+    pub params: Payload,
+    /// Seconds per attempt, instead of those of the job.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub timeout_sec: Option<u64>,
+    /// Instant that the DAG run stands for, ms.
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    pub logical_ms: Option<i64>,
+}
+
+/// Body of END: how the run of a DAG's node has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndBody {
+    /// The DAG run, and the place of the node.
+    #[serde(rename = "d")]
+    pub dag: RunId,
+    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+    pub node: u32,
+    /// The node's run.
+    #[serde(rename = "r")]
+    pub run: RunId,
+    #[serde(rename = "g")]
+    pub generation: u32,
+    #[serde(rename = "s", with = "code")]
+    pub state: RunState,
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Payload>,
+}
+
 /// What a receiver says to one message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Said {
@@ -91,6 +132,9 @@ pub enum Said {
     /// It could not be decoded, or made the receiver panic.
     #[serde(rename = "b")]
     Broken,
+    /// To START and CANCEL: [`Self::Settled`], and the run has ended, as its END says or said.
+    #[serde(rename = "e")]
+    Ended(Box<EndBody>),
 }
 
 /// The run that a message made or found.

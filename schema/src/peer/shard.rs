@@ -1,6 +1,8 @@
 //! What nodes tell each other of the jobs, runs and tenants of a shard: parts of the calls to shards and of their answers.
 
-use crate::{ids::Digest, peer::lending::Counts, stored::TenantRecord};
+use crate::{
+    graph::state::NodeState, ids::Digest, peer::lending::Counts, record::code, stored::TenantRecord, text::Text,
+};
 use serde::{Deserialize, Serialize};
 
 /// A create that comes with a caller's key.
@@ -17,6 +19,54 @@ pub struct CreateKey {
 pub enum FinalAction {
     Reopen { redrive: bool, reason: Option<String> },
     Discard,
+}
+
+/// What a person does with a run of a DAG, whether it has ended or not. Nodes are named by their ids.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum GraphAction {
+    /// Runs these nodes again, and with `and_after` all that comes after them.
+    #[serde(rename = "r")]
+    Retry {
+        #[serde(rename = "n")]
+        nodes: Vec<String>,
+        #[serde(rename = "a", default, skip_serializing_if = "std::ops::Not::not")]
+        and_after: bool,
+        /// Who asks, and why.
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<Text>,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Sets the state of a node: SUCCESS or SKIPPED.
+    #[serde(rename = "m")]
+    Mark {
+        #[serde(rename = "n")]
+        node: String,
+        #[serde(rename = "s", with = "code")]
+        state: NodeState,
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<Text>,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Runs the node again whose place in the graph this is: its run was named.
+    #[serde(rename = "p")]
+    RetryPlace {
+        #[serde(rename = "n")]
+        place: u32,
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<Text>,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Runs all nodes again that failed or were canceled.
+    #[serde(rename = "f")]
+    RetryFailed {
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<Text>,
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
 }
 
 /// What to do with the messages of a run that were given up.

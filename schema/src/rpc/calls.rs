@@ -3,6 +3,7 @@
 
 use crate::{
     error::{ApiError, ErrorCode},
+    graph::ShortGraphSpec,
     ids::{JobId, RunId},
     job::JobSpec,
     operations::subject::{About, Parts, Subject},
@@ -71,6 +72,8 @@ pub type TenantCall<B> = Call<OfTenant, B>;
 pub type NodeCall<B> = Call<OfNode, B>;
 /// `job.create`: the job and, if wanted, a key that makes a repeated create answer with the job that was made.
 pub type CreateCall = Call<OnceOnly, JobSpec>;
+/// `dag.create`: the same for a DAG in its short form.
+pub type DagCall = Call<OnceOnly, ShortGraphSpec>;
 
 /// A call without a body of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

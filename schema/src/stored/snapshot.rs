@@ -13,6 +13,8 @@ pub enum SnapshotPart {
     Definitions,
     /// Messages that are not settled: rewritten by every snapshot, if there ever was one. Format 2.
     Outbox,
+    /// Open runs of DAGs: rewritten by every snapshot, if there are any. Format 2.
+    Graphs,
 }
 
 /// Names one written part.

@@ -59,6 +59,7 @@ fn triggered() -> Event {
         dag: None,
         depth: 0,
         marked: false,
+        timeout_sec: None,
     }
 }
 

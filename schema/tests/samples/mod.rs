@@ -197,6 +197,8 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         depth: 0,
         marked: false,
         failed_hooks: Vec::new(),
+        timeout_sec: None,
+        graph: None,
     };
     let mut failed = attempt(2, AttemptState::Failed);
     (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
@@ -263,6 +265,7 @@ pub fn events() -> Vec<Event> {
         dag: None,
         depth: 0,
         marked: false,
+        timeout_sec: None,
     };
     vec![
         Event::TenantSet { tenant: tenant() },
@@ -315,6 +318,7 @@ pub fn events() -> Vec<Event> {
             dag: Some((3, 4)),
             depth: 0,
             marked: false,
+            timeout_sec: None,
         },
         Event::RunReleased { job, run, at_ms },
         Event::RetryDue { job, run, at_ms },
@@ -415,6 +419,7 @@ pub fn samples() -> Vec<Sample> {
     samples.extend(outbox::samples());
     samples.extend(graph::graphs().iter().map(|(name, graph)| sample("graph", name, graph)));
     samples.extend(audit::samples());
+    samples.extend(graph::stored());
     samples.extend(graph::changes().iter().map(|change| sample("graph change", graph::change_name(change), change)));
     samples
 }

@@ -5,7 +5,7 @@ use campanile_schema::{
     event::Event,
     ids::{RunId, ShardId},
     payload::Payload,
-    peer::outbox::{Deliver, Delivered, HookBody, Parcel, RunFacts, Said},
+    peer::outbox::{Deliver, Delivered, EndBody, HookBody, Parcel, RunFacts, Said},
     record::{FailedHook, HookFailure, RunRecord, RunState, Source},
     stored::{
         StoredHook,
@@ -93,7 +93,12 @@ fn answers() -> Vec<(&'static str, Delivered)> {
         (MessageId(4), Said::Later(1_000)),
         (MessageId(5), Said::Broken),
     ];
-    vec![("each", Delivered::Each(each)), ("later", Delivered::Later(1_000))]
+    let end = EndBody { dag: RUN, node: 1, run: RunId(16_040), generation: 2, state: RunState::Canceled, result: None };
+    vec![
+        ("each", Delivered::Each(each)),
+        ("later", Delivered::Later(1_000)),
+        ("of a node that has ended", Delivered::Each(vec![(MessageId(6), Said::Ended(Box::new(end)))])),
+    ]
 }
 
 /// As a snapshot holds them.
@@ -155,6 +160,7 @@ fn of_hooks() -> Vec<Sample> {
         dag: None,
         depth: 2,
         marked: true,
+        timeout_sec: None,
     };
     let record = RunRecord { source: Source::Event, depth: 2, marked: true, ..super::runs()[0].1.clone() };
     let mut job = super::typical();

@@ -37,7 +37,7 @@ impl CommandSpec {
                 limits: *limits,
                 nice: *nice,
             }),
-            Action::Handler { .. } | Action::Http { .. } => None,
+            Action::Handler { .. } | Action::Http { .. } | Action::Dag(_) => None,
         }
     }
 }

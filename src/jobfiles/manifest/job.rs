@@ -1,4 +1,4 @@
-//! `kind: Job`: the shape of a manifest, and the job that it means. Fields that are left out have the defaults of
+//! `kind: Job` and `kind: Dag`: the shape of a manifest, and the job that it means. Fields that are left out have the defaults of
 //! [`JobSpec`]; nothing here repeats them.
 
 use super::{
@@ -7,6 +7,7 @@ use super::{
     typed::{self, Wrong},
 };
 use campanile_schema::{
+    graph::{EdgeSpec, GraphSpec, NodeSpec},
     job::{
         Action, Backoff, ConcurrencyPolicy, Dialect, Gap, Hooks, JobSpec, MisfirePolicy, OnLostContact, Overlap,
         Resources, Trigger,
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 
 pub(super) const API_VERSION: &str = "campanile/v1";
 pub(super) const KIND: &str = "Job";
+pub(super) const DAG: &str = "Dag";
 
 /// A job as a manifest.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +44,8 @@ pub enum ApiVersion {
 #[schemars(rename = "Kind")]
 pub enum ManifestKind {
     Job,
+    /// Runs other jobs in the order of its edges.
+    Dag,
 }
 
 /// What the job is called.
@@ -112,7 +116,7 @@ pub struct Spec {
     pub concurrency_policy: Option<ConcurrencyPolicy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<Retry>,
-    /// Longest time of an attempt.
+    /// Longest time of an attempt; of a Dag: of a whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Seconds>,
     /// false: after a lost executor a person decides whether it runs again.
@@ -137,6 +141,18 @@ pub struct Spec {
     /// Any action, as in the API; `command` and `handler` are the short forms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
+    /// Of a Dag: jobs of the same namespace. Each runs when those before it have ended as its rule says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Vec<NodeSpec>>,
+    /// Of a Dag: which node ends before which one starts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<EdgeSpec>,
+    /// Of a Dag: the first node that fails stops the whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail_fast: Option<bool>,
+    /// Of a Dag: nodes whose runs are open at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<Payload>,
     /// Kept encrypted; "***" for all of them leaves those that are there.
@@ -155,7 +171,8 @@ pub struct Spec {
 campanile_schema::redacted_debug!(Spec {
     schedule, dialect, time_zone, gap, overlap, every, anchor_at, after_last, at, start_at, end_at, jitter,
     misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout,
-    idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, params,
+    idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, nodes,
+    edges, fail_fast, max_parallel, params,
     priority, resources, hooks,
 } hides { secret_params });
 
@@ -185,7 +202,7 @@ pub(super) struct Meant {
     pub hazards: Vec<String>,
 }
 
-pub(super) fn read(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>) -> Option<Meant> {
+pub(super) fn read(value: &Value, path: &[Step], kind: ManifestKind, wrong: &mut Vec<Wrong>) -> Option<Meant> {
     let before = wrong.len();
     let field = |name: &str| [path, &[Step::Field(name.to_owned())]].concat();
     for name in value.as_object().into_iter().flatten().map(|(name, _)| name) {
@@ -201,20 +218,24 @@ pub(super) fn read(value: &Value, path: &[Step], wrong: &mut Vec<Wrong>) -> Opti
     let metadata = value.get("metadata").and_then(|part| typed::read::<Metadata>(part, &field("metadata"), wrong));
     let spec = typed::read::<Spec>(part("spec"), &field("spec"), wrong);
     if let Some(spec) = &spec {
-        check(spec, &field("spec"), wrong);
+        check(spec, kind, &field("spec"), wrong);
     }
     let (metadata, spec) = (metadata?, spec?);
     if wrong.len() > before {
         return None;
     }
-    meant(metadata, spec).map_err(|why| wrong.push(Wrong::new(&field("spec"), why))).ok()
+    meant(metadata, spec, kind).map_err(|why| wrong.push(Wrong::new(&field("spec"), why))).ok()
 }
 
 /// What does not fit together.
-fn check(spec: &Spec, path: &[Step], wrong: &mut Vec<Wrong>) {
+fn check(spec: &Spec, kind: ManifestKind, path: &[Step], wrong: &mut Vec<Wrong>) {
     let mut refuse = |name: &str, message: String| {
         wrong.push(Wrong::new(&[path, &[Step::Field(name.to_owned())]].concat(), message));
     };
+    let dag = kind == ManifestKind::Dag;
+    if dag && spec.nodes.is_none() {
+        refuse("nodes", "is missing: write nodes: [{id: ..., job: ...}]".to_owned());
+    }
     let (cron, rate, delay, once) =
         (spec.schedule.is_some(), spec.every.is_some(), spec.after_last.is_some(), spec.at.is_some());
     let triggers = [("schedule", cron), ("every", rate), ("afterLast", delay), ("at", once)];
@@ -243,6 +264,13 @@ fn check(spec: &Spec, path: &[Step], wrong: &mut Vec<Wrong>) {
             spec.command.is_none() && spec.handler.is_none(),
             "neither command nor handler",
         ),
+        ("nodes", spec.nodes.is_some(), dag, "kind: Dag"),
+        ("edges", !spec.edges.is_empty(), dag, "kind: Dag"),
+        ("failFast", spec.fail_fast.is_some(), dag, "kind: Dag"),
+        ("maxParallel", spec.max_parallel.is_some(), dag, "kind: Dag"),
+        ("command", spec.command.is_some(), !dag, "kind: Job; a Dag has nodes"),
+        ("handler", spec.handler.is_some(), !dag, "kind: Job; a Dag has nodes"),
+        ("action", spec.action.is_some(), !dag, "kind: Job; a Dag has nodes"),
     ] {
         if is_given && !fits {
             refuse(name, format!("goes with {with}"));
@@ -256,12 +284,16 @@ fn check(spec: &Spec, path: &[Step], wrong: &mut Vec<Wrong>) {
 }
 
 /// Lays what was written over the defaults.
-fn meant(metadata: Metadata, written: Spec) -> Result<Meant, String> {
+fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant, String> {
     let mut spec = JobSpec::new(metadata.namespace.as_deref().unwrap_or_default(), &metadata.name, trigger(&written)?);
     spec.labels = metadata.labels;
-    let Spec { retry_policy, command, env, handler, action, params, secret_params, suspend, .. } = written;
+    let Spec { retry_policy, command, env, handler, action, params, secret_params, suspend, nodes, edges, .. } =
+        written;
     spec.concurrency_policy = written.concurrency_policy.unwrap_or(spec.concurrency_policy);
-    spec.timeout_sec = written.timeout.map_or(spec.timeout_sec, |Seconds(seconds)| seconds);
+    let timeout_sec = written.timeout.map(|Seconds(seconds)| seconds);
+    if kind == ManifestKind::Job {
+        spec.timeout_sec = timeout_sec.unwrap_or(spec.timeout_sec);
+    }
     spec.idempotent = written.idempotent.unwrap_or(spec.idempotent);
     spec.on_lost_contact = written.on_lost_contact.unwrap_or(spec.on_lost_contact);
     spec.dead_letter = written.dead_letter.unwrap_or(spec.dead_letter);
@@ -283,6 +315,12 @@ fn meant(metadata: Metadata, written: Spec) -> Result<Meant, String> {
     spec.action = match (command, handler) {
         (Some(command), _) => Some(command_of(command, env)?),
         (None, Some(name)) => Some(Action::Handler { name }),
+        (None, None) if kind == ManifestKind::Dag => {
+            let graph = GraphSpec::new(nodes.unwrap_or_default(), edges);
+            let fail_fast = written.fail_fast.unwrap_or(graph.fail_fast);
+            let max_parallel = written.max_parallel.unwrap_or(graph.max_parallel);
+            Some(Action::Dag(GraphSpec { fail_fast, max_parallel, timeout_sec, ..graph }))
+        }
         (None, None) => action,
     };
     Ok(Meant { spec, suspend, hazards: Vec::new() })

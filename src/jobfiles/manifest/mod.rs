@@ -9,7 +9,7 @@
 //! **Never:** no file is opened here, nothing is asked of a node, no defaults but those of the API's form.
 //!
 //! Files: `document` text to values; `nesting` how deeply a text is nested; `place` where something stands; `typed` values to types with all errors; `job` and
-//! `cron_job` the two kinds, `kubernetes_schedule` the schedule of the second; `span` and `quantity` how times and sizes are written; `render` jobs to manifests; `schema`.
+//! `cron_job` the kinds, `kubernetes_schedule` the schedule of the second; `span` and `quantity` how times and sizes are written; `render` jobs to manifests; `schema`.
 
 mod cron_job;
 mod document;
@@ -178,7 +178,8 @@ fn of_value(
     }
     let (version, kind) = (value["apiVersion"].as_str(), value["kind"].as_str());
     let meant = match (version, kind) {
-        (Some(job::API_VERSION), Some(job::KIND)) => job::read(value, path, wrong),
+        (Some(job::API_VERSION), Some(job::KIND)) => job::read(value, path, job::ManifestKind::Job, wrong),
+        (Some(job::API_VERSION), Some(job::DAG)) => job::read(value, path, job::ManifestKind::Dag, wrong),
         (Some(cron_job::API_VERSION), Some(cron_job::KIND)) => cron_job::read(value, path, wrong),
         (Some(version), Some(kind)) if is_foreign(version, kind) => {
             let name = value["metadata"]["name"].as_str().unwrap_or("without a name");
@@ -198,13 +199,14 @@ fn of_value(
 
 /// An object of Kubernetes of another kind, and no slip: neither the version nor the kind is nearly one of ours.
 fn is_foreign(version: &str, kind: &str) -> bool {
-    let ours = [job::KIND, cron_job::KIND];
+    let ours = [job::KIND, job::DAG, cron_job::KIND];
     !version.starts_with("campanile/") && !ours.contains(&kind) && closest(kind, ours).is_none()
 }
 
 /// What it is instead, as far as that can be told.
 fn no_manifest(value: &Value, path: &[Step]) -> Wrong {
-    const KINDS: [(&str, &str); 2] = [(job::KIND, job::API_VERSION), (cron_job::KIND, cron_job::API_VERSION)];
+    const KINDS: [(&str, &str); 3] =
+        [(job::KIND, job::API_VERSION), (job::DAG, job::API_VERSION), (cron_job::KIND, cron_job::API_VERSION)];
     let at = |name: &str| [path, &[Step::Field(name.to_owned())]].concat();
     if !value.is_object() {
         return Wrong::new(path, "is no manifest: write an object with apiVersion, kind, metadata and spec");
@@ -228,7 +230,7 @@ fn no_manifest(value: &Value, path: &[Step]) -> Wrong {
         return Wrong::new(&at("apiVersion"), message);
     }
     let meant = closest(kind, KINDS.iter().map(|(known, _)| *known)).map(|meant| format!("; did you mean {meant}?"));
-    let message = format!("'{}' is not Job or CronJob{}", kind.escape_debug(), meant.unwrap_or_default());
+    let message = format!("'{}' is not Job, Dag or CronJob{}", kind.escape_debug(), meant.unwrap_or_default());
     Wrong::new(&at("kind"), message)
 }
 

@@ -7,6 +7,7 @@ use super::{
 };
 use campanile_core::cron::CronExpr;
 use campanile_schema::{
+    graph::GraphSpec,
     job::{Action, Dialect, JobSpec, RetryPolicy, Trigger},
     payload::Payload,
 };
@@ -59,13 +60,22 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
     spec.priority = unusual(priority, &usual.priority);
     spec.resources = unusual(resources, &usual.resources);
     spec.hooks = unusual(hooks, &usual.hooks);
-    set_action(&mut spec, name, action.as_ref())?;
+    let kind = match action {
+        Some(Action::Dag(graph)) => {
+            set_graph(&mut spec, graph);
+            ManifestKind::Dag
+        }
+        Some(Action::Handler { .. } | Action::Command { .. } | Action::Http { .. }) | None => {
+            set_action(&mut spec, name, action.as_ref())?;
+            ManifestKind::Job
+        }
+    };
     let metadata = Metadata {
         name: name.clone(),
         namespace: Some(tenant_id.clone()).filter(|tenant| !tenant.is_empty()),
         labels: labels.clone(),
     };
-    Ok(JobManifest { api_version: ApiVersion::V1, kind: ManifestKind::Job, metadata, spec })
+    Ok(JobManifest { api_version: ApiVersion::V1, kind, metadata, spec })
 }
 
 /// As a document of YAML.
@@ -135,6 +145,16 @@ fn retry(policy: &RetryPolicy) -> Option<Retry> {
     (retry != Retry::default()).then_some(retry)
 }
 
+/// A DAG has its graph where a job has its action, and its time is that of a whole run.
+fn set_graph(spec: &mut Spec, graph: &GraphSpec) {
+    let usual = GraphSpec::new(Vec::new(), Vec::new());
+    spec.nodes = Some(graph.nodes.clone());
+    spec.edges.clone_from(&graph.edges);
+    spec.fail_fast = unusual(&graph.fail_fast, &usual.fail_fast);
+    spec.max_parallel = unusual(&graph.max_parallel, &usual.max_parallel);
+    spec.timeout = graph.timeout_sec.map(super::span::Seconds);
+}
+
 /// The short form where it says all.
 fn set_action(spec: &mut Spec, job: &str, action: Option<&Action>) -> Result<(), String> {
     match action {
@@ -148,7 +168,7 @@ fn set_action(spec: &mut Spec, job: &str, action: Option<&Action>) -> Result<(),
                 spec.action = Some(action.clone());
             }
         }
-        Some(action @ Action::Http { .. }) => spec.action = Some(action.clone()),
+        Some(action @ (Action::Http { .. } | Action::Dag(_))) => spec.action = Some(action.clone()),
     }
     Ok(())
 }

@@ -120,7 +120,7 @@ kind: Jub
         "a.yaml:9:3: spec.concurrencyPolicy: 'Forbit' is not one of ALLOW, FORBID, REPLACE, QUEUE_ONE",
         "a.yaml:11:5: spec.retryPolicy.maxAttempts: invalid value: integer `-1`, expected u32",
         "a.yaml:13:1: apiVersion: 'campanile/v2' is not known for kind Job: write campanile/v1",
-        "a.yaml:16:1: kind: 'Jub' is not Job or CronJob; did you mean Job?",
+        "a.yaml:16:1: kind: 'Jub' is not Job, Dag or CronJob; did you mean Job?",
         "a.yaml:21:21: [0].spec.timeZone: goes with schedule",
         "a.yaml:21:36: [0].spec.env: goes with command",
     ] {

@@ -86,6 +86,21 @@ fn run(state: &str) -> Value {
     })
 }
 
+/// A run of a DAG of two nodes.
+fn dag() -> Value {
+    let node = |id: &str, job: &str, state: &str, run: Option<u64>, layer: u32| {
+        json!({
+            "id": id, "job": job, "rule": "ALL_SUCCESS", "state": state, "runId": run,
+            "generation": u32::from(run.is_some()), "layer": layer, "row": 0, "x": 110 + 220 * layer, "y": 40,
+        })
+    };
+    json!({
+        "runId": 4194305, "jobId": 16385, "tenantId": "default", "state": "RUNNING", "generation": 1, "version": 1,
+        "nodes": [node("A", "load", "SUCCESS", Some(4194306), 0), node("B", "report", "WAITING", None, 1)],
+        "edges": [{"from": "A", "to": "B", "when": "parent.result.rows > 0"}], "width": 440, "height": 80,
+    })
+}
+
 fn page(items: Value) -> Value {
     json!({"items": [items], "nextPageToken": null})
 }
@@ -118,6 +133,11 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         }),
         "job.trigger" => json!({"manualRunId": "manual_1", "params": {"customer": 8}, "reason": "asked by support"}),
         "run.confirm" => json!({"decision": "RERUN", "reason": "it had not begun"}),
+        "dag.create" => json!({
+            "dagId": "billing_dag_v1", "nodes": [8193, 12289], "edges": [{"from": 8193, "to": 12289}],
+        }),
+        "dag.retry" => json!({"nodes": ["B"], "andAfter": false, "reason": "the disk has room again"}),
+        "dag.mark" => json!({"node": "B", "state": "SUCCESS", "reason": "done by hand"}),
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
         "job.pause" | "job.resume" | "run.cancel" | "run.retry" | "dlq.redrive" | "dlq.discard" | "outbox.resend"
@@ -154,6 +174,13 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         "job.find" | "job.get" | "job.replace" | "job.resume" => job("ENABLED"),
         "job.pause" => job("PAUSED"),
         "job.trigger" | "run.retry" | "dlq.redrive" => run("QUEUED"),
+        "dag.create" => json!({"dagId": "billing_dag_v1", "jobId": 16385, "status": "ENABLED"}),
+        "dag.nodes" => dag(),
+        "dag.retry" | "dag.mark" => {
+            let mut run = run("QUEUED");
+            run["state"] = json!("RUNNING");
+            run
+        }
         "job.runs" => page(run("SUCCESS")),
         "job.ledger" => json!({
             "jobId": 8193, "from": CREATED, "to": ENDED, "truncated": false,
@@ -264,6 +291,7 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "status" => json!("ENABLED"),
         "state" => json!("FAILED"),
         "format" => json!("json"),
+        "draw" => json!("MERMAID"),
         "follow" => json!(false),
         "from" => json!(CREATED),
         "to" => json!(ENDED),

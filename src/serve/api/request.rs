@@ -276,18 +276,18 @@ async fn whole<F: Future>(future: F) -> Result<F::Output, String> {
     .await
 }
 
-/// Paths of what a later release brings, and what to say of them until then.
-fn comes_later(path: &str) -> Option<&'static str> {
+/// Paths where others have their workflows, and what to say of them.
+fn is_elsewhere(path: &str) -> Option<&'static str> {
     let rest = path.strip_prefix(API).unwrap_or(path).trim_start_matches('/');
     let is = |what: &str| rest == what || rest.strip_prefix(what).is_some_and(|rest| rest.starts_with('/'));
-    ["jobs/dag", "jobs/dags", "dag", "dags", "workflows"].iter().any(|what| is(what)).then_some(
-        "workflows (DAGs) come with a later release; this one runs jobs one by one: 'campanile system info' tells its version",
+    ["jobs/dags", "dag", "dags", "workflows"].iter().any(|what| is(what)).then_some(
+        "a DAG is a job whose action is of the kind DAG: make one with POST /api/v1/jobs/dag, and read it and its runs as a job",
     )
 }
 
 /// 405 with what the path does take.
 pub(super) async fn wrong_method(allowed: Vec<&'static str>, request: Request) -> Response<Body> {
-    if comes_later(request.uri().path()).is_some() {
+    if is_elsewhere(request.uri().path()).is_some() {
         return unknown_path(request).await;
     }
     let allowed = allowed.join(", ");
@@ -303,7 +303,7 @@ pub(super) async fn wrong_method(allowed: Vec<&'static str>, request: Request) -
 pub(super) async fn unknown_path(request: Request) -> Response<Body> {
     let path = request.uri().path();
     let message =
-        comes_later(path).map_or_else(|| unknown(request.uri()), |later| format!("{}: {later}", path.escape_debug()));
+        is_elsewhere(path).map_or_else(|| unknown(request.uri()), |told| format!("{}: {told}", path.escape_debug()));
     let error = ApiError::new(ErrorCode::UnknownMethod, message);
     problem::response(error, id_of(&request))
 }

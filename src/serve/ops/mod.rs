@@ -13,6 +13,7 @@ mod audit;
 mod backup;
 mod bulk;
 mod cluster;
+mod dags;
 mod dead_letters;
 mod dispatch;
 mod files;

@@ -25,6 +25,7 @@ fn part_name(part: SnapshotPart) -> &'static str {
         SnapshotPart::Hot => "HOT",
         SnapshotPart::Definitions => "DEFINITIONS",
         SnapshotPart::Outbox => "OUTBOX",
+        SnapshotPart::Graphs => "GRAPHS",
     }
 }
 
@@ -33,6 +34,7 @@ fn part_of(name: &str) -> Result<SnapshotPart, StoreError> {
         "HOT" => Ok(SnapshotPart::Hot),
         "DEFINITIONS" => Ok(SnapshotPart::Definitions),
         "OUTBOX" => Ok(SnapshotPart::Outbox),
+        "GRAPHS" => Ok(SnapshotPart::Graphs),
         other => Err(StoreError::Corrupt(format!("a part of a snapshot is named '{other}'"))),
     }
 }

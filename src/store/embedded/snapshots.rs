@@ -262,6 +262,7 @@ fn part_name(number: u64, part: SnapshotPart) -> String {
         SnapshotPart::Hot => format!("{number}.hot"),
         SnapshotPart::Definitions => format!("{number}.defs"),
         SnapshotPart::Outbox => format!("{number}.outbox"),
+        SnapshotPart::Graphs => format!("{number}.graphs"),
     }
 }
 

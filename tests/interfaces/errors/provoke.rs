@@ -1,6 +1,7 @@
 //! How each code is provoked, by every way that can have it. A new code stops the compiler here.
 
 use super::node::{Cli, Http, Node, OPERATOR, Rpc, TENANT};
+use crate::program::eventually;
 use campanile_schema::{
     error::ErrorCode,
     limits::{HTTP_BODY_BYTES, OPEN_RUNS_PER_JOB, RPC_FRAME_BYTES},
@@ -59,6 +60,23 @@ fn make(node: &Node, spec: &Value) -> u64 {
 
 fn post(node: &Node, path: &str) -> Value {
     node.done("POST", path, &json!({}))
+}
+
+/// The run of a node, which has ended, of a DAG that was deleted then.
+fn of_a_deleted_dag(node: &Node) -> u64 {
+    let job = make(node, &manual("of-a-dag"));
+    let dag = node.done("POST", "/api/v1/jobs/dag", &json!({"dagId": "deleted-dag", "nodes": [job]}));
+    let dag = dag["jobId"].as_u64().unwrap();
+    let of_dag = post(node, &format!("/api/v1/jobs/{dag}/trigger"))["runId"].as_u64().unwrap();
+    let got = |path: String| serde_json::from_str::<Value>(&node.page(&path)).unwrap();
+    let run =
+        eventually("the node has a run", || got(format!("/api/v1/jobs/{job}/runs"))["items"][0]["runId"].as_u64());
+    post(node, &format!("/api/v1/runs/{run}/cancel"));
+    eventually("the run of the DAG has ended", || {
+        (got(format!("/api/v1/runs/{of_dag}"))["state"] == "FAILED").then_some(())
+    });
+    node.accepted(&http("DELETE", format!("/api/v1/jobs/{dag}"), &Value::Null));
+    run
 }
 
 /// A job that cannot be triggered now.
@@ -146,8 +164,23 @@ pub fn calls(code: ErrorCode, node: &Node) -> Option<Calls> {
         }
         // An executor hears it as the outcome `s` of its result, never as an error.
         ErrorCode::StaleToken => None,
-        // There are no DAGs yet.
-        ErrorCode::DagCycle => None,
+        ErrorCode::DagCycle => {
+            let job = make(node, &manual("in-a-circle"));
+            let circle = json!({"dagId": "circle", "nodes": [job], "edges": [{"from": job, "to": job}]});
+            Calls::new(
+                http("POST", "/api/v1/jobs/dag", &circle),
+                rpc("dag.create", &circle),
+                cli(&format!("dag create circle --job {job} --edge {job}:{job}"), ""),
+            )
+        }
+        ErrorCode::HistoryGone => {
+            let run = of_a_deleted_dag(node);
+            Calls::new(
+                http("POST", format!("/api/v1/runs/{run}/retry"), &json!({})),
+                rpc("run.retry", &json!({"runId": run})),
+                cli(&format!("run retry {run}"), ""),
+            )
+        }
         ErrorCode::BodyTooLarge => {
             let large = Http { body: vec![b' '; HTTP_BODY_BYTES + 1], ..http("POST", "/api/v1/jobs", &Value::Null) };
             let mut frame = vec![0x94, 0x00, 0x01, 0xa1, b'x', 0x91, 0xc6];

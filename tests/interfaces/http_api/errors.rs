@@ -428,13 +428,13 @@ fn messages_do_not_repeat_what_they_were_sent() {
     }
 }
 
-/// What comes with a later release is named, and is not taken for a job of that name.
+/// Who looks for workflows where others have them is told where they are.
 #[test]
-fn workflows_are_said_to_come_later() {
+fn workflows_are_said_to_be_jobs() {
     let server = Server::start();
-    for path in ["/api/v1/jobs/dag", "/api/v1/dags", "/api/v1/workflows/7"] {
+    for path in ["/api/v1/jobs/dags", "/api/v1/dags", "/api/v1/workflows/7"] {
         let told = server.post(path, &json!({})).problem("404_UNKNOWN_METHOD");
-        assert!(told.contains("later release"), "{told}");
+        assert!(told.contains("POST /api/v1/jobs/dag"), "{told}");
     }
     server.post("/api/v1/jobs/17", &json!({})).problem("405_METHOD_NOT_ALLOWED");
 }

@@ -39,6 +39,8 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
                 "job.create" => ("", r#"{"name":"a","trigger":{"type":"MANUAL"}}"#),
                 "job.replace" => ("", r#"{"version":1,"spec":{"name":"a","trigger":{"type":"MANUAL"}}}"#),
                 "run.confirm" => ("", r#"{"decision":"FAILED"}"#),
+                "dag.create" => ("", r#"{"dagId":"d","nodes":[1]}"#),
+                "dag.mark" => ("", r#"{"node":"A","state":"SUCCESS"}"#),
                 "tenant.set" => ("", "{}"),
                 "job.find" => ("?name=a", ""),
                 "job.plan" | "job.apply" => ("", APPLIED),

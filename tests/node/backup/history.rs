@@ -68,6 +68,8 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         depth: 0,
         marked: false,
         failed_hooks: Vec::new(),
+        timeout_sec: None,
+        graph: None,
     }
 }
 

@@ -4,9 +4,10 @@ mod command;
 pub mod http;
 pub mod template;
 
-use crate::reject::Rejection;
+use crate::{graph::compile::prepare, reject::Rejection};
 use campanile_schema::{
     error::ErrorCode,
+    graph::GraphSpec,
     job::{Action, JobSpec},
     limits as bounds,
     shape::shortened,
@@ -53,6 +54,7 @@ pub fn check(spec: &JobSpec) -> Result<(), Rejection> {
             Err(invalid(format!("action.name must be 1 to {} characters", bounds::NAME_CHARS)))
         }
         Some(Action::Handler { .. }) | None => Ok(()),
+        Some(Action::Dag(spec)) => dag(spec),
         Some(Action::Http { method, url, headers, body, expect_status, timeout_sec, max_redirects }) => {
             let request = http::Request { method: *method, url, headers, body: body.as_ref() };
             request.check(&spec.secret_params).map_err(|why| invalid(format!("action.{why}")))?;
@@ -60,6 +62,17 @@ pub fn check(spec: &JobSpec) -> Result<(), Rejection> {
                 .map_err(|why| invalid(format!("action.{why}")))
         }
     }
+}
+
+/// Whether the jobs of its nodes are there is for the caller to ask.
+fn dag(spec: &GraphSpec) -> Result<(), Rejection> {
+    prepare(spec).map(drop).map_err(|refused| {
+        // It names a field of the graph, or the graph.
+        let names_field =
+            ["nodes[", "edges[", "maxParallel", "timeoutSec"].iter().any(|name| refused.message.starts_with(name));
+        let mark = if names_field { "." } else { ": " };
+        Rejection::new(refused.code, format!("action{mark}{}", refused.message))
+    })
 }
 
 #[cfg(test)]

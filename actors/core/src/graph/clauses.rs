@@ -158,19 +158,45 @@ pub(crate) const fn kept(_: Clause) -> bool {
     true
 }
 
-/// Whether a clause is kept: always, but where a test breaks it on purpose.
 #[cfg(feature = "faults")]
-pub(crate) fn kept(clause: Clause) -> bool {
-    BROKEN.get() != Some(clause)
-}
+pub(crate) use broken::kept;
+#[cfg(feature = "faults")]
+pub use broken::{break_clause, break_clause_everywhere};
 
 #[cfg(feature = "faults")]
-thread_local! {
-    static BROKEN: std::cell::Cell<Option<Clause>> = const { std::cell::Cell::new(None) };
-}
+mod broken {
+    use super::Clause;
+    use std::{
+        cell::Cell,
+        sync::atomic::{AtomicU64, Ordering},
+    };
 
-/// Breaks one clause, for this thread only: tests of different clauses run side by side.
-#[cfg(feature = "faults")]
-pub fn break_clause(clause: Option<Clause>) {
-    BROKEN.set(clause);
+    thread_local! {
+        static BROKEN: Cell<Option<Clause>> = const { Cell::new(None) };
+    }
+
+    /// Clauses that the whole process breaks, one bit each: a node, told by its environment.
+    static BROKEN_BY_ALL: AtomicU64 = AtomicU64::new(0);
+
+    impl Clause {
+        /// By its name here.
+        pub fn parse(name: &str) -> Option<Self> {
+            Self::ALL.into_iter().find(|clause| format!("{clause:?}") == name)
+        }
+    }
+
+    /// Breaks a clause in the whole process.
+    pub fn break_clause_everywhere(clause: Clause) {
+        BROKEN_BY_ALL.fetch_or(1 << clause as u64, Ordering::Relaxed);
+    }
+
+    /// Breaks one clause, for this thread only: tests of different clauses run side by side.
+    pub fn break_clause(clause: Option<Clause>) {
+        BROKEN.set(clause);
+    }
+
+    /// Whether a clause is kept: always, but where a test breaks it on purpose.
+    pub(crate) fn kept(clause: Clause) -> bool {
+        BROKEN.get() != Some(clause) && BROKEN_BY_ALL.load(Ordering::Relaxed) & (1 << clause as u64) == 0
+    }
 }

@@ -10,7 +10,7 @@ use super::{
     order::{self, Links},
     template::{ParamsTemplate, Reference},
 };
-use crate::{reject::Rejection, spec};
+use crate::{names::check_name, reject::Rejection};
 use campanile_schema::{
     error::ErrorCode,
     graph::{GraphSpec, StoredEdge, StoredGraph, StoredNode, state::NodeRule},
@@ -66,6 +66,12 @@ fn invalid(message: impl Into<String>) -> Rejection {
 
 /// Checks a caller's DAG: its stored form, and the same compiled.
 pub fn prepare(spec: &GraphSpec) -> Result<(StoredGraph, Graph), Rejection> {
+    let given = campanile_schema::frame::encode(spec).len();
+    if given > limits::GRAPH_SPEC_BYTES {
+        let message =
+            format!("the DAG takes {given} bytes as it was written; at most {} are allowed", limits::GRAPH_SPEC_BYTES);
+        return Err(Rejection::new(ErrorCode::BodyTooLarge, message));
+    }
     let stored = stored(spec)?;
     let size = stored.encoded_bytes();
     if size > limits::GRAPH_BYTES {
@@ -100,6 +106,7 @@ fn stored(spec: &GraphSpec) -> Result<StoredGraph, Rejection> {
         edges: spec.edges.iter().enumerate().map(edge).collect::<Result<_, Rejection>>()?,
         fail_fast: spec.fail_fast,
         max_parallel: spec.max_parallel,
+        timeout_sec: spec.timeout_sec,
     })
 }
 
@@ -119,6 +126,9 @@ impl Graph {
         check_counts(stored.nodes.len(), stored.edges.len())?;
         if !(1..=limits::GRAPH_PARALLEL_MAX).contains(&stored.max_parallel) {
             return Err(invalid(format!("maxParallel must be 1 to {}", limits::GRAPH_PARALLEL_MAX)));
+        }
+        if stored.timeout_sec.is_some_and(|seconds| !(1..=limits::SECONDS_MAX).contains(&seconds)) {
+            return Err(invalid(format!("timeoutSec must be 1 to {}", limits::SECONDS_MAX)));
         }
         check_edges(stored)?;
         let pairs: Vec<(u32, u32)> = stored.edges.iter().map(|edge| (edge.from, edge.to)).collect();
@@ -193,7 +203,7 @@ fn compiled(at: usize, node: &StoredNode, root: bool) -> Result<GraphNode, Rejec
         let id = shortened(&node.id);
         return Err(of("id", &format!("'{id}' must be 1 to {} letters, digits, _ or -", limits::NODE_ID_CHARS)));
     }
-    spec::check_name(&node.job).map_err(|refused| of("job", &refused.message))?;
+    check_name(&node.job).map_err(|refused| of("job", &refused.message))?;
     if node.timeout_sec.is_some_and(|seconds| !(1..=limits::SECONDS_MAX).contains(&seconds)) {
         return Err(of("timeoutSec", &format!("it must be 1 to {}", limits::SECONDS_MAX)));
     }

@@ -1,5 +1,5 @@
-//! DAGs: a job whose action is a graph of other jobs. **This module is the complete pure part, and nothing calls it yet:** the messages,
-//! storage and interfaces that it needs belong to event format 2 and are listed in `docs/adr/0029-dag.md`.
+//! DAGs: a job whose action is a graph of other jobs. This module decides what becomes of one run of a DAG; `job/decide/graph.rs` makes
+//! it a run of its job (`docs/adr/0029-dag.md`).
 //!
 //! # The problem
 //!
@@ -29,13 +29,14 @@
 //!
 //! [`compile`] checks a definition, with [`order`] (cycles), [`template`] (params), [`condition`] (CEL) and [`fields`] (what is read of
 //! results). [`run`] is the state of a run, with [`node`] and [`ready`]; [`step`] decides, with [`rules`], [`start`], [`reopen`] and
-//! [`outcome`]. [`layout`] and [`draw`] show it. [`clauses`] names what the model test breaks on purpose (`actors/core/tests/graph`).
+//! [`outcome`], and [`keep`] stores it. [`layout`], [`draw`] and [`show`] show it. [`clauses`] names what the model test breaks on purpose (`actors/core/tests/graph`).
 
 pub mod clauses;
 pub mod compile;
 pub mod condition;
 pub mod draw;
 pub mod fields;
+mod keep;
 pub mod layout;
 pub mod node;
 pub mod order;
@@ -44,6 +45,7 @@ pub mod ready;
 mod reopen;
 pub mod rules;
 pub mod run;
+pub mod show;
 pub mod start;
 pub mod step;
 pub mod template;

@@ -1,7 +1,7 @@
 //! One node of a DAG run in 16 bytes: a shard may hold two million of them.
 
 use super::rules::Counts;
-use campanile_schema::{graph::state::NodeState, ids::RunId};
+use campanile_schema::{graph::state::NodeState, ids::RunId, stored::graph::StoredNodeRun};
 
 /// A person set the state.
 const MARKED: u8 = 1;
@@ -89,6 +89,18 @@ impl Node {
 
     pub(super) fn set_state(&mut self, state: NodeState) {
         (self.state, self.flags) = (state, 0);
+    }
+    /// As it was stored. Its parents are counted by whoever restores all of them.
+    pub(super) fn restore(&mut self, stored: &StoredNodeRun) {
+        self.set_state(stored.state);
+        self.run = stored.run.map_or(0, |run| run.0);
+        self.set_generation(stored.generation);
+        if stored.marked {
+            self.set_marked();
+        }
+        if stored.held {
+            self.set_held();
+        }
     }
     pub(super) fn set_marked(&mut self) {
         self.flags |= MARKED;

@@ -13,7 +13,7 @@ use super::{
 use campanile_schema::{
     graph::{
         change::{EdgeJudged, GraphChange},
-        state::{EdgeFact, NodeState, StopCause},
+        state::{EdgeFact, NodeFailure, NodeState, StopCause},
     },
     payload::Payload,
     record::RunState,
@@ -37,7 +37,7 @@ pub struct GraphRun {
     pub(super) logical_ms: Option<i64>,
     pub(super) generation: u32,
     /// Bits of [`StopCause`] codes.
-    stops: u8,
+    pub(super) stops: u8,
     pub(super) finished: Option<RunState>,
     pub(super) nodes: Vec<Node>,
     /// Waiting nodes whose rules are met.
@@ -46,9 +46,12 @@ pub struct GraphRun {
     pub(super) waiting: u32,
     /// Nodes with a run that may be open.
     pub(super) running: u32,
-    pub(super) marks: BTreeMap<u32, EdgeMark>,
-    pub(super) results: BTreeMap<u32, Payload>,
+    /// Shared with the run before a decision, which most decisions leave as they are.
+    pub(super) marks: Arc<BTreeMap<u32, EdgeMark>>,
+    pub(super) results: Arc<BTreeMap<u32, Payload>>,
     pub(super) result_bytes: usize,
+    /// Why nodes are FAILED whose runs do not say so.
+    pub(super) failures: Arc<BTreeMap<u32, NodeFailure>>,
 }
 
 impl PartialEq for GraphRun {
@@ -57,7 +60,8 @@ impl PartialEq for GraphRun {
         let plain = |run: &Self| (run.logical_ms, run.generation, run.stops, run.finished, run.waiting, run.running);
         plain(self) == plain(other)
             && (&self.nodes, &self.ready, &self.marks) == (&other.nodes, &other.ready, &other.marks)
-            && (&self.results, self.result_bytes) == (&other.results, other.result_bytes)
+            && (&self.results, self.result_bytes, &self.failures)
+                == (&other.results, other.result_bytes, &other.failures)
     }
 }
 
@@ -74,15 +78,20 @@ impl GraphRun {
             ready: Ready::new(count),
             waiting: count as u32,
             running: 0,
-            marks: BTreeMap::new(),
-            results: BTreeMap::new(),
+            marks: Arc::default(),
+            results: Arc::default(),
             result_bytes: 0,
+            failures: Arc::default(),
             graph,
         };
         (0..count as u32).for_each(|node| run.look(node));
         run
     }
 
+    /// How it ended; None: it goes on.
+    pub fn finished(&self) -> Option<RunState> {
+        self.finished
+    }
     pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
@@ -104,6 +113,17 @@ impl GraphRun {
     pub fn result(&self, node: u32) -> Option<&Payload> {
         self.results.get(&node)
     }
+    /// Why a node is FAILED, when its run does not say so.
+    pub fn failure(&self, node: u32) -> Option<NodeFailure> {
+        self.failures.get(&node).copied()
+    }
+    /// What the condition of an edge has said, when it was not true.
+    pub fn fact(&self, edge: u32) -> Option<EdgeFact> {
+        match self.marks.get(&edge)? {
+            EdgeMark::Judged(fact) => Some(*fact),
+            EdgeMark::Late => None,
+        }
+    }
     pub fn is_stopped(&self) -> bool {
         self.stops != 0
     }
@@ -113,6 +133,10 @@ impl GraphRun {
     /// Nodes with a run that may be open.
     pub fn running(&self) -> u32 {
         self.running
+    }
+    /// More nodes may start at once: the decision before reached its limit.
+    pub fn wants_wake(&self) -> bool {
+        self.finished.is_none() && !self.ready.is_empty() && self.running < self.graph.max_parallel
     }
     /// Nodes that wait, those that may start included.
     pub fn waiting(&self) -> u32 {
@@ -131,7 +155,7 @@ impl GraphRun {
                     node.set_generation(*generation);
                 }
             }
-            GraphChange::Ended { node, generation, state, run, result, edges, failure: _ } => {
+            GraphChange::Ended { node, generation, state, run, result, edges, failure } => {
                 if self.has(*node) {
                     self.settle(*node, *state, edges);
                     let slot = &mut self.nodes[*node as usize];
@@ -139,7 +163,10 @@ impl GraphRun {
                     run.iter().for_each(|run| slot.set_run(*run));
                     if let Some(result) = result {
                         self.result_bytes += result.len();
-                        self.results.insert(*node, result.clone());
+                        Arc::make_mut(&mut self.results).insert(*node, result.clone());
+                    }
+                    if let Some(failure) = failure.filter(|failure| !failure.is_of_run()) {
+                        Arc::make_mut(&mut self.failures).insert(*node, failure);
                     }
                 }
             }
@@ -183,7 +210,7 @@ impl GraphRun {
     }
 
     /// Writes down whether the node may start.
-    fn look(&mut self, node: u32) {
+    pub(super) fn look(&mut self, node: u32) {
         let ready = self.nodes[node as usize].state() == NodeState::Waiting && self.verdict(node) == Verdict::Run;
         self.ready.set(self.graph.position(node), ready);
     }
@@ -204,11 +231,8 @@ impl GraphRun {
     }
 
     /// How a parent in this state counts over this edge; None while it is open.
-    fn part(&self, state: NodeState, edge: u32) -> Option<ParentOutcome> {
-        let judged = match self.marks.get(&edge) {
-            Some(EdgeMark::Judged(fact)) => Some(*fact),
-            Some(EdgeMark::Late) | None => None,
-        };
+    pub(super) fn part(&self, state: NodeState, edge: u32) -> Option<ParentOutcome> {
+        let judged = self.fact(edge);
         let condition = |ok| match judged {
             None => ok,
             Some(EdgeFact::NotTaken) if kept(Clause::FalseConditionSkips) => ParentOutcome::Skipped,
@@ -229,14 +253,14 @@ impl GraphRun {
     /// A node has ended, in whichever way: its children count it.
     fn settle(&mut self, node: u32, state: NodeState, judged: &[EdgeJudged]) {
         for EdgeJudged { edge, fact } in judged {
-            self.marks.insert(*edge, EdgeMark::Judged(*fact));
+            Arc::make_mut(&mut self.marks).insert(*edge, EdgeMark::Judged(*fact));
         }
         self.set_state(node, state);
         let graph = Arc::clone(&self.graph);
         for child in graph.children(node) {
             let Some(part) = self.part(state, child.edge) else { continue };
             if state.is_failure() && self.node(child.node).state() != NodeState::Waiting {
-                self.marks.insert(child.edge, EdgeMark::Late);
+                Arc::make_mut(&mut self.marks).insert(child.edge, EdgeMark::Late);
             }
             self.nodes[child.node as usize].count(part);
             self.look(child.node);
@@ -253,22 +277,31 @@ impl GraphRun {
             {
                 self.nodes[child.node as usize].uncount(part);
             }
-            self.marks.remove(&child.edge);
+            self.unmark(child.edge);
         }
         for parent in graph.parents(node) {
             if self.marks.get(&parent.edge) == Some(&EdgeMark::Late) {
-                self.marks.remove(&parent.edge);
+                self.unmark(parent.edge);
             }
         }
         if let Some(result) = self.results.get(&node).map(Payload::len)
             && kept(Clause::ResultForgotten)
         {
             self.result_bytes -= result;
-            self.results.remove(&node);
+            Arc::make_mut(&mut self.results).remove(&node);
+        }
+        if self.failures.contains_key(&node) {
+            Arc::make_mut(&mut self.failures).remove(&node);
         }
         self.set_state(node, NodeState::Waiting);
         for child in graph.children(node) {
             self.look(child.node);
+        }
+    }
+
+    fn unmark(&mut self, edge: u32) {
+        if self.marks.contains_key(&edge) {
+            Arc::make_mut(&mut self.marks).remove(&edge);
         }
     }
 

@@ -25,13 +25,14 @@ use campanile_schema::{
     payload::Payload,
     text::Text,
 };
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
 };
 
 /// What a run of a DAG is told.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum GraphCommand {
     /// Begins the run, or goes on with starts that the decision before left over.
     Wake,
@@ -52,7 +53,7 @@ pub enum GraphCommand {
 }
 
 /// The end of a node's run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeEnd {
     pub node: u32,
     pub generation: u32,
@@ -63,7 +64,7 @@ pub struct NodeEnd {
 }
 
 /// How a run of a node can end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndState {
     Success,
     Failed,

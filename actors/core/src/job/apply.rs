@@ -1,7 +1,10 @@
 //! How events change a job. `apply` is total: every event in every state gives a state, without a panic. Only `decide`
 //! checks whether an event is valid; replay applies exactly what `decide` emitted.
 
-use super::state::{CATCH_UP_PACE_MS, HotState, Job, OpenRun};
+use super::{
+    dag,
+    state::{CATCH_UP_PACE_MS, HotState, Job, OpenRun},
+};
 use crate::schedule::Schedule;
 use campanile_schema::{
     event::{Event, Next},
@@ -106,6 +109,7 @@ pub fn apply(job: &mut Job, event: &Event) {
             dag,
             depth,
             marked,
+            timeout_sec,
             ..
         } => {
             let record = RunRecord {
@@ -130,6 +134,8 @@ pub fn apply(job: &mut Job, event: &Event) {
                 depth: *depth,
                 marked: *marked,
                 failed_hooks: Vec::new(),
+                timeout_sec: *timeout_sec,
+                graph: None,
             };
             job.hot.runs.reserve_exact(1);
             job.hot.runs.push(OpenRun::waiting(record));
@@ -244,6 +250,7 @@ pub fn apply(job: &mut Job, event: &Event) {
         }
         Event::RunEnded { record, .. } => {
             job.hot.runs.retain(|r| r.id() != record.run);
+            job.graphs.remove(&record.run);
             job.hot.last_run_ms = record.ended_ms;
             job.hot.last_state = Some(record.state.code());
             if job.schedule.is_fixed_delay() {
@@ -252,7 +259,8 @@ pub fn apply(job: &mut Job, event: &Event) {
                 job.refresh_next_due();
             }
         }
-        Event::RunReopened { record, .. } => {
+        Event::RunReopened { record, at_ms, .. } => {
+            dag::reopened(job, record, *at_ms);
             job.hot.runs.retain(|r| r.id() != record.run);
             job.hot.runs.push(OpenRun::waiting(record.clone()));
             if job.schedule.is_fixed_delay() {
@@ -264,6 +272,9 @@ pub fn apply(job: &mut Job, event: &Event) {
             if let Some(open) = job.run_mut(*run) {
                 open.record_mut().add_failed_hook(failed.clone());
             }
+        }
+        Event::GraphChanged { run, generation, changes, at_ms, .. } => {
+            dag::changed(job, *run, *generation, changes, *at_ms);
         }
         Event::DeadLetterDiscarded { .. } => {}
     }

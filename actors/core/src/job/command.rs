@@ -1,11 +1,15 @@
 //! The commands of a job.
 
 use super::claim::Claimant;
-use crate::shard::{self, Pause};
+use crate::{
+    graph::step::GraphCommand,
+    shard::{self, Pause},
+};
 use campanile_schema::{
     event::SkipReason,
     ids::{Epoch, ExecutorSession, RunId, Token},
     payload::Payload,
+    peer::shard::GraphAction,
     record::{RunRecord, Source},
     rpc::executor::Ended,
     stored::{StoredJob, audit::CallOrigin},
@@ -33,6 +37,10 @@ pub struct Context {
     pub pauses: Vec<Pause>,
     /// As many runs of the tenant wait as may.
     pub queue_full: bool,
+    /// As many runs of the tenant wait as DAGs and hooks may add to: half of what callers may.
+    pub queue_half: bool,
+    /// Nodes that open DAG runs of the shard may still have.
+    pub node_room: usize,
     /// What is behind the decisions cannot keep up: due instants wait undecided, and callers are refused.
     pub overloaded: bool,
     /// Version of the zone database.
@@ -57,6 +65,26 @@ pub struct Taken {
     /// It waits for a person: it may have run before a restore.
     pub confirm: bool,
     pub marked: bool,
+}
+
+/// What a run of a DAG asks of the job of a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeAsked {
+    pub key: String,
+    /// The DAG run, and the place of the node.
+    pub dag: RunId,
+    pub node: u32,
+    /// Of the node's run.
+    pub generation: u32,
+    pub params: Payload,
+    pub timeout_sec: Option<u64>,
+    pub logical_ms: Option<i64>,
+    pub depth: u32,
+    /// It waits for a person: it may have run before a restore.
+    pub confirm: bool,
+    pub marked: bool,
+    /// The run of the key, when it has ended.
+    pub record: Option<Box<RunRecord>>,
 }
 
 /// A command to a job that exists.
@@ -86,6 +114,21 @@ pub enum Command {
     },
     /// A message of another job makes a run. The shard has looked its key up.
     Take(Box<Taken>),
+    /// A DAG run starts the run of a node: makes it, or opens it again when it ended in an earlier generation.
+    StartNode(Box<NodeAsked>),
+    /// A DAG run ends the run of a node, or has it made as ended.
+    CancelNode(Box<NodeAsked>),
+    /// An open run of a DAG goes on.
+    Graph {
+        run: RunId,
+        step: Box<GraphCommand>,
+    },
+    /// A person changes a run of a DAG. `record`: it has ended.
+    ChangeGraph {
+        run: RunId,
+        record: Option<Box<RunRecord>>,
+        action: Box<GraphAction>,
+    },
     /// The pool has bound the run to an executor.
     Start {
         run: RunId,
@@ -149,7 +192,9 @@ impl Command {
         use campanile_schema::limits::{IDS_PER_COMMAND, OPEN_RUNS_PER_JOB, RUNS_PER_WAKE};
         match self {
             Self::Wake | Self::Replace { .. } | Self::Pause { .. } => RUNS_PER_WAKE,
-            Self::Trigger { .. } | Self::Take(_) | Self::Start { .. } => IDS_PER_COMMAND,
+            Self::Trigger { .. } | Self::Take(_) | Self::StartNode(_) | Self::CancelNode(_) | Self::Start { .. } => {
+                IDS_PER_COMMAND
+            }
             Self::Restored { .. } => OPEN_RUNS_PER_JOB as u64,
             Self::Claimed { claim, .. } => claim.ids_wanted(),
             Self::Resume
@@ -162,7 +207,9 @@ impl Command {
             | Self::Cancel { .. }
             | Self::Confirm { .. }
             | Self::Reopen { .. }
-            | Self::Discard { .. } => 0,
+            | Self::Discard { .. }
+            | Self::Graph { .. }
+            | Self::ChangeGraph { .. } => 0,
         }
     }
 
@@ -179,6 +226,10 @@ impl Command {
             | Self::Quarantine { .. }
             | Self::Trigger { .. }
             | Self::Take(_)
+            | Self::StartNode(_)
+            | Self::CancelNode(_)
+            | Self::Graph { .. }
+            | Self::ChangeGraph { .. }
             | Self::Start { .. }
             | Self::Claimed { .. }
             | Self::Suspect { .. }

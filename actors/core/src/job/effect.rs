@@ -26,6 +26,8 @@ impl Need {
             Some(StoredAction::Handler { name }) => Self::Handler(name.clone()),
             Some(StoredAction::Command { .. }) => Self::Command,
             Some(StoredAction::Http { .. }) => Self::Http,
+            // Its runs never wait for an executor.
+            Some(StoredAction::Dag(_)) => Self::Handler(job.name.clone()),
         }
     }
 

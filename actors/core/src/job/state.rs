@@ -2,13 +2,14 @@
 
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-use crate::{retry, schedule::Schedule};
+use crate::{graph::compile::Graph, job::graphs::Graphs, retry, schedule::Schedule};
 use campanile_schema::{
     event::StopReason,
     frame::{self, DecodeError},
+    graph::state::StopCause,
     ids::{ExecutorSession, JobId, RunId, Token},
     job::{ConcurrencyPolicy, JobStatus, JobView, MisfirePolicy},
-    limits::{CATCH_UP_RUNS_PER_SEC, RUNS_PER_WAKE},
+    limits::{CATCH_UP_RUNS_PER_SEC, GRAPH_ROOM_MS, RUNS_PER_WAKE},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, code},
     stored::StoredJob,
     text::Text,
@@ -49,6 +50,9 @@ pub struct OpenRun {
     /// Ended attempts of this generation that do not count because their executor shut down or was lost.
     #[serde(rename = "u", default, skip_serializing_if = "is_zero_u32")]
     pub uncounted: u32,
+    /// A run of a DAG that has begun: it has no attempts, and [`Job::graphs`] has its nodes.
+    #[serde(rename = "g", default, skip_serializing_if = "std::ops::Not::not")]
+    pub graph: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
@@ -59,8 +63,13 @@ fn is_zero_u32(n: &u32) -> bool {
 impl OpenRun {
     /// A run that no executor has.
     pub(crate) fn waiting(record: impl Into<Arc<RunRecord>>) -> Self {
+        let mut record = record.into();
+        if record.graph.is_some() {
+            // The job has the nodes of an open run.
+            Arc::make_mut(&mut record).graph = None;
+        }
         Self {
-            record: record.into(),
+            record,
             session: None,
             credential: None,
             retry_at_ms: None,
@@ -68,6 +77,7 @@ impl OpenRun {
             stopping_since_ms: None,
             tried: 0,
             uncounted: 0,
+            graph: false,
         }
     }
     /// To change it. Whoever shares it, as the job before a decision does, keeps what it has.
@@ -85,7 +95,7 @@ impl OpenRun {
     }
     /// A body may be running somewhere.
     pub fn has_body(&self) -> bool {
-        matches!(self.record.state, RunState::Running | RunState::SuspectedLost)
+        matches!(self.record.state, RunState::Running | RunState::SuspectedLost) && !self.graph
     }
     /// The attempt whose body may be running.
     pub fn attempt(&self) -> Option<&AttemptRecord> {
@@ -174,12 +184,16 @@ pub struct Job {
     pub def: Arc<StoredJob>,
     pub schedule: Schedule,
     pub hot: HotState,
+    /// Open runs of a DAG. Their shard keeps them beside the bytes of the job.
+    pub graphs: Graphs,
+    /// The graph of this version of the definition, once a decision has compiled it. Kept in memory only.
+    pub(crate) compiled: Option<(u64, Arc<Graph>)>,
 }
 
 impl Job {
     pub fn new(id: JobId, def: Arc<StoredJob>, hot: HotState) -> Self {
         let schedule = Schedule::compile(&def).unwrap_or_else(|_| Schedule::never());
-        Self { id, def, schedule, hot }
+        Self { id, def, schedule, hot, graphs: Graphs::new(), compiled: None }
     }
 
     /// From the bytes of a passive job and its stored definition.
@@ -261,7 +275,7 @@ impl Job {
 
     /// When the job wants to be woken; None = not by time.
     pub fn wake_at(&self, now_ms: i64) -> Option<i64> {
-        [self.wake_for_instants(now_ms), self.wake_for_runs()].into_iter().flatten().min()
+        [self.wake_for_instants(now_ms), self.wake_for_runs(now_ms)].into_iter().flatten().min()
     }
 
     /// When an instant is to be decided.
@@ -270,8 +284,8 @@ impl Job {
         Some(self.due_with_jitter(due).max(self.pace_until(now_ms).unwrap_or(i64::MIN)))
     }
 
-    /// When a retry or the end of an attempt's time is due.
-    pub fn wake_for_runs(&self) -> Option<i64> {
+    /// When a retry or the end of an attempt's time is due, or a DAG run goes on by itself.
+    pub fn wake_for_runs(&self, now_ms: i64) -> Option<i64> {
         let mut wake: Option<i64> = None;
         let mut at = |t: i64| wake = Some(wake.map_or(t, |w| w.min(t)));
         for run in &self.hot.runs {
@@ -279,14 +293,26 @@ impl Job {
                 at(retry);
             }
             if let (true, None, Some(attempt)) = (run.has_body(), run.stopping, run.attempt()) {
-                at(self.attempt_deadline(attempt));
+                at(self.attempt_deadline(&run.record, attempt));
             }
+        }
+        for open in self.graphs.values() {
+            if open.run.wants_wake() {
+                at(now_ms);
+            }
+            if let Some(deadline) = open.deadline_ms().filter(|_| !open.run.is_stopped_by(StopCause::Timeout)) {
+                at(deadline);
+            }
+        }
+        if self.awaits_room() {
+            at(now_ms + GRAPH_ROOM_MS);
         }
         wake
     }
 
-    pub(crate) fn attempt_deadline(&self, attempt: &AttemptRecord) -> i64 {
-        attempt.started_ms.saturating_add(self.def.timeout_sec as i64 * 1000).saturating_add(TIMEOUT_GRACE_MS)
+    pub(crate) fn attempt_deadline(&self, record: &RunRecord, attempt: &AttemptRecord) -> i64 {
+        let timeout_sec = record.timeout_sec.unwrap_or(self.def.timeout_sec);
+        attempt.started_ms.saturating_add(timeout_sec as i64 * 1000).saturating_add(TIMEOUT_GRACE_MS)
     }
 
     pub fn view(&self) -> JobView {
@@ -324,6 +350,11 @@ impl Job {
             .map(|reason| StoppingView { reason, since: open.stopping_since_ms.map(Timestamp) });
         view.next_retry_at = open.retry_at_ms.map(Timestamp);
         view.wait_reason = match open.state() {
+            RunState::Pending if self.is_dag() && self.holds_runs() => Some(self.held_because()),
+            RunState::Pending if self.awaits_room() => {
+                let sentence = "the shard has as many nodes of open DAG runs as it may; the run begins when some have ended";
+                Some(WaitCode::NoNodeRoom.because(sentence))
+            }
             RunState::Pending => {
                 let sentence = format!("{} holds it until the active run has ended", self.def.concurrency);
                 Some(WaitCode::HeldByConcurrencyPolicy.because(sentence))

@@ -2,10 +2,11 @@
 
 use campanile_schema::{
     frame::encode,
+    ids::RunId,
     limits::PARAMS_BYTES,
     payload::Payload,
-    peer::outbox::HookBody,
-    record::{AttemptRecord, RunRecord},
+    peer::outbox::{EndBody, HookBody, NodeBody},
+    record::{AttemptRecord, RunRecord, RunState},
     stored::{audit::CallOrigin, outbox::Message},
 };
 use serde_json::{Map, Value, json};
@@ -18,7 +19,7 @@ const ATTEMPT_BYTES: usize = 192;
 /// Bytes that a hook takes while it is owed, without its own params: the record of the run, which stays in memory with it. Its body is no
 /// larger: it has parts of the record only.
 pub fn hook_bytes(record: &RunRecord) -> usize {
-    let RunRecord { params, result, key, reason, by, attempts, .. } = record;
+    let RunRecord { params, result, key, reason, by, attempts, graph, .. } = record;
     let payloads: usize = [params, result].into_iter().flatten().map(Payload::len).sum();
     let texts: usize = [key, reason].into_iter().flatten().map(String::len).sum();
     let origin = by.as_deref().map_or(0, |CallOrigin { who, address, request }| {
@@ -30,7 +31,8 @@ pub fn hook_bytes(record: &RunRecord) -> usize {
     };
     // Once more the text that is longer in JSON.
     let told = record.last_error().map_or(0, str::len);
-    HOOK_BYTES + payloads + texts + origin + attempts.iter().map(attempt).sum::<usize>() + told
+    let graph = graph.as_ref().map_or(0, |graph| encode(graph).len());
+    HOOK_BYTES + payloads + texts + origin + attempts.iter().map(attempt).sum::<usize>() + graph + told
 }
 
 /// What a hook tells of a run, without what it does not tell: so much is kept of the run of a hook that was given up.
@@ -42,7 +44,34 @@ pub fn essence(record: &RunRecord) -> RunRecord {
         [earlier @ .., last] => earlier.iter().rev().find(told).into_iter().chain([last]).cloned().collect(),
         [] => Vec::new(),
     };
-    RunRecord { reason: None, key: None, by: None, attempts, ..record.clone() }
+    RunRecord { reason: None, key: None, by: None, graph: None, attempts, ..record.clone() }
+}
+
+/// Bytes that the body of a START or a CANCEL takes besides its params, at most.
+pub const NODE_BYTES: usize = 128;
+
+/// Bytes that the body of an END takes at most.
+pub fn end_bytes(record: &RunRecord) -> usize {
+    NODE_BYTES + record.result.as_ref().map_or(0, Payload::len)
+}
+
+/// Body of a START or a CANCEL.
+pub fn node(message: &Message, params: Payload, timeout_sec: Option<u64>, logical_ms: Option<i64>) -> Vec<u8> {
+    let (dag, node, generation) = (message.run, message.index, message.generation);
+    encode(&NodeBody { dag, node, generation, params, timeout_sec, logical_ms })
+}
+
+/// How the run of a node has ended; None: it is no such run, or has not.
+pub fn end(record: &RunRecord) -> Option<EndBody> {
+    let (dag, node) = record.dag.filter(|_| record.state.is_final())?;
+    Some(EndBody {
+        dag: RunId(dag),
+        node,
+        run: record.run,
+        generation: record.generation,
+        state: record.state,
+        result: record.result.clone().filter(|_| record.state == RunState::Success),
+    })
 }
 
 /// Body of a hook: its params, with what it is told of the run that ended; together no more than a caller may give with a trigger.
@@ -150,6 +179,8 @@ mod tests {
             depth: 0,
             marked: false,
             failed_hooks: Vec::new(),
+            timeout_sec: None,
+            graph: None,
         }
     }
 

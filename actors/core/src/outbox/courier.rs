@@ -160,7 +160,7 @@ impl Courier {
 
     fn said(&mut self, to: ShardId, id: MessageId, said: &Said, mine: bool, now: Now) {
         match said {
-            Said::Settled { .. } => self.settled(id, now),
+            Said::Settled { .. } | Said::Ended(_) => self.settled(id, now),
             Said::Refused(why) => self.gave_up(id, Failure::Refused(*why)),
             Said::Later(_) | Said::Broken if !mine || !self.known.contains(&id) => {}
             Said::Later(_) if !kept(Rule::SettleOnlyNamed) => self.settled(id, now),

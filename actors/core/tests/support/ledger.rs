@@ -122,6 +122,7 @@ impl Known {
             | Event::AttemptStopping { .. }
             | Event::AttemptEnded { .. }
             | Event::RunConfirmed { .. }
+            | Event::GraphChanged { .. }
             | Event::DeadLetterDiscarded { .. } => {}
         }
     }

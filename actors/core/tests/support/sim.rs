@@ -354,7 +354,17 @@ pub fn ended(job: campanile_schema::ids::JobId, run: RunId, token: Token, state:
 
 pub fn context(now_ms: i64, ids: Ids, pauses: Vec<Pause>, queue_full: bool) -> Context {
     assert!(ids.count <= RUNS_PER_WAKE);
-    Context { now_ms, ids, epoch: Epoch(7), pauses, queue_full, overloaded: false, tzdb: tzdb_version() }
+    Context {
+        now_ms,
+        ids,
+        epoch: Epoch(7),
+        pauses,
+        queue_full,
+        queue_half: queue_full,
+        node_room: 1_000,
+        overloaded: false,
+        tzdb: tzdb_version(),
+    }
 }
 
 /// The counter that an event takes.

@@ -52,6 +52,7 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
         | Event::JobQuarantined { .. }
         | Event::CursorMoved { .. }
         | Event::RunCreated { .. }
+        | Event::GraphChanged { .. }
         | Event::DeadLetterDiscarded { .. } => None,
     }
 }

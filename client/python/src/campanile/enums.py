@@ -253,6 +253,55 @@ class OutboxState(Word):
     DROPPED = "DROPPED"
 
 
+class NodeState(Word):
+    """State of a node in a run of its DAG. The last five are final."""
+
+    WAITING = "WAITING"
+    STARTING = "STARTING"
+    ACTIVE = "ACTIVE"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    UPSTREAM_FAILED = "UPSTREAM_FAILED"
+    CANCELED = "CANCELED"
+
+
+class NodeFailure(Word):
+    """Why a node of a DAG is FAILED, when its run does not say so."""
+
+    RUN_FAILED = "RUN_FAILED"
+    RUN_TIMEOUT = "RUN_TIMEOUT"
+    RESULT_TOO_LARGE = "RESULT_TOO_LARGE"
+    RESULT_MISSING = "RESULT_MISSING"
+    PARAMS_TOO_LARGE = "PARAMS_TOO_LARGE"
+    REFUSED = "REFUSED"
+    UNDELIVERED = "UNDELIVERED"
+
+
+class EdgeOutcome(Word):
+    """What the condition of an edge of a DAG has said, when it was not true. BROKEN: it has no value for the result."""
+
+    NOT_TAKEN = "NOT_TAKEN"
+    BROKEN = "BROKEN"
+
+
+class NodeRule(Word):
+    """Which ends of the nodes before it let a node of a DAG run."""
+
+    ALL_SUCCESS = "ALL_SUCCESS"
+    ALL_DONE = "ALL_DONE"
+    ANY_SUCCESS = "ANY_SUCCESS"
+    ANY_FAILED = "ANY_FAILED"
+    NONE_FAILED = "NONE_FAILED"
+
+
+class DagDrawing(Word):
+    """A text that shows a DAG: a flow chart of Mermaid, or a line of ASCII for each node."""
+
+    MERMAID = "MERMAID"
+    ASCII = "ASCII"
+
+
 class Decision(Word):
     """What a person says of a run in NEEDS_CONFIRMATION: run it again, it did its work, or it did not.
 

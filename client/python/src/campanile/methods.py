@@ -24,6 +24,9 @@ JOB_CREATE: Final = Method("job.create", key="idempotencyKey")
 JOB_CREATE_MANY: Final = Method("job.createMany")
 """Create many jobs in one message, durable together, an answer for each."""
 
+DAG_CREATE: Final = Method("dag.create", key="idempotencyKey")
+"""Create a DAG of jobs that exist, by their ids."""
+
 JOB_LIST: Final = Method("job.list", changes=False)
 """Jobs, in order of their id."""
 
@@ -77,6 +80,15 @@ RUN_RETRY: Final = Method("run.retry")
 
 RUN_CONFIRM: Final = Method("run.confirm")
 """Decide about a run in NEEDS_CONFIRMATION."""
+
+DAG_NODES: Final = Method("dag.nodes", changes=False)
+"""The nodes of a run of a DAG, with a layout."""
+
+DAG_RETRY: Final = Method("dag.retry")
+"""Run nodes of a DAG run again; what did not run because of them follows."""
+
+DAG_MARK: Final = Method("dag.mark")
+"""Set the state of a node of a DAG run, SUCCESS or SKIPPED; what waits for it goes on."""
 
 RUN_LOG: Final = Method("run.log", changes=False)
 """The output of an attempt."""
@@ -161,6 +173,7 @@ METHODS: Final = {
     for method in (
         JOB_CREATE,
         JOB_CREATE_MANY,
+        DAG_CREATE,
         JOB_LIST,
         JOB_FIND,
         JOB_PLAN,
@@ -179,6 +192,9 @@ METHODS: Final = {
         RUN_CANCEL,
         RUN_RETRY,
         RUN_CONFIRM,
+        DAG_NODES,
+        DAG_RETRY,
+        DAG_MARK,
         RUN_LOG,
         DLQ_LIST,
         DLQ_REDRIVE,

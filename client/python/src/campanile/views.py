@@ -9,12 +9,16 @@ from campanile.enums import (
     ApplyOutcome,
     AttemptState,
     ClusterEventKind,
+    EdgeOutcome,
     ExecutorState,
     JobStatus,
     JobStep,
     MemberState,
     MessageKind,
     MoveReason,
+    NodeFailure,
+    NodeRule,
+    NodeState,
     OutboxState,
     Outcome,
     PlanAction,
@@ -179,6 +183,8 @@ class Run:
     triggered_by: TriggeredBy | None = None
     failed_hooks: list[FailedHook] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
+    dag_run_id: int | None = None
+    dag_node: int | None = None
 
 
 @dataclass(frozen=True)
@@ -250,6 +256,63 @@ class OutboxMessage:
     target_job: str | None = None
     reason: str | None = None
     given_up_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class DagCreated:
+    """Answer to `dag_create`. `dag_id` is the name of the job that the DAG became."""
+
+    dag_id: str
+    job_id: int
+    status: JobStatus
+
+
+@dataclass(frozen=True)
+class DagNode:
+    """A node of a run of a DAG. `run_id` is its newest run; `generation` is 0 when it was never started. `marked`: a person set
+    its state. `failure` and `error` say why it is FAILED, when its run does not. `layer`, `row`, `x` and `y` are its place in
+    a layout."""
+
+    id: str
+    job: str
+    rule: NodeRule
+    state: NodeState
+    generation: int
+    layer: int
+    row: int
+    x: int
+    y: int
+    marked: bool = False
+    run_id: int | None = None
+    failure: NodeFailure | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class DagEdge:
+    """An edge of a DAG. `when` is its condition, and `outcome` what that has said, when it was not true."""
+
+    from_: str = field(metadata={"wire": "from"})
+    to: str
+    when: str | None = None
+    outcome: EdgeOutcome | None = None
+
+
+@dataclass(frozen=True)
+class DagRun:
+    """A run of a DAG with its nodes, in the order of the definition of this `version`."""
+
+    run_id: int
+    job_id: int
+    tenant_id: str
+    state: RunState
+    generation: int
+    version: int
+    width: int
+    height: int
+    nodes: list[DagNode] = field(default_factory=list)
+    edges: list[DagEdge] = field(default_factory=list)
+    drawing: str | None = None
 
 
 @dataclass(frozen=True)

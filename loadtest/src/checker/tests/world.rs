@@ -203,6 +203,8 @@ impl World {
             depth: 0,
             marked: false,
             failed_hooks: Vec::new(),
+            timeout_sec: None,
+            graph: None,
         };
         self.runs.push(RunView::from(&record));
         self.next_run

@@ -1,4 +1,5 @@
-//! A plan carried out: so many jobs at once, each by itself, deletions last and only when all else went well.
+//! A plan carried out: so many jobs at once, each by itself, DAGs behind the jobs that may be their nodes, deletions last and only when
+//! all else went well.
 
 use super::{
     super::{Answer, Operations},
@@ -26,8 +27,10 @@ const REASON_GONE: &str = "apply: its manifest is gone";
 pub(super) async fn out(ops: &Operations, caller: &Caller, planned: Planned) -> AppliedView {
     let (last, first): (Vec<_>, Vec<_>) =
         planned.items.into_iter().partition(|(item, _)| item.action == PlanAction::Delete);
+    let (dags, first): (Vec<_>, Vec<_>) = first.into_iter().partition(|(_, steps)| steps.iter().any(Step::is_dag));
     let halted = AtomicBool::new(false);
     let mut items = all(ops, caller, first, &halted).await;
+    items.extend(all(ops, caller, dags, &halted).await);
     // What is deleted may be what another job was to take the place of.
     halted.fetch_or(items.iter().any(|item| item.error.is_some()), Ordering::Relaxed);
     items.extend(all(ops, caller, last, &halted).await);

@@ -9,7 +9,7 @@ use campanile_jobfiles::{crontab, manifest};
 use campanile_schema::{
     apply::{FieldChange, ManifestFile, ManifestProblem, PlanAction, PlanItem, PlanView},
     error::{ApiError, ErrorCode},
-    job::{JobSpec, JobStatus, JobView, Trigger},
+    job::{Action, JobSpec, JobStatus, JobView, Trigger},
     limits::{APPLY_IN_FLIGHT, PAGE_SIZE_MAX},
     operations::JobList,
     payload::Payload,
@@ -61,6 +61,16 @@ pub(super) enum Step {
     Pause,
     Resume,
     Delete,
+}
+
+impl Step {
+    /// It stores a DAG, whose nodes must be there.
+    pub fn is_dag(&self) -> bool {
+        match self {
+            Self::Create(spec) | Self::Replace { spec, .. } => matches!(spec.action, Some(Action::Dag(_))),
+            Self::Pause | Self::Resume | Self::Delete => false,
+        }
+    }
 }
 
 /// A plan, with what is to be done for each of its items.

@@ -68,7 +68,7 @@ pub(super) fn start(
         credit_stamp_ms,
         source: record.source,
         logical_time: record.logical_ms.map(Timestamp),
-        timeout_sec: def.timeout_sec,
+        timeout_sec: record.timeout_sec.unwrap_or(def.timeout_sec),
         on_lost_contact: def.on_lost_contact,
         action: def.resolved_action(),
         params: merged_params(&def.params, record.params.as_ref()),

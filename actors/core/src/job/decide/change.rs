@@ -7,7 +7,7 @@ use super::{
         state::OpenRun,
         table::{JobStep, job_after},
     },
-    Draft, due, stop,
+    Draft, due, finish, stop,
 };
 use crate::reject::Rejection;
 use campanile_schema::{
@@ -47,6 +47,10 @@ pub(super) fn replace(draft: &mut Draft<'_>, version: u64, spec: &StoredJob) -> 
     }
     if spec.name != draft.job.def.name || spec.tenant != draft.job.def.tenant {
         return Err(Rejection::new(ErrorCode::InvalidArgument, "name and tenantId of a job cannot be changed"));
+    }
+    if spec.graph().is_some() != draft.job.is_dag() {
+        let why = "action.kind: a job cannot become a DAG, and a DAG no other job; create a job with another name";
+        return Err(Rejection::new(ErrorCode::InvalidArgument, why));
     }
     let reason = if draft.job.fires() { SkipReason::Edited } else { standing_reason(draft) };
     let fires = draft.job.fires();
@@ -126,6 +130,9 @@ pub(super) fn resume(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
         let queued = |open: &&OpenRun| open.state() == RunState::Queued;
         let waiting: Vec<RunId> = draft.job.hot.runs.iter().filter(queued).map(OpenRun::id).collect();
         waiting.into_iter().for_each(|run| draft.enqueue(run));
+        if draft.job.is_dag() {
+            finish::release_held(draft);
+        }
     }
     Ok(Reply::Done)
 }

@@ -44,7 +44,7 @@ pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
             if faults::active(Mutation::NewestFirst) {
                 return Admission::Hold;
             }
-            if draft.job.hot.runs.iter().any(|r| r.state() == RunState::Pending) {
+            if draft.job.hot.runs.iter().any(|r| r.state() == RunState::Pending && r.record.dag.is_none()) {
                 Admission::No(SkipReason::OneQueued)
             } else {
                 Admission::Hold
@@ -83,12 +83,13 @@ fn runs_due(draft: &mut Draft<'_>) {
         .runs
         .iter()
         .filter(|r| r.has_body() && r.stopping.is_none())
-        .filter(|r| r.attempt().is_some_and(|a| draft.job.attempt_deadline(a) <= now))
+        .filter(|r| r.attempt().is_some_and(|a| draft.job.attempt_deadline(&r.record, a) <= now))
         .map(|r| r.id())
         .collect();
     for run in overdue {
         stop::stop(draft, run, StopReason::Timeout);
     }
+    draft.wake_graphs();
 }
 
 /// Decides instants until none is due, the ids are used up, or the policy says wait.
@@ -194,13 +195,14 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         params: None,
         reason: None,
         by: None,
-        held,
+        held: held || draft.job.is_dag(),
         at_ms,
         interval: interval_told(draft, due),
         late,
         dag: None,
         depth: 0,
         marked: false,
+        timeout_sec: None,
     };
     draft.emit(event);
     #[cfg(feature = "faults")]

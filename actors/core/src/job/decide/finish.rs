@@ -16,6 +16,7 @@ use campanile_schema::{
     error::ErrorCode,
     event::{Event, Next, StopReason},
     ids::{RunId, Token},
+    job::ConcurrencyPolicy,
     limits::{ERROR_CODE_BYTES, ERROR_MESSAGE_BYTES, RESULT_BYTES, UNCOUNTED_ATTEMPTS},
     record::{AttemptState, RunRecord, RunState},
     rpc::executor::{EXECUTOR_SHUTDOWN, Ended, Held, LOST_CONTACT},
@@ -289,8 +290,12 @@ pub(super) fn close(draft: &mut Draft<'_>, mut record: RunRecord, state: RunStat
     release_held(draft);
 }
 
-/// The oldest PENDING run becomes QUEUED when nothing else is active.
+/// The oldest PENDING run becomes QUEUED when nothing else is active. Of a DAG, the runs that may begin do: all under ALLOW, where they
+/// wait for a pause or for room, else the oldest.
 pub(super) fn release_held(draft: &mut Draft<'_>) {
+    if draft.job.is_dag() {
+        return begin_held(draft);
+    }
     if draft.job.hot.runs.iter().any(|r| r.state() != RunState::Pending) {
         return;
     }
@@ -301,6 +306,19 @@ pub(super) fn release_held(draft: &mut Draft<'_>) {
     let Some(run) = next else { return };
     draft.emit(Event::RunReleased { job: draft.job.id, run, at_ms: draft.ctx.now_ms });
     draft.enqueue(run);
+}
+
+fn begin_held(draft: &mut Draft<'_>) {
+    let pending = |open: &&OpenRun| open.state() == RunState::Pending;
+    let mut held: Vec<RunId> = draft.job.hot.runs.iter().filter(pending).map(OpenRun::id).collect();
+    held.sort_unstable();
+    for run in held {
+        let alone = draft.job.hot.runs.iter().all(|open| open.state() == RunState::Pending);
+        if !alone && draft.job.def.concurrency != ConcurrencyPolicy::Allow {
+            return;
+        }
+        draft.enqueue(run);
+    }
 }
 
 fn clipped(text: Option<&str>, bytes: usize) -> Option<String> {

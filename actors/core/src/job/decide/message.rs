@@ -11,14 +11,23 @@ use crate::{
 use campanile_schema::{
     error::ErrorCode,
     event::Event,
+    ids::RunId,
     job::{ConcurrencyPolicy, JobStatus},
     limits::OPEN_RUNS_PER_JOB,
     record::{RunRecord, RunState},
     stored::outbox::MessageKind,
 };
 
-/// A run has ended for good: its hooks are sent in the same frame.
+/// A run has ended for good: its hooks, and the end that its DAG run waits for, are sent in the same frame.
 pub(super) fn on_end(draft: &mut Draft<'_>, record: &RunRecord) {
+    hooks(draft, record);
+    if let Some((dag, node)) = record.dag {
+        let wanted = wanted(record, MessageKind::End, node, To::Parent(RunId(dag)));
+        draft.sends.push(MessageDraft { body_bytes: body::end_bytes(record), ..wanted });
+    }
+}
+
+fn hooks(draft: &mut Draft<'_>, record: &RunRecord) {
     if !matches!(record.state, RunState::Failed | RunState::Timeout) {
         return;
     }
@@ -28,20 +37,25 @@ pub(super) fn on_end(draft: &mut Draft<'_>, record: &RunRecord) {
     }
     for (index, hook) in (0..).zip(&draft.job.def.on_failure) {
         let body_bytes = body::hook_bytes(record);
-        let wanted = MessageDraft {
-            kind: MessageKind::Hook,
-            tenant: record.tenant.clone(),
-            run: record.run,
-            run_created_ms: record.created_ms,
-            run_marked: record.marked,
-            generation: record.generation,
-            index,
-            to: To::Job(hook.job.clone()),
-            params: (!hook.params.is_empty()).then(|| hook.params.clone()),
-            depth: record.depth,
-            body_bytes,
-        };
-        draft.sends.push(wanted);
+        let params = (!hook.params.is_empty()).then(|| hook.params.clone());
+        let wanted = wanted(record, MessageKind::Hook, index, To::Job(hook.job.clone()));
+        draft.sends.push(MessageDraft { params, body_bytes, ..wanted });
+    }
+}
+
+fn wanted(record: &RunRecord, kind: MessageKind, index: u32, to: To) -> MessageDraft {
+    MessageDraft {
+        kind,
+        tenant: record.tenant.clone(),
+        run: record.run,
+        run_created_ms: record.created_ms,
+        run_marked: record.marked,
+        generation: record.generation,
+        index,
+        to,
+        params: None,
+        depth: record.depth,
+        body_bytes: 0,
     }
 }
 
@@ -71,16 +85,17 @@ pub(super) fn take(draft: &mut Draft<'_>, taken: &Taken) -> Result<Reply, Reject
         params: Some(taken.params.clone()),
         reason: Some(taken.reason.clone()),
         by: None,
-        held,
+        held: held || draft.job.is_dag(),
         at_ms: draft.ctx.now_ms,
         interval: None,
         late: false,
         dag: None,
         depth: taken.depth,
         marked: taken.marked,
+        timeout_sec: None,
     });
     if taken.confirm {
-        doubt(draft, run, if held { RunState::Pending } else { RunState::Queued });
+        doubt(draft, run, if held || draft.job.is_dag() { RunState::Pending } else { RunState::Queued });
     } else if !held {
         draft.enqueue(run);
     }

@@ -6,9 +6,11 @@ mod change;
 mod doubtful;
 mod due;
 mod finish;
+mod graph;
 mod message;
 #[cfg(feature = "faults")]
 mod mutations;
+mod node;
 mod reopen;
 mod restore;
 mod stop;
@@ -121,14 +123,26 @@ impl<'a> Draft<'a> {
         Interval { from_ms: self.job.hot.cursor_ms, to_ms, version: self.job.hot.version, tzdb: self.ctx.tzdb.into() }
     }
     /// Asks for a permit and an executor for a run that is QUEUED now. While the job is paused nothing asks: resuming it does.
+    /// A run of a DAG needs neither: it begins.
     pub fn enqueue(&mut self, run: RunId) {
         if self.job.holds_runs() {
             return;
+        }
+        if self.job.is_dag() {
+            return graph::begin(self, run);
         }
         if let Some(open) = self.job.run(run) {
             let waiting = waiting(&self.job, open, self.ctx.now_ms);
             self.effect(Effect::Enqueue(waiting));
         }
+    }
+    /// Ends an open run of a DAG as a cancel does.
+    pub fn stop_graph(&mut self, run: RunId) {
+        graph::stop(self, run);
+    }
+    /// Time has passed for the open runs of a DAG.
+    pub fn wake_graphs(&mut self) {
+        graph::wake(self);
     }
     /// The opposite: a QUEUED run does not wait for a permit and an executor any more.
     pub fn dequeue(&mut self, run: RunId, tenant: Text, pool: Text) {
@@ -211,6 +225,10 @@ fn decide_said(
             reply
         }
         Command::Take(taken) => message::take(&mut draft, taken)?,
+        Command::StartNode(asked) => node::start(&mut draft, asked)?,
+        Command::CancelNode(asked) => node::cancel(&mut draft, asked)?,
+        Command::Graph { run, step } => graph::step(&mut draft, *run, step)?,
+        Command::ChangeGraph { run, record, action } => graph::change(&mut draft, *run, record.as_deref(), action)?,
         Command::Start { run, executor, session, credential, credit_stamp_ms } => {
             attempt::start(&mut draft, *run, executor, (*session, credential.as_ref()), *credit_stamp_ms)?
         }

@@ -6,7 +6,7 @@ use super::{
         effect::Reply,
         table::{Step, run_after},
     },
-    Draft, finish,
+    Draft, finish, graph,
     trigger::{has_room, may_start},
 };
 use crate::reject::Rejection;
@@ -15,6 +15,7 @@ use campanile_schema::{
     event::Event,
     ids::RunId,
     job::ConcurrencyPolicy,
+    peer::shard::GraphAction,
     record::{RunRecord, RunState},
     view::ConfirmDecision,
 };
@@ -40,6 +41,15 @@ pub(super) fn reopen(
             ErrorCode::IllegalState,
             "the run is not a dead letter (it may have been redriven)",
         ));
+    }
+    if record.graph.is_some() {
+        let (by, reason) = (None, reason.clone());
+        return graph::change(draft, record.run, Some(record), &GraphAction::RetryFailed { by, reason });
+    }
+    if let Some((dag, _)) = record.dag {
+        let why =
+            format!("the run is of a node of DAG run {dag}: retry the node there, and what comes after it follows");
+        return Err(Rejection::new(ErrorCode::IllegalState, why));
     }
     may_start(draft)?;
     has_room(draft)?;

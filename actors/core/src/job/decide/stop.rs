@@ -22,9 +22,9 @@ pub(super) fn cancel(draft: &mut Draft<'_>, run: RunId) -> Result<Reply, Rejecti
     if crate::faults::active(crate::faults::Mutation::ForgetCancel) {
         return Ok(draft.run_reply(run));
     }
-    if open.has_body() {
+    if open.has_body() || open.graph {
         stop(draft, run, StopReason::Cancel);
-        return Ok(draft.run_reply(run));
+        return Ok(draft.ended(run).map_or_else(|| draft.run_reply(run), |record| Reply::Final(Box::new(record))));
     }
     let mut record = RunRecord::clone(&open.record);
     stop(draft, run, StopReason::Cancel);
@@ -33,10 +33,13 @@ pub(super) fn cancel(draft: &mut Draft<'_>, run: RunId) -> Result<Reply, Rejecti
     Ok(Reply::Final(Box::new(record)))
 }
 
-/// Stops all runs; those that are held first, so that none is let go on by the end of another.
+/// Stops all runs; those that are held first, so that none is let go on by the end of another. REPLACE does not stop runs of a DAG's
+/// nodes: a DAG that waits for one would fail because of an instant of another job.
 pub(super) fn stop_all(draft: &mut Draft<'_>, why: StopReason) {
-    let mut open: Vec<(bool, RunId)> =
-        draft.job.hot.runs.iter().map(|r| (r.state() != RunState::Pending, r.id())).collect();
+    let mut open: Vec<(bool, RunId)> = (draft.job.hot.runs.iter())
+        .filter(|r| why != StopReason::Replace || r.record.dag.is_none())
+        .map(|r| (r.state() != RunState::Pending, r.id()))
+        .collect();
     open.sort_unstable();
     for (_, run) in open {
         stop(draft, run, why);
@@ -46,6 +49,9 @@ pub(super) fn stop_all(draft: &mut Draft<'_>, why: StopReason) {
 pub(super) fn stop(draft: &mut Draft<'_>, run: RunId, why: StopReason) {
     let job = draft.job.id;
     let Some(open) = draft.job.run(run) else { return };
+    if open.graph {
+        return draft.stop_graph(run);
+    }
     if open.has_body() {
         let (session, token, told) = (open.session, open.token(), open.stop_reason());
         // A cancel overrides a timeout under way; told twice with one reason is told once.

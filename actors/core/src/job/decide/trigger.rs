@@ -61,13 +61,14 @@ pub(super) fn trigger(
         params: params.clone(),
         reason: reason.clone(),
         by: by.clone(),
-        held,
+        held: held || draft.job.is_dag(),
         at_ms: draft.ctx.now_ms,
         interval: None,
         late: false,
         dag: None,
         depth: 0,
         marked: false,
+        timeout_sec: None,
     };
     #[cfg(feature = "faults")]
     let again = made.clone();

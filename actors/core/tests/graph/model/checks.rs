@@ -29,6 +29,8 @@ pub enum Violation {
     /// The run asks to be woken and should not, or the other way round.
     WakeDiffers,
     ReplayDiffers,
+    /// The run is another one after it was stored and read.
+    StoredDiffers,
     /// A limit of one decision, or of the run, was passed.
     OverLimit(String),
     FinalWithOpenChild,

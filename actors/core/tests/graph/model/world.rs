@@ -149,6 +149,9 @@ impl World {
         if self.run != self.replayed {
             return Err(Violation::ReplayDiffers);
         }
+        if GraphRun::from_stored(self.run.graph().clone(), &self.run.to_stored()) != self.run {
+            return Err(Violation::StoredDiffers);
+        }
         checks::bounds(&self.run, &decision)?;
         self.follow(decision)
     }

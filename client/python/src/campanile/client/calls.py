@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from campanile import methods
-from campanile.enums import Decision, JobStatus
+from campanile.enums import DagDrawing, Decision, JobStatus, NodeState
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
@@ -15,6 +15,8 @@ from campanile.views import (
     AuditRecord,
     ClusterEvent,
     Created,
+    DagCreated,
+    DagRun,
     DeadLetter,
     ExecutorInfo,
     Gathered,
@@ -191,6 +193,46 @@ class Calls(ABC):
         """Decides about a run in NEEDS_CONFIRMATION; ENDED says that the body of a run that is STOPPING has ended."""
         params = {"runId": run_id, "decision": Decision(decision).value, **_given(reason=reason)}
         return read(Run, await self.call(methods.RUN_CONFIRM.name, params))
+
+    async def dag_create(
+        self,
+        dag_id: str,
+        nodes: Iterable[int],
+        edges: Iterable[tuple[int, int]] = (),
+        *,
+        tenant_id: str | None = None,
+        trigger: Trigger | None = None,
+        idempotency_key: str | None = None,
+    ) -> DagCreated:
+        """Makes a DAG of jobs that exist, by their ids. An edge is a pair: its first job ends before the second one starts.
+
+        Conditions, rules and params of nodes need the long form: `job_create` with an action of the kind DAG.
+        """
+        params = {
+            "dagId": dag_id,
+            "nodes": list(nodes),
+            "edges": [{"from": first, "to": second} for first, second in edges],
+            **_given(tenantId=tenant_id, idempotencyKey=idempotency_key),
+            **({} if trigger is None else {"trigger": write(trigger)}),
+        }
+        return read(DagCreated, await self.call(methods.DAG_CREATE.name, params))
+
+    async def dag_nodes(self, run_id: int, *, draw: DagDrawing | None = None) -> DagRun:
+        """The nodes of a run of a DAG; with `draw` also a drawing of them as text."""
+        params = {"runId": run_id, **({} if draw is None else {"draw": DagDrawing(draw).value})}
+        return read(DagRun, await self.call(methods.DAG_NODES.name, params))
+
+    async def dag_retry(
+        self, run_id: int, nodes: Iterable[str] = (), *, and_after: bool = False, reason: str | None = None
+    ) -> Run:
+        """Runs nodes of a DAG run again (by default all that failed or were canceled); what did not run because of them follows."""
+        params = {"runId": run_id, "nodes": list(nodes), "andAfter": and_after, **_given(reason=reason)}
+        return read(Run, await self.call(methods.DAG_RETRY.name, params))
+
+    async def dag_mark(self, run_id: int, node: str, state: NodeState, *, reason: str | None = None) -> Run:
+        """Sets the state of a node without an open run, SUCCESS or SKIPPED; what waits for it goes on."""
+        params = {"runId": run_id, "node": node, "state": NodeState(state).value, **_given(reason=reason)}
+        return read(Run, await self.call(methods.DAG_MARK.name, params))
 
     async def run_log(self, run_id: int, *, attempt: int | None = None, offset: int | None = None) -> RunLog:
         """A piece of an attempt's log (by default the newest attempt's) from a byte offset."""

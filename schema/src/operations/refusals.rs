@@ -1,0 +1,76 @@
+//! The error codes that several operations of the table have in common.
+
+use crate::error::ErrorCode as E;
+
+pub(super) const BAD_SPEC: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::InvalidSchedule,
+    E::ScheduleNeverFires,
+    E::UnknownTimezone,
+    E::NoSecretKey,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::NotFound,
+    E::DuplicateName,
+    E::IdempotencyKeyReused,
+    E::StaleVersion,
+    E::IllegalState,
+    E::TenantQuota,
+    E::UpgradeUnderWay,
+    E::DagCycle,
+];
+pub(super) const BAD_APPLY: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::NoSecretKey,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::NotFound,
+    E::StaleVersion,
+    E::UpgradeUnderWay,
+];
+pub(super) const BAD_LIST: &[E] = &[E::InvalidArgument, E::NotFound];
+pub(super) const BAD_JOB_CHANGE: &[E] =
+    &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::IllegalState, E::BodyTooLarge, E::UnsupportedMediaType];
+pub(super) const BAD_TRIGGER: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::NotFound,
+    E::IdempotencyKeyReused,
+    E::IllegalState,
+    E::RunActive,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::JobPaused,
+    E::TenantQuota,
+    E::JobQueueFull,
+];
+pub(super) const BAD_PREVIEW: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::InvalidSchedule,
+    E::ScheduleNeverFires,
+    E::UnknownTimezone,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+];
+pub(super) const BAD_RUN_CHANGE: &[E] = &[
+    E::HistoryGone,
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::NotFound,
+    E::IllegalState,
+    E::RunActive,
+    E::BodyTooLarge,
+    E::UnsupportedMediaType,
+    E::JobQueueFull,
+    E::JobPaused,
+    E::TenantQuota,
+];
+pub(super) const BAD_BODY: &[E] =
+    &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
+/// Codes of operations about a cluster: on a single node they are refused.
+pub(super) const ALONE: &[E] = &[E::IllegalState];
+pub(super) const BAD_CORDON: &[E] =
+    &[E::IllegalState, E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
