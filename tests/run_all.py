@@ -60,6 +60,7 @@ def phases() -> list[list[Lane]]:
                 Part("Python client and executor", "make test-python"),
                 Part("HTTP API against its document", "make test-api"),
                 Part("client types generated from the document", "make test-api-client"),
+                Part("console in a browser", f"CAMPANILE_BIN={CHAOS_NODE} make test-console"),
                 Part("metrics, rules and boards (Prometheus)", f"CAMPANILE_BIN={CHAOS_NODE} make test-prometheus"),
                 Part("backup and restore under load", "make restore RESTORE_JOBS=4000 RESTORE_RATE=400"),
             ],
