@@ -62,6 +62,16 @@ export async function retryRun(runId: number, reason?: string) {
   await ofRun(runId);
 }
 
+export async function retryNodes(runId: number, body: Schemas["DagRetryBody"]) {
+  await good(api.POST("/api/v1/runs/{runId}/nodes/retry", { params: run(runId), body }));
+  await ofRun(runId);
+}
+
+export async function markNode(runId: number, body: Schemas["DagMarkBody"]) {
+  await good(api.POST("/api/v1/runs/{runId}/nodes/mark", { params: run(runId), body }));
+  await ofRun(runId);
+}
+
 export async function confirmRun(runId: number, decision: Schemas["ConfirmDecision"], reason?: string) {
   await good(api.POST("/api/v1/runs/{runId}/confirm", { params: run(runId), body: { decision, ...because(reason) } }));
   await ofRun(runId);
@@ -87,7 +97,7 @@ export async function discardMessages(runId: number, reason?: string) {
 
 /** A run changed: itself, and the lists that it may be in. */
 export const ofRun = (runId: number) =>
-  read(["run", runId], ["runs"], ["failures"], ["deadLetters"], ["waiting"], ["outbox"]);
+  read(["run", runId], ["nodes", runId], ["runs"], ["failures"], ["deadLetters"], ["waiting"], ["outbox"]);
 
 export async function setTenant(tenantId: string, quota: Schemas["TenantBodyInput"]) {
   await good(api.PUT("/api/v1/tenants/{tenantId}", { params: { path: { tenantId } }, body: quota }));

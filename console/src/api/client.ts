@@ -13,6 +13,10 @@ export type Tenant = Schemas["TenantView"];
 export type DeadLetter = Schemas["DeadLetterView"];
 export type Ledger = Schemas["LedgerView"];
 export type LedgerEntry = Schemas["LedgerEntryView"];
+export type DagRun = Schemas["DagRunView"];
+export type DagNode = Schemas["DagNodeView"];
+/** The action of a DAG. */
+export type Graph = Extract<NonNullable<Job["action"]>, { kind: "DAG" }>;
 export type Session = Schemas["SessionView"];
 
 /** A refusal: `application/problem+json`, or that nothing came back. */

@@ -81,6 +81,14 @@ export const runQuery = (runId: number) =>
     refetchInterval: (query) => (query.state.data && isFinal(query.state.data.state) ? false : SLOW_MS),
   });
 
+/** The nodes of a run of a DAG. */
+export const nodesQuery = (runId: number) =>
+  queryOptions({
+    queryKey: ["nodes", runId],
+    queryFn: ({ signal }) => good(api.GET("/api/v1/runs/{runId}/nodes", { signal, params: { path: { runId } } })),
+    refetchInterval: (query) => (query.state.data && isFinal(query.state.data.state) ? false : FAST_MS),
+  });
+
 export const isFinal = (state: string) => ["SUCCESS", "FAILED", "TIMEOUT", "CANCELED"].includes(state);
 
 /** The newest failures, as many as one answer has. */

@@ -8,7 +8,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The console; without one what this is, with links */
+        /** What this is, with links */
         get: operations["page.root"];
         put?: never;
         post?: never;
@@ -497,6 +497,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/dag": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create a DAG of jobs that exist, by their ids */
+        post: operations["dag.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/watch": {
         parameters: {
             query?: never;
@@ -678,6 +695,57 @@ export interface paths {
         get: operations["run.log"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{runId}/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The nodes of a run of a DAG, with a layout */
+        get: operations["dag.nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{runId}/nodes/mark": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Set the state of a node of a DAG run, SUCCESS or SKIPPED; what waits for it goes on */
+        post: operations["dag.mark"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{runId}/nodes/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run nodes of a DAG run again; what did not run because of them follows */
+        post: operations["dag.retry"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1048,6 +1116,25 @@ export interface components {
              */
             timeoutSec: number;
             url: string;
+        } | {
+            /** @description At most 10000; at most one from one node to another. Default: [] */
+            edges: components["schemas"]["EdgeSpec"][];
+            /** @description The first node that fails stops the whole run: no further node starts, and those that run are canceled. Default: false */
+            failFast: boolean;
+            /** @constant */
+            kind: "DAG";
+            /**
+             * Format: uint32
+             * @description Nodes whose runs are open at once, 1..1000. Default: 50
+             */
+            maxParallel: number;
+            /** @description 1..1000 nodes; their order has no meaning. */
+            nodes: components["schemas"]["NodeSpec"][];
+            /**
+             * Format: uint64
+             * @description Seconds for a whole run, from its start; no limit when there is none. A run that reaches it ends TIMEOUT.
+             */
+            timeoutSec?: number | null;
         };
         /** @description What an attempt does. */
         ActionInput: {
@@ -1099,6 +1186,25 @@ export interface components {
              */
             timeoutSec?: number;
             url: string;
+        } | {
+            /** @description At most 10000; at most one from one node to another. Default: [] */
+            edges?: components["schemas"]["EdgeSpec"][];
+            /** @description The first node that fails stops the whole run: no further node starts, and those that run are canceled. Default: false */
+            failFast?: boolean;
+            /** @constant */
+            kind: "DAG";
+            /**
+             * Format: uint32
+             * @description Nodes whose runs are open at once, 1..1000. Default: 50
+             */
+            maxParallel?: number;
+            /** @description 1..1000 nodes; their order has no meaning. */
+            nodes: components["schemas"]["NodeSpecInput"][];
+            /**
+             * Format: uint64
+             * @description Seconds for a whole run, from its start; no limit when there is none. A run that reaches it ends TIMEOUT.
+             */
+            timeoutSec?: number | null;
         };
         /** @description What was done. Jobs do not depend on each other: what failed for one is told with it, and applying again goes on. */
         AppliedView: {
@@ -1273,6 +1379,90 @@ export interface components {
             nextFireAt: components["schemas"]["Timestamp"] | null;
             status: components["schemas"]["JobStatus"];
         };
+        /** @description Answer of `dag.create`. */
+        DagCreated: {
+            /** @description Name of the job that the DAG became. */
+            dagId: string;
+            jobId: components["schemas"]["JobId"];
+            status: components["schemas"]["JobStatus"];
+        };
+        /** @description A text that shows a DAG. */
+        DagDrawing: "MERMAID" | "ASCII";
+        /** @description An edge of a run. */
+        DagEdgeView: {
+            from: string;
+            to: string;
+            when?: string | null;
+        };
+        /** @description `dag.mark`, `POST /runs/{runId}/nodes/mark`. */
+        DagMarkBody: {
+            /** @description Id of a node without an open run. */
+            node: string;
+            reason?: string | null;
+            /** @description SUCCESS or SKIPPED. */
+            state: components["schemas"]["NodeState"];
+        };
+        /** @description A node of a run. */
+        DagNodeView: {
+            /**
+             * Format: uint32
+             * @description Of that run; 0: it was never started.
+             */
+            generation: number;
+            id: string;
+            /** @description Name of its job. */
+            job: string;
+            /**
+             * Format: uint32
+             * @description Place in the layout: layer from left to right and row in it, and the middle of the node in points.
+             */
+            layer: number;
+            /** @description A person set the state. */
+            marked?: boolean;
+            /** Format: uint32 */
+            row: number;
+            rule: components["schemas"]["NodeRule"];
+            /** @description Its newest run. */
+            runId: components["schemas"]["RunId"] | null;
+            state: components["schemas"]["NodeState"];
+            /** Format: uint32 */
+            x: number;
+            /** Format: uint32 */
+            y: number;
+        };
+        /** @description `dag.retry`, `POST /runs/{runId}/nodes/retry`. */
+        DagRetryBody: {
+            /** @description And all nodes that come after them, also those that succeeded. Default: false */
+            andAfter?: boolean;
+            /** @description Ids of nodes that have ended. None: all that failed or were canceled. Default: [] */
+            nodes?: string[];
+            reason?: string | null;
+        };
+        /** @description A run of a DAG with its nodes. */
+        DagRunView: {
+            drawing?: string | null;
+            edges: components["schemas"]["DagEdgeView"][];
+            /** Format: uint32 */
+            generation: number;
+            /** Format: uint32 */
+            height: number;
+            jobId: components["schemas"]["JobId"];
+            /** @description In the order of the definition. */
+            nodes: components["schemas"]["DagNodeView"][];
+            runId: components["schemas"]["RunId"];
+            state: components["schemas"]["RunState"];
+            tenantId: string;
+            /**
+             * Format: uint64
+             * @description Version of the definition that the run has.
+             */
+            version: number;
+            /**
+             * Format: uint32
+             * @description Size of the layout, points.
+             */
+            width: number;
+        };
         /** @description A dead letter. */
         DeadLetterView: {
             at: components["schemas"]["Timestamp"];
@@ -1289,6 +1479,13 @@ export interface components {
          * @enum {string}
          */
         Dialect: "AUTO" | "UNIX" | "QUARTZ";
+        /** @description `from` ends before `to` starts. */
+        EdgeSpec: {
+            from: string;
+            to: string;
+            /** @description A CEL expression over `parent.result` that is evaluated when `from` succeeded. While it is false, `to` counts `from` as skipped. */
+            when?: string | null;
+        };
         /** @description An executor as one node of a cluster sees it. */
         ExecutorAtNode: {
             /** Format: uint32 */
@@ -1679,6 +1876,42 @@ export interface components {
             ready: boolean;
             version: string;
         };
+        /** @description Which ends of its parents let a node run. `docs/graph-rules.md` has the whole table. */
+        NodeRule: "ALL_SUCCESS" | "ALL_DONE" | "ANY_SUCCESS" | "ANY_FAILED" | "NONE_FAILED";
+        /** @description A node: a job of the same tenant that runs when the node's rule says so. */
+        NodeSpec: {
+            /** @description 1..64 letters, digits, `_` or `-`; unique in the DAG. */
+            id: string;
+            /** @description The name of a job of the same tenant, which is looked up when the node starts. */
+            job: string;
+            /** @description Laid over the params of the job and of the DAG. Strings may hold `{{nodes.ID.result.FIELD}}` and `{{run.logicalTime}}`. Default: {} */
+            params: components["schemas"]["Payload"];
+            /** @description Which ends of the nodes before it let this one run. Default: "ALL_SUCCESS" */
+            rule: components["schemas"]["NodeRule"];
+            /**
+             * Format: uint64
+             * @description Seconds per attempt; the job's own when there is none.
+             */
+            timeoutSec?: number | null;
+        };
+        /** @description A node: a job of the same tenant that runs when the node's rule says so. */
+        NodeSpecInput: {
+            /** @description 1..64 letters, digits, `_` or `-`; unique in the DAG. */
+            id: string;
+            /** @description The name of a job of the same tenant, which is looked up when the node starts. */
+            job: string;
+            /** @description Laid over the params of the job and of the DAG. Strings may hold `{{nodes.ID.result.FIELD}}` and `{{run.logicalTime}}`. Default: {} */
+            params?: components["schemas"]["Payload"];
+            /** @description Which ends of the nodes before it let this one run. Default: "ALL_SUCCESS" */
+            rule?: components["schemas"]["NodeRule"];
+            /**
+             * Format: uint64
+             * @description Seconds per attempt; the job's own when there is none.
+             */
+            timeoutSec?: number | null;
+        };
+        /** @description State of a node in a run of its DAG. The last five are final. */
+        NodeState: ("SUCCESS" | "FAILED") | "WAITING" | "STARTING" | "ACTIVE" | "SKIPPED" | "UPSTREAM_FAILED" | "CANCELED";
         /**
          * @description Facts of the node that is asked, `GET /api/v1/cluster/node`, `system.info`. `jobs`, `openRuns` and `executors` are of the whole
          *     cluster, as far as its nodes answered in time.
@@ -2113,6 +2346,13 @@ export interface components {
             attemptCount: number;
             attempts: components["schemas"]["AttemptView"][];
             createdAt: components["schemas"]["Timestamp"];
+            /**
+             * Format: uint32
+             * @description ... and the place of the node in the DAG's definition, from 0.
+             */
+            dagNode?: number | null;
+            /** @description Of the run of a DAG's node: the run of the DAG. */
+            dagRunId?: components["schemas"]["RunId"] | null;
             deadLetter: boolean;
             /**
              * @description The params that the body of the newest attempt got: the job's with the caller's laid over them. Before the first
@@ -2195,6 +2435,23 @@ export interface components {
              * @description Parts of journals that a new owner would read.
              */
             spans: number;
+        };
+        /** @description An edge of the short form. */
+        ShortEdgeSpec: {
+            from: components["schemas"]["JobId"];
+            to: components["schemas"]["JobId"];
+        };
+        /** @description The short form: jobs by their ids, and each node's id is its job's, in decimal. */
+        ShortGraphSpec: {
+            /** @description Name of the job that the DAG becomes. */
+            dagId: string;
+            /** @description Default: [] */
+            edges?: components["schemas"]["ShortEdgeSpec"][];
+            nodes: components["schemas"]["JobId"][];
+            /** @description Default: "default" */
+            tenantId?: string;
+            /** @description When the DAG is due; MANUAL when there is none. */
+            trigger?: components["schemas"]["TriggerInput"] | null;
         };
         /** @description Why instants were skipped or missed. */
         SkipReason: ("PAUSED" | "TENANT_PAUSED" | "SYSTEM_PAUSED" | "QUEUE_FULL" | "QUARANTINED" | "WINDOW") | "RUN_ACTIVE" | "ONE_QUEUED" | "MISFIRE" | "CATCH_UP_CAP" | "DELETED" | "EDITED" | "RESTORED";
@@ -2503,7 +2760,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The console; without one what this is, with links */
+            /** @description What this is, with links */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3289,6 +3546,33 @@ export interface operations {
             };
         };
     };
+    "dag.create": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body again does not do it again, but answers what was made. A key is kept for 30 days; a call whose key came with another request before is refused. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShortGraphSpec"];
+            };
+        };
+        responses: {
+            /** @description Create a DAG of jobs that exist, by their ids */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DagCreated"];
+                };
+            };
+        };
+    };
     "job.watch": {
         parameters: {
             query?: {
@@ -3588,6 +3872,83 @@ export interface operations {
                      */
                     "text/event-stream": unknown;
                     "text/plain": string;
+                };
+            };
+        };
+    };
+    "dag.nodes": {
+        parameters: {
+            query?: {
+                /** @description With a drawing as text. */
+                draw?: components["schemas"]["DagDrawing"] | null;
+            };
+            header?: never;
+            path: {
+                runId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The nodes of a run of a DAG, with a layout */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DagRunView"];
+                };
+            };
+        };
+    };
+    "dag.mark": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                runId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DagMarkBody"];
+            };
+        };
+        responses: {
+            /** @description Set the state of a node of a DAG run, SUCCESS or SKIPPED; what waits for it goes on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+        };
+    };
+    "dag.retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                runId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DagRetryBody"];
+            };
+        };
+        responses: {
+            /** @description Run nodes of a DAG run again; what did not run because of them follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
                 };
             };
         };

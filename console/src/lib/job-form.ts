@@ -61,7 +61,7 @@ export const schema = v.pipe(
     at: v.string(),
     misfirePolicy: v.picklist(["SKIP", "FIRE_ONCE_NOW", "FIRE_ALL_MISSED"]),
     misfireThresholdSec: whole(0),
-    kind: v.picklist(["COMMAND", "HTTP", "HANDLER"]),
+    kind: v.picklist(["COMMAND", "HTTP", "HANDLER", "DAG"]),
     shell: v.boolean(),
     command: v.string(),
     env: pairs,
@@ -70,6 +70,7 @@ export const schema = v.pipe(
     headers: pairs,
     body: v.string(),
     handler: v.string(),
+    graph: json,
     params: json,
     secretParams: pairs,
     labels: pairs,
@@ -107,6 +108,10 @@ export const schema = v.pipe(
   v.forward(
     v.check((form) => form.kind !== "HTTP" || /^https?:\/\/./.test(form.url.trim()), "url"),
     ["url"],
+  ),
+  v.forward(
+    v.check((form) => form.kind !== "DAG" || form.graph.trim() !== "", "required"),
+    ["graph"],
   ),
 );
 
@@ -190,6 +195,7 @@ export function formOf(spec: Spec): Form {
           : JSON.stringify(action.body, null, 2)
         : "",
     handler: action.kind === "HANDLER" ? action.name : "",
+    graph: action.kind === "DAG" ? graphText(action) : "",
     params:
       Object.keys((spec.params as object | undefined) ?? {}).length > 0 ? JSON.stringify(spec.params, null, 2) : "",
     secretParams: pairsOf(spec.secretParams),
@@ -259,6 +265,11 @@ export function triggerOf(form: Form, base: Spec["trigger"]): Schemas["TriggerIn
   }
 }
 
+/** A DAG is edited as JSON: all of the action but its kind. */
+function graphText({ kind: _, ...graph }: { kind: "DAG" }): string {
+  return JSON.stringify(graph, null, 2);
+}
+
 function actionOf(form: Form, base: Spec["action"]): Spec["action"] {
   const kept = base?.kind === form.kind ? base : {};
   switch (form.kind) {
@@ -277,6 +288,8 @@ function actionOf(form: Form, base: Spec["action"]): Spec["action"] {
       } as Spec["action"];
     case "HANDLER":
       return form.handler.trim() === "" ? undefined : { kind: "HANDLER", name: form.handler.trim() };
+    case "DAG":
+      return { ...JSON.parse(form.graph), kind: "DAG" } as Spec["action"];
   }
 }
 
@@ -296,7 +309,7 @@ export function specOf(form: Form, base: Spec): Spec {
   const hook = base.hooks?.onFailure?.[0];
   const named = form.onFailure.trim();
   const spec = {
-    ...base,
+    ...(form.kind === "DAG" && base.action?.kind !== "DAG" ? withoutAttempts(base) : base),
     name: form.name.trim(),
     tenantId: form.tenantId.trim() || "default",
     trigger: triggerOf(form, base.trigger),
@@ -304,6 +317,16 @@ export function specOf(form: Form, base: Spec): Spec {
     params: form.params.trim() === "" ? {} : JSON.parse(form.params),
     secretParams,
     labels: parsePairs(form.labels).map,
+    ...(form.kind === "DAG" ? {} : attemptsOf(form, base)),
+    concurrencyPolicy: form.concurrencyPolicy,
+    hooks: { ...base.hooks, onFailure: named === "" ? [] : [{ ...(hook?.job === named ? hook : {}), job: named }] },
+  };
+  return trimmed(spec) as Spec;
+}
+
+/** How and where a body runs. */
+function attemptsOf(form: Form, base: Spec) {
+  return {
     executorSelector: form.executorSelector.trim(),
     timeoutSec: form.timeoutSec,
     retryPolicy: {
@@ -313,14 +336,14 @@ export function specOf(form: Form, base: Spec): Spec {
       baseDelaySec: form.baseDelaySec,
       maxDelaySec: form.maxDelaySec,
     },
-    concurrencyPolicy: form.concurrencyPolicy,
     idempotent: form.idempotent,
     deadLetter: form.deadLetter,
     priority: form.priority,
-    hooks: { ...base.hooks, onFailure: named === "" ? [] : [{ ...(hook?.job === named ? hook : {}), job: named }] },
   };
-  return trimmed(spec) as Spec;
 }
+
+/** A DAG has no attempts, and the node refuses what is about them. */
+const withoutAttempts = ({ retryPolicy: _, timeoutSec: __, ...spec }: Spec) => spec;
 
 /** Without what is empty and need not be there, as the node writes it too. */
 function trimmed(spec: Record<string, unknown>) {

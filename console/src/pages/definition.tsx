@@ -1,17 +1,19 @@
 // What the job is, with what its schedule means and may surprise with.
-import { Trans, useLingui } from "@lingui/react/macro";
+import { Plural, Trans, useLingui } from "@lingui/react/macro";
 import type { Job, Schemas } from "../api/client";
 import { duration, everySeconds } from "../lib/time";
 import { Fact, Facts, Section } from "../ui/page";
 import { Tag } from "../ui/state";
 import { Time } from "../ui/time";
 import { Json } from "../ui/json";
+import { DefinedNodes } from "./nodes";
 import { SchedulePreview } from "./preview";
 import { Link } from "@tanstack/react-router";
 
 export default function Definition({ job }: { job: Job }) {
   const { t } = useLingui();
   const { retryPolicy: retry, trigger } = job;
+  const graph = job.action?.kind === "DAG" ? job.action : undefined;
   const concurrency: Record<Schemas["ConcurrencyPolicy"], string> = {
     ALLOW: t`runs side by side`,
     FORBID: t`the due instant is skipped`,
@@ -55,19 +57,37 @@ export default function Definition({ job }: { job: Job }) {
       </Section>
       <Section title={<Trans>How it runs</Trans>}>
         <Facts>
-          <Fact name={<Trans>Pool</Trans>}>{job.executorSelector}</Fact>
-          <Fact name={<Trans>Time limit of an attempt</Trans>}>{duration(job.timeoutSec * 1000)}</Fact>
-          <Fact name={<Trans>Attempts</Trans>}>{retry.maxAttempts}</Fact>
-          {retry.maxAttempts > 1 && <Fact name={<Trans>Between attempts</Trans>}>{backoff}</Fact>}
+          {graph ? (
+            <>
+              <Fact name={<Trans>Nodes at once</Trans>}>{graph.maxParallel}</Fact>
+              <Fact name={<Trans>When a node fails</Trans>}>
+                {graph.failFast ? t`the whole run stops` : t`what does not depend on it goes on`}
+              </Fact>
+              <Fact name={<Trans>Time limit of a run</Trans>}>
+                {graph.timeoutSec == null ? t`none` : duration(graph.timeoutSec * 1000)}
+              </Fact>
+            </>
+          ) : (
+            <>
+              <Fact name={<Trans>Pool</Trans>}>{job.executorSelector}</Fact>
+              <Fact name={<Trans>Time limit of an attempt</Trans>}>{duration(job.timeoutSec * 1000)}</Fact>
+              <Fact name={<Trans>Attempts</Trans>}>{retry.maxAttempts}</Fact>
+              {retry.maxAttempts > 1 && <Fact name={<Trans>Between attempts</Trans>}>{backoff}</Fact>}
+            </>
+          )}
           <Fact name={<Trans>When a run is still active</Trans>}>{concurrency[job.concurrencyPolicy]}</Fact>
-          <Fact name={<Trans>When its executor is lost</Trans>}>
-            {job.idempotent ? t`run it again` : t`ask a person`}
-          </Fact>
-          <Fact name={<Trans>When it fails for good</Trans>}>
-            {job.deadLetter ? t`keep a dead letter` : t`nothing more`}
-          </Fact>
-          <Fact name={<Trans>Priority</Trans>}>{job.priority}</Fact>
-          <Fact name={<Trans>Needs</Trans>}>{t`${job.resources.cpu} CPU, ${job.resources.memoryMb} MiB`}</Fact>
+          {!graph && (
+            <>
+              <Fact name={<Trans>When its executor is lost</Trans>}>
+                {job.idempotent ? t`run it again` : t`ask a person`}
+              </Fact>
+              <Fact name={<Trans>When it fails for good</Trans>}>
+                {job.deadLetter ? t`keep a dead letter` : t`nothing more`}
+              </Fact>
+              <Fact name={<Trans>Priority</Trans>}>{job.priority}</Fact>
+              <Fact name={<Trans>Needs</Trans>}>{t`${job.resources.cpu} CPU, ${job.resources.memoryMb} MiB`}</Fact>
+            </>
+          )}
           {(job.hooks?.onFailure?.length ?? 0) > 0 && (
             <Fact name={<Trans>Started when it fails</Trans>}>
               {job.hooks!.onFailure!.map((hook) => (
@@ -95,7 +115,12 @@ export default function Definition({ job }: { job: Job }) {
           )}
         </Facts>
       </Section>
-      <div className="grid gap-x-4 lg:grid-cols-2">
+      {graph && (
+        <Section title={<Plural value={graph.nodes.length} one="# node" other="# nodes" />} flush>
+          <DefinedNodes graph={graph} tenant={job.tenantId} />
+        </Section>
+      )}
+      <div className="grid items-start gap-x-4 lg:grid-cols-2">
         <Section title={<Trans>What it does</Trans>}>
           <Json value={job.action ?? { kind: "HANDLER", name: job.name }} empty="" />
         </Section>

@@ -20,6 +20,14 @@ export interface Fields {
 }
 
 const number = { valueAsNumber: true } as const;
+/** What a DAG looks like, for an empty field. */
+const GRAPH = `{
+  "nodes": [
+    {"id": "load", "job": "billing/load"},
+    {"id": "report", "job": "billing/report"}
+  ],
+  "edges": [{"from": "load", "to": "report"}]
+}`;
 
 /** Name, tenant and trigger. */
 export function When({ fields, isNew }: { fields: Fields; isNew: boolean }) {
@@ -157,6 +165,7 @@ export function What({ fields }: { fields: Fields }) {
           ["COMMAND", t`runs a command`],
           ["HTTP", t`sends an HTTP request`],
           ["HANDLER", t`calls a handler`],
+          ["DAG", t`runs other jobs in order`],
         ]}
       />
       <div className="mt-4 grid gap-4">
@@ -234,6 +243,20 @@ export function What({ fields }: { fields: Fields }) {
             <input className="input" spellCheck={false} {...register("handler")} />
           </Field>
         )}
+        {values.kind === "DAG" && (
+          <Field
+            label={<Trans>Nodes and edges</Trans>}
+            error={of("graph")}
+            hint={
+              <Trans>
+                A JSON object. A node has an id and the name of a job of the same tenant; an edge says that one node
+                ends before the other starts.
+              </Trans>
+            }
+          >
+            <textarea className="input" rows={14} spellCheck={false} placeholder={GRAPH} {...register("graph")} />
+          </Field>
+        )}
         <Field
           label={<Trans>Params</Trans>}
           error={of("params")}
@@ -256,46 +279,13 @@ export function What({ fields }: { fields: Fields }) {
 /** Pool, attempts, and what is done when it goes wrong. */
 export function Where({ fields }: { fields: Fields }) {
   const { t } = useLingui();
-  const { register, of } = fields;
-  const operator = useIsOperator();
-  const pools = useQuery({ ...poolsQuery, enabled: operator ?? false, refetchInterval: false });
+  const { register, of, values } = fields;
+  // Its nodes are jobs, and say all of this themselves.
+  const isDag = values.kind === "DAG";
   return (
-    <Section title={<Trans>Where, and what if it goes wrong</Trans>}>
+    <Section title={isDag ? <Trans>What if it goes wrong</Trans> : <Trans>Where, and what if it goes wrong</Trans>}>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field
-          label={<Trans>Pool</Trans>}
-          error={of("executorSelector")}
-          hint={<Trans>Executors of this pool run it.</Trans>}
-        >
-          <input className="input" list="pools" spellCheck={false} {...register("executorSelector")} />
-        </Field>
-        <datalist id="pools">
-          {pools.data?.items.map((pool) => (
-            <option key={pool.name} value={pool.name} />
-          ))}
-        </datalist>
-        <Field label={<Trans>Time limit of an attempt, seconds</Trans>} error={of("timeoutSec")}>
-          <input className="input" type="number" min={1} {...register("timeoutSec", number)} />
-        </Field>
-        <Field
-          label={<Trans>Attempts</Trans>}
-          error={of("maxAttempts")}
-          hint={<Trans>1 = it is not tried again.</Trans>}
-        >
-          <input className="input" type="number" min={1} {...register("maxAttempts", number)} />
-        </Field>
-        <Field label={<Trans>Delay between attempts</Trans>}>
-          <select className="input" {...register("backoff")}>
-            <option value="EXPONENTIAL">{t`doubles each time`}</option>
-            <option value="FIXED">{t`is always the same`}</option>
-          </select>
-        </Field>
-        <Field label={<Trans>First delay, seconds</Trans>} error={of("baseDelaySec")}>
-          <input className="input" type="number" min={0} step="any" {...register("baseDelaySec", number)} />
-        </Field>
-        <Field label={<Trans>Longest delay, seconds</Trans>} error={of("maxDelaySec")}>
-          <input className="input" type="number" min={0} step="any" {...register("maxDelaySec", number)} />
-        </Field>
+        {isDag ? null : <HowItRuns fields={fields} />}
         <Field label={<Trans>When it is due and a run is still active</Trans>}>
           <select className="input" {...register("concurrencyPolicy")}>
             <option value="FORBID">{t`the due instant is skipped`}</option>
@@ -310,30 +300,76 @@ export function Where({ fields }: { fields: Fields }) {
         >
           <input className="input" spellCheck={false} {...register("onFailure")} />
         </Field>
-        <Field label={<Trans>Priority</Trans>} error={of("priority")} hint={<Trans>0 to 1000, higher first.</Trans>}>
-          <input className="input" type="number" min={0} max={1000} {...register("priority", number)} />
-        </Field>
+        {!isDag && (
+          <Field label={<Trans>Priority</Trans>} error={of("priority")} hint={<Trans>0 to 1000, higher first.</Trans>}>
+            <input className="input" type="number" min={0} max={1000} {...register("priority", number)} />
+          </Field>
+        )}
         <Field label={<Trans>Labels</Trans>} error={of("labels")} hint={<Trans>One name=value a line.</Trans>}>
           <textarea className="input" rows={2} spellCheck={false} {...register("labels")} />
         </Field>
       </div>
-      <div className="mt-4 space-y-3">
-        <Check
-          label={<Trans>It may run twice</Trans>}
-          hint={
-            <Trans>
-              If its executor is lost, it runs again by itself. Otherwise the run waits until a person says what became
-              of it.
-            </Trans>
-          }
-        >
-          <input type="checkbox" {...register("idempotent")} />
-        </Check>
-        <Check label={<Trans>Keep a dead letter when it fails for good</Trans>}>
-          <input type="checkbox" {...register("deadLetter")} />
-        </Check>
-      </div>
+      {!isDag && (
+        <div className="mt-4 space-y-3">
+          <Check
+            label={<Trans>It may run twice</Trans>}
+            hint={
+              <Trans>
+                If its executor is lost, it runs again by itself. Otherwise the run waits until a person says what
+                became of it.
+              </Trans>
+            }
+          >
+            <input type="checkbox" {...register("idempotent")} />
+          </Check>
+          <Check label={<Trans>Keep a dead letter when it fails for good</Trans>}>
+            <input type="checkbox" {...register("deadLetter")} />
+          </Check>
+        </div>
+      )}
     </Section>
+  );
+}
+
+/** Pool, time limit and attempts of a body. */
+function HowItRuns({ fields }: { fields: Fields }) {
+  const { t } = useLingui();
+  const { register, of } = fields;
+  const operator = useIsOperator();
+  const pools = useQuery({ ...poolsQuery, enabled: operator ?? false, refetchInterval: false });
+  return (
+    <>
+      <Field
+        label={<Trans>Pool</Trans>}
+        error={of("executorSelector")}
+        hint={<Trans>Executors of this pool run it.</Trans>}
+      >
+        <input className="input" list="pools" spellCheck={false} {...register("executorSelector")} />
+      </Field>
+      <datalist id="pools">
+        {pools.data?.items.map((pool) => (
+          <option key={pool.name} value={pool.name} />
+        ))}
+      </datalist>
+      <Field label={<Trans>Time limit of an attempt, seconds</Trans>} error={of("timeoutSec")}>
+        <input className="input" type="number" min={1} {...register("timeoutSec", number)} />
+      </Field>
+      <Field label={<Trans>Attempts</Trans>} error={of("maxAttempts")} hint={<Trans>1 = it is not tried again.</Trans>}>
+        <input className="input" type="number" min={1} {...register("maxAttempts", number)} />
+      </Field>
+      <Field label={<Trans>Delay between attempts</Trans>}>
+        <select className="input" {...register("backoff")}>
+          <option value="EXPONENTIAL">{t`doubles each time`}</option>
+          <option value="FIXED">{t`is always the same`}</option>
+        </select>
+      </Field>
+      <Field label={<Trans>First delay, seconds</Trans>} error={of("baseDelaySec")}>
+        <input className="input" type="number" min={0} step="any" {...register("baseDelaySec", number)} />
+      </Field>
+      <Field label={<Trans>Longest delay, seconds</Trans>} error={of("maxDelaySec")}>
+        <input className="input" type="number" min={0} step="any" {...register("maxDelaySec", number)} />
+      </Field>
+    </>
   );
 }
 

@@ -284,6 +284,7 @@ function useRunColumns(zone: string | undefined, retry: (run: Run) => void): Col
     SCHEDULE: t`schedule`,
     MANUAL: t`by hand`,
     BACKFILL: t`backfill`,
+    DAG: t`DAG`,
     HOOK: t`hook`,
   };
   return [

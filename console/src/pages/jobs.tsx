@@ -54,6 +54,11 @@ export function Jobs() {
           <Link to="/jobs/$jobId" params={{ jobId: job.jobId }} className="link hostile font-medium">
             {job.name}
           </Link>
+          {job.action?.kind === "DAG" && (
+            <span className="ml-2">
+              <Tag>{t`DAG`}</Tag>
+            </span>
+          )}
           {operator && <span className="hostile ml-2 text-[0.86rem] text-faint">{job.tenantId}</span>}
           {Object.entries(job.labels).length > 0 && (
             <span className="mt-0.5 flex flex-wrap gap-1">

@@ -23,6 +23,7 @@ import { ConfirmDialog, NeedsPerson, type Decision } from "./decision";
 import { TriggerDialog } from "./trigger";
 
 const Log = lazy(() => import("./log"));
+const RunNodes = lazy(() => import("./nodes").then((page) => ({ default: page.RunNodes })));
 
 type Asked = "cancel" | "retry" | "redrive" | "discard" | "again" | Decision;
 
@@ -34,7 +35,10 @@ export function RunPage() {
   const query = useQuery(runQuery(runId));
   const run = query.data;
   const open = run !== undefined && !isFinal(run.state);
-  const { live, problem } = useChanges(open ? `/api/v1/runs/${runId}/watch` : null, [["run", runId]]);
+  const { live, problem } = useChanges(open ? `/api/v1/runs/${runId}/watch` : null, [
+    ["run", runId],
+    ["nodes", runId],
+  ]);
   const job = useQuery({ ...jobQuery(run?.jobId ?? 0), enabled: run !== undefined, retry: false });
   const [asked, setAsked] = useState<Asked | undefined>();
   if (query.isPending) return <Loading lines={10} />;
@@ -44,6 +48,8 @@ export function RunPage() {
   const name = job.data?.name ?? t`job ${run.jobId}`;
   const shownAttempt = wanted ?? run.attempts.at(-1)?.attempt;
   const close = () => setAsked(undefined);
+  // A run of a DAG has nodes in place of attempts.
+  const isDag = job.data?.action?.kind === "DAG";
   return (
     <>
       <PageHead
@@ -147,16 +153,29 @@ export function RunPage() {
           <Fact name={<Trans>Took</Trans>}>
             <Span from={run.startedAt} to={run.endedAt} />
           </Fact>
-          <Fact name={<Trans>Executor</Trans>}>{run.executorId ?? "–"}</Fact>
-          <Fact name={<Trans>Attempts</Trans>}>
-            {run.attemptCount}
-            {run.generation > 1 && (
-              <span className="text-soft">
-                {" "}
-                · <Trans>generation {run.generation}</Trans>
-              </span>
-            )}
-          </Fact>
+          {isDag ? (
+            <Fact name={<Trans>Generation</Trans>}>{run.generation}</Fact>
+          ) : (
+            <>
+              <Fact name={<Trans>Executor</Trans>}>{run.executorId ?? "–"}</Fact>
+              <Fact name={<Trans>Attempts</Trans>}>
+                {run.attemptCount}
+                {run.generation > 1 && (
+                  <span className="text-soft">
+                    {" "}
+                    · <Trans>generation {run.generation}</Trans>
+                  </span>
+                )}
+              </Fact>
+            </>
+          )}
+          {run.dagRunId != null && (
+            <Fact name={<Trans>Node of the DAG run</Trans>}>
+              <Link to="/runs/$runId" params={{ runId: run.dagRunId }} className="link tabular-nums">
+                {run.dagRunId}
+              </Link>
+            </Fact>
+          )}
           {run.nextRetryAt && (
             <Fact name={<Trans>Next attempt</Trans>}>
               <Time at={run.nextRetryAt} zone={zone} />
@@ -180,15 +199,21 @@ export function RunPage() {
         </Facts>
       </Section>
 
-      <Section title={<Plural value={run.attempts.length} one="# attempt" other="# attempts" />} flush>
-        {run.attempts.length === 0 ? (
-          <p className="p-4 text-soft">
-            <Trans>None yet.</Trans>
-          </p>
-        ) : (
-          <Attempts run={run} shown={shownAttempt} />
-        )}
-      </Section>
+      {isDag ? (
+        <Suspense fallback={<Loading />}>
+          <RunNodes run={run} />
+        </Suspense>
+      ) : (
+        <Section title={<Plural value={run.attempts.length} one="# attempt" other="# attempts" />} flush>
+          {run.attempts.length === 0 ? (
+            <p className="p-4 text-soft">
+              <Trans>None yet.</Trans>
+            </p>
+          ) : (
+            <Attempts run={run} shown={shownAttempt} />
+          )}
+        </Section>
+      )}
 
       {run.attempts.length > 0 && shownAttempt !== undefined && (
         <Suspense fallback={<Loading />}>
@@ -252,7 +277,14 @@ export function RunPage() {
           onClose={close}
         >
           <p>
-            <Trans>It gets a new generation with all its attempts, and keeps its due instant and params.</Trans>
+            {isDag ? (
+              <Trans>
+                Nodes that failed or were canceled run again, and what did not run because of them follows. What
+                succeeded does not run again.
+              </Trans>
+            ) : (
+              <Trans>It gets a new generation with all its attempts, and keeps its due instant and params.</Trans>
+            )}
           </p>
         </ActionDialog>
       )}

@@ -50,6 +50,11 @@ const LOOKS: Record<string, Look> = {
   TIMEOUT: { tone: "bad", icon: ClockAlert, text: msg`timed out` },
   CANCELED: { tone: "quiet", icon: Ban, text: msg`canceled` },
   LOST: { tone: "bad", icon: Unplug, text: msg`lost` },
+  // Nodes of DAGs, besides those above.
+  NODE_WAITING: { tone: "quiet", icon: CircleDashed, text: msg`waits for others` },
+  STARTING: { tone: "warn", icon: Hourglass, text: msg`starting` },
+  ACTIVE: { tone: "busy", icon: LoaderCircle, text: msg`running` },
+  UPSTREAM_FAILED: { tone: "bad", icon: Unplug, text: msg`one before it failed` },
   STARTED: { tone: "busy", icon: LoaderCircle, text: msg`started` },
   // Jobs.
   ENABLED: { tone: "good", icon: CircleCheck, text: msg`enabled` },
@@ -87,7 +92,7 @@ export function State({ of, plain = false }: { of: string; plain?: boolean }) {
   const { i18n } = useLingui();
   const { tone, icon: Icon, text } = lookOf(of);
   const { text: colour, wash } = TONES[tone];
-  const spins = of === "RUNNING" || of === "STARTED";
+  const spins = ["RUNNING", "STARTED", "ACTIVE"].includes(of);
   return (
     <span
       data-state={of}

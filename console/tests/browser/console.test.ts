@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -165,6 +168,92 @@ test("a run is followed while it runs, and can be canceled", async () => {
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
   await page.locator("h1 [data-state=CANCELED]").waitFor();
+  await close(context, watched);
+});
+
+/** A DAG whose middle node fails until `flag` is there; the last one follows it. */
+async function dag(name: string, flag: string): Promise<number> {
+  await job(`${name}-load`, "true");
+  await job(`${name}-check`, `test -e ${flag}`);
+  await job(`${name}-report`, "true");
+  const nodes = ["load", "check", "report"].map((id) => ({ id, job: `${name}-${id}` }));
+  const edges = [
+    { from: "load", to: "check" },
+    { from: "check", to: "report" },
+  ];
+  const action = { kind: "DAG", nodes, edges };
+  return (await call("POST", "/api/v1/jobs", { name, trigger: { type: "MANUAL" }, action })).jobId;
+}
+
+test("the nodes of a DAG are seen, and the one that failed is run again when its cause is repaired", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "campanile-dag-"));
+  const flag = join(directory, "flag");
+  const jobId = await dag("dag/nightly", flag);
+  const { context, page, watched } = await open(browser, `/jobs/${jobId}?tab=definition`);
+  const defined = page.getByRole("table", { name: "Nodes" });
+  await defined.getByRole("row").filter({ hasText: "report" }).getByText("all before it succeeded").waitFor();
+  await page.getByRole("button", { name: "Run now" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
+  await page.waitForURL(/\/runs\/\d+/);
+  await page.locator("h1 [data-state=FAILED]").waitFor();
+  const nodes = page.getByRole("table", { name: "Nodes" }).getByRole("row");
+  const node = (id: string) => nodes.filter({ has: page.getByText(id, { exact: true }) });
+  await node("load").locator("[data-state=SUCCESS]").waitFor();
+  await node("check").locator("[data-state=FAILED]").waitFor();
+  await node("report").locator("[data-state=UPSTREAM_FAILED]").waitFor();
+  const picture = page.getByRole("group", { name: "Picture of the nodes" });
+  expect(await picture.locator("path").count()).toBe(4);
+  expect(await picture.getByRole("link").count()).toBe(2);
+  expect(await inaccessible(page)).toEqual([]);
+  // From the picture to the run of a node, and back.
+  await picture.getByRole("link", { name: /check/ }).click();
+  await page.getByRole("heading", { name: /dag\/nightly-check/ }).waitFor();
+  await page.getByText("Node of the DAG run").waitFor();
+  await page.goBack();
+  writeFileSync(flag, "");
+  await page.getByRole("button", { name: "Run the node check again" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
+  await page.locator("h1 [data-state=SUCCESS]").waitFor();
+  await node("report").locator("[data-state=SUCCESS]").waitFor();
+  expect(await node("load").getByRole("button", { name: /Mark/ }).count()).toBe(1);
+  await close(context, watched);
+  rmSync(directory, { recursive: true });
+});
+
+test("a node of a DAG is marked by a person, and what waits for it goes on", async () => {
+  const jobId = await dag("dag/marked", "/nowhere/flag");
+  const runId = await trigger(jobId);
+  await ended(runId);
+  const { context, page, watched } = await open(browser, `/runs/${runId}`, { viewport: { width: 360, height: 740 } });
+  await page.getByRole("button", { name: "Mark the node check" }).click();
+  await page.getByRole("dialog").getByText("succeeded", { exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Mark", exact: true }).click();
+  await page.locator("h1 [data-state=SUCCESS]").waitFor();
+  await page.getByText("set by a person").waitFor();
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  expect(await inaccessible(page)).toEqual([]);
+  await close(context, watched);
+});
+
+test("a DAG is created and edited in the form", async () => {
+  await job("dag/part", "true");
+  const { context, page, watched } = await open(browser, "/jobs/new");
+  await page.getByLabel("Name", { exact: true }).fill("dag/by-hand");
+  await page.getByText("by hand", { exact: true }).click();
+  await page.getByText("runs other jobs in order").click();
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Write something here.").waitFor();
+  await page.getByLabel("Nodes and edges").fill('{"nodes": [{"id": "one", "job": "dag/part"}]}');
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "dag/by-hand" }).waitFor();
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByLabel("Nodes and edges").fill('{"nodes": [{"id": "one", "job": "dag/part"}], "maxParallel": 3}');
+  await page.getByRole("button", { name: "Look at the changes" }).click();
+  await page.getByRole("dialog").getByRole("row").filter({ hasText: "maxParallel" }).waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await page.getByText("version 2").waitFor();
+  const found = await call("GET", "/api/v1/jobs/by-name?name=dag/by-hand");
+  expect(found.action).toMatchObject({ kind: "DAG", maxParallel: 3 });
   await close(context, watched);
 });
 
@@ -371,6 +460,8 @@ const pages = async () => {
     (found) => found.items.length > 0,
   );
   const { runId } = letter.items[0];
+  const dags = await call("GET", "/api/v1/jobs/by-name?name=dag/nightly");
+  const dagRuns = await call("GET", `/api/v1/jobs/${dags.jobId}/runs`);
   return [
     "/",
     "/jobs",
@@ -381,6 +472,9 @@ const pages = async () => {
     `/jobs/${third.jobId}?tab=audit`,
     `/jobs/${third.jobId}/edit`,
     `/runs/${runId}`,
+    `/jobs/${dags.jobId}/edit`,
+    `/jobs/${dags.jobId}?tab=definition`,
+    `/runs/${dagRuns.items[0].runId}`,
     "/failures",
     "/waiting",
     "/dead-letters",

@@ -107,6 +107,32 @@ test("an expression that was changed is read anew", () => {
   expect(now.trigger).toMatchObject({ expr: "0 3 * * *", dialect: "AUTO" });
 });
 
+test("a DAG comes back as it was, and a new one has nothing about attempts", () => {
+  const action = {
+    kind: "DAG",
+    nodes: [
+      { id: "load", job: "a", params: {}, rule: "ALL_SUCCESS" },
+      { id: "report", job: "b", params: { n: 1 }, rule: "ALL_DONE", timeoutSec: 9 },
+    ],
+    edges: [{ from: "load", to: "report", when: "parent.result.rows > 0" }],
+    failFast: true,
+    maxParallel: 7,
+    timeoutSec: 60,
+  } as unknown as Spec["action"];
+  const was = spec({ action });
+  expect(specOf(formOf(was), was)).toEqual(was);
+  const now = specOf({ ...formOf(blank), name: "new", kind: "DAG", graph: JSON.stringify({ nodes: [] }) }, blank);
+  expect(now.action).toEqual({ kind: "DAG", nodes: [] });
+  // The node refuses both for a DAG.
+  expect(now).not.toHaveProperty("retryPolicy");
+  expect(now).not.toHaveProperty("timeoutSec");
+  for (const graph of ["", " ", "[]", "{"])
+    expect(
+      v.safeParse(schema, { ...formOf(spec({})), kind: "DAG", graph }).issues?.map((issue) => v.getDotPath(issue)),
+      graph,
+    ).toContain("graph");
+});
+
 test("pairs keep what is behind the first equals sign", () => {
   expect(parsePairs("A=b=c\n\n B =d")).toEqual({ map: { A: "b=c", B: "d" }, wrong: [] });
   expect(parsePairs("=x\ny").wrong).toEqual(["=x", "y"]);
