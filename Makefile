@@ -139,16 +139,29 @@ dev: ## Builds and runs a node with its console and demo jobs on this machine; d
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
-	# Without npm there is no console: the node says at / how to get it.
-	if command -v npm >/dev/null; then make console; fi
+	# As root on Debian npm is installed. A node without its console works too, and says at / how to get it.
+	(need $(NPM_NEEDS)) && make console || echo "== this node has no console, for the reason above" >&2
 	$(CARGO) build --bin campanile
 	exec target/debug/campanile dev --data target/dev-data
 
-# What the lock file of the console says, once for each lock file. No script of a package runs.
-define npm_ci
+# What the lock file of the console says, once for each lock file. No script of a package runs. Debian 12 has Node.js 18, which is too old
+# for what builds the console; there npm fetches a newer Node.js and a newer npm, which the rest of the recipe uses.
+define console_tools
 	need $(NPM_NEEDS)
-	node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' \
-		|| { echo "The console needs Node.js 20.19 or newer; this is $$(node --version)" >&2; exit 1; }
+	if ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)'; then
+		newer=$$PWD/target/node
+		if [ console/node/package-lock.json -nt $$newer/installed ]; then
+			mkdir -p $$newer
+			cp console/node/package.json console/node/package-lock.json $$newer
+			npm --prefix $$newer ci --ignore-scripts --no-audit --no-fund --loglevel=error
+			touch $$newer/installed
+		fi
+		found=$$(compgen -G "$$newer/node_modules/node-linux-*/bin/node") || {
+			echo "The console needs Node.js 20.19 or newer. This machine has $$(node --version), and npm has no newer one for it." >&2
+			exit 1
+		}
+		export PATH=$$(dirname "$$found"):$$newer/node_modules/.bin:$$PATH
+	fi
 	if [ ! -e console/node_modules/.package-lock.json ] || [ console/package-lock.json -nt console/node_modules/.package-lock.json ]; then
 		npm --prefix console ci --ignore-scripts --no-audit --no-fund
 		touch console/node_modules/.package-lock.json
@@ -157,7 +170,7 @@ endef
 
 console: ## Builds the web console into console/dist, from where the next build of the node takes it in (Node.js, npm)
 	@$(need)
-	$(npm_ci)
+	$(console_tools)
 	newest=$$(find console/src console/scripts console/index.html console/vite.config.ts console/package-lock.json -newer console/dist/index.html -print -quit 2>/dev/null || true)
 	if [ -e console/dist/index.html ] && [ -z "$$newest" ]; then echo "console/dist is up to date"; exit 0; fi
 	npm --prefix console run build
@@ -165,7 +178,7 @@ console: ## Builds the web console into console/dist, from where the next build 
 test-console: ## The console: format, sentences, units, and in Chromium against a real node, with axe (CAMPANILE_BIN: with console); < 6 min
 	@$(need)
 	need $(BROWSER_NEEDS)
-	$(npm_ci)
+	$(console_tools)
 	make console
 	if [ -z "$${CAMPANILE_BIN:-}" ]; then
 		need $(BUILD_NEEDS)
@@ -184,8 +197,6 @@ test: ## Format, clippy and every test, with short forms of powercut, kill9, cha
 	$(rust)
 	# One test imports the crontabs of Debian's packages; it fetches them with apt-get.
 	command -v apt-get >/dev/null || { echo "not Debian: its crontabs and the schedules of other systems are not tested"; export CAMPANILE_SKIP_DEBIAN=1; }
-	# The nodes of all tests have it, as a release has.
-	make console
 	export CARGO="$(CARGO)" TESTED="$(TESTED)" NODE="$(NODE)" POWERCUT_SEEDS=$(SHORT_SEEDS) SHORT_FOREIGN_CASES=$(SHORT_FOREIGN_CASES) SHORT_KILLS=$(SHORT_KILLS)
 	exec python3 tests/run_all.py
 
@@ -501,10 +512,11 @@ endurance: release ## An hour of a release under 2,000 triggers/s, frozen, kille
 	target/release/campanile-loadtest endurance --server-bin target/release/campanile --dir $(RUNS)/endurance \
 		--seconds $(ENDURANCE_SECONDS) $(ENDURANCE_ARGS)
 
-release: ## The release build, checked to have no fault hooks; `make test-shipped CAMPANILE_BIN=target/release/campanile` tries it out
+release: ## The release build with its console, checked to have no fault hooks; `make test-shipped CAMPANILE_BIN=target/release/campanile` tries it out
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
+	make console
 	$(CARGO) build --release --bin campanile
 	$(CARGO) build --release -p campanile-loadtest
 	! grep -aq CAMPANILE_FAULT target/release/campanile || { echo "the release build has fault hooks" >&2; exit 1; }

@@ -159,6 +159,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, runner.stop)
     signal.signal(signal.SIGINT, runner.stop)
     try:
+        # The nodes of all tests have the console, as a release has.
+        if not runner.part(Part("console", "make console")):
+            return 1
         build = Part("build", f"{setting('CARGO')} build {setting('TESTED')} --bins --tests")
         if not runner.part(build):
             return 1

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 
 const files = ["en", "zh-Hans"].map((locale) => new URL(`../src/locales/${locale}.po`, import.meta.url));
 const before = files.map((file) => readFileSync(file, "utf8"));
-execFileSync("npx", ["lingui", "extract", "--clean", "--workers", "1"], { stdio: ["ignore", "ignore", "inherit"] });
+execFileSync("lingui", ["extract", "--clean", "--workers", "1"], { stdio: ["ignore", "ignore", "inherit"] });
 const sentences = (text) => [...text.matchAll(/^msgid (?:".*"\n)+/gm)].join("");
 const changed = files.filter((file, index) => sentences(readFileSync(file, "utf8")) !== sentences(before[index]));
 files.forEach((file, index) => writeFileSync(file, before[index]));
