@@ -215,7 +215,7 @@ function Runs({ job }: { job: Job }) {
           </Fact>
           <Fact name={<Trans>Runs so far</Trans>}>{amount(job.runCount)}</Fact>
           <Statistics runs={rows} />
-          <Fact name={<Trans>Pool</Trans>}>{job.executorSelector}</Fact>
+          {job.action?.kind !== "DAG" && <Fact name={<Trans>Pool</Trans>}>{job.executorSelector}</Fact>}
         </Facts>
       </Section>
       {runs.error && (
