@@ -174,7 +174,7 @@ function NodeTable({ dag, onAsk }: { dag: DagRun; onAsk: (asked: Asked) => void 
             <Button
               size="small"
               onClick={() => onAsk({ node, what: "retry" })}
-              aria-label={t`Run the node ${node.id} again`}
+              aria-label={t`Run again: node ${node.id}`}
             >
               <Trans>Run again</Trans>
             </Button>
