@@ -187,6 +187,7 @@ test-console: ## The console: format, sentences, units, and in Chromium against 
 		export CAMPANILE_BIN=$$PWD/$(NODE)
 	fi
 	cd console
+	export NO_COLOR=1
 	npm run check
 	npm run test
 	npm run test:browser

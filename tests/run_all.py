@@ -26,7 +26,7 @@ SHIPPED = "target/shipped/campanile"
 # Closing lines of test runners and verdicts of the checkers.
 CLOSING = re.compile(
     r"^(test result: |error: test failed|test .* \.\.\. FAILED$|VERDICT: |(GREEN|RED|SKIPPED) |(FAILED|ERROR) .*\.py"
-    r"|=+ .* in [0-9.]+s.* =+$)"
+    r"|=+ .* in [0-9.]+s.* =+$|console: | *Tests  .*(passed|failed))"
 )
 # Lines after the first violation of each kind, so that a verdict can be understood where only the summary is kept.
 STORY_LINES = 24
