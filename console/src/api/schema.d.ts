@@ -8,7 +8,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this is, with links */
+        /** The console; without one what this is, with links */
         get: operations["page.root"];
         put?: never;
         post?: never;
@@ -2760,7 +2760,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What this is, with links */
+            /** @description The console; without one what this is, with links */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -1,7 +1,11 @@
 //! Who a request is from: its bearer token, the session of a browser, or in dev mode a program of this machine.
 
-use super::{Api, listener::Peer, session};
-use axum::http::{HeaderMap, HeaderValue, Request, Version, header};
+use super::{
+    Api,
+    listener::Peer,
+    session::{self, bearer},
+};
+use axum::http::{HeaderMap, Request, Version, header};
 use campanile_schema::error::{ApiError, ErrorCode};
 use campanile_security::auth::Caller;
 use std::future::Future;
@@ -29,11 +33,6 @@ pub(super) fn caller(api: &Api, headers: &HeaderMap, peer: Option<Peer>) -> Resu
         Some(None) => refused("the token is not known; make one with `campanile token new`"),
         None => refused("the Authorization header is not of the form: Bearer TOKEN"),
     }
-}
-
-pub(super) fn bearer(value: &HeaderValue) -> Option<&str> {
-    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
 /// Waits until the token of a request that was let in stands for its caller no more. Without a token, in dev mode, that never comes.

@@ -8,7 +8,7 @@
 
 use super::{
     pages,
-    route::{Answered, page},
+    route::{Answered, Route, page},
 };
 use axum::{
     body::{Body, Bytes},
@@ -42,8 +42,8 @@ fn find(name: &str) -> Option<&'static File> {
 }
 
 /// `/`.
-pub(super) fn root(_: &Uri, headers: &HeaderMap) -> Answered {
-    index(headers).map_or_else(pages::without_console, Ok)
+pub(super) fn root(_: &Uri, headers: &HeaderMap, routes: fn() -> Vec<Route>) -> Answered {
+    index(headers).map_or_else(|| pages::without_console(routes), Ok)
 }
 
 /// The page of the console. None: the node was built without it.
@@ -79,7 +79,7 @@ pub(super) fn index(headers: &HeaderMap) -> Option<Response<Body>> {
 }
 
 /// A file beside the page.
-pub(super) fn asset(uri: &Uri, headers: &HeaderMap) -> Answered {
+pub(super) fn asset(uri: &Uri, headers: &HeaderMap, _: fn() -> Vec<Route>) -> Answered {
     let Some(file) = find(uri.path().trim_start_matches('/')).filter(|file| file.name != INDEX) else {
         let message = "the console has no such file; a page of an earlier release asks for it: load the page again";
         return Err(ApiError::new(ErrorCode::NotFound, message));

@@ -3,7 +3,6 @@
 use super::{
     Api, markdown, openapi, process,
     route::{Answered, Route, page},
-    routes,
 };
 use crate::ops::Operations;
 use axum::http::Uri;
@@ -81,11 +80,11 @@ pub(super) fn api(routes: fn() -> Vec<Route>) -> Answered {
 }
 
 /// What `/` is on a node without a console.
-pub(super) fn without_console() -> Answered {
+pub(super) fn without_console(routes: fn() -> Vec<Route>) -> Answered {
     const HOW: &str = "<p><b>This node was built without its web console.</b> Run <code>make console</code> (it needs \
                        Node.js and npm), build the node again, and the console is here.</p>";
-    static PAGE: LazyLock<String> = LazyLock::new(|| root_text(&routes::table(), HOW));
-    Ok(page("text/html; charset=utf-8", PAGE.as_str()))
+    static PAGE: OnceLock<String> = OnceLock::new();
+    Ok(page("text/html; charset=utf-8", PAGE.get_or_init(|| root_text(&routes(), HOW)).as_str()))
 }
 
 pub(super) fn errors(_: &Api, _: &Uri) -> Answered {

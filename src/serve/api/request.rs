@@ -167,7 +167,7 @@ async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) 
     match &route.handler {
         Handler::Page(page) => page(api, request.uri()),
         Handler::Listing(page) => page(routes::table),
-        Handler::Console(file) => file(request.uri(), request.headers()),
+        Handler::Console(file) => file(request.uri(), request.headers(), routes::table),
         Handler::Metrics(page) => {
             if !api.open_metrics {
                 let ops = called_from(api, peer, id);

@@ -63,8 +63,8 @@ pub(super) enum Handler {
     Page(fn(&Api, &Uri) -> Answered),
     /// The same, made from all routes.
     Listing(fn(fn() -> Vec<Route>) -> Answered),
-    /// A file of the console, for everybody.
-    Console(fn(&Uri, &HeaderMap) -> Answered),
+    /// A file of the console, for everybody. A node without the console lists all routes in its place.
+    Console(fn(&Uri, &HeaderMap, fn() -> Vec<Route>) -> Answered),
     /// `/metrics`: an operator, unless the configuration opens it.
     Metrics(fn(&Api) -> Answered),
 }
@@ -280,7 +280,7 @@ impl Route {
     }
 
     /// A file of the console: how it is sent depends on the headers of the request.
-    pub fn console(mut self, media: &'static str, file: fn(&Uri, &HeaderMap) -> Answered) -> Self {
+    pub fn console(mut self, media: &'static str, file: fn(&Uri, &HeaderMap, fn() -> Vec<Route>) -> Answered) -> Self {
         self.media = media;
         self.handler = Handler::Console(file);
         self

@@ -8,7 +8,7 @@
 //! Never here: what a caller may do. A session is its token, no more and no less.
 
 use super::{
-    Api, access,
+    Api,
     route::{Call, Reply, page},
 };
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -40,6 +40,12 @@ pub(super) fn opened(api: &Api, headers: &HeaderMap) -> Option<OpenedSession> {
         return None;
     }
     cookies(headers).find_map(|value| api.sessions.open(value, now_ms()))
+}
+
+/// The token of the header `Authorization`.
+pub(super) fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
 /// Whether a request has the cookie of a session, whatever it is worth.
@@ -77,7 +83,7 @@ fn is_from_the_console(headers: &HeaderMap) -> bool {
 /// A call with a token, or of this machine in dev mode, which needs no session.
 pub(super) async fn open(call: Call, _: NoQuery) -> Result<Reply<SessionView>, ApiError> {
     let view = of_caller(&call)?;
-    let Some(token) = call.headers.get(header::AUTHORIZATION).and_then(access::bearer) else {
+    let Some(token) = call.headers.get(header::AUTHORIZATION).and_then(bearer) else {
         return Ok(Reply::Json(view));
     };
     let sealed = call.shared.api.sessions.seal(token, now_ms());
