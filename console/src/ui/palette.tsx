@@ -32,6 +32,8 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     void there();
   };
   const fits = (name: string) => name.toLowerCase().includes(text.trim().toLowerCase());
+  // Until the answer comes, those of the last one that still fit: Enter never opens what the text has already ruled out.
+  const found = jobs.data?.items.filter((job) => !jobs.isPlaceholderData || fits(job.name)) ?? [];
   const id = /^\d{1,16}$/.test(wanted) ? Number(wanted) : undefined;
   return (
     <dialog
@@ -72,7 +74,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
             </>
           )}
           {wanted !== "" &&
-            jobs.data?.items.map((job) => (
+            found.map((job) => (
               <Row
                 key={job.jobId}
                 value={`job-${job.jobId}`}
