@@ -30,7 +30,7 @@ export default defineConfig({
           include: ["tests/browser/*.test.ts"],
           globalSetup: "tests/browser/setup.ts",
           fileParallelism: false,
-          testTimeout: 60_000,
+          testTimeout: 90_000,
           hookTimeout: 60_000,
         },
       },

@@ -64,7 +64,7 @@ export async function open(browser: Browser, path: string, more: BrowserContextO
   const { base = server(), ...options } = more;
   const context = await browser.newContext({ ...looks, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(30_000);
   const watched = new Watched(page);
   await page.goto(base + path);
   return { context, page, watched };
