@@ -112,18 +112,20 @@ TRACE_NEEDS := strace:strace
 FOREIGN_NEEDS := go:golang-go java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless mvn:maven dpkg-source:dpkg-dev
 # A generator of TypeScript types from the OpenAPI document, and its compiler.
 NPM_NEEDS := node:nodejs npm:npm
+# A browser that shows the console.
+BROWSER_NEEDS := chromium:chromium
 # A Prometheus that reads a node, and what sends its alerts.
 PROMETHEUS_NEEDS := prometheus:prometheus promtool:prometheus
 ALERTING_NEEDS := prometheus-alertmanager:prometheus-alertmanager
 # Certificates of the program that is started as an operator does.
 SHIPPED_NEEDS := openssl:openssl
-TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS) $(NPM_NEEDS) $(SHIPPED_NEEDS) $(PROMETHEUS_NEEDS)
+TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS) $(NPM_NEEDS) $(BROWSER_NEEDS) $(SHIPPED_NEEDS) $(PROMETHEUS_NEEDS)
 
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help dev test foreign-schedules shipped test-shipped test-prometheus observe test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help console test-console dev test foreign-schedules shipped test-shipped test-prometheus observe test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
@@ -133,12 +135,62 @@ needs: ## Installs what building and testing needs (Debian, as root), or names i
 	need $(TEST_NEEDS)
 	$(rust)
 
-dev: ## Builds and runs a node with demo jobs on this machine; data in target/dev-data
+dev: ## Builds and runs a node with its console and demo jobs on this machine; data in target/dev-data
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
+	# As root on Debian npm is installed. A node without its console works too, and says at / how to get it.
+	(need $(NPM_NEEDS)) && make console || echo "== this node has no console, for the reason above" >&2
 	$(CARGO) build --bin campanile
 	exec target/debug/campanile dev --data target/dev-data
+
+# What the lock file of the console says, once for each lock file. No script of a package runs. Debian 12 has Node.js 18, which is too old
+# for what builds the console; there npm fetches a newer Node.js and a newer npm, which the rest of the recipe uses.
+define console_tools
+	need $(NPM_NEEDS)
+	if ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)'; then
+		newer=$$PWD/target/node
+		if [ console/node/package-lock.json -nt $$newer/installed ]; then
+			mkdir -p $$newer
+			cp console/node/package.json console/node/package-lock.json $$newer
+			npm --prefix $$newer ci --ignore-scripts --no-audit --no-fund --loglevel=error
+			touch $$newer/installed
+		fi
+		found=$$(compgen -G "$$newer/node_modules/node-linux-*/bin/node") || {
+			echo "The console needs Node.js 20.19 or newer. This machine has $$(node --version), and npm has no newer one for it." >&2
+			exit 1
+		}
+		export PATH=$$(dirname "$$found"):$$newer/node_modules/.bin:$$PATH
+	fi
+	if [ ! -e console/node_modules/.package-lock.json ] || [ console/package-lock.json -nt console/node_modules/.package-lock.json ]; then
+		npm --prefix console ci --ignore-scripts --no-audit --no-fund
+		touch console/node_modules/.package-lock.json
+	fi
+endef
+
+console: ## Builds the web console into console/dist, from where the next build of the node takes it in (Node.js, npm)
+	@$(need)
+	$(console_tools)
+	newest=$$(find console/src console/scripts console/index.html console/vite.config.ts console/package-lock.json -newer console/dist/index.html -print -quit 2>/dev/null || true)
+	if [ -e console/dist/index.html ] && [ -z "$$newest" ]; then echo "console/dist is up to date"; exit 0; fi
+	npm --prefix console run build
+
+test-console: ## The console: format, sentences, units, and in Chromium against a real node, with axe (CAMPANILE_BIN: with console); < 6 min
+	@$(need)
+	need $(BROWSER_NEEDS)
+	$(console_tools)
+	make console
+	if [ -z "$${CAMPANILE_BIN:-}" ]; then
+		need $(BUILD_NEEDS)
+		$(rust)
+		$(CARGO) build $(TESTED) --bins --tests
+		export CAMPANILE_BIN=$$PWD/$(NODE)
+	fi
+	cd console
+	export NO_COLOR=1
+	npm run check
+	npm run test
+	npm run test:browser
 
 test: ## Format, clippy and every test, with short forms of powercut, kill9, chaos and all workloads
 	@$(need)
@@ -466,10 +518,11 @@ endurance: release ## An hour of a release under 2,000 triggers/s, frozen, kille
 	target/release/campanile-loadtest endurance --server-bin target/release/campanile --dir $(RUNS)/endurance \
 		--seconds $(ENDURANCE_SECONDS) $(ENDURANCE_ARGS)
 
-release: ## The release build, checked to have no fault hooks; `make test-shipped CAMPANILE_BIN=target/release/campanile` tries it out
+release: ## The release build with its console, checked to have no fault hooks; `make test-shipped CAMPANILE_BIN=target/release/campanile` tries it out
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
+	make console
 	$(CARGO) build --release --bin campanile
 	$(CARGO) build --release -p campanile-loadtest
 	! grep -aq CAMPANILE_FAULT target/release/campanile || { echo "the release build has fault hooks" >&2; exit 1; }

@@ -26,7 +26,7 @@ SHIPPED = "target/shipped/campanile"
 # Closing lines of test runners and verdicts of the checkers.
 CLOSING = re.compile(
     r"^(test result: |error: test failed|test .* \.\.\. FAILED$|VERDICT: |(GREEN|RED|SKIPPED) |(FAILED|ERROR) .*\.py"
-    r"|=+ .* in [0-9.]+s.* =+$)"
+    r"|=+ .* in [0-9.]+s.* =+$|console: | *Tests  .*(passed|failed))"
 )
 # Lines after the first violation of each kind, so that a verdict can be understood where only the summary is kept.
 STORY_LINES = 24
@@ -60,6 +60,7 @@ def phases() -> list[list[Lane]]:
                 Part("Python client and executor", "make test-python"),
                 Part("HTTP API against its document", "make test-api"),
                 Part("client types generated from the document", "make test-api-client"),
+                Part("console in a browser", f"CAMPANILE_BIN={CHAOS_NODE} make test-console"),
                 Part("metrics, rules and boards (Prometheus)", f"CAMPANILE_BIN={CHAOS_NODE} make test-prometheus"),
                 Part("backup and restore under load", "make restore RESTORE_JOBS=4000 RESTORE_RATE=400"),
             ],
@@ -160,6 +161,9 @@ def main() -> int:
         # Two parts need the server. It is fetched while the first parts compile.
         server = Part("Apache Cassandra", "deploy/cassandra/cassandra.sh prepare")
         fetched = runner.start([server])
+        # The nodes of all tests have the console, as a release has.
+        if not runner.part(Part("console", "make console")):
+            return 1
         # Before the build, because it installs clippy where it is missing, and `.ci/run` compiles with it.
         runner.part(Part("format and clippy", "make lint"))
         build = Part("build", f"{setting('CARGO')} build {setting('TESTED')} --bins --tests")

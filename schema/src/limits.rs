@@ -191,6 +191,8 @@ pub const STORE_LOG_CALLS: usize = 1;
 pub const JOURNAL_READ_BYTES: usize = 1 << 20;
 /// Longest bearer token, bytes.
 pub const TOKEN_BYTES: usize = 256;
+/// A session of the console ends this long after it was opened, seconds.
+pub const CONSOLE_SESSION_SEC: i64 = 43_200;
 /// Tokens in a token file, count.
 pub const TOKEN_FILE_LINES: usize = 10_000;
 /// The token file is looked at again this often, milliseconds, if its last look is [`TOKEN_RELOAD_MS`] ago.

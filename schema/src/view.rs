@@ -4,6 +4,7 @@
 pub mod dag;
 pub mod outbox;
 mod preview;
+mod session;
 
 use crate::{
     audit::TriggeredBy,
@@ -22,6 +23,7 @@ use outbox::FailedHookView;
 pub use preview::{Preview, PreviewBody};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+pub use session::{CallerKind, KnownBy, SessionView};
 use std::collections::BTreeMap;
 
 /// Makes a body that callers send.

@@ -155,7 +155,7 @@ fn own_executor(
 async fn serve(node: &Node, file: &DevFile, args: &Args) -> Result<(), Failure> {
     let operations = Operations::new(node.scheduler().clone());
     let caller = developer();
-    let mut text = format!("\nCampanile is ready. API and links: {}/\n", file.server);
+    let mut text = format!("\nCampanile is ready. Console and API: {}/\n", file.server);
     if !args.no_demo {
         let jobs = demo::create(&operations, &caller).await?;
         text.push_str(&format!("Demo jobs: {jobs}\n"));

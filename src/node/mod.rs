@@ -16,6 +16,7 @@ use campanile_actors::{maintenance::Retention, scheduler::Scheduler, session::No
 use campanile_ports::{Secrets, StoreError, clock, log_once::LogOnce};
 use campanile_security::{
     auth::{Authenticator, Caller},
+    sessions::BrowserSessions,
     tls::Ports,
 };
 use campanile_serve::{
@@ -88,6 +89,7 @@ impl Node {
         let store = NodeStore::open(options.store, &scheduler).await?;
         let (failures, failed) = mpsc::unbounded_channel();
         let cluster_id = store.cluster_id();
+        let browsers = Arc::new(BrowserSessions::new(options.secrets.clone())?);
         let with = SessionDeps {
             name: options.name.clone(),
             secrets: options.secrets,
@@ -111,6 +113,7 @@ impl Node {
         let api = Api {
             operations: operations.clone(),
             authenticator: options.authenticator.clone(),
+            sessions: browsers,
             open_to_loopback: options.open_to_loopback,
             metrics: options.metrics,
             open_metrics: options.open_metrics,

@@ -4,5 +4,6 @@
 pub mod auth;
 pub mod rate;
 pub mod secrets;
+pub mod sessions;
 pub mod text;
 pub mod tls;

@@ -41,6 +41,7 @@ const STORES: Reason = "`campanile store backup`, beside the commands that read 
 const PAGES: Reason = "the pages of audit.list, one after the other";
 const PAGE: Reason = "a page of HTTP, for people and monitoring";
 const CONNECTION: Reason = "a message of an RPC connection";
+const BROWSERS: Reason = "for the console in a browser; others send their token with each call";
 const EXECUTORS: Reason = "a message of executors, which only RPC has";
 
 const BAD_WATCH: &[E] = &[E::InvalidArgument, E::NotFound];
@@ -109,9 +110,42 @@ own! {
         least: LeastRole::Tenant, tenant: Tenant::Each, audit: Audit::No, key: None, errors: &[E::InvalidArgument],
     }
 
-    /// What this is, with links.
+    /// Open a session of the console: the answer to a call with a token sets a cookie that stands for it.
+    SESSION_OPEN = "session.open" {
+        http: Ok(Http::post("/api/v1/session").own(OwnRoute::SessionOpen)), rpc: Err(BROWSERS), cli: Err(BROWSERS),
+        python: Err(BROWSERS),
+        least: LeastRole::Tenant, tenant: Tenant::Nothing, audit: Audit::No, key: None, errors: &[],
+    }
+
+    /// Whose call this is.
+    SESSION_GET = "session.get" {
+        http: Ok(Http::get("/api/v1/session").own(OwnRoute::SessionGet)), rpc: Err(BROWSERS), cli: Err(BROWSERS),
+        python: Err(BROWSERS),
+        least: LeastRole::Tenant, tenant: Tenant::Nothing, audit: Audit::No, key: None, errors: &[],
+    }
+
+    /// End a session of the console: the browser forgets the cookie.
+    SESSION_CLOSE = "session.close" {
+        http: Ok(Http::delete("/api/v1/session").nothing().own(OwnRoute::SessionClose)), rpc: Err(BROWSERS),
+        cli: Err(BROWSERS), python: Err(BROWSERS),
+        least: LeastRole::Tenant, tenant: Tenant::Nothing, audit: Audit::No, key: None, errors: &[],
+    }
+
+    /// The console; without one what this is, with links.
     PAGE_ROOT = "page.root" {
         http: Ok(Http::get("/").own(OwnRoute::Root)), rpc: Err(PAGE), cli: Err(PAGE), python: Err(PAGE),
+        least: LeastRole::Public, tenant: Tenant::Nothing, audit: Audit::No, key: None, errors: &[],
+    }
+
+    /// A file of the console.
+    PAGE_ASSET = "page.asset" {
+        http: Ok(Http::get("/assets/{file}").own(OwnRoute::Asset)), rpc: Err(PAGE), cli: Err(PAGE), python: Err(PAGE),
+        least: LeastRole::Public, tenant: Tenant::Nothing, audit: Audit::No, key: None, errors: &[E::NotFound],
+    }
+
+    /// What this is, with links and every route.
+    PAGE_API = "page.api" {
+        http: Ok(Http::get("/api").own(OwnRoute::Api)), rpc: Err(PAGE), cli: Err(PAGE), python: Err(PAGE),
         least: LeastRole::Public, tenant: Tenant::Nothing, audit: Audit::No, key: None, errors: &[],
     }
 

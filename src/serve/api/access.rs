@@ -1,7 +1,11 @@
-//! Who a request is from: its bearer token, or in dev mode a program of this machine.
+//! Who a request is from: its bearer token, the session of a browser, or in dev mode a program of this machine.
 
-use super::{Api, listener::Peer};
-use axum::http::{HeaderMap, HeaderValue, Request, Version, header};
+use super::{
+    Api,
+    listener::Peer,
+    session::{self, bearer},
+};
+use axum::http::{HeaderMap, Request, Version, header};
 use campanile_schema::error::{ApiError, ErrorCode};
 use campanile_security::auth::Caller;
 use std::future::Future;
@@ -10,12 +14,17 @@ use std::future::Future;
 pub(super) fn caller(api: &Api, headers: &HeaderMap, peer: Option<Peer>) -> Result<Caller, ApiError> {
     let refused = |message: &str| Err(ApiError::new(ErrorCode::Unauthenticated, message));
     let Some(value) = headers.get(header::AUTHORIZATION) else {
+        let session = session::opened(api, headers);
+        if let Some(caller) = session.as_ref().and_then(|session| api.authenticator.check(&session.token)) {
+            return Ok(caller);
+        }
         return match &api.open_to_loopback {
             Some(caller) if from_this_machine(headers, peer) => Ok(caller.clone()),
             Some(_) => refused(
                 "without a token only programs of this machine may call (not other sites' pages in a browser); \
                  send Authorization: Bearer TOKEN",
             ),
+            None if session::has_cookie(headers) => refused("the session has ended: sign in again"),
             None => refused("send a token of the token file: Authorization: Bearer TOKEN"),
         };
     };
@@ -26,14 +35,10 @@ pub(super) fn caller(api: &Api, headers: &HeaderMap, peer: Option<Peer>) -> Resu
     }
 }
 
-fn bearer(value: &HeaderValue) -> Option<&str> {
-    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-}
-
 /// Waits until the token of a request that was let in stands for its caller no more. Without a token, in dev mode, that never comes.
 pub(super) fn revoked(api: &Api, headers: &HeaderMap, caller: &Caller) -> impl Future<Output = ()> + Send + use<> {
     let token = headers.get(header::AUTHORIZATION).and_then(bearer).map(str::to_owned);
+    let token = token.or_else(|| session::opened(api, headers).map(|session| session.token));
     let (authenticator, caller) = (api.authenticator.clone(), caller.clone());
     async move {
         let watched = token.and_then(|token| Some((token, authenticator.changes()?)));

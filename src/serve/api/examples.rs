@@ -235,12 +235,17 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         }]}),
         "audit.list" => page(audited()),
         "audit.export" => audited(),
+        "session.open" | "session.get" => json!({
+            "name": "olga", "role": "OPERATOR", "knownBy": "SESSION", "expiresAt": "2026-02-25T13:00:00.000Z",
+            "version": env!("CARGO_PKG_VERSION"),
+        }),
+        "page.asset" => json!("export {};"),
         "store.backup" | "store.history" => json!("CMPNARC1..."),
         "page.readyz" => json!({"ready": true}),
         "page.openapi" => json!({"openapi": "3.1.0", "info": {"title": "Campanile"}, "paths": {}}),
         "page.healthz" => json!("ok\n"),
         "page.metrics" => json!("campanile_http_requests_total{operation=\"job.get\",status=\"200\"} 1\n"),
-        "page.root" | "page.errors" => json!("<!doctype html>..."),
+        "page.root" | "page.api" | "page.errors" => json!("<!doctype html>..."),
         _ => return None,
     })
 }
@@ -286,6 +291,7 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "runId" => json!(4194305),
         "tenantId" => json!("default"),
         "node" => json!("n1"),
+        "file" => json!("index.js"),
         "name" | "text" => json!("daily_billing"),
         "labels" => json!("team=pay"),
         "status" => json!("ENABLED"),

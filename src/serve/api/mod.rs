@@ -1,5 +1,5 @@
 //! HTTP/JSON for callers, under `/api/v1`, and the plain pages beside it (`/healthz`, `/readyz`, `/metrics`,
-//! `/openapi.json`, `/errors`, `/`).
+//! `/openapi.json`, `/errors`, `/api`). `/` and every path that a browser opens as a page show the console.
 //!
 //! The routes come from the table of operations ([`campanile_schema::operations`]). The router and the OpenAPI document
 //! are both built from [`routes::table`], so that they cannot differ. A request passes these steps: request id, token,
@@ -15,6 +15,7 @@ mod audit;
 mod body;
 mod bulk;
 mod connection;
+mod console;
 mod cors;
 mod events;
 mod examples;
@@ -33,6 +34,7 @@ mod process;
 mod request;
 mod route;
 mod routes;
+mod session;
 mod stream;
 mod watching;
 
@@ -54,6 +56,7 @@ use campanile_schema::{
 };
 use campanile_security::{
     auth::{Authenticator, Caller},
+    sessions::BrowserSessions,
     tls::ServingCertificate,
 };
 use listener::{BoundedListener, RequestConnection};
@@ -75,6 +78,8 @@ use tower_http::compression::{
 pub struct Api {
     pub operations: Operations,
     pub authenticator: Authenticator,
+    /// Sessions of the console.
+    pub sessions: Arc<BrowserSessions>,
     /// Dev mode: who a caller from this machine without a token is. None = a token is always needed.
     pub open_to_loopback: Option<Caller>,
     /// Rendered by `/metrics`. None = there is nothing to render (404).

@@ -70,7 +70,7 @@ fn operation(route: &Route, shapes: &mut Shapes) -> Value {
         });
     }
     match route.handler {
-        Handler::Page(_) | Handler::Listing(_) => operation["security"] = json!([]),
+        Handler::Page(_) | Handler::Listing(_) | Handler::Console(_) => operation["security"] = json!([]),
         Handler::Operation(_) | Handler::Streamed(_) | Handler::Metrics(_) => {}
     }
     operation
@@ -88,7 +88,7 @@ fn parameters(route: &Route, schemas: &mut SchemaGenerator) -> Vec<Value> {
     let mut parameters: Vec<Value> = in_path
         .map(|name| {
             let schema = match name {
-                "tenantId" | "node" => json!({"type": "string"}),
+                "tenantId" | "node" | "file" => json!({"type": "string"}),
                 _ => json!({"type": "integer", "minimum": 0, "maximum": (1u64 << 53) - 1}),
             };
             json!({"name": name, "in": "path", "required": true, "schema": schema})
@@ -140,7 +140,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
                 };
             }
         }
-        (_, Handler::Page(_) | Handler::Listing(_) | Handler::Metrics(_)) => {
+        (_, Handler::Page(_) | Handler::Listing(_) | Handler::Console(_) | Handler::Metrics(_)) => {
             let kind = if route.media.ends_with("json") { "object" } else { "string" };
             good["content"] = json!({route.media: media(&json!({"type": kind}), examples::answer(route.operation))});
         }
@@ -162,7 +162,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     let problem = schemas.subschema_for::<Problem>().to_value();
     let common = match route.handler {
         Handler::Operation(_) | Handler::Streamed(_) => ANY_TIME,
-        Handler::Page(_) | Handler::Listing(_) | Handler::Metrics(_) => &[],
+        Handler::Page(_) | Handler::Listing(_) | Handler::Console(_) | Handler::Metrics(_) => &[],
     };
     let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
     for code in ErrorCode::ALL.iter().filter(|code| common.contains(code) || route.errors.contains(code)) {

@@ -74,9 +74,17 @@ pub(super) fn job_schema(_: &Api, _: &Uri) -> Answered {
     Ok(page("application/schema+json", campanile_jobfiles::manifest::schema_text()))
 }
 
-pub(super) fn root(routes: fn() -> Vec<Route>) -> Answered {
+pub(super) fn api(routes: fn() -> Vec<Route>) -> Answered {
     static PAGE: OnceLock<String> = OnceLock::new();
-    Ok(page("text/html; charset=utf-8", PAGE.get_or_init(|| root_text(&routes())).as_str()))
+    Ok(page("text/html; charset=utf-8", PAGE.get_or_init(|| root_text(&routes(), "")).as_str()))
+}
+
+/// What `/` is on a node without a console.
+pub(super) fn without_console(routes: fn() -> Vec<Route>) -> Answered {
+    const HOW: &str = "<p><b>This node was built without its web console.</b> Run <code>make console</code> (it needs \
+                       Node.js and npm), build the node again, and the console is here.</p>";
+    static PAGE: OnceLock<String> = OnceLock::new();
+    Ok(page("text/html; charset=utf-8", PAGE.get_or_init(|| root_text(&routes(), HOW)).as_str()))
 }
 
 pub(super) fn errors(_: &Api, _: &Uri) -> Answered {
@@ -84,11 +92,12 @@ pub(super) fn errors(_: &Api, _: &Uri) -> Answered {
     Ok(page("text/html; charset=utf-8", PAGE.as_str()))
 }
 
-fn root_text(routes: &[Route]) -> String {
+/// `note`: HTML at the top.
+fn root_text(routes: &[Route], note: &str) -> String {
     let mut text = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>Campanile</title>{STYLE}<h1>Campanile {}</h1>\
          <p>A distributed job scheduler: it starts the right job at the right time, hands it reliably to the right \
-         executor, and can prove what happened.</p>\
+         executor, and can prove what happened.</p>{note}\
          <p><a href=/openapi.json>OpenAPI document</a> · <a href=/errors>error codes</a> · <a href=/readyz>ready?</a> \
          · <a href=/healthz>alive?</a> · <a href=/metrics>metrics</a></p>\
          <p>Calls need <code>Authorization: Bearer TOKEN</code>. From a shell: <code>campanile job list</code>, \

@@ -1,7 +1,7 @@
 //! Handles one request: id, route, token, path, body, operation, answer.
 
 use super::{
-    Api, Shared, access, body,
+    Api, Shared, access, body, console,
     link::TrackedBody,
     listener::{Peer, RequestConnection},
     places::PlaceKind,
@@ -87,7 +87,7 @@ pub(super) async fn number_and_measure(mut request: Request, next: Next) -> Resp
         headers.insert("x-request-id", id);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if is_last {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -167,6 +167,7 @@ async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) 
     match &route.handler {
         Handler::Page(page) => page(api, request.uri()),
         Handler::Listing(page) => page(routes::table),
+        Handler::Console(file) => file(request.uri(), request.headers(), routes::table),
         Handler::Metrics(page) => {
             if !api.open_metrics {
                 let ops = called_from(api, peer, id);
@@ -198,7 +199,11 @@ async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) 
             let (route, parsers) = (route.clone(), api.operations.parsers.clone());
             let begun = parsers.run(move |_| match &route.handler {
                 Handler::Operation(operation) => Some(operation(call)),
-                Handler::Page(_) | Handler::Listing(_) | Handler::Metrics(_) | Handler::Streamed(_) => None,
+                Handler::Page(_)
+                | Handler::Listing(_)
+                | Handler::Console(_)
+                | Handler::Metrics(_)
+                | Handler::Streamed(_) => None,
             });
             match begun.await? {
                 Some(answering) => within_time(answering).await,
@@ -299,8 +304,13 @@ pub(super) async fn wrong_method(allowed: Vec<&'static str>, request: Request) -
     response
 }
 
-/// 404 with the closest path there is.
+/// 404 with the closest path there is. To a browser that opens a page: the console, which finds the page by the path.
 pub(super) async fn unknown_path(request: Request) -> Response<Body> {
+    if console::opens_page(&request)
+        && let Some(index) = console::index(request.headers())
+    {
+        return index;
+    }
     let path = request.uri().path();
     let message =
         is_elsewhere(path).map_or_else(|| unknown(request.uri()), |told| format!("{}: {told}", path.escape_debug()));

@@ -63,6 +63,8 @@ pub(super) enum Handler {
     Page(fn(&Api, &Uri) -> Answered),
     /// The same, made from all routes.
     Listing(fn(fn() -> Vec<Route>) -> Answered),
+    /// A file of the console, for everybody. A node without the console lists all routes in its place.
+    Console(fn(&Uri, &HeaderMap, fn() -> Vec<Route>) -> Answered),
     /// `/metrics`: an operator, unless the configuration opens it.
     Metrics(fn(&Api) -> Answered),
 }
@@ -274,6 +276,13 @@ impl Route {
     pub fn listing(mut self, media: &'static str, page: fn(fn() -> Vec<Self>) -> Answered) -> Self {
         self.media = media;
         self.handler = Handler::Listing(page);
+        self
+    }
+
+    /// A file of the console: how it is sent depends on the headers of the request.
+    pub fn console(mut self, media: &'static str, file: fn(&Uri, &HeaderMap, fn() -> Vec<Route>) -> Answered) -> Self {
+        self.media = media;
+        self.handler = Handler::Console(file);
         self
     }
 

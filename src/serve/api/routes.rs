@@ -1,9 +1,9 @@
 //! The routes: every row of the table of operations that HTTP has, with its types and its handler.
 
 use super::{
-    access, archive, audit, bulk, events, log, pages,
+    access, archive, audit, bulk, console, events, log, pages,
     route::{Call, Route},
-    watching,
+    session, watching,
 };
 use crate::ops::Operations;
 use campanile_schema::{
@@ -12,6 +12,7 @@ use campanile_schema::{
     ids::{JobId, RunId},
     job::JobSpec,
     operations::{Handle, JobFind, JobRuns, Operation, OwnRoute, Parts, Visit, all, visit_all},
+    view::SessionView,
 };
 use std::future::Future;
 
@@ -55,7 +56,12 @@ fn own(route: Route, kind: OwnRoute) -> Route {
         OwnRoute::StoreBackup => route.bytes(archive::MEDIA, archive::backup),
         OwnRoute::StoreHistory => route.bytes_of(archive::MEDIA, archive::history),
         OwnRoute::AuditExport => route.lines_of::<_, AuditView, _>(bulk::MEDIA, audit::export),
-        OwnRoute::Root => route.listing(HTML, pages::root),
+        OwnRoute::SessionOpen => route.query_or_text(&[], session::open),
+        OwnRoute::SessionGet => route.query_or_text(&[], session::get),
+        OwnRoute::SessionClose => route.query_or_text::<_, SessionView, _>(&[], session::close),
+        OwnRoute::Root => route.console(HTML, console::root),
+        OwnRoute::Asset => route.console("application/octet-stream", console::asset),
+        OwnRoute::Api => route.listing(HTML, pages::api),
         OwnRoute::Errors => route.page(HTML, pages::errors),
         OwnRoute::Healthz => route.page("text/plain", pages::healthz),
         OwnRoute::Readyz => route.page("application/json", pages::readyz),

@@ -14,6 +14,7 @@ mod pages;
 mod parsers;
 mod raw;
 mod server;
+mod sessions;
 mod starting;
 mod tenants;
 mod watch;

@@ -14,10 +14,10 @@ fn pages_for_everybody() {
     let server = Server::start();
     assert_eq!(plain(&server, "/healthz").text(), "ok\n");
     assert_eq!(plain(&server, "/readyz").expect(200)["ready"], true);
-    let root = plain(&server, "/");
-    assert_eq!(root.header("content-type"), Some("text/html; charset=utf-8"));
-    assert!(root.text().contains("href=/openapi.json"));
-    assert!(root.text().contains("/api/v1/jobs/{jobId}/trigger"));
+    let listing = plain(&server, "/api");
+    assert_eq!(listing.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(listing.text().contains("href=/openapi.json"));
+    assert!(listing.text().contains("/api/v1/jobs/{jobId}/trigger"));
     let errors = plain(&server, "/errors").text();
     for code in campanile_schema::error::ErrorCode::ALL {
         assert!(errors.contains(&format!("<h2 id=\"{}\">", code.as_str())), "{code:?}");

@@ -4,11 +4,16 @@ use super::{
     server::{OPERATOR, caller},
 };
 use campanile_actors::scheduler::Scheduler;
-use campanile_security::auth::{Authenticator, Role};
+use campanile_security::{
+    auth::{Authenticator, Role},
+    secrets::KeyRing,
+    sessions::BrowserSessions,
+};
 use campanile_serve::{
     api::{self, Api},
     ops::Operations,
 };
+use std::sync::Arc;
 
 const APPLIED: &str = r#"{"files":[{"name":"a.yaml","text":"apiVersion: campanile/v1\nkind: Job\nmetadata: {name: a}\nspec: {schedule: 0 2 * * *}\n"}]}"#;
 
@@ -20,6 +25,7 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
     let api = Api {
         operations: Operations::new(Scheduler::new()),
         authenticator: Authenticator::single(OPERATOR, caller("ops", Role::Operator, None)),
+        sessions: Arc::new(BrowserSessions::new(Arc::new(KeyRing::default())).unwrap()),
         open_to_loopback: None,
         metrics: None,
         open_metrics: true,
@@ -46,8 +52,8 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
                 "job.plan" | "job.apply" => ("", APPLIED),
                 // It is alone, whether it is ready or not.
                 id if id.starts_with("cluster.") => continue,
-                // Needs no node.
-                "schedule.preview" => continue,
+                // Need no node.
+                "schedule.preview" | "session.open" | "session.get" | "session.close" => continue,
                 id if id.starts_with("page.") && id != "page.readyz" => continue,
                 _ => ("", ""),
             };

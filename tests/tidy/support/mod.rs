@@ -79,13 +79,19 @@ fn walk(root: &Path, directory: &Path, files: &mut BTreeMap<String, String>) {
             // In a linked work tree a file that names its repository.
             && name != ".git"
             && entry.metadata().is_ok_and(|facts| facts.len() <= LARGEST)
-            && let Ok(text) = fs::read_to_string(&path)
+            && let Some(text) = text_of(&path)
         {
             let parts = path.strip_prefix(root).unwrap().components();
             let parts: Vec<_> = parts.map(|part| part.as_os_str().to_str().unwrap()).collect();
             files.insert(parts.join("/"), text);
         }
     }
+}
+
+/// None: it is no text. Pictures are known by their names, because documents show them.
+fn text_of(path: &Path) -> Option<String> {
+    let is_picture = path.extension().is_some_and(|ending| ending == "jpg");
+    if is_picture { Some(String::new()) } else { fs::read_to_string(path).ok() }
 }
 
 /// Lines with their numbers, as people count them.

@@ -1,0 +1,144 @@
+// What the job is, with what its schedule means and may surprise with.
+import { Plural, Trans, useLingui } from "@lingui/react/macro";
+import type { Job, Schemas } from "../api/client";
+import { duration, everySeconds } from "../lib/time";
+import { Fact, Facts, Section } from "../ui/page";
+import { Tag } from "../ui/state";
+import { Time } from "../ui/time";
+import { Json } from "../ui/json";
+import { DefinedNodes } from "./nodes";
+import { SchedulePreview } from "./preview";
+import { Link } from "@tanstack/react-router";
+
+export default function Definition({ job }: { job: Job }) {
+  const { t } = useLingui();
+  const { retryPolicy: retry, trigger } = job;
+  const graph = job.action?.kind === "DAG" ? job.action : undefined;
+  const concurrency: Record<Schemas["ConcurrencyPolicy"], string> = {
+    ALLOW: t`runs side by side`,
+    FORBID: t`the due instant is skipped`,
+    REPLACE: t`the active run is canceled`,
+    QUEUE_ONE: t`one run waits`,
+  };
+  const misfire: Record<Schemas["MisfirePolicy"], string> = {
+    SKIP: t`skip them`,
+    FIRE_ONCE_NOW: t`one run for all of them`,
+    FIRE_ALL_MISSED: t`a run for each`,
+  };
+  const backoff =
+    retry.backoff === "FIXED"
+      ? t`always ${everySeconds(retry.baseDelaySec)}`
+      : t`${everySeconds(retry.baseDelaySec)}, doubling up to ${everySeconds(retry.maxDelaySec)}`;
+  return (
+    <>
+      <Section title={<Trans>Schedule</Trans>}>
+        <SchedulePreview trigger={trigger} count={9} />
+        {trigger.type !== "MANUAL" && (
+          <div className="mt-4">
+            <Facts>
+              <Fact name={<Trans>Instants that could not fire in time</Trans>}>{misfire[trigger.misfirePolicy]}</Fact>
+              <Fact name={<Trans>They count as missed after</Trans>}>{everySeconds(trigger.misfireThresholdSec)}</Fact>
+              {"jitterSec" in trigger && trigger.jitterSec > 0 && (
+                <Fact name={<Trans>Spread over</Trans>}>{everySeconds(trigger.jitterSec)}</Fact>
+              )}
+              {"startAt" in trigger && trigger.startAt && (
+                <Fact name={<Trans>Valid from</Trans>}>
+                  <Time at={trigger.startAt} always="local" />
+                </Fact>
+              )}
+              {"endAt" in trigger && trigger.endAt && (
+                <Fact name={<Trans>Valid until</Trans>}>
+                  <Time at={trigger.endAt} always="local" />
+                </Fact>
+              )}
+            </Facts>
+          </div>
+        )}
+      </Section>
+      <Section title={<Trans>How it runs</Trans>}>
+        <Facts>
+          {graph ? (
+            <>
+              <Fact name={<Trans>Nodes at once</Trans>}>{graph.maxParallel}</Fact>
+              <Fact name={<Trans>When a node fails</Trans>}>
+                {graph.failFast ? t`the whole run stops` : t`what does not depend on it goes on`}
+              </Fact>
+              <Fact name={<Trans>Time limit of a run</Trans>}>
+                {graph.timeoutSec == null ? t`none` : duration(graph.timeoutSec * 1000)}
+              </Fact>
+            </>
+          ) : (
+            <>
+              <Fact name={<Trans>Pool</Trans>}>{job.executorSelector}</Fact>
+              <Fact name={<Trans>Time limit of an attempt</Trans>}>{duration(job.timeoutSec * 1000)}</Fact>
+              <Fact name={<Trans>Attempts</Trans>}>{retry.maxAttempts}</Fact>
+              {retry.maxAttempts > 1 && <Fact name={<Trans>Between attempts</Trans>}>{backoff}</Fact>}
+            </>
+          )}
+          <Fact name={<Trans>When a run is still active</Trans>}>{concurrency[job.concurrencyPolicy]}</Fact>
+          {!graph && (
+            <>
+              <Fact name={<Trans>When its executor is lost</Trans>}>
+                {job.idempotent ? t`run it again` : t`ask a person`}
+              </Fact>
+              <Fact name={<Trans>When it fails for good</Trans>}>
+                {job.deadLetter ? t`keep a dead letter` : t`nothing more`}
+              </Fact>
+              <Fact name={<Trans>Priority</Trans>}>{job.priority}</Fact>
+              <Fact name={<Trans>Needs</Trans>}>{t`${job.resources.cpu} CPU, ${job.resources.memoryMb} MiB`}</Fact>
+            </>
+          )}
+          {(job.hooks?.onFailure?.length ?? 0) > 0 && (
+            <Fact name={<Trans>Started when it fails</Trans>}>
+              {job.hooks!.onFailure!.map((hook) => (
+                <Link
+                  key={hook.job}
+                  to="/jobs"
+                  search={{ text: hook.job, tenant: job.tenantId }}
+                  className="link hostile mr-2"
+                >
+                  {hook.job}
+                </Link>
+              ))}
+            </Fact>
+          )}
+          {Object.keys(job.labels).length > 0 && (
+            <Fact name={<Trans>Labels</Trans>} wide>
+              <span className="flex flex-wrap gap-1">
+                {Object.entries(job.labels).map(([key, value]) => (
+                  <Tag key={key}>
+                    {key}={value}
+                  </Tag>
+                ))}
+              </span>
+            </Fact>
+          )}
+        </Facts>
+      </Section>
+      {graph && (
+        <Section title={<Plural value={graph.nodes.length} one="# node" other="# nodes" />} flush>
+          <DefinedNodes graph={graph} tenant={job.tenantId} />
+        </Section>
+      )}
+      <div className="grid items-start gap-x-4 lg:grid-cols-2">
+        <Section title={<Trans>What it does</Trans>}>
+          <Json value={job.action ?? { kind: "HANDLER", name: job.name }} empty="" />
+        </Section>
+        <Section title={<Trans>Params</Trans>}>
+          <Json value={job.params} empty={<Trans>none</Trans>} />
+          {Object.keys(job.secretParams ?? {}).length > 0 && (
+            <p className="mt-2 flex flex-wrap gap-1 text-soft">
+              <Trans>Secret, never shown:</Trans>
+              {Object.keys(job.secretParams ?? {}).map((name) => (
+                <Tag key={name}>{name}</Tag>
+              ))}
+            </p>
+          )}
+        </Section>
+      </div>
+      <p className="text-[0.86rem] text-faint">
+        <Trans>Created</Trans> <Time at={job.createdAt} />, <Trans>changed</Trans> <Time at={job.updatedAt} />
+      </p>
+    </>
+  );
+}
