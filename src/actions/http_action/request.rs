@@ -172,7 +172,8 @@ mod tests {
         ] {
             assert_eq!(redirected(307, location).unwrap().url, url, "{location}");
         }
-        for location in ["http://a.example/", "ftp://a.example/", "https://u:p@a.example/", "https://", "https://a b/"] {
+        for location in ["http://a.example/", "ftp://a.example/", "https://u:p@a.example/", "https://", "https://a b/"]
+        {
             let failed = redirected(307, location).map(|request| request.url);
             assert!(failed.is_err(), "{location} {failed:?}");
         }
