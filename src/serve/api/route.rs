@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{future::Future, pin::Pin, sync::Arc};
 
 pub(super) type Answered = Result<Response<Body>, ApiError>;
+/// Of the request and of all routes, which a node without the console lists.
+type ConsoleFile = fn(&Uri, &HeaderMap, fn() -> Vec<Route>) -> Answered;
 type HandlerFuture = Pin<Box<dyn Future<Output = Answered> + Send>>;
 const JSON: &str = "application/json";
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -64,7 +66,7 @@ pub(super) enum Handler {
     /// The same, made from all routes.
     Listing(fn(fn() -> Vec<Route>) -> Answered),
     /// A file of the console, for everybody. A node without the console lists all routes in its place.
-    Console(fn(&Uri, &HeaderMap, fn() -> Vec<Route>) -> Answered),
+    Console(ConsoleFile),
     /// `/metrics`: an operator, unless the configuration opens it.
     Metrics(fn(&Api) -> Answered),
 }
@@ -280,7 +282,7 @@ impl Route {
     }
 
     /// A file of the console: how it is sent depends on the headers of the request.
-    pub fn console(mut self, media: &'static str, file: fn(&Uri, &HeaderMap, fn() -> Vec<Route>) -> Answered) -> Self {
+    pub fn console(mut self, media: &'static str, file: ConsoleFile) -> Self {
         self.media = media;
         self.handler = Handler::Console(file);
         self
