@@ -121,6 +121,11 @@ ALERTING_NEEDS := prometheus-alertmanager:prometheus-alertmanager
 SHIPPED_NEEDS := openssl:openssl
 TEST_NEEDS := $(BUILD_NEEDS) $(PYTHON_NEEDS) $(CQL_NEEDS) $(NET_NEEDS) $(TRACE_NEEDS) $(FOREIGN_NEEDS) $(NPM_NEEDS) $(BROWSER_NEEDS) $(SHIPPED_NEEDS) $(PROMETHEUS_NEEDS)
 
+# `make test` has built them, and builds the tests while other parts run, which would wait for cargo.
+define build_tests
+[ -n "$${CAMPANILE_BUILT:-}" ] || $(CARGO) build $(TESTED) --bins --tests
+endef
+
 define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
@@ -402,7 +407,7 @@ define chaos
 	$(need)
 	need $(BUILD_NEEDS) $(CQL_NEEDS) $(NET_NEEDS)
 	$(rust)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	$(call fresh,chaos)
 	deploy/cassandra/cassandra.sh prepare
 	$(LOADTEST) chaos --server-bin $(NODE) --store deploy/cassandra/cassandra.sh --dir $(RUNS)/chaos $(1)
@@ -424,7 +429,7 @@ upgrade-from: ## From an earlier release (OLD=COMMIT, built below target/earlier
 	$(rust)
 	old="$(OLD_BIN)"
 	[ -n "$$old" ] || old=$$(CARGO="$(CARGO)" loadtest/earlier_release.sh $(OLD) | tail -n 1)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	$(call fresh,upgrade-from)
 	mkdir -p $(RUNS)/upgrade-from
 	status=0
@@ -438,14 +443,14 @@ proof: ## All slow proofs of this commit and one report (target/proof/report.md,
 	@$(need)
 	need $(BUILD_NEEDS) $(CQL_NEEDS) $(NET_NEEDS)
 	$(rust)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	$(LOADTEST) proof --dir target/proof $(if $(PROOF_PARTS),--parts $(PROOF_PARTS))
 
 dev-cluster: ## A cluster to look at: Apache Cassandra, three nodes, two executors and demo jobs on loopback; says how to kill a node
 	@$(need)
 	need $(BUILD_NEEDS) $(CQL_NEEDS)
 	$(rust)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	deploy/dev-cluster.sh $(NODE) target/dev-cluster
 
 powercut: ## Power cuts on a simulated disk, POWERCUT_SEEDS=1000
@@ -476,7 +481,7 @@ kill9: ## Kills the node under load, KILLS=20 (KILL_JOBS, KILL_RATE, KILL_ARGS),
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	$(call fresh,kill9)
 	$(LOADTEST) kill9 --server-bin $(NODE) --dir $(RUNS)/kill9 --fail-points \
 		--kills $(KILLS) --jobs $(KILL_JOBS) --rate $(KILL_RATE) $(KILL_ARGS)
@@ -485,7 +490,7 @@ mutations: ## Puts known defects (MUTATIONS) into the node, one after the other;
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	table=$(RUNS)/mutations.txt; mkdir -p $(RUNS); : >$$table; status=0
 	for mutation in $(MUTATIONS); do
 		$(call fresh,mutation)
@@ -501,7 +506,7 @@ executor-loss: ## Kills an executor, then the node, while bodies run, and judges
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	$(call fresh,executor-loss)
 	$(LOADTEST) executor-loss --server-bin $(NODE) --dir $(RUNS)/executor-loss
 
@@ -509,7 +514,7 @@ restore: ## Backs the node up under load, kills it for good, restores the archiv
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	$(call fresh,restore)
 	$(LOADTEST) restore --server-bin $(NODE) --dir $(RUNS)/restore --jobs $(RESTORE_JOBS) --rate $(RESTORE_RATE) $(RESTORE_ARGS)
 
@@ -557,7 +562,7 @@ load: ## Every workload in its short form, judged by its limits and the history 
 	@$(need)
 	need $(BUILD_NEEDS)
 	$(rust)
-	$(CARGO) build $(TESTED) --bins --tests
+	$(build_tests)
 	$(call fresh,load)
 	$(LOADTEST) run $(LOADS) --short --check --server-bin $(NODE) --dir $(RUNS)/load $(LOAD_ARGS)
 
