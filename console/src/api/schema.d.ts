@@ -1391,6 +1391,8 @@ export interface components {
         /** @description An edge of a run. */
         DagEdgeView: {
             from: string;
+            /** @description What the condition has said, when it was not true. */
+            outcome?: components["schemas"]["EdgeFact"] | null;
             to: string;
             when?: string | null;
         };
@@ -1404,6 +1406,10 @@ export interface components {
         };
         /** @description A node of a run. */
         DagNodeView: {
+            /** @description The same as a sentence. */
+            error?: string | null;
+            /** @description Why it is FAILED, when its run does not say so. */
+            failure?: components["schemas"]["NodeFailure"] | null;
             /**
              * Format: uint32
              * @description Of that run; 0: it was never started.
@@ -1479,6 +1485,8 @@ export interface components {
          * @enum {string}
          */
         Dialect: "AUTO" | "UNIX" | "QUARTZ";
+        /** @description What an edge with a condition is for the node behind it, once the node before it succeeded. */
+        EdgeFact: "NOT_TAKEN" | "BROKEN";
         /** @description `from` ends before `to` starts. */
         EdgeSpec: {
             from: string;
@@ -1876,6 +1884,8 @@ export interface components {
             ready: boolean;
             version: string;
         };
+        /** @description Why a node is FAILED, besides what its run says itself. */
+        NodeFailure: "RUN_FAILED" | "RUN_TIMEOUT" | "RESULT_TOO_LARGE" | "RESULT_MISSING" | "PARAMS_TOO_LARGE" | "REFUSED" | "UNDELIVERED";
         /** @description Which ends of its parents let a node run. `docs/graph-rules.md` has the whole table. */
         NodeRule: "ALL_SUCCESS" | "ALL_DONE" | "ANY_SUCCESS" | "ANY_FAILED" | "NONE_FAILED";
         /** @description A node: a job of the same tenant that runs when the node's rule says so. */
