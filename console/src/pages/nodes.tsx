@@ -139,9 +139,12 @@ function NodeTable({ dag, onAsk }: { dag: DagRun; onAsk: (asked: Asked) => void 
       head: t`State`,
       bare: true,
       cell: (node) => (
-        <span className="flex flex-wrap items-center gap-1">
-          <State of={stateOf(node)} /> {node.marked && <Tag>{t`set by a person`}</Tag>}
-        </span>
+        <>
+          <span className="flex flex-wrap items-center gap-1">
+            <State of={stateOf(node)} /> {node.marked && <Tag>{t`set by a person`}</Tag>}
+          </span>
+          {node.error && <span className="hostile mt-1 block max-w-96 text-[0.84rem] text-soft">{node.error}</span>}
+        </>
       ),
     },
     { name: "job", head: t`Job`, cell: (node) => <JobByName name={node.job} tenant={dag.tenantId} /> },
