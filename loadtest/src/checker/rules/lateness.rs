@@ -66,7 +66,7 @@ pub(super) fn held_back(history: &History, job: &Job, run: &Run, body: &Body, fr
         |a: &&Attempt| matches!(a.state, AttemptState::Lost | AttemptState::NotStarted | AttemptState::Timeout);
     let before = run.attempts.iter().filter(|a| a.token < body.token).filter(no_more);
     let lost_before = before.filter_map(|a| history.executor_of(a)).any(|executor| {
-        executor.killed_us.is_some_and(|killed| until(killed, killed + lease_us))
+        executor.killed_us.is_some_and(|killed| until(killed, lease_over_us(history, killed, lease_us)))
             || executor.frozen_us.iter().any(|(from, to)| until(*from, *to) || until(*from, from + lease_us))
             || executor.unheard.iter().any(|time| time.is_about(shard) && until(time.from_us, time.to_us))
     });
@@ -76,6 +76,14 @@ pub(super) fn held_back(history: &History, job: &Job, run: &Run, body: &Body, fr
         || history.disturbances.iter().any(|d| d.is_about(shard) && until(d.from_us, d.to_us))
         || job.pauses_above.iter().any(|(pause, _)| until(pause.sent_us, pause.over_us()))
         || behind_another(history, job, run, &until)
+}
+
+/// When a node counts an executor as lost that was heard last at `heard_us`. Its leases begin anew at each start of the node.
+fn lease_over_us(history: &History, heard_us: i64, lease_us: i64) -> i64 {
+    let outages = history.outages.iter().filter(|outage| outage.to_us >= heard_us);
+    outages.fold(heard_us.saturating_add(lease_us), |over_us, outage| {
+        if outage.from_us <= over_us { over_us.max(outage.to_us.saturating_add(lease_us)) } else { over_us }
+    })
 }
 
 /// It waited its turn: another run of the job, made before it, was still active.

@@ -74,6 +74,31 @@ fn a_late_start_is_explained_only_by_the_executor_that_the_attempt_before_went_t
     assert!(with("executor-b").has(ViolationKind::StartedLate), "{}", with("executor-b"));
 }
 
+/// executor-a is killed 100 ms after its attempt began, and the node twice while it waits for the executor's lease of ten seconds, which
+/// begins anew each time.
+#[test]
+fn a_late_start_is_explained_by_a_lease_that_each_start_of_the_node_begins_anew() {
+    let with = |first_kill: i64, started: i64| {
+        let mut world = story().world;
+        world.job(20, rate(60, 30_000), ConcurrencyPolicy::Allow, |_| {});
+        let run = world.run(20, Source::Schedule, Some(30_000), 30_001);
+        world.entry(20, 30_000, Outcome::Fired, None, Some(run));
+        world.attempt(run, 0, 1, 30_002, started - 30_012, AttemptState::Lost);
+        world.attempt(run, 1, 2, started, 10, AttemptState::Success);
+        world.executors.iter_mut().for_each(|(_, lines)| lines.retain(|l| l.run != run || l.token != 1));
+        world.fault(FaultEvent::ExecutorKilled, 30_100, Some("executor-a"));
+        for killed in [first_kill, 47_000] {
+            world.fault(FaultEvent::NodeKilled, killed, None);
+            world.fault(FaultEvent::NodeReady, killed + 500, None);
+        }
+        world.verdict()
+    };
+    assert!(!with(38_000, 57_600).has(ViolationKind::StartedLate), "{}", with(38_000, 57_600));
+    // The lease was over before the node was killed; or more than a second after the last one.
+    assert!(with(40_200, 57_600).has(ViolationKind::StartedLate), "{}", with(40_200, 57_600));
+    assert!(with(38_000, 58_600).has(ViolationKind::StartedLate), "{}", with(38_000, 58_600));
+}
+
 #[test]
 fn a_run_that_was_not_made_when_the_node_says_is_found() {
     let made = |at: i64| {
