@@ -5,6 +5,7 @@
 
 mod audit;
 pub mod clock;
+mod ended;
 #[cfg(feature = "faults")]
 pub mod faults;
 pub mod log_once;
@@ -14,4 +15,5 @@ pub mod rows;
 mod store;
 
 pub use audit::{AuditFilling, AuditPage, AuditQuery};
+pub use ended::EndedQuery;
 pub use store::*;

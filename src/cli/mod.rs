@@ -24,6 +24,7 @@ mod dlq;
 mod doctor;
 mod edit;
 mod executor;
+mod explain;
 mod export;
 mod failure;
 mod fires;
@@ -55,6 +56,7 @@ mod store_migrate;
 mod store_restore;
 mod system;
 mod tenant;
+mod versions;
 mod watch;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -6,8 +6,10 @@ mod backup;
 mod dag;
 mod earlier_release;
 mod executors;
+mod explain;
 mod frozen;
 mod hooks;
+mod lists;
 mod one_node;
 mod pauses;
 mod policies;
@@ -17,3 +19,4 @@ mod quotas;
 #[path = "../support/mod.rs"]
 mod support;
 mod trouble;
+mod versions;
