@@ -2,12 +2,14 @@
 //! is lost.
 
 mod audit;
+mod backfill;
 mod callers;
 mod cluster;
 mod graph;
 mod outbox;
 
 pub use audit::*;
+pub use backfill::*;
 pub use callers::*;
 pub use cluster::*;
 pub use graph::*;

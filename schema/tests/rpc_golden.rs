@@ -183,6 +183,7 @@ fn run() -> RunView {
         }],
         dag_run_id: None,
         dag_node: None,
+        backfill_id: None,
     }
 }
 

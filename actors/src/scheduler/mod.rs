@@ -5,6 +5,7 @@
 //! shards.
 
 mod audit;
+mod backfills;
 mod changed;
 mod cluster_queries;
 mod dags;

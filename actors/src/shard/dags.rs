@@ -133,10 +133,10 @@ impl Shard {
                     return None;
                 }
                 if message.kind == MessageKind::Cancel {
-                    return Some(body::node(message, Payload::default(), None, dag.logical_ms));
+                    return Some(body::node(message, Payload::default(), None, dag));
                 }
                 let start = open.start_body(dag, message.index).ok()?;
-                Some(body::node(message, start.params, start.timeout_sec, start.logical_ms))
+                Some(body::node(message, start.params, start.timeout_sec, dag))
             }
         }
     }

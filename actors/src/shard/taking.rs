@@ -205,11 +205,11 @@ impl Shard {
 
 /// What a START or a CANCEL asks.
 fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Result<Command, Said> {
-    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms } =
+    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms, back } =
         decode("node", &parcel.body).map_err(|_| Said::Broken)?;
     let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
     let asked =
-        NodeAsked { key, dag, node, generation, params, timeout_sec, logical_ms, depth, confirm, marked, record };
+        NodeAsked { key, dag, node, generation, params, timeout_sec, logical_ms, depth, confirm, marked, back, record };
     let asked = Box::new(asked);
     let starts = MessageKind::from_code(parcel.kind) == Some(MessageKind::Start);
     Ok(if starts { Command::StartNode(asked) } else { Command::CancelNode(asked) })

@@ -7,12 +7,14 @@
 //! serves them answers each in its own way (streams, pages, and the messages of executors).
 //!
 //! Files: `row` the columns; `subject` what a request is about; `request` the types of requests and answers; `forms`
-//! queries of HTTP that differ from the body in RPC; `table` the operations; `own` the other rows. `docs/HACKING.md` lists
+//! queries of HTTP that differ from the body in RPC; `table` the operations; `making` what makes them of its entries; `own` the other rows. `docs/HACKING.md` lists
 //! every file that a new operation needs.
 //!
 //! Never here: how an operation is carried out, and nothing of a server.
 
 pub mod forms;
+#[macro_use]
+mod making;
 mod own;
 mod refusals;
 mod request;
@@ -139,13 +141,13 @@ mod tests {
         }
         for row in OPERATIONS {
             let is_of_a_tenant = match row.subject {
-                Subject::Job | Subject::Run | Subject::Tenant | Subject::Named => true,
+                Subject::Job | Subject::Run | Subject::Backfill | Subject::Tenant | Subject::Named => true,
                 Subject::Node | Subject::Nothing => false,
             };
             let compared = matches!(row.tenant, Tenant::Before | Tenant::InAnswer);
             assert_eq!(compared, is_of_a_tenant, "{}", row.name);
             if row.tenant == Tenant::InAnswer {
-                assert!(matches!(row.subject, Subject::Job | Subject::Run), "{}", row.name);
+                assert!(matches!(row.subject, Subject::Job | Subject::Run | Subject::Backfill), "{}", row.name);
                 assert_eq!(row.effect, CallEffect::Read, "{}: it would be done before it is refused", row.name);
             }
         }

@@ -4,8 +4,8 @@ use super::{
     Audit, CallEffect, Handle, Http, LeastRole, Operation, OwnRoute, Reason, Request, Row, Tenant, Visit, Weight,
     forms,
     refusals::{
-        ALONE, BAD_APPLY, BAD_BODY, BAD_CORDON, BAD_JOB_CHANGE, BAD_LIST, BAD_PREVIEW, BAD_RUN_CHANGE, BAD_SPEC,
-        BAD_TRIGGER,
+        ALONE, BAD_APPLY, BAD_BACKFILL, BAD_BACKFILL_CHANGE, BAD_BODY, BAD_CORDON, BAD_JOB_CHANGE, BAD_LIST,
+        BAD_PREVIEW, BAD_RUN_CHANGE, BAD_SPEC, BAD_TRIGGER,
     },
     row::HttpInput,
 };
@@ -16,92 +16,18 @@ use crate::{
     error::ErrorCode as E,
     job::{JobSpec, JobView},
     rpc::{
-        calls::{CreateCall, DagCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
+        calls::{BackfillCall, CreateCall, DagCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
         hello::ItemResult,
     },
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         outbox::OutboxMessageView,
     },
 };
-
-/// The form of an operation in HTTP: the body of its request, unless the row names another.
-macro_rules! form {
-    ($request:ty) => {
-        <$request as Request>::Body
-    };
-    ($request:ty, $form:ty) => {
-        $form
-    };
-}
-
-/// The name of the field in RPC that has the caller's key.
-macro_rules! key_field {
-    () => {
-        None
-    };
-    ($field:literal) => {
-        Some($field)
-    };
-}
-
-/// Makes the unit type of an operation, its [`Operation`] and its row from each entry:
-///
-/// `Name = "rpc.name": Request => Answer [, form HttpForm] [, key path.to.field as "rpcField"] { column: value, ... }`
-///
-/// The columns are those of [`Row`]; the comment of the entry becomes [`Row::doc`].
-macro_rules! operations {
-    ($(
-        $(#[doc = $doc:literal])+
-        $name:ident = $text:literal: $request:ty => $answer:ty $(, form $form:ty)? $(, key $($key:ident).+ as $field:literal)? {
-            $($column:ident: $value:expr),+ $(,)?
-        }
-    )+) => {
-        $(
-            $(#[doc = $doc])+
-            #[derive(Clone, Copy, Debug)]
-            pub struct $name;
-
-            impl $name {
-                pub const NAME: &'static str = $text;
-                /// Its path in HTTP; empty where HTTP does not have it.
-                pub const PATH: &'static str = <Self as Operation>::ROW.path();
-            }
-
-            impl Operation for $name {
-                type Request = $request;
-                type Answer = $answer;
-                type Form = form!($request $(, $form)?);
-                const ROW: &'static Row = &Row {
-                    name: $text,
-                    doc: concat!($($doc),+),
-                    rpc: Ok(()),
-                    python: Ok(()),
-                    subject: <$request as Request>::SUBJECT,
-                    key: key_field!($($field)?),
-                    $($column: $value),+
-                };
-                $(fn keyed(request: &mut $request, key: String) {
-                    request.$($key).+.get_or_insert(key);
-                })?
-            }
-        )+
-
-        /// Every operation's row, in the order of the table.
-        pub static OPERATIONS: &[&Row] = &[$(<$name as Operation>::ROW),+];
-
-        /// Shows every operation to the visitor, in the order of the table.
-        pub fn visit_all<H, V: Visit<H>>(visitor: &mut V)
-        where
-            $(H: Handle<$name>,)+
-        {
-            $(visitor.visit::<$name>();)+
-        }
-    };
-}
 
 const LOCAL: Reason = "`cron next` and `cron explain` do it without a node";
 const ONE_CALL: Reason = "`job create FILE` calls job.create for each, `--bulk` job.createLines";
@@ -199,6 +125,55 @@ operations! {
         cli: Ok("job trigger"), http: Ok(Http::post("/api/v1/jobs/{jobId}/trigger").optional_body()),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Run, effect: CallEffect::Once, weight: Weight::One,
         errors: BAD_TRIGGER,
+    }
+
+    /// Run instants of the past that made no run, or whose run failed, or all of them, behind the live runs.
+    JobBackfill = "job.backfill": JobCall<BackfillBody> => BackfillView {
+        cli: Ok("backfill create"), http: Ok(Http::post("/api/v1/jobs/{jobId}/backfill").accepted()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::List,
+        errors: BAD_BACKFILL,
+    }
+
+    /// Run instants that made a run once more, with the params of that run.
+    JobReplay = "job.replay": JobCall<ReplayBody> => BackfillView {
+        cli: Ok("backfill replay"), http: Ok(Http::post("/api/v1/jobs/{jobId}/replay").accepted()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::List,
+        errors: BAD_BACKFILL,
+    }
+
+    /// The newest backfill or replay of a job, with its progress.
+    JobBackfillGet = "job.backfillGet": JobCall<NoBody> => BackfillView {
+        cli: Ok("backfill of"), http: Ok(Http::get("/api/v1/jobs/{jobId}/backfill")),
+        least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: &[E::NotFound],
+    }
+
+    /// A backfill or a replay, with its progress.
+    BackfillGet = "backfill.get": BackfillCall<NoBody> => BackfillView {
+        cli: Ok("backfill get"), http: Ok(Http::get("/api/v1/backfills/{backfillId}")),
+        least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: &[E::NotFound],
+    }
+
+    /// Cancel a backfill: it starts nothing more, and its open runs are canceled.
+    BackfillCancel = "backfill.cancel": BackfillCall<ReasonBody> => BackfillView {
+        cli: Ok("backfill cancel"), http: Ok(Http::delete("/api/v1/backfills/{backfillId}")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BACKFILL_CHANGE,
+    }
+
+    /// Start nothing more of a backfill; its runs that are open go on.
+    BackfillPause = "backfill.pause": BackfillCall<ReasonBody> => BackfillView {
+        cli: Ok("backfill pause"), http: Ok(Http::post("/api/v1/backfills/{backfillId}/pause").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BACKFILL_CHANGE,
+    }
+
+    /// Go on with a backfill that was paused.
+    BackfillResume = "backfill.resume": BackfillCall<ReasonBody> => BackfillView {
+        cli: Ok("backfill resume"), http: Ok(Http::post("/api/v1/backfills/{backfillId}/resume").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BACKFILL_CHANGE,
     }
 
     /// A job's runs, newest first.

@@ -93,6 +93,9 @@ pub struct NodeBody {
     /// Instant that the DAG run stands for, ms.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub logical_ms: Option<i64>,
+    /// The DAG run is in the lane of backfills, and so is the run of the node.
+    #[serde(rename = "b", default, skip_serializing_if = "std::ops::Not::not")]
+    pub back: bool,
 }
 
 /// Body of END: how the run of a DAG's node has ended.

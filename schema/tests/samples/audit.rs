@@ -60,6 +60,7 @@ fn triggered() -> Event {
         depth: 0,
         marked: false,
         timeout_sec: None,
+        backfill: None,
     }
 }
 

@@ -56,9 +56,11 @@ pub fn end_bytes(record: &RunRecord) -> usize {
 }
 
 /// Body of a START or a CANCEL.
-pub fn node(message: &Message, params: Payload, timeout_sec: Option<u64>, logical_ms: Option<i64>) -> Vec<u8> {
-    let (dag, node, generation) = (message.run, message.index, message.generation);
-    encode(&NodeBody { dag, node, generation, params, timeout_sec, logical_ms })
+/// `dag`: the run of the DAG, whose instant and lane the run of the node has.
+pub fn node(message: &Message, params: Payload, timeout_sec: Option<u64>, dag: &RunRecord) -> Vec<u8> {
+    let (node, generation) = (message.index, message.generation);
+    let (logical_ms, back) = (dag.logical_ms, dag.is_back());
+    encode(&NodeBody { dag: message.run, node, generation, params, timeout_sec, logical_ms, back })
 }
 
 /// How the run of a node has ended; None: it is no such run, or has not.
@@ -181,6 +183,7 @@ mod tests {
             failed_hooks: Vec::new(),
             timeout_sec: None,
             graph: None,
+            backfill: None,
         }
     }
 

@@ -215,6 +215,7 @@ impl World {
             depth: message.depth + 1,
             confirm: false,
             marked: false,
+            back: false,
             record,
         });
         let starts = message.kind == MessageKind::Start;

@@ -19,6 +19,8 @@ from campanile.client.changes import Changes, Dropped
 from campanile.enums import (
     ApplyOutcome,
     AttemptState,
+    BackfillMode,
+    BackfillState,
     Backoff,
     ConcurrencyPolicy,
     DagDrawing,
@@ -42,6 +44,7 @@ from campanile.enums import (
     RunState,
     SkipReason,
     Source,
+    UnknownInstants,
 )
 from campanile.errors import (
     AccessError,
@@ -101,6 +104,8 @@ from campanile.views import (
     ApplyFailure,
     Attempt,
     AuditRecord,
+    Backfill,
+    BackfillProgress,
     ClusterEvent,
     Created,
     DagCreated,
@@ -149,6 +154,10 @@ __all__ = [
     "Attempt",
     "AttemptState",
     "AuditRecord",
+    "Backfill",
+    "BackfillMode",
+    "BackfillProgress",
+    "BackfillState",
     "Backoff",
     "CampanileError",
     "Changes",
@@ -259,5 +268,6 @@ __all__ = [
     "TriggeredBy",
     "UnauthenticatedError",
     "UnavailableError",
+    "UnknownInstants",
     "Welcome",
 ]
