@@ -56,8 +56,7 @@ def phases() -> list[list[Lane]]:
             [
                 # What is beside it mostly waits, and has its turn first.
                 Part("build of the tests", f"nice -n 10 {cargo} build {tested} --bins --tests"),
-                # When they run, most of what is beside them has ended.
-                Part("tests", f"python3 tests/side_by_side.py 3 {cargo} {tested}"),
+                Part("tests", f"python3 tests/side_by_side.py 2 {cargo} {tested}"),
             ],
             [Part("chaos (short form)", f"make chaos-short NODE={CHAOS_NODE}")],
             [
