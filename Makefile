@@ -130,7 +130,7 @@ define rust
 command -v $(CARGO) >/dev/null || { echo "Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer is needed: install rustup, then: rustup toolchain install stable" >&2; exit 1; }
 endef
 
-.PHONY: help console test-console dev test foreign-schedules shipped test-shipped test-prometheus observe test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
+.PHONY: help console test-console dev test foreign-schedules shipped test-shipped test-prometheus test-traces observe test-python test-cql bench-cql test-api test-api-client fuzz-api chaos chaos-short chaos-mutations upgrade-from proof endurance dev-cluster lint deny audit needs powercut ownership outbox kill9 mutations executor-loss restore bench bench-cluster bench-core bench-peers load load-full release clean-runs snapshots fuzz
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
@@ -247,6 +247,24 @@ test-prometheus: ## Metrics, rules, alerts and boards with a real Prometheus and
 	fi
 	python3 tests/prometheus/grafana_types.py $$folder
 	python3 tests/prometheus/check.py "$$CAMPANILE_BIN"
+
+test-traces: ## Traces of a real node at a collector, read with OpenTelemetry's own messages for Python (CAMPANILE_BIN); < 1 min
+	@$(need)
+	need $(PYTHON_NEEDS)
+	if [ -z "$${CAMPANILE_BIN:-}" ]; then
+		need $(BUILD_NEEDS)
+		$(rust)
+		$(CARGO) build $(TESTED) --bins --tests
+		export CAMPANILE_BIN=$$PWD/$(NODE)
+	fi
+	venv=$$PWD/target/traces-python
+	export PYTHONPYCACHEPREFIX=$$venv/pycache PIP_DISABLE_PIP_VERSION_CHECK=1
+	if [ tests/traces/requirements.txt -nt $$venv/installed ]; then
+		python3 -m venv --clear $$venv
+		$$venv/bin/pip install --quiet -r tests/traces/requirements.txt
+		touch $$venv/installed
+	fi
+	$$venv/bin/python tests/traces/check.py "$$CAMPANILE_BIN"
 
 observe: ## Prometheus and Alertmanager beside a node: an executor is killed, the alerts are shown (CAMPANILE_BIN, OBSERVE_STAY)
 	@$(need)

@@ -66,6 +66,7 @@ def phases() -> list[list[Lane]]:
                 Part("client types generated from the document", f"{with_faults} make test-api-client"),
                 Part("console in a browser", f"{with_faults} make test-console"),
                 Part("metrics, rules and boards (Prometheus)", f"{with_faults} make test-prometheus"),
+                Part("traces at a collector (OTLP)", f"{with_faults} make test-traces"),
                 Part("backup and restore under load", "make restore RESTORE_JOBS=4000 RESTORE_RATE=400"),
             ],
         ],

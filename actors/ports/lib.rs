@@ -11,6 +11,7 @@ pub mod log_once;
 pub mod private;
 pub mod release;
 pub mod rows;
+pub mod spans;
 mod store;
 
 pub use audit::{AuditFilling, AuditPage, AuditQuery};

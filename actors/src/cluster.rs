@@ -22,7 +22,7 @@ use crate::{
     wiring::{Wiring, WiringParts},
 };
 use campanile_core::{clock::Saved, cron::tzdb_version, ownership::Settings};
-use campanile_ports::{Clock, Secrets, StoreError};
+use campanile_ports::{Clock, Secrets, StoreError, spans::Tracer};
 use campanile_schema::{
     cluster::ClusterEventKind,
     format::{FormatRow, Formats},
@@ -58,6 +58,7 @@ pub struct ClusterParts {
     pub members: watch::Receiver<Arc<Vec<ClusterMember>>>,
     pub peers: Arc<dyn Peers>,
     pub cluster_events: Arc<ClusterEventLog>,
+    pub tracer: Tracer,
     /// Told when the session is over: a new one is to be started.
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
@@ -89,6 +90,7 @@ pub async fn start(parts: ClusterParts) -> Result<NodeSession, StoreError> {
             shards,
             tzdb: tzdb_version(),
             time,
+            tracer: parts.tracer,
         },
         journal,
         projector,

@@ -1,7 +1,8 @@
 //! The facts of a session that do not change while it lives: its node, its cluster, its number, the number of shards,
-//! and its time.
+//! its time, and where its spans go.
 
 use crate::time::NodeTime;
+use campanile_ports::spans::Tracer;
 use campanile_schema::ids::{ClusterId, SessionId};
 use std::sync::Arc;
 
@@ -15,4 +16,5 @@ pub struct Identity {
     /// Version of the time zones that schedules are computed with.
     pub tzdb: &'static str,
     pub time: Arc<NodeTime>,
+    pub tracer: Tracer,
 }

@@ -153,6 +153,7 @@ pub fn table() -> Vec<Metric> {
     histogram!("campanile_http_request_ms", "HTTP requests by operation, from the head's arrival to the answer, ms", by "operation");
     gauge!("campanile_rpc_connections", "RPC connections");
     counter!("campanile_rpc_calls_total", "RPC requests and notifications after the hello");
+    counter!("campanile_trace_spans_total", "Spans of traces, by outcome: sent, failed (not taken by the collector), dropped (too many at once)", by "outcome");
     counter!("campanile_audit_refusals_total", "Calls refused that the audit trail counts; equal ones are one record");
     counter!("campanile_audit_lost_total", "Records of the audit trail that could not be written and were given up");
     counter!("campanile_rpc_hellos_refused_total", "RPC connections refused at the hello");

@@ -21,7 +21,7 @@ use crate::{
     wiring::{Wiring, WiringParts},
 };
 use campanile_core::{clock::Saved, cron::tzdb_version};
-use campanile_ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError};
+use campanile_ports::{Clock, Journal, LocalViews, Opened, Position, Secrets, Snapshots, StoreError, spans::Tracer};
 use campanile_schema::{
     frame::{Frame, decode_batch},
     ids::{Epoch, ShardId},
@@ -58,6 +58,7 @@ pub struct SessionParts {
     /// See [`JournalOptions::linger_us`].
     pub linger_us: u64,
     pub retention: maintenance::Retention,
+    pub tracer: Tracer,
     /// Told once when the journal or the read model cannot be written.
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
@@ -107,6 +108,7 @@ pub async fn start(parts: SessionParts) -> Result<NodeSession, StoreError> {
             shards,
             tzdb: tzdb_version(),
             time,
+            tracer: parts.tracer,
         },
         journal,
         projector,

@@ -20,5 +20,5 @@ mod wire;
 pub use caller::{AfterEach, Changes, Client, ClientOptions, Cron, Every, Job, Once, Retry, WatchEvent, blocking};
 pub use campanile_schema as schema;
 pub use error::ClientError;
-pub use executor::{Context, Executor, ExecutorBuilder, ExecutorHandle, JobError, Report};
+pub use executor::{BodyEnded, Context, Executor, ExecutorBuilder, ExecutorHandle, JobError, Report};
 pub use tls::{Tls, TlsError};

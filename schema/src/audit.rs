@@ -76,11 +76,14 @@ pub struct AuditView {
     pub count: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// Of the call, 32 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
 }
 
 impl From<&AuditRecord> for AuditView {
     fn from(record: &AuditRecord) -> Self {
-        let CallOrigin { who, address, request } = &record.origin;
+        let CallOrigin { who, address, request, trace } = &record.origin;
         let text = |text: &Option<crate::text::Text>| text.as_ref().map(ToString::to_string);
         Self {
             at: Timestamp(record.at_ms),
@@ -95,6 +98,7 @@ impl From<&AuditRecord> for AuditView {
             outcome: record.refused.as_ref().map_or_else(|| DONE.to_owned(), ToString::to_string),
             count: record.count,
             request_id: text(request),
+            trace_id: trace.map(|context| context.trace.to_string()),
         }
     }
 }
@@ -116,7 +120,7 @@ pub struct TriggeredBy {
 impl From<&CallOrigin> for TriggeredBy {
     fn from(origin: &CallOrigin) -> Self {
         let text = |text: &Option<crate::text::Text>| text.as_ref().map(ToString::to_string);
-        let CallOrigin { who, address, request } = origin;
+        let CallOrigin { who, address, request, trace: _ } = origin;
         Self { who: text(who), address: text(address), request_id: text(request) }
     }
 }

@@ -245,7 +245,7 @@ pub enum Event {
         params: Option<Payload>,
         #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Who triggered it, for MANUAL.
+        /// Who triggered it, for MANUAL, and the trace that it belongs to.
         #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
         by: Option<Arc<CallOrigin>>,
         /// PENDING (held by the concurrency policy) instead of QUEUED.

@@ -32,6 +32,7 @@ pub mod shape;
 pub mod stored;
 pub mod text;
 pub mod time;
+pub mod trace;
 pub mod view;
 pub mod wait;
 pub mod watch;

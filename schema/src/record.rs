@@ -7,6 +7,7 @@ use crate::{
     payload::Payload,
     stored::{audit::CallOrigin, graph::GraphRecord},
     text::Text,
+    trace::TraceContext,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -123,7 +124,7 @@ pub struct RunRecord {
     /// Who asked and why, for MANUAL and reopened runs.
     #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who triggered it, for MANUAL runs.
+    /// Who triggered it, for MANUAL runs, and the trace that it belongs to.
     #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Arc<CallOrigin>>,
     #[serde(rename = "d", default, skip_serializing_if = "std::ops::Not::not")]
@@ -187,6 +188,11 @@ impl RunRecord {
     /// Whether a message of another job made it: its key keeps a repeat of the message from making it again.
     pub fn is_of_message(&self) -> bool {
         self.key.as_deref().is_some_and(|key| key.starts_with(MESSAGE_KEY))
+    }
+
+    /// The span that it is a child of.
+    pub fn trace(&self) -> Option<TraceContext> {
+        self.by.as_deref()?.trace
     }
 
     /// Adds a hook whose job was not started; of the same hook the newest counts.

@@ -2,6 +2,7 @@
 //! what callers send refuses unknown fields by name.
 
 pub mod dag;
+mod log;
 pub mod outbox;
 mod preview;
 mod session;
@@ -19,6 +20,7 @@ pub use crate::{
     executor_view::{ExecutorAtNode, ExecutorState, ExecutorView},
     replace::ReplaceBody,
 };
+pub use log::{LogBody, LogLevel, LogView};
 use outbox::FailedHookView;
 pub use preview::{Preview, PreviewBody};
 use schemars::JsonSchema;
@@ -86,8 +88,6 @@ LedgerBody {
     #[serde(default)] to: Option<Timestamp>,
     #[serde(default)] page_size: Option<usize>,
 });
-body!(/// `GET /runs/{runId}/log`, `run.log`.
-    LogBody { #[serde(default)] attempt: Option<u32>, #[serde(default)] offset: Option<u64> });
 
 upper_enum!(/// What a person says of a run whose executor was lost, or of one whose body does not end.
     ConfirmDecision {
@@ -173,6 +173,9 @@ pub struct RunView {
     /// Who triggered it, of a MANUAL run. Absent: an earlier release made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggered_by: Option<TriggeredBy>,
+    /// The trace that it belongs to, 32 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
     /// Its hooks whose jobs were not started, the newest 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_hooks: Vec<FailedHookView>,
@@ -270,7 +273,8 @@ impl From<&RunRecord> for RunView {
             secret_params: BTreeMap::new(),
             result: r.result.clone(),
             reason: r.reason.clone(),
-            triggered_by: r.by.as_deref().map(TriggeredBy::from),
+            triggered_by: r.by.as_deref().filter(|by| by.is_of_a_call()).map(TriggeredBy::from),
+            trace_id: r.trace().map(|context| context.trace.to_string()),
             failed_hooks: r.failed_hooks.iter().map(FailedHookView::from).collect(),
             attempts: r.attempts.iter().map(AttemptView::from).collect(),
             dag_run_id: r.dag.map(|(run, _)| RunId(run)),
@@ -389,20 +393,6 @@ pub struct PoolView {
     pub credit: u32,
     pub running: u64,
     pub waiting: u64,
-}
-
-/// Answer of `run.log`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct LogView {
-    pub run_id: RunId,
-    pub attempt: u32,
-    pub offset: u64,
-    pub text: String,
-    /// Where to go on reading.
-    pub next_offset: u64,
-    /// The attempt has ended and all of its log was returned.
-    pub end: bool,
 }
 
 /// Facts of the node that is asked, `GET /api/v1/cluster/node`, `system.info`. `jobs`, `openRuns` and `executors` are of the whole

@@ -316,7 +316,7 @@ fn rows(forms: &mut Forms) {
     let variants = variants!(Row: Run, Reopened, DeadLetterDiscarded, Ledger, JobDeleted, Audited);
     forms.enumeration("rows::Row", Coding::named(), variants, rows);
     forms.samples("rows::LedgerRow", Coding::named(), [("every field", interval)]);
-    forms.samples("audit::CallOrigin", Coding::named(), [("every field", samples::audit::origin())]);
+    forms.samples("audit::CallOrigin", Coding::named(), samples::audit::traced_origins());
     forms.samples("audit::AuditRecord", Coding::named(), samples::audit::records());
 }
 

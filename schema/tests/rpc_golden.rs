@@ -3,6 +3,8 @@
 
 #[path = "operators/mod.rs"]
 mod operators;
+#[path = "traces/mod.rs"]
+mod traces;
 
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -166,6 +168,7 @@ fn run() -> RunView {
         result: Some(Payload("42".to_owned())),
         reason: Some("test".to_owned()),
         triggered_by: None,
+        trace_id: None,
         failed_hooks: Vec::new(),
         attempts: vec![AttemptView {
             attempt: 1,
@@ -407,6 +410,7 @@ fn messages_are_as_they_were() {
     operators::of_clusters(&mut golden);
     operators::of_errors(&mut golden);
     operators::of_audit(&mut golden);
+    traces::all(&mut golden);
     let write = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut files: Vec<String> = Vec::new();
     for (name, bytes) in &golden.0 {

@@ -5,14 +5,17 @@ use crate::{
     command::{self, AttemptEnv, CommandEnd, CommandReport, CommandSpec, Shim},
     http_action::{self, Outbound},
 };
-use campanile_client::{Context, Executor, ExecutorBuilder, JobError, Report};
+use campanile_client::{BodyEnded, Context, Executor, ExecutorBuilder, JobError, Report};
+use campanile_ports::spans::{Span, SpanKind, Tracer, of_run};
 use campanile_schema::{
     job::CommandLimits,
     limits::{self, COMMAND_DRAIN_MS},
     payload::Payload,
+    record::AttemptState,
+    trace::SpanOf,
 };
 use rustix::process::Signal;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Chunks of output on their way to the node.
@@ -28,6 +31,38 @@ pub fn builder(address: &str, token: &str, pool: &str, slots: u32, outbound: Out
             let outbound = outbound.clone();
             Box::pin(async move { http_action::run(&outbound, context).await })
         })
+}
+
+/// Records spans of bodies.
+pub trait Traced {
+    #[must_use]
+    fn traced(self, tracer: &Tracer) -> Self;
+}
+
+impl Traced for ExecutorBuilder {
+    fn traced(self, tracer: &Tracer) -> Self {
+        if !tracer.is_on() {
+            return self;
+        }
+        let tracer = tracer.clone();
+        self.on_body_end(move |body| tracer.record(span_of(&body)))
+    }
+}
+
+fn span_of(body: &BodyEnded<'_>) -> Span {
+    let BodyEnded { attempt, begin, end, assignment, ended } = body;
+    let us = |at: &SystemTime| {
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    };
+    let name = format!("body {}", assignment.job_name);
+    let span = Span::child(*attempt, SpanOf::Body(assignment.run, assignment.token), name, us(begin), us(end))
+        .of_kind(SpanKind::Server)
+        .with("campanile.attempt", assignment.attempt)
+        .with("campanile.attempt.state", ended.state.as_str());
+    let is_good = ended.state == AttemptState::Success;
+    let error = (!is_good).then(|| ended.error_message.clone().unwrap_or_else(|| ended.state.to_string()));
+    of_run(span.failed(error), assignment.run, assignment.job.0, &assignment.tenant)
 }
 
 async fn run_command(context: Context) -> Report {

@@ -12,13 +12,16 @@ use super::{
     server::{
         EXECUTOR_GRACE, environment, keep_metrics, on_threads, over_own_tls, parent_gone, record_metrics, told_to_stop,
     },
+    traces,
 };
 use crate::{
-    config::Config,
+    config::{Config, LogFormat},
     node::{Node, NodeOptions},
     zones,
 };
-use campanile_actions::{executor, http_action::Outbound};
+use campanile_actions::{executor, executor::Traced, http_action::Outbound};
+use campanile_ports::spans::Tracer;
+use campanile_schema::trace;
 use campanile_security::{
     auth::{Authenticator, Caller, Role, new_token},
     secrets::{KeyRing, new_key_line},
@@ -34,6 +37,8 @@ use std::{
 /// Attempts that the node's own executor runs at once.
 const SLOTS: u32 = 8;
 const POOL: &str = "default";
+/// Name of the node and of its executor.
+const DEV: &str = "dev";
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -54,6 +59,12 @@ pub(super) struct Args {
     no_executor: bool,
     #[command(flatten)]
     outbound: HttpFlags,
+    /// Form of the log
+    #[arg(long, value_enum, value_name = "FORM")]
+    log_format: Option<LogFormat>,
+    /// Send a trace of every run and of every change to this collector (OTLP over HTTP): http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    traces: Option<String>,
     /// End when this process, which started the node, is gone; for programs that start nodes
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<i32>,
@@ -74,6 +85,12 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         // The terminal is for the fires.
         "warn".clone_into(&mut config.log.level);
     }
+    config.log.format = args.log_format.unwrap_or(config.log.format);
+    if let Some(endpoint) = args.traces.clone() {
+        config.traces.endpoint = endpoint;
+        config.traces.sample_per_million = trace::ALL;
+        config.check().map_err(|errors| Failure::usage(errors.to_string()))?;
+    }
     let origins = config.http.origins().map_err(Failure::usage)?;
     let outbound = args.outbound.outbound()?;
     logging::start(&config.log)?;
@@ -90,8 +107,9 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let mut store = config.store();
     store.dir = dir.join("node");
     let executor_token = new_token().map_err(Failure::here)?;
+    let tracer = traces::tracer(&config.traces, "node", DEV)?;
     let options = NodeOptions {
-        name: "dev".to_owned(),
+        name: DEV.to_owned(),
         store: store.into(),
         http: args.http,
         rpc: args.rpc,
@@ -116,6 +134,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: config.journal.linger_us,
+        tracer: tracer.clone(),
     };
     on_threads(config.node.threads, async move {
         let node = Node::start(options).await.map_err(Failure::here)?;
@@ -126,12 +145,14 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         file.write(&dir).map_err(|error| Failure::here(format!("{}: {error}", dir.display())))?;
         // The first lines are for programs: tests, editors, scripts.
         output::text(&format!("http={}\nrpc={}\ntoken={}\n", node.http_addr(), node.rpc_addr(), file.token));
-        let own = if args.no_executor { None } else { Some(own_executor(&node, &executor_token, outbound, &tls)?) };
+        let own =
+            if args.no_executor { None } else { Some(own_executor(&node, &executor_token, outbound, &tls, &tracer)?) };
         let served = serve(&node, &file, &args).await;
         if let Some(own) = own {
             own.drain(EXECUTOR_GRACE).await;
         }
         node.stop().await;
+        traces::flush(tracer).await;
         DevFile::forget(&dir);
         served
     })
@@ -146,8 +167,9 @@ fn own_executor(
     token: &str,
     outbound: Outbound,
     tls: &Ports,
+    tracer: &Tracer,
 ) -> Result<campanile_client::ExecutorHandle, Failure> {
-    let builder = executor::builder(&node.rpc_addr().to_string(), token, POOL, SLOTS, outbound).id("dev");
+    let builder = executor::builder(&node.rpc_addr().to_string(), token, POOL, SLOTS, outbound).id(DEV).traced(tracer);
     Ok(over_own_tls(builder, tls)?.build().map_err(|error| Failure::here(error.to_string()))?.start())
 }
 

@@ -1,8 +1,8 @@
 //! `campanile executor`: takes COMMAND and HTTP attempts of a pool from one or several nodes.
 
-use super::{failure::Failure, logging, output, private, remote::Connection, server};
-use crate::config::{LogFormat, LogSection};
-use campanile_actions::{executor, http_action::Outbound};
+use super::{failure::Failure, logging, output, private, remote::Connection, server, traces};
+use crate::config::{LogFormat, LogSection, TracesSection};
+use campanile_actions::{executor, executor::Traced, http_action::Outbound};
 use campanile_client::{ExecutorHandle, Tls};
 use campanile_schema::{
     error::ErrorCode,
@@ -39,6 +39,18 @@ pub(super) struct Args {
     /// Logs: error, warn, info, debug, trace, or by module
     #[arg(long, default_value = "info")]
     log: String,
+    /// Form of the log
+    #[arg(long, value_enum, value_name = "FORM", default_value = "text")]
+    log_format: LogFormat,
+    /// Send spans of what it runs to this collector (OTLP over HTTP): http://127.0.0.1:4318. The nodes say which runs have a trace
+    #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
+    traces: String,
+    /// File with headers for the collector, one 'name: value' in each line
+    #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
+    traces_headers: String,
+    /// Certificates of CAs (PEM) that a collector with https:// may be of, instead of the machine's own
+    #[arg(long, value_name = "FILE", default_value = "", hide_default_value = true)]
+    traces_ca: String,
 }
 
 /// How requests of HTTP actions leave the machine.
@@ -71,10 +83,17 @@ pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
     let outbound = args.http.outbound()?;
     let tls = connection.tls_ca.as_ref().map(Tls::ca_file).transpose();
     let tls = tls.map_err(|why| Failure::usage(format!("--tls-ca: {why}")))?;
-    logging::start(&LogSection { format: LogFormat::Text, level: args.log.clone() })?;
+    logging::start(&LogSection { format: args.log_format, level: args.log.clone() })?;
+    let traces = TracesSection {
+        endpoint: args.traces.clone(),
+        headers_file: args.traces_headers.clone(),
+        ca_file: args.traces_ca.clone(),
+        ..TracesSection::default()
+    };
+    let tracer = traces::tracer(&traces, "executor", args.id.as_deref().unwrap_or("executor"))?;
     server::on_runtime(async move {
         let mut builder = executor::builder(&args.rpc, &token, &args.pool, args.slots, outbound);
-        builder = builder.grace(Duration::from_secs(args.stop_grace_sec));
+        builder = builder.grace(Duration::from_secs(args.stop_grace_sec)).traced(&tracer);
         if let Some(tls) = tls {
             builder = builder.tls(tls);
         }
@@ -102,6 +121,7 @@ pub(super) fn run(args: Args, connection: &Connection) -> Result<(), Failure> {
             _ = handle.wait_until(|_| false) => return Err(ended(&handle.status())),
         }
         let left = handle.drain(Duration::from_secs(args.drain_sec)).await;
+        traces::flush(tracer).await;
         if left.unacknowledged > 0 {
             return Err(Failure::unreachable(format!("{} results were not handed in", left.unacknowledged)));
         }

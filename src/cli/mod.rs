@@ -54,7 +54,10 @@ mod store_backup;
 mod store_migrate;
 mod store_restore;
 mod system;
+mod tail;
 mod tenant;
+mod top;
+mod traces;
 mod watch;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -164,6 +167,10 @@ enum Command {
     /// A cluster: its nodes, shards and moves; files that new nodes need
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Follow runs, and with --logs what they write, as they happen: of a job, of a tenant, or all
+    Tail(tail::Args),
+    /// What runs, what waits and why, how late runs begin, and the executors: in the terminal, or once for scripts
+    Top(top::Args),
     /// Look at configuration, directory, ports, clock and node, and say what to do about what is wrong
     Doctor(doctor::Args),
     /// Manual pages, one for each command, into a directory: `man -l DIR/campanile.1`
@@ -254,6 +261,8 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Token(command) => credentials::token(command, format),
         Command::Secrets(command) => credentials::secrets(command),
         Command::Cluster(command) => cluster::run(command, remote, format),
+        Command::Tail(args) => tail::run(args, &remote()?, format),
+        Command::Top(args) => top::run(args, &remote()?, format),
         Command::Doctor(args) => doctor::run(args, &connection, format),
         Command::Man { dir } => {
             output::no_answer("man")?;

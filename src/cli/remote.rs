@@ -116,6 +116,7 @@ pub(super) struct ServerEvent {
 }
 
 /// A node.
+#[derive(Clone)]
 pub(super) struct Remote {
     agent: ureq::Agent,
     server: String,
@@ -139,7 +140,7 @@ impl Remote {
         let token = connection.credential()?.or(dev_token);
         let mut config = ureq::Agent::config_builder();
         if server.starts_with("https://") {
-            config = config.tls_config(tls_config(connection.tls_ca.as_deref())?);
+            config = config.tls_config(tls_config(connection.tls_ca.as_deref(), "--tls-ca")?);
         }
         let config = config
             .http_status_as_error(false)
@@ -153,6 +154,10 @@ impl Remote {
 
     pub fn get(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Value, Failure> {
         self.json("GET", path, query, None, None)
+    }
+    /// A page that is no JSON.
+    pub fn page(&self, path: &str) -> Result<String, Failure> {
+        Ok(String::from_utf8_lossy(&self.call("GET", path, &[], None, None)?).into_owned())
     }
     pub fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.json("POST", path, &[], Some(body), None)
@@ -358,15 +363,16 @@ fn tls_hint(error: &rustls::Error) -> &'static str {
 }
 
 /// Whose certificates are believed: those of a file, else of the machine's CAs.
-fn tls_config(ca: Option<&Path>) -> Result<TlsConfig, Failure> {
+///
+/// `setting`: what names the file.
+pub(super) fn tls_config(ca: Option<&Path>, setting: &str) -> Result<TlsConfig, Failure> {
     let trusted = match ca {
-        Some(file) => certificates("CA file", file).map_err(|why| Failure::usage(format!("--tls-ca: {why}")))?,
+        Some(file) => certificates("CA file", file).map_err(|why| Failure::usage(format!("{setting}: {why}")))?,
         None => rustls_native_certs::load_native_certs().certs,
     };
     if trusted.is_empty() {
-        return Err(Failure::usage(
-            "this machine has no CA certificates: install ca-certificates, or give --tls-ca FILE",
-        ));
+        let why = format!("this machine has no CA certificates: install ca-certificates, or give {setting} FILE");
+        return Err(Failure::usage(why));
     }
     let trusted: Vec<_> = trusted.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
     Ok(TlsConfig::builder()

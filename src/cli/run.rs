@@ -18,12 +18,39 @@ use campanile_schema::{
     limits::HTTP_WAIT_MS,
     operations::{JobGet, Operation, RunFailed, RunGet, rows},
     record::RunState,
+    view::LogLevel,
 };
 use serde_json::{Value, json};
 use std::{
     path::PathBuf,
+    str::FromStr,
     time::{Duration, Instant},
 };
+
+/// Which lines of a log.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(super) struct SearchFlags {
+    /// Only lines with this text, in large or small letters
+    #[arg(long, value_name = "TEXT")]
+    grep: Option<String>,
+    /// Only lines of this level or a more severe one: trace, debug, info, warn, error
+    #[arg(long, value_name = "LEVEL", value_parser = LogLevel::from_str)]
+    level: Option<LogLevel>,
+    /// Only the last lines, so many of those that the other flags leave
+    #[arg(long, value_name = "N")]
+    tail: Option<u32>,
+}
+
+impl SearchFlags {
+    pub fn query(&self) -> [(&'static str, Option<String>); 3] {
+        let level = self.level.map(|level| level.as_str().to_owned());
+        [("contains", self.grep.clone()), ("level", level), ("tail", self.tail.map(|lines| lines.to_string()))]
+    }
+
+    pub fn is_search(&self) -> bool {
+        self.query().iter().any(|(_, given)| given.is_some())
+    }
+}
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
@@ -72,6 +99,8 @@ pub(super) enum Command {
         /// Go on as it grows, until the run (with --attempt: the attempt) has ended
         #[arg(short, long)]
         follow: bool,
+        #[command(flatten)]
+        search: SearchFlags,
         /// Of this directory of `history archive` instead of a node
         #[arg(long, value_name = "DIR", conflicts_with = "follow")]
         archive: Option<PathBuf>,
@@ -112,6 +141,9 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
     match command {
         Command::Get { run, archive: Some(archive), .. } => run_archive::get(&archive, run, format),
         Command::List(args) => run_archive::list(args, format),
+        Command::Log { search, archive: Some(_), .. } if search.is_search() => {
+            Err(Failure::usage("--grep, --level and --tail search a log of a node, and not of --archive"))
+        }
         Command::Log { run, attempt, archive: Some(archive), .. } => run_archive::log(&archive, run, attempt, format),
         Command::Get { run, archive: None, watch } => {
             let zone = zone_of(remote, run, format)?;
@@ -126,7 +158,9 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             let query = vec![("jobId", job), ("tenantId", tenant), ("labels", labels), ("state", state)];
             watch::show(remote, format, rows::RUN_WATCH.path(), query, &until)
         }
-        Command::Log { run, attempt, follow, archive: None } => log(remote, format, run, attempt, follow),
+        Command::Log { run, attempt, follow, search, archive: None } => {
+            log(remote, format, run, attempt, follow, &search)
+        }
         Command::Cancel { run, change } => {
             let wrong = |state: RunState| state.is_final().then_some("the run has ended; there is nothing to cancel");
             changed(remote, format, run, "cancel", &change.body(), change.dry, wrong)
@@ -226,10 +260,23 @@ fn until_final(remote: &Remote, run: u64, deadline: Option<Instant>) -> Result<V
     }
 }
 
-fn log(remote: &Remote, format: Format, run: u64, attempt: Option<u32>, follow: bool) -> Result<(), Failure> {
+fn log(
+    remote: &Remote,
+    format: Format,
+    run: u64,
+    attempt: Option<u32>,
+    follow: bool,
+    search: &SearchFlags,
+) -> Result<(), Failure> {
     let path = format!("{}/log", path(run));
     if follow {
-        return follow_log(remote, format, &path, attempt);
+        return follow_log(remote, format, &path, attempt, search);
+    }
+    if search.is_search() {
+        // The node looks at all of it for one answer.
+        let mut query = vec![("attempt", attempt.map(|n| n.to_string()))];
+        query.extend(search.query());
+        return show(format, &remote.get(&path, &query)?);
     }
     let mut attempt = attempt;
     let mut offset = 0;
@@ -256,8 +303,15 @@ fn show(format: Format, part: &Value) -> Result<(), Failure> {
 }
 
 /// As it grows, over all attempts to come.
-fn follow_log(remote: &Remote, format: Format, path: &str, attempt: Option<u32>) -> Result<(), Failure> {
-    let query = [("follow", Some("true".to_owned())), ("attempt", attempt.map(|n| n.to_string()))];
+fn follow_log(
+    remote: &Remote,
+    format: Format,
+    path: &str,
+    attempt: Option<u32>,
+    search: &SearchFlags,
+) -> Result<(), Failure> {
+    let mut query = vec![("follow", Some("true".to_owned())), ("attempt", attempt.map(|n| n.to_string()))];
+    query.extend(search.query());
     let followed = Followed { path, query: &query, what: "the log", ends: false };
     follow(remote, &followed, |event, data| {
         if event == "log" {

@@ -1,12 +1,12 @@
 //! `campanile server`: a node by its configuration.
 
-use super::{failure::Failure, logging, output, private};
+use super::{failure::Failure, logging, output, private, traces};
 use crate::{
-    config::Config,
+    config::{Config, LogFormat},
     node::{self, Node, NodeOptions, node_store::NodeStoreOptions},
     zones,
 };
-use campanile_actions::{executor, http_action::Outbound};
+use campanile_actions::{executor, executor::Traced, http_action::Outbound};
 use campanile_actors::measure;
 use campanile_client::{ExecutorBuilder, Tls};
 use campanile_security::{
@@ -51,6 +51,12 @@ pub(super) struct Args {
     /// [secrets] key_file
     #[arg(long, value_name = "FILE")]
     key_file: Option<String>,
+    /// [log] format
+    #[arg(long, value_enum, value_name = "FORM")]
+    log_format: Option<LogFormat>,
+    /// [traces] endpoint
+    #[arg(long, value_name = "URL")]
+    traces: Option<String>,
     /// Stop when this process is not the parent any more: for programs that start a node
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<i32>,
@@ -110,6 +116,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         "" => KeyRing::default(),
         file => KeyRing::from_file(Path::new(file)).map_err(Failure::usage)?,
     };
+    let tracer = traces::tracer(&config.traces, "node", &config.node.name)?;
     let options = |store| NodeOptions {
         name: config.node.name.clone(),
         store,
@@ -125,6 +132,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         metrics: Some(metrics.clone()),
         retention: config.retention(),
         linger_us: if config.cluster.is_on() { config.cluster.linger_us } else { config.journal.linger_us },
+        tracer: tracer.clone(),
     };
     on_threads(config.node.threads, async {
         let store = if config.cluster.is_on() {
@@ -144,6 +152,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
                 // Other nodes do not know its token.
                 let builder = executor::builder(&node.rpc_addr().to_string(), &token, &pool, slots, outbound)
                     .follow(false)
+                    .traced(&tracer)
                     .grace(grace);
                 let built = over_own_tls(builder, &tls)?.id(format!("{}-own", config.node.name)).build();
                 Some(built.map_err(|error| Failure::here(error.to_string()))?.start())
@@ -157,6 +166,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             own.drain(EXECUTOR_GRACE).await;
         }
         node.stop().await;
+        traces::flush(tracer.clone()).await;
         Ok(())
     })
 }
@@ -199,6 +209,8 @@ fn configured(args: Args) -> Result<Config, Failure> {
     lay_over(&mut config.node.data_dir, args.data);
     lay_over(&mut config.auth.token_file, args.token_file);
     lay_over(&mut config.secrets.key_file, args.key_file);
+    lay_over(&mut config.traces.endpoint, args.traces);
+    config.log.format = args.log_format.unwrap_or(config.log.format);
     config.http.listen = args.http.unwrap_or(config.http.listen);
     config.rpc.listen = args.rpc.unwrap_or(config.rpc.listen);
     config.check().map_err(refused)?;

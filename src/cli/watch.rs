@@ -17,6 +17,12 @@ pub(super) struct UntilFlags {
     time: Option<u64>,
 }
 
+impl UntilFlags {
+    pub fn seconds(&self) -> Option<String> {
+        self.time.map(|seconds| seconds.to_string())
+    }
+}
+
 /// Fields that a line shows of a run, and of a job.
 const RUN: &[&str] = &["at", "state", "runId", "jobName", "attemptCount", "executorId", "lastError"];
 const JOB: &[&str] = &["at", "change", "jobId", "jobName", "tenantId", "version"];
@@ -29,7 +35,7 @@ pub(super) fn show(
     mut query: Vec<(&str, Option<String>)>,
     until: &UntilFlags,
 ) -> Result<(), Failure> {
-    query.push(("waitSec", until.time.map(|seconds| seconds.to_string())));
+    query.push(("waitSec", until.seconds()));
     let followed = Followed { path, query: &query, what: "the watch", ends: until.time.is_some() };
     follow(remote, &followed, |event, data| {
         match event {
@@ -43,6 +49,11 @@ pub(super) fn show(
         }
         Ok(false)
     })
+}
+
+/// One change of a run.
+pub(super) fn run_line(format: Format, change: &Value) -> Result<(), Failure> {
+    line(format, change, RUN)
 }
 
 /// One change: a line of text or of JSON, or a document of YAML.

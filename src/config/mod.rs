@@ -15,7 +15,10 @@ use crate::files::{FilesOptions, WhenGone};
 use campanile_actions::http_action::Allowed;
 use campanile_actors::maintenance::Retention;
 use campanile_jobfiles::suggest::explained;
-use campanile_schema::limits::{EXECUTOR_SLOTS_MAX, LEASE_MS, STOP_GRACE_MAX_SEC, STOP_GRACE_SEC, TENANT_CHARS};
+use campanile_schema::{
+    limits::{EXECUTOR_SLOTS_MAX, LEASE_MS, STOP_GRACE_MAX_SEC, STOP_GRACE_SEC, TENANT_CHARS},
+    trace,
+};
 use campanile_serve::api::Origins;
 use campanile_store::{
     cql::options::{CqlOptions, CqlTls, RETENTION_DAYS_MAX, is_data_center, is_keyspace},
@@ -56,6 +59,7 @@ sections! {
         journal: JournalSection = JournalSection::default(),
         cql: CqlSection = CqlSection::default(),
         log: LogSection = LogSection::default(),
+        traces: TracesSection = TracesSection::default(),
         executor: ExecutorSection = ExecutorSection::default(),
         files: FilesSection = FilesSection::default(),
         cluster: ClusterSection = ClusterSection::default(),
@@ -91,6 +95,8 @@ sections! {
         request_timeout_ms: u64 = 1_000,
     }
     LogSection { format: LogFormat = LogFormat::Text, level: String = "info".to_owned() }
+    /// `endpoint`: empty = no spans are recorded.
+    TracesSection { endpoint: String = String::new(), sample_per_million: u32 = 10_000, headers_file: String = String::new(), ca_file: String = String::new() }
     ExecutorSection {
         slots: u32 = 0,
         pool: String = "default".to_owned(),
@@ -137,10 +143,11 @@ const THREADS_MOST: u16 = 1024;
 const HISTORY_LEAST_MB: u64 = 256;
 
 /// Form of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     Text,
+    // An object in each line.
     Json,
 }
 
@@ -369,6 +376,13 @@ impl Config {
         let level_rule =
             "is error, warn, info, debug, trace, off, or directives such as info,campanile_serve::api=debug";
         need(is_log_level(&self.log.level), "log.level", level_rule.to_owned());
+        let traces = &self.traces;
+        need(
+            is_endpoint(&traces.endpoint),
+            "traces.endpoint",
+            "is empty, or a URL with http:// or https://".to_owned(),
+        );
+        need(traces.sample_per_million <= trace::ALL, "traces.sample_per_million", range(0, trace::ALL.into()));
         let told = [cluster::told_to_executors(&self.rpc.advertise)];
         for (kept, setting, rule) in told.into_iter().chain(self.cluster.rules()).chain(self.tls.rules()) {
             need(kept, setting, rule);
@@ -403,6 +417,12 @@ fn is_log_level(text: &str) -> bool {
     };
     text.split(',').all(|directive| directive.contains('=') || level(directive))
         && tracing_subscriber::EnvFilter::builder().parse(text).is_ok()
+}
+
+/// Where spans may be sent to, or nowhere.
+fn is_endpoint(text: &str) -> bool {
+    let fine = |uri: http::Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.authority().is_some();
+    text.is_empty() || text.parse().is_ok_and(fine)
 }
 
 fn line_at(text: &str, offset: usize) -> usize {

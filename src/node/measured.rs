@@ -12,6 +12,7 @@ pub fn at_zero() {
     measure::at_zero("campanile_gateway_calls_total", "result", campanile_cluster::gateway::RESULTS);
     measure::at_zero("campanile_membership_packets_total", "way", ["sent", "received"]);
     measure::at_zero("campanile_membership_refused_total", "reason", Reason::ALL.iter().map(|reason| reason.label()));
+    measure::at_zero("campanile_trace_spans_total", "outcome", ["sent", "failed", "dropped"]);
     tls::handshakes_at_zero();
     api::requests_at_zero();
     api::refusals_at_zero();

@@ -13,7 +13,7 @@ use crate::{
     node::node_store::{NodeStore, NodeStoreOptions, SessionDeps},
 };
 use campanile_actors::{maintenance::Retention, scheduler::Scheduler, session::NodeSession};
-use campanile_ports::{Secrets, StoreError, clock, log_once::LogOnce};
+use campanile_ports::{Secrets, StoreError, clock, log_once::LogOnce, spans::Tracer};
 use campanile_security::{
     auth::{Authenticator, Caller},
     sessions::BrowserSessions,
@@ -60,6 +60,8 @@ pub struct NodeOptions {
     pub files: Option<FilesOptions>,
     /// From one batch of the journal, or one round of rows of a cluster's lanes, to the next at the least, microseconds.
     pub linger_us: u64,
+    /// Where spans go.
+    pub tracer: Tracer,
 }
 
 /// A running node.
@@ -95,6 +97,7 @@ impl Node {
             secrets: options.secrets,
             retention: options.retention,
             linger_us: options.linger_us,
+            tracer: options.tracer.clone(),
             failures,
         };
         let sessions = Sessions { store, with, scheduler: scheduler.clone() };
@@ -103,7 +106,8 @@ impl Node {
         let (leave, left) = watch::channel(false);
         let is_member = sessions.store.is_member();
         let nodes = sessions.store.nodes();
-        let mut operations = Operations::new(scheduler.clone()).with_cluster(sessions.store.admin());
+        let mut operations =
+            Operations::new(scheduler.clone()).with_cluster(sessions.store.admin()).with_tracer(options.tracer);
         if let Some(source) = sessions.store.backup_source() {
             operations = operations.with_backups(source);
         }

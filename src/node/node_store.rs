@@ -18,6 +18,7 @@ use campanile_ports::{
     Clock, Opened, Secrets, StoreError,
     clock::{self, SystemClock},
     private,
+    spans::Tracer,
 };
 use campanile_schema::{
     format::{FormatRow, Formats},
@@ -94,6 +95,7 @@ pub struct SessionDeps {
     pub secrets: Arc<dyn Secrets>,
     pub retention: Retention,
     pub linger_us: u64,
+    pub tracer: Tracer,
     pub failures: mpsc::UnboundedSender<StoreError>,
 }
 
@@ -280,6 +282,7 @@ impl Standalone {
             saved_clock: clock::load(&self.dir),
             linger_us: with.linger_us,
             retention: with.retention,
+            tracer: with.tracer.clone(),
             failures: with.failures.clone(),
         })
         .await
@@ -319,6 +322,7 @@ impl Clustered {
             members: self.members.clone(),
             cluster_events: self.cluster_events.clone(),
             peers: self.peers.clone(),
+            tracer: with.tracer.clone(),
             failures: with.failures.clone(),
         })
         .await

@@ -129,7 +129,7 @@ pub fn audited(at_ms: i64, id: u64, tenant: Option<&str>, operation: &str) -> Au
     AuditRecord {
         id,
         at_ms,
-        origin: CallOrigin { who: Some("olga".into()), address: Some("192.0.2.7".into()), request: None },
+        origin: CallOrigin { who: Some("olga".into()), address: Some("192.0.2.7".into()), ..CallOrigin::default() },
         operation: operation.into(),
         tenant: tenant.map(Into::into),
         job: Some(JobId(4)),
@@ -210,6 +210,7 @@ pub async fn session<S: Journal + Snapshots + LocalViews>(
         saved_clock: None,
         linger_us: 0,
         retention,
+        tracer: campanile_ports::spans::Tracer::default(),
         failures: tokio::sync::mpsc::unbounded_channel().0,
     };
     session::start(parts).await.unwrap()

@@ -13,6 +13,7 @@ mod edit;
 mod files;
 mod foreign_schedules;
 mod json;
+mod live;
 mod on_terminals;
 mod program;
 mod quickstart;

@@ -18,7 +18,12 @@ use campanile_schema::{
 /// A scheduler that works for a caller of that name.
 fn audited(cluster: &TestCluster, node: u64, operation: &'static str, who: &str) -> Scheduler {
     cluster.scheduler(node).audited(AuditRecord {
-        origin: CallOrigin { who: Some(who.into()), address: Some("192.0.2.7".into()), request: Some("r-1".into()) },
+        origin: CallOrigin {
+            who: Some(who.into()),
+            address: Some("192.0.2.7".into()),
+            request: Some("r-1".into()),
+            trace: None,
+        },
         operation: operation.into(),
         count: 1,
         ..AuditRecord::default()

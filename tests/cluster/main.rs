@@ -24,6 +24,7 @@ mod story_01_cql;
 #[path = "../support/mod.rs"]
 mod support;
 mod test_cluster;
+mod traces;
 
 use campanile_actors::changes::ChangedItem;
 use campanile_client::{Context, Executor, ExecutorHandle, JobError};

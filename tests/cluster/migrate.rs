@@ -67,7 +67,7 @@ async fn a_life_alone() -> Before {
     assert_eq!(scheduler.wait_run(ended, 20_000).await.unwrap().state, RunState::Success);
     eventually("the log", || async {
         let log = scheduler.run_log(ended, None, 0, usize::MAX).await.unwrap();
-        (!log.text.is_empty()).then_some(())
+        (!log.bytes.is_empty()).then_some(())
     })
     .await;
     eventually("three fires", || async {
@@ -112,7 +112,8 @@ async fn a_directory_moves_with_all_it_has_and_goes_on_where_it_broke_off() {
     assert_eq!(page.items.len(), 41);
     assert_eq!(scheduler.run(before.ended).await.unwrap().state, RunState::Success);
     let log = scheduler.run_log(before.ended, None, 0, usize::MAX).await.unwrap();
-    assert_eq!(log.text.matches("a line").count(), 1, "{log:?}");
+    let text = String::from_utf8(log.bytes).unwrap();
+    assert_eq!(text.matches("a line").count(), 1, "{text:?}");
     assert_eq!(scheduler.tenant("finance").await.unwrap().quota.max_jobs, 7);
     let again = JobSpec::new("default", "job-3", Trigger::Manual {});
     let made = scheduler.create_job(again, Some("key-3".to_owned())).await.unwrap();

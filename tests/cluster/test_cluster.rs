@@ -23,7 +23,7 @@ use campanile_core::{
     ownership::Settings,
     placement::{Member, NodeId, Owners, Standing, place},
 };
-use campanile_ports::{Clock, clock::SystemClock};
+use campanile_ports::{Clock, clock::SystemClock, spans::Tracer};
 use campanile_schema::{
     format::{EVENT_FORMAT, FormatRow, Formats, WIRE_FORMAT},
     ids::{ClusterId, Epoch, JobId, SessionId, ShardId},
@@ -62,6 +62,8 @@ pub struct TestCluster {
     nodes: BTreeMap<u64, House>,
     /// Nodes find each other over UDP, by this one's address. None: they are told by [`Crier`].
     gossip: Option<Vec<String>>,
+    /// Where spans of all nodes go.
+    tracer: Tracer,
 }
 
 /// A node and what it is made of.
@@ -220,12 +222,17 @@ impl TestCluster {
         let (members, _) = watch::channel(Arc::default());
         let (addresses, _) = watch::channel(Arc::default());
         let (store, roads) = (SharedMemory::of_formats(SHARDS, formats), Arc::default());
-        Self { store, members, addresses, roads, nodes: BTreeMap::new(), gossip: None }
+        Self { store, members, addresses, roads, nodes: BTreeMap::new(), gossip: None, tracer: Tracer::default() }
     }
 
     /// Nodes tell each other who is there, as they do outside of tests.
     pub fn with_gossip() -> Self {
         Self { gossip: Some(Vec::new()), ..Self::new() }
+    }
+
+    /// Nodes record spans.
+    pub fn traced(tracer: &Tracer) -> Self {
+        Self { tracer: tracer.clone(), ..Self::new() }
     }
 
     /// A way to the store besides those of nodes.
@@ -319,6 +326,7 @@ impl TestCluster {
             reads: kit.reads,
         }));
         let mut options = NodeOptions { name: format!("n{node}"), store: home, ..support::options(dir.path()) };
+        options.tracer = self.tracer.clone();
         if let Some((http, rpc)) = addresses {
             (options.http, options.rpc) = (http, rpc);
         }

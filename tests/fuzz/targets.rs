@@ -74,6 +74,10 @@ pub fn rpc(input: &[u8]) {
 }
 
 fn typed(params: Params<'_>) {
+    // What is read as a caller's span is written as one that is read again as the same.
+    if let Some(span) = params.trace() {
+        assert_eq!(span.to_string().parse(), Ok(span));
+    }
     macro_rules! read {
         ($($type:ty),+ $(,)?) => { $(let _ = params.read::<$type>();)+ };
     }

@@ -16,4 +16,5 @@ mod program;
 mod quotas;
 #[path = "../support/mod.rs"]
 mod support;
+mod traces;
 mod trouble;

@@ -208,6 +208,7 @@ impl Machine {
             saved_clock: None,
             linger_us: 0,
             retention: campanile_actors::maintenance::Retention::default(),
+            tracer: campanile_ports::spans::Tracer::default(),
             failures: tell,
         })
         .await

@@ -25,7 +25,7 @@ async fn a_log_is_read_between_characters_whatever_arrives() {
         let whole = (0..=arrived).rev().find(|end| text.is_char_boundary(*end)).unwrap();
         for from in 0..=arrived {
             let begin = (0..=from).rev().find(|begin| text.is_char_boundary(*begin)).unwrap();
-            let body = LogBody { attempt: None, offset: Some(from as u64) };
+            let body = LogBody::at(None, Some(from as u64));
             let log = client.run_log(a.run, body).await.unwrap();
             assert_eq!(
                 (log.text.as_str(), log.next_offset),

@@ -4,7 +4,7 @@
 use campanile::node::{Node, NodeOptions};
 use campanile_actors::scheduler::Scheduler;
 use campanile_client::Client;
-use campanile_ports::{SecretOwner, Secrets};
+use campanile_ports::{SecretOwner, Secrets, spans::Tracer};
 use campanile_schema::stored::Sealed;
 use campanile_security::auth::{Authenticator, Caller, Role};
 use campanile_store::embedded::EmbeddedOptions;
@@ -19,6 +19,7 @@ use std::{
 };
 
 pub mod ledger;
+pub mod spans;
 
 pub const TOKEN: &str = "test-token";
 /// How long anything may take before a test gives up: generous, for a busy machine.
@@ -64,6 +65,7 @@ pub fn options(dir: &Path) -> NodeOptions {
         metrics: None,
         retention: campanile_actors::maintenance::Retention { days: 30, max_bytes: 0, audit_days: 400 },
         linger_us: 500,
+        tracer: Tracer::default(),
     }
 }
 
@@ -72,11 +74,23 @@ impl TestNode {
         Self::on(Arc::new(tempfile::tempdir().unwrap()), None).await
     }
 
+    /// With other options.
+    pub async fn with(change: impl FnOnce(&mut NodeOptions)) -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        let mut options = options(dir.path());
+        change(&mut options);
+        Self::of(dir, options).await
+    }
+
     async fn on(dir: Arc<tempfile::TempDir>, rpc: Option<SocketAddr>) -> Self {
         let mut options = options(dir.path());
         if let Some(rpc) = rpc {
             options.rpc = rpc;
         }
+        Self::of(dir, options).await
+    }
+
+    async fn of(dir: Arc<tempfile::TempDir>, options: NodeOptions) -> Self {
         let node = Node::start(options).await.unwrap();
         let (http, rpc, scheduler) = (node.http_addr(), node.rpc_addr(), node.scheduler().clone());
         Self { dir, node: Arc::new(Mutex::new(Some(node))), http, rpc, scheduler }

@@ -83,6 +83,7 @@ fn context(now_ms: i64, first: u64) -> Context {
         node_room: 1_000,
         overloaded: false,
         tzdb: tzdb_version(),
+        sampling: None,
     }
 }
 

@@ -180,6 +180,7 @@ fn a_run_ends_at_its_timeout_and_begins_when_the_shard_has_room_for_its_nodes() 
         node_room: 3,
         overloaded: false,
         tzdb: "2026b",
+        sampling: None,
     };
     let trigger = Command::Trigger { key: None, params: None, reason: None, by: None };
     let (decision, waiting) = decide_next(&world.jobs[DAG], &trigger, &full).unwrap();

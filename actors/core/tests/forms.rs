@@ -190,8 +190,10 @@ fn commands(forms: &mut Forms) {
         depth: 1,
         confirm: false,
         marked: true,
+        trace: None,
     };
-    forms.samples("command::Taken", Coding::named(), [("every field", taken.clone())]);
+    let traced = Taken { trace: Some(audit::trace()), ..taken.clone() };
+    forms.samples("command::Taken", Coding::named(), [("every field", taken.clone()), ("in a trace", traced)]);
     let all = [
         ("", Command::Wake),
         ("", Command::Replace { version: 2, spec: definition().into() }),
@@ -248,11 +250,13 @@ fn asked(record: Option<Box<RunRecord>>) -> NodeAsked {
         confirm: false,
         marked: true,
         record,
+        trace: None,
     }
 }
 
 fn graphs(forms: &mut Forms) {
-    forms.samples("command::NodeAsked", Coding::named(), [("every field", asked(None))]);
+    let traced = NodeAsked { trace: Some(audit::trace()), ..asked(None) };
+    forms.samples("command::NodeAsked", Coding::named(), [("every field", asked(None)), ("in a trace", traced)]);
     let end = |state| NodeEnd { node: 3, generation: 2, run: RUN, state, result: Some(Payload("[1]".to_owned())) };
     forms.samples("step::NodeEnd", Coding::named(), [("every field", end(EndState::Success))]);
     let states = [("", EndState::Success), ("", EndState::Failed), ("", EndState::Timeout), ("", EndState::Canceled)];

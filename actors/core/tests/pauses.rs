@@ -30,6 +30,7 @@ fn outcomes(job: &Job, now_ms: i64, pauses: &[Pause]) -> (Skipped, usize) {
         node_room: 1_000,
         overloaded: false,
         tzdb: "2026b",
+        sampling: None,
     };
     let (decision, _) = decide_next(job, &Command::Wake, &ctx).unwrap();
     let entries = decision.events.iter().filter_map(|event| match event {

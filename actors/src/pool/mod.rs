@@ -12,6 +12,7 @@ mod hints;
 mod lease;
 mod moving;
 mod session;
+mod traced;
 
 use crate::{
     ask::ShardClient,
@@ -362,7 +363,7 @@ impl PoolState {
 
     /// A durable attempt is to be sent to its executor.
     fn assign(&mut self, deps: &PoolDeps, assign: Assign) {
-        let Assign { session: id, mut assignment, secrets } = assign;
+        let Assign { session: id, mut assignment, secrets, decided_ms } = assign;
         self.dispatch.unbind(assignment.run);
         let held = Held { run: assignment.run, job: assignment.job, token: assignment.token };
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -383,6 +384,9 @@ impl PoolState {
         }
         assignment.shard = assignment.run.shard(deps.identity.shards);
         assignment.cluster_id = deps.identity.cluster_id.0;
+        if assignment.traceparent.is_some() {
+            traced::assigned(deps, &mut assignment, decided_ms);
+        }
         self.outgoing.entry(id).or_default().push(assignment);
     }
 

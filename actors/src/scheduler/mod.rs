@@ -11,12 +11,14 @@ mod dags;
 mod executors;
 mod jobs;
 mod lists;
+mod log_part;
 mod nodes;
 mod outbox;
 mod runs;
 mod tenants;
 
 pub use crate::pool::session_taken;
+pub use log_part::LogPart;
 pub use tenants::Rows;
 
 use crate::{

@@ -3,6 +3,7 @@
 use super::{
     Scheduler,
     jobs::{clamp_page, named},
+    log_part::LogPart,
     no_such, unavailable,
 };
 use crate::{
@@ -20,7 +21,7 @@ use campanile_schema::{
     ids::{JobId, RunId},
     limits,
     record::RunState,
-    view::{ConfirmDecision, LogView, Page, RunView, TriggerBody},
+    view::{ConfirmDecision, Page, RunView, TriggerBody},
 };
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -180,17 +181,10 @@ impl Scheduler {
 
     /// `attempt` None = the newest. About `most` bytes, and of a log that grows only whole characters. An `offset` inside of a
     /// character means the place before it: the answer says from where its text is.
-    pub async fn run_log(&self, run: RunId, attempt: Option<u32>, offset: u64, most: usize) -> Answer<LogView> {
+    pub async fn run_log(&self, run: RunId, attempt: Option<u32>, offset: u64, most: usize) -> Answer<LogPart> {
         let view = self.run(run).await?;
         let Some(newest) = view.attempts.last() else {
-            return Ok(LogView {
-                run_id: run,
-                attempt: 0,
-                offset,
-                text: String::new(),
-                next_offset: offset,
-                end: view.state.is_final(),
-            });
+            return Ok(LogPart { attempt: 0, offset, bytes: Vec::new(), end: view.state.is_final() });
         };
         let attempt = attempt.unwrap_or(newest.attempt);
         let known = view.attempts.iter().find(|a| a.attempt == attempt);
@@ -211,14 +205,7 @@ impl Scheduler {
         if !end {
             bytes.truncate(whole_characters(&bytes));
         }
-        Ok(LogView {
-            run_id: run,
-            attempt,
-            offset,
-            next_offset: offset + bytes.len() as u64,
-            end,
-            text: String::from_utf8_lossy(&bytes).into_owned(),
-        })
+        Ok(LogPart { attempt, offset, bytes, end })
     }
 }
 

@@ -93,6 +93,7 @@ impl Shard {
             node_room: self.dags.room(),
             overloaded,
             tzdb: self.deps.identity.tzdb,
+            sampling: self.deps.identity.tracer.sampling(),
         };
         let crowded = live.gauge.waiting.load(Ordering::Relaxed) > 0 || self.deps.waiting_results.is_starved();
         let turn = live.turn(command, &context);

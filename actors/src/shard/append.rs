@@ -98,6 +98,7 @@ impl Shard {
         }
         self.posted(&events, open.frame.seq);
         let changes = if watched { self.changes_of(&events) } else { Vec::new() };
+        let spans = if self.deps.identity.tracer.is_on() { self.spans_of(&events, open.frame.seq) } else { Vec::new() };
         if open.frame.events.is_empty() && self.frame_events <= events.len() {
             // Nothing is copied for a frame of one decision.
             open.frame.events = events;
@@ -116,6 +117,7 @@ impl Shard {
             let deps = self.deps.clone();
             self.behind_durable(move || deps.changes.push(changes, deps.time.boot_ms()));
         }
+        self.record_when_durable(spans);
         if full {
             self.seal(myself);
         }

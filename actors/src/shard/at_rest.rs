@@ -92,6 +92,7 @@ impl Loaded {
                 node_room: 0,
                 overloaded: false,
                 tzdb,
+                sampling: None,
             };
             let (decision, job) = decide_next(&job, &command, &context)
                 .map_err(|refused| StoreError::Corrupt(format!("job {}: {}", job.id, refused.message)))?;

@@ -147,6 +147,7 @@ impl Shard {
             node_room: 0,
             overloaded: false,
             tzdb: self.deps.identity.tzdb,
+            sampling: None,
         };
         let (job, decision) = decide_create(id, spec, &context);
         let mut events = decision.events;

@@ -122,7 +122,10 @@ impl Shard {
     pub(super) fn body_of(&self, message: &Message) -> Option<Vec<u8>> {
         let record = self.post.owed.record(message);
         match message.kind {
-            MessageKind::Hook | MessageKind::Compensation => Some(body::hook(message, record.map(|record| &**record))),
+            MessageKind::Hook | MessageKind::Compensation => {
+                let record = record.map(|record| &**record);
+                Some(body::hook(message, record, record.and_then(|record| self.below(record))))
+            }
             MessageKind::End => body::end(record?).map(|end| encode(&end)),
             MessageKind::Start | MessageKind::Cancel => {
                 let job = self.materialize(*self.open_runs.get(&message.run)?)?;
@@ -133,10 +136,10 @@ impl Shard {
                     return None;
                 }
                 if message.kind == MessageKind::Cancel {
-                    return Some(body::node(message, Payload::default(), None, dag.logical_ms));
+                    return Some(body::node(message, Payload::default(), None, dag.logical_ms, self.below(dag)));
                 }
                 let start = open.start_body(dag, message.index).ok()?;
-                Some(body::node(message, start.params, start.timeout_sec, start.logical_ms))
+                Some(body::node(message, start.params, start.timeout_sec, start.logical_ms, self.below(dag)))
             }
         }
     }

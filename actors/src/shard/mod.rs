@@ -30,6 +30,7 @@ mod snapshot;
 mod snapshotting;
 mod taking;
 mod tenants;
+mod traced;
 mod watched;
 
 use crate::{

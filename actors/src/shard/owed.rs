@@ -376,7 +376,7 @@ mod tests {
     }
 
     fn bodies(owed: &Owed) -> Vec<(RunId, Vec<u8>)> {
-        let body = |message: &Arc<Message>| (message.run, body::hook(message, Some(owed.record(message).unwrap())));
+        let body = |of: &Arc<Message>| (of.run, body::hook(of, Some(owed.record(of).unwrap()), None));
         let mut bodies: Vec<_> = owed.outbox.owed().map(body).collect();
         bodies.sort();
         bodies

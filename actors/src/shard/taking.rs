@@ -178,9 +178,9 @@ impl Shard {
         if of_node {
             return Ok((job, asked(parcel, confirm, None)?));
         }
-        let HookBody { params, reason, .. } = decode("hook", &parcel.body).map_err(|_| Said::Broken)?;
+        let HookBody { params, reason, trace, .. } = decode("hook", &parcel.body).map_err(|_| Said::Broken)?;
         let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
-        let taken = Taken { key, source, params, reason, depth, confirm, marked };
+        let taken = Taken { key, source, params, reason, depth, confirm, marked, trace };
         Ok((job, Command::Take(Box::new(taken))))
     }
 
@@ -205,11 +205,23 @@ impl Shard {
 
 /// What a START or a CANCEL asks.
 fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Result<Command, Said> {
-    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms } =
+    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace } =
         decode("node", &parcel.body).map_err(|_| Said::Broken)?;
     let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
-    let asked =
-        NodeAsked { key, dag, node, generation, params, timeout_sec, logical_ms, depth, confirm, marked, record };
+    let asked = NodeAsked {
+        key,
+        dag,
+        node,
+        generation,
+        params,
+        timeout_sec,
+        logical_ms,
+        depth,
+        confirm,
+        marked,
+        record,
+        trace,
+    };
     let asked = Box::new(asked);
     let starts = MessageKind::from_code(parcel.kind) == Some(MessageKind::Start);
     Ok(if starts { Command::StartNode(asked) } else { Command::CancelNode(asked) })

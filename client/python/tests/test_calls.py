@@ -24,6 +24,7 @@ from campanile import (
     Http,
     JobSpec,
     JobStatus,
+    LogLevel,
     Manual,
     MisfirePolicy,
     Once,
@@ -207,6 +208,40 @@ async def test_requests_and_limits_are_actions(client: Client) -> None:
     assert (await client.job_get(job_id)).spec.action == limited
     run = await client.run_wait((await client.job_trigger(job_id)).run_id)
     assert (await client.run_log_text(run.run_id)).splitlines()[0] == "64"
+
+
+async def test_a_search_finds_lines_of_a_log(client: Client) -> None:
+    script = "echo 'INFO one'; echo 'WARN two'; echo three; echo 'INFO four'"
+    spec = JobSpec(unique("searched"), Manual(), action=Command(["/bin/sh", "-c", script]))
+    job_id = (await client.job_create(spec)).job_id
+    run = await client.run_wait((await client.job_trigger(job_id)).run_id)
+
+    async def whole() -> bool:
+        return (await client.run_log_text(run.run_id)).endswith("four\n")
+
+    await eventually(whole)
+    found = await client.run_log(run.run_id, level=LogLevel.WARN)
+    assert (found.text, found.lines, found.end) == ("WARN two\nthree\n", [2, 3], True)
+    found = await client.run_log(run.run_id, contains="INFO", tail=1)
+    assert (found.text, found.lines) == ("INFO four\n", [4])
+    assert (await client.run_log(run.run_id)).lines is None
+
+
+async def test_a_run_belongs_to_the_trace_of_its_caller(client: Client, shared_node: Node) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    span = f"00-{trace}-b7ad6b7169203331-01"
+    action = Command(["/bin/sh", "-c", "echo $TRACEPARENT"])
+    job_id = (await client.job_create(JobSpec(unique("traced"), Manual(), action=action))).job_id
+    run = await client.run_wait((await client.in_trace(span).job_trigger(job_id)).run_id)
+    assert run.trace_id == trace
+    assert (await client.run_log_text(run.run_id)) == f"{span}\n", "the node records nothing"
+    assert (await client.job_trigger(job_id)).trace_id is None
+
+    def called() -> str | None:
+        with campanile.blocking.Client(shared_node.rpc, token=shared_node.token) as blocking:
+            return blocking.in_trace(span).job_trigger(job_id).trace_id
+
+    assert await asyncio.to_thread(called) == trace
 
 
 async def test_the_audit_trail_tells_who_changed_what_and_a_run_who_triggered_it(client: Client) -> None:

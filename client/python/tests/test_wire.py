@@ -16,6 +16,7 @@ import campanile
 from campanile import Client, JobSpec, Manual, RunState
 from campanile.client.calls import Calls
 from campanile.methods import METHODS
+from campanile.wire import request
 
 SetLimit = Callable[[str, int], None]
 JOB = {"jobId": 7, "status": "ENABLED", "nextFireAt": None}
@@ -29,6 +30,13 @@ async def connected(fake: FakeNode, timeout_sec: float = 30.0) -> tuple[Client, 
 
 async def _connect(fake: FakeNode, timeout_sec: float) -> Client:
     return await Client.connect(fake.address, token="token", timeout_sec=timeout_sec)
+
+
+def test_what_a_call_says_beside_its_params_is_a_second_map() -> None:
+    alone = msgpack.unpackb(request(7, "job.trigger", {"jobId": 1}))
+    assert alone == [0, 7, "job.trigger", [{"jobId": 1}]]
+    traced = msgpack.unpackb(request(7, "job.trigger", {"jobId": 1}, {"traceparent": "t"}))
+    assert traced == [0, 7, "job.trigger", [{"jobId": 1}, {"traceparent": "t"}]]
 
 
 async def test_a_thousand_calls_are_under_way_at_once(fake: FakeNode) -> None:

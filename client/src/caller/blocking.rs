@@ -12,6 +12,7 @@ use campanile_schema::{
     graph::ShortGraphSpec,
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
+    trace::TraceContext,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
         LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, Spread, TenantBody, TenantPageBody,
@@ -55,6 +56,12 @@ impl Client {
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self { inner: self.inner.with_timeout(timeout), runtime: self.runtime.clone() }
+    }
+
+    /// See [`super::Client::in_trace`].
+    #[must_use]
+    pub fn in_trace(&self, span: TraceContext) -> Self {
+        Self { inner: self.inner.in_trace(span), runtime: self.runtime.clone() }
     }
 
     /// Runs as they change; see [`super::Client::run_watch`].

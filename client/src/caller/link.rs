@@ -13,7 +13,7 @@ use crate::{
 use campanile_schema::{
     limits::{CLIENT_SILENCE_MS, RECONNECT_MAX_MS, RECONNECT_MIN_MS, RPC_REQUESTS_IN_FLIGHT, RPC_UNSENT_BYTES},
     rpc::{
-        codec::{Message, from_map},
+        codec::{CallFacts, Message, from_map},
         encode,
         hello::{ConnectionRole, Welcome},
         method,
@@ -37,6 +37,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 pub(super) struct Call {
     pub method: &'static str,
     pub params: Arc<Vec<u8>>,
+    /// What the client says of each of its calls.
+    pub facts: Option<Arc<CallFacts>>,
     pub reply: oneshot::Sender<Result<Vec<u8>, ClientError>>,
     /// Where the watch that it opens tells its changes.
     pub watch: Option<mpsc::Sender<WatchNotification>>,
@@ -209,7 +211,7 @@ impl InFlight {
             return;
         }
         let id = self.next_id();
-        match encode::request_of(wire.out(), id, call.method, &call.params) {
+        match encode::request_of(wire.out(), id, call.method, &call.params, call.facts.as_deref()) {
             Ok(()) => {
                 self.calls.insert(id, WaitingCall { reply: call.reply, watch: call.watch });
             }

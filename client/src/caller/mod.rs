@@ -16,10 +16,11 @@ use crate::{error::ClientError, tls::Tls};
 use campanile_schema::{
     limits::{CLIENT_CALL_MS, CLIENT_CALLS_WAITING},
     rpc::{
-        codec::from_map,
+        codec::{CallFacts, from_map},
         encode,
         hello::{ConnectionRole, Welcome},
     },
+    trace::TraceContext,
 };
 use link::{Call, Link};
 use retry::RepeatEffect;
@@ -91,6 +92,7 @@ pub struct Client {
     turn: Arc<AtomicUsize>,
     timeout: Duration,
     retry: Retry,
+    facts: Option<Arc<CallFacts>>,
     welcome: Arc<RwLock<Welcome>>,
 }
 
@@ -116,13 +118,21 @@ impl Client {
             tokio::spawn(link(number).run(None, waiting, welcome.clone()));
             links.push(calls);
         }
-        Ok(Self { links: links.into(), turn: Arc::default(), timeout, retry, welcome })
+        Ok(Self { links: links.into(), turn: Arc::default(), timeout, retry, facts: None, welcome })
     }
 
     /// The same connections with another deadline for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self { timeout, ..self.clone() }
+    }
+
+    /// The same connections for calls that are made in a span: it becomes the parent of what they do, of the runs that they make
+    /// among it. Nodes of releases before traces refuse calls with it (INVALID_ARGUMENT).
+    #[must_use]
+    pub fn in_trace(&self, span: TraceContext) -> Self {
+        let facts = CallFacts { traceparent: Some(span.to_string().into()) };
+        Self { facts: Some(Arc::new(facts)), ..self.clone() }
     }
 
     /// What a node said at the latest hello.
@@ -145,7 +155,8 @@ impl Client {
         params: &P,
         effect: RepeatEffect,
     ) -> Result<R, ClientError> {
-        self.ask(method, params, effect, |params, reply| Call { method, params, reply, watch: None }).await
+        let call = |params, reply| Call { method, params, facts: self.facts.clone(), reply, watch: None };
+        self.ask(method, params, effect, call).await
     }
 
     async fn ask<P: Serialize, R: DeserializeOwned>(

@@ -187,7 +187,8 @@ async fn ask(
     body: &Body,
 ) -> Result<mpsc::Receiver<WatchNotification>, ClientError> {
     let (tell, notifications) = mpsc::channel(CLIENT_CHANGES_WAITING);
-    let make = |params, reply: oneshot::Sender<_>| Call { method, params, reply, watch: Some(tell.clone()) };
+    let make =
+        |params, reply: oneshot::Sender<_>| Call { method, params, facts: None, reply, watch: Some(tell.clone()) };
     // Once: a watch that was opened and not heard of would be there twice.
     client.ask::<_, Watching>(method, body, RepeatEffect::Once, make).await.map(|_| notifications)
 }

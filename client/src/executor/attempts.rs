@@ -3,6 +3,8 @@
 //! Pure but for the handles of the bodies: clocks are arguments, and what to send is asked for.
 
 use super::{
+    body_span::BodySpan,
+    config::OnBodyEnd,
     context::Context,
     key::Key,
     report::{Report, code},
@@ -21,6 +23,7 @@ use tokio::task::AbortHandle;
 struct Running {
     ctx: Context,
     abort: AbortHandle,
+    span: Option<BodySpan>,
     /// The connection that it came over.
     link: usize,
     /// When its time is over, or, once told to stop, its grace.
@@ -97,11 +100,19 @@ impl Attempts {
         self.running.get(&key).map(|r| (&r.ctx, r.link))
     }
 
-    pub(super) fn started(&mut self, key: Key, ctx: Context, body: (AbortHandle, Ending), link: usize, now_ms: u64) {
+    pub(super) fn started(
+        &mut self,
+        key: Key,
+        ctx: Context,
+        body: (AbortHandle, Ending),
+        span: Option<BodySpan>,
+        link: usize,
+        now_ms: u64,
+    ) {
         let deadline_ms = now_ms.saturating_add(ctx.assignment().timeout_sec.saturating_mul(1000));
         self.deadlines.insert((deadline_ms, key));
         let (abort, ending) = body;
-        self.running.insert(key, Running { ctx, abort, link, deadline_ms, stopping: None, ending });
+        self.running.insert(key, Running { ctx, abort, span, link, deadline_ms, stopping: None, ending });
     }
 
     /// An operator said that a body has ended: its slot is free, and its result is nobody's news any more.
@@ -173,12 +184,15 @@ impl Attempts {
     }
 
     /// A body is gone; its result is kept until a node calls it durable or refused.
-    pub(super) fn ended(&mut self, key: Key, report: Option<Report>) {
+    pub(super) fn ended(&mut self, key: Key, report: Option<Report>, told: Option<&OnBodyEnd>) {
         let Some(running) = self.running.remove(&key) else {
             return;
         };
         self.deadlines.remove(&(running.deadline_ms, key));
         let ended = conclude(key, &running, report);
+        if let (Some(told), Some(span)) = (told, running.span) {
+            told(span.end(running.ctx.assignment(), &ended));
+        }
         self.results.insert(key, Outcome { ended, link: running.link, ctx: Some(running.ctx) });
         self.queue(key);
     }

@@ -15,10 +15,16 @@ use std::{
     task::{Poll, ready},
 };
 use tokio::task::AbortHandle;
+use tracing::{Instrument, field::Empty};
 
 /// Starts the body.
 pub(super) fn start(body: Body, ctx: Context, end: Arc<EndSignal>) -> AbortHandle {
-    tokio::spawn(async move {
+    // What the body logs has the ids.
+    let lines = tracing::info_span!("attempt", run = %ctx.run_id(), job = %ctx.job_id(), attempt = ctx.attempt(), trace_id = Empty);
+    if let Some(trace) = ctx.trace_id() {
+        lines.record("trace_id", trace);
+    }
+    let running = async move {
         // Moved in whole, so that dropping the task drops it.
         let end = end;
         let report = match catch_unwind(AssertUnwindSafe(|| body(ctx))) {
@@ -27,8 +33,8 @@ pub(super) fn start(body: Body, ctx: Context, end: Arc<EndSignal>) -> AbortHandl
         };
         end.say(report);
         drop(end);
-    })
-    .abort_handle()
+    };
+    tokio::spawn(running.instrument(lines)).abort_handle()
 }
 
 struct CatchPanic(BodyFuture);

@@ -1,6 +1,7 @@
 //! How an executor is put together.
 
 use super::{
+    body_span::BodyEnded,
     config::Config,
     context::Context,
     handle::ExecutorHandle,
@@ -91,6 +92,7 @@ impl Executor {
                 grace: Duration::from_secs(STOP_GRACE_SEC),
                 follow: true,
                 on_durable: None,
+                on_body_end: None,
             },
         }
     }
@@ -152,6 +154,14 @@ impl ExecutorBuilder {
     /// as stale. On the executor's own task: it must not block, and what it does delays the next results.
     pub fn on_durable(mut self, told: impl Fn(RunId, Token) + Send + Sync + 'static) -> Self {
         self.config.on_durable = Some(Arc::new(told));
+        self
+    }
+
+    /// Called when a body of a trace has ended, for whoever records spans. With it each body has a span of its own, below that of
+    /// its attempt, and [`Context::traceparent`] names it; without it, that is the attempt's. On the executor's own task: it must
+    /// not block.
+    pub fn on_body_end(mut self, told: impl Fn(BodyEnded<'_>) + Send + Sync + 'static) -> Self {
+        self.config.on_body_end = Some(Arc::new(told));
         self
     }
 

@@ -1,6 +1,6 @@
 //! What a session is started with.
 
-use super::handler::Body;
+use super::{body_span::BodyEnded, handler::Body};
 use crate::tls::Tls;
 use campanile_schema::{
     ids::{RunId, Token},
@@ -21,7 +21,10 @@ pub(super) struct Config {
     pub grace: Duration,
     pub follow: bool,
     pub on_durable: Option<OnDurable>,
+    pub on_body_end: Option<OnBodyEnd>,
 }
 
 /// See [`ExecutorBuilder::on_durable`](super::ExecutorBuilder::on_durable).
 pub(super) type OnDurable = Arc<dyn Fn(RunId, Token) + Send + Sync>;
+/// See [`ExecutorBuilder::on_body_end`](super::ExecutorBuilder::on_body_end).
+pub(super) type OnBodyEnd = Arc<dyn Fn(BodyEnded<'_>) + Send + Sync>;

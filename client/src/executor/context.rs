@@ -81,9 +81,15 @@ impl Context {
     pub fn secrets(&self) -> &BTreeMap<String, String> {
         &self.0.assignment.secrets
     }
-    /// W3C trace context of the run. Reserved: None, since no node sends one so far.
+    /// The span that what the body does is a child of, as W3C Trace Context writes it: to be sent as header `traceparent` with its
+    /// calls. None: the run belongs to no trace.
     pub fn traceparent(&self) -> Option<&str> {
         self.0.assignment.traceparent.as_deref()
+    }
+
+    /// The trace that the run belongs to, 32 hexadecimal digits; for lines of a log.
+    pub fn trace_id(&self) -> Option<&str> {
+        self.traceparent()?.split('-').nth(1)
     }
 
     /// Writes a line to the run's log. Never waits; a line that finds the buffer full is dropped and counted in the log.

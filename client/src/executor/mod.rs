@@ -26,6 +26,7 @@
 
 mod attempts;
 mod body;
+mod body_span;
 mod builder;
 mod config;
 mod context;
@@ -45,6 +46,7 @@ mod share;
 mod stop;
 mod upstream;
 
+pub use body_span::BodyEnded;
 pub use builder::{BuildError, Executor, ExecutorBuilder};
 pub use context::Context;
 pub use handle::{ExecutorHandle, Status};

@@ -5,6 +5,7 @@
 use super::{
     attempts::{Attempts, Ending},
     body,
+    body_span::BodySpan,
     config::Config,
     context::Context,
     end::{BodyEnd, EndSignal},
@@ -135,7 +136,8 @@ impl SessionTask {
                 count = inputs.ended.recv_many(&mut ends, EXECUTOR_BATCH) => {
                     self.bodies_ended += count as u64;
                     for end in ends.drain(..) {
-                        self.attempts.ended(end.key, end.report);
+                        let told = self.config.on_body_end.as_ref();
+                        self.attempts.ended(end.key, end.report, told);
                     }
                 }
                 Some(key) = inputs.logs.recv() => self.log_queue.push_back(key),
@@ -212,7 +214,7 @@ impl SessionTask {
         }
     }
 
-    fn assigned(&mut self, link: usize, a: Assignment, now_ms: u64) {
+    fn assigned(&mut self, link: usize, mut a: Assignment, now_ms: u64) {
         let key = Key { run: a.run, token: a.token };
         // Delivered twice: the first one counts.
         if self.attempts.holds(key) {
@@ -238,9 +240,10 @@ impl SessionTask {
             Action::Handler { .. } | Action::Http { .. } | Action::Dag(_) => Ending::Dropped,
         };
         let end = EndSignal::new(key, self.ended.clone());
+        let span = self.config.on_body_end.as_ref().and_then(|_| BodySpan::begin(&mut a));
         let ctx = Context::new(a, key, self.logs.clone(), self.config.grace, &end);
         let abort = body::start(body, ctx.clone(), end);
-        self.attempts.started(key, ctx, (abort, ending), link, now_ms);
+        self.attempts.started(key, ctx, (abort, ending), span, link, now_ms);
     }
 
     fn body_of(&self, action: &Action) -> Option<Body> {

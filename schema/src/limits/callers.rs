@@ -20,6 +20,8 @@ pub const PARSE_PLACES: usize = 2;
 pub const PARSE_WAIT_MS: u64 = 10_000;
 /// Parsing is given up after this, milliseconds; then the call gets 413_BODY_TOO_LARGE.
 pub const PARSE_MS: u64 = 10_000;
+/// Text that lines of a log are searched for, bytes.
+pub const LOG_SEARCH_BYTES: usize = 256;
 /// Longest line of a refusal's message, bytes; what callers wrote is cut there.
 pub const ERROR_LINE_BYTES: usize = 2 << 10;
 /// Longest name of a secret param, bytes.

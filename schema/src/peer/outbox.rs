@@ -6,6 +6,7 @@ use crate::{
     record::{RunState, code},
     stored::outbox::{MessageId, Refusal},
     text::Text,
+    trace::{self, TraceContext},
 };
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,14 @@ pub struct HookBody {
     /// Shown as the new run's reason.
     #[serde(rename = "y")]
     pub reason: String,
+    /// The span of the run that ended.
+    #[serde(
+        rename = "q",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "trace::kept::deserialize"
+    )]
+    pub trace: Option<TraceContext>,
 }
 
 /// Body of START and CANCEL: what the run of a DAG's node is made of.
@@ -93,6 +102,14 @@ pub struct NodeBody {
     /// Instant that the DAG run stands for, ms.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub logical_ms: Option<i64>,
+    /// The span of the DAG run.
+    #[serde(
+        rename = "q",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "trace::kept::deserialize"
+    )]
+    pub trace: Option<TraceContext>,
 }
 
 /// Body of END: how the run of a DAG's node has ended.

@@ -9,8 +9,13 @@ pub use super::walk::{FrameError, FrameLimits};
 use crate::{
     error::{ApiError, ErrorCode},
     limits::{RPC_FRAME_BEFORE_HELLO_BYTES, RPC_FRAME_BYTES, RPC_VALUES, RPC_VALUES_BEFORE_HELLO},
+    text::Text,
+    trace::TraceContext,
 };
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 
 /// Before the peer has said who it is.
 pub const BEFORE_HELLO: FrameLimits =
@@ -34,12 +39,20 @@ pub enum Message<'a> {
     Notification { method: &'a str, params: Params<'a> },
 }
 
+/// What a caller says of a call beside its params: the second map. Unknown names in it are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallFacts {
+    /// The span that the call is made in, as W3C Trace Context writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<Text>,
+}
+
 /// The params of a call as they came: well-formed MessagePack, not yet looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params<'a>(pub &'a [u8]);
 
 impl<'a> Params<'a> {
-    /// The one map. No params, or nil for them, are an empty map.
+    /// The map with the params. None, or nil for them, are an empty map.
     pub fn map(self) -> Result<&'a [u8], ApiError> {
         let (items, header) = match *self.0 {
             [marker @ 0x90..=0x9f, ..] => (usize::from(marker & 0x0f), 1),
@@ -49,9 +62,17 @@ impl<'a> Params<'a> {
         };
         match (items, self.0.get(header..)) {
             (0, _) | (1, Some([0xc0])) => Ok(EMPTY_MAP),
-            (1, Some(map @ [0x80..=0x8f | 0xde | 0xdf, ..])) => Ok(map),
+            // What follows the map is read by itself: see `trace`.
+            (1 | 2, Some(map @ [0x80..=0x8f | 0xde | 0xdf, ..])) => Ok(map),
             _ => Err(not_one_map()),
         }
+    }
+
+    /// The caller's span, which a second map may name. As in HTTP, one that cannot be read counts as none.
+    pub fn trace(self) -> Option<TraceContext> {
+        let [0x92, ..] = *self.0 else { return None };
+        let (_, facts): (IgnoredAny, CallFacts) = rmp_serde::from_slice(self.0).ok()?;
+        facts.traceparent?.parse().ok()
     }
 
     /// The one map as `T`.
@@ -61,7 +82,10 @@ impl<'a> Params<'a> {
 }
 
 fn not_one_map() -> ApiError {
-    ApiError::new(ErrorCode::InvalidArgument, "params must be an array of one map")
+    ApiError::new(
+        ErrorCode::InvalidArgument,
+        "params must be an array of one map, or of that and a map with traceparent",
+    )
 }
 
 /// Reads a typed value from the MessagePack of a frame; the error is the caller's.

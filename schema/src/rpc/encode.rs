@@ -1,6 +1,6 @@
 //! Writes messages into a buffer that is used again and again. A message that cannot be written leaves the buffer as it was.
 
-use super::executor::Assignment;
+use super::{codec::CallFacts, executor::Assignment};
 use crate::{
     error::{ApiError, ErrorCode},
     limits::RPC_FRAME_BYTES,
@@ -41,16 +41,22 @@ pub fn request<T: Serialize>(out: &mut Vec<u8>, id: u32, method: &str, params: &
     })
 }
 
-/// `[0, id, method, [params]]` of a map that is encoded already, as by [`map`].
-pub fn request_of(out: &mut Vec<u8>, id: u32, method: &str, params: &[u8]) -> Result<(), EncodeError> {
+/// `[0, id, method, [params]]` of a map that is encoded already, as by [`map`]; `[params, facts]` with facts of the call.
+pub fn request_of(
+    out: &mut Vec<u8>,
+    id: u32,
+    method: &str,
+    params: &[u8],
+    facts: Option<&CallFacts>,
+) -> Result<(), EncodeError> {
     frame(out, |out| {
         array(out, 4)?;
         uint(out, 0)?;
         uint(out, u64::from(id))?;
         string(out, method)?;
-        array(out, 1)?;
+        array(out, if facts.is_some() { 2 } else { 1 })?;
         out.extend_from_slice(params);
-        Ok(())
+        facts.map_or(Ok(()), |facts| value(out, facts))
     })
 }
 

@@ -221,7 +221,7 @@ pub struct Assignment {
     /// Opened by the node for this attempt; never logged.
     #[serde(rename = "s", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
-    /// Reserved: W3C traceparent. Nothing sets it so far.
+    /// W3C traceparent: what the body does is a child of this span.
     #[serde(rename = "tp", default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     /// Reserved: last checkpoint of the attempt before.

@@ -3,10 +3,11 @@
 use crate::{
     ids::{JobId, RunId},
     text::Text,
+    trace::{self, TraceContext},
 };
 use serde::{Deserialize, Serialize};
 
-/// Who called, and from where.
+/// Who called, from where, and in which trace. Of a run that nobody called for only the trace is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallOrigin {
     /// Name of the credential. None: the token was not known.
@@ -18,6 +19,26 @@ pub struct CallOrigin {
     /// The caller's `X-Request-Id`, or the number that the node gave the request.
     #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Text>,
+    /// What comes of the call is a child of this span.
+    #[serde(
+        rename = "t",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "trace::kept::deserialize"
+    )]
+    pub trace: Option<TraceContext>,
+}
+
+impl CallOrigin {
+    /// Of a run that nobody called for.
+    pub fn in_trace(trace: TraceContext) -> Self {
+        Self { trace: Some(trace), ..Self::default() }
+    }
+    /// Somebody called, or it is not known that nobody did.
+    pub fn is_of_a_call(&self) -> bool {
+        let Self { who, address, request, trace } = self;
+        who.is_some() || address.is_some() || request.is_some() || trace.is_none()
+    }
 }
 
 /// One entry of the audit trail. Its time and its id name it: a later record with both replaces it, which only a higher `count` does.

@@ -236,6 +236,7 @@ pub fn of_audit(golden: &mut Golden) {
         outcome: "DONE".to_owned(),
         count: 1,
         request_id: Some("1f2e3d4c-17".to_owned()),
+        trace_id: None,
     };
     golden.answer("audit_list_answer", 9, &Page { items: vec![view], next_page_token: None });
     let by = TriggeredBy {

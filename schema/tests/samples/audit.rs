@@ -5,10 +5,23 @@ use campanile_schema::{
     event::Event,
     record::Source,
     stored::audit::{AuditRecord, CallOrigin},
+    trace::TraceContext,
 };
 
 pub fn origin() -> CallOrigin {
-    CallOrigin { who: Some("olga".into()), address: Some("192.0.2.7".into()), request: Some("1f2e3d4c-17".into()) }
+    let (who, address) = (Some("olga".into()), Some("192.0.2.7".into()));
+    CallOrigin { who, address, request: Some("1f2e3d4c-17".into()), trace: None }
+}
+
+/// The example of W3C Trace Context.
+pub fn trace() -> TraceContext {
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse().unwrap()
+}
+
+/// Of a caller with a trace, and of a run that nobody called for.
+pub fn traced_origins() -> [(&'static str, CallOrigin); 3] {
+    let called = CallOrigin { trace: Some(trace()), ..origin() };
+    [("every field", origin()), ("in a trace", called), ("only a trace", CallOrigin::in_trace(trace()))]
 }
 
 /// A change of a job, which names what every change names.

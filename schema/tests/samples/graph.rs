@@ -192,7 +192,9 @@ pub fn stored() -> Vec<Sample> {
         timeout_sec: Some(600),
     };
     let params = Payload("{\"a\":1}".to_owned());
-    let node = NodeBody { dag: RUN, node: 1, generation: 2, params, timeout_sec: Some(600), logical_ms: Some(AT) };
+    let (timeout_sec, logical_ms) = (Some(600), Some(AT));
+    let node = NodeBody { dag: RUN, node: 1, generation: 2, params, timeout_sec, logical_ms, trace: None };
+    let traced = NodeBody { trace: Some(super::audit::trace()), ..node.clone() };
     let cancel = NodeBody { node: 0, params: Payload::default(), timeout_sec: None, logical_ms: None, ..node.clone() };
     let result = Some(Payload("{\"rows\":3}".to_owned()));
     let end = EndBody { dag: RUN, node: 1, run: RunId(16_040), generation: 2, state: RunState::Success, result };
@@ -206,6 +208,7 @@ pub fn stored() -> Vec<Sample> {
         sample("graph record", "without its graph", &record(None)),
         sample("node body", "every field", &node),
         sample("node body", "short", &cancel),
+        sample("node body", "in a trace", &traced),
         sample("end body", "every field", &end),
         sample("end body", "short", &failed),
     ];

@@ -13,6 +13,7 @@ use campanile_schema::{
             DropReason, Failure, GiveUp, Message, MessageId, MessageKind, OutboxEvent, OutboxHead, OutboxItem, Refusal,
         },
     },
+    trace::TraceContext,
 };
 use std::sync::Arc;
 
@@ -172,20 +173,17 @@ fn of_hooks() -> Vec<Sample> {
     ]
 }
 
+fn hook_body(trace: Option<TraceContext>) -> HookBody {
+    let params = Payload("{\"a\":1}".to_owned());
+    HookBody { run: RUN, generation: 2, params, reason: "onFailure of run 11944".to_owned(), trace }
+}
+
 pub fn samples() -> Vec<Sample> {
     let mut samples = vec![
         sample("message", "every field", &full()),
         sample("message", "an end", &end()),
-        sample(
-            "hook body",
-            "plain",
-            &HookBody {
-                run: RUN,
-                generation: 2,
-                params: Payload("{\"a\":1}".to_owned()),
-                reason: "onFailure of run 11944".to_owned(),
-            },
-        ),
+        sample("hook body", "plain", &hook_body(None)),
+        sample("hook body", "in a trace", &hook_body(Some(super::audit::trace()))),
         sample("outbox head", "plain", &OutboxHead { last: MessageId(70_000), restored_ms: None }),
         sample("outbox head", "restored", &OutboxHead { last: MessageId(70_000), restored_ms: Some(AT) }),
     ];

@@ -5,7 +5,7 @@
 //!    `HOME`, `USER`, `LOGNAME` of the executor's user; and, only if the executor has them, `TZ`, `TMPDIR`, `LANG`.
 //! 2. **`env` of the action.**
 //! 3. **The attempt:** `CAMPANILE_JOB_ID`, `_JOB_NAME`, `_RUN_ID`, `_ATTEMPT`, `_TOKEN`, `_SOURCE`, `_PARAMS` (JSON);
-//!    `_LOGICAL_TIME` (RFC 3339, UTC) only for runs that have one; `TRACEPARENT` only when the node sends one, which none does so far;
+//!    `_LOGICAL_TIME` (RFC 3339, UTC) only for runs that have one; `TRACEPARENT` (W3C Trace Context) only for runs of a trace;
 //!    `CAMPANILE_SECRET_<name>` for each secret param, with every character of the name outside `A-Z a-z 0-9 _`
 //!    turned into `_`; and `CAMPANILE_PROCESS_MARK`, by which the executor knows the attempt's processes again.
 

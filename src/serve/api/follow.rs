@@ -32,17 +32,22 @@ struct Follow {
     only: Option<u32>,
     attempt: Option<u32>,
     offset: u64,
+    filter: LogBody,
+    /// Lines of the first piece; None: all.
+    tail: Option<u32>,
     events: Events,
 }
 
 pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
     let resumed = call.headers.get("last-event-id").map(|id| place(id.to_str().unwrap_or_default())).transpose()?;
+    let is_resumed = resumed.is_some();
     let (attempt, offset) = match resumed {
         Some((attempt, offset)) => (Some(attempt), offset),
         None => (body.attempt, body.offset.unwrap_or(0)),
     };
     // The first look is answered as any other call is.
-    call.ops.run_log_part(&call.caller, run, LogBody { attempt, offset: Some(offset) }, FOLLOW_PIECE_BYTES).await?;
+    let first = LogBody { attempt, offset: Some(offset), ..body.clone() };
+    call.ops.run_log_part(&call.caller, run, first, FOLLOW_PIECE_BYTES).await?;
     let Ok(seat) = call.shared.follows.clone().try_acquire_owned() else {
         let message = "the node takes no more followers of logs; read the log without follow, or try again";
         return Err(ApiError::new(ErrorCode::Overloaded, message).retry_after(5.0));
@@ -57,6 +62,9 @@ pub(super) async fn follow(call: Call, run: RunId, body: LogBody) -> Answered {
         only: body.attempt,
         attempt,
         offset,
+        // Of those that were there at the beginning; a caller that comes back has them.
+        tail: body.tail.filter(|_| !is_resumed),
+        filter: body,
         events: Events::new(pieces),
     };
     tokio::spawn(async move {
@@ -94,9 +102,13 @@ impl Follow {
             if news {
                 let id = format!("{}-{}", view.attempt, view.next_offset);
                 self.events.event("log", Some(&id), &view).await?;
-                (self.attempt, self.offset) = (Some(view.attempt), view.next_offset);
                 beaten = Instant::now();
             }
+            if view.next_offset > self.offset {
+                // Also behind lines that the filter left out.
+                (self.attempt, self.offset) = (Some(view.attempt), view.next_offset);
+            }
+            self.tail = None;
             if view.end && self.at_the_end(&view).await? {
                 return Ok(());
             }
@@ -114,7 +126,13 @@ impl Follow {
     }
 
     async fn look(&self) -> Result<LogView, ApiError> {
-        let body = LogBody { attempt: self.attempt, offset: Some(self.offset) };
+        let body = LogBody {
+            attempt: self.attempt,
+            offset: Some(self.offset),
+            contains: self.filter.contains.clone(),
+            level: self.filter.level,
+            tail: self.tail,
+        };
         self.ops.run_log_part(&self.caller, self.run, body, FOLLOW_PIECE_BYTES).await
     }
 

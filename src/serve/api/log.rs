@@ -10,7 +10,7 @@ use campanile_schema::{
     limits::LOG_BYTES_PER_ATTEMPT,
     operations::{Parts, RunLog},
     rpc::calls::RunCall,
-    view::{LogBody, LogView},
+    view::{LogBody, LogLevel, LogView},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,22 +41,33 @@ pub(super) struct LogQuery {
     /// more will be. `Last-Event-ID` goes on where a connection broke.
     #[serde(default)]
     follow: bool,
+    /// Only lines with this text, in large or small letters.
+    #[serde(default)]
+    contains: Option<String>,
+    /// Only lines of this level or a more severe one.
+    #[serde(default)]
+    level: Option<LogLevel>,
+    /// Only the last lines, so many of those that the other filters leave. With `follow` those that are there, and all to come.
+    #[serde(default)]
+    tail: Option<u32>,
 }
 
 pub(super) async fn log(call: Call, query: LogQuery) -> Result<Reply<LogView>, ApiError> {
     let run = call.run()?;
-    let LogQuery { attempt, offset, format, follow } = query;
+    let LogQuery { attempt, offset, format, follow, contains, level, tail } = query;
+    let body = LogBody { attempt, offset, contains, level, tail };
     if follow {
-        return follow::follow(call, run, LogBody { attempt, offset }).await.map(Reply::Other);
+        return follow::follow(call, run, body).await.map(Reply::Other);
     }
-    let mut view = part(&call, run, LogBody { attempt, offset }).await?;
+    let is_search = body.is_search();
+    let mut view = part(&call, run, body).await?;
     if format == LogFormat::Json {
         return Ok(Reply::Json(view));
     }
     // Whole, of the attempt that the first part was of, within what is kept of an attempt.
     let mut text = std::mem::take(&mut view.text);
-    while !view.end && text.len() < LOG_BYTES_PER_ATTEMPT {
-        let body = LogBody { attempt: Some(view.attempt), offset: Some(view.next_offset) };
+    while !is_search && !view.end && text.len() < LOG_BYTES_PER_ATTEMPT {
+        let body = LogBody::at(Some(view.attempt), Some(view.next_offset));
         let next = part(&call, run, body).await?;
         let stands = next.next_offset == view.next_offset;
         text.push_str(&next.text);

@@ -22,6 +22,7 @@ use campanile_schema::{
     error::{ApiError, ErrorCode},
     limits::{HTTP_CALL_MS, HTTP_PARSE_APART_BYTES, REQUEST_ID_BYTES},
     operations::{API, Verb, rows},
+    trace::{TRACEPARENT, TraceContext},
 };
 use campanile_security::auth::Role;
 use std::{
@@ -170,7 +171,7 @@ async fn handle(shared: &Arc<Shared>, route: &Arc<Route>, mut request: Request) 
         Handler::Console(file) => file(request.uri(), request.headers(), routes::table),
         Handler::Metrics(page) => {
             if !api.open_metrics {
-                let ops = called_from(api, peer, id);
+                let ops = called_from(api, peer, id, None);
                 let caller = access::caller(api, request.headers(), peer);
                 let caller = caller.map_err(|error| ops.refused(None, rows::PAGE_METRICS, error))?;
                 if !matches!(caller.role, Role::Operator | Role::Metrics) {
@@ -224,7 +225,7 @@ async fn call_of(
     request: &mut Request,
     peer: Option<Peer>,
 ) -> Result<(Call, Body), ApiError> {
-    let ops = called_from(&shared.api, peer, id_of(request));
+    let ops = called_from(&shared.api, peer, id_of(request), trace_of(request.headers()));
     let caller = access::caller(&shared.api, request.headers(), peer);
     let caller = caller.map_err(|error| ops.refused(None, route.row, error))?;
     if caller.role == Role::Metrics {
@@ -242,9 +243,16 @@ async fn call_of(
     Ok((Call { shared, ops, caller, path, uri, headers, idempotency_key, body: Bytes::new() }, body))
 }
 
-fn called_from(api: &Api, peer: Option<Peer>, request_id: Option<String>) -> Operations {
+fn called_from(api: &Api, peer: Option<Peer>, request_id: Option<String>, trace: Option<TraceContext>) -> Operations {
     let address = peer.map(|Peer(address)| address.ip());
-    api.operations.called_from(CameFrom { address, request_id })
+    api.operations.called_from(CameFrom { address, request_id, trace })
+}
+
+/// The caller's span. As W3C Trace Context asks, one that cannot be read, or that was sent twice, counts as none.
+fn trace_of(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut given = headers.get_all(TRACEPARENT).iter();
+    let only = given.next().filter(|_| given.next().is_none())?;
+    only.to_str().ok()?.parse().ok()
 }
 
 async fn within_time(answering: impl Future<Output = Answered>) -> Answered {

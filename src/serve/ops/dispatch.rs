@@ -24,6 +24,16 @@ impl Operations {
     where
         Self: Handle<O>,
     {
+        match self.traced(O::ROW) {
+            Some(traced) => traced.spanned(O::ROW, &Subject::of(&request), traced.kept::<O>(caller, request)).await,
+            None => self.kept::<O>(caller, request).await,
+        }
+    }
+
+    async fn kept<O: Operation>(&self, caller: &Caller, request: O::Request) -> Answer<O::Answer>
+    where
+        Self: Handle<O>,
+    {
         if O::ROW.audit != Audit::Home {
             return self.recorded::<O>(caller, request).await;
         }

@@ -19,11 +19,13 @@ mod dispatch;
 mod files;
 mod jobs;
 mod labels;
+mod log_search;
 mod outbox;
 mod paging;
 mod parsing;
 mod runs;
 mod tenants;
+mod traced;
 mod watch;
 
 pub use audit::{AuditTrail, CameFrom};
@@ -33,6 +35,7 @@ pub use files::FilesState;
 use backup::Backups;
 use campanile_actors::scheduler::Scheduler;
 use campanile_cluster::admin::ClusterAdmin;
+use campanile_ports::spans::Tracer;
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     limits::{KEY_BYTES, PARAMS_BYTES, REASON_BYTES},
@@ -54,6 +57,7 @@ pub struct Operations {
     pub trail: AuditTrail,
     /// Of the call that is carried out.
     came_from: CameFrom,
+    tracer: Tracer,
     pub(crate) parsers: Parsers,
 }
 
@@ -66,6 +70,7 @@ impl Operations {
             backups: None,
             trail: AuditTrail::default(),
             came_from: CameFrom::default(),
+            tracer: Tracer::default(),
             parsers: Parsers::default(),
         }
     }
@@ -73,6 +78,11 @@ impl Operations {
     /// Where operators ask about the cluster; None: the node is alone.
     pub fn with_cluster(self, cluster: Option<Arc<ClusterAdmin>>) -> Self {
         Self { cluster, ..self }
+    }
+
+    /// Where spans of calls go.
+    pub fn with_tracer(self, tracer: Tracer) -> Self {
+        Self { tracer, ..self }
     }
 
     /// The node's own store, for as long as it is there.

@@ -1,10 +1,11 @@
 //! Runs: read, wait for, cancel, retry, confirm, and their logs.
 
-use super::{Answer, Operations, invalid};
+use super::{Answer, Operations, at_most, invalid, log_search::search};
+use campanile_actors::scheduler::LogPart;
 use campanile_schema::{
     ids::RunId,
     job::JobView,
-    limits::{HTTP_WAIT_MS, LOG_BYTES_PER_ATTEMPT},
+    limits::{HTTP_WAIT_MS, LOG_BYTES_PER_ATTEMPT, LOG_SEARCH_BYTES},
     operations::{Handle, RunCancel, RunConfirm, RunGet, RunLog, RunRetry},
     rpc::calls::RunCall,
     view::{ConfirmBody, LogBody, LogView, ReasonBody, RunGetBody, RunView},
@@ -58,12 +59,25 @@ impl Operations {
     }
 
     async fn log_part(&self, run: RunId, body: LogBody, most: usize) -> Answer<LogView> {
-        self.scheduler.run_log(run, body.attempt, body.offset.unwrap_or(0), most).await
+        // Lines that are looked for may be anywhere.
+        let most = if body.is_search() { LOG_BYTES_PER_ATTEMPT } else { most };
+        let LogPart { attempt, offset, bytes, end } =
+            self.scheduler.run_log(run, body.attempt, body.offset.unwrap_or(0), most).await?;
+        let (text, read, lines) = if body.is_search() {
+            let found = search(&bytes, &body, end);
+            (found.text, found.read, Some(found.lines))
+        } else {
+            (String::from_utf8_lossy(&bytes).into_owned(), bytes.len(), None)
+        };
+        Ok(LogView { run_id: run, attempt, offset, text, next_offset: offset + read as u64, end, lines })
     }
 }
 
 fn check_log(body: &LogBody) -> Answer<()> {
-    if body.attempt == Some(0) { Err(invalid("attempt: counts from 1")) } else { Ok(()) }
+    if body.attempt == Some(0) {
+        return Err(invalid("attempt: counts from 1"));
+    }
+    at_most("contains", body.contains.as_deref(), LOG_SEARCH_BYTES)
 }
 
 impl Handle<RunCancel> for Operations {

@@ -24,6 +24,7 @@ use campanile_schema::{
         hello::{ConnectionRole, Hello, Welcome},
         method as m,
     },
+    trace::TraceContext,
 };
 use campanile_security::{
     auth::{Authenticator, Caller, Credential, Role},
@@ -273,7 +274,7 @@ impl Connection {
             }
             Err(error) => {
                 metrics::counter!("campanile_rpc_hellos_refused_total").increment(1);
-                let error = self.operations(id).refused(None, rows::HELLO, error);
+                let error = self.operations(id, None).refused(None, rows::HELLO, error);
                 reply.send::<()>(&Err(error.clone())).await;
                 Flow::End(ConnectionEnd::Fault(error))
             }
@@ -317,9 +318,9 @@ impl Connection {
     }
 
     /// For a call of this connection.
-    fn operations(&self, id: u32) -> Operations {
+    fn operations(&self, id: u32, trace: Option<TraceContext>) -> Operations {
         let request_id = Some(format!("{:08x}-{}.{id}", *START, self.number));
-        self.server.operations.called_from(CameFrom { address: Some(self.address), request_id })
+        self.server.operations.called_from(CameFrom { address: Some(self.address), request_id, trace })
     }
 
     /// Waits for room, then hands the call out. Executors' own messages stay in order as far as it matters.
@@ -347,7 +348,7 @@ impl Connection {
         if watching::is_watching(method) {
             return self.watch(method, params, who, reply).await;
         }
-        let operations = self.operations(id);
+        let operations = self.operations(id, params.trace());
         let (method, params) = (method.to_owned(), params.0.to_vec());
         tokio::spawn(async move {
             let mut bytes = Vec::new();

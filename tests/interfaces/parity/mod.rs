@@ -135,7 +135,7 @@ fn both_rust_clients_have_every_operation() {
     // Calls stand in a list, one a line; watches are functions.
     let mut there = rust_functions(&["blocking.rs"], "    pub fn ");
     there.extend(rust_functions(&["blocking.rs"], "    "));
-    let others = ["job_create_once", "run_wait", "connect", "connect_with", "with_timeout"];
+    let others = ["job_create_once", "run_wait", "connect", "connect_with", "with_timeout", "in_trace"];
     has_every_operation("the blocking Rust client", &there, &others);
 }
 

@@ -190,6 +190,12 @@ fn reads((good, _, run, failed): (u64, u64, u64, u64)) -> Vec<Call> {
         // Refused: it is not a run of a DAG. `tests/node/dag.rs` has one in each interface.
         get("dag.nodes", &format!("{at}/nodes"), json!({"runId": run}), &["dag", "nodes", &of]),
         get("run.log", &format!("{at}/log"), json!({"runId": run}), &["run", "log", &of]),
+        get(
+            "run.log",
+            &format!("{at}/log?contains=DONE&tail=1"),
+            json!({"runId": run, "contains": "DONE", "tail": 1}),
+            &["run", "log", &of, "--grep", "DONE", "--tail", "1"],
+        ),
         get("run.failed", "/api/v1/runs", json!({}), &["run", "failed"]),
         get("dlq.list", "/api/v1/dead-letters", json!({}), &["dlq", "list"]),
         get("outbox.list", "/api/v1/outbox", json!({}), &["outbox", "list"]),

@@ -6,7 +6,7 @@ use campanile_actors::{
     session::{self, NodeSession, SessionParts},
 };
 use campanile_client::{Client, Executor, executor::ExecutorBuilder};
-use campanile_ports::{Clock, Opened, SecretOwner, Secrets};
+use campanile_ports::{Clock, Opened, SecretOwner, Secrets, spans::Tracer};
 use campanile_schema::{
     error::ApiError,
     ids::{ClusterId, ExecutorSession},
@@ -128,6 +128,7 @@ impl Node {
             saved_clock: None,
             linger_us: 0,
             retention: campanile_actors::maintenance::Retention::default(),
+            tracer: Tracer::default(),
             failures,
         };
         let session = session::start(parts).await.unwrap();

@@ -14,6 +14,7 @@ use campanile_schema::{
     rpc::executor::Ended,
     stored::{StoredJob, audit::CallOrigin},
     text::Text,
+    trace::{self, Sampling, TraceContext},
     view::ConfirmDecision,
 };
 use serde::{Deserialize, Serialize};
@@ -45,12 +46,20 @@ pub struct Context {
     pub overloaded: bool,
     /// Version of the zone database.
     pub tzdb: &'static str,
+    /// Which runs of schedules begin a trace. None: nothing is traced.
+    pub sampling: Option<Sampling>,
 }
 
 impl Context {
     /// The tenant or the system is paused.
     pub fn paused(&self) -> Option<SkipReason> {
         shard::lasting(&self.pauses)
+    }
+
+    /// The origin of a run that nobody called for, if it begins a trace.
+    pub(super) fn origin(&self, run: RunId) -> Option<Arc<CallOrigin>> {
+        let trace = self.sampling?.begin(run)?;
+        Some(Arc::new(CallOrigin::in_trace(trace)))
     }
 }
 
@@ -65,6 +74,9 @@ pub struct Taken {
     /// It waits for a person: it may have run before a restore.
     pub confirm: bool,
     pub marked: bool,
+    /// The span of the run that sent the message.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "trace::kept::deserialize")]
+    pub trace: Option<TraceContext>,
 }
 
 /// What a run of a DAG asks of the job of a node.
@@ -85,6 +97,9 @@ pub struct NodeAsked {
     pub marked: bool,
     /// The run of the key, when it has ended.
     pub record: Option<Box<RunRecord>>,
+    /// The span of the DAG run.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "trace::kept::deserialize")]
+    pub trace: Option<TraceContext>,
 }
 
 /// A command to a job that exists.

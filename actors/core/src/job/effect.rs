@@ -63,6 +63,8 @@ pub struct Assign {
     pub session: ExecutorSession,
     pub assignment: Box<Assignment>,
     pub secrets: Option<Sealed>,
+    /// When the attempt was decided.
+    pub decided_ms: i64,
 }
 
 /// Something to do outside. `pending` can rebuild all of them but `Ended`, `Stop` and `Forget` of attempts that are gone.

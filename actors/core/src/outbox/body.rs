@@ -8,11 +8,14 @@ use campanile_schema::{
     peer::outbox::{EndBody, HookBody, NodeBody},
     record::{AttemptRecord, RunRecord, RunState},
     stored::{audit::CallOrigin, outbox::Message},
+    trace::TraceContext,
 };
 use serde_json::{Map, Value, json};
 
 /// Bytes that the body of a hook takes besides what is counted by name, at most.
 const HOOK_BYTES: usize = 512;
+/// A trace in the record of a run, as `traceparent`.
+const TRACE_BYTES: usize = 64;
 /// The same of an attempt in memory.
 const ATTEMPT_BYTES: usize = 192;
 
@@ -22,8 +25,9 @@ pub fn hook_bytes(record: &RunRecord) -> usize {
     let RunRecord { params, result, key, reason, by, attempts, graph, .. } = record;
     let payloads: usize = [params, result].into_iter().flatten().map(Payload::len).sum();
     let texts: usize = [key, reason].into_iter().flatten().map(String::len).sum();
-    let origin = by.as_deref().map_or(0, |CallOrigin { who, address, request }| {
-        [who, address, request].into_iter().flatten().map(|text| text.len()).sum()
+    let origin = by.as_deref().map_or(0, |CallOrigin { who, address, request, trace }| {
+        let trace = if trace.is_some() { TRACE_BYTES } else { 0 };
+        trace + [who, address, request].into_iter().flatten().map(|text| text.len()).sum::<usize>()
     });
     let attempt = |attempt: &AttemptRecord| {
         let texts = [&attempt.error_code, &attempt.error_message];
@@ -44,7 +48,8 @@ pub fn essence(record: &RunRecord) -> RunRecord {
         [earlier @ .., last] => earlier.iter().rev().find(told).into_iter().chain([last]).cloned().collect(),
         [] => Vec::new(),
     };
-    RunRecord { reason: None, key: None, by: None, graph: None, attempts, ..record.clone() }
+    let by = record.trace().map(|trace| CallOrigin::in_trace(trace).into());
+    RunRecord { reason: None, key: None, by, graph: None, attempts, ..record.clone() }
 }
 
 /// Bytes that the body of a START or a CANCEL takes besides its params, at most.
@@ -56,9 +61,15 @@ pub fn end_bytes(record: &RunRecord) -> usize {
 }
 
 /// Body of a START or a CANCEL.
-pub fn node(message: &Message, params: Payload, timeout_sec: Option<u64>, logical_ms: Option<i64>) -> Vec<u8> {
+pub fn node(
+    message: &Message,
+    params: Payload,
+    timeout_sec: Option<u64>,
+    logical_ms: Option<i64>,
+    trace: Option<TraceContext>,
+) -> Vec<u8> {
     let (dag, node, generation) = (message.run, message.index, message.generation);
-    encode(&NodeBody { dag, node, generation, params, timeout_sec, logical_ms })
+    encode(&NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace })
 }
 
 /// How the run of a node has ended; None: it is no such run, or has not.
@@ -75,11 +86,11 @@ pub fn end(record: &RunRecord) -> Option<EndBody> {
 }
 
 /// Body of a hook: its params, with what it is told of the run that ended; together no more than a caller may give with a trigger.
-pub fn hook(message: &Message, record: Option<&RunRecord>) -> Vec<u8> {
+pub fn hook(message: &Message, record: Option<&RunRecord>, trace: Option<TraceContext>) -> Vec<u8> {
     let run = Payload::from_value(&json!({"run": told(message, record)}));
     let params = message.params.clone().unwrap_or_default().laid_over(Some(&run));
     let reason = format!("onFailure of run {}, generation {}", message.run, message.generation);
-    encode(&HookBody { run: message.run, generation: message.generation, params, reason })
+    encode(&HookBody { run: message.run, generation: message.generation, params, reason, trace })
 }
 
 /// The run that ended. Its params and its result are left out, and named, when there is no room for them. Secret params are in no record.
@@ -186,7 +197,7 @@ mod tests {
 
     fn body_of(record: &RunRecord, params: Option<String>) -> Value {
         let message = Message { params: params.map(Payload), ..message(MessageKind::Hook) };
-        let body: HookBody = campanile_schema::frame::decode("hook", &hook(&message, Some(record))).unwrap();
+        let body: HookBody = campanile_schema::frame::decode("hook", &hook(&message, Some(record), None)).unwrap();
         body.params.to_value()
     }
 

@@ -125,6 +125,7 @@ impl World {
             node_room: 1_000,
             overloaded: false,
             tzdb: "2026b",
+            sampling: None,
         };
         let job = &self.jobs[name];
         let (decision, next) = decide_next(job, command, &context)?;
@@ -216,6 +217,7 @@ impl World {
             confirm: false,
             marked: false,
             record,
+            trace: None,
         });
         let starts = message.kind == MessageKind::Start;
         let command = if starts { Command::StartNode(asked) } else { Command::CancelNode(asked) };

@@ -364,6 +364,7 @@ pub fn context(now_ms: i64, ids: Ids, pauses: Vec<Pause>, queue_full: bool) -> C
         node_room: 1_000,
         overloaded: false,
         tzdb: tzdb_version(),
+        sampling: None,
     }
 }
 

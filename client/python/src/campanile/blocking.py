@@ -46,6 +46,12 @@ class Client:
             self._wait(self._client.close())
             self._end_loop()
 
+    def in_trace(self, traceparent: str) -> "Client":
+        """The same connection for calls that are made in a span; see `campanile.Client.in_trace`. Closing either closes both."""
+        other = object.__new__(Client)
+        other._loop, other._thread, other._client = self._loop, self._thread, self._client.in_trace(traceparent)
+        return other
+
     @property
     def welcome(self) -> Welcome:
         """What the node said at the latest hello."""

@@ -169,6 +169,16 @@ class RunState(Word):
 _FINAL = frozenset({RunState.SUCCESS, RunState.FAILED, RunState.TIMEOUT, RunState.CANCELED, RunState.SKIPPED})
 
 
+class LogLevel(Word):
+    """Level of a line of a log."""
+
+    TRACE = "TRACE"
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARN = "WARN"
+    ERROR = "ERROR"
+
+
 class AttemptState(Word):
     """State of one attempt. NOT_STARTED: the executor refused it before the body began."""
 

@@ -181,6 +181,7 @@ class Run:
     result: Json = None
     reason: str | None = None
     triggered_by: TriggeredBy | None = None
+    trace_id: str | None = None
     failed_hooks: list[FailedHook] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     dag_run_id: int | None = None
@@ -223,6 +224,8 @@ class RunLog:
     text: str
     next_offset: int
     end: bool
+    lines: list[int] | None = None
+    """Of a search: for each line of `text` its number, from 1 at `offset`."""
 
 
 @dataclass(frozen=True)
@@ -332,6 +335,7 @@ class AuditRecord:
     target: str | None = None
     reason: str | None = None
     request_id: str | None = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,10 @@ class Notice:
 Message = Answer | Notice
 
 
-def request(ident: int, method: str, params: dict[str, Any]) -> bytes:
-    """The bytes of a request."""
-    return cast(bytes, msgpack.packb([0, ident, method, [params]], use_bin_type=True))
+def request(ident: int, method: str, params: dict[str, Any], facts: dict[str, str] | None = None) -> bytes:
+    """The bytes of a request; `facts` are what the caller says of the call beside its params."""
+    given = [params, facts] if facts else [params]
+    return cast(bytes, msgpack.packb([0, ident, method, given], use_bin_type=True))
 
 
 def notification(method: str, params: dict[str, Any]) -> bytes:

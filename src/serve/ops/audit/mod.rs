@@ -22,6 +22,7 @@ use campanile_schema::{
     operations::{self, About, Audit, AuditList, Handle, JobApply, Request, Row},
     stored::audit::{AuditRecord, CallOrigin},
     text::Text,
+    trace::TraceContext,
     view::Page,
 };
 use campanile_security::auth::Caller;
@@ -38,6 +39,8 @@ pub struct CameFrom {
     pub address: Option<IpAddr>,
     /// The caller's, or the node's number for it.
     pub request_id: Option<String>,
+    /// The caller's span; of a call that is carried out, its own.
+    pub trace: Option<TraceContext>,
 }
 
 impl CameFrom {
@@ -46,6 +49,7 @@ impl CameFrom {
             who: who.map(Text::from),
             address: self.address.map(|address| Text::from(address.to_canonical().to_string())),
             request: self.request_id.as_deref().map(Text::from),
+            trace: self.trace,
         }
     }
 }

@@ -108,7 +108,7 @@ mod tests {
         AuditRecord {
             id,
             at_ms: id as i64,
-            origin: CallOrigin { who: who.map(Into::into), address: Some(address.into()), request: None },
+            origin: CallOrigin { who: who.map(Into::into), address: Some(address.into()), ..CallOrigin::default() },
             operation: operation.into(),
             refused: Some("401_UNAUTHENTICATED".into()),
             count: 1,

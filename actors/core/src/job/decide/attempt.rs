@@ -73,11 +73,12 @@ pub(super) fn start(
         action: def.resolved_action(),
         params: merged_params(&def.params, record.params.as_ref()),
         secrets: std::collections::BTreeMap::new(),
-        traceparent: None,
+        // The span that the run is a child of. A shell that records spans names the attempt's instead.
+        traceparent: record.trace().map(|trace| trace.to_string()),
         checkpoint: None,
     });
     let secrets = def.secrets.clone();
-    let assign = Assign { session, assignment, secrets };
+    let assign = Assign { session, assignment, secrets, decided_ms: draft.ctx.now_ms };
     #[cfg(feature = "faults")]
     if super::mutations::invent_success(draft, run, token) {
         return Ok(Reply::Done);

@@ -194,7 +194,7 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         key: None,
         params: None,
         reason: None,
-        by: None,
+        by: draft.ctx.origin(run),
         held: held || draft.job.is_dag(),
         at_ms,
         interval: interval_told(draft, due),

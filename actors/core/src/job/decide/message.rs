@@ -15,7 +15,7 @@ use campanile_schema::{
     job::{ConcurrencyPolicy, JobStatus},
     limits::OPEN_RUNS_PER_JOB,
     record::{RunRecord, RunState},
-    stored::outbox::MessageKind,
+    stored::{audit::CallOrigin, outbox::MessageKind},
 };
 
 /// A run has ended for good: its hooks, and the end that its DAG run waits for, are sent in the same frame.
@@ -84,7 +84,7 @@ pub(super) fn take(draft: &mut Draft<'_>, taken: &Taken) -> Result<Reply, Reject
         key: Some(taken.key.clone()),
         params: Some(taken.params.clone()),
         reason: Some(taken.reason.clone()),
-        by: None,
+        by: taken.trace.map(|trace| CallOrigin::in_trace(trace).into()),
         held: held || draft.job.is_dag(),
         at_ms: draft.ctx.now_ms,
         interval: None,

@@ -22,6 +22,7 @@ use campanile_schema::{
     job::{ConcurrencyPolicy, JobStatus},
     limits::{NODE_RUNS_PER_JOB, OPEN_RUNS_PER_JOB},
     record::{RunRecord, RunState, Source},
+    stored::audit::CallOrigin,
 };
 use std::sync::Arc;
 
@@ -103,7 +104,7 @@ fn made(draft: &mut Draft<'_>, asked: &NodeAsked, held: bool) -> RunId {
         key: Some(asked.key.clone()),
         params: (!asked.params.is_empty()).then(|| asked.params.clone()),
         reason: None,
-        by: None,
+        by: asked.trace.map(|trace| CallOrigin::in_trace(trace).into()),
         held,
         at_ms: draft.ctx.now_ms,
         interval: None,

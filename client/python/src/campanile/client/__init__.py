@@ -22,9 +22,10 @@ T = TypeVar("T")
 class Client(Calls):
     """A connected client; `Client.connect` makes it. All tasks of one event loop may share it; calls are pipelined."""
 
-    def __init__(self, link: Link, timeout_sec: float) -> None:
+    def __init__(self, link: Link, timeout_sec: float, facts: dict[str, str] | None = None) -> None:
         self._link = link
         self._timeout_sec = timeout_sec
+        self._facts = facts
 
     @classmethod
     def connect(
@@ -42,7 +43,14 @@ class Client(Calls):
 
     def with_timeout(self, timeout_sec: float) -> "Client":
         """The same connection with another deadline for each call."""
-        return Client(self._link, timeout_sec)
+        return Client(self._link, timeout_sec, self._facts)
+
+    def in_trace(self, traceparent: str) -> "Client":
+        """The same connection for calls that are made in a span, given as W3C Trace Context writes it.
+
+        It becomes the parent of what they do, of the runs that they make among it. Nodes of releases before traces refuse it.
+        """
+        return Client(self._link, self._timeout_sec, {"traceparent": traceparent})
 
     @property
     def welcome(self) -> Welcome:
@@ -77,7 +85,7 @@ class Client(Calls):
         last: ConnectionLostError | FailedError | None = None
         while True:
             try:
-                return await self._link.ask(method, given, deadline)
+                return await self._link.ask(method, given, deadline, facts=self._facts)
             except (ConnectionLostError, FailedError) as error:
                 wait_sec = max(jittered_sec(wait_ms), getattr(error, "retry_after_sec", None) or 0)
                 if not repeatable or loop.time() + wait_sec >= deadline:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from campanile import methods
-from campanile.enums import DagDrawing, Decision, JobStatus, NodeState
+from campanile.enums import DagDrawing, Decision, JobStatus, LogLevel, NodeState
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
@@ -234,11 +234,24 @@ class Calls(ABC):
         params = {"runId": run_id, "node": node, "state": NodeState(state).value, **_given(reason=reason)}
         return read(Run, await self.call(methods.DAG_MARK.name, params))
 
-    async def run_log(self, run_id: int, *, attempt: int | None = None, offset: int | None = None) -> RunLog:
-        """A piece of an attempt's log (by default the newest attempt's) from a byte offset."""
-        return read(
-            RunLog, await self.call(methods.RUN_LOG.name, {"runId": run_id, **_given(attempt=attempt, offset=offset)})
-        )
+    async def run_log(
+        self,
+        run_id: int,
+        *,
+        attempt: int | None = None,
+        offset: int | None = None,
+        contains: str | None = None,
+        level: LogLevel | None = None,
+        tail: int | None = None,
+    ) -> RunLog:
+        """A piece of an attempt's log (by default the newest attempt's) from a byte offset.
+
+        With `contains` (text, in large or small letters), `level` (that one or a more severe one) or `tail` (the last lines, so
+        many of those that the others leave) it has the lines that these leave, and `lines` their numbers.
+        """
+        severe = None if level is None else LogLevel(level).value
+        search = _given(attempt=attempt, offset=offset, contains=contains, level=severe, tail=tail)
+        return read(RunLog, await self.call(methods.RUN_LOG.name, {"runId": run_id, **search}))
 
     async def dlq_list(
         self,

@@ -74,14 +74,21 @@ class Link:
             self._connection.close(error)
         self._wake(error)
 
-    async def ask(self, method: str, params: dict[str, Any], deadline: float, inbox: Inbox | None = None) -> Any:
+    async def ask(
+        self,
+        method: str,
+        params: dict[str, Any],
+        deadline: float,
+        inbox: Inbox | None = None,
+        facts: dict[str, str] | None = None,
+    ) -> Any:
         """One call, sent once; `deadline` on the loop's clock. Into the inbox goes what the watch tells that it opens."""
         ident = 0
         try:
             async with asyncio.timeout_at(deadline), self._in_flight:
                 connection = await self._up()
                 ident = self._next_id()
-                frame = request(ident, method, params)
+                frame = request(ident, method, params, facts)
                 if self.welcome is not None and len(frame) > self.welcome.max_frame_bytes:
                     raise _too_large(len(frame), self.welcome.max_frame_bytes)
                 if inbox is not None:

@@ -94,8 +94,17 @@ class Context:
 
     @property
     def traceparent(self) -> str | None:
-        """W3C trace context of the run. Reserved: None, since no node sends one so far."""
+        """The span that what the body does is a child of, as W3C Trace Context writes it; None when the run has no trace.
+
+        To be sent as header `traceparent` with the body's own calls, or given to a propagator of OpenTelemetry.
+        """
         return self.assignment.traceparent
+
+    @property
+    def trace_id(self) -> str | None:
+        """The trace that the run belongs to, 32 hexadecimal digits; for lines of a log."""
+        parts = (self.traceparent or "").split("-")
+        return parts[1] if len(parts) > 1 else None
 
     def remaining_sec(self) -> float:
         """Seconds until the attempt's time is over; not below 0."""
