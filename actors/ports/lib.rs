@@ -5,6 +5,7 @@
 
 mod audit;
 pub mod clock;
+mod ended;
 #[cfg(feature = "faults")]
 pub mod faults;
 pub mod log_once;
@@ -15,4 +16,5 @@ pub mod spans;
 mod store;
 
 pub use audit::{AuditFilling, AuditPage, AuditQuery};
+pub use ended::EndedQuery;
 pub use store::*;

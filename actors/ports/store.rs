@@ -6,11 +6,11 @@
 //!
 //! What they never do: interpret frames, decide anything, or retry on their own.
 
-use crate::{AuditPage, AuditQuery};
+use crate::{AuditPage, AuditQuery, EndedQuery};
 use campanile_core::ownership::store::{Statement, StoreAnswer};
 pub use campanile_schema::stored::{
     journal::Position,
-    rows::{LedgerRow, Row},
+    rows::{DefinitionRow, LedgerRow, Row},
     snapshot::{Manifest, PartRef, SnapshotPart},
 };
 use campanile_schema::{
@@ -147,6 +147,11 @@ pub trait Views: Send + Sync + 'static {
     fn dead_letters(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
     /// FAILED and TIMEOUT runs of a tenant, newest first.
     fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage>;
+    /// Ended runs of all jobs, the one that ended last first. A page may have few runs although more follow: a store looks at a bounded
+    /// number. None: the store has no such list, because it would be one more row for each run.
+    fn ended_runs(&self, query: EndedQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, Option<RunPage>>;
+    /// Versions of a job's definition below `before`, newest first: `limit` at most.
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> PortFuture<'_, Vec<DefinitionRow>>;
     /// Records of the audit trail, newest first: `limit` at most.
     fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage>;
     /// Deletes records of the audit trail from before `before_ms`; at most `max_rows` a call. Returns how many went.

@@ -14,7 +14,10 @@ use campanile_schema::{
     event::PauseScope,
     ids::{JobId, RunId, SessionId, ShardId, Token},
     job::JobView,
-    peer::outbox::{Deliver, Delivered},
+    peer::{
+        outbox::{Deliver, Delivered},
+        runs::{LoadPart, LoadQuery, OpenRunsPart, RunFilter, RunPlace},
+    },
     rpc::executor::{Ended, FinishOutcome},
     stored::{Sealed, StoredJob, TenantRecord, audit::AuditRecord, graph::GraphRecord},
     view::{Created, JobFilter, RunView, outbox::OutboxMessageView},
@@ -141,6 +144,17 @@ pub enum ShardCall {
     },
     /// The nodes of a run of a DAG. None: it is not here (any more); its record in the view has them.
     GetGraph(RunId),
+    /// Its open runs that fit, newest first, behind a place: at most so many.
+    ListRuns {
+        filter: Arc<RunFilter>,
+        after: Option<RunPlace>,
+        limit: usize,
+    },
+    /// How many instants of its jobs behind this one are due in each of the next minutes.
+    DueLoad {
+        query: Arc<LoadQuery>,
+        after: Option<JobId>,
+    },
 }
 
 impl ShardCall {
@@ -182,6 +196,8 @@ impl ShardCall {
             | Self::Deliver(_)
             | Self::ListOutbox { .. }
             | Self::GetGraph(_)
+            | Self::ListRuns { .. }
+            | Self::DueLoad { .. }
             | Self::Audit(_) => false,
         }
     }
@@ -256,6 +272,8 @@ answers! {
     Delivered(Delivered),
     Messages(Vec<OutboxMessageView>),
     Graph(Option<Box<GraphRecord>>),
+    OpenRuns(OpenRunsPart),
+    Load(LoadPart),
 }
 
 /// Sends an answer of one kind to the caller.

@@ -1,7 +1,7 @@
 //! Which jobs a list shows: status, tenant, part of the name, label selector.
 
 use campanile_schema::{
-    job::{JobStatus, JobView},
+    job::{JobSpec, JobStatus, JobView},
     view::JobFilter,
 };
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl JobMatcher {
     pub fn matches(&self, job: &JobView) -> bool {
         self.tenant.as_ref().is_none_or(|t| *t == job.spec.tenant_id)
             && self.status.is_none_or(|s| s == job.status)
-            && self.text.as_ref().is_none_or(|t| job.spec.name.to_lowercase().contains(t.as_str()))
+            && self.text.as_ref().is_none_or(|text| has_text(&job.spec, text))
             && self.labels(&job.spec.labels)
     }
 
@@ -69,4 +69,12 @@ impl JobMatcher {
             Term::Has(key) => labels.contains_key(key),
         })
     }
+}
+
+/// Whether a part of what people wrote about a job is this, in small letters: its names, description, owner and annotations.
+fn has_text(spec: &JobSpec, text: &str) -> bool {
+    let has = |field: &String| field.to_lowercase().contains(text);
+    has(&spec.name)
+        || [&spec.display_name, &spec.description, &spec.owner].into_iter().flatten().any(has)
+        || spec.annotations.iter().any(|(key, value)| has(key) || has(value))
 }

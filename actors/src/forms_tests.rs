@@ -18,6 +18,7 @@ use campanile_schema::{
         lending::{Counts, TenantReport, TenantShare},
         outbox::{Deliver, Delivered, Parcel},
         pauses::Pause,
+        runs::{LoadPart, LoadQuery, OpenRunsPart, RunFilter, RunPlace},
     },
     record::{AttemptState, RunState},
     rpc::executor::{Ended, FinishOutcome},
@@ -178,17 +179,28 @@ fn calls(forms: &mut Forms) {
         ("", ShardCall::Audit(vec![audit::paused()])),
         ("", ShardCall::ChangeGraph { run: RUN, action: GraphAction::RetryFailed { by: None, reason: None } }),
         ("", ShardCall::GetGraph(RUN)),
+        ("", ShardCall::ListRuns { filter: RunFilter::default().into(), after: None, limit: 50 }),
+        ("", ShardCall::DueLoad { query: load().into(), after: Some(JOB) }),
+        ("behind a run", ShardCall::ListRuns { filter: RunFilter::default().into(), after: Some(place()), limit: 50 }),
     ]);
     let variants = variants!(ShardCall: Create, Created, KeepCreate, CreateMany, Command, Trigger, OnFinal, Finish, FinishBy, Holds,
         SetTenant, ChangePause, SetPause, HoldPauses, DeleteTenant, TenantUse, GetJob, GetJobByName, GetRun, OpenRuns, TenantOfJob,
         GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs, Deliver, ListOutbox, ChangeOutbox,
-        Audited, Audit, ChangeGraph, GetGraph);
+        Audited, Audit, ChangeGraph, GetGraph, ListRuns, DueLoad);
     // An older node answers a filter that it does not know as a call that it does not know.
     forms.enumeration("calls::ShardCall", Coding::named().but_under(&["filter"]), variants, all);
 }
 
 fn run() -> RunView {
     RunView { dag_run_id: None, dag_node: None, ..run_of_a_node() }
+}
+
+fn load() -> LoadQuery {
+    LoadQuery { tenant: Some(name()), from_ms: AT, minutes: 60 }
+}
+
+fn place() -> RunPlace {
+    RunPlace { created_ms: AT, run: RUN }
 }
 
 fn run_of_a_node() -> RunView {
@@ -270,8 +282,10 @@ fn answers(forms: &mut Forms) {
         ("", ShardAnswer::Messages(vec![message()])),
         ("none", ShardAnswer::Graph(None)),
         ("", ShardAnswer::Graph(Some(Box::new(graph())))),
+        ("", ShardAnswer::Load(LoadPart { counts: vec![3, 0], jobs: 2, next: Some(JOB) })),
+        ("", ShardAnswer::OpenRuns(OpenRunsPart { items: vec![run()], next: Some(place()) })),
     ];
     let variants = variants!(ShardAnswer: Done, Created, CreatedBefore, CreatedMany, Reply, Job, Jobs, Run, Runs, Name, Tenant,
-        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds, Delivered, Messages, Graph);
+        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds, Delivered, Messages, Graph, OpenRuns, Load);
     forms.enumeration("calls::ShardAnswer", Coding::named().but_under(IN_FULL), variants, all);
 }

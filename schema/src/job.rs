@@ -112,6 +112,18 @@ pub struct JobSpec {
     /// Jobs that are started when a run of this one ends.
     #[serde(default, skip_serializing_if = "Hooks::is_empty")]
     pub hooks: Hooks,
+    /// The name that people read, in any language. At most 256 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// What the job is for. At most 8 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who answers for the job: a person, a team, an address. At most 256 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Texts for people and programs: at most 64, each of at most 4 KiB.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// Jobs that are started when a run ends.
@@ -142,7 +154,8 @@ pub struct Hook {
 
 crate::redacted_debug!(JobSpec {
     name, tenant_id, trigger, concurrency_policy, retry_policy, timeout_sec, idempotent, on_lost_contact,
-    dead_letter, executor_selector, action, params, labels, priority, resources, hooks,
+    dead_letter, executor_selector, action, params, labels, priority, resources, hooks, display_name, description, owner,
+    annotations,
 } hides { secret_params });
 
 fn default_tenant() -> String {
@@ -446,7 +459,17 @@ impl JobSpec {
             priority: default_priority(),
             resources: Resources::default(),
             hooks: Hooks::default(),
+            display_name: None,
+            description: None,
+            owner: None,
+            annotations: BTreeMap::new(),
         }
+    }
+
+    /// Whether it has texts for people, which event format 2 brought.
+    pub fn has_texts(&self) -> bool {
+        let texts = [&self.display_name, &self.description, &self.owner];
+        texts.iter().any(|text| text.is_some()) || !self.annotations.is_empty()
     }
 
     /// The action with its default filled in.

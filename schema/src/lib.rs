@@ -24,6 +24,7 @@ pub mod loan;
 pub mod operations;
 pub mod payload;
 pub mod peer;
+pub mod reason;
 pub mod record;
 pub mod redact;
 pub mod replace;

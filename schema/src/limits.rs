@@ -5,12 +5,14 @@ mod audit;
 mod callers;
 mod cluster;
 mod graph;
+mod lists;
 mod outbox;
 
 pub use audit::*;
 pub use callers::*;
 pub use cluster::*;
 pub use graph::*;
+pub use lists::*;
 pub use outbox::*;
 
 /// Longest name of a job, characters.

@@ -171,6 +171,15 @@ pub struct StoredJob {
     /// Event format 2.
     #[serde(rename = "hf", default, skip_serializing_if = "Vec::is_empty")]
     pub on_failure: Vec<StoredHook>,
+    /// Texts for people. Event format 2.
+    #[serde(rename = "dn", default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<Text>,
+    #[serde(rename = "ds", default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Text>,
+    #[serde(rename = "ow", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Text>,
+    #[serde(rename = "an", default, skip_serializing_if = "Labels::is_empty")]
+    pub annotations: Labels,
 }
 
 /// A job that is started when a run ends.
@@ -339,6 +348,8 @@ impl StoredJob {
             }
             Trigger::Manual {} => (None, None, 0, MisfirePolicy::default(), MISFIRE_THRESHOLD_SEC, MAX_CATCH_UP),
         };
+        // An empty text is as good as none.
+        let given = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(Text::from);
         let retry = &spec.retry_policy;
         let resources = &spec.resources;
         Self {
@@ -375,6 +386,10 @@ impl StoredJob {
             on_failure: (spec.hooks.on_failure.iter())
                 .map(|hook| StoredHook { job: hook.job.as_str().into(), params: hook.params.clone() })
                 .collect(),
+            display_name: given(&spec.display_name),
+            description: given(&spec.description),
+            owner: given(&spec.owner),
+            annotations: Labels::from(&spec.annotations),
         }
     }
 
@@ -457,6 +472,10 @@ impl StoredJob {
                     .map(|hook| Hook { job: hook.job.to_string(), params: hook.params.clone() })
                     .collect(),
             },
+            display_name: self.display_name.as_ref().map(ToString::to_string),
+            description: self.description.as_ref().map(ToString::to_string),
+            owner: self.owner.as_ref().map(ToString::to_string),
+            annotations: self.annotations.to_map(),
         }
     }
 

@@ -2,10 +2,13 @@
 //! what callers send refuses unknown fields by name.
 
 pub mod dag;
+pub mod explain;
 mod log;
 pub mod outbox;
 mod preview;
+pub mod runs;
 mod session;
+pub mod versions;
 
 use crate::{
     audit::TriggeredBy,
@@ -56,7 +59,7 @@ JobFilter {
     #[serde(default)] status: Option<JobStatus>,
     /// `key=value,key2!=value2,key3`.
     #[serde(default)] labels: Option<String>,
-    /// Part of the name.
+    /// Part of the name, the displayName, the description, the owner or an annotation, in small or capital letters.
     #[serde(default)] text: Option<String>,
     #[serde(default)] page_token: Option<String>,
     #[serde(default)] page: Option<usize>,
@@ -68,7 +71,7 @@ PageBody {
     #[serde(default)] page: Option<usize>,
     #[serde(default)] page_size: Option<usize>,
 });
-body!(/// `GET /dead-letters`, `dlq.list`; `GET /runs?state=FAILED`.
+body!(/// `run.failed`, `outbox.list`.
 TenantPageBody {
     #[serde(default)] tenant_id: Option<String>,
     #[serde(default)] page_token: Option<String>,
@@ -335,6 +338,9 @@ pub struct DeadLetterView {
     pub job_name: Option<String>,
     pub tenant_id: String,
     pub reason: String,
+    /// Of the error text without numbers and ids: dead letters with the same one failed alike. Absent: of an earlier release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
     pub at: Timestamp,
     pub attempt_count: u32,
 }

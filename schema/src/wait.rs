@@ -4,48 +4,59 @@
 
 use std::fmt::Display;
 
+/// Makes an enum of codes.
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal),+ $(,)?) => {
-        /// The code at the beginning of a `waitReason`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum WaitCode { $($(#[$doc])* $name),+ }
-        impl WaitCode {
+    ($(#[$edoc:meta])* $enum:ident { $($(#[$doc:meta])* $name:ident = $text:literal),+ $(,)? }) => {
+        $(#[$edoc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $enum { $($(#[$doc])* $name),+ }
+        impl $enum {
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
             pub const fn as_str(self) -> &'static str { match self { $(Self::$name => $text),+ } }
         }
     };
 }
+pub(crate) use codes;
 
 codes! {
-    /// PENDING: the job's concurrency policy holds the run until the active one has ended.
-    HeldByConcurrencyPolicy = "HELD_BY_CONCURRENCY_POLICY",
-    JobPaused = "JOB_PAUSED",
-    JobQuarantined = "JOB_QUARANTINED",
-    /// The tenant or the whole system is paused.
-    TenantPaused = "TENANT_PAUSED",
-    /// The node does not know the tenant's limits yet, or which permits are in use.
-    Starting = "STARTING",
-    TenantConcurrency = "TENANT_CONCURRENCY",
-    TenantRate = "TENANT_RATE",
-    /// No executor of the pool is connected.
-    NoExecutor = "NO_EXECUTOR",
-    /// Executors of the pool are connected, but none can carry the action out.
-    NoFit = "NO_FIT",
-    NoCredit = "NO_CREDIT",
-    /// An executor was chosen, and the attempt is not durable yet.
-    Binding = "BINDING",
-    /// PENDING: the shard has as many nodes of open DAG runs as it may.
-    NoNodeRoom = "NO_NODE_ROOM",
-    WaitingForRetry = "WAITING_FOR_RETRY",
-    NeedsConfirmation = "NEEDS_CONFIRMATION",
-    SuspectedLost = "SUSPECTED_LOST",
-    /// RUNNING: the body was told to stop and has not ended.
-    Stopping = "STOPPING",
+    /// The code at the beginning of a `waitReason`.
+    WaitCode {
+        /// PENDING: the job's concurrency policy holds the run until the active one has ended.
+        HeldByConcurrencyPolicy = "HELD_BY_CONCURRENCY_POLICY",
+        JobPaused = "JOB_PAUSED",
+        JobQuarantined = "JOB_QUARANTINED",
+        /// The tenant or the whole system is paused.
+        TenantPaused = "TENANT_PAUSED",
+        /// The node does not know the tenant's limits yet, or which permits are in use.
+        Starting = "STARTING",
+        TenantConcurrency = "TENANT_CONCURRENCY",
+        TenantRate = "TENANT_RATE",
+        /// No executor of the pool is connected.
+        NoExecutor = "NO_EXECUTOR",
+        /// Executors of the pool are connected, but none can carry the action out.
+        NoFit = "NO_FIT",
+        NoCredit = "NO_CREDIT",
+        /// An executor was chosen, and the attempt is not durable yet.
+        Binding = "BINDING",
+        /// PENDING: the shard has as many nodes of open DAG runs as it may.
+        NoNodeRoom = "NO_NODE_ROOM",
+        WaitingForRetry = "WAITING_FOR_RETRY",
+        NeedsConfirmation = "NEEDS_CONFIRMATION",
+        SuspectedLost = "SUSPECTED_LOST",
+        /// RUNNING: the body was told to stop and has not ended.
+        Stopping = "STOPPING",
+    }
 }
 
 impl WaitCode {
     /// The whole reason.
     pub fn because(self, sentence: impl Display) -> String {
         format!("{}: {sentence}", self.as_str())
+    }
+
+    /// The code and the sentence of a whole reason. None: it begins with no code of this release.
+    pub fn of(reason: &str) -> Option<(Self, &str)> {
+        let (code, sentence) = reason.split_once(": ")?;
+        Some((Self::ALL.iter().copied().find(|known| known.as_str() == code)?, sentence))
     }
 }

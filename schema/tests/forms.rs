@@ -20,6 +20,7 @@ use campanile_schema::{
         gateway::{Hello, Item, Parcel, Receipt, Welcome},
         lending::{Counts, TenantReport, TenantShare},
         pauses::Pause,
+        runs::{LoadPart, LoadQuery, OpenRunsPart, RunFilter, RunPlace},
         shard::{CreateKey, FinalAction, GraphAction, OutboxAction, TenantFacts, TenantUse},
     },
     record::{AttemptState, RunState, Source},
@@ -28,11 +29,11 @@ use campanile_schema::{
         clock::Saved,
         directory::{Directory, Starts},
         journal::{Position, TrimMark},
-        rows::{LedgerRow, Row},
+        rows::{DefinitionRow, LedgerRow, Row},
         snapshot::{self, Manifest, PartRef, SnapshotPart},
     },
     time::Timestamp,
-    view::{BrokenFile, ConfirmDecision, ExecutorState, ExecutorView, FilesView, NodeView, PoolView},
+    view::{BrokenFile, ConfirmDecision, ExecutorState, ExecutorView, FilesView, NodeView, PoolView, RunView},
     watch::{JobChange, JobStep, RunChange},
 };
 use serde::Serialize;
@@ -128,6 +129,32 @@ fn shards(forms: &mut Forms) {
     forms.enumeration("event::PauseScope", Coding::named(), variants!(PauseScope: System, Tenant), scopes);
     let pause = Pause { scope: PauseScope::Tenant("finance".to_owned()), paused: true, version: 2 };
     forms.samples("pauses::Pause", Coding::named(), [("every field", pause)]);
+    open_runs(forms);
+}
+
+fn open_runs(forms: &mut Forms) {
+    let filter = RunFilter {
+        tenant: Some("finance".to_owned()),
+        states: vec![RunState::Queued.code(), RunState::Running.code()],
+        job: Some(JOB),
+        labels: Some("team=billing".to_owned()),
+        source: Some(Source::Manual.code()),
+        from_ms: Some(AT - 86_400_000),
+        to_ms: Some(AT),
+    };
+    forms.samples("runs::RunFilter", Coding::named(), [("every field", filter), ("none", RunFilter::default())]);
+    let place = RunPlace { created_ms: AT, run: RUN };
+    forms.samples("runs::RunPlace", Coding::named(), [("every field", place)]);
+    let run = RunView::from(&runs()[0].1);
+    let parts = [
+        ("more follows", OpenRunsPart { items: vec![run], next: Some(place) }),
+        ("the end", OpenRunsPart { items: Vec::new(), next: None }),
+    ];
+    forms.samples("runs::OpenRunsPart", Coding::named(), parts);
+    let load = |tenant: Option<&str>| LoadQuery { tenant: tenant.map(str::to_owned), from_ms: AT, minutes: 60 };
+    forms.samples("runs::LoadQuery", Coding::named(), [("every field", load(Some("finance"))), ("of all", load(None))]);
+    let part = |next| LoadPart { counts: vec![3, 0, 70_000], jobs: 12, next };
+    forms.samples("runs::LoadPart", Coding::named(), [("more follows", part(Some(JOB))), ("the end", part(None))]);
 }
 
 fn run_change() -> RunChange {
@@ -295,6 +322,20 @@ fn snapshots(forms: &mut Forms) {
     forms.samples("snapshot::Item", Coding::of(frame::encode, read).fixed(), [("every field", item)]);
 }
 
+/// Without the values of its secrets.
+fn definition() -> DefinitionRow {
+    let record = samples::audit::paused();
+    DefinitionRow {
+        job: JOB,
+        version: 3,
+        at_ms: AT,
+        spec: DefinitionRow::without_secrets(&samples::full().into()),
+        by: Some(record.origin),
+        operation: Some("job.replace".into()),
+        reason: record.reason,
+    }
+}
+
 fn rows(forms: &mut Forms) {
     let record = || runs().remove(1).1.into();
     let interval = LedgerRow {
@@ -312,11 +353,15 @@ fn rows(forms: &mut Forms) {
         ("", Row::Ledger(interval.clone())),
         ("", Row::JobDeleted(JOB)),
         ("", Row::Audited(samples::audit::paused().into())),
+        ("", Row::Defined(definition().into())),
     ];
-    let variants = variants!(Row: Run, Reopened, DeadLetterDiscarded, Ledger, JobDeleted, Audited);
+    let variants = variants!(Row: Run, Reopened, DeadLetterDiscarded, Ledger, JobDeleted, Audited, Defined);
     forms.enumeration("rows::Row", Coding::named(), variants, rows);
     forms.samples("rows::LedgerRow", Coding::named(), [("every field", interval)]);
     forms.samples("audit::CallOrigin", Coding::named(), samples::audit::traced_origins());
+    let unknown = DefinitionRow { by: None, operation: None, reason: None, ..definition() };
+    let rows = [("every field", definition()), ("by nobody who is known", unknown)];
+    forms.samples("rows::DefinitionRow", Coding::named(), rows);
     forms.samples("audit::AuditRecord", Coding::named(), samples::audit::records());
 }
 

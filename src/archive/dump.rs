@@ -1,7 +1,7 @@
 //! An archive as lines of JSON: definitions, tenants, open and ended runs, ledgers. For people and other programs; nothing reads it back.
 
 use super::image::{Image, Sink};
-use campanile_ports::{Row, StoreError};
+use campanile_ports::{DefinitionRow, Row, StoreError};
 use campanile_schema::{
     audit::AuditView,
     ids::RunId,
@@ -43,6 +43,16 @@ pub fn lines<R: Read>(reader: ArchiveReader<R>, out: &mut dyn Write) -> Result<(
     lines.line(&json!({"kind": "end", "rows": image.totals.rows, "bytes": image.bytes}))
 }
 
+/// A version of a definition, and who made it.
+fn definition(row: &DefinitionRow) -> Value {
+    let origin = row.by.as_ref();
+    json!({
+        "kind": "definition", "jobId": row.job, "version": row.version, "at": Timestamp(row.at_ms),
+        "who": origin.and_then(|by| by.who.as_deref()), "address": origin.and_then(|by| by.address.as_deref()),
+        "operation": row.operation.as_deref(), "reason": row.reason.as_deref(), "spec": row.spec.to_spec(),
+    })
+}
+
 struct Lines<'a> {
     out: &'a mut dyn Write,
 }
@@ -68,6 +78,7 @@ impl Sink for Lines<'_> {
                 // Its owner answers for it: it comes with its job.
                 Row::Reopened(_) | Row::JobDeleted(_) => {}
                 Row::Audited(record) => self.thing("audit", &AuditView::from(&*record))?,
+                Row::Defined(row) => self.line(&definition(&row))?,
                 Row::Ledger(row) => {
                     for entry in &row.entries {
                         let mut value = serde_json::to_value(LedgerEntryView::from(entry))

@@ -112,6 +112,7 @@ fn time_of(row: &Row) -> u64 {
         }
         Row::Ledger(row) => row.to_ms,
         Row::Audited(record) => record.at_ms,
+        Row::Defined(row) => row.at_ms,
         Row::JobDeleted(_) => 0,
     };
     ms.max(0) as u64 * 1000

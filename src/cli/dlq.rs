@@ -3,6 +3,7 @@
 use super::{
     change::{self, Change, DryRun},
     failure::Failure,
+    job_ref::JobRef,
     listing::PageFlags,
     output::{self, Column, Format},
     progress::{Progress, Unit},
@@ -11,7 +12,7 @@ use super::{
 };
 use campanile_schema::{
     error::ErrorCode,
-    operations::{DlqDiscard, DlqList, DlqRedrive, Operation, Row, RunGet},
+    operations::{DlqCauses, DlqDiscard, DlqList, DlqRedrive, Operation, Row, RunGet},
 };
 use serde_json::{Value, json};
 
@@ -19,10 +20,23 @@ use serde_json::{Value, json};
 pub(super) enum Command {
     /// Dead letters, newest first
     List {
+        #[command(flatten)]
+        which: Which,
+        /// Of this job, by id or name; `name:123` for a name that looks like an id
         #[arg(long)]
-        tenant: Option<String>,
+        job: Option<String>,
+        /// With this cause, as `dlq causes` shows it
+        #[arg(long)]
+        cause: Option<String>,
         #[command(flatten)]
         page: PageFlags,
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
+    /// Dead letters by cause, the most frequent first: errors that differ in numbers and ids only are one
+    Causes {
+        #[command(flatten)]
+        which: Which,
         #[command(flatten)]
         watch: repeat::Flags,
     },
@@ -42,6 +56,33 @@ pub(super) enum Command {
     },
 }
 
+/// Whose, and of which time.
+#[derive(clap::Args)]
+pub(super) struct Which {
+    #[arg(long)]
+    tenant: Option<String>,
+    /// Ended at this instant or later: 2026-02-01T00:00:00Z
+    #[arg(long, value_name = "INSTANT")]
+    from: Option<String>,
+    /// Ended at this instant or earlier
+    #[arg(long, value_name = "INSTANT")]
+    to: Option<String>,
+}
+
+impl Which {
+    fn query(self) -> Vec<(&'static str, Option<String>)> {
+        vec![("tenantId", self.tenant), ("from", self.from), ("to", self.to)]
+    }
+}
+
+const CAUSES: &[Column] = &[
+    Column::id("CAUSE", "cause"),
+    Column::number("COUNT", "count"),
+    Column::number("JOBS", "jobs").minor(2),
+    Column::time("LAST", "lastAt").minor(1),
+    Column::id("RUN", "runId").minor(3),
+    Column::text("REASON", "reason"),
+];
 const LETTERS: &[Column] = &[
     Column::id("RUN", "runId"),
     Column::text("TENANT", "tenantId").minor(2),
@@ -53,8 +94,14 @@ const LETTERS: &[Column] = &[
 
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
-        Command::List { tenant, page, watch } => {
-            let query = [("tenantId", tenant)];
+        Command::Causes { which, watch } => {
+            let query = which.query();
+            repeat::list(watch, format, CAUSES, || remote.get(DlqCauses::PATH, &query))
+        }
+        Command::List { which, job, cause, page, watch } => {
+            let job = job.map(|job| JobRef::new(job, which.tenant.clone()).id(remote)).transpose()?;
+            let mut query = which.query();
+            query.extend([("jobId", job), ("cause", cause)]);
             repeat::list(watch, format, LETTERS, || page.read(remote, DlqList::PATH, &query))
         }
         Command::Redrive { runs, change } => each(remote, &runs, ("redrive", DlqRedrive::ROW), &change, format, would),

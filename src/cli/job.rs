@@ -3,7 +3,7 @@
 use super::{
     bulk,
     change::{self, Change, DryRun},
-    edit, export,
+    edit, explain, export,
     failure::Failure,
     job_create,
     job_flags::{self, JobFlags},
@@ -12,12 +12,12 @@ use super::{
     output::{self, Column, Format},
     planned,
     remote::Remote,
-    repeat, run as runs,
+    repeat, run as runs, versions,
     watch::{self, UntilFlags},
 };
 use campanile_schema::{
     error::ErrorCode,
-    operations::{JobList, rows},
+    operations::{JobList, ScheduleLoad, rows},
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -142,6 +142,40 @@ pub(super) enum Command {
         #[command(flatten)]
         until: UntilFlags,
     },
+    /// When a job fires next and why it does not; with --at what became of an instant
+    Explain {
+        #[command(flatten)]
+        job: JobRef,
+        /// This instant: 2026-02-01T02:00:00Z
+        #[arg(long, value_name = "INSTANT")]
+        at: Option<String>,
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
+    /// Outcomes, durations and lateness of a job's runs
+    Statistics {
+        #[command(flatten)]
+        job: JobRef,
+        /// How far back from now: 90s, 30m, 24h, 7d [default: 24h]
+        #[arg(long, value_name = "TIME")]
+        window: Option<String>,
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
+    /// How many instants are due in each of the next minutes
+    Load {
+        #[arg(long)]
+        tenant: Option<String>,
+        /// How far ahead, at most 120 [default: 60]
+        #[arg(long, value_name = "N")]
+        minutes: Option<u32>,
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
+    /// The history of a job's definition, newest first: who changed what and why
+    Versions(versions::VersionsArgs),
+    /// Give a job the definition of an earlier version, as a new version
+    Rollback(versions::RollbackArgs),
     /// What became of every due instant
     Ledger {
         #[command(flatten)]
@@ -168,6 +202,7 @@ const JOBS: &[Column] = &[
     Column::state("STATE", "lastRunState").minor(1),
     Column::number("RUNS", "runCount").minor(4),
 ];
+const LOAD: &[Column] = &[Column::time("MINUTE", "at"), Column::number("DUE", "count")];
 const LEDGER: &[Column] = &[
     Column::time("LOGICAL TIME", "logicalTime"),
     Column::time("UNTIL", "until").minor(2),
@@ -251,6 +286,21 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             let query = vec![("jobId", job), ("tenantId", tenant), ("labels", labels)];
             watch::show(remote, format, rows::JOB_WATCH.path(), query, &until)
         }
+        Command::Explain { job, at, watch } => {
+            let path = format!("{}/explain", job.path(remote)?);
+            explain::show(watch, remote, format, &path, &[("at", at)])
+        }
+        Command::Statistics { job, window, watch } => {
+            let path = format!("{}/statistics", job.path(remote)?);
+            let query = [("window", window)];
+            repeat::one(watch, format, None, || remote.get(&path, &query))
+        }
+        Command::Load { tenant, minutes, watch } => {
+            let query = [("tenantId", tenant), ("minutes", minutes.map(|minutes| minutes.to_string()))];
+            repeat::list(watch, format, LOAD, || remote.get(ScheduleLoad::PATH, &query))
+        }
+        Command::Versions(args) => versions::list(args, remote, format),
+        Command::Rollback(args) => versions::rollback(args, remote, format),
         Command::Ledger { job, from, to, page_size } => {
             let query = [("from", from), ("to", to), ("pageSize", page_size.map(|size| size.to_string()))];
             let job = job.path(remote)?;

@@ -98,6 +98,17 @@ pub(super) struct JobFlags {
     /// A job of the same tenant that is started when a run fails for good
     #[arg(long, value_name = "JOB")]
     on_failure: Option<String>,
+    /// The name that people read, in any language
+    #[arg(long, value_name = "TEXT")]
+    display_name: Option<String>,
+    /// What the job is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Who answers for the job
+    #[arg(long, value_name = "TEXT")]
+    owner: Option<String>,
+    #[arg(long = "annotation", value_name = "KEY=TEXT", value_parser = pair)]
+    annotations: Vec<(String, String)>,
 }
 
 impl JobFlags {
@@ -127,6 +138,10 @@ impl JobFlags {
         set("retryPolicy", self.max_attempts.map(|attempts| json!({"maxAttempts": attempts})));
         set("priority", self.priority.map(Value::from));
         set("hooks", self.on_failure.map(|job| json!({"onFailure": [{"job": job}]})));
+        set("displayName", self.display_name.map(Value::from));
+        set("description", self.description.map(Value::from));
+        set("owner", self.owner.map(Value::from));
+        set("annotations", (!self.annotations.is_empty()).then(|| object(self.annotations)));
         Ok(Value::Object(spec))
     }
 

@@ -22,6 +22,10 @@ pub(super) struct PageFlags {
 }
 
 impl PageFlags {
+    pub fn new(page_size: Option<usize>, page_token: Option<String>, all: bool) -> Self {
+        Self { page_size, page_token, all }
+    }
+
     /// The page, or everything.
     pub fn read(&self, remote: &Remote, path: &str, query: &[(&str, Option<String>)]) -> Result<Value, Failure> {
         if self.all {

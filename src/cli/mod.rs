@@ -24,6 +24,7 @@ mod dlq;
 mod doctor;
 mod edit;
 mod executor;
+mod explain;
 mod export;
 mod failure;
 mod fires;
@@ -58,6 +59,7 @@ mod tail;
 mod tenant;
 mod top;
 mod traces;
+mod versions;
 mod watch;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

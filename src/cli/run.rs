@@ -2,6 +2,7 @@
 
 use super::{
     change::{self, Change, DryRun},
+    explain,
     failure::{Failure, NOT_SUCCESS},
     following::{Followed, follow},
     job_flags,
@@ -16,7 +17,7 @@ use super::{
 use campanile_schema::{
     error::ErrorCode,
     limits::HTTP_WAIT_MS,
-    operations::{JobGet, Operation, RunFailed, RunGet, rows},
+    operations::{JobGet, Operation, RunExplain, RunGet, RunList, rows},
     record::RunState,
     view::LogLevel,
 };
@@ -63,8 +64,14 @@ pub(super) enum Command {
         #[command(flatten)]
         watch: repeat::Flags,
     },
-    /// Ended runs of a directory of `history archive`, newest first. Of a node: `job runs`, `run failed`
+    /// Runs of all jobs: those that are open, newest first, then ended ones
     List(run_archive::ListArgs),
+    /// Why a run exists, why it is not running, why it was late
+    Explain {
+        run: u64,
+        #[command(flatten)]
+        watch: repeat::Flags,
+    },
     /// Wait for the end of a run; exit code 8 when that is not SUCCESS
     Wait {
         run: u64,
@@ -140,10 +147,11 @@ pub(super) enum Command {
 pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(), Failure> {
     match command {
         Command::Get { run, archive: Some(archive), .. } => run_archive::get(&archive, run, format),
-        Command::List(args) => run_archive::list(args, format),
         Command::Log { search, archive: Some(_), .. } if search.is_search() => {
             Err(Failure::usage("--grep, --level and --tail search a log of a node, and not of --archive"))
         }
+        Command::List(args) => run_archive::list(args, remote, format),
+        Command::Explain { run, watch } => explain::show(watch, remote, format, &RunExplain::ROW.path_of(run), &[]),
         Command::Log { run, attempt, archive: Some(archive), .. } => run_archive::log(&archive, run, attempt, format),
         Command::Get { run, archive: None, watch } => {
             let zone = zone_of(remote, run, format)?;
@@ -182,8 +190,8 @@ pub(super) fn run(command: Command, remote: &Remote, format: Format) -> Result<(
             changed(remote, format, run, "confirm", &body, change.dry, wrong)
         }
         Command::Failed { tenant, page, watch } => {
-            let query = [("state", Some("FAILED".to_owned())), ("tenantId", tenant)];
-            repeat::list(watch, format, RUNS, || page.read(remote, RunFailed::PATH, &query))
+            let query = [("state", Some("FAILED,TIMEOUT".to_owned())), ("tenantId", tenant)];
+            repeat::list(watch, format, RUNS, || page.read(remote, RunList::PATH, &query))
         }
     }
 }

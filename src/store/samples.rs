@@ -6,16 +6,18 @@ use campanile_actors::{
     session::{self, NodeSession, SessionParts},
 };
 use campanile_ports::{
-    Journal, LedgerRow, LocalViews, Opened, PortFuture, Position, Row, SecretOwner, Secrets, Snapshots, StoreError,
-    ViewBatch, clock::SystemClock,
+    DefinitionRow, Journal, LedgerRow, LocalViews, Opened, PortFuture, Position, Row, SecretOwner, Secrets, Snapshots,
+    StoreError, ViewBatch, clock::SystemClock,
 };
 use campanile_schema::{
     event::{Event, LedgerEntry, Outcome},
     frame::{self, Frame},
     ids::{Epoch, JobId, RunId, SessionId, ShardId, Token},
+    job::{JobSpec, Trigger},
+    operations::JobReplace,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     stored::{
-        Sealed,
+        Sealed, StoredJob, StoredTrigger,
         audit::{AuditRecord, CallOrigin},
     },
 };
@@ -121,6 +123,23 @@ pub fn ledger(job: u64, from_ms: i64, to_ms: i64) -> LedgerRow {
             reason: None,
             run: None,
         }],
+    }
+}
+
+/// A version of a job's definition.
+pub fn defined(job: u64, version: u64) -> DefinitionRow {
+    let spec = JobSpec {
+        description: Some(format!("version {version}")),
+        ..JobSpec::new("finance", "close", Trigger::Manual {})
+    };
+    DefinitionRow {
+        job: JobId(job),
+        version,
+        at_ms: version as i64,
+        spec: StoredJob::from_spec(&spec, StoredTrigger::Manual {}, None).into(),
+        by: Some(CallOrigin { who: Some("olga".into()), ..CallOrigin::default() }),
+        operation: Some(JobReplace::NAME.into()),
+        reason: None,
     }
 }
 

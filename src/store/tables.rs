@@ -1,7 +1,9 @@
 //! The tables of the read model, behind a blocking interface. The embedded store keeps them in an LSM, the store in
 //! memory in maps. Positions, flush marks and threads are the same for both and belong to the stores.
 
-use campanile_ports::{AuditPage, AuditQuery, LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{
+    AuditPage, AuditQuery, DefinitionRow, EndedQuery, LedgerRow, Position, Row, RunPage, StoreError,
+};
 use campanile_schema::{
     event::Outcome,
     ids::{JobId, RunId},
@@ -127,6 +129,10 @@ pub trait Tables: Send + Sync + 'static {
         after: Option<&[u8]>,
         limit: usize,
     ) -> Result<RunPage, StoreError>;
+    /// See [`campanile_ports::Views::ended_runs`].
+    fn ended_runs(&self, query: &EndedQuery, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError>;
+    /// See [`campanile_ports::Views::definitions`].
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> Result<Vec<DefinitionRow>, StoreError>;
     /// See [`campanile_ports::Views::audit`].
     fn audit(&self, query: &AuditQuery, after: Option<&[u8]>, limit: usize) -> Result<AuditPage, StoreError>;
     fn retain_audit(&self, before_ms: i64, max_rows: usize) -> Result<u64, StoreError>;

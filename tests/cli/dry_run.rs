@@ -43,6 +43,7 @@ fn every_change_can_be_tried_without_being_made() {
     };
     would(&["job", "create", "--name", "new", "--cron", "0 5 * * *"], "CREATE  default/new");
     would(&["job", "replace", "report", "--file", &other], "~ spec.schedule: (none) -> 0 5 * * *");
+    would(&["job", "rollback", "report", "--to", "1"], "the definition of version 1: nothing differs");
     would(&["job", "pause", "report"], "would pause job ");
     would(&["job", "resume", "report", "--reason", "x"], "default/report (ENABLED)");
     would(&["job", "delete", "report"], "would delete job ");

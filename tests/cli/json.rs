@@ -98,6 +98,15 @@ fn every_command_gives_json_or_says_that_it_cannot() {
     asked.ends("run wait", &[&failed], &[8]);
     asked.ok("run log", &[&failed]);
     asked.ok("run failed", &[]);
+    asked.ok("run list", &[]);
+    asked.ok("run explain", &[&failed]);
+    asked.ok("job explain", &["fails"]);
+    asked.ok("job statistics", &["fails"]);
+    asked.ok("job load", &[]);
+    asked.ok("job versions", &["fails"]);
+    assert!(asked.ok("job rollback", &["fails", "--to", "1", "--dry-run"])["would"].is_string());
+    asked.ok("job rollback", &["fails", "--to", "1"]);
+    asked.ok("dlq causes", &[]);
     asked.ok("dlq list", &[]);
     assert_eq!(asked.ok("dlq redrive", &[&failed, "--dry-run"])["items"][0]["dryRun"], true);
     asked.ok("dlq redrive", &[&failed]);

@@ -11,6 +11,7 @@ mod hooks;
 mod hops;
 mod lag;
 mod limits;
+mod lists;
 mod migrate;
 mod migrate_cql;
 mod pauses;

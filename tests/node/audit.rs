@@ -108,6 +108,7 @@ fn of(row: &Row, things: &Things) -> Call {
             spec["priority"] = json!(200);
             call("PUT", row.path_of(job), json!({"version": 1, "spec": spec}))
         }
+        "job.rollback" => call("POST", row.path_of(job), json!({"to": 1, "reason": "it was better"})),
         "job.pause" | "job.resume" | "job.trigger" => call("POST", row.path_of(job), reason()),
         "job.delete" => call("DELETE", format!("{}?reason=gone", row.path_of(job)), Value::Null),
         // Refused: the run has ended.
@@ -137,7 +138,7 @@ fn of(row: &Row, things: &Things) -> Call {
 fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
     let mut about = BTreeMap::new();
     match row.name {
-        "job.replace" | "job.pause" | "job.resume" | "job.delete" => {
+        "job.replace" | "job.rollback" | "job.pause" | "job.resume" | "job.delete" => {
             about.insert("jobId", json!(things.job));
             about.insert("tenantId", json!("default"));
         }
@@ -173,9 +174,9 @@ fn every_audited_operation_leaves_exactly_one_record_that_tells_who_from_where_a
     let dir = tempfile::tempdir().unwrap();
     let dev = start(dir.path(), &[]);
     let things = prepared(&dev);
-    // In the order of the table a job is deleted before it is paused.
+    // In the order of the table a job is deleted before it is paused. A rollback needs a version to go back from.
     let mut rows: Vec<&Row> = operations::all().filter(|row| row.audit.is_kept() && row.http.is_ok()).collect();
-    rows.sort_by_key(|row| (row.name.ends_with(".delete"), row.name == "job.replace"));
+    rows.sort_by_key(|row| (row.name.ends_with(".delete"), row.name == "job.rollback", row.name == "job.replace"));
     assert!(rows.len() > 20, "{}", rows.len());
     for row in rows {
         let id = format!("audit-{}", row.name);

@@ -2,6 +2,7 @@
 
 use crate::support;
 
+use campanile_actors::scheduler::DeadLetterFilter;
 use campanile_client::{Context, Executor, ExecutorHandle, JobError};
 use campanile_schema::{
     ids::RunId,
@@ -167,7 +168,7 @@ fn retries_dead_letters_and_redrive_count_on() {
         assert_eq!((dead.attempts.len(), dead.generation, dead.dead_letter), (3, 1, true));
         assert_eq!(dead.last_error.as_deref(), Some("target is down"));
         let listed = eventually("the dead letter", || async {
-            let page = node.scheduler().dead_letters("default", None, 10).await.unwrap();
+            let page = node.scheduler().dead_letters("default", &DeadLetterFilter::all(), None, 10).await.unwrap();
             page.items.into_iter().next()
         })
         .await;
@@ -180,7 +181,7 @@ fn retries_dead_letters_and_redrive_count_on() {
         let error = node.scheduler().retry_run(run, true, None).await.unwrap_err();
         assert_eq!(error.code, "409_ILLEGAL_STATE");
         eventually("an empty list", || async {
-            let page = node.scheduler().dead_letters("default", None, 10).await.unwrap();
+            let page = node.scheduler().dead_letters("default", &DeadLetterFilter::all(), None, 10).await.unwrap();
             page.items.is_empty().then_some(())
         })
         .await;

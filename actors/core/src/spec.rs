@@ -40,6 +40,7 @@ pub fn resolve(
     check_instants(&spec.trigger)?;
     check_hooks(spec)?;
     check_dag(spec)?;
+    check_texts(spec)?;
     let trigger = resolve_trigger(spec, old, now_ms)?;
     let sealed = sealed.or_else(|| old.and_then(|o| o.secrets.clone()).filter(|_| masked(spec)));
     let stored = StoredJob::from_spec(spec, trigger, sealed);
@@ -102,6 +103,46 @@ fn check_dag(spec: &JobSpec) -> Result<(), Rejection> {
     }
     if !spec.secret_params.is_empty() {
         return Err(invalid("secretParams: a DAG has no body; give them to the jobs of its nodes"));
+    }
+    Ok(())
+}
+
+/// Texts for people: of any language, but without characters that only move the cursor of a terminal.
+fn check_texts(spec: &JobSpec) -> Result<(), Rejection> {
+    let line = |field: &str, text: Option<&String>| match text {
+        Some(text) if text.chars().count() > limits::DISPLAY_NAME_CHARS => {
+            Err(invalid(format!("{field}: at most {} characters are allowed", limits::DISPLAY_NAME_CHARS)))
+        }
+        Some(text) if text.chars().any(char::is_control) => {
+            Err(invalid(format!("{field}: control characters are not allowed, also no line breaks")))
+        }
+        Some(_) | None => Ok(()),
+    };
+    line("displayName", spec.display_name.as_ref())?;
+    line("owner", spec.owner.as_ref())?;
+    let is_plain = |text: &str| !text.chars().any(|c| c.is_control() && !"\n\r\t".contains(c));
+    if spec.description.as_ref().is_some_and(|text| text.len() > limits::DESCRIPTION_BYTES || !is_plain(text)) {
+        let most = limits::DESCRIPTION_BYTES;
+        return Err(invalid(format!("description: at most {most} bytes without control characters are allowed")));
+    }
+    if spec.annotations.len() > limits::ANNOTATIONS {
+        return Err(invalid(format!("annotations: at most {} are allowed", limits::ANNOTATIONS)));
+    }
+    for (key, value) in &spec.annotations {
+        if key.is_empty() || key.len() > limits::ANNOTATION_KEY_BYTES || key.chars().any(char::is_control) {
+            return Err(invalid(format!(
+                "annotations: '{}' is not a key (1 to {} bytes without control characters)",
+                shortened(key),
+                limits::ANNOTATION_KEY_BYTES
+            )));
+        }
+        if value.len() > limits::ANNOTATION_BYTES || !is_plain(value) {
+            return Err(invalid(format!(
+                "annotations['{}']: at most {} bytes without control characters are allowed",
+                shortened(key),
+                limits::ANNOTATION_BYTES
+            )));
+        }
     }
     Ok(())
 }

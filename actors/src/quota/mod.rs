@@ -243,6 +243,7 @@ mod tests {
         assert!(quotas.why(TENANT, RunId(1)).is_some_and(|why| why.starts_with("STARTING")));
         quotas.tick();
         assert_eq!(ids(&quotas.grant(0)), [2, 1]);
+        assert_eq!(quotas.why(TENANT, RunId(1)), None, "it does not wait here any more");
         assert_eq!(tenants.gauge(TENANT).running.load(Ordering::Relaxed), 2);
         // Without limits nobody waits for the next settling.
         assert_eq!(quotas.want(waiting(3, 0)).map(|w| w.run.0), Some(3));

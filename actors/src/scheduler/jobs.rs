@@ -37,9 +37,14 @@ impl Scheduler {
     /// Checks, seals secrets, resolves.
     fn stored(&self, spec: &JobSpec, old: Option<&StoredJob>) -> Answer<StoredJob> {
         let handles = self.handles()?;
-        let is_new = !spec.hooks.is_empty() || graph_of(spec).is_some();
-        if is_new && handles.in_use.event() < MESSAGES_FORMAT {
-            let what = if graph_of(spec).is_some() { "action.kind" } else { "hooks" };
+        let news = [
+            ("action.kind", graph_of(spec).is_some()),
+            ("hooks", !spec.hooks.is_empty()),
+            ("displayName, description, owner and annotations", spec.has_texts()),
+        ];
+        if let Some((what, _)) = news.iter().find(|(_, given)| *given)
+            && handles.in_use.event() < MESSAGES_FORMAT
+        {
             let why = format!(
                 "{what}: not all nodes of the cluster run the release that knows them; repeat the call when they do"
             );
@@ -245,7 +250,7 @@ impl Scheduler {
 }
 
 /// A job that was read, as it is stored, but for the values of its secrets.
-fn as_stored(view: &JobView) -> Option<StoredJob> {
+pub(super) fn as_stored(view: &JobView) -> Option<StoredJob> {
     let trigger = spec::resolve_trigger(&view.spec, None, view.created_at.ms()).ok()?;
     let names: Vec<String> = view.spec.secret_params.keys().cloned().collect();
     let secrets = (!names.is_empty()).then(|| Sealed::keep(names));

@@ -2,6 +2,7 @@
 
 use super::{
     Scheduler,
+    causes::{cause, dead_letter_reason},
     jobs::clamp_page,
     runs::{parse_token, token},
     unavailable,
@@ -12,7 +13,7 @@ use campanile_schema::{
     frame::encode,
     ids::{JobId, ShardId},
     job::JobView,
-    limits,
+    limits::{self, ENDED_RUN_LOOKS},
     record::RunRecord,
     time::Timestamp,
     view::{DeadLetterView, JobFilter, LedgerEntryView, LedgerView, Page, RunView},
@@ -21,6 +22,8 @@ use std::{collections::VecDeque, sync::Arc};
 
 /// Jobs that each shard is asked for beyond twice its part of a list.
 const SPARE: usize = 4;
+/// A page of the read model counts for at least so many dead letters that were looked at.
+const LOOKS_PER_PAGE: usize = 50;
 
 impl Scheduler {
     /// Waits until the read model shows what was durable at the call, half a second at most.
@@ -49,23 +52,33 @@ impl Scheduler {
         Ok(Page { items, next_page_token })
     }
 
+    /// Newest first. A page may have few although more follow: with filters a call looks at a bounded number.
     pub async fn dead_letters(
         &self,
         tenant: &str,
+        filter: &DeadLetterFilter,
         page_token: Option<String>,
         page_size: usize,
     ) -> Answer<Page<DeadLetterView>> {
         let handles = self.handles()?;
-        let after = page_token.as_deref().map(parse_token).transpose()?;
+        let (size, mut looked) = (clamp_page(page_size), 0);
+        let mut after = page_token.as_deref().map(parse_token).transpose()?;
         handles.client.projector.shows_all().await;
-        let page =
-            handles.views.dead_letters(tenant, after, clamp_page(page_size)).await.map_err(|e| unavailable(&e))?;
-        let mut items = Vec::with_capacity(page.items.len());
-        for record in &page.items {
-            let name = self.job(record.job).await.ok().map(|j| j.spec.name);
-            items.push(dead_letter(record, name));
+        let mut items: Vec<DeadLetterView> = Vec::with_capacity(size);
+        loop {
+            let page = handles.views.dead_letters(tenant, after, size - items.len()).await;
+            let page = page.map_err(|e| unavailable(&e))?;
+            looked += page.items.len().max(LOOKS_PER_PAGE);
+            let older = page.items.last().is_some_and(|last| last.ended_ms < Some(filter.from_ms));
+            for record in page.items.iter().filter(|record| filter.fits(record)) {
+                let name = self.job(record.job).await.ok().map(|j| j.spec.name);
+                items.push(dead_letter(record, name));
+            }
+            after = page.next.filter(|_| !older);
+            if after.is_none() || items.len() >= size || looked >= ENDED_RUN_LOOKS {
+                return Ok(Page { items, next_page_token: after.as_deref().map(token) });
+            }
         }
-        Ok(Page { items, next_page_token: page.next.as_deref().map(token) })
     }
 
     pub async fn failed_runs(
@@ -164,9 +177,34 @@ fn may_be_cut(views: &[JobView]) -> bool {
     views.iter().map(|view| encode(view).len()).sum::<usize>() > limits::JOBS_CUT_BYTES
 }
 
+/// Which dead letters are asked for: all that fit every part that is given.
+#[derive(Clone, Debug)]
+pub struct DeadLetterFilter {
+    pub job: Option<JobId>,
+    /// Of the end, both included.
+    pub from_ms: i64,
+    pub to_ms: i64,
+    pub cause: Option<String>,
+}
+
+impl DeadLetterFilter {
+    /// Everything.
+    pub fn all() -> Self {
+        Self { job: None, from_ms: i64::MIN, to_ms: i64::MAX, cause: None }
+    }
+
+    fn fits(&self, record: &RunRecord) -> bool {
+        let ended = record.ended_ms.unwrap_or(record.created_ms);
+        (self.from_ms..=self.to_ms).contains(&ended)
+            && self.job.is_none_or(|job| job == record.job)
+            && self.cause.as_ref().is_none_or(|wanted| *wanted == cause(&dead_letter_reason(record)))
+    }
+}
+
 fn dead_letter(record: &RunRecord, job_name: Option<String>) -> DeadLetterView {
-    let reason = record.last_error().map_or_else(|| record.state.to_string(), |e| format!("{}: {e}", record.state));
+    let reason = dead_letter_reason(record);
     DeadLetterView {
+        cause: Some(cause(&reason)),
         run_id: record.run,
         job_id: record.job,
         job_name,

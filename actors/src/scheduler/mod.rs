@@ -5,20 +5,28 @@
 //! shards.
 
 mod audit;
+mod causes;
 mod changed;
 mod cluster_queries;
 mod dags;
 mod executors;
+mod explain;
 mod jobs;
 mod lists;
 mod log_part;
+mod load;
 mod nodes;
 mod outbox;
+mod run_list;
 mod runs;
+mod statistics;
 mod tenants;
+mod versions;
 
 pub use crate::pool::session_taken;
 pub use log_part::LogPart;
+pub use lists::DeadLetterFilter;
+pub use run_list::RunQuery;
 pub use tenants::Rows;
 
 use crate::{

@@ -219,6 +219,16 @@ impl Scheduler {
         Ok(handles.health.ended.or_answer(answer).await.ok_or(CallError::Unanswered)?)
     }
 
+    /// Whether the tenant itself is paused, and whether the whole system is.
+    pub(super) async fn pauses_of(&self, tenant: &str) -> Answer<(bool, bool)> {
+        let handles = self.handles()?;
+        let home = home_of(tenant, handles.identity.shards);
+        let facts: TenantFacts = ask(&handles.client, home, ShardCall::GetTenant(tenant.to_owned())).await?;
+        let itself = paused_itself(&handles, &facts, tenant);
+        let system = handles.tenants.system_paused.load(Ordering::Relaxed) || (facts.paused && !itself);
+        Ok((itself, system))
+    }
+
     /// Why a queued run waits: first its tenant's permits, then the pool.
     pub(super) async fn why_waiting(&self, run: &RunView) -> Option<String> {
         let handles = self.handles().ok()?;

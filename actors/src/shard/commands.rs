@@ -109,6 +109,10 @@ impl Shard {
             ShardCall::ListJobs { filter, after, limit } => {
                 self.list_jobs(&filter, after, limit, Responder::new(responder))
             }
+            ShardCall::ListRuns { filter, after, limit } => {
+                self.list_runs(&filter, after, limit, Responder::new(responder));
+            }
+            ShardCall::DueLoad { query, after } => self.due_load(&query, after, Responder::new(responder)),
             ShardCall::Audit(records) => self.keep_audit(myself, records, Responder::new(responder)),
             // A node sends no such thing.
             ShardCall::Audited { .. } => {

@@ -13,12 +13,16 @@ use campanile_schema::{
     ids::{JobId, RunId},
     job::{JobSpec, JobView},
     trace::TraceContext,
+    time::Timestamp,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
         LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, Spread, TenantBody, TenantPageBody,
         TenantView, TriggerBody,
         dag::{DagCreated, DagDrawing, DagMarkBody, DagRetryBody, DagRunView},
+        explain::ExplainView,
         outbox::OutboxMessageView,
+        runs::{CausesBody, CausesView, DeadLettersBody, LoadBody, LoadView, RunListBody, StatisticsView},
+        versions::{RollbackBody, VersionView, VersionsBody},
     },
     watch::{JobChange, RunChange, WatchJobs, WatchRuns},
 };
@@ -118,8 +122,14 @@ waits! {
     job_trigger(job: JobId, body: TriggerBody) -> RunView;
     job_runs(job: JobId, page: PageBody) -> Page<RunView>;
     job_ledger(job: JobId, body: LedgerBody) -> LedgerView;
+    job_explain(job: JobId, at: Option<Timestamp>) -> ExplainView;
+    job_statistics(job: JobId, window: Option<&str>) -> StatisticsView;
+    job_versions(job: JobId, body: VersionsBody) -> Page<VersionView>;
+    job_rollback(job: JobId, body: RollbackBody) -> JobView;
     run_get(run: RunId) -> RunView;
     run_wait(run: RunId, patience: Duration) -> RunView;
+    run_list(body: RunListBody) -> Page<RunView>;
+    run_explain(run: RunId) -> ExplainView;
     run_failed(page: TenantPageBody) -> Page<RunView>;
     run_cancel(run: RunId, why: Option<&str>) -> RunView;
     run_retry(run: RunId, why: Option<&str>) -> RunView;
@@ -129,13 +139,15 @@ waits! {
     dag_nodes(run: RunId, draw: Option<DagDrawing>) -> DagRunView;
     dag_retry(run: RunId, body: DagRetryBody) -> RunView;
     dag_mark(run: RunId, body: DagMarkBody) -> RunView;
-    dlq_list(page: TenantPageBody) -> Page<DeadLetterView>;
+    dlq_list(body: DeadLettersBody) -> Page<DeadLetterView>;
+    dlq_causes(body: CausesBody) -> CausesView;
     dlq_redrive(run: RunId, why: Option<&str>) -> RunView;
     dlq_discard(run: RunId, why: Option<&str>) -> ();
     outbox_list(page: TenantPageBody) -> Page<OutboxMessageView>;
     outbox_resend(run: RunId, why: Option<&str>) -> ();
     outbox_discard(run: RunId, why: Option<&str>) -> ();
     audit_list(body: AuditBody) -> Page<AuditView>;
+    schedule_load(body: LoadBody) -> LoadView;
     schedule_preview(body: PreviewBody) -> Preview;
     tenant_get(tenant: &str) -> TenantView;
     tenant_list() -> Vec<TenantView>;

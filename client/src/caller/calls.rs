@@ -12,12 +12,18 @@ use campanile_schema::{
     job::{JobSpec, JobView},
     operations::{self as o, Operation},
     rpc::calls::{CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
+    time::Timestamp,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         dag::{DagCreated, DagDrawing, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
+        explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
+        runs::{
+            CausesBody, CausesView, DeadLettersBody, LoadBody, LoadView, RunListBody, StatisticsBody, StatisticsView,
+        },
+        versions::{RollbackBody, VersionView, VersionsBody},
     },
 };
 
@@ -85,6 +91,24 @@ impl Client {
         self.typed::<o::JobLedger>(&JobCall::new(job, body)).await
     }
 
+    /// When the job fires next and why it does not; with an instant what became of it.
+    pub async fn job_explain(&self, job: JobId, at: Option<Timestamp>) -> CallResult<ExplainView> {
+        self.typed::<o::JobExplain>(&JobCall::new(job, ExplainBody { at })).await
+    }
+    /// Outcomes, durations and lateness of the job's runs. `window`: such as `24h`, which is the default.
+    pub async fn job_statistics(&self, job: JobId, window: Option<&str>) -> CallResult<StatisticsView> {
+        let body = StatisticsBody { window: window.map(str::to_owned) };
+        self.typed::<o::JobStatistics>(&JobCall::new(job, body)).await
+    }
+    /// The history of the job's definition, newest first.
+    pub async fn job_versions(&self, job: JobId, body: VersionsBody) -> CallResult<Page<VersionView>> {
+        self.typed::<o::JobVersions>(&JobCall::new(job, body)).await
+    }
+    /// Gives the job the definition of an earlier version, as a new version.
+    pub async fn job_rollback(&self, job: JobId, body: RollbackBody) -> CallResult<JobView> {
+        self.typed::<o::JobRollback>(&JobCall::new(job, body)).await
+    }
+
     pub async fn run_get(&self, run: RunId) -> CallResult<RunView> {
         // Without the field for waiting, which nodes of an earlier release refuse.
         self.call(o::RunGet::NAME, &RunCall::new(run, NoBody {})).await
@@ -93,6 +117,14 @@ impl Client {
     pub(super) async fn run_get_after(&self, run: RunId, wait: Duration) -> CallResult<RunView> {
         let wait_ms = u64::try_from(wait.as_millis()).ok();
         self.typed::<o::RunGet>(&RunCall::new(run, RunGetBody { wait_ms })).await
+    }
+    /// Runs of all jobs: those that are open, newest first, then ended ones. A page may have few runs although more follow.
+    pub async fn run_list(&self, body: RunListBody) -> CallResult<Page<RunView>> {
+        self.typed::<o::RunList>(&body).await
+    }
+    /// Why the run exists, why it is not running, why it was late.
+    pub async fn run_explain(&self, run: RunId) -> CallResult<ExplainView> {
+        self.typed::<o::RunExplain>(&RunCall::new(run, NoBody {})).await
     }
     /// FAILED and TIMEOUT runs, newest first.
     pub async fn run_failed(&self, page: TenantPageBody) -> CallResult<Page<RunView>> {
@@ -126,8 +158,12 @@ impl Client {
         self.typed::<o::RunLog>(&RunCall::new(run, body)).await
     }
 
-    pub async fn dlq_list(&self, page: TenantPageBody) -> CallResult<Page<DeadLetterView>> {
-        self.typed::<o::DlqList>(&page).await
+    pub async fn dlq_list(&self, body: DeadLettersBody) -> CallResult<Page<DeadLetterView>> {
+        self.typed::<o::DlqList>(&body).await
+    }
+    /// Dead letters by cause: errors that differ in numbers and ids only are one.
+    pub async fn dlq_causes(&self, body: CausesBody) -> CallResult<CausesView> {
+        self.typed::<o::DlqCauses>(&body).await
     }
     pub async fn dlq_redrive(&self, run: RunId, why: Option<&str>) -> CallResult<RunView> {
         self.typed::<o::DlqRedrive>(&RunCall::new(run, reason(why))).await
@@ -151,6 +187,10 @@ impl Client {
         self.typed::<o::AuditList>(&body).await
     }
 
+    /// How many instants are due in each of the next minutes.
+    pub async fn schedule_load(&self, body: LoadBody) -> CallResult<LoadView> {
+        self.typed::<o::ScheduleLoad>(&body).await
+    }
     pub async fn schedule_preview(&self, body: PreviewBody) -> CallResult<Preview> {
         self.typed::<o::SchedulePreview>(&body).await
     }

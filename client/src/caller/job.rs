@@ -148,6 +148,26 @@ impl Job {
         self.spec.hooks.on_failure = vec![Hook { job: job.into(), params: Payload::default() }];
         self
     }
+    /// The name that people read, in any language.
+    pub fn display_name(mut self, text: impl Into<String>) -> Self {
+        self.spec.display_name = Some(text.into());
+        self
+    }
+    /// What the job is for.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.spec.description = Some(text.into());
+        self
+    }
+    /// Who answers for the job: a person, a team, an address.
+    pub fn owner(mut self, text: impl Into<String>) -> Self {
+        self.spec.owner = Some(text.into());
+        self
+    }
+    /// A text for people or programs, by its key.
+    pub fn annotation(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
+        self.spec.annotations.insert(key.into(), text.into());
+        self
+    }
     /// What one run takes of its executor.
     pub fn resources(mut self, resources: Resources) -> Self {
         self.spec.resources = resources;

@@ -7,11 +7,12 @@
 //! serves them answers each in its own way (streams, pages, and the messages of executors).
 //!
 //! Files: `row` the columns; `subject` what a request is about; `request` the types of requests and answers; `forms`
-//! queries of HTTP that differ from the body in RPC; `table` the operations; `own` the other rows. `docs/HACKING.md` lists
-//! every file that a new operation needs.
+//! queries of HTTP that differ from the body in RPC; `table` the operations; `entries` the macros that make them; `own`
+//! the other rows. `docs/HACKING.md` lists every file that a new operation needs.
 //!
 //! Never here: how an operation is carried out, and nothing of a server.
 
+mod entries;
 pub mod forms;
 mod own;
 mod refusals;

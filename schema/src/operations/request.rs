@@ -21,7 +21,12 @@ use crate::{
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
+        explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
+        runs::{
+            CausesBody, CausesView, DeadLettersBody, LoadBody, LoadView, RunListBody, StatisticsBody, StatisticsView,
+        },
+        versions::{RollbackBody, VersionView, VersionsBody},
     },
 };
 use schemars::JsonSchema;
@@ -105,9 +110,9 @@ macro_rules! bodies {
 }
 bodies!(
     NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
-    ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody;
-    reason ReasonBody, TriggerBody, ConfirmBody, DagRetryBody, DagMarkBody;
-    narrowed AuditBody, FindBody, JobFilter, TenantPageBody,
+    ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody, ExplainBody, StatisticsBody, VersionsBody;
+    reason ReasonBody, TriggerBody, ConfirmBody, DagRetryBody, DagMarkBody, RollbackBody;
+    narrowed AuditBody, CausesBody, DeadLettersBody, FindBody, JobFilter, LoadBody, RunListBody, TenantPageBody,
 );
 
 /// What HTTP has in the query or the body of an operation. Nearly always the body itself; where HTTP differs on purpose, the
@@ -124,11 +129,6 @@ impl<B: Body> Form<B> for B {
 impl Form<FindBody> for forms::JobFindQuery {
     fn body(self) -> Result<FindBody, ApiError> {
         Ok(FindBody { name: self.name, tenant_id: self.tenant_id })
-    }
-}
-impl Form<TenantPageBody> for forms::RunFailedQuery {
-    fn body(self) -> Result<TenantPageBody, ApiError> {
-        self.checked()
     }
 }
 impl Form<RunGetBody> for forms::RunGetQuery {
@@ -179,6 +179,10 @@ answers!(
     Listed<ShardView>,
     ClusterPlan,
     Listed<ClusterEventView>,
+    Page<VersionView>,
+    StatisticsView,
+    CausesView,
+    LoadView,
 );
 impl OperationAnswer for AppliedView {
     fn changes(&self) -> u64 {
@@ -191,6 +195,11 @@ impl OperationAnswer for JobView {
     }
 }
 impl OperationAnswer for RunView {
+    fn tenant(&self) -> Option<&str> {
+        Some(&self.tenant_id)
+    }
+}
+impl OperationAnswer for ExplainView {
     fn tenant(&self) -> Option<&str> {
         Some(&self.tenant_id)
     }

@@ -2,6 +2,7 @@
 
 use super::{
     Audit, CallEffect, Handle, Http, LeastRole, Operation, OwnRoute, Reason, Request, Row, Tenant, Visit, Weight,
+    entries::{form, key_field, operations},
     forms,
     refusals::{
         ALONE, BAD_APPLY, BAD_BODY, BAD_CORDON, BAD_JOB_CHANGE, BAD_LIST, BAD_PREVIEW, BAD_RUN_CHANGE, BAD_SPEC,
@@ -24,89 +25,20 @@ use crate::{
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
+        explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
+        runs::{
+            CausesBody, CausesView, DeadLettersBody, LoadBody, LoadView, RunListBody, StatisticsBody, StatisticsView,
+        },
+        versions::{RollbackBody, VersionView, VersionsBody},
     },
 };
-
-/// The form of an operation in HTTP: the body of its request, unless the row names another.
-macro_rules! form {
-    ($request:ty) => {
-        <$request as Request>::Body
-    };
-    ($request:ty, $form:ty) => {
-        $form
-    };
-}
-
-/// The name of the field in RPC that has the caller's key.
-macro_rules! key_field {
-    () => {
-        None
-    };
-    ($field:literal) => {
-        Some($field)
-    };
-}
-
-/// Makes the unit type of an operation, its [`Operation`] and its row from each entry:
-///
-/// `Name = "rpc.name": Request => Answer [, form HttpForm] [, key path.to.field as "rpcField"] { column: value, ... }`
-///
-/// The columns are those of [`Row`]; the comment of the entry becomes [`Row::doc`].
-macro_rules! operations {
-    ($(
-        $(#[doc = $doc:literal])+
-        $name:ident = $text:literal: $request:ty => $answer:ty $(, form $form:ty)? $(, key $($key:ident).+ as $field:literal)? {
-            $($column:ident: $value:expr),+ $(,)?
-        }
-    )+) => {
-        $(
-            $(#[doc = $doc])+
-            #[derive(Clone, Copy, Debug)]
-            pub struct $name;
-
-            impl $name {
-                pub const NAME: &'static str = $text;
-                /// Its path in HTTP; empty where HTTP does not have it.
-                pub const PATH: &'static str = <Self as Operation>::ROW.path();
-            }
-
-            impl Operation for $name {
-                type Request = $request;
-                type Answer = $answer;
-                type Form = form!($request $(, $form)?);
-                const ROW: &'static Row = &Row {
-                    name: $text,
-                    doc: concat!($($doc),+),
-                    rpc: Ok(()),
-                    python: Ok(()),
-                    subject: <$request as Request>::SUBJECT,
-                    key: key_field!($($field)?),
-                    $($column: $value),+
-                };
-                $(fn keyed(request: &mut $request, key: String) {
-                    request.$($key).+.get_or_insert(key);
-                })?
-            }
-        )+
-
-        /// Every operation's row, in the order of the table.
-        pub static OPERATIONS: &[&Row] = &[$(<$name as Operation>::ROW),+];
-
-        /// Shows every operation to the visitor, in the order of the table.
-        pub fn visit_all<H, V: Visit<H>>(visitor: &mut V)
-        where
-            $(H: Handle<$name>,)+
-        {
-            $(visitor.visit::<$name>();)+
-        }
-    };
-}
 
 const LOCAL: Reason = "`cron next` and `cron explain` do it without a node";
 const ONE_CALL: Reason = "`job create FILE` calls job.create for each, `--bulk` job.createLines";
 const MANY: Reason = "HTTP has lines for many: job.createLines";
 const BY_NAME: Reason = "commands take a name wherever they take an id";
+const BY_STATE: Reason = "GET /api/v1/runs?state=FAILED,TIMEOUT gives them, with other filters";
 const APPLIES: Reason = "`campanile apply` does both; with --dry-run only job.plan";
 
 operations! {
@@ -215,6 +147,34 @@ operations! {
         errors: BAD_LIST,
     }
 
+    /// Why a job fires or does not, or what became of one of its instants.
+    JobExplain = "job.explain": JobCall<ExplainBody> => ExplainView {
+        cli: Ok("job explain"), http: Ok(Http::get("/api/v1/jobs/{jobId}/explain")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
+    /// Outcomes, durations and lateness of a job's runs.
+    JobStatistics = "job.statistics": JobCall<StatisticsBody> => StatisticsView {
+        cli: Ok("job statistics"), http: Ok(Http::get("/api/v1/jobs/{jobId}/statistics")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
+    /// The history of a job's definition, newest first: who changed what and why.
+    JobVersions = "job.versions": JobCall<VersionsBody> => Page<VersionView> {
+        cli: Ok("job versions"), http: Ok(Http::get("/api/v1/jobs/{jobId}/versions")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
+    /// Give a job the definition of an earlier version, as a new version.
+    JobRollback = "job.rollback": JobCall<RollbackBody> => JobView {
+        cli: Ok("job rollback"), http: Ok(Http::post("/api/v1/jobs/{jobId}/rollback")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_SPEC,
+    }
+
     /// When a trigger would fire; creates nothing.
     SchedulePreview = "schedule.preview": PreviewBody => Preview {
         cli: Err(LOCAL), http: Ok(Http::post("/api/v1/schedules/preview")),
@@ -222,9 +182,23 @@ operations! {
         errors: BAD_PREVIEW,
     }
 
+    /// How many instants are due in each of the next minutes.
+    ScheduleLoad = "schedule.load": LoadBody => LoadView {
+        cli: Ok("job load"), http: Ok(Http::get("/api/v1/schedules/load")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
+    /// Runs of all jobs: those that are open, newest first, then those that have ended, the last one first.
+    RunList = "run.list": RunListBody => Page<RunView> {
+        cli: Ok("run list"), http: Ok(Http::get("/api/v1/runs")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
     /// FAILED and TIMEOUT runs, newest first.
-    RunFailed = "run.failed": TenantPageBody => Page<RunView>, form forms::RunFailedQuery {
-        cli: Ok("run failed"), http: Ok(Http::get("/api/v1/runs")),
+    RunFailed = "run.failed": TenantPageBody => Page<RunView> {
+        cli: Ok("run failed"), http: Err(BY_STATE),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
         errors: BAD_LIST,
     }
@@ -233,6 +207,13 @@ operations! {
     RunGet = "run.get": RunCall<RunGetBody> => RunView, form forms::RunGetQuery {
         cli: Ok("run get"), http: Ok(Http::get("/api/v1/runs/{runId}")),
         least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: BAD_LIST,
+    }
+
+    /// Why a run exists, why it is not running, why it was late.
+    RunExplain = "run.explain": RunCall<NoBody> => ExplainView {
+        cli: Ok("run explain"), http: Ok(Http::get("/api/v1/runs/{runId}/explain")),
+        least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
         errors: BAD_LIST,
     }
 
@@ -286,8 +267,15 @@ operations! {
     }
 
     /// Dead letters, newest first.
-    DlqList = "dlq.list": TenantPageBody => Page<DeadLetterView> {
+    DlqList = "dlq.list": DeadLettersBody => Page<DeadLetterView> {
         cli: Ok("dlq list"), http: Ok(Http::get("/api/v1/dead-letters")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
+        errors: BAD_LIST,
+    }
+
+    /// Dead letters by their cause, the most frequent first.
+    DlqCauses = "dlq.causes": CausesBody => CausesView {
+        cli: Ok("dlq causes"), http: Ok(Http::get("/api/v1/dead-letters/causes")),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::No, effect: CallEffect::Read, weight: Weight::List,
         errors: BAD_LIST,
     }

@@ -6,4 +6,5 @@ pub mod gateway;
 pub mod lending;
 pub mod outbox;
 pub mod pauses;
+pub mod runs;
 pub mod shard;

@@ -1,6 +1,15 @@
 //! Rows of the read model, as projections write them and archives carry them.
 
-use crate::{event::LedgerEntry, ids::JobId, record::RunRecord, stored::audit::AuditRecord, text::Text};
+use crate::{
+    event::LedgerEntry,
+    ids::JobId,
+    record::RunRecord,
+    stored::{
+        Sealed, StoredJob,
+        audit::{AuditRecord, CallOrigin},
+    },
+    text::Text,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -19,6 +28,42 @@ pub enum Row {
     JobDeleted(JobId),
     /// A record of the audit trail. Event format 2.
     Audited(Arc<AuditRecord>),
+    /// A version of a definition. The history of a job has the newest [`DEFINITIONS_KEPT`](crate::limits::DEFINITIONS_KEPT), and goes with
+    /// the job.
+    Defined(Arc<DefinitionRow>),
+}
+
+/// A version of the definition of a job, and who made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DefinitionRow {
+    #[serde(rename = "j")]
+    pub job: JobId,
+    #[serde(rename = "v")]
+    pub version: u64,
+    #[serde(rename = "a")]
+    pub at_ms: i64,
+    /// Of secret params it has the names only: see [`DefinitionRow::without_secrets`].
+    #[serde(rename = "d")]
+    pub spec: Arc<StoredJob>,
+    /// None: it is not known.
+    #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<CallOrigin>,
+    #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Text>,
+    #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text>,
+}
+
+impl DefinitionRow {
+    /// A definition as history keeps it: a value that was replaced because it became known must not stay anywhere.
+    pub fn without_secrets(spec: &Arc<StoredJob>) -> Arc<StoredJob> {
+        match &spec.secrets {
+            None => spec.clone(),
+            Some(sealed) => {
+                Arc::new(StoredJob { secrets: Some(Sealed::keep(sealed.names.clone())), ..StoredJob::clone(spec) })
+            }
+        }
+    }
 }
 
 /// A closed interval `(from, to]` of a job's ledger.

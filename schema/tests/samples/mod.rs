@@ -17,6 +17,7 @@ use campanile_schema::{
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
     stored::{Sealed, StoredAction, StoredJob, StoredLimits, StoredTrigger, TenantRecord},
+    text::Labels,
 };
 use serde::Serialize;
 
@@ -143,6 +144,11 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         timeout_sec: 30,
         max_redirects: 0,
     });
+    let mut described = plain("described", StoredTrigger::Manual {});
+    described.display_name = Some("\u{6bcf}\u{65e5}\u{8ba1}\u{8d39}".into());
+    described.description = Some("Closes the books.\nAsk before you stop it.".into());
+    described.owner = Some("finance@example.org".into());
+    described.annotations = Labels::from(&[("runbook".to_owned(), "https://example.org/r".to_owned())].into());
     vec![
         ("cron, typical", typical()),
         ("cron, no default", full()),
@@ -154,6 +160,7 @@ pub fn jobs() -> Vec<(&'static str, StoredJob)> {
         ("manual, command with limits", limited),
         ("manual, request", request),
         ("manual, request of defaults", plain_request),
+        ("manual, texts for people", described),
     ]
 }
 

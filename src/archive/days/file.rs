@@ -121,9 +121,12 @@ impl DayFile {
     fn rows(&self, block: Block) -> Result<Vec<RunRecord>, StoreError> {
         let run = |row| match row {
             Row::Run(record) => Some(Arc::unwrap_or_clone(record)),
-            Row::Reopened(_) | Row::DeadLetterDiscarded(_) | Row::Ledger(_) | Row::JobDeleted(_) | Row::Audited(_) => {
-                None
-            }
+            Row::Reopened(_)
+            | Row::DeadLetterDiscarded(_)
+            | Row::Ledger(_)
+            | Row::JobDeleted(_)
+            | Row::Audited(_)
+            | Row::Defined(_) => None,
         };
         match open_block(&self.file, &self.name, block)? {
             Record::Rows(rows) => Ok(rows.into_iter().filter_map(run).collect()),

@@ -59,6 +59,9 @@ pub struct Metadata {
     pub namespace: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Texts for people and programs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// When it is due and what it does. Of `schedule`, `every`, `afterLast` and `at` one at most; without any it runs only by hand.
@@ -166,6 +169,15 @@ pub struct Spec {
     /// Jobs that are started when a run of this one ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
+    /// The name that people read, in any language.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// What the job is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who answers for the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 campanile_schema::redacted_debug!(Spec {
@@ -173,7 +185,7 @@ campanile_schema::redacted_debug!(Spec {
     misfire_policy, misfire_threshold, max_catch_up, suspend, concurrency_policy, retry_policy, timeout,
     idempotent, on_lost_contact, dead_letter, executor_selector, command, env, handler, action, nodes,
     edges, fail_fast, max_parallel, params,
-    priority, resources, hooks,
+    priority, resources, hooks, display_name, description, owner,
 } hides { secret_params });
 
 /// `maxAttempts` counts the first try.
@@ -286,7 +298,7 @@ fn check(spec: &Spec, kind: ManifestKind, path: &[Step], wrong: &mut Vec<Wrong>)
 /// Lays what was written over the defaults.
 fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant, String> {
     let mut spec = JobSpec::new(metadata.namespace.as_deref().unwrap_or_default(), &metadata.name, trigger(&written)?);
-    spec.labels = metadata.labels;
+    (spec.labels, spec.annotations) = (metadata.labels, metadata.annotations);
     let Spec { retry_policy, command, env, handler, action, params, secret_params, suspend, nodes, edges, .. } =
         written;
     spec.concurrency_policy = written.concurrency_policy.unwrap_or(spec.concurrency_policy);
@@ -301,6 +313,7 @@ fn meant(metadata: Metadata, written: Spec, kind: ManifestKind) -> Result<Meant,
     spec.priority = written.priority.unwrap_or(spec.priority);
     spec.resources = written.resources.unwrap_or(spec.resources);
     spec.hooks = written.hooks.unwrap_or_default();
+    (spec.display_name, spec.description, spec.owner) = (written.display_name, written.description, written.owner);
     spec.params = params.unwrap_or(spec.params);
     spec.secret_params = secret_params;
     if let Some(retry) = retry_policy {

@@ -43,6 +43,10 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         priority,
         resources,
         hooks,
+        display_name,
+        description,
+        owner,
+        annotations,
     } = job;
     let usual = JobSpec::new(tenant_id, name, Trigger::Manual {});
     let mut spec: Spec = serde_json::from_value(Value::Object(timing(trigger)?)).map_err(|error| error.to_string())?;
@@ -60,6 +64,9 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
     spec.priority = unusual(priority, &usual.priority);
     spec.resources = unusual(resources, &usual.resources);
     spec.hooks = unusual(hooks, &usual.hooks);
+    spec.display_name.clone_from(display_name);
+    spec.description.clone_from(description);
+    spec.owner.clone_from(owner);
     let kind = match action {
         Some(Action::Dag(graph)) => {
             set_graph(&mut spec, graph);
@@ -74,6 +81,7 @@ pub fn manifest(job: &JobSpec, suspend: Option<bool>) -> Result<JobManifest, Str
         name: name.clone(),
         namespace: Some(tenant_id.clone()).filter(|tenant| !tenant.is_empty()),
         labels: labels.clone(),
+        annotations: annotations.clone(),
     };
     Ok(JobManifest { api_version: ApiVersion::V1, kind, metadata, spec })
 }

@@ -101,6 +101,28 @@ fn dag() -> Value {
     })
 }
 
+/// The definition of a job as it is read.
+fn whole_spec() -> Value {
+    let mut spec = job("ENABLED");
+    let of_job =
+        ["jobId", "status", "version", "createdAt", "updatedAt", "nextFireAt", "lastRunAt", "lastRunState", "runCount"];
+    if let Some(fields) = spec.as_object_mut() {
+        fields.retain(|name, _| !of_job.contains(&name.as_str()));
+    }
+    spec
+}
+
+fn reason(topic: &str, code: &str, sentence: &str, held_by: &[Value], freed_by: Option<&str>) -> Value {
+    let mut reason = json!({"topic": topic, "code": code, "sentence": sentence});
+    if !held_by.is_empty() {
+        reason["heldBy"] = json!(held_by);
+    }
+    if let Some(freed_by) = freed_by {
+        reason["freedBy"] = json!(freed_by);
+    }
+    reason
+}
+
 fn page(items: Value) -> Value {
     json!({"items": [items], "nextPageToken": null})
 }
@@ -137,6 +159,7 @@ pub(super) fn body(operation: &str) -> Option<Value> {
             "dagId": "billing_dag_v1", "nodes": [8193, 12289], "edges": [{"from": 8193, "to": 12289}],
         }),
         "dag.retry" => json!({"nodes": ["B"], "andAfter": false, "reason": "the disk has room again"}),
+        "job.rollback" => json!({"to": 3, "version": 4, "reason": "the new schedule was wrong"}),
         "dag.mark" => json!({"node": "B", "state": "SUCCESS", "reason": "done by hand"}),
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
@@ -171,7 +194,34 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         }
         "page.jobSchema" => json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}),
         "job.list" => page(job("ENABLED")),
-        "job.find" | "job.get" | "job.replace" | "job.resume" => job("ENABLED"),
+        "job.find" | "job.get" | "job.replace" | "job.resume" | "job.rollback" => job("ENABLED"),
+        "job.explain" => json!({
+            "tenantId": "default", "jobId": 8193, "jobName": "daily_billing", "jobStatus": "ENABLED", "now": CREATED,
+            "reasons": [reason("SCHEDULE", "NEXT_FIRE", &format!("the job is due next at {AT}, in 17 h"), &[], None)],
+        }),
+        "run.explain" => json!({
+            "tenantId": "default", "jobId": 8193, "jobName": "daily_billing", "runId": 4194305, "runState": "QUEUED",
+            "now": AT, "reasons": [
+                reason("ORIGIN", "SCHEDULE_DUE", &format!("the schedule of the job was due at {AT}"), &[], None),
+                reason(
+                    "WAIT", "TENANT_CONCURRENCY", "50 of 50 permits are lent; 3 runs wait",
+                    &[json!({"kind": "RUN", "id": "4194304", "state": "RUNNING", "since": CREATED})],
+                    Some("the end of a run of tenant 'default', or a higher maxConcurrentRuns (campanile tenant set)"),
+                ),
+            ],
+        }),
+        "job.statistics" => json!({
+            "jobId": 8193, "from": CREATED, "to": ENDED, "runs": 24, "truncated": false,
+            "outcomes": [{"state": "SUCCESS", "count": 23}, {"state": "FAILED", "count": 1}],
+            "successRate": 0.958, "failureRate": 0.042, "retried": 2,
+            "durationMs": {"count": 24, "mean": 40210.5, "p50": 40100, "p95": 41250, "max": 52000},
+            "latenessMs": {"count": 24, "mean": 21.0, "p50": 18, "p95": 40, "max": 77},
+        }),
+        "job.versions" => page(json!({
+            "version": 2, "at": AT, "who": "olga", "address": "192.0.2.7", "operation": "job.replace",
+            "reason": "after the move", "comparedWith": 1,
+            "changes": [{"field": "trigger.expr", "before": "0 1 * * *", "after": "0 2 * * *"}], "spec": whole_spec(),
+        })),
         "job.pause" => job("PAUSED"),
         "job.trigger" | "run.retry" | "dlq.redrive" => run("QUEUED"),
         "dag.create" => json!({"dagId": "billing_dag_v1", "jobId": 16385, "status": "ENABLED"}),
@@ -190,7 +240,7 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
             "trigger": resolved(), "next": [AT, "2026-02-26T01:00:00.000Z", "2026-02-27T01:00:00.000Z"],
             "description": "at 02:00", "hazards": ["2026-03-29 02:00 does not exist in Europe/Berlin: it fires at 03:00"],
         }),
-        "run.failed" => page(run("FAILED")),
+        "run.failed" | "run.list" => page(run("FAILED")),
         "run.get" | "run.confirm" => run("SUCCESS"),
         "run.cancel" => run("CANCELED"),
         "run.log" => json!({
@@ -198,8 +248,15 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
         }),
         "dlq.list" => page(json!({
             "runId": 4194305, "jobId": 8193, "jobName": "daily_billing", "tenantId": "default",
-            "reason": "no space left", "at": ENDED, "attemptCount": 3,
+            "reason": "FAILED: no space left", "cause": "5f1c2a9017aa03bd", "at": ENDED, "attemptCount": 3,
         })),
+        "dlq.causes" => json!({
+            "counted": 40, "truncated": false, "items": [{
+                "cause": "5f1c2a9017aa03bd", "reason": "FAILED: no space left", "count": 38, "jobs": 3, "runId": 4194305,
+                "firstAt": AT, "lastAt": ENDED,
+            }],
+        }),
+        "schedule.load" => json!({"items": [{"at": AT, "count": 400}], "jobs": 372, "truncated": false}),
         "outbox.list" => page(json!({
             "runId": 4194305, "generation": 1, "jobId": 8193, "tenantId": "default", "kind": "HOOK",
             "targetJob": "refund", "state": "REFUSED", "reason": "JOB_DELETED", "decidedAt": ENDED,
@@ -308,6 +365,12 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "who" => json!("olga"),
         "operation" => json!("job.pause"),
         "outcome" => json!("DONE"),
+        "source" => json!("SCHEDULE"),
+        "at" => json!(AT),
+        "window" => json!("24h"),
+        "cause" => json!("5f1c2a9017aa03bd"),
+        "minutes" => json!(60),
+        "against" => json!(4),
         "pageSize" => json!(50),
         "pageToken" => json!(""),
         "Idempotency-Key" => json!("request-1"),

@@ -1,19 +1,35 @@
 //! Dead letters and failed runs of a tenant, and for operators of all tenants, one tenant after the other.
 
 use super::{Answer, Operations, invalid, paging};
+use campanile_actors::scheduler::DeadLetterFilter;
 use campanile_schema::{
-    operations::{DlqDiscard, DlqList, DlqRedrive, Handle, RunFailed},
+    operations::{DlqCauses, DlqDiscard, DlqList, DlqRedrive, Handle, RunFailed},
     rpc::calls::{NoBody, RunCall},
-    view::{DeadLetterView, Page, ReasonBody, RunView, TenantPageBody},
+    time::Timestamp,
+    view::{
+        DeadLetterView, Page, ReasonBody, RunView, TenantPageBody,
+        runs::{CausesBody, CausesView, DeadLettersBody},
+    },
 };
 use campanile_security::auth::Caller;
 use std::future::Future;
 
 /// Newest first within a tenant.
 impl Handle<DlqList> for Operations {
-    async fn handle(&self, _: &Caller, body: TenantPageBody) -> Answer<Page<DeadLetterView>> {
+    fn check(request: &DeadLettersBody) -> Answer<()> {
+        check_times(request.from, request.to)
+    }
+
+    async fn handle(&self, _: &Caller, body: DeadLettersBody) -> Answer<Page<DeadLetterView>> {
         let wanted = paging::wanted(body.page_token, body.page, body.page_size)?;
-        let of_tenant = async |tenant: String, token, size| self.scheduler.dead_letters(&tenant, token, size).await;
+        let filter = DeadLetterFilter {
+            job: body.job_id,
+            from_ms: body.from.map_or(i64::MIN, |from| from.ms()),
+            to_ms: body.to.map_or(i64::MAX, |to| to.ms()),
+            cause: body.cause.filter(|cause| !cause.is_empty()),
+        };
+        let of_tenant =
+            async |tenant: String, token, size| self.scheduler.dead_letters(&tenant, &filter, token, size).await;
         match body.tenant_id {
             Some(tenant) => paging::read(wanted, |token, size| of_tenant(tenant.clone(), token, size)).await,
             None => {
@@ -21,6 +37,29 @@ impl Handle<DlqList> for Operations {
                 paging::read(wanted, |token, size| across(&tenants, token, size, of_tenant)).await
             }
         }
+    }
+}
+
+/// Of the newest dead letters of a tenant; of all tenants of those of the first ones, in the order of their names.
+impl Handle<DlqCauses> for Operations {
+    fn check(request: &CausesBody) -> Answer<()> {
+        check_times(request.from, request.to)
+    }
+
+    async fn handle(&self, _: &Caller, body: CausesBody) -> Answer<CausesView> {
+        let tenants = match body.tenant_id {
+            Some(tenant) => vec![tenant],
+            None => self.tenant_names().await?,
+        };
+        let (from, to) = (body.from.map_or(i64::MIN, |from| from.ms()), body.to.map_or(i64::MAX, |to| to.ms()));
+        self.scheduler.causes(&tenants, from, to).await
+    }
+}
+
+fn check_times(from: Option<Timestamp>, to: Option<Timestamp>) -> Answer<()> {
+    match (from, to) {
+        (Some(from), Some(to)) if from > to => Err(invalid(format!("from: {from} is after to, {to}"))),
+        (Some(_) | None, _) => Ok(()),
     }
 }
 

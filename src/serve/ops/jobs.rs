@@ -95,7 +95,7 @@ impl Handle<JobList> for Operations {
         let labels = filter.labels.filter(|labels| !labels.is_empty());
         labels.iter().try_for_each(|selector| labels::check(selector).map_err(invalid))?;
         let text = filter.text.filter(|text| !text.is_empty());
-        if text.as_ref().is_some_and(|text| text.len() > NAME_CHARS) {
+        if text.as_ref().is_some_and(|text| text.chars().count() > NAME_CHARS) {
             return Err(invalid(format!("text: longer than a name ({NAME_CHARS} characters)")));
         }
         let wanted = paging::wanted(filter.page_token, filter.page, filter.page_size)?;

@@ -17,6 +17,7 @@ mod dags;
 mod dead_letters;
 mod dispatch;
 mod files;
+mod history;
 mod jobs;
 mod labels;
 mod log_search;

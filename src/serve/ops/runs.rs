@@ -1,14 +1,18 @@
 //! Runs: read, wait for, cancel, retry, confirm, and their logs.
 
-use super::{Answer, Operations, at_most, invalid, log_search::search};
-use campanile_actors::scheduler::LogPart;
+use super::{Answer, Operations, at_most, invalid, labels, log_search::search, paging};
+use campanile_actors::scheduler::{LogPart, RunQuery};
 use campanile_schema::{
     ids::RunId,
     job::JobView,
     limits::{HTTP_WAIT_MS, LOG_BYTES_PER_ATTEMPT, LOG_SEARCH_BYTES},
-    operations::{Handle, RunCancel, RunConfirm, RunGet, RunLog, RunRetry},
-    rpc::calls::RunCall,
-    view::{ConfirmBody, LogBody, LogView, ReasonBody, RunGetBody, RunView},
+    operations::{Handle, RunCancel, RunConfirm, RunExplain, RunGet, RunList, RunLog, RunRetry},
+    peer::runs::RunFilter,
+    record::RunState,
+    rpc::calls::{NoBody, RunCall},
+    view::{
+        ConfirmBody, LogBody, LogView, Page, ReasonBody, RunGetBody, RunView, explain::ExplainView, runs::RunListBody,
+    },
 };
 use campanile_security::auth::Caller;
 
@@ -80,6 +84,70 @@ fn check_log(body: &LogBody) -> Answer<()> {
     at_most("contains", body.contains.as_deref(), LOG_SEARCH_BYTES)
 }
 
+/// Of a tenant's credential those of its tenant.
+impl Handle<RunList> for Operations {
+    fn check(request: &RunListBody) -> Answer<()> {
+        query(request).map(drop)?;
+        paging::wanted(request.page_token.clone(), request.page, request.page_size).map(drop)
+    }
+
+    async fn handle(&self, _: &Caller, request: RunListBody) -> Answer<Page<RunView>> {
+        let query = query(&request)?;
+        let wanted = paging::wanted(request.page_token, request.page, request.page_size)?;
+        paging::read(wanted, |token, size| self.scheduler.run_list(&query, token, size)).await
+    }
+}
+
+/// States that a list has that names none: with a job all, otherwise those that somebody may have to look at.
+fn usual_states(of_job: bool) -> Vec<RunState> {
+    let shown = |state: &&RunState| match state {
+        RunState::Pending
+        | RunState::Queued
+        | RunState::Running
+        | RunState::RetryWait
+        | RunState::SuspectedLost
+        | RunState::NeedsConfirmation
+        | RunState::Failed
+        | RunState::Timeout => true,
+        RunState::Success | RunState::Canceled | RunState::Skipped => of_job,
+    };
+    RunState::ALL.iter().filter(shown).copied().collect()
+}
+
+fn query(body: &RunListBody) -> Answer<RunQuery> {
+    let labels = body.labels.clone().filter(|labels| !labels.is_empty());
+    labels.iter().try_for_each(|selector| labels::check(selector).map_err(invalid))?;
+    let states = match body.state.as_deref().filter(|states| !states.is_empty()) {
+        None => usual_states(body.job_id.is_some()),
+        Some(states) => {
+            let state = |word: &str| word.trim().parse::<RunState>().map_err(|why| invalid(format!("state: {why}")));
+            states.split(',').map(state).collect::<Answer<Vec<RunState>>>()?
+        }
+    };
+    if let (Some(from), Some(to)) = (body.from, body.to)
+        && from > to
+    {
+        return Err(invalid(format!("from: {from} is after to, {to}")));
+    }
+    let filter = RunFilter {
+        tenant: body.tenant_id.clone(),
+        states: states.into_iter().map(RunState::code).collect(),
+        job: body.job_id,
+        labels,
+        source: body.source.map(|source| source.code()),
+        from_ms: body.from.map(|from| from.ms()),
+        to_ms: body.to.map(|to| to.ms()),
+    };
+    Ok(RunQuery { filter })
+}
+
+impl Handle<RunExplain> for Operations {
+    async fn handle(&self, _: &Caller, request: RunCall<NoBody>) -> Answer<ExplainView> {
+        let (run, NoBody {}) = request.parts()?;
+        self.scheduler.explain_run(run).await
+    }
+}
+
 impl Handle<RunCancel> for Operations {
     async fn handle(&self, _: &Caller, request: RunCall<ReasonBody>) -> Answer<RunView> {
         let (run, body) = request.parts()?;
@@ -145,6 +213,18 @@ mod tests {
             "attemptCount": 1, "createdAt": "2026-01-01T00:00:00Z", "deadLetter": false, "attempts": attempts,
         });
         is_in_force(&serde_json::from_value(job).unwrap(), &serde_json::from_value(run).unwrap())
+    }
+
+    #[test]
+    fn states_are_words_with_commas_between_them_in_any_case() {
+        let of = |state: &str| query(&RunListBody { state: Some(state.to_owned()), ..RunListBody::default() });
+        let states = of("running, FAILED").unwrap().filter.states;
+        assert_eq!(states, [RunState::Running.code(), RunState::Failed.code()]);
+        let refused = of("RUNNING,DONE").unwrap_err().message;
+        assert!(refused.starts_with("state: 'DONE' is not one of PENDING, QUEUED"), "{refused}");
+        let usual = |job_id| query(&RunListBody { job_id, ..RunListBody::default() }).unwrap().filter.states;
+        assert!(!usual(None).contains(&RunState::Success.code()));
+        assert!(usual(Some(campanile_schema::ids::JobId(1))).contains(&RunState::Success.code()));
     }
 
     #[test]

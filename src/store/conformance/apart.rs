@@ -2,8 +2,8 @@
 
 use crate::cql::{CqlStore, tests::shared};
 use campanile_ports::{
-    AuditPage, AuditQuery, LedgerRow, Manifest, PartRef, PortFuture, Row, RunPage, SnapshotPart, Snapshots, ViewBatch,
-    Views,
+    AuditPage, AuditQuery, DefinitionRow, EndedQuery, LedgerRow, Manifest, PartRef, PortFuture, Row, RunPage,
+    SnapshotPart, Snapshots, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -135,6 +135,9 @@ impl Views for Apart {
             Row::Ledger(row) => Row::Ledger(named(row, |job| self.job(job), |run| self.id(run))),
             Row::JobDeleted(job) => Row::JobDeleted(self.job(job)),
             Row::Audited(record) => Row::Audited(self.record_there(&record)),
+            Row::Defined(row) => {
+                Row::Defined(Arc::new(DefinitionRow { job: self.job(row.job), ..DefinitionRow::clone(&row) }))
+            }
         };
         self.store.apply(ViewBatch {
             rows: batch.rows.into_iter().map(|(hlc, r)| (hlc, row(r))).collect(),
@@ -167,6 +170,19 @@ impl Views for Apart {
     }
     fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
         self.page(self.store.failed_runs(&self.tenant(tenant), after, limit))
+    }
+    fn ended_runs(&self, query: EndedQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, Option<RunPage>> {
+        let tenant = query.tenant.as_ref().map(|tenant| self.tenant(tenant));
+        let found = self.store.ended_runs(EndedQuery { tenant, ..query }, after, limit);
+        Box::pin(async move {
+            let Some(page) = found.await? else { return Ok(None) };
+            let items = page.items.into_iter().map(|record| self.here(record)).collect();
+            Ok(Some(RunPage { items, next: page.next }))
+        })
+    }
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> PortFuture<'_, Vec<DefinitionRow>> {
+        let found = self.store.definitions(self.job(job), before, limit);
+        Box::pin(async move { Ok(found.await?.into_iter().map(|row| DefinitionRow { job, ..row }).collect()) })
     }
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
         self.store.retain(before_ms, max_rows)

@@ -1,8 +1,8 @@
 //! What every read model must do.
 
 use super::benches;
-use crate::samples::{at, audited, batch, fired, ledger, reopened, run, scheduled, wait};
-use campanile_ports::{AuditQuery, Row, RunPage, ViewBatch, Views};
+use crate::samples::{at, audited, batch, defined, fired, ledger, reopened, run, scheduled, wait};
+use campanile_ports::{AuditQuery, DefinitionRow, EndedQuery, Row, RunPage, ViewBatch, Views};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     limits,
@@ -218,6 +218,61 @@ every_store! {
         apply(store, 2, vec![Row::Audited(counted.clone().into())]);
         assert_eq!(audit(store, &finance()), [4, 3, 10, 7], "{on}");
         assert_eq!(wait(store.audit(finance(), None, 9)).unwrap().items[2], counted, "{on}");
+    }
+
+    fn ended_runs_of_all_jobs_are_listed_last_first_where_there_is_a_list(store: &dyn Views, on: &str) {
+        let mut all = rows(&five());
+        all.push(Row::Run(RunRecord { tenant: "fin".into(), ..run(5, 60, RunState::Success, 2_500) }.into()));
+        apply(store, 1, all);
+        let read = |query: &EndedQuery| -> Option<Vec<u64>> {
+            let (mut all, mut after) = (Vec::new(), None);
+            loop {
+                let page = wait(store.ended_runs(query.clone(), after, 2)).unwrap()?;
+                assert!(page.items.len() <= 2);
+                all.extend(ids(&page));
+                match page.next {
+                    Some(next) => after = Some(next),
+                    None => return Some(all),
+                }
+            }
+        };
+        let finance = || EndedQuery { tenant: Some("finance".to_owned()), ..EndedQuery::all() };
+        let Some(of_finance) = read(&finance()) else { return };
+        assert_eq!(of_finance, [50, 40, 30, 20, 10], "{on}");
+        let within = EndedQuery { from_ms: 2_000, to_ms: 3_000, ..EndedQuery::all() };
+        assert_eq!(read(&within).unwrap(), [30, 60, 20], "{on}");
+        let states = EndedQuery { states: vec![RunState::Success, RunState::Timeout], ..finance() };
+        assert_eq!(read(&states).unwrap(), [30, 10], "{on}");
+        let failed = EndedQuery { states: vec![RunState::Failed, RunState::Timeout], ..EndedQuery::all() };
+        assert_eq!(read(&failed).unwrap(), [50, 30, 20], "{on}");
+    }
+
+    fn versions_of_a_definition_are_listed_newest_first_and_go_with_the_job(store: &dyn Views, on: &str) {
+        let row = |job, version| Row::Defined(defined(job, version).into());
+        let versions = |job, before, limit| -> Vec<u64> {
+            wait(store.definitions(JobId(job), before, limit)).unwrap().iter().map(|row| row.version).collect()
+        };
+        apply(store, 1, vec![row(4, 1), row(4, 2), row(4, 3), row(8, 1)]);
+        apply(store, 2, vec![row(4, 3)]);
+        assert_eq!(versions(4, None, 9), [3, 2, 1], "{on}");
+        assert_eq!(versions(4, None, 2), [3, 2], "{on}");
+        assert_eq!(versions(4, Some(3), 9), [2, 1], "{on}");
+        assert_eq!(versions(12, None, 9), [0; 0], "{on}");
+        let whole: DefinitionRow = wait(store.definitions(JobId(4), None, 1)).unwrap().remove(0);
+        assert_eq!(whole, defined(4, 3), "{on}");
+        // One of another job within the same batch stays.
+        apply(store, 3, vec![row(4, 4), row(8, 2), Row::JobDeleted(JobId(4))]);
+        assert_eq!((versions(4, None, 9), versions(8, None, 9)), (vec![], vec![2, 1]), "{on}");
+    }
+
+    fn of_many_versions_the_newest_stay(store: &dyn Views, on: &str) {
+        let last = limits::DEFINITIONS_KEPT + 3;
+        for version in 1..=last {
+            apply(store, version, vec![Row::Defined(defined(4, version).into())]);
+        }
+        let kept: Vec<u64> =
+            wait(store.definitions(JOB, None, 1_000)).unwrap().iter().map(|row| row.version).collect();
+        assert_eq!(kept, (4..=last).rev().collect::<Vec<_>>(), "{on}");
     }
 
     fn logs_are_read_from_any_byte_and_end_at_their_limit(store: &dyn Views, on: &str) {

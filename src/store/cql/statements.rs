@@ -105,6 +105,8 @@ statements! {
     put_ledger: Quorum "INSERT INTO {keyspace}.ledger (shard, bucket, job, to_ms, from_ms, row) VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
     put_tenant_run: Quorum "INSERT INTO {keyspace}.tenant_runs (tenant, bucket, list, ended_ms, run) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
     put_key: Quorum "INSERT INTO {keyspace}.run_keys (job, key, run) VALUES (?, ?, ?) USING TIMESTAMP ? AND TTL ?";
+    put_definition: Quorum "INSERT INTO {keyspace}.definitions (shard, range, job, version, row) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ?";
+    delete_definitions: Quorum "DELETE FROM {keyspace}.definitions USING TIMESTAMP ? WHERE shard = ? AND range = ? AND job = ? AND version <= ?";
     put_audit: Quorum "INSERT INTO {keyspace}.audit (tenant, bucket, at_ms, id, record) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?";
     put_audit_bucket: Quorum "INSERT INTO {keyspace}.audit_buckets (tenant, bucket) VALUES (?, ?) USING TTL ?";
     put_applied: Quorum "INSERT INTO {keyspace}.applied (bucket, shard, seq) VALUES (?, ?, ?) USING TIMESTAMP ?";
@@ -121,6 +123,7 @@ statements! {
     read_ledger: Quorum "SELECT row FROM {keyspace}.ledger WHERE shard = ? AND bucket = ? AND job = ? AND to_ms > ? LIMIT ?";
     read_tenant_runs: Quorum "SELECT ended_ms, run FROM {keyspace}.tenant_runs WHERE tenant = ? AND bucket = ? AND list = ? AND (ended_ms, run) < (?, ?) LIMIT ?";
     read_key: Quorum "SELECT run FROM {keyspace}.run_keys WHERE job = ? AND key = ?";
+    read_definitions: Quorum "SELECT row FROM {keyspace}.definitions WHERE shard = ? AND range = ? AND job = ? AND version < ? LIMIT ?";
     read_audit: Quorum "SELECT at_ms, id, record FROM {keyspace}.audit WHERE tenant = ? AND bucket = ? AND (at_ms, id) < (?, ?) LIMIT ?";
     read_audit_buckets: Quorum "SELECT bucket FROM {keyspace}.audit_buckets WHERE tenant = ?";
     read_history_buckets: Quorum "SELECT bucket FROM {keyspace}.history_buckets WHERE shard = ?";

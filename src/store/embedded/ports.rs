@@ -3,8 +3,8 @@
 use super::{EmbeddedStore, guard, history, position_of};
 use crate::tables::TenantList;
 use campanile_ports::{
-    AuditPage, AuditQuery, DiskRoom, Journal, LedgerRow, LocalViews, Manifest, PartRef, PortFuture, Position, RunPage,
-    SnapshotPart, Snapshots, StoreError, ViewBatch, Views,
+    AuditPage, AuditQuery, DefinitionRow, DiskRoom, EndedQuery, Journal, LedgerRow, LocalViews, Manifest, PartRef,
+    PortFuture, Position, RunPage, SnapshotPart, Snapshots, StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -137,6 +137,16 @@ impl Views for EmbeddedStore {
             let _one_at_a_time = guard(&inner.committer);
             inner.tables.retain(before_ms, max_rows)
         })
+    }
+
+    fn ended_runs(&self, query: EndedQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, Option<RunPage>> {
+        let tables = Arc::clone(&self.inner.tables);
+        self.reads.run(move || tables.ended_runs(&query, after.as_deref(), limit).map(Some))
+    }
+
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> PortFuture<'_, Vec<DefinitionRow>> {
+        let tables = Arc::clone(&self.inner.tables);
+        self.reads.run(move || tables.definitions(job, before, limit))
     }
 
     fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {

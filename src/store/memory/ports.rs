@@ -3,8 +3,8 @@
 use super::{MemoryStore, faults::Op};
 use crate::tables::{Tables, TenantList};
 use campanile_ports::{
-    AuditPage, AuditQuery, DiskRoom, Journal, LedgerRow, LocalViews, Manifest, PartRef, PortFuture, Position, RunPage,
-    SnapshotPart, Snapshots, StoreError, ViewBatch, Views,
+    AuditPage, AuditQuery, DefinitionRow, DiskRoom, EndedQuery, Journal, LedgerRow, LocalViews, Manifest, PartRef,
+    PortFuture, Position, RunPage, SnapshotPart, Snapshots, StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
@@ -159,6 +159,14 @@ impl Views for MemoryStore {
 
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
         ready(self.write(Op::Retain, || self.tables.retain(before_ms, max_rows)))
+    }
+
+    fn ended_runs(&self, query: EndedQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, Option<RunPage>> {
+        ready(self.view(|tables| tables.ended_runs(&query, after.as_deref(), limit)).map(Some))
+    }
+
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> PortFuture<'_, Vec<DefinitionRow>> {
+        ready(self.view(|tables| tables.definitions(job, before, limit)))
     }
 
     fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {

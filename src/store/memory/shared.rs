@@ -14,8 +14,8 @@ use campanile_core::ownership::{
     store::{Batch, Statement, StoreAnswer},
 };
 use campanile_ports::{
-    AuditPage, AuditQuery, Leases, LedgerRow, Manifest, PartRef, PortFuture, RunPage, SnapshotPart, Snapshots,
-    StoreError, ViewBatch, Views,
+    AuditPage, AuditQuery, DefinitionRow, EndedQuery, Leases, LedgerRow, Manifest, PartRef, PortFuture, RunPage,
+    SnapshotPart, Snapshots, StoreError, ViewBatch, Views,
 };
 use campanile_schema::{
     format::Formats,
@@ -361,6 +361,13 @@ impl Views for SharedEnd {
     }
     fn retain(&self, before_ms: i64, max_rows: usize) -> PortFuture<'_, u64> {
         self.call(move |store| store.tables.retain(before_ms, max_rows))
+    }
+    /// As on a CQL server.
+    fn ended_runs(&self, _: EndedQuery, _: Option<Vec<u8>>, _: usize) -> PortFuture<'_, Option<RunPage>> {
+        Box::pin(async { Ok(None) })
+    }
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> PortFuture<'_, Vec<DefinitionRow>> {
+        self.call(move |store| store.tables.definitions(job, before, limit))
     }
     fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {
         self.call(move |store| store.tables.audit(&query, after.as_deref(), limit))

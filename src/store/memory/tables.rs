@@ -1,7 +1,9 @@
 //! The read model in maps.
 
 use crate::tables::{Ended, EndedRuns, Stored, StoredRows, Tables, TenantList, discarded, stored_run};
-use campanile_ports::{AuditFilling, AuditPage, AuditQuery, LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{
+    AuditFilling, AuditPage, AuditQuery, DefinitionRow, EndedQuery, LedgerRow, Position, Row, RunPage, StoreError,
+};
 use campanile_schema::{
     ids::{JobId, RunId},
     limits,
@@ -32,6 +34,8 @@ struct Maps {
     by_time: BTreeSet<(i64, RunId)>,
     /// By time and id.
     audit: BTreeMap<(i64, u64), AuditRecord>,
+    /// By job and version.
+    definitions: BTreeMap<(JobId, u64), DefinitionRow>,
 }
 
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -118,9 +122,14 @@ impl Tables for MemoryTables {
                 Row::Ledger(row) => {
                     maps.ledger.insert((row.job, row.to_ms, row.from_ms), row.clone());
                 }
-                Row::JobDeleted(_) => {}
+                Row::JobDeleted(job) => maps.definitions.retain(|(of, _), _| of != job),
                 Row::Audited(record) => {
                     maps.audit.insert((record.at_ms, record.id), AuditRecord::clone(record));
+                }
+                Row::Defined(row) => {
+                    maps.definitions.insert((row.job, row.version), DefinitionRow::clone(row));
+                    let gone = row.version.saturating_sub(limits::DEFINITIONS_KEPT);
+                    maps.definitions.retain(|(of, version), _| *of != row.job || *version > gone);
                 }
             }
         }
@@ -215,6 +224,24 @@ impl Tables for MemoryTables {
         *guard(&self.messages_from_ms) = Some(from_ms);
     }
 
+    fn ended_runs(&self, query: &EndedQuery, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError> {
+        let maps = guard(&self.now);
+        let (ended_ms, run) = query.before(after);
+        let fitting = maps
+            .by_time
+            .range(..(ended_ms, RunId(run)))
+            .rev()
+            .filter_map(|(ended, run)| Some((EndedQuery::token(*ended, run.0), maps.runs.get(run)?)))
+            .filter(|(_, record)| query.fits(record));
+        Ok(maps.page(fitting, limit))
+    }
+
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> Result<Vec<DefinitionRow>, StoreError> {
+        let maps = guard(&self.now);
+        let versions = maps.definitions.range((job, 0)..(job, before.unwrap_or(u64::MAX)));
+        Ok(versions.rev().take(limit).map(|(_, row)| row.clone()).collect())
+    }
+
     fn audit(&self, query: &AuditQuery, after: Option<&[u8]>, limit: usize) -> Result<AuditPage, StoreError> {
         let maps = guard(&self.now);
         let before = AuditFilling::before(query, after);
@@ -252,7 +279,8 @@ impl Tables for MemoryTables {
         let runs = maps.runs.values().cloned().map(stored_run);
         let ledger = maps.ledger.values().cloned().map(Row::Ledger);
         let audit = maps.audit.values().cloned().map(|record| Row::Audited(record.into()));
-        let mut rows: Vec<_> = runs.chain(ledger).chain(audit).map(|row| Ok(Stored::Row(row))).collect();
+        let defined = maps.definitions.values().cloned().map(|row| Row::Defined(row.into()));
+        let mut rows: Vec<_> = runs.chain(ledger).chain(audit).chain(defined).map(|row| Ok(Stored::Row(row))).collect();
         let logs = guard(&self.logs);
         rows.extend(
             logs.iter()

@@ -71,7 +71,7 @@ fn each_refusal_has_its_code_and_says_what_to_do() {
             "labels: term 2 '=c': the key is missing",
         ),
         ("GET", "/api/v1/jobs?tenantId=a%20b", bare, b"", "400_INVALID_ARGUMENT", "tenantId: 'a b' is not"),
-        ("GET", "/api/v1/runs?state=RUNNING", bare, b"", "400_INVALID_ARGUMENT", "state: only FAILED"),
+        ("GET", "/api/v1/runs?state=DONE", bare, b"", "400_INVALID_ARGUMENT", "state: 'DONE' is not one of"),
         ("GET", "/api/v1/runs/4096?waitSec=61", bare, b"", "400_INVALID_ARGUMENT", "waitSec: at most 60"),
         ("GET", "/api/v1/dead-letters?pageToken=x", bare, b"", "400_INVALID_ARGUMENT", "pageToken"),
         ("GET", "/api/v1/outbox?pageToken=x", bare, b"", "400_INVALID_ARGUMENT", "pageToken"),

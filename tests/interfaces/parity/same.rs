@@ -12,7 +12,10 @@ use campanile_schema::{
         Created, DeadLetterView, ExecutorView, Gathered, LedgerView, LogView, NodeView, Page, PoolView, Preview,
         RunView, TenantView,
         dag::{DagCreated, DagRunView},
+        explain::ExplainView,
         outbox::OutboxMessageView,
+        runs::{CausesView, LoadView, StatisticsView},
+        versions::VersionView,
     },
 };
 use program::{Dev, eventually};
@@ -49,8 +52,8 @@ fn normal(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             // Lists that only a cluster has.
-            let is_left_out =
-                |name: &str, value: &Value| ["nodes", "missing", "failedHooks"].contains(&name) && *value == json!([]);
+            let lists = ["nodes", "missing", "failedHooks", "heldBy"];
+            let is_left_out = |name: &str, value: &Value| lists.contains(&name) && *value == json!([]);
             let kept = fields
                 .into_iter()
                 .filter(|(name, value)| !VOLATILE.contains(&name.as_str()) && !is_left_out(name, value));
@@ -76,11 +79,14 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
     let (name, params) = (call.name, &call.rpc);
     match name {
         "job.create" => typed::<Created>(client, name, params).await,
-        "job.get" | "job.find" | "job.replace" | "job.pause" | "job.resume" => {
+        "job.get" | "job.find" | "job.replace" | "job.pause" | "job.resume" | "job.rollback" => {
             typed::<JobView>(client, name, params).await
         }
         "job.list" => typed::<Page<JobView>>(client, name, params).await,
-        "job.runs" | "run.failed" => typed::<Page<RunView>>(client, name, params).await,
+        "job.runs" | "run.failed" | "run.list" => typed::<Page<RunView>>(client, name, params).await,
+        "job.explain" | "run.explain" => typed::<ExplainView>(client, name, params).await,
+        "job.statistics" => typed::<StatisticsView>(client, name, params).await,
+        "job.versions" => typed::<Page<VersionView>>(client, name, params).await,
         "job.ledger" => typed::<LedgerView>(client, name, params).await,
         "dag.create" => typed::<DagCreated>(client, name, params).await,
         "dag.nodes" => typed::<DagRunView>(client, name, params).await,
@@ -88,6 +94,8 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         | "dag.mark" => typed::<RunView>(client, name, params).await,
         "run.log" => typed::<LogView>(client, name, params).await,
         "dlq.list" => typed::<Page<DeadLetterView>>(client, name, params).await,
+        "dlq.causes" => typed::<CausesView>(client, name, params).await,
+        "schedule.load" => typed::<LoadView>(client, name, params).await,
         "outbox.list" => typed::<Page<OutboxMessageView>>(client, name, params).await,
         "schedule.preview" => typed::<Preview>(client, name, params).await,
         "tenant.get" | "tenant.set" => typed::<TenantView>(client, name, params).await,
@@ -196,8 +204,46 @@ fn reads((good, _, run, failed): (u64, u64, u64, u64)) -> Vec<Call> {
             json!({"runId": run, "contains": "DONE", "tail": 1}),
             &["run", "log", &of, "--grep", "DONE", "--tail", "1"],
         ),
-        get("run.failed", "/api/v1/runs", json!({}), &["run", "failed"]),
+        get("run.failed", "/api/v1/runs?state=FAILED,TIMEOUT", json!({}), &["run", "failed"]),
+        get("run.list", "/api/v1/runs", json!({}), &["run", "list"]),
+        get(
+            "run.list",
+            &format!("/api/v1/runs?jobId={good}&source=MANUAL&pageSize=1"),
+            json!({"jobId": good, "source": "MANUAL", "pageSize": 1}),
+            &["run", "list", "--job", &id, "--source", "manual", "--page-size", "1"],
+        ),
+        get("run.list", "/api/v1/runs?state=DONE", json!({"state": "DONE"}), &["run", "list", "--state", "DONE"]),
+        get("run.explain", &format!("{at}/explain"), json!({"runId": run}), &["run", "explain", &of]),
+        get("job.explain", &format!("{job}/explain"), json!({"jobId": good}), &["job", "explain", &id]),
+        get(
+            "job.explain",
+            &format!("{job}/explain?at={from}"),
+            json!({"jobId": good, "at": from}),
+            &["job", "explain", &id, "--at", from],
+        ),
+        // Refused: the answer to a good one tells when it was asked. `tests/node/lists.rs` has one.
+        get(
+            "job.statistics",
+            &format!("{job}/statistics?window=1w"),
+            json!({"jobId": good, "window": "1w"}),
+            &["job", "statistics", &id, "--window", "1w"],
+        ),
+        get("job.versions", &format!("{job}/versions"), json!({"jobId": good}), &["job", "versions", &id]),
         get("dlq.list", "/api/v1/dead-letters", json!({}), &["dlq", "list"]),
+        get(
+            "dlq.list",
+            &format!("/api/v1/dead-letters?jobId={good}"),
+            json!({"jobId": good}),
+            &["dlq", "list", "--job", &id],
+        ),
+        get("dlq.causes", "/api/v1/dead-letters/causes", json!({}), &["dlq", "causes"]),
+        // Refused: the answer to a good one tells when it was asked. `tests/node/lists.rs` has one.
+        get(
+            "schedule.load",
+            "/api/v1/schedules/load?minutes=0",
+            json!({"minutes": 0}),
+            &["job", "load", "--minutes", "0"],
+        ),
         get("outbox.list", "/api/v1/outbox", json!({}), &["outbox", "list"]),
         get(
             "audit.list",
@@ -246,6 +292,15 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
         post("job.pause", &format!("{job}/pause"), job_rpc.clone(), &["job", "pause", &id]),
         post("job.trigger", &format!("{job}/trigger"), job_rpc.clone(), &["job", "trigger", &id]),
         post("job.resume", &format!("{job}/resume"), job_rpc, &["job", "resume", &id]),
+        // Refused: it has that version.
+        call(
+            "job.rollback",
+            "POST",
+            &format!("{job}/rollback"),
+            json!({"to": 1}),
+            json!({"jobId": good, "to": 1}),
+            &["job", "rollback", &id, "--to", "1"],
+        ),
         call(
             "job.create",
             "POST",

@@ -56,7 +56,6 @@ pub const NODE_COMMANDS: &[&str] = &["job", "run", "dlq", "tenant", "system", "c
 /// Such commands that are several calls, and so no operation of their own.
 pub const SEVERAL_CALLS: &[(&str, Reason)] = &[
     ("run wait", "run.get with waitSec, again and again"),
-    ("run list", "reads a directory of `history archive`; no node is asked"),
     ("job edit", "job.get, an editor, job.replace"),
     ("cluster new-keys", "makes files; no node is asked"),
 ];

@@ -63,14 +63,35 @@ JOB_RUNS: Final = Method("job.runs", changes=False)
 JOB_LEDGER: Final = Method("job.ledger", changes=False)
 """What became of every due instant."""
 
+JOB_EXPLAIN: Final = Method("job.explain", changes=False)
+"""Why a job fires or does not, or what became of one of its instants."""
+
+JOB_STATISTICS: Final = Method("job.statistics", changes=False)
+"""Outcomes, durations and lateness of a job's runs."""
+
+JOB_VERSIONS: Final = Method("job.versions", changes=False)
+"""The history of a job's definition, newest first: who changed what and why."""
+
+JOB_ROLLBACK: Final = Method("job.rollback")
+"""Give a job the definition of an earlier version, as a new version."""
+
 SCHEDULE_PREVIEW: Final = Method("schedule.preview", changes=False)
 """When a trigger would fire; creates nothing."""
+
+SCHEDULE_LOAD: Final = Method("schedule.load", changes=False)
+"""How many instants are due in each of the next minutes."""
+
+RUN_LIST: Final = Method("run.list", changes=False)
+"""Runs of all jobs: those that are open, newest first, then those that have ended, the last one first."""
 
 RUN_FAILED: Final = Method("run.failed", changes=False)
 """FAILED and TIMEOUT runs, newest first."""
 
 RUN_GET: Final = Method("run.get", changes=False)
 """A run with its attempts; can wait for its end."""
+
+RUN_EXPLAIN: Final = Method("run.explain", changes=False)
+"""Why a run exists, why it is not running, why it was late."""
 
 RUN_CANCEL: Final = Method("run.cancel")
 """Cancel a run that is not final."""
@@ -95,6 +116,9 @@ RUN_LOG: Final = Method("run.log", changes=False)
 
 DLQ_LIST: Final = Method("dlq.list", changes=False)
 """Dead letters, newest first."""
+
+DLQ_CAUSES: Final = Method("dlq.causes", changes=False)
+"""Dead letters by their cause, the most frequent first."""
 
 DLQ_REDRIVE: Final = Method("dlq.redrive")
 """Run a dead letter again."""
@@ -186,9 +210,16 @@ METHODS: Final = {
         JOB_TRIGGER,
         JOB_RUNS,
         JOB_LEDGER,
+        JOB_EXPLAIN,
+        JOB_STATISTICS,
+        JOB_VERSIONS,
+        JOB_ROLLBACK,
         SCHEDULE_PREVIEW,
+        SCHEDULE_LOAD,
+        RUN_LIST,
         RUN_FAILED,
         RUN_GET,
+        RUN_EXPLAIN,
         RUN_CANCEL,
         RUN_RETRY,
         RUN_CONFIRM,
@@ -197,6 +228,7 @@ METHODS: Final = {
         DAG_MARK,
         RUN_LOG,
         DLQ_LIST,
+        DLQ_CAUSES,
         DLQ_REDRIVE,
         DLQ_DISCARD,
         OUTBOX_LIST,

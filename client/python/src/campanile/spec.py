@@ -214,7 +214,7 @@ class JobSpec:
     `name`: 1..128 of letters, digits, `. _ - /`, unique per tenant. `timeout_sec` is per attempt. A job that is not
     `idempotent` waits for a person after a lost executor. `executor_selector` is the pool's name. Without an `action` it calls
     the handler named like the job. `secret_params` are stored encrypted and read back as `***`. `priority`: 0..1000, higher
-    first.
+    first. `display_name`, `description`, `owner` and `annotations` are texts for people, in any language.
     """
 
     name: str
@@ -234,3 +234,7 @@ class JobSpec:
     priority: int = 100
     resources: Resources = Resources()
     hooks: Hooks | None = None
+    display_name: str | None = None
+    description: str | None = None
+    owner: str | None = None
+    annotations: dict[str, str] = field(default_factory=dict)

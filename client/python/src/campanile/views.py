@@ -189,6 +189,81 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Holder:
+    """What holds something that a run or a job waits for. `kind`: RUN, JOB, EXECUTOR, CALLER, TENANT, POOL, DAG_NODE."""
+
+    kind: str
+    id: str | None = None
+    name: str | None = None
+    state: str | None = None
+    since: datetime | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason of an explanation. `topic`: ORIGIN, WAIT, LATE, END, SCHEDULE, INSTANT. Compare the `code`; the sentence may change.
+    `freed_by`: what to do, or to wait for."""
+
+    topic: str
+    code: str
+    sentence: str
+    held_by: list[Holder] = field(default_factory=list)
+    freed_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a run or a job is as it is. What cannot be known now is not in it."""
+
+    tenant_id: str
+    job_id: int
+    now: datetime
+    reasons: list[Reason]
+    job_name: str | None = None
+    run_id: int | None = None
+    run_state: RunState | None = None
+    job_status: JobStatus | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class StateCount:
+    """How many runs have a state."""
+
+    state: RunState
+    count: int
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times of `count` runs, milliseconds."""
+
+    count: int
+    mean: float
+    p50: int
+    p95: int
+    max: int
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the ended runs of a job that were created in the window. `truncated`: it has more than the 10,000 that are counted."""
+
+    job_id: int
+    start: datetime = field(metadata={"wire": "from"})
+    to: datetime
+    runs: int
+    truncated: bool
+    retried: int
+    outcomes: list[StateCount] = field(default_factory=list)
+    success_rate: float | None = None
+    failure_rate: float | None = None
+    duration_ms: Times | None = None
+    lateness_ms: Times | None = None
+
+
+@dataclass(frozen=True)
 class LedgerEntry:
     """What became of a due instant, or of `count` instants from `logical_time` to `until` with one outcome."""
 
@@ -239,6 +314,46 @@ class DeadLetter:
     at: datetime
     attempt_count: int
     job_name: str | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Dead letters whose errors differ in numbers and ids only. `reason` and `run_id` are of the newest one."""
+
+    cause: str
+    reason: str
+    count: int
+    jobs: int
+    run_id: int
+    first_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Dead letters by cause, the most frequent first. `truncated`: there are more than the 10,000 that are counted."""
+
+    items: list[Cause]
+    counted: int
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class MinuteLoad:
+    """Instants that are due in the minute that begins at `at`."""
+
+    at: datetime
+    count: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """How many instants are due in each of the next minutes. `truncated`: the numbers are too small."""
+
+    items: list[MinuteLoad]
+    jobs: int
+    truncated: bool
 
 
 @dataclass(frozen=True)
@@ -529,6 +644,22 @@ class FieldChange:
     field: str
     before: Json = None
     after: Json = None
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a job's definition. `changes` are what differs from the version `compared_with`. Without `who` it is not known who
+    made it."""
+
+    version: int
+    at: datetime
+    spec: JobSpec
+    changes: list[FieldChange] = field(default_factory=list)
+    who: str | None = None
+    address: str | None = None
+    operation: str | None = None
+    reason: str | None = None
+    compared_with: int | None = None
 
 
 @dataclass(frozen=True)

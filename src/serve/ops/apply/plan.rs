@@ -397,7 +397,11 @@ fn field_of(message: &str) -> &'static str {
         ("action.command", "spec.command"),
         ("action.name", "spec.handler"),
     ];
-    const SAME: [(&str, &str); 8] = [
+    const SAME: [(&str, &str); 12] = [
+        ("displayName", "spec.displayName"),
+        ("description", "spec.description"),
+        ("owner", "spec.owner"),
+        ("annotations", "metadata.annotations"),
         ("executorSelector", "spec.executorSelector"),
         ("retryPolicy", "spec.retryPolicy"),
         ("priority", "spec.priority"),

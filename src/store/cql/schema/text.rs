@@ -9,12 +9,13 @@ use std::fmt::Write;
 pub const FIRST_ADDITION: i32 = 1001;
 
 /// Number, name and text of each, in order.
-pub const MIGRATIONS: [(i32, &str, &str); 5] = [
+pub const MIGRATIONS: [(i32, &str, &str); 6] = [
     (1, "ownership", include_str!("../../../../schema/cql/0001_ownership.cql")),
     (2, "journal", include_str!("../../../../schema/cql/0002_journal.cql")),
     (3, "history", include_str!("../../../../schema/cql/0003_history.cql")),
     (4, "packs", include_str!("../../../../schema/cql/0004_packs.cql")),
     (FIRST_ADDITION, "audit", include_str!("../../../../schema/cql/1001_audit.cql")),
+    (1002, "definitions", include_str!("../../../../schema/cql/1002_definitions.cql")),
 ];
 
 /// Options of tables whose rows go by their TTL: a window of a day at once, when all of it is over.

@@ -162,7 +162,7 @@ fn bench_on_one_server() {
         let bytes = match row {
             Row::Run(record) | Row::Reopened(record) | Row::DeadLetterDiscarded(record) => frame::encode(record).len(),
             Row::Ledger(row) => frame::encode(row).len(),
-            Row::JobDeleted(_) | Row::Audited(_) => 0,
+            Row::JobDeleted(_) | Row::Audited(_) | Row::Defined(_) => 0,
         };
         println!("{bytes} bytes: {row:?}");
     }

@@ -59,7 +59,7 @@ fn two_nodes_make_the_schema_at_once_and_changed_rows_are_told() {
     assert_eq!(one, other);
     assert_eq!(
         one.applied.iter().map(|(n, name)| (*n, name.as_str())).collect::<Vec<_>>(),
-        [(1, "ownership"), (2, "journal"), (3, "history"), (4, "packs"), (1001, "audit")]
+        [(1, "ownership"), (2, "journal"), (3, "history"), (4, "packs"), (1001, "audit"), (1002, "definitions")]
     );
     assert_eq!((one.missing.len(), one.warnings.len()), (0, 0), "batch commit log: nothing to warn of");
     let asked = options.clone();

@@ -1,6 +1,7 @@
 //! The port `Views`: the read model, as rows that are only ever written. Retention is their TTL.
 
 mod audit;
+mod definitions;
 mod lists;
 mod logs;
 mod pack;
@@ -13,7 +14,9 @@ pub use logs::Logs;
 use super::CqlStore;
 use super::{connection::RequestKind, error};
 use crate::tables::TenantList;
-use campanile_ports::{AuditPage, AuditQuery, LedgerRow, PortFuture, RunPage, ViewBatch, Views};
+use campanile_ports::{
+    AuditPage, AuditQuery, DefinitionRow, EndedQuery, LedgerRow, PortFuture, RunPage, ViewBatch, Views,
+};
 use campanile_schema::{
     ids::{JobId, RunId, ShardId},
     record::RunRecord,
@@ -41,7 +44,11 @@ impl NotedBuckets {
                 let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 known.get(place).is_none_or(|noted| noted.elapsed() > NOTED_FOR)
             }
-            Partition::Runs(..) | Partition::Packs(..) | Partition::Key(..) | Partition::Applied(_) => false,
+            Partition::Runs(..)
+            | Partition::Packs(..)
+            | Partition::Definitions(..)
+            | Partition::Key(..)
+            | Partition::Applied(_) => false,
         }
     }
 
@@ -93,6 +100,15 @@ impl Views for CqlStore {
 
     fn failed_runs(&self, tenant: &str, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, RunPage> {
         self.tenant_list(TenantList::Failed, tenant, after, limit)
+    }
+
+    /// An entry for each run that ended would be one more row for each trigger (docs/adr/0026-two-rows-a-run.md).
+    fn ended_runs(&self, _: EndedQuery, _: Option<Vec<u8>>, _: usize) -> PortFuture<'_, Option<RunPage>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> PortFuture<'_, Vec<DefinitionRow>> {
+        self.spawn(move |core| async move { definitions::list(&core, job, before, limit).await })
     }
 
     fn audit(&self, query: AuditQuery, after: Option<Vec<u8>>, limit: usize) -> PortFuture<'_, AuditPage> {

@@ -1,6 +1,6 @@
 //! Where rows of the read model are: partitions that are bounded and can be told from what a reader asks. All of it is part of what is stored.
 
-use campanile_schema::ids::{RunId, ShardId};
+use campanile_schema::ids::{JobId, RunId, SLOTS, ShardId};
 
 /// Ids of a shard whose packed runs share a partition, all of which is read for one of them: some 10 KB, as a scheduled run takes eight ids; 128 KB
 /// where each id is a run.
@@ -17,6 +17,8 @@ const HISTORY_BUCKET_MS: i64 = 6 * 3_600_000;
 const TENANT_BUCKET_MS: i64 = 3_600_000;
 /// Time in which records of the audit trail of a tenant share a partition: a bulk create of a million jobs makes some 250 MB.
 const AUDIT_BUCKET_MS: i64 = 3_600_000;
+/// Ids of jobs of a shard whose versions share a partition: some megabytes when each has all the versions that are kept.
+const JOBS_PER_DEFINITIONS: u64 = 64;
 /// The partition of all records stands under a name that no tenant can have.
 pub const EVERY_TENANT: &str = "*";
 /// Shards whose positions share a partition.
@@ -37,6 +39,8 @@ pub enum Partition {
     Tenant(String, i64),
     /// Tenant, or [`EVERY_TENANT`], and hour: the audit trail.
     Audit(String, i64),
+    /// Shard and range of ids of jobs: versions of definitions.
+    Definitions(i32, i64),
     /// Job and caller's key.
     Key(i64, String),
     /// Positions of 64 shards.
@@ -53,6 +57,10 @@ pub fn range_of(run: RunId) -> i64 {
 
 pub fn pack_range(run: RunId) -> i64 {
     (run.counter() / IDS_PER_RANGE).cast_signed()
+}
+
+pub fn definitions_range(job: JobId) -> i64 {
+    (job.0 / SLOTS / JOBS_PER_DEFINITIONS).cast_signed()
 }
 
 pub fn fires_shards(shard: ShardId) -> i32 {

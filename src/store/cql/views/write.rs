@@ -10,12 +10,12 @@ use super::{
     super::{Core, connection::RequestKind, error},
     pack,
     places::{
-        EVERY_TENANT, Partition, applied_bucket, audit_bucket, fires_bucket, fires_shards, history_bucket, pack_range,
-        range_of, shard_column, tenant_bucket,
+        EVERY_TENANT, Partition, applied_bucket, audit_bucket, definitions_range, fires_bucket, fires_shards,
+        history_bucket, pack_range, range_of, shard_column, tenant_bucket,
     },
 };
 use crate::tables::{TenantList, discarded, failed, fired, is_listed_by_fire};
-use campanile_ports::{LedgerRow, Row, StoreError, ViewBatch};
+use campanile_ports::{DefinitionRow, LedgerRow, Row, StoreError, ViewBatch};
 use campanile_schema::{
     frame,
     ids::{JobId, RunId, ShardId},
@@ -93,9 +93,10 @@ impl<'a> GatheredWrites<'a> {
             Row::Reopened(record) => self.record(hlc, record),
             Row::DeadLetterDiscarded(record) => self.run(hlc, &discarded(record)),
             Row::Ledger(row) => self.ledger(hlc.cast_signed(), row),
-            // Its history stays until retention.
-            Row::JobDeleted(_) => {}
+            // Its runs stay until retention.
+            Row::JobDeleted(job) => self.forget_definitions(hlc.cast_signed(), *job, i64::MAX),
             Row::Audited(record) => self.audited(hlc.cast_signed(), record),
+            Row::Defined(row) => self.defined(hlc.cast_signed(), row),
         }
     }
 
@@ -194,6 +195,31 @@ impl<'a> GatheredWrites<'a> {
         }
     }
 
+    /// A version, for as long as the job lives or until it is one too many: versions rise by one.
+    fn defined(&mut self, hlc: i64, row: &DefinitionRow) {
+        let (shard, range) = (self.core.shard_of(row.job), definitions_range(row.job));
+        let values = vec![
+            CqlValue::Int(shard),
+            CqlValue::BigInt(range),
+            long(row.job.0),
+            long(row.version),
+            CqlValue::Blob(frame::encode(row)),
+            CqlValue::BigInt(hlc),
+        ];
+        self.put(Partition::Definitions(shard, range), &self.core.link.statements.put_definition, values);
+        if let Some(gone) = row.version.checked_sub(limits::DEFINITIONS_KEPT).filter(|gone| *gone > 0) {
+            self.forget_definitions(hlc, row.job, gone.cast_signed());
+        }
+    }
+
+    /// Versions of a job up to and including this one, as far as they were written before.
+    fn forget_definitions(&mut self, hlc: i64, job: JobId, upto: i64) {
+        let (shard, range) = (self.core.shard_of(job), definitions_range(job));
+        let key = [CqlValue::Int(shard), CqlValue::BigInt(range), long(job.0), CqlValue::BigInt(upto)];
+        let values = [CqlValue::BigInt(hlc)].into_iter().chain(key).collect();
+        self.put(Partition::Definitions(shard, range), &self.core.link.statements.delete_definitions, values);
+    }
+
     /// With the event's time and the retention.
     fn put_history(&mut self, place: Partition, statement: &'a PreparedStatement, values: Vec<CqlValue>, hlc: i64) {
         self.put_for(place, statement, values, (hlc, self.core.history_ttl_s));
@@ -231,7 +257,11 @@ impl<'a> GatheredWrites<'a> {
                 let values = vec![CqlValue::Text(list.clone()), CqlValue::BigInt(*bucket), ttl];
                 self.put(Partition::Audit(list.clone(), i64::MIN), &statements.put_audit_bucket, values);
             }
-            Partition::Runs(..) | Partition::Packs(..) | Partition::Key(..) | Partition::Applied(_) => {}
+            Partition::Runs(..)
+            | Partition::Packs(..)
+            | Partition::Definitions(..)
+            | Partition::Key(..)
+            | Partition::Applied(_) => {}
         }
     }
 

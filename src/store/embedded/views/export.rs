@@ -19,6 +19,7 @@ pub fn rows(db: &Arc<Db>) -> StoredRows {
     let ledger = Merge::over(db.clone(), Table::Ledger, Bound::Unbounded);
     let fires = Merge::over(db.clone(), Table::Fires, Bound::Unbounded);
     let audit = super::audit::all(db);
+    let definitions = super::definitions::all(db);
     let logs = db.chunks.iter();
     let hidden = ledger_from(db);
     let (run_db, ledger_db, fires_db, log_db) = (db.clone(), db.clone(), db.clone(), db.clone());
@@ -36,7 +37,8 @@ pub fn rows(db: &Arc<Db>) -> StoredRows {
     let logs = logs
         .map(move |entry| log_piece(&log_db, entry).map(|(run, attempt, bytes)| Stored::Log { run, attempt, bytes }));
     let audit = audit.map(|record| Ok(Stored::Row(Row::Audited(record?.into()))));
-    Box::new(runs.chain(intervals).chain(audit).chain(logs))
+    let definitions = definitions.map(|row| Ok(Stored::Row(Row::Defined(row?.into()))));
+    Box::new(runs.chain(intervals).chain(audit).chain(definitions).chain(logs))
 }
 
 fn log_piece(db: &Db, entry: fjall::Guard) -> Result<(RunId, u32, Vec<u8>), StoreError> {

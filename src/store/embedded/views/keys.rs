@@ -90,6 +90,14 @@ pub fn tenant_run(tenant_name: &str, ended_ms: i64, run: RunId) -> Vec<u8> {
     bytes
 }
 
+/// `definitions`: versions of a job, newest first.
+pub fn definition(job: JobId, version: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&job.0.to_be_bytes());
+    key[8..].copy_from_slice(&(!version).to_be_bytes());
+    key
+}
+
 /// `audit`: within a list, newest first.
 pub fn newest_first(list: &[u8], at_ms: i64, id: u64) -> Vec<u8> {
     let mut bytes = list.to_vec();

@@ -9,6 +9,8 @@
 
 mod audit;
 mod compaction;
+mod definitions;
+mod ended;
 mod export;
 mod fires;
 mod keys;
@@ -29,7 +31,9 @@ pub use open::FjallSource;
 pub use open::copy_flushed_to;
 
 use crate::tables::{EndedRuns, StoredRows, Tables, TenantList};
-use campanile_ports::{AuditPage, AuditQuery, LedgerRow, Position, Row, RunPage, StoreError};
+use campanile_ports::{
+    AuditPage, AuditQuery, DefinitionRow, EndedQuery, LedgerRow, Position, Row, RunPage, StoreError,
+};
 use campanile_schema::{
     frame,
     ids::{JobId, RunId},
@@ -219,6 +223,14 @@ impl Tables for FjallTables {
 
     fn keep_messages(&self, from_ms: i64) {
         self.messages_from_ms.store(from_ms, Ordering::Relaxed);
+    }
+
+    fn ended_runs(&self, query: &EndedQuery, after: Option<&[u8]>, limit: usize) -> Result<RunPage, StoreError> {
+        ended::list(&*self.db()?, query, after, limit)
+    }
+
+    fn definitions(&self, job: JobId, before: Option<u64>, limit: usize) -> Result<Vec<DefinitionRow>, StoreError> {
+        definitions::list(&*self.db()?, job, before, limit)
     }
 
     fn audit(&self, query: &AuditQuery, after: Option<&[u8]>, limit: usize) -> Result<AuditPage, StoreError> {

@@ -132,8 +132,9 @@ fn open_existing(settings: &Settings) -> Result<Db, String> {
     }
     empty_journal(&settings.views).map_err(|e| format!("cannot empty their journal: {e}"))?;
     let opened = database(settings)?;
-    // Releases before had no `fires` or no `audit`: they are made, and what stands in other tables stays there.
-    let expected = Table::ALL.iter().filter(|table| !matches!(table, Table::Fires | Table::Audit));
+    // Releases before had no `fires`, no `audit` or no `definitions`: they are made, and what stands in other tables stays there.
+    let is_newer = |table: &Table| matches!(table, Table::Fires | Table::Audit | Table::Definitions);
+    let expected = Table::ALL.iter().filter(|table| !is_newer(table));
     if let Some(missing) = expected.copied().find(|t| !opened.database.keyspace_exists(t.name())) {
         return Err(format!("the table {} is missing", missing.name()));
     }
@@ -185,6 +186,7 @@ fn database(settings: &Settings) -> Result<Opened, String> {
                 | Table::Failed
                 | Table::ByTime
                 | Table::Audit
+                | Table::Definitions
                 | Table::Meta => return None,
             };
             Some(Arc::new(LedgerRetention { from_ms: Arc::clone(&from_ms), after_ms }) as _)

@@ -33,12 +33,14 @@ pub enum Table {
     Failed,
     ByTime,
     Audit,
+    /// Versions of definitions.
+    Definitions,
     /// Last: its row says that the others are there.
     Meta,
 }
 
 impl Table {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Runs,
         Self::JobRuns,
         Self::Keys,
@@ -48,6 +50,7 @@ impl Table {
         Self::Failed,
         Self::ByTime,
         Self::Audit,
+        Self::Definitions,
         Self::Meta,
     ];
 
@@ -62,6 +65,7 @@ impl Table {
             Self::Failed => "failed",
             Self::ByTime => "by_time",
             Self::Audit => "audit",
+            Self::Definitions => "definitions",
             Self::Meta => "meta",
         }
     }
@@ -90,7 +94,8 @@ impl Table {
             | Self::DeadLetters
             | Self::Failed
             | Self::ByTime
-            | Self::Audit => Filters::None,
+            | Self::Audit
+            | Self::Definitions => Filters::None,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! Rows are idempotent and may be applied again from an earlier place while some tables are already ahead. So a list's
 //! entry is only a hint: readers check it against the run's own row, and what is stale is removed when it is met.
 
-use super::{Db, audit, fires, keys, packs, staging::Table, stretch::Writes};
+use super::{Db, audit, definitions, fires, keys, packs, staging::Table, stretch::Writes};
 use crate::tables::{TenantList, discarded, failed, is_listed_by_fire};
 use campanile_ports::{LedgerRow, Position, Row, StoreError};
 use campanile_schema::{frame, record::RunRecord};
@@ -33,9 +33,10 @@ pub fn apply(db: &Db, rows: &[(u64, Row)], position: Position) -> Result<(), Sto
                 batch.run(&discarded(record));
             }
             Row::Ledger(row) => batch.interval(row),
-            // Its history stays until retention.
-            Row::JobDeleted(_) => {}
+            // Its runs stay until retention.
+            Row::JobDeleted(job) => definitions::forget(db, &mut batch.writes, &rows[..at], *job)?,
             Row::Audited(record) => audit::put(&mut batch.writes, record),
+            Row::Defined(row) => definitions::put(&mut batch.writes, row),
         }
     }
     packs::put(&mut batch.writes, batch.ended);
@@ -116,7 +117,8 @@ fn leave_lists(db: &Db, writes: &mut Writes, earlier: &[(u64, Row)], record: &Ru
         | Row::DeadLetterDiscarded(_)
         | Row::Ledger(_)
         | Row::JobDeleted(_)
-        | Row::Audited(_) => None,
+        | Row::Audited(_)
+        | Row::Defined(_) => None,
     });
     for ended in [stored, in_batch, record.ended_ms].into_iter().flatten() {
         writes.remove(Table::ByTime, keys::by_time(ended, record.run));

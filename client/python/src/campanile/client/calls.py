@@ -6,22 +6,25 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from campanile import methods
-from campanile.enums import DagDrawing, Decision, JobStatus, LogLevel, NodeState
+from campanile.enums import DagDrawing, Decision, JobStatus, LogLevel, NodeState, Source
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
 from campanile.views import (
     Applied,
     AuditRecord,
+    Causes,
     ClusterEvent,
     Created,
     DagCreated,
     DagRun,
     DeadLetter,
     ExecutorInfo,
+    Explanation,
     Gathered,
     Job,
     Ledger,
+    Load,
     Member,
     MissingNode,
     NodeInfo,
@@ -35,7 +38,9 @@ from campanile.views import (
     RunLog,
     Shard,
     ShardPlan,
+    Statistics,
     Tenant,
+    Version,
 )
 
 T = TypeVar("T")
@@ -162,12 +167,77 @@ class Calls(ABC):
         }
         return read(Ledger, await self.call(methods.JOB_LEDGER.name, {"jobId": job_id, **times}))
 
+    async def job_explain(self, job_id: int, *, at: datetime | None = None) -> Explanation:
+        """When the job fires next and why it does not; with `at` what became of that instant."""
+        given = {} if at is None else {"at": to_ms(at)}
+        return read(Explanation, await self.call(methods.JOB_EXPLAIN.name, {"jobId": job_id, **given}))
+
+    async def job_statistics(self, job_id: int, *, window: str | None = None) -> Statistics:
+        """Outcomes, durations and lateness of the job's runs. `window`: `90s`, `30m`, `24h` (the default), `7d`."""
+        return read(Statistics, await self.call(methods.JOB_STATISTICS.name, {"jobId": job_id, **_given(window=window)}))
+
+    async def job_versions(
+        self, job_id: int, *, against: int | None = None, page_token: str | None = None, page_size: int | None = None
+    ) -> Page[Version]:
+        """A page of the history of the job's definition, newest first: who changed what and why.
+
+        `against`: compare each with this version instead of the one before it.
+        """
+        given = _given(against=against, pageToken=page_token, pageSize=page_size)
+        return _page(Version, await self.call(methods.JOB_VERSIONS.name, {"jobId": job_id, **given}))
+
+    async def job_rollback(
+        self, job_id: int, to: int, *, version: int | None = None, reason: str | None = None
+    ) -> Job:
+        """Gives the job the definition of the version `to`, as a new version. Secret params keep their values of now.
+
+        With `version`: StaleVersionError when the job is not of this version any more.
+        """
+        params = {"jobId": job_id, "to": to, **_given(version=version, reason=reason)}
+        return read(Job, await self.call(methods.JOB_ROLLBACK.name, params))
+
     async def run_get(self, run_id: int, *, wait_ms: int | None = None) -> Run:
         """The run with its attempts. NotFoundError.
 
         `wait_ms`: it answers when the run is final, at the latest after so many milliseconds (60,000 at most).
         """
         return read(Run, await self.call(methods.RUN_GET.name, {"runId": run_id, **_given(waitMs=wait_ms)}))
+
+    async def run_list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        state: str | None = None,
+        job_id: int | None = None,
+        labels: str | None = None,
+        source: Source | None = None,
+        start: datetime | None = None,
+        to: datetime | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
+    ) -> Page[Run]:
+        """A page of the runs of all jobs: those that are open, newest first, then ended ones, the last one first.
+
+        `state`: one or several, with commas between them; without it with a job all, otherwise those of open runs, FAILED and
+        TIMEOUT. `start` and `to` are about the end of a
+        run, or about its creation if it is open. A page may have few runs although more follow: go on with `page_token` until
+        there is none.
+        """
+        given = _given(
+            tenantId=tenant_id,
+            state=state,
+            jobId=job_id,
+            labels=labels,
+            source=source,
+            pageToken=page_token,
+            pageSize=page_size,
+            **_times(start, to),
+        )
+        return _page(Run, await self.call(methods.RUN_LIST.name, given))
+
+    async def run_explain(self, run_id: int) -> Explanation:
+        """Why the run exists, why it is not running, why it was late. NotFoundError."""
+        return read(Explanation, await self.call(methods.RUN_EXPLAIN.name, {"runId": run_id}))
 
     async def run_failed(
         self,
@@ -257,13 +327,28 @@ class Calls(ABC):
         self,
         *,
         tenant_id: str | None = None,
+        job_id: int | None = None,
+        start: datetime | None = None,
+        to: datetime | None = None,
+        cause: str | None = None,
         page_token: str | None = None,
         page: int | None = None,
         page_size: int | None = None,
     ) -> Page[DeadLetter]:
-        """A page of dead letters."""
-        params = {**_given(tenantId=tenant_id), **_paging(page_token, page, page_size)}
+        """A page of dead letters. `start` and `to`: when the run ended; `cause`: as `dlq_causes` tells it."""
+        params = {
+            **_given(tenantId=tenant_id, jobId=job_id, cause=cause),
+            **_times(start, to),
+            **_paging(page_token, page, page_size),
+        }
         return _page(DeadLetter, await self.call(methods.DLQ_LIST.name, params))
+
+    async def dlq_causes(
+        self, *, tenant_id: str | None = None, start: datetime | None = None, to: datetime | None = None
+    ) -> Causes:
+        """Dead letters by cause, the most frequent first: errors that differ in numbers and ids only are one."""
+        params = {**_given(tenantId=tenant_id), **_times(start, to)}
+        return read(Causes, await self.call(methods.DLQ_CAUSES.name, params))
 
     async def dlq_redrive(self, run_id: int, *, reason: str | None = None) -> Run:
         """Runs a dead letter again."""
@@ -327,6 +412,10 @@ class Calls(ABC):
         if to is not None:
             given["to"] = to_ms(to)
         return _page(AuditRecord, await self.call(methods.AUDIT_LIST.name, given))
+
+    async def schedule_load(self, *, tenant_id: str | None = None, minutes: int | None = None) -> Load:
+        """How many instants are due in each of the next minutes (60, at most 120), by the schedules of now and without jitter."""
+        return read(Load, await self.call(methods.SCHEDULE_LOAD.name, _given(tenantId=tenant_id, minutes=minutes)))
 
     async def schedule_preview(
         self, trigger: Trigger, *, after: datetime | None = None, count: int | None = None
@@ -434,6 +523,11 @@ def _manifests(files: Mapping[str, str], **given: Any) -> dict[str, Any]:
 
 def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _times(start: datetime | None, to: datetime | None) -> dict[str, int]:
+    times = {"from": start, "to": to}
+    return {name: to_ms(time) for name, time in times.items() if time is not None}
 
 
 def _paging(page_token: str | None, page: int | None, page_size: int | None) -> dict[str, Any]:
