@@ -2,9 +2,11 @@
 //! purpose so that the checkers are seen red. Only with the cargo feature `faults`; a release has none of it.
 //!
 //! Set by the environment: `CAMPANILE_FAULT=point:NAME=kill:NTH`, `CAMPANILE_FAULT=mutation:NAME`, or `CAMPANILE_FAULT=rule:NAME` for a rule
-//! of ownership that is broken, `outbox:NAME` for one of the outbox, `graph:NAME` for a clause of DAGs; several separated by `;`.
+//! of ownership that is broken, `outbox:NAME` for one of the outbox, `graph:NAME` for a clause of DAGs, `backfill:NAME` for one of
+//! backfills; several separated by `;`.
 
 use campanile_core::{
+    backfill,
     graph::clauses::{Clause, break_clause_everywhere},
     job::{Command, Job},
     outbox,
@@ -107,6 +109,16 @@ pub fn set_in_core() {
                 Some(clause) => break_clause_everywhere(clause),
                 None => {
                     eprintln!("there is no clause '{name}' of DAGs");
+                    std::process::abort();
+                }
+            }
+            continue;
+        }
+        if let Some(name) = setting.strip_prefix("backfill:") {
+            match backfill::Rule::parse(name) {
+                Some(rule) => backfill::rules::break_rule_everywhere(rule),
+                None => {
+                    eprintln!("there is no rule '{name}' of backfills");
                     std::process::abort();
                 }
             }

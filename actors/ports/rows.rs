@@ -101,6 +101,7 @@ fn row_of(event: &Event) -> Option<Row> {
         | Event::Outbox { .. }
         | Event::HookFailed { record: None, .. }
         | Event::GraphChanged { .. }
+        | Event::BackfillChanged { .. }
         | Event::JobCreated { .. }
         | Event::JobReplaced { .. }
         | Event::JobPaused { .. }

@@ -8,11 +8,13 @@ use crate::{
     pauses::Pause,
 };
 use campanile_core::job::{Claimant, Command, Reply};
-pub use campanile_schema::peer::shard::{CreateKey, FinalAction, GraphAction, OutboxAction, TenantFacts, TenantUse};
+pub use campanile_schema::peer::shard::{
+    BackfillAction, BackfillFacts, CreateKey, FinalAction, GraphAction, OutboxAction, TenantFacts, TenantUse,
+};
 use campanile_schema::{
     error::{Answer, ApiError, ErrorCode},
     event::PauseScope,
-    ids::{JobId, RunId, SessionId, ShardId, Token},
+    ids::{BackfillId, JobId, RunId, SessionId, ShardId, Token},
     job::JobView,
     peer::{
         outbox::{Deliver, Delivered},
@@ -20,7 +22,7 @@ use campanile_schema::{
     },
     rpc::executor::{Ended, FinishOutcome},
     stored::{Sealed, StoredJob, TenantRecord, audit::AuditRecord, graph::GraphRecord},
-    view::{Created, JobFilter, RunView, outbox::OutboxMessageView},
+    view::{Created, JobFilter, RunView, backfill::BackfillView, outbox::OutboxMessageView},
 };
 use serde::{Deserialize, Serialize};
 use std::{marker::PhantomData, pin::Pin, sync::Arc};
@@ -155,6 +157,16 @@ pub enum ShardCall {
         query: Arc<LoadQuery>,
         after: Option<JobId>,
     },
+    /// What is to be known of a job before a stretch of its past is looked at.
+    BackfillFacts(JobId),
+    GetBackfill(BackfillId),
+    /// The newest one of a job.
+    GetBackfillOfJob(JobId),
+    /// For a person: a pause, its end, or a cancel.
+    ChangeBackfill {
+        id: BackfillId,
+        action: BackfillAction,
+    },
 }
 
 impl ShardCall {
@@ -170,7 +182,8 @@ impl ShardCall {
             | Self::OnFinal { .. }
             | Self::SetTenant(_)
             | Self::ChangeOutbox { .. }
-            | Self::ChangeGraph { .. } => true,
+            | Self::ChangeGraph { .. }
+            | Self::ChangeBackfill { .. } => true,
             Self::Audited { call, .. } => call.is_counted(),
             Self::Created(_)
             | Self::ChangePause { .. }
@@ -198,6 +211,9 @@ impl ShardCall {
             | Self::GetGraph(_)
             | Self::ListRuns { .. }
             | Self::DueLoad { .. }
+            | Self::BackfillFacts(_)
+            | Self::GetBackfill(_)
+            | Self::GetBackfillOfJob(_)
             | Self::Audit(_) => false,
         }
     }
@@ -274,6 +290,8 @@ answers! {
     Graph(Option<Box<GraphRecord>>),
     OpenRuns(OpenRunsPart),
     Load(LoadPart),
+    BackfillFacts(Box<BackfillFacts>),
+    Backfill(Box<BackfillView>),
 }
 
 /// Sends an answer of one kind to the caller.

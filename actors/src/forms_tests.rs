@@ -4,7 +4,10 @@
 #[path = "../../schema/tests/golden_forms/mod.rs"]
 mod golden_forms;
 
-use crate::calls::{CreateKey, FinalAction, GraphAction, OutboxAction, ShardAnswer, ShardCall, TenantFacts, TenantUse};
+use crate::calls::{
+    BackfillAction, BackfillFacts, CreateKey, FinalAction, GraphAction, OutboxAction, ShardAnswer, ShardCall,
+    TenantFacts, TenantUse,
+};
 use campanile_core::job::{Claimant, Command, Reply};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
@@ -30,12 +33,13 @@ use campanile_schema::{
     time::Timestamp,
     view::{
         Created, JobFilter, RunView,
+        backfill::BackfillView,
         outbox::{OutboxMessageView, OutboxState},
     },
 };
 use golden_forms::{
     Coding, Forms,
-    samples::{AT, JOB, RUN, audit, runs, tenant},
+    samples::{AT, JOB, RUN, audit, backfill, runs, tenant},
     variants,
 };
 use std::sync::Arc;
@@ -182,11 +186,16 @@ fn calls(forms: &mut Forms) {
         ("", ShardCall::ListRuns { filter: RunFilter::default().into(), after: None, limit: 50 }),
         ("", ShardCall::DueLoad { query: load().into(), after: Some(JOB) }),
         ("behind a run", ShardCall::ListRuns { filter: RunFilter::default().into(), after: Some(place()), limit: 50 }),
+        ("", ShardCall::BackfillFacts(JOB)),
+        ("", ShardCall::GetBackfill(backfill::ID)),
+        ("", ShardCall::GetBackfillOfJob(JOB)),
+        ("", ShardCall::ChangeBackfill { id: backfill::ID, action: BackfillAction::Resume }),
     ]);
     let variants = variants!(ShardCall: Create, Created, KeepCreate, CreateMany, Command, Trigger, OnFinal, Finish, FinishBy, Holds,
         SetTenant, ChangePause, SetPause, HoldPauses, DeleteTenant, TenantUse, GetJob, GetJobByName, GetRun, OpenRuns, TenantOfJob,
         GetSealed, GetTenant, Tenants, Borrow, Remind, WhyWaiting, ListJobs, Deliver, ListOutbox, ChangeOutbox,
-        Audited, Audit, ChangeGraph, GetGraph, ListRuns, DueLoad);
+        Audited, Audit, ChangeGraph, GetGraph, ListRuns, DueLoad, BackfillFacts, GetBackfill, GetBackfillOfJob,
+        ChangeBackfill);
     // An older node answers a filter that it does not know as a call that it does not know.
     forms.enumeration("calls::ShardCall", Coding::named().but_under(&["filter"]), variants, all);
 }
@@ -239,6 +248,10 @@ fn graph() -> GraphRecord {
     GraphRecord { version: 2, print: 1 << 60, graph: None, state }
 }
 
+fn facts_of_backfill() -> BackfillFacts {
+    BackfillFacts { definition: Box::new(definition()), created_ms: AT - 9, cursor_ms: AT, seq: 70_000, first: true }
+}
+
 fn answers(forms: &mut Forms) {
     let created = || Created { job_id: JOB, status: JobStatus::Enabled, next_fire_at: Some(Timestamp(AT)) };
     let refused = ApiError::new(ErrorCode::DuplicateName, "the tenant has a job of this name");
@@ -284,8 +297,14 @@ fn answers(forms: &mut Forms) {
         ("", ShardAnswer::Graph(Some(Box::new(graph())))),
         ("", ShardAnswer::Load(LoadPart { counts: vec![3, 0], jobs: 2, next: Some(JOB) })),
         ("", ShardAnswer::OpenRuns(OpenRunsPart { items: vec![run()], next: Some(place()) })),
+        ("", ShardAnswer::BackfillFacts(Box::new(facts_of_backfill()))),
+        (
+            "",
+            ShardAnswer::Backfill(Box::new(BackfillView { job_id: JOB, tenant_id: name(), ..BackfillView::default() })),
+        ),
     ];
     let variants = variants!(ShardAnswer: Done, Created, CreatedBefore, CreatedMany, Reply, Job, Jobs, Run, Runs, Name, Tenant,
-        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds, Delivered, Messages, Graph, OpenRuns, Load);
+        TenantUse, Names, Terms, Why, Sealed, Finished, Version, Holds, Delivered, Messages, Graph, OpenRuns, Load,
+        BackfillFacts, Backfill);
     forms.enumeration("calls::ShardAnswer", Coding::named().but_under(IN_FULL), variants, all);
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ask;
+mod backfill;
 pub mod call_error;
 pub mod calls;
 pub mod changes;

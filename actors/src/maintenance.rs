@@ -190,6 +190,7 @@ pub async fn facts(client: &ShardClient) -> Vec<ShardFacts> {
     metrics::gauge!("campanile_open_runs").set(facts.iter().map(|f| f.open_runs).sum::<u64>() as f64);
     metrics::gauge!("campanile_outbox_messages").set(facts.iter().map(|f| f.messages).sum::<u64>() as f64);
     metrics::gauge!("campanile_outbox_given_up").set(facts.iter().map(|f| f.given_up).sum::<u64>() as f64);
+    metrics::gauge!("campanile_backfills_open").set(facts.iter().map(|f| f.backfills).sum::<u64>() as f64);
     metrics::gauge!("campanile_wheel_entries").set(facts.iter().map(|f| f.wheel).sum::<u64>() as f64);
     let owed_ms = facts.iter().map(|f| f.snapshot_owed_ms).max().unwrap_or_default();
     metrics::gauge!("campanile_snapshot_owed_seconds").set(owed_ms as f64 / 1000.0);

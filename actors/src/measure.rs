@@ -20,6 +20,7 @@ use campanile_core::ownership::Transition;
 use campanile_schema::{
     event::{Outcome, SkipReason},
     record::RunState,
+    stored::backfill::BackfillState,
 };
 pub(crate) use decision::{decision, hot, retries};
 use std::sync::LazyLock;
@@ -126,6 +127,9 @@ pub fn table() -> Vec<Metric> {
     counter!("campanile_projected_rows_total", "Rows written to the read model");
     counter!("campanile_hooks_total", "Hooks of ended runs, by outcome: started, refused, undelivered, dropped", by "outcome");
     gauge!("campanile_outbox_messages", "Messages between jobs that are not settled");
+    gauge!("campanile_backfills_open", "Backfills and replays that have not ended, paused ones included");
+    counter!("campanile_backfill_runs_total", "Runs that backfills and replays made");
+    counter!("campanile_backfills_ended_total", "Backfills and replays that have ended", by "state");
     gauge!("campanile_outbox_given_up", "Messages between jobs that were given up and not sent again or put away");
     counter!("campanile_snapshots_total", "Snapshots published");
     counter!("campanile_snapshot_failures_total", "Snapshots that could not be written");
@@ -251,6 +255,8 @@ pub fn describe() {
     let skipped = SkipReason::ALL.iter().map(|reason| reason.as_str());
     at_zero("campanile_instants_skipped_total", "reason", skipped);
     at_zero("campanile_hooks_total", "outcome", HOOK_OUTCOMES);
+    let ended = [BackfillState::Canceled, BackfillState::Done];
+    at_zero("campanile_backfills_ended_total", "state", ended.map(BackfillState::as_str));
     // Until it hears of others a node is the only member that it knows.
     metrics::gauge!("campanile_members").set(1.0);
 }

@@ -2,6 +2,7 @@
 //! [`PoolMsg::Effects`], [`ShardMsg::StartAttempts`], [`ToExecutor::Assign`], [`ShardMsg::Finish`], [`ToProject`].
 
 use crate::{
+    backfill::ReadPage,
     call_error::CallError,
     calls::{Responder, ShardAnswer, ShardCall},
     delivery_window::DeliveryPlace,
@@ -101,7 +102,9 @@ impl ReplyTo {
                 index,
                 match result {
                     Ok(Reply::Stale) => FinishOutcome::Stale,
-                    Ok(Reply::Done | Reply::Unchanged | Reply::Run(_) | Reply::Final(_)) => FinishOutcome::Durable,
+                    Ok(Reply::Done | Reply::Unchanged | Reply::Run(_) | Reply::Final(_) | Reply::Backfill(_)) => {
+                        FinishOutcome::Durable
+                    }
                     Err(error) if error.code() == ErrorCode::NotFound => FinishOutcome::Stale,
                     Err(_) => FinishOutcome::Again,
                 },
@@ -172,6 +175,13 @@ pub enum ShardMsg {
     LookedUp(Box<LookedUp>),
     /// The view did not say.
     NotLookedUp,
+    /// A page of the past of a job was read for its backfill; or why not.
+    BackfillRead {
+        job: JobId,
+        page: Box<Result<ReadPage, String>>,
+    },
+    /// A job's backfill has more to do than one turn may take.
+    BackfillGoesOn(JobId),
     /// Answered when this run has ended; at once if it is not open. A `run.get` that waits sends it.
     Watch(RunId, oneshot::Sender<()>),
     /// The shard is given to another node: it decides nothing from now on. Answered when everything that it decided is durable.
@@ -214,6 +224,8 @@ pub struct ShardFacts {
     /// Messages that are not settled, and messages that were given up and are shown.
     pub messages: u64,
     pub given_up: u64,
+    /// Backfills that have not ended.
+    pub backfills: u64,
     /// When the shard was last restored from a backup, ms.
     pub restored_ms: Option<i64>,
 }

@@ -94,6 +94,14 @@ codes! {
     StaleToken = 409 "STALE_TOKEN" exit 5
         title "The result belongs to an attempt that is not the newest"
         advice "Forget this result: a newer attempt counts",
+    /// The job has no instants of its own, or none that a backfill could run.
+    NoInstants = 409 "NO_INSTANTS" exit 5
+        title "The job has no instants of its own"
+        advice "Backfill a job with a CRON or FIXED_RATE trigger; trigger another one by hand",
+    /// The job has an open backfill.
+    BackfillActive = 409 "BACKFILL_ACTIVE" exit 5
+        title "The job has a backfill that has not ended"
+        advice "Wait for it or cancel it: a job has one backfill at a time",
     DagCycle = 409 "DAG_CYCLE_DETECTED" exit 5
         title "The edges of the DAG make a cycle"
         advice "Take one of the edges of the cycle out",
@@ -101,6 +109,10 @@ codes! {
     HistoryGone = 410 "HISTORY_GONE" exit 5
         title "What this would go on with is not kept any more"
         advice "Trigger the DAG again: the history of the run that it would go on with is gone",
+    /// The interval of a backfill holds too many instants.
+    TooManyInstants = 413 "TOO_MANY_INSTANTS" exit 2
+        title "The interval holds more instants than one backfill may have"
+        advice "End the interval at the instant that the message names, and go on from there with another backfill",
     BodyTooLarge = 413 "BODY_TOO_LARGE" exit 2
         title "The body is larger than allowed"
         advice "Send less at once, and keep large data outside of params",

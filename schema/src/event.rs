@@ -4,9 +4,13 @@
 //! Rules: an event carries everything that `apply` and the projection need, so that neither looks anything up. The
 //! meaning of an event never changes: a new meaning is a new variant and a higher format.
 
+mod ledger;
+
+pub use ledger::{Interval, LedgerEntry};
+
 use crate::{
     graph::change::GraphChange,
-    ids::{Digest, ExecutorSession, JobId, RunId, Token},
+    ids::{BackfillId, Digest, ExecutorSession, JobId, RunId, Token},
     job::upper_enum,
     loan::LoanEvent,
     payload::Payload,
@@ -14,6 +18,7 @@ use crate::{
     stored::{
         StoredJob, TenantRecord,
         audit::{AuditRecord, CallOrigin},
+        backfill::BackfillChange,
         outbox::OutboxEvent,
     },
     text::Text,
@@ -49,56 +54,6 @@ upper_enum!(/// Why instants were skipped or missed.
 
 upper_enum!(/// Why a running attempt was told to stop.
     StopReason { Cancel = "CANCEL" = 0, Timeout = "TIMEOUT" = 1, Replace = "REPLACE" = 2 } default Cancel);
-
-/// Instants with one outcome. `first..=last` in ms; `count` instants, all with this outcome.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LedgerEntry {
-    #[serde(rename = "f")]
-    pub first_ms: i64,
-    #[serde(rename = "l")]
-    pub last_ms: i64,
-    #[serde(rename = "n")]
-    pub count: u64,
-    #[serde(rename = "o", with = "code")]
-    pub outcome: Outcome,
-    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none", with = "opt_reason")]
-    pub reason: Option<SkipReason>,
-    /// The run that carries coalesced instants.
-    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
-}
-
-mod opt_reason {
-    use super::SkipReason;
-    use serde::{Deserialize, Deserializer, Serializer, de};
-    #[allow(clippy::ref_option)] // serde's signature
-    pub fn serialize<S: Serializer>(v: &Option<SkipReason>, s: S) -> Result<S::Ok, S::Error> {
-        match v {
-            Some(r) => s.serialize_u8(r.code()),
-            None => s.serialize_none(),
-        }
-    }
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SkipReason>, D::Error> {
-        Option::<u8>::deserialize(d)?
-            .map(|n| SkipReason::from_code(n).ok_or_else(|| de::Error::custom(format!("unknown reason {n}"))))
-            .transpose()
-    }
-}
-
-/// The interval `(from, to]` of a job's schedule that an event closes, and the versions in force.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    #[serde(rename = "f")]
-    pub from_ms: i64,
-    #[serde(rename = "t")]
-    pub to_ms: i64,
-    /// The job's version.
-    #[serde(rename = "v")]
-    pub version: u64,
-    /// The tzdb version, e.g. `2026b`.
-    #[serde(rename = "z")]
-    pub tzdb: Text,
-}
 
 /// How an ended attempt goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -270,6 +225,9 @@ pub enum Event {
         /// Seconds per attempt, instead of those of the job. Format 2.
         #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
         timeout_sec: Option<u64>,
+        /// It is in the lane of backfills, and this is the backfill that made it. Format 2.
+        #[serde(rename = "bf", default, skip_serializing_if = "Option::is_none")]
+        backfill: Option<BackfillId>,
     },
     /// PENDING -> QUEUED.
     #[serde(rename = "rr")]
@@ -450,6 +408,16 @@ pub enum Event {
         #[serde(rename = "a")]
         at_ms: i64,
     },
+    /// A backfill of the job began, went on or ended. Format 2.
+    #[serde(rename = "bf")]
+    BackfillChanged {
+        #[serde(rename = "j")]
+        job: JobId,
+        #[serde(rename = "c")]
+        change: BackfillChange,
+        #[serde(rename = "a")]
+        at_ms: i64,
+    },
     /// Who made the change that stands before it in its frame, or was refused one. Changes no state. Format 2.
     #[serde(rename = "au")]
     Audited {
@@ -494,7 +462,8 @@ impl Event {
             | Self::RunReopened { job, .. }
             | Self::DeadLetterDiscarded { job, .. }
             | Self::HookFailed { job, .. }
-            | Self::GraphChanged { job, .. } => Some(*job),
+            | Self::GraphChanged { job, .. }
+            | Self::BackfillChanged { job, .. } => Some(*job),
         }
     }
 }

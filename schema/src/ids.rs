@@ -35,6 +35,11 @@ number!(
     RunId
 );
 number!(
+    /// A backfill or a replay. Below 2^53. Its slot is its job's slot. 0: none, of a run that is in the lane of backfills and counts for
+    /// none of them.
+    BackfillId
+);
+number!(
     /// Fences one attempt of a run: it rises with each attempt; a result with a lower one is refused.
     Token
 );
@@ -104,6 +109,14 @@ pub fn make_id(counter: u64, slot: u64) -> u64 {
 }
 
 impl JobId {
+    pub fn slot(self) -> u64 {
+        self.0 % SLOTS
+    }
+    pub fn shard(self, shards: u16) -> ShardId {
+        shard_of_slot(self.slot(), shards)
+    }
+}
+impl BackfillId {
     pub fn slot(self) -> u64 {
         self.0 % SLOTS
     }

@@ -2,6 +2,7 @@
 //! is lost.
 
 mod audit;
+mod backfill;
 mod callers;
 mod cluster;
 mod graph;
@@ -9,6 +10,7 @@ mod lists;
 mod outbox;
 
 pub use audit::*;
+pub use backfill::*;
 pub use callers::*;
 pub use cluster::*;
 pub use graph::*;

@@ -1,7 +1,7 @@
 //! A run and its attempts: the stored form ([`RunRecord`]), which is also what the projector writes, and the enums callers see.
 
 use crate::{
-    ids::{JobId, RunId, Token},
+    ids::{BackfillId, JobId, RunId, Token},
     job::upper_enum,
     limits::FAILED_HOOKS_KEPT,
     payload::Payload,
@@ -149,6 +149,9 @@ pub struct RunRecord {
     /// Of a DAG run that has ended: its nodes. Format 2.
     #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Arc<GraphRecord>>,
+    /// It is in the lane of backfills, and this is the backfill that it counts for. Format 2.
+    #[serde(rename = "bf", default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<BackfillId>,
 }
 
 upper_enum!(/// Why the job of a hook was not started.
@@ -193,6 +196,11 @@ impl RunRecord {
     /// The span that it is a child of.
     pub fn trace(&self) -> Option<TraceContext> {
         self.by.as_deref()?.trace
+    }
+
+    /// Whether it is in the lane of backfills: behind all live runs, and beside the policies of its job.
+    pub fn is_back(&self) -> bool {
+        self.backfill.is_some()
     }
 
     /// Adds a hook whose job was not started; of the same hook the newest counts.
@@ -256,6 +264,7 @@ pub mod code {
     impl_code!(crate::graph::state::NodeRule, crate::graph::state::NodeState, crate::graph::state::NodeFailure);
     impl_code!(crate::graph::state::StopCause, crate::graph::state::EdgeFact);
     impl_code!(crate::event::Outcome, crate::event::SkipReason, crate::event::StopReason);
+    impl_code!(crate::stored::backfill::BackfillMode, crate::stored::backfill::BackfillState);
 }
 
 #[cfg(test)]
@@ -301,6 +310,7 @@ mod tests {
             failed_hooks: Vec::new(),
             timeout_sec: None,
             graph: None,
+            backfill: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod audit;
+pub mod backfill;
 pub mod clock;
 pub mod directory;
 pub mod graph;

@@ -1,6 +1,7 @@
 //! Bodies of HTTP and RPC calls: what callers send and read besides [`crate::job::JobSpec`]. One meaning in both; camelCase;
 //! what callers send refuses unknown fields by name.
 
+pub mod backfill;
 pub mod dag;
 pub mod explain;
 mod log;
@@ -13,7 +14,7 @@ pub mod versions;
 use crate::{
     audit::TriggeredBy,
     event::{LedgerEntry, Outcome, SkipReason, StopReason},
-    ids::{JobId, RunId},
+    ids::{BackfillId, JobId, RunId},
     job::{JobStatus, upper_enum},
     payload::Payload,
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
@@ -189,6 +190,9 @@ pub struct RunView {
     /// ... and the place of the node in the DAG's definition, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dag_node: Option<u32>,
+    /// The backfill that it is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill_id: Option<BackfillId>,
 }
 
 /// Since when and why a body is being stopped.
@@ -282,6 +286,7 @@ impl From<&RunRecord> for RunView {
             attempts: r.attempts.iter().map(AttemptView::from).collect(),
             dag_run_id: r.dag.map(|(run, _)| RunId(run)),
             dag_node: r.dag.map(|(_, node)| node),
+            backfill_id: r.backfill.filter(|id| id.0 != 0),
         }
     }
 }

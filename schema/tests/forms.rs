@@ -21,9 +21,12 @@ use campanile_schema::{
         lending::{Counts, TenantReport, TenantShare},
         pauses::Pause,
         runs::{LoadPart, LoadQuery, OpenRunsPart, RunFilter, RunPlace},
-        shard::{CreateKey, FinalAction, GraphAction, OutboxAction, TenantFacts, TenantUse},
+        shard::{
+            BackfillAction, BackfillFacts, CreateKey, FinalAction, GraphAction, OutboxAction, TenantFacts, TenantUse,
+        },
     },
     record::{AttemptState, RunState, Source},
+    stored::backfill::{BackfillMode, BackfillState},
     stored::{
         archive::{BatchOf, ChunkOf, DayHead, EndOf, Head, LogOf, Record, SnapshotOf, Totals},
         clock::Saved,
@@ -49,6 +52,7 @@ fn forms_keep_their_bytes() {
     gateways(&mut forms);
     snapshots(&mut forms);
     rows(&mut forms);
+    backfills(&mut forms);
     directories(&mut forms);
     archives(&mut forms);
     words(&mut forms);
@@ -323,6 +327,9 @@ fn snapshots(forms: &mut Forms) {
 }
 
 /// Without the values of its secrets.
+/// In a stored job: the labels, the annotations and the environment of a command, whose names are the caller's.
+const OF_CALLERS: &[&str] = &["l", "an", "e"];
+
 fn definition() -> DefinitionRow {
     let record = samples::audit::paused();
     DefinitionRow {
@@ -356,13 +363,45 @@ fn rows(forms: &mut Forms) {
         ("", Row::Defined(definition().into())),
     ];
     let variants = variants!(Row: Run, Reopened, DeadLetterDiscarded, Ledger, JobDeleted, Audited, Defined);
-    forms.enumeration("rows::Row", Coding::named(), variants, rows);
+    forms.enumeration("rows::Row", Coding::named().but_under(OF_CALLERS), variants, rows);
     forms.samples("rows::LedgerRow", Coding::named(), [("every field", interval)]);
     forms.samples("audit::CallOrigin", Coding::named(), samples::audit::traced_origins());
     let unknown = DefinitionRow { by: None, operation: None, reason: None, ..definition() };
     let rows = [("every field", definition()), ("by nobody who is known", unknown)];
-    forms.samples("rows::DefinitionRow", Coding::named(), rows);
+    forms.samples("rows::DefinitionRow", Coding::named().but_under(OF_CALLERS), rows);
     forms.samples("audit::AuditRecord", Coding::named(), samples::audit::records());
+}
+
+fn backfills(forms: &mut Forms) {
+    use campanile_schema::stored::backfill::{BackfillChange, BackfillCounts, BackfillPlan, PassedInstants};
+    use samples::backfill::{changes, passed, plan, stored};
+    let none = PassedInstants::default();
+    forms.samples("backfill::PassedInstants", Coding::named(), [("every field", passed()), ("none", none)]);
+    let plans = [("every field", plan()), ("nothing", BackfillPlan::default())];
+    forms.samples("backfill::BackfillPlan", Coding::named(), plans);
+    let counts = [("every field", stored().remove(1).1.counts), ("none", BackfillCounts::default())];
+    forms.samples("backfill::BackfillCounts", Coding::named(), counts);
+    forms.samples("backfill::StoredBackfill", Coding::named(), stored());
+    let variants = variants!(BackfillChange: Created, Moved, Held, Paused, Resumed, Canceling, Ended);
+    forms.enumeration("backfill::BackfillChange", Coding::named(), variants, changes());
+    let definition = Box::new(samples::typical());
+    let facts = BackfillFacts { definition, created_ms: AT - 9, cursor_ms: AT, seq: 70_000, first: true };
+    let later = BackfillFacts { first: false, ..facts.clone() };
+    forms.samples(
+        "shard::BackfillFacts",
+        Coding::named().but_under(OF_CALLERS),
+        [("every field", facts), ("not the first", later)],
+    );
+    let reason = || Some("later".into());
+    let actions = [
+        ("", BackfillAction::Pause { reason: reason() }),
+        ("short", BackfillAction::Pause { reason: None }),
+        ("", BackfillAction::Resume),
+        ("", BackfillAction::Cancel { reason: reason() }),
+        ("short", BackfillAction::Cancel { reason: None }),
+    ];
+    let variants = variants!(BackfillAction: Pause, Resume, Cancel);
+    forms.enumeration("shard::BackfillAction", Coding::named(), variants, actions);
 }
 
 fn directories(forms: &mut Forms) {
@@ -455,7 +494,7 @@ fn words(forms: &mut Forms) {
     words!(forms: view::ExecutorState, event::Outcome, event::SkipReason, event::StopReason, record::RunState,
         record::AttemptState, record::Source, job::Dialect, job::Gap, job::Overlap, job::MisfirePolicy,
         job::ConcurrencyPolicy, job::Backoff, job::OnLostContact, job::JobStatus, job::HttpMethod,
-        view::ConfirmDecision, watch::JobStep);
+        view::ConfirmDecision, watch::JobStep, backfill::BackfillMode, backfill::BackfillState);
     let read = |bytes: &[u8]| {
         let text: String = frame::decode("code", bytes).map_err(|error| error.to_string())?;
         ErrorCode::parse(&text).ok_or_else(|| format!("{text} is no code"))

@@ -185,6 +185,7 @@ fn run() -> RunView {
             permanent: false,
         }],
         dag_run_id: None,
+        backfill_id: None,
         dag_node: None,
     }
 }

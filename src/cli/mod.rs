@@ -8,6 +8,7 @@
 mod apply;
 mod archives;
 mod audit;
+mod backfill;
 mod bench;
 mod bulk;
 mod change;
@@ -121,6 +122,9 @@ enum Command {
     /// DAGs of jobs: create, and the nodes of their runs: show, retry, mark
     #[command(subcommand)]
     Dag(dag::Command),
+    /// Backfills, stretches of a job's past that it runs: create, replay, get, pause, resume, cancel
+    #[command(subcommand)]
+    Backfill(backfill::Command),
     /// Dead letters: list, redrive, discard
     #[command(subcommand)]
     Dlq(dlq::Command),
@@ -246,6 +250,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Job(command) => job::run(command, &remote()?, format),
         Command::Run(command) => run::run(command, &remote()?, format),
         Command::Dag(command) => dag::run(command, &remote()?, format),
+        Command::Backfill(command) => backfill::run(command, &remote()?, format),
         Command::Dlq(command) => dlq::run(command, &remote()?, format),
         Command::Outbox(command) => outbox::run(command, &remote()?, format),
         Command::Tenant(command) => tenant::run(command, &remote()?, format),

@@ -94,6 +94,7 @@ pub fn run(job: u64, run: u64, state: RunState, ended_ms: i64) -> RunRecord {
         failed_hooks: Vec::new(),
         timeout_sec: None,
         graph: None,
+        backfill: None,
     }
 }
 

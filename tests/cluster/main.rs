@@ -3,6 +3,7 @@
 
 mod admin;
 mod audit;
+mod backfill;
 mod claims;
 mod clocks;
 mod dag;

@@ -115,6 +115,13 @@ fn of(row: &Row, things: &Things) -> Call {
         "run.cancel" => call("POST", row.path_of(run), reason()),
         "run.confirm" => call("POST", row.path_of(run), json!({"decision": "RERUN", "reason": "it had not begun"})),
         "run.retry" => call("POST", row.path_of(retried), reason()),
+        // Refused: the job has no instants, and there is no backfill. `backfill` has the records of those that are carried out.
+        "job.backfill" | "job.replay" => {
+            let (from, to) = ("2026-02-01T00:00:00Z", "2026-02-07T00:00:00Z");
+            call("POST", row.path_of(job), json!({"from": from, "to": to, "reason": "lost"}))
+        }
+        "backfill.pause" | "backfill.resume" => call("POST", row.path_of(4_096), reason()),
+        "backfill.cancel" => call("DELETE", row.path_of(4_096), Value::Null),
         "dag.create" => call("POST", row.path(), json!({"dagId": "dag", "nodes": [job]})),
         // Refused: the run is not one of a DAG. `dag` has the records of those that are carried out.
         "dag.retry" => call("POST", row.path_of(run), reason()),
@@ -151,6 +158,10 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
             about.insert("tenantId", json!("acme"));
             about.insert("target", json!("acme"));
         }
+        "job.backfill" | "job.replay" => drop(about.insert("jobId", json!(things.job))),
+        "backfill.pause" | "backfill.resume" | "backfill.cancel" => {
+            about.insert("target", json!("backfill 4096"));
+        }
         "cluster.cordon" | "cluster.uncordon" => drop(about.insert("target", json!("other"))),
         _ => {}
     }
@@ -158,7 +169,12 @@ fn about(row: &Row, things: &Things) -> BTreeMap<&'static str, Value> {
 }
 
 /// Those that this node must refuse.
-const REFUSED: [&str; 8] = [
+const REFUSED: [&str; 13] = [
+    "job.backfill",
+    "job.replay",
+    "backfill.pause",
+    "backfill.resume",
+    "backfill.cancel",
     "run.cancel",
     "run.confirm",
     "outbox.resend",

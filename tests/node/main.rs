@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit;
+mod backfill;
 mod backup;
 mod dag;
 mod earlier_release;

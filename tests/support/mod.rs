@@ -82,6 +82,11 @@ impl TestNode {
         Self::of(dir, options).await
     }
 
+    /// On a directory that a stopped node has left.
+    pub async fn again(dir: Arc<tempfile::TempDir>) -> Self {
+        Self::on(dir, None).await
+    }
+
     async fn on(dir: Arc<tempfile::TempDir>, rpc: Option<SocketAddr>) -> Self {
         let mut options = options(dir.path());
         if let Some(rpc) = rpc {

@@ -7,6 +7,7 @@
 
 pub mod action;
 pub mod agreement;
+pub mod backfill;
 pub mod clock;
 pub mod cron;
 pub mod dispatch;

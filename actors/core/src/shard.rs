@@ -6,7 +6,7 @@ use campanile_schema::{
     event::{Event, PauseScope, SkipReason},
     ids::{Digest, JobId, SLOTS},
     limits::CREATE_KEY_MS,
-    stored::TenantRecord,
+    stored::{TenantRecord, backfill::BackfillChange},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -132,6 +132,7 @@ impl ShardState {
                 self.creates.insert(*key, KeptCreate { print: *print, job: *job, at_ms: *at_ms });
                 0
             }
+            Event::BackfillChanged { change: BackfillChange::Created { backfill }, .. } => backfill.id.0 / SLOTS,
             Event::Outbox { .. }
             | Event::HookFailed { .. }
             | Event::Audited { .. }
@@ -151,7 +152,8 @@ impl ShardState {
             | Event::RunEnded { .. }
             | Event::RunReopened { .. }
             | Event::DeadLetterDiscarded { .. }
-            | Event::GraphChanged { .. } => 0,
+            | Event::GraphChanged { .. }
+            | Event::BackfillChanged { .. } => 0,
         };
         self.counter = self.counter.max(used);
     }

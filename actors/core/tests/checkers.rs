@@ -136,6 +136,7 @@ fn the_policies_checker() {
             depth: 0,
             marked: false,
             timeout_sec: None,
+            backfill: None,
         };
         true
     });

@@ -3,12 +3,15 @@
 
 use crate::golden_forms::{
     Coding, Forms,
-    samples::{AT, JOB, RUN, audit, runs, tenant},
+    samples::{AT, JOB, RUN, audit, backfill, runs, tenant},
     variants,
 };
 use campanile_core::{
     graph::step::{EndState, GraphCommand, NodeEnd},
-    job::{Claimant, Command, HotState, NodeAsked, OpenRun, Reply, Taken},
+    job::{
+        BackfillAsked, BackfillCommand, BackfillPage, BackfillStart, Claimant, Command, HotState, NodeAsked, OpenRun,
+        Reply, Taken,
+    },
     ownership::loans::Loans,
     shard::{KeptCreate, PauseTimes, ShardState},
 };
@@ -22,10 +25,11 @@ use campanile_schema::{
     peer::shard::GraphAction,
     record::{AttemptState, RunRecord, Source},
     rpc::executor::Ended,
-    stored::{StoredJob, StoredTrigger},
+    stored::{StoredJob, StoredTrigger, backfill::BackfillMode},
     text::Text,
-    view::{ConfirmDecision, RunView},
+    view::{ConfirmDecision, RunView, backfill::BackfillView},
 };
+use std::sync::Arc;
 
 const TOKEN: Token = Token(41);
 const SESSION: ExecutorSession = ExecutorSession(9_007_199_254_740_991);
@@ -37,6 +41,7 @@ fn forms_keep_their_bytes() {
     shards(&mut forms);
     commands(&mut forms);
     graphs(&mut forms);
+    backfills(&mut forms);
     replies(&mut forms);
     forms.hold();
 }
@@ -93,6 +98,7 @@ fn jobs(forms: &mut Forms) {
         catch_up_ms: None,
         quarantine: None,
         runs: Vec::new(),
+        backfill: None,
     };
     let busy = HotState {
         status: JobStatus::Paused,
@@ -105,7 +111,10 @@ fn jobs(forms: &mut Forms) {
         runs: vec![full()],
         ..created.clone()
     };
-    forms.samples("state::HotState", Coding::named(), [("created", created), ("every field", busy)]);
+    let (_, backfill) = backfill::stored().remove(0);
+    let past = HotState { backfill: Some(Arc::new(backfill)), ..created.clone() };
+    let all = [("created", created), ("every field", busy), ("with a backfill", past)];
+    forms.samples("state::HotState", Coding::named(), all);
 }
 
 fn shards(forms: &mut Forms) {
@@ -226,10 +235,11 @@ fn commands(forms: &mut Forms) {
         ("", Command::Reopen { record: record(), redrive: true, reason: None }),
         ("", Command::Discard { record: record() }),
         ("", Command::Restored { skip: true }),
+        ("", Command::Backfill(Box::new(BackfillCommand::Resume { id: backfill::ID }))),
     ];
     let variants = variants!(Command: Wake, Replace, Pause, Resume, Delete, Quarantine, Trigger, Take, StartNode, CancelNode, Graph,
         ChangeGraph, Start, Claimed, Finish,
-        Suspect, Heard, Lost, Cancel, Confirm, Reopen, Discard, Restored);
+        Suspect, Heard, Lost, Cancel, Confirm, Reopen, Discard, Restored, Backfill);
     forms.enumeration("command::Command", Coding::named(), variants, all);
 }
 
@@ -249,6 +259,7 @@ fn asked(record: Option<Box<RunRecord>>) -> NodeAsked {
         depth: 1,
         confirm: false,
         marked: true,
+        back: false,
         record,
         trace: None,
     }
@@ -256,7 +267,9 @@ fn asked(record: Option<Box<RunRecord>>) -> NodeAsked {
 
 fn graphs(forms: &mut Forms) {
     let traced = NodeAsked { trace: Some(audit::trace()), ..asked(None) };
-    forms.samples("command::NodeAsked", Coding::named(), [("every field", asked(None)), ("in a trace", traced)]);
+    let back = NodeAsked { back: true, ..asked(None) };
+    let samples = [("every field", asked(None)), ("in a trace", traced), ("of a backfill", back)];
+    forms.samples("command::NodeAsked", Coding::named(), samples);
     let end = |state| NodeEnd { node: 3, generation: 2, run: RUN, state, result: Some(Payload("[1]".to_owned())) };
     forms.samples("step::NodeEnd", Coding::named(), [("every field", end(EndState::Success))]);
     let states = [("", EndState::Success), ("", EndState::Failed), ("", EndState::Timeout), ("", EndState::Canceled)];
@@ -277,6 +290,44 @@ fn graphs(forms: &mut Forms) {
     forms.enumeration("step::GraphCommand", Coding::named(), variants, all);
 }
 
+fn backfills(forms: &mut Forms) {
+    let asked = |reason: Option<Text>| BackfillAsked {
+        mode: BackfillMode::Failed,
+        from_ms: AT - 86_400_000,
+        to_ms: AT,
+        parallelism: 8,
+        unknown_run: true,
+        hooks: true,
+        plan: backfill::plan(),
+        reason: reason.clone(),
+        by: reason,
+    };
+    let all = [("every field", asked(Some("ada".into()))), ("short", asked(None))];
+    forms.samples("backfill_command::BackfillAsked", Coding::named(), all);
+    let start = |record: Option<RunRecord>| BackfillStart {
+        at_ms: AT,
+        before: backfill::passed(),
+        params: record.as_ref().map(|_| Payload(r#"{"b":2}"#.to_owned())),
+        record: record.map(Box::new),
+    };
+    let all = [("every field", start(Some(record()))), ("of a new run", start(None))];
+    forms.samples("backfill_command::BackfillStart", Coding::named(), all);
+    let tail = backfill::passed();
+    let page = || BackfillPage { id: backfill::ID, after_ms: AT - 9, upto_ms: AT, starts: vec![start(None)], tail };
+    forms.samples("backfill_command::BackfillPage", Coding::named(), [("every field", page())]);
+    let (id, reason): (_, Option<Text>) = (backfill::ID, Some("later".into()));
+    let all = [
+        ("", BackfillCommand::Create(Box::new(asked(None)))),
+        ("", BackfillCommand::Page(page())),
+        ("", BackfillCommand::Step { id }),
+        ("", BackfillCommand::Pause { id, reason: reason.clone() }),
+        ("", BackfillCommand::Resume { id }),
+        ("", BackfillCommand::Cancel { id, reason }),
+    ];
+    let variants = variants!(BackfillCommand: Create, Page, Step, Pause, Resume, Cancel);
+    forms.enumeration("backfill_command::BackfillCommand", Coding::named(), variants, all);
+}
+
 fn replies(forms: &mut Forms) {
     let all = [
         ("", Reply::Done),
@@ -284,6 +335,8 @@ fn replies(forms: &mut Forms) {
         ("", Reply::Run(Box::new(RunView::from(&record())))),
         ("", Reply::Final(Box::new(record()))),
         ("", Reply::Stale),
+        ("", Reply::Backfill(Box::new(BackfillView { backfill_id: Some(backfill::ID), ..BackfillView::default() }))),
     ];
-    forms.enumeration("effect::Reply", Coding::named(), variants!(Reply: Done, Unchanged, Run, Final, Stale), all);
+    let variants = variants!(Reply: Done, Unchanged, Run, Final, Stale, Backfill);
+    forms.enumeration("effect::Reply", Coding::named(), variants, all);
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod attempts;
+mod backfill;
+mod backfill_world;
 mod checkers;
 mod claims;
 mod cron_clock_changes;

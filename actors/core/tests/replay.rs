@@ -10,6 +10,7 @@ use crate::support::{
 use campanile_core::job::{
     Job,
     apply::{apply, created},
+    table::Step,
 };
 use campanile_schema::{event::Event, frame};
 use proptest::{prelude::*, sample::Index};
@@ -169,7 +170,9 @@ fn histories_reach_everything() {
         "record PENDING dead letter false",
         "more attempts than are kept",
     ];
-    let steps = campanile_core::job::table::Step::ALL.map(|s| format!("{s:?}"));
+    // Only a live run takes the place of one of a backfill: `backfill.rs` has those histories.
+    let of_jobs = |step: &Step| *step != Step::Hold;
+    let steps = Step::ALL.into_iter().filter(of_jobs).map(|step| format!("{step:?}"));
     let wanted = wanted.split_whitespace().chain(more).map(str::to_owned).chain(steps);
     let missing: Vec<String> = wanted.filter(|w| !seen.contains(w)).collect();
     assert!(missing.is_empty(), "no history reaches {missing:?}");

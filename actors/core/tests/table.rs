@@ -27,10 +27,11 @@ use std::sync::Arc;
 const NOW: i64 = 1_782_000_000_000;
 
 /// Every legal step; all others are illegal.
-const LEGAL: [(Step, &[(RunState, RunState)]); 15] = {
+const LEGAL: [(Step, &[(RunState, RunState)]); 16] = {
     use RunState as S;
     [
         (Step::Release, &[(S::Pending, S::Queued)]),
+        (Step::Hold, &[(S::Queued, S::Pending)]),
         (Step::Start, &[(S::Queued, S::Running)]),
         (Step::Suspect, &[(S::Running, S::SuspectedLost)]),
         (Step::Hear, &[(S::Running, S::Running), (S::SuspectedLost, S::Running)]),
@@ -175,7 +176,7 @@ fn answer(result: &Result<(Vec<campanile_schema::event::Event>, Reply), Rejectio
         Ok((events, _)) if !events.is_empty() => 'E',
         Ok((_, Reply::Stale)) => 'S',
         Ok((_, Reply::Unchanged)) => 'U',
-        Ok((_, Reply::Done | Reply::Run(_) | Reply::Final(_))) => '-',
+        Ok((_, Reply::Done | Reply::Run(_) | Reply::Final(_) | Reply::Backfill(_))) => '-',
         Err(rejection) => match rejection.code {
             ErrorCode::IllegalState => 'i',
             ErrorCode::NotFound => 'n',

@@ -5,6 +5,7 @@ use campanile_core::job::Job;
 use campanile_schema::{
     event::{Event, LedgerEntry, Next, Outcome, SkipReason},
     record::{RunRecord, RunState},
+    stored::backfill::BackfillChange,
 };
 use metrics::{Counter, Histogram};
 use std::sync::OnceLock;
@@ -73,6 +74,12 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             }
             Event::CursorMoved { entries, .. } => entries.iter().for_each(|entry| closed(entry, &mut counts)),
             Event::RunEnded { record, .. } => ended(record, &mut counts),
+            Event::RunCreated { backfill: Some(_), .. } => {
+                metrics::counter!("campanile_backfill_runs_total").increment(1);
+            }
+            Event::BackfillChanged { change: BackfillChange::Ended { state }, .. } => {
+                metrics::counter!("campanile_backfills_ended_total", "state" => state.as_str()).increment(1);
+            }
             Event::RunCreated { .. }
             | Event::AttemptStarted { .. }
             | Event::TenantSet { .. }
@@ -83,6 +90,7 @@ pub(crate) fn decision(before: &Job, after: &Job, events: &[Event]) {
             | Event::Outbox { .. }
             | Event::HookFailed { .. }
             | Event::GraphChanged { .. }
+            | Event::BackfillChanged { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }
             | Event::JobReplaced { .. }

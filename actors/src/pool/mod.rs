@@ -260,7 +260,30 @@ impl PoolState {
             self.dispatch.enqueue(run);
         }
         self.bind(deps);
+        self.grant_backfills(deps);
         self.hint(deps.time.boot_ms());
+    }
+
+    /// Runs of backfills get their permits together with free slots: a permit that waited for a slot with one of them would be missing to a
+    /// live run.
+    fn grant_backfills(&mut self, deps: &PoolDeps) {
+        if !self.quotas.has_back() {
+            return;
+        }
+        let now = deps.time.boot_ms();
+        let free: usize = self.sessions.iter_mut().map(|(id, session)| session.seat(*id, now).left as usize).sum();
+        let granted = self.quotas.grant_back(now, free);
+        if granted.is_empty() {
+            return;
+        }
+        granted.iter().for_each(|run| self.dispatch.enqueue(run.clone()));
+        self.bind(deps);
+        for run in granted {
+            if self.dispatch.dequeue(run.run, &run.pool) {
+                deps.tenants.gauge(&run.tenant).waiting.fetch_sub(1, Ordering::Relaxed);
+                self.quotas.found_no_slot(run);
+            }
+        }
     }
 
     fn effect(&mut self, deps: &PoolDeps, effect: Effect) {

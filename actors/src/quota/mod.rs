@@ -21,7 +21,10 @@ use crate::tenants::TenantGauges;
 use campanile_core::job::WaitingRun;
 use campanile_schema::{ids::RunId, stored::TenantRecord, wait::WaitCode};
 use hashbrown::{HashMap, HashSet};
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+};
 use tenant::Quota;
 
 /// The quota actors of all tenants.
@@ -40,6 +43,8 @@ pub struct Quotas {
     asking: Vec<usize>,
     /// Tenants (their places in `quotas`) with runs that wait until other runs end.
     lacking: HashSet<usize>,
+    /// Tenants (their places in `quotas`) whose next run is one of a backfill.
+    backs: BTreeSet<usize>,
 }
 
 impl Quotas {
@@ -53,6 +58,7 @@ impl Quotas {
             borrower,
             asking: Vec::new(),
             lacking: HashSet::new(),
+            backs: BTreeSet::new(),
         }
     }
 
@@ -146,12 +152,51 @@ impl Quotas {
             quota.touched = false;
             quota.refill(now_ms);
             if granting {
-                quota.grant(&mut granted);
+                quota.grant(&mut granted, 0);
             }
-            self.note_lacking(index);
-            self.note_asking(index);
+            self.note(index);
         }
         granted
+    }
+
+    /// Whether runs of backfills wait, and no live run of their tenants does.
+    pub fn has_back(&self) -> bool {
+        !self.backs.is_empty()
+    }
+
+    /// Gives so many runs of backfills a permit, for which there are free slots. Who finds none gives it back ([`Self::found_no_slot`]).
+    #[allow(clippy::vec_box)] // They stay boxed all the way.
+    pub fn grant_back(&mut self, now_ms: i64, most: usize) -> Vec<Box<WaitingRun>> {
+        let mut granted = Vec::new();
+        if !self.open || self.tenants.system_paused.load(Ordering::Relaxed) {
+            return granted;
+        }
+        for index in self.backs.clone() {
+            let quota = &mut self.quotas[index];
+            quota.refill(now_ms);
+            let room = most.saturating_sub(granted.len());
+            quota.grant(&mut granted, room);
+            self.note(index);
+        }
+        granted
+    }
+
+    /// A run of a backfill that has a permit has found no executor.
+    pub fn found_no_slot(&mut self, run: Box<WaitingRun>) {
+        let index = self.of(&run.tenant);
+        self.quotas[index].found_no_slot(run);
+        self.note(index);
+    }
+
+    /// A tenant's runs have come or gone.
+    fn note(&mut self, index: usize) {
+        if self.quotas[index].has_back_only() {
+            self.backs.insert(index);
+        } else {
+            self.backs.remove(&index);
+        }
+        self.note_lacking(index);
+        self.note_asking(index);
     }
 
     /// Why a run has no permit; None = it does not wait here.
@@ -264,6 +309,31 @@ mod tests {
         quotas.ended(TENANT, RunId(2));
         assert_eq!(ids(&quotas.grant(0)), [4]);
         assert!(quotas.why(TENANT, RunId(5)).is_some_and(|why| why.starts_with("TENANT_CONCURRENCY: 2 of 2")));
+    }
+
+    #[test]
+    fn a_run_of_a_backfill_takes_a_permit_only_for_a_free_slot_and_gives_it_back_without_one() {
+        let tenants = Arc::new(TenantGauges::default());
+        let mut quotas = Quotas::new(tenants.clone(), None);
+        quotas.set(limited(2, 2.0));
+        quotas.tick();
+        let back = |run| Box::new(WaitingRun { backfill: true, ..*waiting(run, 900) });
+        assert!((1..=3).all(|run| quotas.want(back(run)).is_none()));
+        assert!(quotas.grant(1_000_000).is_empty(), "there may be no slot");
+        assert!(quotas.has_back());
+        assert!(quotas.why(TENANT, RunId(1)).is_some_and(|why| why.starts_with("BACKFILL_YIELDS")));
+        assert!(quotas.grant_back(1_000_000, 0).is_empty());
+        let granted = quotas.grant_back(1_000_000, 2);
+        assert_eq!(ids(&granted), [1, 2]);
+        granted.into_iter().for_each(|run| quotas.found_no_slot(run));
+        assert_eq!(tenants.gauge(TENANT).running.load(Ordering::Relaxed), 0);
+        // A live run comes, and both permits and the rate are there for it.
+        assert!(quotas.want(waiting(4, 0)).is_none());
+        assert!(quotas.want(waiting(5, 0)).is_none());
+        assert_eq!(ids(&quotas.grant(1_000_000)), [4, 5]);
+        assert!(quotas.grant_back(1_000_000, 8).is_empty());
+        quotas.ended(TENANT, RunId(4));
+        assert_eq!(ids(&quotas.grant_back(1_001_000, 8)), [3], "who found no slot waits behind the others");
     }
 
     #[test]

@@ -113,6 +113,12 @@ impl Quota {
         self.gauge.waiting.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A run of a backfill found no executor: its permit is there for others, and it waits behind those of its lane.
+    pub fn found_no_slot(&mut self, run: Box<WaitingRun>) {
+        self.permits.give_back(run.run, self.limits());
+        self.want(run);
+    }
+
     /// The run does not wait any more.
     pub fn unwant(&mut self, run: RunId) {
         if let Some(place) = self.places.remove(&run) {
@@ -121,13 +127,23 @@ impl Quota {
         }
     }
 
+    /// Runs of backfills wait, and no live ones.
+    pub fn has_back_only(&self) -> bool {
+        self.waiting.first_key_value().is_some_and(|(place, _)| place.0)
+    }
+
+    /// `back`: so many runs of backfills at most.
     #[allow(clippy::vec_box)] // They stay boxed all the way.
-    pub fn grant(&mut self, granted: &mut Vec<Box<WaitingRun>>) {
+    pub fn grant(&mut self, granted: &mut Vec<Box<WaitingRun>>, mut back: usize) {
         while !self.paused && self.known {
-            let Some(run) = self.waiting.first_key_value().map(|(_, waiting)| waiting.run) else { break };
-            if !self.may_start(run) {
+            let Some((place, run)) = self.waiting.first_key_value().map(|(place, waiting)| (*place, waiting.run))
+            else {
+                break;
+            };
+            if !self.may_start(run) || (place.0 && back == 0) {
                 break;
             }
+            back -= usize::from(place.0);
             let Some((_, run)) = self.waiting.pop_first() else { break };
             self.places.remove(&run.run);
             self.permits.start(run.run, self.limits());
@@ -183,6 +199,10 @@ impl Quota {
             ))
         } else if all > 0 && lent >= all as usize {
             WaitCode::TenantConcurrency.because(format!("{lent} of {all} permits are lent; {waiting} runs wait"))
+        } else if self.has_back_only() && self.may_start(run) {
+            let sentence =
+                "a run of a backfill gets its permit together with a free slot of an executor, after all live runs";
+            WaitCode::BackfillYields.because(sentence)
         } else {
             let per_sec = limit.max_triggers_per_sec;
             WaitCode::TenantRate.because(format!("at most {per_sec} runs start per second; {waiting} runs wait"))

@@ -5,6 +5,7 @@
 //! shards.
 
 mod audit;
+mod backfills;
 mod causes;
 mod changed;
 mod cluster_queries;
@@ -13,8 +14,8 @@ mod executors;
 mod explain;
 mod jobs;
 mod lists;
-mod log_part;
 mod load;
+mod log_part;
 mod nodes;
 mod outbox;
 mod run_list;
@@ -24,8 +25,8 @@ mod tenants;
 mod versions;
 
 pub use crate::pool::session_taken;
-pub use log_part::LogPart;
 pub use lists::DeadLetterFilter;
+pub use log_part::LogPart;
 pub use run_list::RunQuery;
 pub use tenants::Rows;
 

@@ -244,7 +244,7 @@ pub(super) fn run_view(reply: Reply) -> Answer<RunView> {
     match reply {
         Reply::Run(view) => Ok(*view),
         Reply::Final(record) => Ok(RunView::from(&*record)),
-        Reply::Done | Reply::Unchanged | Reply::Stale => {
+        Reply::Done | Reply::Unchanged | Reply::Backfill(_) | Reply::Stale => {
             Err(ApiError::new(ErrorCode::Internal, "the run answered without its view"))
         }
     }

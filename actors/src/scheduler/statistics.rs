@@ -119,6 +119,7 @@ mod tests {
             state,
             source: Source::Schedule,
             logical_ms: Some(1_000),
+            backfill: None,
             key: None,
             generation: 1,
             created_ms: 1_000,

@@ -101,6 +101,9 @@ impl Shard {
         let instants = live.job.wake_for_instants(now_ms);
         let postpones = overloaded && instants.is_some_and(|at| at <= now_ms);
         let wake = live.job.wake_for_runs(now_ms);
+        if live.job.open_backfill().is_some() {
+            self.backfills.due.insert(id);
+        }
         let wake = if postpones { wake } else { wake.into_iter().chain(instants).min() };
         self.state.counter += count;
         let reply = reply.take().unwrap_or_default();
@@ -237,6 +240,7 @@ fn is_message(command: &Command) -> bool {
         | Command::Quarantine { .. }
         | Command::Trigger { .. }
         | Command::ChangeGraph { .. }
+        | Command::Backfill(_)
         | Command::Start { .. }
         | Command::Claimed { .. }
         | Command::Finish(_)

@@ -94,6 +94,7 @@ impl Shard {
         for event in &events {
             self.state.apply(event);
             self.count_dags(event);
+            self.index_backfill(event);
             self.index(event, &mut open.forget);
         }
         self.posted(&events, open.frame.seq);
@@ -219,6 +220,7 @@ impl Shard {
             | Event::HookFailed { record: None, .. }
             | Event::Audited { .. }
             | Event::GraphChanged { .. }
+            | Event::BackfillChanged { .. }
             | Event::JobPaused { .. }
             | Event::JobResumed { .. }
             | Event::JobQuarantined { .. }
@@ -331,6 +333,7 @@ impl Shard {
     /// A deleted job leaves memory with its last run.
     pub(super) fn drop_deleted(&mut self, id: JobId) {
         self.active.remove(&id);
+        self.backfills.gone(id);
         if self.jobs.remove(&id).is_some() && self.order.len() > 2 * self.jobs.len() + ORDER_SLACK {
             self.order.retain(|id| self.jobs.contains_key(id));
         }

@@ -105,6 +105,12 @@ impl Shard {
                 self.change_graph(myself, run, action, Responder::new(responder)).await;
             }
             ShardCall::GetGraph(run) => self.get_graph(run, Responder::new(responder)),
+            ShardCall::BackfillFacts(job) => self.backfill_facts(job, Responder::new(responder)),
+            ShardCall::GetBackfill(id) => self.get_backfill(id, Responder::new(responder)),
+            ShardCall::GetBackfillOfJob(job) => self.get_backfill_of_job(job, Responder::new(responder)),
+            ShardCall::ChangeBackfill { id, action } => {
+                self.change_backfill(myself, id, action, Responder::new(responder));
+            }
             ShardCall::Deliver(deliver) => self.deliver(myself, *deliver, Responder::new(responder)),
             ShardCall::ListJobs { filter, after, limit } => {
                 self.list_jobs(&filter, after, limit, Responder::new(responder))

@@ -136,10 +136,10 @@ impl Shard {
                     return None;
                 }
                 if message.kind == MessageKind::Cancel {
-                    return Some(body::node(message, Payload::default(), None, dag.logical_ms, self.below(dag)));
+                    return Some(body::node(message, Payload::default(), None, dag, self.below(dag)));
                 }
                 let start = open.start_body(dag, message.index).ok()?;
-                Some(body::node(message, start.params, start.timeout_sec, start.logical_ms, self.below(dag)))
+                Some(body::node(message, start.params, start.timeout_sec, dag, self.below(dag)))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{
     Shard, ShardDeps, Slot,
+    backfill_index::Backfills,
     graphs::{self, Dags},
     name_hash,
     owed::Owed,
@@ -291,6 +292,7 @@ impl Shard {
                 Now { wall_ms: now, boot_ms: deps.time.boot_ms() },
             ),
             dags: Dags::new(loaded.graphs, deps.time.boot_ms()),
+            backfills: Backfills::default(),
             snapshots,
             deps,
         }
@@ -325,6 +327,9 @@ impl Shard {
                 }
             }
             self.dags.loaded(&job);
+            if let Some(backfill) = &job.hot.backfill {
+                self.backfills.found(id, backfill.id, backfill.is_open());
+            }
             effects.extend(pending(&job));
             metrics::gauge!("retry_queue_depth").increment(crate::measure::retries(&job));
             self.schedule(id, job.wake_at(now));
@@ -371,8 +376,12 @@ impl Shard {
         let Ok(Some(resting)) = Resting::decode(&slot.def, &slot.hot) else { return false };
         let (hash, wake_ms) = (name_hash(&resting.tenant, &resting.name), resting.wake_ms);
         self.deps.tenants.gauge(&resting.tenant).jobs.fetch_add(1, Ordering::Relaxed);
+        let backfill = resting.backfill;
         self.add_name_hash(hash, id);
         self.schedule(id, wake_ms);
+        if let Some(backfill) = backfill {
+            self.backfills.found(id, backfill, false);
+        }
         true
     }
 }

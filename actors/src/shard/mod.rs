@@ -7,12 +7,15 @@
 //! disk; `keys` callers' keys; `lending` a tenant's limits and the nodes that use them; `tenants` limits and pauses;
 //! `load` how it is loaded; `moving` how it leaves for another node; `watched` what watchers are told; `at_rest`
 //! shards that no node serves; `outbox` messages to other jobs; `owed` what is durable of them; `post` what a served
-//! shard has of them; `given_up` messages that people see; `taking` messages from other jobs; `dags` runs of DAGs.
+//! shard has of them; `given_up` messages that people see; `taking` messages from other jobs; `dags` runs of DAGs; `backfills` stretches
+//! of the past that jobs run.
 
 mod activate;
 mod append;
 pub mod at_rest;
 mod audit;
+mod backfill_index;
+mod backfills;
 mod commands;
 mod creates;
 mod dags;
@@ -138,6 +141,8 @@ pub struct Shard {
     post: post::Post,
     /// Runs of DAGs.
     dags: graphs::Dags,
+    /// Stretches of the past that jobs run.
+    backfills: backfill_index::Backfills,
 }
 
 /// What leaves memory when the view shows a frame.
@@ -205,9 +210,12 @@ impl Actor for ShardActor {
             ShardMsg::Delivered { to, number, answer } => shard.delivered(&myself, to, number, answer),
             ShardMsg::LookedUp(deliver) => shard.looked_up(&myself, *deliver),
             ShardMsg::NotLookedUp => shard.not_looked_up(),
+            ShardMsg::BackfillRead { job, page } => shard.backfill_read(job, *page),
+            ShardMsg::BackfillGoesOn(job) => shard.backfill_goes_on(job),
             ShardMsg::Stop(port) => shard.stop(port),
             ShardMsg::Serve(epoch) => shard.serve(epoch),
         }
+        shard.feed_backfills(&myself).await;
         shard.carry_post(&myself);
         shard.end_of_turn(&myself);
         shard.publish_wake();

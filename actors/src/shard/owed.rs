@@ -351,6 +351,7 @@ mod tests {
             failed_hooks: Vec::new(),
             timeout_sec: None,
             graph: None,
+            backfill: None,
         };
         let mut sending = Sending::new(&owed.outbox, 2);
         let wanted = MessageDraft {
@@ -441,9 +442,8 @@ mod tests {
             assert_eq!(bodies(owed), before, "the message tells of the generation that sent it");
         }
         assert_eq!(**moved.newest(&message).unwrap(), again);
-        let told = RunRecord { dead_letter: false, ..again };
-        let told = Event::DeadLetterDiscarded { job: told.job, record: Arc::new(told), at_ms: 9 };
-        owed.apply(&[told]);
+        let told = Arc::new(RunRecord { dead_letter: false, ..again });
+        owed.apply(&[Event::DeadLetterDiscarded { job: told.job, record: told, at_ms: 9 }]);
         assert!(!owed.newest(&message).unwrap().dead_letter);
         let ids = owed.outbox.owed().map(|message| message.id).collect();
         owed.apply(&change(OutboxEvent::Settled { ids }));

@@ -133,6 +133,7 @@ impl Shard {
             snapshot_owed_ms: self.snapshots.owed_ms(self.deps.time.boot_ms()),
             messages: self.post.owed.outbox.len() as u64,
             given_up: self.post.owed.given_up().count() as u64,
+            backfills: self.backfills.open.len() as u64,
             restored_ms: self.post.owed.outbox.head().restored_ms,
         }
     }

@@ -34,6 +34,7 @@ impl Shard {
         self.look_after_loans(myself);
         self.look_after_post();
         self.look_after_dags(myself);
+        self.look_after_backfills();
         // Staggered by shard, so that not all write in the same second.
         let stagger = i64::from(self.id.0) * 199 % (limits::SNAPSHOT_AFTER_MS / 2);
         let age = self.snapshots.oldest_ms.map_or(0, |t| self.deps.time.boot_ms() - t);

@@ -205,7 +205,7 @@ impl Shard {
 
 /// What a START or a CANCEL asks.
 fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Result<Command, Said> {
-    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace } =
+    let NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace, back } =
         decode("node", &parcel.body).map_err(|_| Said::Broken)?;
     let (key, depth, marked) = (parcel.key.clone(), parcel.depth, parcel.marked);
     let asked = NodeAsked {
@@ -219,6 +219,7 @@ fn asked(parcel: &Parcel, confirm: bool, record: Option<Box<RunRecord>>) -> Resu
         depth,
         confirm,
         marked,
+        back,
         record,
         trace,
     };

@@ -217,6 +217,7 @@ impl Shard {
                 | Event::Outbox { .. }
                 | Event::HookFailed { .. }
                 | Event::GraphChanged { .. }
+                | Event::BackfillChanged { .. }
                 | Event::Audited { .. } => {}
             }
         }

@@ -7,6 +7,7 @@ use campanile_schema::{
     event::Event,
     ids::RunId,
     record::RunRecord,
+    stored::backfill::BackfillChange,
     time::Timestamp,
     view::RunView,
     watch::{JobChange, JobStep, RunChange},
@@ -32,7 +33,8 @@ fn step(event: &Event) -> Step<'_> {
         | Event::AttemptHeard { run, .. }
         | Event::AttemptEnded { run, .. }
         | Event::RunConfirmed { run, .. }
-        | Event::GraphChanged { run, .. } => Step::Run(*run),
+        | Event::GraphChanged { run, .. }
+        | Event::BackfillChanged { change: BackfillChange::Held { run }, .. } => Step::Run(*run),
         Event::RunReopened { record, .. } => Step::Run(record.run),
         Event::RunEnded { record, .. } => Step::Ended(record),
         Event::JobCreated { .. } => Step::Job(JobStep::Created),
@@ -51,6 +53,7 @@ fn step(event: &Event) -> Step<'_> {
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
         | Event::HookFailed { .. }
+        | Event::BackfillChanged { .. }
         | Event::Audited { .. } => Step::Nothing,
     }
 }

@@ -10,14 +10,15 @@ use campanile_schema::{
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     graph::ShortGraphSpec,
-    ids::{JobId, RunId},
+    ids::{BackfillId, JobId, RunId},
     job::{JobSpec, JobView},
-    trace::TraceContext,
     time::Timestamp,
+    trace::TraceContext,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, Gathered, JobFilter, LedgerBody, LedgerView, LogBody,
         LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, RunView, Spread, TenantBody, TenantPageBody,
         TenantView, TriggerBody,
+        backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagRetryBody, DagRunView},
         explain::ExplainView,
         outbox::OutboxMessageView,
@@ -120,6 +121,13 @@ waits! {
     job_pause(job: JobId, why: Option<&str>) -> JobView;
     job_resume(job: JobId, why: Option<&str>) -> JobView;
     job_trigger(job: JobId, body: TriggerBody) -> RunView;
+    job_backfill(job: JobId, body: BackfillBody) -> BackfillView;
+    job_replay(job: JobId, body: ReplayBody) -> BackfillView;
+    job_backfill_get(job: JobId) -> BackfillView;
+    backfill_get(id: BackfillId) -> BackfillView;
+    backfill_cancel(id: BackfillId, why: Option<&str>) -> BackfillView;
+    backfill_pause(id: BackfillId, why: Option<&str>) -> BackfillView;
+    backfill_resume(id: BackfillId, why: Option<&str>) -> BackfillView;
     job_runs(job: JobId, page: PageBody) -> Page<RunView>;
     job_ledger(job: JobId, body: LedgerBody) -> LedgerView;
     job_explain(job: JobId, at: Option<Timestamp>) -> ExplainView;

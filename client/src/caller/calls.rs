@@ -8,15 +8,16 @@ use campanile_schema::{
     cluster::{ClusterEventView, MemberView, PlanView as ClusterPlan, ShardFilter, ShardView},
     error::ApiError,
     graph::ShortGraphSpec,
-    ids::{JobId, RunId},
+    ids::{BackfillId, JobId, RunId},
     job::{JobSpec, JobView},
     operations::{self as o, Operation},
-    rpc::calls::{CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
+    rpc::calls::{BackfillCall, CreateCall, DagCall, Items, JobCall, NoBody, NodeCall, RunCall, TenantCall},
     time::Timestamp,
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagDrawing, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
@@ -83,6 +84,31 @@ impl Client {
     pub async fn job_trigger(&self, job: JobId, body: TriggerBody) -> CallResult<RunView> {
         let effect = RepeatEffect::keyed(body.manual_run_id.as_deref());
         self.call_as(o::JobTrigger::NAME, &JobCall::new(job, body), effect).await
+    }
+    /// Runs instants of the past; with `dry_run` it only counts them.
+    pub async fn job_backfill(&self, job: JobId, body: BackfillBody) -> CallResult<BackfillView> {
+        self.typed::<o::JobBackfill>(&JobCall::new(job, body)).await
+    }
+    /// Runs instants that made a run once more.
+    pub async fn job_replay(&self, job: JobId, body: ReplayBody) -> CallResult<BackfillView> {
+        self.typed::<o::JobReplay>(&JobCall::new(job, body)).await
+    }
+    /// The newest backfill of a job.
+    pub async fn job_backfill_get(&self, job: JobId) -> CallResult<BackfillView> {
+        self.typed::<o::JobBackfillGet>(&JobCall::new(job, NoBody {})).await
+    }
+    pub async fn backfill_get(&self, id: BackfillId) -> CallResult<BackfillView> {
+        self.typed::<o::BackfillGet>(&BackfillCall::new(id, NoBody {})).await
+    }
+    /// Its open runs are canceled.
+    pub async fn backfill_cancel(&self, id: BackfillId, why: Option<&str>) -> CallResult<BackfillView> {
+        self.typed::<o::BackfillCancel>(&BackfillCall::new(id, reason(why))).await
+    }
+    pub async fn backfill_pause(&self, id: BackfillId, why: Option<&str>) -> CallResult<BackfillView> {
+        self.typed::<o::BackfillPause>(&BackfillCall::new(id, reason(why))).await
+    }
+    pub async fn backfill_resume(&self, id: BackfillId, why: Option<&str>) -> CallResult<BackfillView> {
+        self.typed::<o::BackfillResume>(&BackfillCall::new(id, reason(why))).await
     }
     pub async fn job_runs(&self, job: JobId, page: PageBody) -> CallResult<Page<RunView>> {
         self.typed::<o::JobRuns>(&JobCall::new(job, page)).await

@@ -1,7 +1,7 @@
 //! Joins the lines of callers to calls, and derives what they say about each job.
 
-use super::history::{AcceptedCall, Confirmed, History, Job, Pause, Reopened, Trigger, Version};
-use crate::run_dir::lines::{CallEvent, CallerLine, Verb};
+use super::history::{AcceptedCall, AskedBackfill, Confirmed, History, Job, Pause, Reopened, Trigger, Version};
+use crate::run_dir::lines::{BackfillLine, CallEvent, CallerLine, Verb};
 use campanile_schema::{job::JobSpec, payload::Payload, view::ConfirmDecision};
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,6 +22,7 @@ struct Call {
     decision: Option<ConfirmDecision>,
     generation: Option<u32>,
     run: Option<u64>,
+    backfill: Option<BackfillLine>,
 }
 
 impl History {
@@ -37,6 +38,8 @@ impl History {
             call.spec = call.spec.take().or(line.spec);
             call.params = call.params.take().or(line.params);
             call.tenant = call.tenant.take().or(line.tenant);
+            // The answer tells the id.
+            call.backfill = line.backfill.or(call.backfill);
             call.decision = call.decision.or(line.decision);
             call.generation = line.generation.or(call.generation);
             match line.event {
@@ -94,6 +97,8 @@ impl History {
             | Verb::Retry
             | Verb::Redrive
             | Verb::Discard
+            | Verb::Backfill
+            | Verb::CancelBackfill
             | Verb::Confirm => match call.job.and_then(|id| self.jobs.get_mut(&id)) {
                 Some(job) => about_job(job, verb, call, sent_us, refused),
                 None => self.damaged.push(format!("a call for job {:?}, which no caller created", call.job)),
@@ -126,6 +131,7 @@ impl History {
             canceled: Vec::new(),
             discarded: Vec::new(),
             reopened: Vec::new(),
+            backfills: Vec::new(),
             ledger: Vec::new(),
             ledger_error: None,
         };
@@ -163,6 +169,8 @@ fn about_job(job: &mut Job, verb: Verb, call: Call, sent_us: i64, refused: bool)
         | Verb::Retry
         | Verb::Redrive
         | Verb::Discard
+        | Verb::Backfill
+        | Verb::CancelBackfill
         | Verb::Confirm
             if refused => {}
         Verb::Edit => {
@@ -180,6 +188,21 @@ fn about_job(job: &mut Job, verb: Verb, call: Call, sent_us: i64, refused: bool)
                 generation: call.generation,
                 at_most: call.maybe_done.max(1),
             }));
+        }
+        Verb::Backfill => job.backfills.extend(call.backfill.map(|line| AskedBackfill {
+            id: line.id,
+            mode: line.mode,
+            from_ms: line.from_ms,
+            to_ms: line.to_ms,
+            parallelism: i64::from(line.parallelism),
+            unknown_run: line.unknown_run,
+            sent_us,
+            ack_us: call.ack_us,
+            canceled: false,
+        })),
+        Verb::CancelBackfill => {
+            let id = call.backfill.and_then(|line| line.id);
+            job.backfills.iter_mut().filter(|asked| asked.id == id).for_each(|asked| asked.canceled = true);
         }
         Verb::Confirm => {
             let decision = call.decision.unwrap_or(ConfirmDecision::Rerun);

@@ -6,6 +6,7 @@ use campanile_schema::{
     job::JobSpec,
     payload::Payload,
     record::{AttemptState, RunState, Source},
+    stored::backfill::BackfillMode,
     time::Timestamp,
     view::{ConfirmDecision, LedgerView},
 };
@@ -69,6 +70,22 @@ pub struct Reopened {
     pub at_most: u32,
 }
 
+/// A backfill as its caller asked for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AskedBackfill {
+    pub id: Option<u64>,
+    pub mode: BackfillMode,
+    /// First and last instant, both included.
+    pub from_ms: i64,
+    pub to_ms: i64,
+    pub parallelism: i64,
+    pub unknown_run: bool,
+    pub sent_us: i64,
+    pub ack_us: Option<i64>,
+    /// Somebody asked for its cancel.
+    pub canceled: bool,
+}
+
 /// A manual trigger as its caller saw it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trigger {
@@ -103,6 +120,7 @@ pub struct Job {
     pub discarded: Vec<AcceptedCall>,
     /// Retries and redrives.
     pub reopened: Vec<Reopened>,
+    pub backfills: Vec<AskedBackfill>,
     pub ledger: Vec<LedgerView>,
     pub ledger_error: Option<String>,
 }
@@ -146,6 +164,8 @@ pub struct Run {
     #[serde(default)]
     pub reason: Option<String>,
     pub attempts: Vec<Attempt>,
+    #[serde(default)]
+    pub backfill_id: Option<u64>,
 }
 
 /// What the checker needs of an `AttemptView`.
@@ -166,6 +186,11 @@ pub struct Attempt {
 }
 
 impl Run {
+    /// It is in the lane of backfills: the policies of its job do not see it beside live runs, but where one run is allowed.
+    pub fn is_back(&self) -> bool {
+        matches!(self.source, Source::Backfill | Source::Replay)
+    }
+
     pub fn attempt_of(&self, token: u64) -> Option<&Attempt> {
         self.attempts.iter().find(|a| a.token == token)
     }

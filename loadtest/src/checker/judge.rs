@@ -29,6 +29,7 @@ pub fn check(history: &History) -> Verdict {
     rules::queues::check(history, &mut findings);
     rules::silence::check(history, &mut findings);
     rules::hooks::check(history, &mut findings);
+    rules::backfills::check(history, &mut findings);
     rules::used::check(history, &mut findings);
     findings.into_verdict()
 }

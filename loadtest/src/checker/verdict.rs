@@ -75,6 +75,10 @@ kinds! {
     HookMissing = "a run failed for good, and its hook was not started",
     HookDoubled = "a hook was started twice for one end of a run",
     HookUnasked = "a run of a hook that no run explains",
+    BackfillMissing = "a backfill did not run an instant that was missing",
+    BackfillDoubled = "backfills ran an instant twice",
+    BackfillUnasked = "a run of a backfill that nobody asked for",
+    BackfillTooMany = "more bodies of a backfill ran at once than was asked for",
     NeverUsed = "callers never did something that they are there for, so nothing is shown of it",
 }
 

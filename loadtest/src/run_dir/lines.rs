@@ -15,6 +15,7 @@ use campanile_schema::{
     job::JobSpec,
     payload::Payload,
     record::AttemptState,
+    stored::backfill::BackfillMode,
     view::{ConfirmDecision, LedgerView},
 };
 use serde::{Deserialize, Serialize};
@@ -128,12 +129,28 @@ pub enum Verb {
     Discard,
     /// A person decides a run that waits for one, see `decision`.
     Confirm,
+    /// Run a stretch of the job's past, see `backfill`.
+    Backfill,
+    CancelBackfill,
     /// No job of `tenant` starts anything until RESUME_TENANT.
     PauseTenant,
     ResumeTenant,
     /// No job at all starts anything until RESUME_SYSTEM.
     PauseSystem,
     ResumeSystem,
+}
+
+/// The stretch that a backfill runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackfillLine {
+    pub id: Option<u64>,
+    pub mode: BackfillMode,
+    pub from_ms: i64,
+    pub to_ms: i64,
+    pub parallelism: u32,
+    #[serde(default)]
+    pub unknown_run: bool,
 }
 
 /// How far a call got.
@@ -182,6 +199,9 @@ pub struct CallerLine {
     /// RETRY, REDRIVE and CONFIRM, in ACK: the generation of the run that the answer shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u32>,
+    /// BACKFILL and CANCEL_BACKFILL; its id in ACK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<BackfillLine>,
     /// Code of the error, in REFUSED and UNKNOWN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
@@ -203,6 +223,7 @@ impl CallerLine {
             decision: None,
             tenant: None,
             generation: None,
+            backfill: None,
             code: None,
         }
     }

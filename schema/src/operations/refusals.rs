@@ -68,6 +68,20 @@ pub(super) const BAD_RUN_CHANGE: &[E] = &[
     E::JobPaused,
     E::TenantQuota,
 ];
+pub(super) const BAD_BACKFILL: &[E] = &[
+    E::InvalidArgument,
+    E::MalformedBody,
+    E::NotFound,
+    E::BackfillActive,
+    E::NoInstants,
+    E::BodyTooLarge,
+    E::TooManyInstants,
+    E::UnsupportedMediaType,
+    E::JobPaused,
+    E::UpgradeUnderWay,
+];
+pub(super) const BAD_BACKFILL_CHANGE: &[E] =
+    &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::IllegalState, E::BodyTooLarge, E::UnsupportedMediaType];
 pub(super) const BAD_BODY: &[E] =
     &[E::InvalidArgument, E::MalformedBody, E::NotFound, E::BodyTooLarge, E::UnsupportedMediaType];
 /// Codes of operations about a cluster: on a single node they are refused.

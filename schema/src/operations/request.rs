@@ -20,6 +20,7 @@ use crate::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
@@ -111,7 +112,7 @@ macro_rules! bodies {
 bodies!(
     NoBody, JobSpec, Items<JobSpec>, ApplyBody, ReplaceBody, PageBody, LedgerBody, LogBody, PreviewBody, RunGetBody,
     ShardFilter, ShortGraphSpec, DagNodesBody, TenantBody, ExplainBody, StatisticsBody, VersionsBody;
-    reason ReasonBody, TriggerBody, ConfirmBody, DagRetryBody, DagMarkBody, RollbackBody;
+    reason ReasonBody, TriggerBody, ConfirmBody, DagRetryBody, DagMarkBody, RollbackBody, BackfillBody, ReplayBody;
     narrowed AuditBody, CausesBody, DeadLettersBody, FindBody, JobFilter, LoadBody, RunListBody, TenantPageBody,
 );
 
@@ -147,7 +148,7 @@ pub trait OperationAnswer: Serialize + DeserializeOwned + JsonSchema + Send + 's
     fn changes(&self) -> u64 {
         1
     }
-    /// Whether the change is kept, and some shards do not hold it yet.
+    /// Whether the change is kept, and something of it is still to be done.
     fn is_outstanding(&self) -> bool {
         false
     }
@@ -207,6 +208,15 @@ impl OperationAnswer for ExplainView {
 impl OperationAnswer for DagRunView {
     fn tenant(&self) -> Option<&str> {
         Some(&self.tenant_id)
+    }
+}
+impl OperationAnswer for BackfillView {
+    fn tenant(&self) -> Option<&str> {
+        Some(&self.tenant_id)
+    }
+    /// A dry run has nothing to carry on.
+    fn is_outstanding(&self) -> bool {
+        self.backfill_id.is_some()
     }
 }
 impl OperationAnswer for Spread {

@@ -189,6 +189,8 @@ pub enum HttpOutput {
     Nothing,
     /// A change of every shard: no body when all shards have it, otherwise 202 with the shards that do not have it yet.
     Spread,
+    /// The same JSON with 202 when work goes on behind the answer, and with 200 when there is none.
+    Accepted,
 }
 
 /// Routes without a handler of the table: `src/serve/api/routes.rs` answers each in its own way, and its match has all of them.
@@ -260,6 +262,9 @@ impl Http {
     }
     pub const fn spread(self) -> Self {
         Self { status: 204, gives: HttpOutput::Spread, ..self }
+    }
+    pub const fn accepted(self) -> Self {
+        Self { gives: HttpOutput::Accepted, ..self }
     }
     pub const fn own(self, route: OwnRoute) -> Self {
         Self { own: Some(route), ..self }

@@ -2,7 +2,7 @@
 
 use crate::{
     error::ApiError,
-    ids::{JobId, RunId},
+    ids::{BackfillId, JobId, RunId},
 };
 
 /// What a request is about.
@@ -10,6 +10,7 @@ use crate::{
 pub enum Subject {
     Job,
     Run,
+    Backfill,
     Tenant,
     Node,
     /// Jobs or runs of one tenant, which the request may name (`tenantId`).
@@ -21,6 +22,7 @@ pub enum Subject {
 pub trait Parts {
     fn job(&self) -> Result<JobId, ApiError>;
     fn run(&self) -> Result<RunId, ApiError>;
+    fn backfill(&self) -> Result<BackfillId, ApiError>;
     fn tenant(&self) -> String;
     fn node(&self) -> String;
 }
@@ -30,6 +32,7 @@ pub trait Parts {
 pub enum About<'a> {
     Job(JobId),
     Run(RunId),
+    Backfill(BackfillId),
     Tenant(&'a str),
     Node(&'a str),
     /// Jobs or runs of one tenant, which the request may name (`tenantId`).

@@ -5,8 +5,8 @@ use super::{
     entries::{form, key_field, operations},
     forms,
     refusals::{
-        ALONE, BAD_APPLY, BAD_BODY, BAD_CORDON, BAD_JOB_CHANGE, BAD_LIST, BAD_PREVIEW, BAD_RUN_CHANGE, BAD_SPEC,
-        BAD_TRIGGER,
+        ALONE, BAD_APPLY, BAD_BACKFILL, BAD_BACKFILL_CHANGE, BAD_BODY, BAD_CORDON, BAD_JOB_CHANGE, BAD_LIST,
+        BAD_PREVIEW, BAD_RUN_CHANGE, BAD_SPEC, BAD_TRIGGER,
     },
     row::HttpInput,
 };
@@ -17,13 +17,14 @@ use crate::{
     error::ErrorCode as E,
     job::{JobSpec, JobView},
     rpc::{
-        calls::{CreateCall, DagCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
+        calls::{BackfillCall, CreateCall, DagCall, Items, JobCall, Listed, NoBody, NodeCall, RunCall, TenantCall},
         hello::ItemResult,
     },
     view::{
         ConfirmBody, Created, DeadLetterView, ExecutorView, FindBody, Gathered, JobFilter, LedgerBody, LedgerView,
         LogBody, LogView, NodeView, Page, PageBody, PoolView, Preview, PreviewBody, ReasonBody, ReplaceBody,
         RunGetBody, RunView, Spread, TenantBody, TenantPageBody, TenantView, TriggerBody,
+        backfill::{BackfillBody, BackfillView, ReplayBody},
         dag::{DagCreated, DagMarkBody, DagNodesBody, DagRetryBody, DagRunView},
         explain::{ExplainBody, ExplainView},
         outbox::OutboxMessageView,
@@ -131,6 +132,55 @@ operations! {
         cli: Ok("job trigger"), http: Ok(Http::post("/api/v1/jobs/{jobId}/trigger").optional_body()),
         least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Run, effect: CallEffect::Once, weight: Weight::One,
         errors: BAD_TRIGGER,
+    }
+
+    /// Run instants of the past that made no run, or whose run failed, or all of them, behind the live runs.
+    JobBackfill = "job.backfill": JobCall<BackfillBody> => BackfillView {
+        cli: Ok("backfill create"), http: Ok(Http::post("/api/v1/jobs/{jobId}/backfill").accepted()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::List,
+        errors: BAD_BACKFILL,
+    }
+
+    /// Run instants that made a run once more, with the params of that run.
+    JobReplay = "job.replay": JobCall<ReplayBody> => BackfillView {
+        cli: Ok("backfill replay"), http: Ok(Http::post("/api/v1/jobs/{jobId}/replay").accepted()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::List,
+        errors: BAD_BACKFILL,
+    }
+
+    /// The newest backfill or replay of a job, with its progress.
+    JobBackfillGet = "job.backfillGet": JobCall<NoBody> => BackfillView {
+        cli: Ok("backfill of"), http: Ok(Http::get("/api/v1/jobs/{jobId}/backfill")),
+        least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: &[E::NotFound],
+    }
+
+    /// A backfill or a replay, with its progress.
+    BackfillGet = "backfill.get": BackfillCall<NoBody> => BackfillView {
+        cli: Ok("backfill get"), http: Ok(Http::get("/api/v1/backfills/{backfillId}")),
+        least: LeastRole::Tenant, tenant: Tenant::InAnswer, audit: Audit::No, effect: CallEffect::Read, weight: Weight::One,
+        errors: &[E::NotFound],
+    }
+
+    /// Cancel a backfill: it starts nothing more, and its open runs are canceled.
+    BackfillCancel = "backfill.cancel": BackfillCall<ReasonBody> => BackfillView {
+        cli: Ok("backfill cancel"), http: Ok(Http::delete("/api/v1/backfills/{backfillId}")),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BACKFILL_CHANGE,
+    }
+
+    /// Start nothing more of a backfill; its runs that are open go on.
+    BackfillPause = "backfill.pause": BackfillCall<ReasonBody> => BackfillView {
+        cli: Ok("backfill pause"), http: Ok(Http::post("/api/v1/backfills/{backfillId}/pause").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BACKFILL_CHANGE,
+    }
+
+    /// Go on with a backfill that was paused.
+    BackfillResume = "backfill.resume": BackfillCall<ReasonBody> => BackfillView {
+        cli: Ok("backfill resume"), http: Ok(Http::post("/api/v1/backfills/{backfillId}/resume").optional_body()),
+        least: LeastRole::Tenant, tenant: Tenant::Before, audit: Audit::Frame, effect: CallEffect::Once, weight: Weight::One,
+        errors: BAD_BACKFILL_CHANGE,
     }
 
     /// A job's runs, newest first.

@@ -110,6 +110,9 @@ pub struct NodeBody {
         deserialize_with = "trace::kept::deserialize"
     )]
     pub trace: Option<TraceContext>,
+    /// The DAG run is in the lane of backfills, and so is the run of the node.
+    #[serde(rename = "b", default, skip_serializing_if = "std::ops::Not::not")]
+    pub back: bool,
 }
 
 /// Body of END: how the run of a DAG's node has ended.

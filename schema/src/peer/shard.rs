@@ -1,7 +1,12 @@
 //! What nodes tell each other of the jobs, runs and tenants of a shard: parts of the calls to shards and of their answers.
 
 use crate::{
-    graph::state::NodeState, ids::Digest, peer::lending::Counts, record::code, stored::TenantRecord, text::Text,
+    graph::state::NodeState,
+    ids::Digest,
+    peer::lending::Counts,
+    record::code,
+    stored::{StoredJob, TenantRecord},
+    text::Text,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,4 +100,40 @@ pub struct TenantUse {
     pub jobs: u64,
     /// Also of deleted jobs.
     pub open_runs: u64,
+}
+
+/// What is to be known of a job before a stretch of its past is looked at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BackfillFacts {
+    /// Without its secrets.
+    #[serde(rename = "d")]
+    pub definition: Box<StoredJob>,
+    #[serde(rename = "a")]
+    pub created_ms: i64,
+    /// Every instant up to here is decided.
+    #[serde(rename = "c")]
+    pub cursor_ms: i64,
+    /// The job's shard has decided so many frames: what the read model shows of fewer is less than what the job knows.
+    #[serde(rename = "q")]
+    pub seq: u64,
+    /// The job never had a backfill.
+    #[serde(rename = "f", default, skip_serializing_if = "std::ops::Not::not")]
+    pub first: bool,
+}
+
+/// What a person does with a backfill.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum BackfillAction {
+    #[serde(rename = "p")]
+    Pause {
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Text>,
+    },
+    #[serde(rename = "r")]
+    Resume,
+    #[serde(rename = "x")]
+    Cancel {
+        #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Text>,
+    },
 }

@@ -73,6 +73,7 @@ fn triggered() -> Event {
         depth: 0,
         marked: false,
         timeout_sec: None,
+        backfill: None,
     }
 }
 

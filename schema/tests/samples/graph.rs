@@ -190,10 +190,11 @@ pub fn stored() -> Vec<Sample> {
         depth: 1,
         marked: false,
         timeout_sec: Some(600),
+        backfill: None,
     };
     let params = Payload("{\"a\":1}".to_owned());
     let (timeout_sec, logical_ms) = (Some(600), Some(AT));
-    let node = NodeBody { dag: RUN, node: 1, generation: 2, params, timeout_sec, logical_ms, trace: None };
+    let node = NodeBody { dag: RUN, node: 1, generation: 2, params, timeout_sec, logical_ms, trace: None, back: false };
     let traced = NodeBody { trace: Some(super::audit::trace()), ..node.clone() };
     let cancel = NodeBody { node: 0, params: Payload::default(), timeout_sec: None, logical_ms: None, ..node.clone() };
     let result = Some(Payload("{\"rows\":3}".to_owned()));
@@ -215,4 +216,19 @@ pub fn stored() -> Vec<Sample> {
     samples.extend(states().iter().map(|(name, state)| sample("graph run", name, state)));
     samples.extend(items.iter().map(|(name, item)| sample("graph item", name, item)));
     samples
+}
+
+/// The run of a node whose DAG run is of a backfill.
+pub fn node_body_of_backfill() -> NodeBody {
+    let params = Payload::default();
+    NodeBody {
+        dag: RUN,
+        node: 1,
+        generation: 1,
+        params,
+        timeout_sec: None,
+        logical_ms: Some(AT),
+        trace: None,
+        back: true,
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, dead_code)]
 
 pub mod audit;
+pub mod backfill;
 pub mod graph;
 pub mod grow;
 mod outbox;
@@ -206,6 +207,7 @@ pub fn runs() -> Vec<(&'static str, RunRecord)> {
         failed_hooks: Vec::new(),
         timeout_sec: None,
         graph: None,
+        backfill: None,
     };
     let mut failed = attempt(2, AttemptState::Failed);
     (failed.generation, failed.ended_ms) = (2, Some(AT + 90));
@@ -273,6 +275,7 @@ pub fn events() -> Vec<Event> {
         depth: 0,
         marked: false,
         timeout_sec: None,
+        backfill: None,
     };
     vec![
         Event::TenantSet { tenant: tenant() },
@@ -326,6 +329,7 @@ pub fn events() -> Vec<Event> {
             depth: 0,
             marked: false,
             timeout_sec: None,
+            backfill: None,
         },
         Event::RunReleased { job, run, at_ms },
         Event::RetryDue { job, run, at_ms },
@@ -428,5 +432,7 @@ pub fn samples() -> Vec<Sample> {
     samples.extend(audit::samples());
     samples.extend(graph::stored());
     samples.extend(graph::changes().iter().map(|change| sample("graph change", graph::change_name(change), change)));
+    samples.extend(backfill::samples());
+    samples.push(sample("node body", "in the lane of backfills", &graph::node_body_of_backfill()));
     samples
 }

@@ -162,6 +162,7 @@ fn of_hooks() -> Vec<Sample> {
         depth: 2,
         marked: true,
         timeout_sec: None,
+        backfill: None,
     };
     let record = RunRecord { source: Source::Event, depth: 2, marked: true, ..super::runs()[0].1.clone() };
     let mut job = super::typical();

@@ -289,7 +289,7 @@ mod tests {
             "begun      10 by schedule, 0 by hand (since the start)\n",
             "late       p50 1 ms, p99 over 60 s after the due instant (since the start)\n",
             "waiting    12 for an executor, 0 for their next attempt; 0 run, 0 are told to stop\n",
-            "\npools\n  POOL           EXECUTORS  RUNNING  WAITING  CREDIT\n  gpu\\u{1b}[2J  0          0        12       0\n",
+            "\npools\n  POOL          EXECUTORS  RUNNING  WAITING  CREDIT\n  gpu\\u{1b}[2J  0          0        12       0\n",
             "\nexecutors\n  none\n",
             "  5    FAILED  2026-01-01T00:00:00.000Z  3         exit code 3: no\n",
         ] {

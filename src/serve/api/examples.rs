@@ -86,6 +86,24 @@ fn run(state: &str) -> Value {
     })
 }
 
+/// A backfill that has begun; without an id that of a dry run.
+fn backfill(id: Option<u64>) -> Value {
+    let mut view = json!({
+        "jobId": 8193, "tenantId": "default", "mode": "MISSING", "from": CREATED, "to": ENDED, "parallelism": 4,
+        "unknownInstants": "SKIP", "hooks": false, "instants": 7, "missing": 5, "failed": 1, "existing": 0, "unknown": 0,
+        "toRun": 5, "estimatedSec": 90,
+    });
+    if let Some(id) = id {
+        view["backfillId"] = json!(id);
+        view["state"] = json!("RUNNING");
+        view["progress"] = json!({
+            "doneUntil": AT, "started": 3, "active": 1, "succeeded": 2, "failed": 0, "canceled": 0, "existing": 0, "unknown": 0,
+        });
+        view["createdAt"] = json!(CREATED);
+    }
+    view
+}
+
 /// A run of a DAG of two nodes.
 fn dag() -> Value {
     let node = |id: &str, job: &str, state: &str, run: Option<u64>, layer: u32| {
@@ -158,14 +176,18 @@ pub(super) fn body(operation: &str) -> Option<Value> {
         "dag.create" => json!({
             "dagId": "billing_dag_v1", "nodes": [8193, 12289], "edges": [{"from": 8193, "to": 12289}],
         }),
+        "job.backfill" => json!({"from": CREATED, "to": ENDED, "parallelism": 4, "dryRun": true}),
+        "job.replay" => json!({"from": CREATED, "to": ENDED, "reason": "the report was wrong"}),
         "dag.retry" => json!({"nodes": ["B"], "andAfter": false, "reason": "the disk has room again"}),
         "job.rollback" => json!({"to": 3, "version": 4, "reason": "the new schedule was wrong"}),
         "dag.mark" => json!({"node": "B", "state": "SUCCESS", "reason": "done by hand"}),
         "schedule.preview" => json!({"trigger": cron(), "after": CREATED, "count": 3}),
         "tenant.set" => limits(),
-        "job.pause" | "job.resume" | "run.cancel" | "run.retry" | "dlq.redrive" | "dlq.discard" | "outbox.resend"
-        | "outbox.discard" | "tenant.pause" | "tenant.resume" | "system.pause" | "system.resume" | "clock.accept"
-        | "cluster.cordon" | "cluster.uncordon" => json!({"reason": "maintenance"}),
+        "job.pause" | "job.resume" | "backfill.pause" | "backfill.resume" | "run.cancel" | "run.retry"
+        | "dlq.redrive" | "dlq.discard" | "outbox.resend" | "outbox.discard" | "tenant.pause" | "tenant.resume"
+        | "system.pause" | "system.resume" | "clock.accept" | "cluster.cordon" | "cluster.uncordon" => {
+            json!({"reason": "maintenance"})
+        }
         _ => return None,
     })
 }
@@ -173,6 +195,9 @@ pub(super) fn body(operation: &str) -> Option<Value> {
 /// An answer to what was done and is carried on.
 pub(super) fn accepted(operation: &str) -> Option<Value> {
     let of_all = ["tenant.pause", "tenant.resume", "system.pause", "system.resume"];
+    if matches!(operation, "job.backfill" | "job.replay") {
+        return Some(backfill(Some(20481)));
+    }
     of_all.contains(&operation).then(|| json!({"outstanding": [7, 201]}))
 }
 
@@ -230,6 +255,13 @@ pub(super) fn answer(operation: &str) -> Option<Value> {
             let mut run = run("QUEUED");
             run["state"] = json!("RUNNING");
             run
+        }
+        "job.backfill" | "job.replay" => backfill(None),
+        "job.backfillGet" | "backfill.get" | "backfill.resume" => backfill(Some(20481)),
+        "backfill.pause" | "backfill.cancel" => {
+            let mut view = backfill(Some(20481));
+            view["state"] = json!(if operation == "backfill.pause" { "PAUSED" } else { "CANCELING" });
+            view
         }
         "job.runs" => page(run("SUCCESS")),
         "job.ledger" => json!({
@@ -346,6 +378,7 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
     Some(match name {
         "jobId" => json!(8193),
         "runId" => json!(4194305),
+        "backfillId" => json!(20481),
         "tenantId" => json!("default"),
         "node" => json!("n1"),
         "file" => json!("index.js"),
@@ -360,6 +393,9 @@ pub(super) fn parameter(name: &str) -> Option<Value> {
         "to" => json!(ENDED),
         "reason" => json!("not needed any more"),
         "attempt" | "page" => json!(1),
+        "contains" => json!("timed out"),
+        "level" => json!("ERROR"),
+        "tail" => json!(100),
         "offset" | "waitSec" => json!(0),
         "after" => json!("64b1f0-11"),
         "who" => json!("olga"),

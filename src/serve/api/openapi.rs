@@ -6,7 +6,7 @@ use super::{
     problem::Problem,
     route::{Handler, Route},
 };
-use campanile_schema::error::ErrorCode;
+use campanile_schema::{error::ErrorCode, operations::HttpOutput};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -152,8 +152,12 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     responses.insert(route.status.to_string(), good);
     if let Some(accepted) = route.accepted {
         let schema = accepted(schemas).to_value();
-        let told =
-            "The change is kept. These shards have not confirmed it yet; the node goes on telling them until all have";
+        let told = match route.row.http.map(|http| http.gives) {
+            Ok(HttpOutput::Accepted) => "The work has begun and goes on behind the answer",
+            Ok(HttpOutput::Spread | HttpOutput::Json | HttpOutput::Nothing) | Err(_) => {
+                "The change is kept. These shards have not confirmed it yet; the node goes on telling them until all have"
+            }
+        };
         responses.insert(
             "202".to_owned(),
             json!({"description": told, "content": {"application/json": media(&schema, examples::accepted(route.operation))}}),

@@ -145,6 +145,10 @@ impl Route {
         }
         match http.gives {
             HttpOutput::Json => route.answer = Some(SchemaGenerator::subschema_for::<O::Answer>),
+            HttpOutput::Accepted => {
+                route.answer = Some(SchemaGenerator::subschema_for::<O::Answer>);
+                route.accepted = Some(SchemaGenerator::subschema_for::<O::Answer>);
+            }
             HttpOutput::Nothing => {}
             HttpOutput::Spread => route.accepted = Some(SchemaGenerator::subschema_for::<O::Answer>),
         }
@@ -318,7 +322,11 @@ where
     }
     let answer = call.ops.call::<O>(&call.caller, request).await?;
     let mut response = json(&answer)?;
-    if http.gives == HttpOutput::Spread && answer.is_outstanding() {
+    let goes_on = match http.gives {
+        HttpOutput::Spread | HttpOutput::Accepted => answer.is_outstanding(),
+        HttpOutput::Json | HttpOutput::Nothing => false,
+    };
+    if goes_on {
         *response.status_mut() = StatusCode::ACCEPTED;
     }
     Ok(response)

@@ -9,9 +9,9 @@ use crate::ops::Operations;
 use campanile_schema::{
     audit::AuditView,
     error::{ApiError, ErrorCode},
-    ids::{JobId, RunId},
+    ids::{BackfillId, JobId, RunId},
     job::JobSpec,
-    operations::{Handle, JobFind, JobRuns, Operation, OwnRoute, Parts, Visit, all, visit_all},
+    operations::{Handle, JobBackfillGet, JobFind, JobRuns, Operation, OwnRoute, Parts, Visit, all, visit_all},
     view::SessionView,
 };
 use std::future::Future;
@@ -90,6 +90,11 @@ impl Parts for Call {
 
     fn run(&self) -> Result<RunId, ApiError> {
         number(self.param("runId"), "run", &format!("list a job's with {}", JobRuns::ROW.path())).map(RunId)
+    }
+
+    fn backfill(&self) -> Result<BackfillId, ApiError> {
+        let hint = format!("the newest of a job is at {}", JobBackfillGet::ROW.path());
+        number(self.param("backfillId"), "backfill", &hint).map(BackfillId)
     }
 
     fn tenant(&self) -> String {

@@ -8,7 +8,7 @@
 use super::{Answer, Operations, access, audit::Subject, check_reason};
 use campanile_schema::{
     error::{ApiError, ErrorCode},
-    ids::{JobId, RunId},
+    ids::{BackfillId, JobId, RunId},
     operations::{About, Audit, Handle, Host, Operation, Request, Tenant},
 };
 use campanile_security::auth::Caller;
@@ -91,6 +91,7 @@ impl Operations {
         match request.about() {
             About::Job(job) => self.own_job(caller, job).await,
             About::Run(run) => self.own_run(caller, run).await,
+            About::Backfill(id) => self.own_backfill(caller, id).await,
             About::Tenant(tenant) => {
                 access::check_tenant_name(tenant)?;
                 access::owns(caller, tenant, "tenant", &tenant)
@@ -127,11 +128,24 @@ impl Operations {
     }
 }
 
+impl Operations {
+    /// Refuses a backfill of another tenant.
+    async fn own_backfill(&self, caller: &Caller, id: BackfillId) -> Answer<()> {
+        if access::bound_to(caller)?.is_some() {
+            let tenant = self.scheduler.tenant_of_backfill(id).await;
+            let tenant = tenant.map_err(|error| access::same_absence(error, "backfill", &id))?;
+            access::owns(caller, &tenant, "backfill", &id)?;
+        }
+        Ok(())
+    }
+}
+
 /// The subject of a read, whose tenant is compared with the answer.
 #[derive(Clone, Copy)]
 enum ReadSubject {
     Job(JobId),
     Run(RunId),
+    Backfill(BackfillId),
     Other,
 }
 
@@ -140,6 +154,7 @@ impl ReadSubject {
         match request.about() {
             About::Job(job) => Self::Job(job),
             About::Run(run) => Self::Run(run),
+            About::Backfill(id) => Self::Backfill(id),
             About::Tenant(_) | About::Node(_) | About::Named | About::Nothing => Self::Other,
         }
     }
@@ -154,6 +169,7 @@ fn check_answer_tenant<A: campanile_schema::operations::OperationAnswer>(
     let (what, id) = match about {
         ReadSubject::Job(job) => ("job", job.to_string()),
         ReadSubject::Run(run) => ("run", run.to_string()),
+        ReadSubject::Backfill(id) => ("backfill", id.to_string()),
         ReadSubject::Other => return Err(bad_row()),
     };
     let answer = answer.map_err(|error| access::same_absence(error, what, &id))?;

@@ -10,6 +10,7 @@
 mod access;
 pub mod apply;
 mod audit;
+mod backfills;
 mod backup;
 mod bulk;
 mod cluster;

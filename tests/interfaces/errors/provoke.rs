@@ -88,6 +88,17 @@ fn no_trigger(job: u64) -> Option<Calls> {
     )
 }
 
+const FROM: &str = "2026-02-01T00:00:00Z";
+
+/// A job that cannot be backfilled now.
+fn no_backfill(job: u64, to: &str) -> Option<Calls> {
+    Calls::new(
+        http("POST", format!("/api/v1/jobs/{job}/backfill"), &json!({"from": FROM, "to": to})),
+        rpc("job.backfill", &json!({"jobId": job, "from": FROM, "to": to})),
+        cli(&format!("backfill create {job} --from {FROM} --to {to}"), ""),
+    )
+}
+
 /// None: not in a test of seconds, for the reason beside it.
 pub fn calls(code: ErrorCode, node: &Node) -> Option<Calls> {
     match code {
@@ -164,6 +175,21 @@ pub fn calls(code: ErrorCode, node: &Node) -> Option<Calls> {
         }
         // An executor hears it as the outcome `s` of its result, never as an error.
         ErrorCode::StaleToken => None,
+        ErrorCode::NoInstants => no_backfill(make(node, &manual("no-instants")), "2026-02-07T00:00:00Z"),
+        ErrorCode::BackfillActive => {
+            let mut spec = manual("with-a-past");
+            spec["trigger"] = json!({"type": "CRON", "expr": "0 2 * * *"});
+            let job = make(node, &spec);
+            let body = json!({"from": FROM, "to": "2026-02-07T00:00:00Z"});
+            // Nobody takes its runs.
+            node.done("POST", &format!("/api/v1/jobs/{job}/backfill"), &body);
+            no_backfill(job, "2026-02-07T00:00:00Z")
+        }
+        ErrorCode::TooManyInstants => {
+            let mut spec = manual("each-second");
+            spec["trigger"] = json!({"type": "CRON", "expr": "* * * * * *"});
+            no_backfill(make(node, &spec), "2026-06-01T00:00:00Z")
+        }
         ErrorCode::DagCycle => {
             let job = make(node, &manual("in-a-circle"));
             let circle = json!({"dagId": "circle", "nodes": [job], "edges": [{"from": job, "to": job}]});

@@ -14,7 +14,11 @@ struct ExampleRequest {
 
 fn asked(document: &Value, row: &Row) -> ExampleRequest {
     let Ok(http) = row.http else {
-        let params = if row.name == "job.createMany" { json!({"items": []}) } else { json!({"watchId": 1}) };
+        let params = match row.name {
+            "job.createMany" => json!({"items": []}),
+            "run.failed" => json!({}),
+            _ => json!({"watchId": 1}),
+        };
         return ExampleRequest { path: String::new(), body: None, params };
     };
     let operation = &document["paths"][http.path][http.verb.as_str().to_lowercase()];

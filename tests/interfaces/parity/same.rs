@@ -11,6 +11,7 @@ use campanile_schema::{
     view::{
         Created, DeadLetterView, ExecutorView, Gathered, LedgerView, LogView, NodeView, Page, PoolView, Preview,
         RunView, TenantView,
+        backfill::BackfillView,
         dag::{DagCreated, DagRunView},
         explain::ExplainView,
         outbox::OutboxMessageView,
@@ -88,6 +89,8 @@ async fn over_rpc(client: &Client, call: &Call) -> Answered {
         "job.statistics" => typed::<StatisticsView>(client, name, params).await,
         "job.versions" => typed::<Page<VersionView>>(client, name, params).await,
         "job.ledger" => typed::<LedgerView>(client, name, params).await,
+        "job.backfill" | "job.replay" | "job.backfillGet" | "backfill.get" | "backfill.pause" | "backfill.resume"
+        | "backfill.cancel" => typed::<BackfillView>(client, name, params).await,
         "dag.create" => typed::<DagCreated>(client, name, params).await,
         "dag.nodes" => typed::<DagRunView>(client, name, params).await,
         "job.trigger" | "run.get" | "run.cancel" | "run.retry" | "run.confirm" | "dlq.redrive" | "dag.retry"
@@ -195,6 +198,9 @@ fn reads((good, _, run, failed): (u64, u64, u64, u64)) -> Vec<Call> {
             &["job", "ledger", &id, "--from", from, "--to", to],
         ),
         get("run.get", &at, json!({"runId": run}), &["run", "get", &of]),
+        // Refused: there is none. `tests/node/backfill` has one in each interface.
+        get("job.backfillGet", &format!("{job}/backfill"), json!({"jobId": good}), &["backfill", "of", &id]),
+        get("backfill.get", "/api/v1/backfills/4096", json!({"backfillId": 4096}), &["backfill", "get", "4096"]),
         // Refused: it is not a run of a DAG. `tests/node/dag.rs` has one in each interface.
         get("dag.nodes", &format!("{at}/nodes"), json!({"runId": run}), &["dag", "nodes", &of]),
         get("run.log", &format!("{at}/log"), json!({"runId": run}), &["run", "log", &of]),
@@ -280,6 +286,11 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
     let tenant = json!({"tenantId": "other"});
     let taken = json!({"name": "good", "trigger": {"type": "MANUAL"}});
     let dag = json!({"dagId": "good", "nodes": [good]});
+    // The job has no instants, and there is no backfill 4096.
+    let (from, to) = ("2026-02-24T08:00:00Z", "2026-02-25T08:00:00Z");
+    let (stretch, of_job) = (json!({"from": from, "to": to}), json!({"jobId": good, "from": from, "to": to}));
+    let backfill = |verb: &'static str| ["backfill", verb, id.as_str(), "--from", from, "--to", to];
+    let (gone, gone_rpc) = ("/api/v1/backfills/4096", json!({"backfillId": 4096}));
     vec![
         call(
             "job.trigger",
@@ -318,6 +329,11 @@ fn changes((good, _, run, _): (u64, u64, u64, u64)) -> Vec<Call> {
             json!({"runId": run, "decision": "RERUN"}),
             &["run", "confirm", &of, "rerun"],
         ),
+        call("job.backfill", "POST", &format!("{job}/backfill"), stretch.clone(), of_job.clone(), &backfill("create")),
+        call("job.replay", "POST", &format!("{job}/replay"), stretch, of_job, &backfill("replay")),
+        post("backfill.pause", &format!("{gone}/pause"), gone_rpc.clone(), &["backfill", "pause", "4096"]),
+        post("backfill.resume", &format!("{gone}/resume"), gone_rpc.clone(), &["backfill", "resume", "4096"]),
+        call("backfill.cancel", "DELETE", gone, Value::Null, gone_rpc, &["backfill", "cancel", "4096"]),
         post("dag.retry", &format!("{at}/nodes/retry"), run_rpc.clone(), &["dag", "retry", &of]),
         call(
             "dag.mark",

@@ -70,6 +70,7 @@ fn record(run: u64, ended_ms: i64) -> RunRecord {
         failed_hooks: Vec::new(),
         timeout_sec: None,
         graph: None,
+        backfill: None,
     }
 }
 

@@ -179,6 +179,14 @@ impl TenantPermits {
         }
     }
 
+    /// The run was not started after all: its permits are there again.
+    pub fn give_back(&mut self, run: RunId, limits: TenantLimits) {
+        if self.holders.contains(&run) && limits.rated {
+            self.tokens += 1.0;
+        }
+        self.release(run);
+    }
+
     /// The shard is served here from now on, with the runs that are known; `again`: it was before, and goes on at a higher epoch.
     /// False: nothing is lent to this session, so nobody counts them.
     pub fn take_over(&mut self, shard: ShardId, epoch: Epoch, again: bool) -> bool {

@@ -2,7 +2,7 @@
 //! checks whether an event is valid; replay applies exactly what `decide` emitted.
 
 use super::{
-    dag,
+    backfill, dag,
     state::{CATCH_UP_PACE_MS, HotState, Job, OpenRun},
 };
 use crate::schedule::Schedule;
@@ -32,6 +32,7 @@ pub fn created(job: JobId, spec: impl Into<Arc<StoredJob>>, at_ms: i64) -> Job {
         catch_up_ms: None,
         quarantine: None,
         runs: Vec::new(),
+        backfill: None,
     };
     let mut job = Job::new(job, spec.into(), hot);
     // A ONCE that lies in the past by less than its misfire threshold is still due.
@@ -110,6 +111,7 @@ pub fn apply(job: &mut Job, event: &Event) {
             depth,
             marked,
             timeout_sec,
+            backfill: of_backfill,
             ..
         } => {
             let record = RunRecord {
@@ -136,10 +138,12 @@ pub fn apply(job: &mut Job, event: &Event) {
                 failed_hooks: Vec::new(),
                 timeout_sec: *timeout_sec,
                 graph: None,
+                backfill: *of_backfill,
             };
             job.hot.runs.reserve_exact(1);
             job.hot.runs.push(OpenRun::waiting(record));
             job.hot.run_count += 1;
+            backfill::began(job, *of_backfill);
             if let Some(interval) = interval {
                 let backlog = job.def.misfire == MisfirePolicy::FireAllMissed
                     && *source == Source::Schedule
@@ -253,6 +257,7 @@ pub fn apply(job: &mut Job, event: &Event) {
             job.graphs.remove(&record.run);
             job.hot.last_run_ms = record.ended_ms;
             job.hot.last_state = Some(record.state.code());
+            backfill::ended(job, record);
             if job.schedule.is_fixed_delay() {
                 // After the cursor even when the clock was put back: else the instant would never come.
                 job.hot.delay_base_ms = record.ended_ms.map_or(job.hot.cursor_ms, |at| at.max(job.hot.cursor_ms));
@@ -263,6 +268,7 @@ pub fn apply(job: &mut Job, event: &Event) {
             dag::reopened(job, record, *at_ms);
             job.hot.runs.retain(|r| r.id() != record.run);
             job.hot.runs.push(OpenRun::waiting(record.clone()));
+            backfill::began(job, record.backfill);
             if job.schedule.is_fixed_delay() {
                 job.refresh_next_due();
             }
@@ -276,6 +282,7 @@ pub fn apply(job: &mut Job, event: &Event) {
         Event::GraphChanged { run, generation, changes, at_ms, .. } => {
             dag::changed(job, *run, *generation, changes, *at_ms);
         }
+        Event::BackfillChanged { change, at_ms, .. } => backfill::changed(job, change, *at_ms),
         Event::DeadLetterDiscarded { .. } => {}
     }
 }

@@ -1,6 +1,6 @@
 //! The commands of a job.
 
-use super::claim::Claimant;
+use super::{backfill_command::BackfillCommand, claim::Claimant};
 use crate::{
     graph::step::GraphCommand,
     shard::{self, Pause},
@@ -95,6 +95,9 @@ pub struct NodeAsked {
     /// It waits for a person: it may have run before a restore.
     pub confirm: bool,
     pub marked: bool,
+    /// The DAG run is in the lane of backfills.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub back: bool,
     /// The run of the key, when it has ended.
     pub record: Option<Box<RunRecord>>,
     /// The span of the DAG run.
@@ -144,6 +147,8 @@ pub enum Command {
         record: Option<Box<RunRecord>>,
         action: Box<GraphAction>,
     },
+    /// About a backfill of the job.
+    Backfill(Box<BackfillCommand>),
     /// The pool has bound the run to an executor.
     Start {
         run: RunId,
@@ -204,9 +209,17 @@ pub enum Command {
 impl Command {
     /// Ids that the decision may need.
     pub fn ids_wanted(&self) -> u64 {
-        use campanile_schema::limits::{IDS_PER_COMMAND, OPEN_RUNS_PER_JOB, RUNS_PER_WAKE};
+        use campanile_schema::limits::{BACKFILL_STARTS, IDS_PER_COMMAND, OPEN_RUNS_PER_JOB, RUNS_PER_WAKE};
         match self {
             Self::Wake | Self::Replace { .. } | Self::Pause { .. } => RUNS_PER_WAKE,
+            Self::Backfill(command) => match **command {
+                BackfillCommand::Page(_) => BACKFILL_STARTS as u64,
+                BackfillCommand::Create(_) => 1,
+                BackfillCommand::Step { .. }
+                | BackfillCommand::Pause { .. }
+                | BackfillCommand::Resume { .. }
+                | BackfillCommand::Cancel { .. } => 0,
+            },
             Self::Trigger { .. } | Self::Take(_) | Self::StartNode(_) | Self::CancelNode(_) | Self::Start { .. } => {
                 IDS_PER_COMMAND
             }
@@ -245,6 +258,7 @@ impl Command {
             | Self::CancelNode(_)
             | Self::Graph { .. }
             | Self::ChangeGraph { .. }
+            | Self::Backfill(_)
             | Self::Start { .. }
             | Self::Claimed { .. }
             | Self::Suspect { .. }

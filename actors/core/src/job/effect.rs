@@ -8,7 +8,10 @@ use campanile_schema::{
     stored::{Sealed, StoredAction, StoredJob},
     text::Text,
 };
-use campanile_schema::{rpc::executor::Assignment, view::RunView};
+use campanile_schema::{
+    rpc::executor::Assignment,
+    view::{RunView, backfill::BackfillView},
+};
 use serde::{Deserialize, Serialize};
 
 /// What a run needs of an executor.
@@ -106,6 +109,8 @@ pub enum Reply {
     Run(Box<RunView>),
     /// A final run, as ended by the command.
     Final(Box<RunRecord>),
+    /// A backfill as the command has left it.
+    Backfill(Box<BackfillView>),
     /// The result of an attempt came too late or from a replaced attempt.
     Stale,
 }

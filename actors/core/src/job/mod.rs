@@ -1,10 +1,13 @@
 //! One job: its definition, its schedule, its hot state and its open runs, and the commands that change them.
 //!
 //! Files: `state` what a job is; `command` the commands; `decide` how it decides them; `effect` what must happen
-//! outside after a decision; `apply` how events change it; `graphs` open runs of DAGs; `dag` a job that has them; `claim` which executor may report about an attempt;
+//! outside after a decision; `apply` how events change it; `graphs` open runs of DAGs; `dag` a job that has them; `backfill` and
+//! `backfill_command` a stretch of its past that it runs; `claim` which executor may report about an attempt;
 //! `pending` which effects it still owes; `resting` what a start reads of a job without runs; `table` the legal steps.
 
 pub mod apply;
+pub mod backfill;
+pub mod backfill_command;
 pub mod claim;
 pub mod command;
 pub mod dag;
@@ -16,9 +19,10 @@ mod resting;
 pub mod state;
 pub mod table;
 
+pub use backfill_command::{BackfillAsked, BackfillCommand, BackfillPage, BackfillStart};
 pub use claim::Claimant;
 pub use command::{Command, Context, Ids, NodeAsked, Taken};
-pub use decide::{decide, decide_create, decide_next, same_request};
+pub use decide::{check_backfill, decide, decide_create, decide_next, same_request, too_many_instants};
 pub use effect::{Assign, Effect, Need, Reply, WaitingRun};
 pub use resting::Resting;
 pub use state::{HotState, Job, OpenRun};

@@ -6,10 +6,7 @@ use super::{
     effect::{Effect, Need, WaitingRun},
     state::{Job, OpenRun},
 };
-use campanile_schema::{
-    record::{RunState, Source},
-    rpc::executor::Held,
-};
+use campanile_schema::{record::RunState, rpc::executor::Held};
 
 pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<WaitingRun> {
     let (cpu, memory_mb, storage_mb) = job.def.resources.unwrap_or((0.1, 64, 0));
@@ -19,7 +16,7 @@ pub(crate) fn waiting(job: &Job, open: &OpenRun, since_ms: i64) -> Box<WaitingRu
         tenant: job.def.tenant.clone(),
         pool: job.def.pool.clone(),
         priority: job.def.priority,
-        backfill: matches!(open.record.source, Source::Backfill),
+        backfill: open.record.is_back(),
         need: Need::of(&job.def),
         cpu,
         memory_mb,

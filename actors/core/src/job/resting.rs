@@ -2,7 +2,10 @@
 //! definition is needed only when the job fires.
 
 use super::state::HotState;
-use campanile_schema::frame::{self, DecodeError};
+use campanile_schema::{
+    frame::{self, DecodeError},
+    ids::BackfillId,
+};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -13,6 +16,8 @@ pub struct Resting<'a> {
     pub name: Cow<'a, str>,
     /// As [`Job::wake_at`](super::Job::wake_at) says, at any time.
     pub wake_ms: Option<i64>,
+    /// Its newest backfill, which has ended.
+    pub backfill: Option<BackfillId>,
 }
 
 /// The fields of a [`StoredJob`](campanile_schema::stored::StoredJob) that are read.
@@ -35,10 +40,12 @@ impl<'a> Resting<'a> {
     pub fn decode(def: &'a [u8], hot: &[u8]) -> Result<Option<Self>, DecodeError> {
         let hot: HotState = frame::decode("hot state", hot)?;
         let heading: Heading<'a> = frame::decode("definition", def)?;
-        if !hot.runs.is_empty() || hot.catch_up_ms.is_some() || heading.jitter_sec > 0 {
+        let backfills = hot.backfill.as_ref().is_some_and(|backfill| backfill.is_open());
+        if !hot.runs.is_empty() || backfills || hot.catch_up_ms.is_some() || heading.jitter_sec > 0 {
             return Ok(None);
         }
         let Heading { name, tenant, .. } = heading;
-        Ok(Some(Self { tenant, name, wake_ms: hot.next_due_ms.filter(|_| hot.fires()) }))
+        let backfill = hot.backfill.as_ref().map(|backfill| backfill.id);
+        Ok(Some(Self { tenant, name, backfill, wake_ms: hot.next_due_ms.filter(|_| hot.fires()) }))
     }
 }

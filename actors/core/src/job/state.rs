@@ -11,7 +11,7 @@ use campanile_schema::{
     job::{ConcurrencyPolicy, JobStatus, JobView, MisfirePolicy},
     limits::{CATCH_UP_RUNS_PER_SEC, GRAPH_ROOM_MS, RUNS_PER_WAKE},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, code},
-    stored::StoredJob,
+    stored::{StoredJob, backfill::StoredBackfill},
     text::Text,
     time::Timestamp,
     view::{RunView, StoppingView},
@@ -144,6 +144,9 @@ pub struct HotState {
     pub quarantine: Option<String>,
     #[serde(rename = "r", default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<OpenRun>,
+    /// The newest one. Format 2.
+    #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<Arc<StoredBackfill>>,
 }
 
 impl HotState {
@@ -257,7 +260,7 @@ impl Job {
     pub(crate) fn backlog_waits(&self, now_ms: i64) -> bool {
         self.def.misfire == MisfirePolicy::FireAllMissed
             && self.def.concurrency != ConcurrencyPolicy::Allow
-            && self.is_active()
+            && self.is_busy()
             && self.hot.next_due_ms.is_some_and(|due| self.is_misfire(due, now_ms))
     }
 
@@ -331,7 +334,7 @@ impl Job {
         }
     }
 
-    fn held_because(&self) -> String {
+    pub(super) fn held_because(&self) -> String {
         match &self.hot.quarantine {
             Some(why) => {
                 let sentence = format!("the job is in quarantine ({why}); its runs start after it is resumed");

@@ -7,6 +7,8 @@ use campanile_schema::{job::JobStatus, record::RunState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     Release,
+    /// Of a run of a backfill, for a live one.
+    Hold,
     Start,
     Suspect,
     Hear,
@@ -24,8 +26,9 @@ pub enum Step {
 }
 
 impl Step {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Release,
+        Self::Hold,
         Self::Start,
         Self::Suspect,
         Self::Hear,
@@ -50,6 +53,7 @@ pub fn run_after(from: RunState, step: Step) -> Option<RunState> {
     let resting = matches!(from, S::Pending | S::Queued | S::RetryWait | S::NeedsConfirmation);
     match step {
         Step::Release => (from == S::Pending).then_some(S::Queued),
+        Step::Hold => (from == S::Queued).then_some(S::Pending),
         Step::Start => (from == S::Queued).then_some(S::Running),
         Step::Suspect => (from == S::Running).then_some(S::SuspectedLost),
         Step::Hear => body.then_some(S::Running),

@@ -61,15 +61,17 @@ pub fn end_bytes(record: &RunRecord) -> usize {
 }
 
 /// Body of a START or a CANCEL.
+/// `dag`: the run of the DAG, whose instant and lane the run of the node has. `trace`: the span of that run.
 pub fn node(
     message: &Message,
     params: Payload,
     timeout_sec: Option<u64>,
-    logical_ms: Option<i64>,
+    dag: &RunRecord,
     trace: Option<TraceContext>,
 ) -> Vec<u8> {
-    let (dag, node, generation) = (message.run, message.index, message.generation);
-    encode(&NodeBody { dag, node, generation, params, timeout_sec, logical_ms, trace })
+    let (node, generation) = (message.index, message.generation);
+    let (logical_ms, back) = (dag.logical_ms, dag.is_back());
+    encode(&NodeBody { dag: message.run, node, generation, params, timeout_sec, logical_ms, trace, back })
 }
 
 /// How the run of a node has ended; None: it is no such run, or has not.
@@ -192,6 +194,7 @@ mod tests {
             failed_hooks: Vec::new(),
             timeout_sec: None,
             graph: None,
+            backfill: None,
         }
     }
 

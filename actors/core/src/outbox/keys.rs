@@ -5,7 +5,7 @@
 
 use super::rules::{Rule, kept};
 use campanile_schema::{
-    ids::{Digest, JobId, RunId},
+    ids::{BackfillId, Digest, JobId, RunId},
     limits::MESSAGE_KEY_MS,
     record::{MESSAGE_KEY, Source},
     stored::outbox::{Message, MessageKind},
@@ -37,6 +37,16 @@ pub fn node(dag: RunId, node: u32) -> String {
 /// Of the run that a job's missed deadline makes.
 pub fn deadline(job: JobId, instant_ms: i64) -> String {
     format!("{RESERVED}ddl/{job}/{instant_ms}")
+}
+
+/// Of the run that a backfill makes for an instant that is missing: two of them make one.
+pub fn backfill(instant_ms: i64) -> String {
+    format!("{RESERVED}bbf/{instant_ms}")
+}
+
+/// Of the run that one backfill or replay makes for an instant, whatever others have made.
+pub fn of_backfill(id: BackfillId, instant_ms: i64) -> String {
+    format!("{RESERVED}b{id}/{instant_ms}")
 }
 
 /// Of the run that an event of outside makes. The digest is of tenant, source and id.
@@ -85,6 +95,10 @@ mod tests {
         assert_eq!(of(MessageKind::Compensation), "\u{1}ccomp/4097/7");
         assert_eq!(deadline(JobId(5), 60_000), "\u{1}ddl/5/60000");
         assert_eq!(event(Digest([0xab; 16])), format!("\u{1}v{}", "ab".repeat(16)));
+        assert_eq!(
+            (backfill(60_000), of_backfill(BackfillId(9), 60_000)),
+            ("\u{1}bbf/60000".to_owned(), "\u{1}b9/60000".to_owned())
+        );
         assert!(is_reserved(&of(MessageKind::Hook)));
         assert!(!is_reserved("h4097/2/7"));
         assert!(is_reserved("order\u{1}7"), "wherever it stands");

@@ -216,6 +216,7 @@ impl World {
             depth: message.depth + 1,
             confirm: false,
             marked: false,
+            back: false,
             record,
             trace: None,
         });

@@ -111,6 +111,7 @@ impl Known {
             | Event::PauseSet { .. }
             | Event::CreateKept { .. }
             | Event::Outbox { .. }
+            | Event::BackfillChanged { .. }
             | Event::HookFailed { .. }
             | Event::Audited { .. }
             | Event::JobCreated { .. }

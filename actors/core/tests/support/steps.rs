@@ -5,6 +5,7 @@ use campanile_schema::{
     event::{Event, Next},
     ids::RunId,
     record::RunState,
+    stored::backfill::BackfillChange,
 };
 
 /// The step that an event takes a run through. `None`: it creates the run, or is not about a run's state.
@@ -36,12 +37,14 @@ pub fn step_of(event: &Event) -> Option<(RunId, Step)> {
             },
         )),
         Event::RunReopened { record, .. } => Some((record.run, Step::Reopen)),
+        Event::BackfillChanged { change: BackfillChange::Held { run }, .. } => Some((*run, Step::Hold)),
         Event::TenantSet { .. }
         | Event::TenantDeleted { .. }
         | Event::Lent { .. }
         | Event::PauseSet { .. }
         | Event::CreateKept { .. }
         | Event::Outbox { .. }
+        | Event::BackfillChanged { .. }
         | Event::HookFailed { .. }
         | Event::Audited { .. }
         | Event::JobCreated { .. }

@@ -94,6 +94,7 @@ impl Scheduler {
                 | WaitCode::NoFit
                 | WaitCode::Binding
                 | WaitCode::NoNodeRoom
+                | WaitCode::BackfillYields
                 | WaitCode::WaitingForRetry
                 | WaitCode::NeedsConfirmation
                 | WaitCode::SuspectedLost

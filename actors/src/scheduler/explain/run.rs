@@ -158,6 +158,10 @@ fn wait(facts: &RunFacts, code: WaitCode, sentence: &str) -> ReasonView {
         }
         WaitCode::Binding => reason.freed_by("nothing more: it starts as soon as its start is durable"),
         WaitCode::NoNodeRoom => reason.freed_by("ends of other DAG runs of the shard"),
+        WaitCode::BackfillYields => reason.freed_by(run.backfill_id.map_or_else(
+            || "the ends of live runs, which go first".to_owned(),
+            |backfill| format!("the ends of live runs, which go first (campanile backfill get {backfill})"),
+        )),
         WaitCode::WaitingForRetry => retry(facts, reason),
         WaitCode::NeedsConfirmation => {
             reason.freed_by(format!("a person: campanile run confirm {} DECISION", run.run_id))

@@ -19,6 +19,8 @@ from campanile.client.changes import Changes, Dropped
 from campanile.enums import (
     ApplyOutcome,
     AttemptState,
+    BackfillMode,
+    BackfillState,
     Backoff,
     ConcurrencyPolicy,
     DagDrawing,
@@ -43,6 +45,7 @@ from campanile.enums import (
     RunState,
     SkipReason,
     Source,
+    UnknownInstants,
 )
 from campanile.errors import (
     AccessError,
@@ -102,6 +105,8 @@ from campanile.views import (
     ApplyFailure,
     Attempt,
     AuditRecord,
+    Backfill,
+    BackfillProgress,
     Cause,
     Causes,
     ClusterEvent,
@@ -161,6 +166,10 @@ __all__ = [
     "Attempt",
     "AttemptState",
     "AuditRecord",
+    "Backfill",
+    "BackfillMode",
+    "BackfillProgress",
+    "BackfillState",
     "Backoff",
     "CampanileError",
     "Cause",
@@ -282,6 +291,7 @@ __all__ = [
     "TriggeredBy",
     "UnauthenticatedError",
     "UnavailableError",
+    "UnknownInstants",
     "Version",
     "Welcome",
 ]

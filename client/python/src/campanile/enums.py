@@ -312,6 +312,32 @@ class DagDrawing(Word):
     ASCII = "ASCII"
 
 
+class BackfillMode(Word):
+    """Which instants a backfill runs; REPLAY: those that made a run, with its params."""
+
+    MISSING = "MISSING"
+    FAILED = "FAILED"
+    ALL = "ALL"
+    REPLAY = "REPLAY"
+
+
+class BackfillState(Word):
+    """How a backfill stands. The last two are final."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    CANCELING = "CANCELING"
+    CANCELED = "CANCELED"
+    DONE = "DONE"
+
+
+class UnknownInstants(Word):
+    """What a backfill does with instants of which the ledger says nothing any more."""
+
+    SKIP = "SKIP"
+    RUN = "RUN"
+
+
 class Decision(Word):
     """What a person says of a run in NEEDS_CONFIRMATION: run it again, it did its work, or it did not.
 

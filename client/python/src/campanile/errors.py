@@ -186,9 +186,12 @@ _KNOWN: dict[str, tuple[type[ApiError], str]] = {
     "409_ILLEGAL_STATE": (IllegalStateError, "read it again; its state decides what can be done"),
     "409_RUN_ACTIVE": (RunActiveError, "wait for the active run or cancel it, or set concurrency_policy to ALLOW"),
     "409_STALE_TOKEN": (ConflictError, "forget this result; a newer attempt counts"),
+    "409_NO_INSTANTS": (ConflictError, "backfill a job with a CRON or FIXED_RATE trigger; trigger another one by hand"),
+    "409_BACKFILL_ACTIVE": (ConflictError, "wait for the job's backfill or cancel it (backfill_cancel)"),
     "409_DAG_CYCLE_DETECTED": (ConflictError, "take one of the edges of the cycle out"),
     "410_HISTORY_GONE": (ConflictError, "trigger the DAG again, or the job of the node by itself"),
     "413_BODY_TOO_LARGE": (TooLargeError, "send less at once, and keep large data outside of params"),
+    "413_TOO_MANY_INSTANTS": (TooLargeError, "end the interval at the instant that the message names"),
     "415_UNSUPPORTED_MEDIA_TYPE": (InvalidArgumentError, "declare the body as application/json"),
     "423_JOB_PAUSED": (JobPausedError, "resume the job (job_resume), its tenant or the system first"),
     "429_TENANT_QUOTA_EXCEEDED": (

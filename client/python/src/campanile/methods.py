@@ -57,6 +57,27 @@ JOB_RESUME: Final = Method("job.resume")
 JOB_TRIGGER: Final = Method("job.trigger", key="manualRunId")
 """Run now; the same manualRunId makes one run."""
 
+JOB_BACKFILL: Final = Method("job.backfill")
+"""Run instants of the past that made no run, or whose run failed, or all of them, behind the live runs."""
+
+JOB_REPLAY: Final = Method("job.replay")
+"""Run instants that made a run once more, with the params of that run."""
+
+JOB_BACKFILL_GET: Final = Method("job.backfillGet", changes=False)
+"""The newest backfill or replay of a job, with its progress."""
+
+BACKFILL_GET: Final = Method("backfill.get", changes=False)
+"""A backfill or a replay, with its progress."""
+
+BACKFILL_CANCEL: Final = Method("backfill.cancel")
+"""Cancel a backfill: it starts nothing more, and its open runs are canceled."""
+
+BACKFILL_PAUSE: Final = Method("backfill.pause")
+"""Start nothing more of a backfill; its runs that are open go on."""
+
+BACKFILL_RESUME: Final = Method("backfill.resume")
+"""Go on with a backfill that was paused."""
+
 JOB_RUNS: Final = Method("job.runs", changes=False)
 """A job's runs, newest first."""
 
@@ -208,6 +229,13 @@ METHODS: Final = {
         JOB_PAUSE,
         JOB_RESUME,
         JOB_TRIGGER,
+        JOB_BACKFILL,
+        JOB_REPLAY,
+        JOB_BACKFILL_GET,
+        BACKFILL_GET,
+        BACKFILL_CANCEL,
+        BACKFILL_PAUSE,
+        BACKFILL_RESUME,
         JOB_RUNS,
         JOB_LEDGER,
         JOB_EXPLAIN,

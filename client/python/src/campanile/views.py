@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 from campanile.enums import (
     ApplyOutcome,
     AttemptState,
+    BackfillMode,
+    BackfillState,
     ClusterEventKind,
     EdgeOutcome,
     ExecutorState,
@@ -25,6 +27,7 @@ from campanile.enums import (
     RunState,
     SkipReason,
     Source,
+    UnknownInstants,
 )
 from campanile.shapes import FLAT, Json
 from campanile.spec import JobSpec, Trigger
@@ -186,6 +189,7 @@ class Run:
     attempts: list[Attempt] = field(default_factory=list)
     dag_run_id: int | None = None
     dag_node: int | None = None
+    backfill_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -431,6 +435,56 @@ class DagRun:
     nodes: list[DagNode] = field(default_factory=list)
     edges: list[DagEdge] = field(default_factory=list)
     drawing: str | None = None
+
+
+@dataclass(frozen=True)
+class BackfillProgress:
+    """What became of a backfill so far: its runs, and the instants that it passed over."""
+
+    started: int
+    active: int
+    succeeded: int
+    failed: int
+    canceled: int
+    existing: int
+    unknown: int
+    differing: int = 0
+    gone: int = 0
+    done_until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """A backfill or a replay. A dry run answers with the same without `backfill_id`, `state` and `progress`. `failed` is None where
+    there are too many runs to look at each. `wait_reason` says why it starts no run now."""
+
+    job_id: int
+    tenant_id: str
+    mode: BackfillMode
+    start: datetime = field(metadata={"wire": "from"})
+    to: datetime
+    parallelism: int
+    unknown_instants: UnknownInstants
+    hooks: bool
+    instants: int
+    missing: int
+    existing: int
+    unknown: int
+    to_run: int
+    differing: int = 0
+    gone: int = 0
+    failed: int | None = None
+    backfill_id: int | None = None
+    state: BackfillState | None = None
+    estimated_sec: int | None = None
+    hazard: str | None = None
+    progress: BackfillProgress | None = None
+    reason: str | None = None
+    requested_by: str | None = None
+    state_reason: str | None = None
+    wait_reason: str | None = None
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
 
 
 @dataclass(frozen=True)

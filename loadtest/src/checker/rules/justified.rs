@@ -229,7 +229,8 @@ fn active_run(history: &History, job: &Job, at_ms: i64) -> Result<(), String> {
         .into_iter()
         .flatten()
         .filter_map(|id| history.runs.get(id))
-        .filter(|run| run.logical_time.is_none_or(|l| l.0 != at_ms))
+        // An instant that meets a run of a backfill is held, and not skipped.
+        .filter(|run| !run.is_back() && run.logical_time.is_none_or(|l| l.0 != at_ms))
         .any(|run| run.created_at.0 <= decided_by && run.ended_at.is_none_or(|ended| ended.0 + READING_MS >= at_ms));
     if active { Ok(()) } else { Err("no other run of the job was active".to_owned()) }
 }

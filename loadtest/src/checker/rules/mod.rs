@@ -1,6 +1,7 @@
 //! The rules, one file for each subject. A rule reads the history and adds what it finds; none depends on another's result.
 
 pub mod acknowledged;
+pub mod backfills;
 pub mod causes;
 pub mod export;
 mod facts;

@@ -51,8 +51,11 @@ fn made(history: &History, job: &Job, runs: &[&Run], found: &mut Findings<'_>) {
 fn begun(history: &History, job: &Job, runs: &[&Run], found: &mut Findings<'_>) {
     let again = |run: &Run| job.reopened.iter().any(|again| again.asked.run == run.run_id);
     let first_us = |run: &Run| history.bodies.get(&run.run_id).and_then(|all| all.first()).map(|body| body.start_us);
-    let mut begun: Vec<(&Run, i64)> =
-        runs.iter().filter(|run| !again(run)).filter_map(|run| Some((*run, first_us(run)?))).collect();
+    let mut begun: Vec<(&Run, i64)> = runs
+        .iter()
+        .filter(|run| !again(run) && !run.is_back())
+        .filter_map(|run| Some((*run, first_us(run)?)))
+        .collect();
     begun.sort_by_key(|(run, _)| (run.created_at.0, run.run_id));
     for pair in begun.windows(2) {
         if let [(first, first_us), (second, second_us)] = pair

@@ -1,14 +1,17 @@
 //! Under FORBID, REPLACE and QUEUE_ONE two bodies of one job never run at once, unless the earlier one's lease was lost.
 
-use crate::checker::{Body, Findings, History, ViolationKind};
+use crate::checker::{Body, Findings, History, Run, ViolationKind};
 use campanile_schema::{job::ConcurrencyPolicy, record::AttemptState};
 use std::collections::HashMap;
 
 pub fn check(history: &History, found: &mut Findings<'_>) {
     let mut of_job: HashMap<u64, Vec<&Body>> = HashMap::new();
     for body in history.bodies.values().flatten() {
+        let back = history.runs.get(&body.run).is_some_and(Run::is_back);
         let exclusive = history.jobs.get(&body.job).is_some_and(|job| match job.spec.concurrency_policy {
-            ConcurrencyPolicy::Forbid | ConcurrencyPolicy::Replace | ConcurrencyPolicy::QueueOne => true,
+            ConcurrencyPolicy::Forbid | ConcurrencyPolicy::QueueOne => true,
+            // Runs of backfills are stopped by no live run, and stop none.
+            ConcurrencyPolicy::Replace => !back,
             ConcurrencyPolicy::Allow => false,
         });
         if exclusive {

@@ -3,14 +3,15 @@
 use crate::{
     checker::{History, Run, Verdict, check},
     run_dir::lines::{
-        CallEvent, CallerLine, ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta, Verb,
+        BackfillLine, CallEvent, CallerLine, ExecutorEvent, ExecutorLine, FaultEvent, FaultLine, LedgerLine, Meta, Verb,
     },
 };
 use campanile_schema::{
     event::{Outcome, SkipReason},
-    ids::{JobId, RunId, Token},
+    ids::{BackfillId, JobId, RunId, Token},
     job::{Backoff, ConcurrencyPolicy, JobSpec, MisfirePolicy, RetryPolicy, Trigger},
     record::{AttemptRecord, AttemptState, RunRecord, RunState, Source},
+    stored::backfill::BackfillMode,
     time::Timestamp,
     view::{LedgerEntryView, LedgerView, RunView},
 };
@@ -135,6 +136,22 @@ impl World {
         self.call(verb, at, Self::line(job));
     }
 
+    /// Backfill 900 of a job's missing instants `from..=to`, two at a time.
+    pub fn backfill(&mut self, job: u64, from: i64, to: i64, at: i64) -> &mut BackfillLine {
+        let (from_ms, to_ms, mode) = (T0 + from, T0 + to, BackfillMode::Missing);
+        let asked = BackfillLine { id: Some(900), mode, from_ms, to_ms, parallelism: 2, unknown_run: false };
+        let line = CallerLine { backfill: Some(asked), ..Self::line(job) };
+        self.call(Verb::Backfill, at, line).backfill.as_mut().unwrap()
+    }
+
+    /// A run of backfill 900 with its one successful body.
+    pub fn back_run(&mut self, job: u64, logical: i64, at: i64, took: i64) -> u64 {
+        let run = self.run(job, Source::Backfill, Some(logical), at);
+        self.run_mut(run).backfill_id = Some(BackfillId(900));
+        self.attempt(run, 0, 1, at + 1, took, AttemptState::Success);
+        run
+    }
+
     pub fn confirm(&mut self, job: u64, run: u64, at: i64) {
         let line = self.call(Verb::Confirm, at, Self::line(job));
         line.run = Some(RunId(run));
@@ -205,6 +222,7 @@ impl World {
             failed_hooks: Vec::new(),
             timeout_sec: None,
             graph: None,
+            backfill: None,
         };
         self.runs.push(RunView::from(&record));
         self.next_run

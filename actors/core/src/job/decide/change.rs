@@ -7,7 +7,7 @@ use super::{
         state::OpenRun,
         table::{JobStep, job_after},
     },
-    Draft, due, finish, stop,
+    Draft, due, finish, lane, stop,
 };
 use crate::reject::Rejection;
 use campanile_schema::{
@@ -145,7 +145,9 @@ pub(super) fn delete(draft: &mut Draft<'_>) -> Result<Reply, Rejection> {
     }
     let reason = if draft.job.fires() { SkipReason::Deleted } else { standing_reason(draft) };
     due::settle(draft, false, reason)?;
+    lane::job_deleted(draft);
     stop::stop_all(draft, StopReason::Cancel);
+    lane::end_if_over(draft);
     draft.emit(Event::JobDeleted { job: draft.job.id, at_ms: draft.ctx.now_ms });
     Ok(Reply::Done)
 }

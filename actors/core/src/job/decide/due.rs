@@ -1,12 +1,14 @@
 //! Decides what follows when time has passed: every due instant up to now gets exactly one outcome, retries become due,
 //! and timeouts are noticed.
 
-use super::{Draft, stop};
+use super::{Draft, lane, stop};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
-#[cfg(feature = "faults")]
-use crate::job::state::OpenRun;
-use crate::reject::Rejection;
+use crate::{
+    backfill::rules::{Rule, kept},
+    job::state::OpenRun,
+    reject::Rejection,
+};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, Interval, LedgerEntry, Outcome, SkipReason, StopReason},
@@ -29,7 +31,8 @@ pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
     if draft.ctx.queue_full || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
         return Admission::No(SkipReason::QueueFull);
     }
-    if !draft.job.is_active() {
+    if !draft.job.is_busy() {
+        lane::give_way(draft);
         return Admission::Start;
     }
     #[cfg(feature = "faults")]
@@ -38,21 +41,20 @@ pub(super) fn admit(draft: &mut Draft<'_>) -> Admission {
     }
     match draft.job.def.concurrency {
         ConcurrencyPolicy::Allow => Admission::Start,
+        // What is in the way is a run of a backfill: the instant waits for it.
+        ConcurrencyPolicy::Forbid if !draft.job.has_live() && kept(Rule::LiveIsHeld) => Admission::Hold,
         ConcurrencyPolicy::Forbid => Admission::No(SkipReason::RunActive),
         ConcurrencyPolicy::QueueOne => {
             #[cfg(feature = "faults")]
             if faults::active(Mutation::NewestFirst) {
                 return Admission::Hold;
             }
-            if draft.job.hot.runs.iter().any(|r| r.state() == RunState::Pending && r.record.dag.is_none()) {
-                Admission::No(SkipReason::OneQueued)
-            } else {
-                Admission::Hold
-            }
+            let is_held = |r: &OpenRun| r.state() == RunState::Pending && r.record.dag.is_none() && !r.is_back();
+            if draft.job.hot.runs.iter().any(is_held) { Admission::No(SkipReason::OneQueued) } else { Admission::Hold }
         }
         ConcurrencyPolicy::Replace => {
             stop::stop_all(draft, StopReason::Replace);
-            if draft.job.is_active() { Admission::Hold } else { Admission::Start }
+            if draft.job.has_live() { Admission::Hold } else { Admission::Start }
         }
     }
 }
@@ -75,7 +77,12 @@ fn runs_due(draft: &mut Draft<'_>) {
         draft.job.hot.runs.iter().filter(|r| r.retry_at_ms.is_some_and(|at| at <= now)).map(|r| r.id()).collect();
     for run in retries {
         draft.emit(Event::RetryDue { job, run, at_ms: now });
-        draft.enqueue(run);
+        let back = draft.job.run(run).is_some_and(OpenRun::is_back);
+        if back && draft.job.is_one_at_a_time() && draft.job.has_live() {
+            lane::hold(draft, run);
+        } else {
+            draft.enqueue(run);
+        }
     }
     let overdue: Vec<RunId> = draft
         .job
@@ -203,6 +210,7 @@ fn create_run(draft: &mut Draft<'_>, run: RunId, due: i64, held: bool) {
         depth: 0,
         marked: false,
         timeout_sec: None,
+        backfill: None,
     };
     draft.emit(event);
     #[cfg(feature = "faults")]

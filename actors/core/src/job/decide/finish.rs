@@ -7,7 +7,7 @@ use super::{
         state::OpenRun,
         table::{Step, run_after},
     },
-    Draft, message,
+    Draft, lane, message,
 };
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
@@ -287,35 +287,48 @@ pub(super) fn close(draft: &mut Draft<'_>, mut record: RunRecord, state: RunStat
     let record = Arc::new(record);
     draft.emit(Event::RunEnded { job: draft.job.id, record: record.clone() });
     message::on_end(draft, &record);
+    lane::end_if_over(draft);
     release_held(draft);
 }
 
-/// The oldest PENDING run becomes QUEUED when nothing else is active. Of a DAG, the runs that may begin do: all under ALLOW, where they
-/// wait for a pause or for room, else the oldest.
+/// The oldest PENDING run becomes QUEUED when nothing else is in its way, the live ones before those of a backfill. Of a DAG, the runs
+/// that may begin do: all under ALLOW, where they wait for a pause or for room, else the oldest.
 pub(super) fn release_held(draft: &mut Draft<'_>) {
     if draft.job.is_dag() {
         return begin_held(draft);
     }
-    if draft.job.hot.runs.iter().any(|r| r.state() != RunState::Pending) {
+    let one = draft.job.is_one_at_a_time();
+    let stands = |open: &OpenRun| open.state() != RunState::Pending;
+    if draft.job.hot.runs.iter().any(|open| stands(open) && !open.is_back()) || draft.job.is_blocked_by_backfill() {
         return;
     }
-    let next = draft.job.hot.runs.iter().map(OpenRun::id).min();
+    let held = draft.job.hot.runs.iter().filter(|open| !stands(open));
+    // Of a backfill the one that waits for its retry is open.
+    let next = held.filter(|open| !open.is_back() || !one || !draft.job.hot.runs.iter().any(stands));
+    let next = next.map(|open| (open.is_back(), open.id()));
     #[cfg(feature = "faults")]
-    let next =
-        if faults::active(Mutation::NewestFirst) { draft.job.hot.runs.iter().map(OpenRun::id).max() } else { next };
-    let Some(run) = next else { return };
+    let next = if faults::active(Mutation::NewestFirst) { next.max() } else { next.min() };
+    #[cfg(not(feature = "faults"))]
+    let next = next.min();
+    let Some((back, run)) = next else { return };
+    if !back {
+        lane::give_way(draft);
+    }
     draft.emit(Event::RunReleased { job: draft.job.id, run, at_ms: draft.ctx.now_ms });
     draft.enqueue(run);
 }
 
 fn begin_held(draft: &mut Draft<'_>) {
     let pending = |open: &&OpenRun| open.state() == RunState::Pending;
-    let mut held: Vec<RunId> = draft.job.hot.runs.iter().filter(pending).map(OpenRun::id).collect();
+    let mut held: Vec<(bool, RunId)> =
+        draft.job.hot.runs.iter().filter(pending).map(|open| (open.is_back(), open.id())).collect();
     held.sort_unstable();
-    for run in held {
-        let alone = draft.job.hot.runs.iter().all(|open| open.state() == RunState::Pending);
-        if !alone && draft.job.def.concurrency != ConcurrencyPolicy::Allow {
-            return;
+    let one = draft.job.is_one_at_a_time();
+    for (back, run) in held {
+        // A run of the other lane is in the way only where one run of either is allowed.
+        let in_way = |open: &OpenRun| open.state() != RunState::Pending && (one || (!back && !open.is_back()));
+        if draft.job.def.concurrency != ConcurrencyPolicy::Allow && draft.job.hot.runs.iter().any(in_way) {
+            continue;
         }
         draft.enqueue(run);
     }

@@ -17,8 +17,7 @@ use campanile_schema::{
     error::ErrorCode,
     event::Event,
     graph::state::{NodeState, StopCause},
-    ids::RunId,
-    job::ConcurrencyPolicy,
+    ids::{BackfillId, RunId},
     peer::shard::GraphAction,
     record::{RunRecord, RunState},
     shape::shortened,
@@ -91,8 +90,24 @@ pub(super) fn step(draft: &mut Draft<'_>, run: RunId, command: &GraphCommand) ->
     Ok(Reply::Done)
 }
 
-/// Retries and marks of a person. A run that has ended goes on with the graph that it had.
+/// Retries and marks of a person. A run that has ended goes on with the graph that it had; it stays in its lane, and no backfill counts it.
 pub(super) fn change(
+    draft: &mut Draft<'_>,
+    run: RunId,
+    record: Option<&RunRecord>,
+    action: &GraphAction,
+) -> Result<Reply, Rejection> {
+    match record.filter(|record| record.backfill.is_some()) {
+        Some(record) => {
+            let record = RunRecord { backfill: Some(BackfillId(0)), ..record.clone() };
+            change_counted(draft, run, Some(&record), action)
+        }
+        None => change_counted(draft, run, record, action),
+    }
+}
+
+/// The same for the backfill that the record names.
+pub(super) fn change_counted(
     draft: &mut Draft<'_>,
     run: RunId,
     record: Option<&RunRecord>,
@@ -113,7 +128,7 @@ pub(super) fn change(
     };
     may_start(draft)?;
     has_room(draft)?;
-    if draft.job.is_active() && draft.job.def.concurrency != ConcurrencyPolicy::Allow {
+    if draft.job.holds_newcomer(record.is_back()) {
         let why = format!(
             "concurrencyPolicy {} and another run of the DAG is active; wait for it or cancel it",
             draft.job.def.concurrency

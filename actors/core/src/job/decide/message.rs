@@ -1,9 +1,10 @@
 //! Messages between jobs: what a run sends when it ends, and the run that a message makes.
 
-use super::{super::effect::Reply, Draft, doubtful::doubt, queue_full};
+use super::{super::effect::Reply, Draft, doubtful::doubt, lane, queue_full};
 #[cfg(feature = "faults")]
 use crate::faults::{self, Mutation};
 use crate::{
+    backfill::rules::{Rule, kept},
     job::command::Taken,
     outbox::{MessageDraft, body, sending::To},
     reject::Rejection,
@@ -12,7 +13,7 @@ use campanile_schema::{
     error::ErrorCode,
     event::Event,
     ids::RunId,
-    job::{ConcurrencyPolicy, JobStatus},
+    job::JobStatus,
     limits::OPEN_RUNS_PER_JOB,
     record::{RunRecord, RunState},
     stored::{audit::CallOrigin, outbox::MessageKind},
@@ -28,7 +29,7 @@ pub(super) fn on_end(draft: &mut Draft<'_>, record: &RunRecord) {
 }
 
 fn hooks(draft: &mut Draft<'_>, record: &RunRecord) {
-    if !matches!(record.state, RunState::Failed | RunState::Timeout) {
+    if !matches!(record.state, RunState::Failed | RunState::Timeout) || is_silent(draft, record) {
         return;
     }
     #[cfg(feature = "faults")]
@@ -41,6 +42,12 @@ fn hooks(draft: &mut Draft<'_>, record: &RunRecord) {
         let wanted = wanted(record, MessageKind::Hook, index, To::Job(hook.job.clone()));
         draft.sends.push(MessageDraft { params, body_bytes, ..wanted });
     }
+}
+
+/// Runs of a backfill start no hooks, unless that was asked for.
+fn is_silent(draft: &Draft<'_>, record: &RunRecord) -> bool {
+    let asked = |id| draft.job.backfill(id).is_some_and(|backfill| backfill.hooks);
+    record.backfill.is_some_and(|id| !asked(id)) && kept(Rule::HooksAreOff)
 }
 
 fn wanted(record: &RunRecord, kind: MessageKind, index: u32, to: To) -> MessageDraft {
@@ -71,10 +78,7 @@ pub(super) fn take(draft: &mut Draft<'_>, taken: &Taken) -> Result<Reply, Reject
     if draft.ctx.overloaded || draft.ctx.queue_full || draft.job.hot.runs.len() >= OPEN_RUNS_PER_JOB {
         return Err(queue_full());
     }
-    let held = match draft.job.def.concurrency {
-        ConcurrencyPolicy::Allow => false,
-        ConcurrencyPolicy::Forbid | ConcurrencyPolicy::QueueOne | ConcurrencyPolicy::Replace => draft.job.is_active(),
-    };
+    let held = draft.job.holds_newcomer(false);
     let run = draft.new_run_id();
     draft.emit(Event::RunCreated {
         job: draft.job.id,
@@ -93,10 +97,12 @@ pub(super) fn take(draft: &mut Draft<'_>, taken: &Taken) -> Result<Reply, Reject
         depth: taken.depth,
         marked: taken.marked,
         timeout_sec: None,
+        backfill: None,
     });
     if taken.confirm {
         doubt(draft, run, if held || draft.job.is_dag() { RunState::Pending } else { RunState::Queued });
     } else if !held {
+        lane::give_way(draft);
         draft.enqueue(run);
     }
     Ok(draft.run_reply(run))

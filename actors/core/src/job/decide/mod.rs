@@ -2,11 +2,13 @@
 //! applies them to a copy of the job at once, so that the next step sees them, and it collects effects.
 
 mod attempt;
+mod backfill;
 mod change;
 mod doubtful;
 mod due;
 mod finish;
 mod graph;
+mod lane;
 mod message;
 #[cfg(feature = "faults")]
 mod mutations;
@@ -16,6 +18,7 @@ mod restore;
 mod stop;
 mod trigger;
 
+pub use backfill::{check as check_backfill, too_many as too_many_instants};
 pub use trigger::same_request;
 
 use super::{
@@ -229,6 +232,7 @@ fn decide_said(
         Command::CancelNode(asked) => node::cancel(&mut draft, asked)?,
         Command::Graph { run, step } => graph::step(&mut draft, *run, step)?,
         Command::ChangeGraph { run, record, action } => graph::change(&mut draft, *run, record.as_deref(), action)?,
+        Command::Backfill(command) => backfill::carry_out(&mut draft, command)?,
         Command::Start { run, executor, session, credential, credit_stamp_ms } => {
             attempt::start(&mut draft, *run, executor, (*session, credential.as_ref()), *credit_stamp_ms)?
         }

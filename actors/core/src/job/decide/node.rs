@@ -12,14 +12,14 @@ use super::{
     super::{command::NodeAsked, effect::Reply},
     Draft,
     doubtful::doubt,
-    finish, queue_full, stop,
+    finish, lane, queue_full, stop,
 };
 use crate::reject::Rejection;
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, StopReason},
-    ids::RunId,
-    job::{ConcurrencyPolicy, JobStatus},
+    ids::{BackfillId, RunId},
+    job::JobStatus,
     limits::{NODE_RUNS_PER_JOB, OPEN_RUNS_PER_JOB},
     record::{RunRecord, RunState, Source},
     stored::audit::CallOrigin,
@@ -34,7 +34,7 @@ pub(super) fn start(draft: &mut Draft<'_>, asked: &NodeAsked) -> Result<Reply, R
         return Ok(known);
     }
     room(draft)?;
-    let held = draft.job.is_active() && draft.job.def.concurrency != ConcurrencyPolicy::Allow;
+    let held = draft.job.holds_newcomer(asked.back);
     let run = match &asked.record {
         Some(record) => again(draft, asked, record, held),
         None => made(draft, asked, held),
@@ -42,6 +42,9 @@ pub(super) fn start(draft: &mut Draft<'_>, asked: &NodeAsked) -> Result<Reply, R
     if asked.confirm {
         doubt(draft, run, if held { RunState::Pending } else { RunState::Queued });
     } else if !held {
+        if !asked.back {
+            lane::give_way(draft);
+        }
         draft.enqueue(run);
     }
     Ok(draft.run_reply(run))
@@ -113,8 +116,14 @@ fn made(draft: &mut Draft<'_>, asked: &NodeAsked, held: bool) -> RunId {
         depth: asked.depth,
         marked: asked.marked,
         timeout_sec: asked.timeout_sec,
+        backfill: lane(asked),
     });
     run
+}
+
+/// It counts for no backfill: the run of its DAG does.
+fn lane(asked: &NodeAsked) -> Option<BackfillId> {
+    asked.back.then_some(BackfillId(0))
 }
 
 /// The run as the generation that is asked for. What was read of its parents' results may have changed.
@@ -128,6 +137,7 @@ fn again(draft: &mut Draft<'_>, asked: &NodeAsked, record: &RunRecord, held: boo
     record.params = (!asked.params.is_empty()).then(|| asked.params.clone());
     record.timeout_sec = asked.timeout_sec;
     record.dag = Some((asked.dag.0, asked.node));
+    record.backfill = lane(asked);
     let run = record.run;
     draft.emit(Event::RunReopened { job: draft.job.id, record: Arc::new(record), at_ms: draft.ctx.now_ms });
     run

@@ -6,15 +6,14 @@ use super::{
         effect::Reply,
         table::{Step, run_after},
     },
-    Draft, finish, graph,
+    Draft, finish, graph, lane,
     trigger::{has_room, may_start},
 };
 use crate::reject::Rejection;
 use campanile_schema::{
     error::ErrorCode,
     event::Event,
-    ids::RunId,
-    job::ConcurrencyPolicy,
+    ids::{BackfillId, RunId},
     peer::shard::GraphAction,
     record::{RunRecord, RunState},
     view::ConfirmDecision,
@@ -53,8 +52,17 @@ pub(super) fn reopen(
     }
     may_start(draft)?;
     has_room(draft)?;
-    let held = draft.job.is_active() && draft.job.def.concurrency != ConcurrencyPolicy::Allow;
     let mut record = record.clone();
+    // It stays in its lane, and no backfill counts it.
+    record.backfill = record.backfill.map(|_| BackfillId(0));
+    let run = record.run;
+    open_again(draft, record, reason);
+    Ok(draft.run_reply(run))
+}
+
+/// A run that has ended goes on as its next generation.
+pub(super) fn open_again(draft: &mut Draft<'_>, mut record: RunRecord, reason: &Option<String>) {
+    let held = draft.job.holds_newcomer(record.is_back());
     record.generation += 1;
     record.state = if held { RunState::Pending } else { RunState::Queued };
     record.dead_letter = false;
@@ -63,12 +71,14 @@ pub(super) fn reopen(
     if reason.is_some() {
         record.reason.clone_from(reason);
     }
-    let run = record.run;
+    let (run, back) = (record.run, record.is_back());
     draft.emit(Event::RunReopened { job: draft.job.id, record: Arc::new(record), at_ms: draft.ctx.now_ms });
     if !held {
+        if !back {
+            lane::give_way(draft);
+        }
         draft.enqueue(run);
     }
-    Ok(draft.run_reply(run))
 }
 
 pub(super) fn discard(draft: &mut Draft<'_>, record: &RunRecord) -> Result<Reply, Rejection> {

@@ -1,7 +1,7 @@
 //! Decisions about a job that was restored from a backup. The old node may have continued after the backup, and nothing
 //! here knows how far.
 
-use super::{Draft, change::standing_reason, doubtful::doubt, due};
+use super::{Draft, change::standing_reason, doubtful::doubt, due, lane};
 use crate::{job::effect::Reply, reject::Rejection};
 use campanile_schema::{
     event::{Outcome, SkipReason},
@@ -18,6 +18,7 @@ pub(super) fn restored(draft: &mut Draft<'_>, skip: bool) -> Result<Reply, Rejec
             doubt(draft, run, state);
         }
     }
+    lane::restored(draft);
     let now = draft.ctx.now_ms;
     if skip && draft.job.hot.next_due_ms.is_some_and(|due| due <= now) {
         let reason = if draft.job.fires() { skip_by_pauses(draft) } else { standing_reason(draft) };

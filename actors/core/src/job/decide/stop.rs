@@ -2,10 +2,16 @@
 //! ends when its executor reports the end or the executor's lease ends.
 
 use super::{
-    super::effect::{Effect, Reply},
+    super::{
+        effect::{Effect, Reply},
+        state::OpenRun,
+    },
     Draft, finish,
 };
-use crate::reject::Rejection;
+use crate::{
+    backfill::rules::{Rule, kept},
+    reject::Rejection,
+};
 use campanile_schema::{
     error::ErrorCode,
     event::{Event, StopReason},
@@ -37,13 +43,18 @@ pub(super) fn cancel(draft: &mut Draft<'_>, run: RunId) -> Result<Reply, Rejecti
 /// nodes: a DAG that waits for one would fail because of an instant of another job.
 pub(super) fn stop_all(draft: &mut Draft<'_>, why: StopReason) {
     let mut open: Vec<(bool, RunId)> = (draft.job.hot.runs.iter())
-        .filter(|r| why != StopReason::Replace || r.record.dag.is_none())
+        .filter(|r| why != StopReason::Replace || (r.record.dag.is_none() && !spared(r)))
         .map(|r| (r.state() != RunState::Pending, r.id()))
         .collect();
     open.sort_unstable();
     for (_, run) in open {
         stop(draft, run, why);
     }
+}
+
+/// Runs of backfills and the live ones do not see each other.
+fn spared(open: &OpenRun) -> bool {
+    open.is_back() && kept(Rule::ReplaceSparesBackfills)
 }
 
 pub(super) fn stop(draft: &mut Draft<'_>, run: RunId, why: StopReason) {

@@ -69,6 +69,7 @@ pub(super) fn trigger(
         depth: 0,
         marked: false,
         timeout_sec: None,
+        backfill: None,
     };
     #[cfg(feature = "faults")]
     let again = made.clone();

@@ -6,13 +6,23 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from campanile import methods
-from campanile.enums import DagDrawing, Decision, JobStatus, LogLevel, NodeState, Source
+from campanile.enums import (
+    BackfillMode,
+    DagDrawing,
+    Decision,
+    JobStatus,
+    LogLevel,
+    NodeState,
+    Source,
+    UnknownInstants,
+)
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
 from campanile.views import (
     Applied,
     AuditRecord,
+    Backfill,
     Causes,
     ClusterEvent,
     Created,
@@ -195,6 +205,80 @@ class Calls(ABC):
         """
         params = {"jobId": job_id, "to": to, **_given(version=version, reason=reason)}
         return read(Job, await self.call(methods.JOB_ROLLBACK.name, params))
+
+    async def job_backfill(
+        self,
+        job_id: int,
+        start: datetime,
+        to: datetime,
+        *,
+        parallelism: int | None = None,
+        mode: BackfillMode = BackfillMode.MISSING,
+        unknown: UnknownInstants = UnknownInstants.SKIP,
+        hooks: bool = False,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Backfill:
+        """Runs instants of the past from `start` to `to`, both included, behind the live runs; a dry run only counts them.
+
+        A job has one backfill at a time: ConflictError.
+        """
+        params = {
+            "jobId": job_id,
+            "from": to_ms(start),
+            "to": to_ms(to),
+            "mode": BackfillMode(mode).value,
+            "unknown": UnknownInstants(unknown).value,
+            "hooks": hooks,
+            "dryRun": dry_run,
+            **_given(parallelism=parallelism, reason=reason),
+        }
+        return read(Backfill, await self.call(methods.JOB_BACKFILL.name, params))
+
+    async def job_replay(
+        self,
+        job_id: int,
+        start: datetime,
+        to: datetime,
+        *,
+        parallelism: int | None = None,
+        hooks: bool = False,
+        dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Backfill:
+        """Runs the instants that made a run once more, with the params of that run."""
+        params = {
+            "jobId": job_id,
+            "from": to_ms(start),
+            "to": to_ms(to),
+            "hooks": hooks,
+            "dryRun": dry_run,
+            **_given(parallelism=parallelism, reason=reason),
+        }
+        return read(Backfill, await self.call(methods.JOB_REPLAY.name, params))
+
+    async def job_backfill_get(self, job_id: int) -> Backfill:
+        """The newest backfill or replay of a job. NotFoundError: it never had one."""
+        return read(Backfill, await self.call(methods.JOB_BACKFILL_GET.name, {"jobId": job_id}))
+
+    async def backfill_get(self, backfill_id: int) -> Backfill:
+        """A backfill with its progress; a job keeps its newest one. NotFoundError."""
+        return read(Backfill, await self.call(methods.BACKFILL_GET.name, {"backfillId": backfill_id}))
+
+    async def backfill_cancel(self, backfill_id: int, *, reason: str | None = None) -> Backfill:
+        """Starts nothing more, and cancels the open runs of it."""
+        params = {"backfillId": backfill_id, **_given(reason=reason)}
+        return read(Backfill, await self.call(methods.BACKFILL_CANCEL.name, params))
+
+    async def backfill_pause(self, backfill_id: int, *, reason: str | None = None) -> Backfill:
+        """Starts nothing more; runs that are open go on."""
+        params = {"backfillId": backfill_id, **_given(reason=reason)}
+        return read(Backfill, await self.call(methods.BACKFILL_PAUSE.name, params))
+
+    async def backfill_resume(self, backfill_id: int, *, reason: str | None = None) -> Backfill:
+        """Goes on with a backfill that was paused, by a person or by a restore."""
+        params = {"backfillId": backfill_id, **_given(reason=reason)}
+        return read(Backfill, await self.call(methods.BACKFILL_RESUME.name, params))
 
     async def run_get(self, run_id: int, *, wait_ms: int | None = None) -> Run:
         """The run with its attempts. NotFoundError.
