@@ -49,7 +49,6 @@ fn every_operation_says_not_ready_and_when_to_come_back() {
                 "job.create" => ("", r#"{"name":"a","trigger":{"type":"MANUAL"}}"#),
                 "job.replace" => ("", r#"{"version":1,"spec":{"name":"a","trigger":{"type":"MANUAL"}}}"#),
                 "job.rollback" => ("", r#"{"to":1}"#),
-                "job.backfill" | "job.replay" => ("", r#"{"from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z"}"#),
                 "run.confirm" => ("", r#"{"decision":"FAILED"}"#),
                 "dag.create" => ("", r#"{"dagId":"d","nodes":[1]}"#),
                 "job.backfill" | "job.replay" => ("", r#"{"from":"2026-02-01T00:00:00Z","to":"2026-02-07T00:00:00Z"}"#),
