@@ -1,18 +1,19 @@
 //! Golden lines of `schema/src/peer` and `schema/src/stored`, and of the numbers and words of enums: `golden/forms.jsonl`. How to change
 //! a form is said in `golden_forms`. Forms whose lines are in `golden/stored.jsonl` and `golden/rpc` are not repeated here.
 
+mod words;
+
 use crate::golden_forms::{
     Coding, Forms,
     samples::{self, AT, JOB, RUN, runs, tenant},
     variants,
 };
 use campanile_schema::{
-    error::ErrorCode,
-    event::{Outcome, PauseScope, SkipReason, StopReason},
+    event::{Outcome, PauseScope, SkipReason},
     frame,
     graph::state::NodeState,
     ids::{Digest, Epoch, SessionId, ShardId},
-    job::{Backoff, ConcurrencyPolicy, Dialect, Gap, HttpMethod, JobStatus, MisfirePolicy, OnLostContact, Overlap},
+    job::JobStatus,
     loan::{Level, Request, Wish},
     peer::{
         changes::{Change, ChangedItem, Copied, LogPlace},
@@ -25,8 +26,7 @@ use campanile_schema::{
             BackfillAction, BackfillFacts, CreateKey, FinalAction, GraphAction, OutboxAction, TenantFacts, TenantUse,
         },
     },
-    record::{AttemptState, RunState, Source},
-    stored::backfill::{BackfillMode, BackfillState},
+    record::{RunState, Source},
     stored::{
         archive::{BatchOf, ChunkOf, DayHead, EndOf, Head, LogOf, Record, SnapshotOf, Totals},
         clock::Saved,
@@ -36,7 +36,7 @@ use campanile_schema::{
         snapshot::{self, Manifest, PartRef, SnapshotPart},
     },
     time::Timestamp,
-    view::{BrokenFile, ConfirmDecision, ExecutorState, ExecutorView, FilesView, NodeView, PoolView, RunView},
+    view::{BrokenFile, ExecutorState, ExecutorView, FilesView, NodeView, PoolView, RunView},
     watch::{JobChange, JobStep, RunChange},
 };
 use serde::Serialize;
@@ -55,7 +55,7 @@ fn forms_keep_their_bytes() {
     backfills(&mut forms);
     directories(&mut forms);
     archives(&mut forms);
-    words(&mut forms);
+    words::words(&mut forms);
     forms.hold();
 }
 
@@ -475,34 +475,4 @@ fn archives(forms: &mut Forms) {
     let coding = Coding::of(write, |bytes| Record::read(bytes[2], &bytes[3..]));
     let variants = variants!(Record: Head, Snapshot, Chunk, Rows, Log, Batch, Day, Logs, Again, Broken, End);
     forms.enumeration("archive::Record", coding, variants, records);
-}
-
-/// An enum's number, which stored forms have, and its word, which callers and other nodes are sent.
-macro_rules! words {
-    ($forms:ident: $($module:ident::$name:ident),+ $(,)?) => {$(
-        let read = |bytes: &[u8]| {
-            let (code, word): (u8, $name) = frame::decode("word", bytes).map_err(|error| error.to_string())?;
-            if $name::from_code(code) == Some(word) { Ok(word) } else { Err(format!("{code} is not {word}")) }
-        };
-        let write = |value: &$name| frame::encode(&(value.code(), value));
-        let all = $name::ALL.iter().map(|value| (value.as_str(), *value));
-        $forms.samples(concat!(stringify!($module), "::", stringify!($name)), Coding::of(write, read).fixed(), all);
-    )+};
-}
-
-fn words(forms: &mut Forms) {
-    words!(forms: view::ExecutorState, event::Outcome, event::SkipReason, event::StopReason, record::RunState,
-        record::AttemptState, record::Source, job::Dialect, job::Gap, job::Overlap, job::MisfirePolicy,
-        job::ConcurrencyPolicy, job::Backoff, job::OnLostContact, job::JobStatus, job::HttpMethod,
-        view::ConfirmDecision, watch::JobStep, backfill::BackfillMode, backfill::BackfillState);
-    let read = |bytes: &[u8]| {
-        let text: String = frame::decode("code", bytes).map_err(|error| error.to_string())?;
-        ErrorCode::parse(&text).ok_or_else(|| format!("{text} is no code"))
-    };
-    let codes = ErrorCode::ALL.iter().map(|code| (code.as_str(), *code));
-    forms.samples(
-        "error::ErrorCode",
-        Coding::of(|code: &ErrorCode| frame::encode(&code.as_str()), read).fixed(),
-        codes,
-    );
 }

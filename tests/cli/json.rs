@@ -64,6 +64,27 @@ fn job(dir: &Path, name: &str, command: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
+/// Of a job whose runs wait, because its pool has no executor.
+fn backfills(asked: &mut JsonCommands<'_>, dir: &Path) {
+    let hourly = dir.join("hourly.json");
+    let spec = json!({
+        "name": "hourly", "executorSelector": "nowhere", "trigger": {"type": "CRON", "expr": "0 * * * *"},
+        "action": {"kind": "COMMAND", "command": ["true"]},
+    });
+    fs::write(&hourly, spec.to_string()).unwrap();
+    asked.ok("job create", &[hourly.to_str().unwrap()]);
+    let stretch = ["hourly", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-01T03:00:00Z"];
+    let dry = [&stretch[..], &["--dry-run"]].concat();
+    assert_eq!(asked.ok("backfill create", &dry)["toRun"], 4);
+    let id = asked.ok("backfill create", &stretch)["backfillId"].to_string();
+    assert_eq!(asked.ok("backfill of", &["hourly"])["backfillId"].to_string(), id);
+    assert_eq!(asked.ok("backfill pause", &[&id])["state"], "PAUSED");
+    assert_eq!(asked.ok("backfill resume", &[&id])["state"], "RUNNING");
+    asked.ok("backfill cancel", &[&id]);
+    assert_eq!(asked.ok("backfill get", &[&id])["mode"], "MISSING");
+    assert!(asked.ok("backfill replay", &dry)["toRun"].is_u64());
+}
+
 #[test]
 fn every_command_gives_json_or_says_that_it_cannot() {
     let dir = tempfile::tempdir().unwrap();
@@ -144,13 +165,19 @@ fn every_command_gives_json_or_says_that_it_cannot() {
         // Refusals go to stderr, for every command.
         _ => drop(asked.seen.insert("run confirm".to_owned())),
     }
-    for (command, args) in [("job watch", ["fails", "--for", "1s"]), ("run watch", ["--job=fails", "--for", "1s"])] {
+    for (command, args) in [
+        ("job watch", ["fails", "--for", "1s"]),
+        ("run watch", ["--job=fails", "--for", "1s"]),
+        ("tail", ["fails", "--for", "1s"]),
+    ] {
         // A line for each change, if there is one.
         let words: Vec<&str> = command.split(' ').collect();
         let done = dev.run(&[&words[..], &args, &["-o", "json"]].concat()).ok();
         assert!(done.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{command}: {done}");
         asked.seen.insert(command.to_owned());
     }
+    assert!(asked.ok("top", &["--once"])["pools"].is_array());
+    backfills(&mut asked, dir);
     assert_eq!(asked.ok("dag create", &["graph", "--job", "fails"])["dagId"], "graph");
     let graph = asked.ends("job trigger", &["graph", "--wait"], &[8])["runId"].to_string();
     let node = asked.ok("dag nodes", &[&graph])["nodes"][0]["id"].as_str().unwrap().to_owned();

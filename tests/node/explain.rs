@@ -6,6 +6,7 @@ use campanile_client::{Client, Context, Executor, ExecutorBuilder, ExecutorHandl
 use campanile_schema::{
     ids::{JobId, RunId},
     job::{Action, ConcurrencyPolicy, JobSpec, Trigger},
+    limits::STOP_GRACE_MAX_SEC,
     payload::Payload,
     reason::ReasonCode,
     record::RunState,
@@ -29,7 +30,7 @@ fn gated(node: &TestNode, slots: u32) -> (ExecutorHandle, Arc<Semaphore>) {
     let waits = gate.clone();
     let executor = builder(node, "gated")
         .slots(slots)
-        .grace(Duration::from_secs(600))
+        .grace(Duration::from_secs(STOP_GRACE_MAX_SEC))
         .any_handler(move |_: Context, _: Payload| {
             let gate = waits.clone();
             async move {

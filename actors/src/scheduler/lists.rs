@@ -2,8 +2,9 @@
 
 use super::{
     Scheduler,
-    causes::{cause, dead_letter_reason},
+    fingerprint::{cause, dead_letter_reason},
     jobs::clamp_page,
+    queries::DeadLetterFilter,
     runs::{parse_token, token},
     unavailable,
 };
@@ -175,30 +176,6 @@ async fn merged(
 /// Whether a shard may have more than it gave, because its jobs are large.
 fn may_be_cut(views: &[JobView]) -> bool {
     views.iter().map(|view| encode(view).len()).sum::<usize>() > limits::JOBS_CUT_BYTES
-}
-
-/// Which dead letters are asked for: all that fit every part that is given.
-#[derive(Clone, Debug)]
-pub struct DeadLetterFilter {
-    pub job: Option<JobId>,
-    /// Of the end, both included.
-    pub from_ms: i64,
-    pub to_ms: i64,
-    pub cause: Option<String>,
-}
-
-impl DeadLetterFilter {
-    /// Everything.
-    pub fn all() -> Self {
-        Self { job: None, from_ms: i64::MIN, to_ms: i64::MAX, cause: None }
-    }
-
-    fn fits(&self, record: &RunRecord) -> bool {
-        let ended = record.ended_ms.unwrap_or(record.created_ms);
-        (self.from_ms..=self.to_ms).contains(&ended)
-            && self.job.is_none_or(|job| job == record.job)
-            && self.cause.as_ref().is_none_or(|wanted| *wanted == cause(&dead_letter_reason(record)))
-    }
 }
 
 fn dead_letter(record: &RunRecord, job_name: Option<String>) -> DeadLetterView {

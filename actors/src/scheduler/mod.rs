@@ -12,12 +12,14 @@ mod cluster_queries;
 mod dags;
 mod executors;
 mod explain;
+mod fingerprint;
 mod jobs;
 mod lists;
 mod load;
 mod log_part;
 mod nodes;
 mod outbox;
+mod queries;
 mod run_list;
 mod runs;
 mod statistics;
@@ -25,9 +27,8 @@ mod tenants;
 mod versions;
 
 pub use crate::pool::session_taken;
-pub use lists::DeadLetterFilter;
 pub use log_part::LogPart;
-pub use run_list::RunQuery;
+pub use queries::{DeadLetterFilter, RunQuery};
 pub use tenants::Rows;
 
 use crate::{

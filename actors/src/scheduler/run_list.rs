@@ -7,6 +7,7 @@
 use super::{
     Scheduler,
     jobs::clamp_page,
+    queries::RunQuery,
     runs::{parse_token, token},
     unavailable,
 };
@@ -68,29 +69,6 @@ impl ListPlace {
             Self::Open(Some(RunPlace { created_ms, run })) => format!("o.{created_ms}.{run}"),
             Self::Ended(inner) => format!("e.{}", hex(inner)),
             Self::EndedOf { tenant, inner } => format!("t.{}.{tenant}", hex(inner)),
-        }
-    }
-}
-
-/// What is asked for, beside the page.
-#[derive(Clone, Debug)]
-pub struct RunQuery {
-    /// Its states are those of both parts.
-    pub filter: RunFilter,
-}
-
-impl RunQuery {
-    fn states(&self, finals: bool) -> Vec<RunState> {
-        let wanted = |state: &&RunState| state.is_final() == finals && self.filter.has_state(**state);
-        RunState::ALL.iter().filter(wanted).copied().collect()
-    }
-
-    fn ended(&self) -> EndedQuery {
-        EndedQuery {
-            tenant: self.filter.tenant.clone(),
-            states: self.states(true),
-            from_ms: self.filter.from_ms.unwrap_or(i64::MIN),
-            to_ms: self.filter.to_ms.unwrap_or(i64::MAX),
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{
 use board::{Board, Look};
 use campanile_schema::{
     error::ErrorCode,
-    operations::{ExecutorList, PoolList, RunFailed, SystemInfo, TenantList, rows},
+    operations::{ExecutorList, PoolList, RunList, SystemInfo, TenantList, rows},
 };
 use figures::Figures;
 use screen::News;
@@ -89,12 +89,13 @@ fn keep_looking(remote: &Remote, every: Duration, say: &mpsc::SyncSender<News>) 
 
 fn look(remote: &Remote) -> Result<Look, Failure> {
     let get = |path: &str| allowed(remote.get(path, &[]));
+    let of_failed = [("state", Some("FAILED,TIMEOUT".to_owned())), ("pageSize", Some(FAILED.to_owned()))];
     Ok(Look {
         node: get(SystemInfo::PATH)?,
         pools: get(PoolList::PATH)?,
         executors: get(ExecutorList::PATH)?,
         tenants: get(TenantList::PATH)?,
-        failed: allowed(remote.get(RunFailed::PATH, &[("pageSize", Some(FAILED.to_owned()))]))?,
+        failed: allowed(remote.get(RunList::PATH, &of_failed))?,
         figures: figures(remote)?,
     })
 }

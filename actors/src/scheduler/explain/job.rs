@@ -1,6 +1,6 @@
 //! The reasons of a job, and of one of its instants.
 
-use super::{Pauses, holder, run::pause, span};
+use super::parts::{Pauses, holder, pause, span};
 use campanile_schema::{
     event::{Outcome, SkipReason},
     job::{ConcurrencyPolicy, JobStatus, JobView, MisfirePolicy, Trigger},

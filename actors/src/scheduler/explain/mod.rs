@@ -4,6 +4,7 @@
 //! What cannot be known is left out: of a run that has ended nobody remembers for what it waited.
 
 mod job;
+mod parts;
 mod run;
 
 use super::{Scheduler, run_list::some_open_runs, unavailable};
@@ -27,6 +28,7 @@ use campanile_schema::{
     wait::WaitCode,
 };
 use job::{InstantFacts, JobFacts};
+use parts::Pauses;
 use run::RunFacts;
 use std::sync::Arc;
 
@@ -34,15 +36,6 @@ use std::sync::Arc;
 const PAUSE_LOOKS: usize = 50;
 /// Intervals of the ledger that are read for one instant: those that end there, an empty one among them.
 const INTERVALS: usize = 8;
-
-/// Pauses of many that cover the job of an explanation.
-#[derive(Clone, Debug, Default)]
-struct Pauses {
-    tenant: bool,
-    system: bool,
-    /// Who paused the tenant. Not of the system: that is about no tenant, and only operators may read it.
-    by: Option<HolderView>,
-}
 
 impl Scheduler {
     /// Why a run exists, why it is not running, why it was late, how it ended.
@@ -221,6 +214,8 @@ impl Scheduler {
         query: AuditQuery,
         fits: impl Fn(&AuditRecord) -> bool,
     ) -> Answer<Option<HolderView>> {
+        // The pause may have been answered before the read model shows who asked for it.
+        handles.client.projector.shows_all().await;
         let page = handles.views.audit(query, None, PAUSE_LOOKS).await.map_err(|e| unavailable(&e))?;
         Ok(page.items.iter().find(|record| fits(record)).map(|record| HolderView {
             name: record.origin.who.as_ref().map(ToString::to_string),
@@ -265,39 +260,5 @@ fn found<T>(answer: Answer<T>) -> Answer<Option<T>> {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.known() == ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-/// A run that holds what another one waits for.
-fn holder(run: &RunView) -> HolderView {
-    HolderView {
-        id: Some(run.run_id.to_string()),
-        state: Some(run.label().to_owned()),
-        since: run.started_at,
-        ..HolderView::new(HolderKind::Run)
-    }
-}
-
-/// A span of time for people.
-fn span(ms: i64) -> String {
-    let ms = ms.max(0);
-    let (seconds, minutes, hours) = (ms / 1_000, ms / 60_000, ms / 3_600_000);
-    match ms {
-        0..10_000 => format!("{}.{} s", seconds, ms % 1_000 / 100),
-        10_000..120_000 => format!("{seconds} s"),
-        120_000..7_200_000 => format!("{minutes} min"),
-        7_200_000..172_800_000 => format!("{hours} h"),
-        _ => format!("{} days", hours / 24),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::span;
-
-    #[test]
-    fn spans_are_told_in_the_unit_that_people_would_use() {
-        let told = [-1, 0, 1_250, 9_999, 10_000, 119_999, 120_000, 7_200_000, 172_800_000].map(span);
-        assert_eq!(told, ["0.0 s", "0.0 s", "1.2 s", "9.9 s", "10 s", "119 s", "2 min", "2 h", "2 days"]);
     }
 }

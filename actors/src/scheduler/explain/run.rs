@@ -1,6 +1,6 @@
 //! The reasons of a run.
 
-use super::{Pauses, holder, span};
+use super::parts::{Pauses, holder, pause, span};
 use campanile_schema::event::Outcome;
 use campanile_schema::{
     job::{Action, JobView},
@@ -173,22 +173,6 @@ fn wait(facts: &RunFacts, code: WaitCode, sentence: &str) -> ReasonView {
             .held_by(executor(run))
             .freed_by(format!("the end of its body; if it has ended, campanile run confirm {} ended", run.run_id)),
     }
-}
-
-/// A pause of the tenant, of the whole system, or of both.
-pub(super) fn pause(pauses: &Pauses, tenant: &str) -> ReasonView {
-    let (what, how) = match (pauses.tenant, pauses.system) {
-        (true, true) => (
-            format!("the tenant '{tenant}' and the whole system are paused"),
-            format!("campanile tenant resume {tenant}, and campanile system resume"),
-        ),
-        (false, true) => ("the whole system is paused".to_owned(), "campanile system resume".to_owned()),
-        // It may have ended since the run said so.
-        (true | false, false) => {
-            (format!("the tenant '{tenant}' is paused"), format!("campanile tenant resume {tenant}"))
-        }
-    };
-    ReasonView::wait(WaitCode::TenantPaused, what).held_by(pauses.by.clone()).freed_by(how)
 }
 
 /// What an executor must be able to do.
