@@ -28,7 +28,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 const DAY: i64 = 86_400_000;
@@ -263,13 +263,22 @@ async fn instants_that_the_ledger_has_lost_run_only_when_that_is_asked_for() {
     let before = scheduler.backfill(job, dry(&stretch)).await.unwrap();
     assert!(before.missing >= 3, "{before:?}");
     assert_eq!(before.unknown, 0, "{before:?}");
-    // Runs that ended after them: the end of the one that goes is where the ledger begins.
+    // Runs that ended after them: the end of those that go is where the ledger begins. They are so large that the node flushes its read
+    // model for them.
     let other = spec("other", json!({"type": "MANUAL"}), ConcurrencyPolicy::Allow);
     let other = scheduler.create_job(other, None).await.unwrap().job_id;
-    for _ in 0..2 {
-        let run = scheduler.trigger(other, TriggerBody::default()).await.unwrap().run_id;
+    for _ in 0..90 {
+        let params = Some(Payload(json!({"text": "x".repeat(60_000)}).to_string()));
+        let body = TriggerBody { params, ..TriggerBody::default() };
+        let run = scheduler.trigger(other, body).await.unwrap().run_id;
         scheduler.cancel_run(run, None).await.unwrap();
     }
+    let (flushed, since) = (node.dir().join("FLUSHED"), SystemTime::now());
+    eventually("the read model is flushed", || async {
+        let changed = flushed.metadata().ok()?.modified().ok()?;
+        (changed > since).then_some(())
+    })
+    .await;
     scheduler.pause_job(job, None).await.unwrap();
     let dir = node.dir_handle();
     node.stop().await;
@@ -278,7 +287,7 @@ async fn instants_that_the_ledger_has_lost_run_only_when_that_is_asked_for() {
         let mut options = EmbeddedOptions::new(dir.path());
         options.shards = 16;
         let (store, _) = EmbeddedStore::open(options).unwrap();
-        assert_eq!(store.shrink(1, now_ms() + 1_000).await.unwrap(), 1);
+        assert!(store.shrink(1, now_ms() + 1_000).await.unwrap() > 80);
     }
     let node = TestNode::again(dir).await;
     let scheduler = node.scheduler();
