@@ -55,7 +55,7 @@ def arguments(method, given):
         return [trigger], {"after": datetime.fromisoformat(given["after"]), "count": given["count"]}
     named = {}
     for name, value in given.items():
-        if name in ("from", "to", "at"):
+        if name in ("from", "to", "at") and isinstance(value, str):
             value = datetime.fromisoformat(value)
         named[INSTANTS.get(name) or re.sub(r"([A-Z])", r"_\1", name).lower()] = value
     return [], named

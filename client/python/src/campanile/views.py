@@ -206,8 +206,8 @@ class Holder:
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason of an explanation. `topic`: ORIGIN, WAIT, LATE, END, SCHEDULE, INSTANT. Compare the `code`; the sentence may change.
-    `freed_by`: what to do, or to wait for."""
+    """One reason of an explanation. `topic`: ORIGIN, WAIT, LATE, END, SCHEDULE, INSTANT. Compare the `code`; the sentence
+    may change. `freed_by`: what to do, or to wait for."""
 
     topic: str
     code: str
@@ -702,8 +702,8 @@ class FieldChange:
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a job's definition. `changes` are what differs from the version `compared_with`. Without `who` it is not known who
-    made it."""
+    """A version of a job's definition. `changes` are what differs from the version `compared_with`. Without `who` it is not
+    known who made it."""
 
     version: int
     at: datetime

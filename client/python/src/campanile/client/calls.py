@@ -6,16 +6,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from campanile import methods
-from campanile.enums import (
-    BackfillMode,
-    DagDrawing,
-    Decision,
-    JobStatus,
-    LogLevel,
-    NodeState,
-    Source,
-    UnknownInstants,
-)
+from campanile.enums import BackfillMode, DagDrawing, Decision, JobStatus, LogLevel, NodeState, Source, UnknownInstants
 from campanile.errors import ApiError, api_error, protocol_error
 from campanile.shapes import Json, read, to_ms, to_payload, write
 from campanile.spec import JobSpec, Trigger
@@ -184,7 +175,9 @@ class Calls(ABC):
 
     async def job_statistics(self, job_id: int, *, window: str | None = None) -> Statistics:
         """Outcomes, durations and lateness of the job's runs. `window`: `90s`, `30m`, `24h` (the default), `7d`."""
-        return read(Statistics, await self.call(methods.JOB_STATISTICS.name, {"jobId": job_id, **_given(window=window)}))
+        return read(
+            Statistics, await self.call(methods.JOB_STATISTICS.name, {"jobId": job_id, **_given(window=window)})
+        )
 
     async def job_versions(
         self, job_id: int, *, against: int | None = None, page_token: str | None = None, page_size: int | None = None
@@ -196,9 +189,7 @@ class Calls(ABC):
         given = _given(against=against, pageToken=page_token, pageSize=page_size)
         return _page(Version, await self.call(methods.JOB_VERSIONS.name, {"jobId": job_id, **given}))
 
-    async def job_rollback(
-        self, job_id: int, to: int, *, version: int | None = None, reason: str | None = None
-    ) -> Job:
+    async def job_rollback(self, job_id: int, to: int, *, version: int | None = None, reason: str | None = None) -> Job:
         """Gives the job the definition of the version `to`, as a new version. Secret params keep their values of now.
 
         With `version`: StaleVersionError when the job is not of this version any more.
