@@ -237,4 +237,4 @@ class JobSpec:
     display_name: str | None = None
     description: str | None = None
     owner: str | None = None
-    annotations: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] | None = None
