@@ -66,7 +66,7 @@ pub fn options(server: &Server, keyspace: &str) -> CqlOptions {
 pub fn open(options: CqlOptions) -> Arc<CqlStore> {
     on_runtime(async move {
         let report = schema::apply(&options, "tests", 1_000).await.unwrap();
-        assert_eq!((report.applied.len(), report.missing.len()), (5, 0));
+        assert_eq!((report.applied.len(), report.missing.len()), (6, 0));
         CqlStore::connect(&options).await.unwrap().0
     })
 }
