@@ -407,6 +407,7 @@ mod tests {
             found: Vec::new(),
             figures: None,
             used: Usage {
+                backfilled: false,
                 calls: Verb::value_variants().iter().filter(|v| !without.contains(v)).map(|v| (*v, 1)).collect(),
                 features: Feature::value_variants().iter().map(|feature| (*feature, 1)).collect(),
             },

@@ -2,7 +2,7 @@
 //! never happened proves nothing about it, even if the verdict is good.
 
 use super::history::History;
-use crate::run_dir::lines::Verb;
+use crate::{run_dir::lines::Verb, workload::worked::BACKFILLED};
 use campanile_schema::{job::Trigger, record::AttemptState};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,8 @@ use std::{collections::BTreeMap, fmt};
 /// to 17 s.
 pub const LONG_ENOUGH_MS: i64 = 30_000;
 
-/// What no caller of the load asks for yet: tests of one node do.
-pub const NOT_ASKED: [Verb; 2] = [Verb::Backfill, Verb::CancelBackfill];
+/// What is asked for only where jobs are there for it.
+const OF_BACKFILLS: [Verb; 2] = [Verb::Backfill, Verb::CancelBackfill];
 
 /// What jobs have and no call of its own asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
@@ -36,6 +36,9 @@ pub struct Usage {
     pub calls: BTreeMap<Verb, u64>,
     /// Bodies and attempts.
     pub features: BTreeMap<Feature, u64>,
+    /// Some jobs are there to have their past run.
+    #[serde(default)]
+    pub backfilled: bool,
 }
 
 impl Usage {
@@ -58,19 +61,21 @@ impl Usage {
         Self {
             calls: history.calls_acknowledged.clone(),
             features: features.into_iter().map(|(feature, count)| (feature, count as u64)).collect(),
+            backfilled: history.jobs.values().any(|job| job.spec.name.contains(BACKFILLED)),
         }
     }
 
     /// Adds what another run used.
     pub fn add(&mut self, other: &Self) {
         other.calls.iter().for_each(|(verb, count)| *self.calls.entry(*verb).or_default() += count);
+        self.backfilled |= other.backfilled;
         other.features.iter().for_each(|(feature, count)| *self.features.entry(*feature).or_default() += count);
     }
 
     /// What was never used, a line of text each; `except`: what could not be.
     pub fn missing(&self, except: &[Verb]) -> Vec<String> {
         let unused = |count: Option<&u64>| count.is_none_or(|count| *count == 0);
-        let is_owed = |verb: &&Verb| !except.contains(verb) && !NOT_ASKED.contains(verb);
+        let is_owed = |verb: &&Verb| !except.contains(verb) && (self.backfilled || !OF_BACKFILLS.contains(verb));
         let verbs = Verb::value_variants().iter().filter(is_owed).filter(|verb| unused(self.calls.get(verb)));
         let features = Feature::value_variants().iter().filter(|feature| unused(self.features.get(feature)));
         verbs
@@ -110,13 +115,14 @@ mod tests {
         Usage {
             calls: Verb::value_variants().iter().map(|verb| (*verb, 1)).collect(),
             features: Feature::value_variants().iter().map(|feature| (*feature, 1)).collect(),
+            backfilled: true,
         }
     }
 
     #[test]
     fn each_verb_and_feature_that_was_never_used_is_named() {
         assert_eq!(whole().missing(&[]), [""; 0]);
-        for verb in Verb::value_variants().iter().filter(|verb| !NOT_ASKED.contains(verb)) {
+        for verb in Verb::value_variants() {
             for absent in [None, Some(0)] {
                 let mut usage = whole();
                 usage.calls.remove(verb);
@@ -130,8 +136,10 @@ mod tests {
             usage.features.insert(*feature, 0);
             assert_eq!(usage.missing(&[]), [format!("{feature:?} was never met")]);
         }
-        let all = Verb::value_variants().len() - NOT_ASKED.len() + Feature::value_variants().len();
-        assert_eq!(Usage::default().missing(&[]).len(), all);
+        let all = Verb::value_variants().len() + Feature::value_variants().len();
+        assert_eq!(Usage { backfilled: true, ..Usage::default() }.missing(&[]).len(), all);
+        let without = all - OF_BACKFILLS.len();
+        assert_eq!(Usage::default().missing(&[]).len(), without, "nobody is there to ask for backfills");
     }
 
     #[test]

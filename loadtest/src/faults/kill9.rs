@@ -126,6 +126,8 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     let first_worked = specs.len();
     specs.extend(worked.iter().map(|(_, spec)| spec.clone()));
     specs.push(hooked);
+    let first_backfilled = specs.len();
+    specs.extend(worked::backfilled(&plan));
     let ids = caller.create_many(&specs).await;
     let jobs: Vec<JobId> = ids.iter().copied().flatten().collect();
     if jobs.len() < specs.len() {
@@ -137,6 +139,7 @@ pub async fn run(args: Kill9Args) -> Result<bool, Box<dyn Error>> {
     let extra = Arc::new(Mutex::new(Vec::new()));
     let mut calls = start_calls(&args, &plan, &caller, &specs[..first_worked], &ids, &extra);
     people::start(&mut calls, &caller, worked::with_ids(worked, &jobs[first_worked..]), plan.end_ms, plan.seed);
+    people::backfills(&mut calls, &caller, &jobs[first_backfilled..], plan.end_ms, plan.seed);
     sleep(Duration::from_millis((start_ms - now_us() / 1000).max(0).unsigned_abs())).await;
     let round =
         Round { mutation: mutation.as_deref(), executor_kills: args.executor_kills, slots: args.slots, fail_percent };

@@ -5,14 +5,15 @@
 use crate::{
     load::caller::{CallOutcome, Caller},
     random::Random,
-    run_dir::lines::{Verb, now_us},
+    run_dir::lines::{BackfillLine, Verb, now_us},
     workload::worked::{PACED, Role, edited},
 };
 use campanile_schema::{
-    ids::{JobId, RunId},
+    ids::{BackfillId, JobId, RunId},
     job::JobSpec,
     payload::Payload,
     record::RunState,
+    stored::backfill::{BackfillMode, BackfillState},
     view::{ConfirmDecision, RunView},
 };
 use std::{collections::VecDeque, time::Duration};
@@ -61,6 +62,48 @@ pub fn persons(work: &mut JoinSet<()>, caller: &Caller, jobs: Vec<(Role, JobId, 
         let random = Random::new(seed ^ (n << 20));
         let person = Person { caller: caller.clone(), job, spec, random, until_ms, latest: VecDeque::new() };
         work.spawn(person.work(role));
+    }
+}
+
+/// Runs the past of these jobs as backfills, and cancels some of them; ends by itself at `until_ms`. Not for loads that restore a node:
+/// that pauses backfills, or forgets that they were asked for.
+pub fn backfills(work: &mut JoinSet<()>, caller: &Caller, jobs: &[JobId], until_ms: i64, seed: u64) {
+    for (n, job) in (1..).zip(jobs) {
+        work.spawn(backfills_of(caller.clone(), *job, until_ms, Random::new(seed ^ (n << 24))));
+    }
+}
+
+async fn backfills_of(caller: Caller, job: JobId, until_ms: i64, mut random: Random) {
+    while !is_over(until_ms) {
+        let to_ms = now_us() / 1000;
+        let stretch = BackfillLine {
+            id: None,
+            mode: BackfillMode::Missing,
+            from_ms: to_ms - random.between(10, 90) as i64 * 1_000,
+            to_ms,
+            parallelism: random.between(1, 4) as u32,
+            unknown_run: false,
+        };
+        if let CallOutcome::Done(id) = caller.backfill(job, stretch).await {
+            if random.percent(25) {
+                rest(&mut random, (0, 300)).await;
+                caller.cancel_backfill(job, BackfillLine { id: Some(id.0), ..stretch }).await;
+            } else {
+                backfill_ends(&caller, id).await;
+            }
+        }
+        rest(&mut random, PAUSE_MS).await;
+    }
+}
+
+async fn backfill_ends(caller: &Caller, id: BackfillId) {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        let shown = caller.client().backfill_get(id).await;
+        if shown.is_ok_and(|backfill| backfill.state.is_some_and(BackfillState::is_final)) {
+            return;
+        }
+        sleep(LOOK).await;
     }
 }
 

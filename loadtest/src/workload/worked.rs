@@ -6,6 +6,7 @@ use campanile_schema::{
     ids::JobId,
     job::{Backoff, ConcurrencyPolicy, Hook, JobSpec, MisfirePolicy, RetryPolicy, Trigger},
     payload::Payload,
+    time::Timestamp,
 };
 
 /// What a job is there for.
@@ -53,6 +54,8 @@ const ROLES: [(Role, u64); 11] = [
 
 /// Tenant of the jobs of [`Role::Paced`].
 pub const PACED: &str = "paced";
+/// In the names of the jobs that [`backfilled`] makes.
+pub const BACKFILLED: &str = "backfilled";
 /// Name of the secret of jobs that have one.
 pub const SECRET: &str = "loadtestKey";
 
@@ -80,6 +83,19 @@ pub fn hooked(plan: &Plan, worked: &mut [(Role, JobSpec)]) -> JobSpec {
         spec.hooks.on_failure = vec![Hook { job: hooked.name.clone(), params: Payload::default() }];
     }
     hooked
+}
+
+/// Jobs whose past is run as backfills. Their instants before their creation are missing, and so are those of each outage: an instant
+/// that nobody decided within a second is skipped.
+pub fn backfilled(plan: &Plan) -> Vec<JobSpec> {
+    let plan = Plan { prefix: format!("{}-{BACKFILLED}", plan.prefix), ..plan.clone() };
+    let policies = [ConcurrencyPolicy::Allow, ConcurrencyPolicy::Forbid, ConcurrencyPolicy::QueueOne];
+    let job = |(n, concurrency_policy)| {
+        let window = (None, Some(Timestamp(plan.end_ms)));
+        let trigger = rate_at(window, EVERY_SEC, plan.start_ms, (MisfirePolicy::Skip, 1));
+        JobSpec { concurrency_policy, params: Payload("{\"bodyMs\":5}".to_owned()), ..spec(&plan, n, trigger) }
+    };
+    (0_u64..).zip(policies.into_iter().cycle().take(6)).map(job).collect()
 }
 
 /// The jobs with the ids that they got.

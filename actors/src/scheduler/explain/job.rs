@@ -138,7 +138,8 @@ fn open_runs(facts: &JobFacts<'_>) -> Option<ReasonView> {
         }
         ConcurrencyPolicy::Replace => "an instant that comes before it has ended stops it (REPLACE)",
     };
-    let sentence = format!("{} runs of the job are open: {then}", open.len());
+    let (count, runs) = (open.len(), if open.len() == 1 { "run of the job is" } else { "runs of the job are" });
+    let sentence = format!("{count} {runs} open: {then}");
     let reason = schedule(ReasonCode::RunOpen, sentence).held_by(open.iter().take(HOLDERS_NAMED).map(holder));
     Some(reason.freed_by("the end of the run, or another concurrencyPolicy"))
 }

@@ -1,12 +1,13 @@
 //! What people do beside creating and triggering: edits, decisions about runs and dead letters, pauses of tenants and of the system.
 
 use super::{CallOutcome, Caller, PATIENCE, RETRY_PAUSE};
-use crate::run_dir::lines::{CallEvent, CallerLine, Verb};
+use crate::run_dir::lines::{BackfillLine, CallEvent, CallerLine, Verb};
 use campanile_client::{Client, ClientError};
 use campanile_schema::{
-    ids::{JobId, RunId},
+    ids::{BackfillId, JobId, RunId},
     job::JobSpec,
-    view::{ConfirmBody, ConfirmDecision, RunView, Spread},
+    time::Timestamp,
+    view::{ConfirmBody, ConfirmDecision, RunView, Spread, backfill::BackfillBody},
 };
 use std::{future::Future, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -76,6 +77,38 @@ impl Caller {
             CallOutcome::Refused(code) => CallOutcome::Refused(code),
             CallOutcome::Open => CallOutcome::Open,
         }
+    }
+
+    /// Runs the instants of a stretch that made no run. `line.id` is of no matter.
+    pub async fn backfill(&self, job: JobId, line: BackfillLine) -> CallOutcome<BackfillId> {
+        let asked = CallerLine { backfill: Some(line), ..self.about(Verb::Backfill, job) };
+        let body = BackfillBody {
+            from: Timestamp(line.from_ms),
+            to: Timestamp(line.to_ms),
+            parallelism: Some(line.parallelism),
+            mode: Some(line.mode),
+            reason: WHY.map(str::to_owned),
+            ..BackfillBody::default()
+        };
+        let create = |client: Client| {
+            let body = body.clone();
+            async move {
+                let made = client.job_backfill(job, body).await?;
+                made.backfill_id.ok_or_else(|| ClientError::Protocol("a backfill without an id".to_owned()))
+            }
+        };
+        let told = |id: &BackfillId, asked: CallerLine| CallerLine {
+            backfill: asked.backfill.map(|line| BackfillLine { id: Some(id.0), ..line }),
+            ..asked
+        };
+        self.ask(&asked, true, told, create).await
+    }
+
+    pub async fn cancel_backfill(&self, job: JobId, line: BackfillLine) -> CallOutcome<()> {
+        let asked = CallerLine { backfill: Some(line), ..self.about(Verb::CancelBackfill, job) };
+        let id = BackfillId(line.id.unwrap_or_default());
+        let cancel = |client: Client| async move { client.backfill_cancel(id, WHY).await.map(drop) };
+        self.ask(&asked, true, |(), line| line, cancel).await
     }
 
     pub async fn pause_tenant(&self, tenant: &str) -> CallOutcome<()> {
