@@ -19,6 +19,7 @@ import {
   token,
   trigger,
   until,
+  withFiles,
 } from "./support";
 
 let browser: Browser;
@@ -272,7 +273,12 @@ test("dead letters of one cause are redriven together", async () => {
   await group.getByRole("button", { name: "Redrive all 4" }).waitFor();
   expect(await group.count()).toBe(1);
   await group.getByRole("button", { name: /no route/ }).click();
-  expect(await page.getByRole("table", { name: "Dead letters of this cause" }).getByRole("row").count()).toBe(5);
+  const rows = page.getByRole("table", { name: "Dead letters of this cause" }).getByRole("row");
+  await until(
+    "the dead letters of the cause",
+    () => rows.count(),
+    (count) => count === 5,
+  );
   await group.getByRole("button", { name: "Redrive all 4" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Redrive (4)" }).click();
   await page.getByText("Done for 4 of 4.").waitFor();
@@ -437,6 +443,7 @@ test("the calendar shows what became of each instant", async () => {
 test("a tenant sees its own, and nothing that only operators may", async () => {
   // The dev node knows no tenant's token, so the node's answer about the caller is changed on its way.
   const context = await browser.newContext({ locale: "en-GB" });
+  await withFiles(context);
   const page = await context.newPage();
   await page.route("**/api/v1/session", (route) =>
     route.fulfill({ json: { name: "ada", role: "TENANT", tenantId: "default", knownBy: "SESSION", version: "0" } }),
@@ -471,13 +478,17 @@ const pages = async () => {
     "/jobs/new",
     `/jobs/${third.jobId}`,
     `/jobs/${third.jobId}?tab=calendar`,
+    `/jobs/${third.jobId}?tab=backfill`,
     `/jobs/${third.jobId}?tab=definition`,
+    `/jobs/${third.jobId}?tab=versions`,
     `/jobs/${third.jobId}?tab=audit`,
     `/jobs/${third.jobId}/edit`,
     `/runs/${runId}`,
     `/jobs/${dags.jobId}/edit`,
     `/jobs/${dags.jobId}?tab=definition`,
     `/runs/${dagRuns.items[0].runId}`,
+    "/runs",
+    "/runs?state=SUCCESS&job=1&from=2026-01-01T00:00:00.000Z",
     "/failures",
     "/waiting",
     "/dead-letters",
