@@ -201,7 +201,7 @@ function Progress({ of, zone }: { of: Backfill; zone: string }) {
       </div>
       <div>
         <progress
-          className="h-2 w-full accent-accent"
+          className="w-full"
           max={Math.max(total, 1)}
           value={total === 0 ? 1 : ended}
           aria-label={t`Progress of the backfill`}

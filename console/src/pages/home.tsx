@@ -166,7 +166,7 @@ function NextHour() {
             {items.map(({ at, count }) => (
               <span key={at} title={t`${timeOf(at)}: ${amount(count)} due`} className="flex h-full flex-1 items-end">
                 <span
-                  className={`w-full rounded-t-[2px] ${count > 0 ? (count === most && items.length > 1 ? "bg-accent" : "bg-accent/55") : "bg-line"}`}
+                  className={`w-full rounded-t-[2px] ${count > 0 ? (at === fullest?.at ? "bg-accent" : "bg-accent/55") : "bg-line"}`}
                   style={{ height: `${count > 0 ? Math.max(6, (100 * count) / most) : 3}%` }}
                 />
               </span>
@@ -182,7 +182,7 @@ function NextHour() {
               <>
                 ,{" "}
                 <Trans>
-                  most of them at {timeOf(fullest.at)}: {amount(most)}
+                  at most {amount(most)} in a minute, at {timeOf(fullest.at)}
                 </Trans>
               </>
             )}

@@ -138,11 +138,12 @@ export function JobPage() {
         {tab === undefined && (
           <>
             <MissingNotice job={of} />
-            <div className="grid items-start gap-x-4 lg:grid-cols-2">
-              <WhyJob job={of} at={at} />
-              <Statistics job={of} window={window ?? "24h"} />
-            </div>
-            <Runs job={of} />
+            <Runs job={of}>
+              <div className="grid items-start gap-x-4 lg:grid-cols-2">
+                <WhyJob job={of} at={at} />
+                <Statistics job={of} window={window ?? "24h"} />
+              </div>
+            </Runs>
           </>
         )}
         {tab === "calendar" && <Calendar job={of} />}
@@ -242,7 +243,7 @@ function Texts({ job }: { job: Job }) {
   );
 }
 
-function Runs({ job }: { job: Job }) {
+function Runs({ job, children }: { job: Job; children: ReactNode }) {
   const { t } = useLingui();
   const navigate = useNavigate();
   const runs = useInfiniteQuery(runsOfJobQuery(job.jobId));
@@ -278,6 +279,7 @@ function Runs({ job }: { job: Job }) {
           {job.action?.kind !== "DAG" && <Fact name={<Trans>Pool</Trans>}>{job.executorSelector}</Fact>}
         </Facts>
       </Section>
+      {children}
       {runs.error && (
         <div className="mb-3">
           <Failure error={runs.error} retry={() => void runs.refetch()} />

@@ -113,7 +113,7 @@ export function Statistics({ job, window }: { job: Job; window: Window }) {
             </table>
           </div>
           <p className="mt-3 text-[0.86rem] text-faint">
-            <Plural value={of.runs} one="# ended run" other="# ended runs" />, <Trans>the oldest created</Trans>{" "}
+            <Plural value={of.runs} one="# ended run" other="# ended runs" />, <Trans>created since</Trans>{" "}
             <Time at={of.from} />
             {of.truncated && (
               <>
@@ -130,7 +130,9 @@ export function Statistics({ job, window }: { job: Job; window: Window }) {
 function Times({ name, of }: { name: string; of: Schemas["TimesView"] | null | undefined }) {
   return (
     <tr>
-      <th scope="row">{name}</th>
+      <th scope="row" className="border-b-0!">
+        {name}
+      </th>
       {of ? (
         [of.mean, of.p50, of.p95, of.max].map((ms, index) => (
           <td key={index} className="num whitespace-nowrap">
