@@ -20,7 +20,7 @@ export const explainJobQuery = (jobId: number, at?: string) =>
     queryKey: ["explainJob", jobId, at],
     queryFn: ({ signal }) =>
       good(api.GET("/api/v1/jobs/{jobId}/explain", { signal, params: { path: { jobId }, query: { at } } })),
-    refetchInterval: at === undefined ? SLOW_MS : false,
+    refetchInterval: at === undefined ? FAST_MS : false,
     placeholderData: (was) => (was && was.at === undefined && at === undefined ? was : undefined),
   });
 

@@ -107,7 +107,13 @@ export const OPEN = "PENDING,QUEUED,RUNNING,RETRY_WAIT,SUSPECTED_LOST,NEEDS_CONF
 export const WAITING = "PENDING,QUEUED,RETRY_WAIT";
 export const FAILED = "FAILED,TIMEOUT";
 
-/** Runs of all jobs. A page may have few runs although more follow. */
+/** Pages of a list of runs that are read again as time goes on. */
+const LIVE_PAGES = 2;
+
+/**
+ * Runs of all jobs. They are asked for again every few seconds rather than watched: a busy system has more changes a second than a page
+ * can take. A page may have few runs although more follow.
+ */
 export const allRunsQuery = ({ tenant, job, ...filter }: RunsFilter) =>
   infiniteQueryOptions({
     queryKey: ["allRuns", { tenant, job, ...filter }],
@@ -120,7 +126,8 @@ export const allRunsQuery = ({ tenant, job, ...filter }: RunsFilter) =>
       ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextPageToken ?? undefined,
-    refetchInterval: SLOW_MS,
+    // Whoever has read further sees what was there.
+    refetchInterval: (query) => ((query.state.data?.pages.length ?? 1) <= LIVE_PAGES ? FAST_MS : false),
   });
 
 /** What runs now: the newest, as many as one list has. */
@@ -128,7 +135,7 @@ export const runningQuery = queryOptions({
   queryKey: ["allRuns", "running"],
   queryFn: ({ signal }) =>
     good(api.GET("/api/v1/runs", { signal, params: { query: { state: "RUNNING", pageSize: LIST_PAGE } } })),
-  refetchInterval: SLOW_MS,
+  refetchInterval: FAST_MS,
 });
 
 /** The newest failures, as many as one answer has. */

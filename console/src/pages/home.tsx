@@ -6,14 +6,12 @@ import { ChevronRight, CircleCheck, Inbox } from "lucide-react";
 import { useMemo } from "react";
 import type { Run } from "../api/client";
 import { loadQuery } from "../api/explain";
-import { useChanges } from "../api/live";
-import { causesQuery, failuresQuery, poolsQuery, runningQuery, tenantsQuery } from "../api/queries";
+import { causesQuery, FAILED, failuresQuery, poolsQuery, runningQuery, tenantsQuery } from "../api/queries";
 import { byCause, failureCause } from "../lib/cause";
 import { absolute, amount, DAY_MS, HOUR_MS, nodeNow } from "../lib/time";
 import { useIsOperator } from "../shell";
 import { Failure, Loading } from "../ui/feedback";
 import { JobName } from "../ui/job-name";
-import { LiveSign } from "../ui/live-sign";
 import { Meter } from "../ui/meter";
 import { PageHead, Section } from "../ui/page";
 import { Span, Time } from "../ui/time";
@@ -83,7 +81,6 @@ const SHOWN = 5;
 /** What runs now, the newest first. */
 function Running() {
   const { t } = useLingui();
-  const { live, problem } = useChanges("/api/v1/runs/watch", [runningQuery.queryKey]);
   const running = useQuery(runningQuery);
   const items = running.data?.items ?? [];
   return (
@@ -99,7 +96,6 @@ function Running() {
           )}
         </Link>
       }
-      actions={<LiveSign live={live} problem={problem} />}
       flush
     >
       {running.error ? (
@@ -223,7 +219,14 @@ function DeadLetters() {
         <ul className="divide-y divide-line" aria-label={t`Causes of dead letters`}>
           {items.slice(0, CAUSES).map((cause) => (
             <li key={cause.cause} className="flex items-start gap-3 px-4 py-2.5">
-              <span className="w-10 shrink-0 text-right font-semibold tabular-nums">{amount(cause.count)}</span>
+              <Link
+                to="/dead-letters"
+                search={{ cause: cause.cause }}
+                aria-label={t`${amount(cause.count)} dead letters of this cause`}
+                className="w-10 shrink-0 text-right font-semibold tabular-nums hover:underline"
+              >
+                {amount(cause.count)}
+              </Link>
               <span className="min-w-0 flex-1">
                 <Link
                   to="/dead-letters"
@@ -278,9 +281,14 @@ function Causes() {
           <ul className="divide-y divide-line" aria-label={t`Causes`}>
             {groups.slice(0, CAUSES).map((group) => (
               <li key={group.cause} className="flex items-start gap-3 px-4 py-2.5">
-                <span className="w-10 shrink-0 text-right font-semibold tabular-nums">
+                <Link
+                  to="/failures"
+                  search={{ cause: group.cause }}
+                  aria-label={t`${amount(group.items.length)} failed runs of this cause`}
+                  className="w-10 shrink-0 text-right font-semibold tabular-nums hover:underline"
+                >
                   {amount(group.items.length)}
-                </span>
+                </Link>
                 <span className="min-w-0 flex-1">
                   <Link to="/failures" search={{ cause: group.cause }} className="hostile line-clamp-2 hover:underline">
                     {group.sample}
@@ -316,22 +324,39 @@ function Hours({ runs }: { runs: Run[] }) {
   const most = Math.max(...counts, 1);
   return (
     <div
-      role="img"
-      aria-label={t`Failures by hour: ${counts.join(", ")}`}
+      role="group"
+      aria-label={t`Failures by hour`}
       className="flex h-14 items-end gap-[3px] border-b border-line px-4 pt-3"
     >
-      {counts.map((count, index) => (
-        <span
-          key={index}
-          title={t`${absolute(end - (HOURS - index) * HOUR_MS).slice(11, 16)}: ${count} failed`}
-          className="flex h-full flex-1 items-end"
-        >
+      {counts.map((count, index) => {
+        const from = end - (HOURS - index) * HOUR_MS;
+        const bar = (
           <span
             className={`w-full rounded-t-[2px] ${count > 0 ? "bg-bad/75" : "bg-line"}`}
             style={{ height: `${count > 0 ? Math.max(8, (100 * count) / most) : 4}%` }}
           />
-        </span>
-      ))}
+        );
+        return count === 0 ? (
+          <span key={index} className="flex h-full flex-1 items-end">
+            {bar}
+          </span>
+        ) : (
+          <Link
+            key={index}
+            to="/runs"
+            search={{
+              state: FAILED,
+              from: new Date(from).toISOString(),
+              to: new Date(from + HOUR_MS - 1).toISOString(),
+            }}
+            title={t`${absolute(from).slice(11, 16)}: ${count} failed`}
+            aria-label={t`${absolute(from).slice(11, 16)}: ${count} failed`}
+            className="flex h-full flex-1 items-end hover:bg-sunken"
+          >
+            {bar}
+          </Link>
+        );
+      })}
     </div>
   );
 }

@@ -39,8 +39,6 @@ export function JobPage() {
   const { live, problem } = useChanges(`/api/v1/runs/watch?jobId=${jobId}`, [
     ["job", jobId],
     ["runs", jobId],
-    ["explainJob", jobId],
-    ["lastInstant", jobId],
   ]);
   const [asked, setAsked] = useState<"trigger" | "pause" | "resume" | "delete" | undefined>();
   const navigate = useNavigate();

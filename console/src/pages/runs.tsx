@@ -23,8 +23,6 @@ import { Span, Time } from "../ui/time";
 import { Filter } from "./jobs";
 
 const SOURCES = ["SCHEDULE", "MANUAL", "BACKFILL", "DAG", "EVENT", "COMPENSATION", "REPLAY"] as const;
-/** Pages that are read again as runs change. Whoever has read further sees what was there. */
-const LIVE_PAGES = 2;
 
 export function Runs() {
   const { t, i18n } = useLingui();
@@ -39,13 +37,9 @@ export function Runs() {
   const query = allRunsQuery(filter);
   const runs = useInfiniteQuery(query);
   const rows = useMemo(() => runs.data?.pages.flatMap((page) => page.items) ?? [], [runs.data]);
-  const watched = new URLSearchParams(
-    Object.entries({ jobId: filter.job, tenantId: filter.tenant, labels: filter.labels }).flatMap(([name, value]) =>
-      value ? [[name, String(value)]] : [],
-    ),
-  );
-  const isLive = (runs.data?.pages.length ?? 1) <= LIVE_PAGES;
-  const { live, problem } = useChanges(isLive ? `/api/v1/runs/watch?${watched}` : null, [query.queryKey]);
+  // The runs of one job are few enough to be watched.
+  const isWatched = filter.job !== undefined;
+  const { live, problem } = useChanges(isWatched ? `/api/v1/runs/watch?jobId=${filter.job}` : null, [query.queryKey]);
   const states: [string, string][] = [
     [OPEN, t`all that are open`],
     ["RUNNING", t`running`],
@@ -75,7 +69,7 @@ export function Runs() {
       name: "job",
       head: t`Job`,
       cell: (run) => (
-        <span className="hostile">
+        <span>
           <JobName jobId={run.jobId} ask />
           {operator && <span className="hostile ml-2 text-[0.86rem] text-faint">{run.tenantId}</span>}
         </span>
@@ -116,7 +110,7 @@ export function Runs() {
         below={
           <span className="flex flex-wrap items-center gap-x-3">
             <Trans>Open runs first, then ended ones, the newest first.</Trans>
-            {isLive && <LiveSign live={live} problem={problem} />}
+            {isWatched && <LiveSign live={live} problem={problem} />}
           </span>
         }
       />
@@ -155,8 +149,10 @@ export function Runs() {
           label={t`Labels: team=pay,tier!=test`}
           className="max-w-56 min-w-36 flex-1"
         />
-        <Instant label={t`From`} value={filter.from} onChange={(from) => setFilter({ from })} />
-        <Instant label={t`To`} value={filter.to} onChange={(to) => setFilter({ to })} />
+        <span className="flex flex-wrap items-center gap-2">
+          <Instant label={t`From`} value={filter.from} onChange={(from) => setFilter({ from })} />
+          <Instant label={t`To`} value={filter.to} onChange={(to) => setFilter({ to })} />
+        </span>
         {filter.job !== undefined && (
           <span className="inline-flex items-center gap-1.5 rounded-lg bg-accent-wash px-2.5 py-1.5">
             <Trans>of the job</Trans> <JobName jobId={filter.job} ask />

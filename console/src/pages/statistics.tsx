@@ -83,7 +83,7 @@ export function Statistics({ job, window }: { job: Job; window: Window }) {
               </li>
             ))}
           </ul>
-          <div className="mt-3 overflow-x-auto">
+          <div tabIndex={0} role="group" aria-label={t`Durations and lateness`} className="mt-3 overflow-x-auto">
             <table className="data" aria-label={t`Durations and lateness`}>
               <thead>
                 <tr>
