@@ -139,7 +139,7 @@ test("a job is created, run and read from the first field to the last line of it
   await page.waitForURL(/\/runs\/\d+/);
   await page.getByRole("log").getByText("done here").waitFor();
   await page.locator("h1 [data-state=SUCCESS]").waitFor();
-  await page.getByText("to see it work").waitFor();
+  await page.getByRole("definition").getByText("to see it work").waitFor();
   expect(await page.getByText('"customer": 8').count()).toBeGreaterThan(0);
 
   // Edit: what changes is shown before it is saved.
@@ -390,6 +390,10 @@ test("what callers write is text, whatever it looks like", async () => {
     {
       labels: { note: evil.slice(0, 60) },
       params: { evil, rtl: "\u202Etxet", long },
+      displayName: evil,
+      description: `${evil}\n${"w".repeat(4_000)}`,
+      owner: `\u2067${evil}`.slice(1),
+      annotations: { note: evil, script: "javascript:alert(4)", more: "w".repeat(3_000) },
       tenantId: "default",
     },
   );
@@ -399,7 +403,10 @@ test("what callers write is text, whatever it looks like", async () => {
     "/jobs?text=hostile",
     `/jobs/${jobId}`,
     `/jobs/${jobId}?tab=definition`,
+    `/jobs/${jobId}?tab=versions`,
+    `/jobs/${jobId}/edit`,
     `/runs/${runId}`,
+    `/runs?labels=${encodeURIComponent(evil)}`,
     "/failures",
     "/dead-letters",
     "/audit",
@@ -409,7 +416,7 @@ test("what callers write is text, whatever it looks like", async () => {
     const { context, page, watched } = await open(browser, path, { viewport: { width: 360, height: 740 } });
     await page.locator("main h1").waitFor();
     await page.locator("main [role=status][aria-label]").first().waitFor({ state: "detached" });
-    expect(await page.locator("main img, main script").count(), path).toBe(0);
+    expect(await page.locator("main img, main script, main a[href^='javascript:']").count(), path).toBe(0);
     expect(await overflow(page), path).toBeLessThanOrEqual(0);
     await close(context, watched);
   }

@@ -64,7 +64,7 @@ test("runs of all jobs are found by state, job, source, label and time, and the 
   await page.keyboard.press("o");
   await page.waitForURL(new RegExp(`/runs/${slowRun}`));
   await page.goBack();
-  // It is live: the end is seen without a reload.
+  // The runs of a job are watched: the end is seen without a reload.
   await page.locator("tr [data-state=RUNNING]").waitFor();
   await call("POST", `/api/v1/runs/${slowRun}/cancel`, {});
   await page.locator("tr [data-state=CANCELED]").waitFor();
@@ -110,13 +110,19 @@ test("numbers of the home page lead to the runs behind them", async () => {
     [/^Due in the next hour/, "/jobs?status=ENABLED"],
   ] as const)
     expect(await page.getByRole("link", { name }).first().getAttribute("href"), String(name)).toBe(where);
+  // So does each hour with failures.
+  const hour = page.getByRole("group", { name: "Failures by hour" }).getByRole("link").last();
+  expect(await hour.getAttribute("href")).toMatch(/^\/runs\?state=FAILED%2CTIMEOUT&from=.*&to=/);
+  await hour.click();
+  await page.getByRole("table", { name: "Runs" }).getByText("the ledger of 2026 is closed").first().waitFor();
+  await page.goBack();
   await page.getByRole("link", { name: /^Bodies running/ }).click();
   await page
     .getByRole("table", { name: "Runs" })
     .getByRole("link", { name: String(slowRun) })
     .waitFor();
   await page.goBack();
-  // An end is seen at once, and the run leaves what is running.
+  // What has ended leaves what is running.
   await running.getByRole("link", { name: String(slowRun) }).waitFor();
   await call("POST", `/api/v1/runs/${slowRun}/cancel`, {});
   await running.getByRole("link", { name: String(slowRun) }).waitFor({ state: "detached" });

@@ -73,7 +73,8 @@ const TYPES: Record<string, string> = {
 export async function withFiles(context: BrowserContext) {
   if (!FILES) return;
   await context.route(
-    ({ pathname }) => !pathname.startsWith("/api/") && !pathname.startsWith("/metrics"),
+    // Under a name that is not of the loopback, the browser lets no page that the node did not send ask the node.
+    ({ hostname, pathname }) => hostname !== NAMED && !pathname.startsWith("/api/") && pathname !== "/metrics",
     async (route) => {
       const { pathname } = new URL(route.request().url());
       const isPage = route.request().resourceType() === "document";
@@ -105,16 +106,23 @@ export async function open(browser: Browser, path: string, more: BrowserContextO
   return { context, page, watched };
 }
 
-export async function call(method: string, path: string, body?: unknown, headers: HeadersInit = {}): Promise<any> {
-  const response = await fetch(server() + path, {
-    method,
-    headers: { Authorization: `Bearer ${token()}`, "Content-Type": "application/json", ...headers },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-  return text ? JSON.parse(text) : undefined;
-}
+type Call = (method: string, path: string, body?: unknown, headers?: HeadersInit) => Promise<any>;
+
+/** Calls of a node's API with a token. */
+export const callOf =
+  (base: string, bearer: string): Call =>
+  async (method, path, body, headers = {}) => {
+    const response = await fetch(base + path, {
+      method,
+      headers: { Authorization: `Bearer ${bearer}`, "Content-Type": "application/json", ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text ? JSON.parse(text) : undefined;
+  };
+
+export const call: Call = (...what) => callOf(server(), token())(...what);
 
 const shell = (script: string) => ({
   kind: "COMMAND",
@@ -123,9 +131,16 @@ const shell = (script: string) => ({
 });
 
 /** A job that is started by hand. */
+export const jobSpec = (name: string, script: string, more: Record<string, unknown> = {}) => ({
+  name,
+  trigger: { type: "MANUAL" },
+  action: shell(script),
+  retryPolicy: { maxAttempts: 1 },
+  ...more,
+});
+
 export async function job(name: string, script: string, more: Record<string, unknown> = {}): Promise<number> {
-  const spec = { name, trigger: { type: "MANUAL" }, action: shell(script), retryPolicy: { maxAttempts: 1 }, ...more };
-  return (await call("POST", "/api/v1/jobs", spec)).jobId;
+  return (await call("POST", "/api/v1/jobs", jobSpec(name, script, more))).jobId;
 }
 
 export async function trigger(jobId: number, body: unknown = {}): Promise<number> {

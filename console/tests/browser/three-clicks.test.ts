@@ -93,7 +93,11 @@ test("within_three_clicks: the dead letters of one cause and their redrive", asy
   await clicks(
     page,
     page.getByRole("list", { name: "Causes of dead letters" }).getByRole("link", { name: new RegExp(cause) }),
-    page.getByRole("button", { name: "Redrive all 4" }),
+    page
+      .getByRole("list", { name: "Causes" })
+      .getByRole("listitem")
+      .filter({ hasText: cause })
+      .getByRole("button", { name: "Redrive all 4" }),
     page.getByRole("dialog").getByRole("button", { name: "Redrive (4)" }),
   );
   await page.getByText("Done for 4 of 4.").waitFor();
