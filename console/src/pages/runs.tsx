@@ -150,8 +150,8 @@ export function Runs() {
           className="max-w-56 min-w-36 flex-1"
         />
         <span className="flex flex-wrap items-center gap-2">
-          <Instant label={t`From`} value={filter.from} onChange={(from) => setFilter({ from })} />
-          <Instant label={t`To`} value={filter.to} onChange={(to) => setFilter({ to })} />
+          <Instant label={t`Since`} value={filter.from} onChange={(from) => setFilter({ from })} />
+          <Instant label={t`Until`} value={filter.to} onChange={(to) => setFilter({ to })} />
         </span>
         {filter.job !== undefined && (
           <span className="inline-flex items-center gap-1.5 rounded-lg bg-accent-wash px-2.5 py-1.5">

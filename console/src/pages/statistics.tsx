@@ -23,6 +23,12 @@ export function Statistics({ job, window }: { job: Job; window: Window }) {
   const read = useQuery(statisticsQuery(job.jobId, window));
   const of = read.data;
   const names: Record<Window, string> = { "24h": t`24 hours`, "7d": t`7 days`, "30d": t`30 days` };
+  const rows: [string, (times: Schemas["TimesView"]) => number][] = [
+    [t`mean`, (times) => times.mean],
+    [t`half at most`, (times) => times.p50],
+    [t`95 of 100 at most`, (times) => times.p95],
+    [t`longest`, (times) => times.max],
+  ];
   return (
     <Section
       title={<Trans>Statistics</Trans>}
@@ -87,28 +93,28 @@ export function Statistics({ job, window }: { job: Job; window: Window }) {
             <table className="data" aria-label={t`Durations and lateness`}>
               <thead>
                 <tr>
-                  <th scope="col">
-                    <span className="sr-only">
-                      <Trans>Time</Trans>
-                    </span>
+                  <th scope="col" />
+                  <th scope="col" className="num">
+                    <Trans>took</Trans>
                   </th>
                   <th scope="col" className="num">
-                    <Trans>mean</Trans>
-                  </th>
-                  <th scope="col" className="num">
-                    <Trans>half at most</Trans>
-                  </th>
-                  <th scope="col" className="num">
-                    <Trans>95 of 100 at most</Trans>
-                  </th>
-                  <th scope="col" className="num">
-                    <Trans>longest</Trans>
+                    <Trans>late</Trans>
                   </th>
                 </tr>
               </thead>
               <tbody>
-                <Times name={t`took`} of={of.durationMs} />
-                <Times name={t`late`} of={of.latenessMs} />
+                {rows.map(([name, pick]) => (
+                  <tr key={name}>
+                    <th scope="row" className="border-b-0!">
+                      {name}
+                    </th>
+                    {[of.durationMs, of.latenessMs].map((times, index) => (
+                      <td key={index} className="num whitespace-nowrap">
+                        {times ? duration(pick(times)) : "–"}
+                      </td>
+                    ))}
+                  </tr>
+                ))}
               </tbody>
             </table>
           </div>
@@ -124,26 +130,5 @@ export function Statistics({ job, window }: { job: Job; window: Window }) {
         </>
       )}
     </Section>
-  );
-}
-
-function Times({ name, of }: { name: string; of: Schemas["TimesView"] | null | undefined }) {
-  return (
-    <tr>
-      <th scope="row" className="border-b-0!">
-        {name}
-      </th>
-      {of ? (
-        [of.mean, of.p50, of.p95, of.max].map((ms, index) => (
-          <td key={index} className="num whitespace-nowrap">
-            {duration(ms)}
-          </td>
-        ))
-      ) : (
-        <td colSpan={4} className="text-faint">
-          –
-        </td>
-      )}
-    </tr>
   );
 }

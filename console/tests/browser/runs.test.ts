@@ -46,7 +46,7 @@ test("runs of all jobs are found by state, job, source, label and time, and the 
   await page.getByText("No run matches.").waitFor();
   await page.getByLabel("Source").selectOption("MANUAL");
   await shows(goodRun);
-  await page.getByLabel("From", { exact: true }).fill("2099-01-01T00:00:00");
+  await page.getByLabel("Since", { exact: true }).fill("2099-01-01T00:00:00");
   await page.getByText("No run matches.").waitFor();
   expect(page.url()).toContain("from=2098-12-31T23");
   // The address is the view.
