@@ -105,9 +105,7 @@ export function Statistics({ job, window }: { job: Job; window: Window }) {
               <tbody>
                 {rows.map(([name, pick]) => (
                   <tr key={name}>
-                    <th scope="row" className="border-b-0!">
-                      {name}
-                    </th>
+                    <th scope="row">{name}</th>
                     {[of.durationMs, of.latenessMs].map((times, index) => (
                       <td key={index} className="num whitespace-nowrap">
                         {times ? duration(pick(times)) : "–"}
